@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * invasive.h - the public interface: claims on cores, and constraints on them.
+ *
+ * A *claim* is the set of cores that this process may compute on now.  A program
+ * never has to call any of this: under `invade` the OpenMP runtime and the MPI shim
+ * do.  A program that knows its own needs better than they can measure them
+ * announces a range or a workload here; the resource manager (rmd) then moves core
+ * ownership, and the next parallel regions run on the cores of the new claim.
+ *
+ * The terms are those of invasive computing: *invade* asks for cores under
+ * constraints, *infect* computes on them (here: an OpenMP parallel region), and
+ * *retreat* gives them up.  (Schreiber et al., "Invasive Compute Balancing for
+ * Applications with Shared and Hybrid Parallelization", sections 2 and 5.)
+ *
+ * Without a resource manager every function answers as if the process owned all
+ * the cores of its affinity mask; nothing fails because of us.
+ *
+ * Thread safety: every function may be called by any thread at any time, except
+ * from a signal handler.
+ */
+#ifndef INVASIVE_H
+#define INVASIVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a process tells the resource manager about its needs.  Zero-initialise it,
+ * then set what you know: {0} means "at least one core, as many as there are, no
+ * workload known". */
+struct inv_constraint {
+    unsigned min_cores; /* range: at least this many cores; 0 is taken as 1 */
+    unsigned max_cores; /* range: at most this many cores; 0 means no upper limit */
+    double workload;    /* W >= 0, any unit that is the same in all processes of the
+                           job (cells, core-seconds per iteration, ...); cores are
+                           shared out in proportion to it.  0 means unknown.  */
+};
+
+/* A snapshot of the claim at the time of the call. */
+struct inv_claim {
+    unsigned owned_cores; /* cores that the resource manager has given to us */
+    unsigned held_cores;  /* cores that we compute on now, lent ones left out and
+                             borrowed ones counted */
+    bool managed;         /* false: no resource manager; both counts are then the
+                             number of cores in the affinity mask */
+};
+
+/* How invade and reinvade wait. */
+enum inv_blocking {
+    INV_NONBLOCKING = 0, /* announce the constraint and return at once */
+    INV_BLOCKING = 1     /* return when the resource manager has decided on it */
+};
+
+/*
+ * inv_invade - ask for cores under a constraint; joins the domain if this process
+ * has not done so yet.
+ *
+ * constraint  in; may be NULL for {0}.  Copied.
+ * blocking    INV_BLOCKING waits until rmd has answered, at most one second.
+ * claim       out; may be NULL.  On any return it holds the current claim.
+ *
+ * Returns 0; or -1 with errno set, the previous constraint staying in force:
+ *   EINVAL     min_cores > max_cores (and max_cores != 0), or min_cores larger than the
+ *              domain, or workload negative or not finite
+ *   ETIMEDOUT  blocking, and no decision within one second: the request stays announced
+ */
+int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocking,
+               struct inv_claim *claim);
+
+/*
+ * inv_reinvade - the same with new constraints, for a process that has invaded.
+ * A reinvade that changes nothing costs no system call and no shared write, so it
+ * may be called in every time step.  Parameters, results and errors as inv_invade.
+ */
+int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking blocking,
+                 struct inv_claim *claim);
+
+/*
+ * inv_retreat - drop the constraint and give up every core but the caller's own
+ * one.  The calling thread goes on computing.  The OpenMP threads of a region that
+ * is running leave after their current implicit task.  Returns 0, always.
+ */
+int inv_retreat(void);
+
+/* inv_claim_now - the current claim, without asking for anything. */
+struct inv_claim inv_claim_now(void);
+
+/*
+ * inv_announce_workload - shorthand for an inv_reinvade that changes the workload
+ * only, without blocking.  Returns 0, or -1 with errno EINVAL.
+ */
+int inv_announce_workload(double workload);
+
+/* inv_version - "major.minor.patch" of the library; static storage. */
+const char *inv_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* INVASIVE_H */

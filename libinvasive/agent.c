@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * agent.c - workers with nothing to do, parked where lenders find them.
+ *
+ * A parked worker shows one bit in its process's slot.  Whoever clears the bit has
+ * taken the agent and must wake it: a lender of any process, with a core to borrow, or
+ * a thread of this process, with a seat to hand over.  The waker pins the agent to the
+ * core while it still sleeps, so that it wakes there: on the core that is just being
+ * given up a wake costs 2 us, across cores 60.
+ */
+#define _GNU_SOURCE
+#include "futex.h"
+#include "process.h"
+
+/* Indices that no thread of this process uses now. */
+static _Atomic uint64_t free_agents = ~UINT64_C(0);
+/* Seat that a thread of this process hands to the agent that it wakes.  Written before
+ * inv_agent_wake, read after the bell was seen: ordered by the bell. */
+static _Atomic int handed[INV_AGENTS] = {[0 ... INV_AGENTS - 1] = INV_SEAT_NONE};
+
+static struct inv_slot *our_slot(void)
+{
+    return inv_slot_at(inv_process.table, inv_process.slot);
+}
+
+static int agent_alloc(void)
+{
+    uint64_t set = atomic_load_explicit(&free_agents, memory_order_relaxed);
+    while (set) {
+        int a = __builtin_ctzll(set);
+        if (atomic_compare_exchange_weak_explicit(&free_agents, &set, set & ~(UINT64_C(1) << a),
+                                                  memory_order_acquire, memory_order_relaxed))
+            return a;
+    }
+    return -1;
+}
+
+static void agent_free(int a)
+{
+    atomic_fetch_or_explicit(&free_agents, UINT64_C(1) << a, memory_order_release);
+}
+
+/* Take the bit back.  False when a waker has it already and the bell will ring. */
+static bool agent_withdraw(struct inv_slot *slot, int a)
+{
+    uint64_t bit = UINT64_C(1) << a;
+    return atomic_fetch_and_explicit(&slot->parked, ~bit, memory_order_seq_cst) & bit;
+}
+
+/* The seat that a woken agent has: handed over, or borrowed on the waker's hint. */
+static int agent_seat(struct inv_agent *agent, int a)
+{
+    int seat = atomic_exchange_explicit(&handed[a], INV_SEAT_NONE, memory_order_relaxed);
+    int core = atomic_load_explicit(&agent->core, memory_order_relaxed);
+    if (seat != INV_SEAT_NONE) {
+        inv_seat_adopt(seat, seat >= 0 && seat == core);
+        return seat;
+    }
+    if (core >= 0 && (unsigned)core < inv_process.ncores && !inv_process.anonymous &&
+        inv_core_borrow(inv_process.table, (unsigned)core, inv_process.slot)) {
+        inv_seat_adopt(core, true);
+        return core;
+    }
+    if (inv_want_get(inv_process.table, inv_process.slot) &&
+        (seat = inv_seat_try()) != INV_SEAT_NONE)
+        inv_seat_sit(seat);
+    return seat;
+}
+
+/* Without a free agent index: just sleep on the caller's word. */
+static int park_unlisted(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    inv_futex_wait(word, expected, timeout_ns, false);
+    return INV_SEAT_NONE;
+}
+
+int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    int a = agent_alloc();
+    if (a < 0)
+        return park_unlisted(word, expected, timeout_ns);
+    struct inv_slot *slot = our_slot();
+    struct inv_agent *agent = &slot->agents[a];
+    uint32_t seen = atomic_load_explicit(&agent->bell, memory_order_relaxed);
+    atomic_store_explicit(&agent->tid, inv_own_tid(), memory_order_relaxed);
+    atomic_store_explicit(&agent->core, INV_NO_CORE, memory_order_relaxed);
+    /* seq_cst, and the looks after it: partner is inv_core_offer, which frees a core first
+     * and looks for parked agents then.  One of the two sees the other. */
+    atomic_fetch_or_explicit(&slot->parked, UINT64_C(1) << a, memory_order_seq_cst);
+    atomic_thread_fence(memory_order_seq_cst);
+
+    int seat = INV_SEAT_NONE;
+    bool leave = atomic_load_explicit(word, memory_order_relaxed) != expected;
+    if (!leave && inv_want_get(inv_process.table, inv_process.slot))
+        leave = (seat = inv_seat_try()) != INV_SEAT_NONE;
+    while (!leave && atomic_load_explicit(&agent->bell, memory_order_acquire) == seen)
+        leave = inv_futex_wait(&agent->bell, seen, timeout_ns, true) == -ETIMEDOUT;
+    if (leave && agent_withdraw(slot, a)) {
+        agent_free(a);
+        if (seat != INV_SEAT_NONE)
+            inv_seat_sit(seat);
+        return seat;
+    }
+    while (atomic_load_explicit(&agent->bell, memory_order_acquire) == seen)
+        inv_futex_wait(&agent->bell, seen, -1, true);
+    int second = agent_seat(agent, a);
+    agent_free(a);
+    if (seat == INV_SEAT_NONE)
+        return second;
+    /* We had found a core ourselves when somebody woke us with another one: sit on the
+     * first, hand the other on. */
+    if (second != INV_SEAT_NONE) {
+        inv_seat_detach();
+        if (!inv_agent_call(second))
+            inv_seat_return(second);
+    }
+    inv_seat_sit(seat);
+    return seat;
+}
+
+bool inv_agent_call(int seat)
+{
+    int a = inv_agent_take(inv_process.table, inv_process.slot);
+    if (a < 0)
+        return false;
+    atomic_store_explicit(&handed[a], seat, memory_order_relaxed);
+    inv_agent_wake(inv_process.table, inv_process.slot, a, seat >= 0 ? seat : INV_NO_CORE);
+    return true;
+}
+
+unsigned inv_agents_parked(void)
+{
+    return (unsigned)__builtin_popcountll(
+        atomic_load_explicit(&our_slot()->parked, memory_order_relaxed));
+}
+
+void inv_agents_forget(void)
+{
+    atomic_store(&free_agents, ~UINT64_C(0));
+    for (int a = 0; a < INV_AGENTS; a++)
+        atomic_store(&handed[a], INV_SEAT_NONE);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * core.h - the transitions of a core's word, and waking whoever they help.
+ *
+ * Everything here works on a table and slot numbers alone, keeps no state of its own
+ * and never blocks; so it runs in the OpenMP runtime, in the MPI shim, in rmd (for
+ * the dead), in the stress test, and as Promela in model/core.pml.
+ *
+ * `me` and `whom` are slot numbers.  All functions are lock-free and async-signal-safe.
+ */
+#ifndef INV_CORE_H
+#define INV_CORE_H
+
+#include "table.h"
+
+/*
+ * What a process has to do so that no wake-up is lost (process.c, checked in the model):
+ *
+ * - Parking: set the want bit if there is work, set the agent's bit in `parked`, fence
+ *   (seq_cst), try once more to borrow a free core, then sleep.  The lender's side: free
+ *   the core, fence, look at wanting and parked (inv_core_offer).
+ * - An agent that was woken with a core borrows it and uses it, or, when it has nothing to
+ *   do, lends and offers it again: it was woken instead of somebody else.
+ * - Sleeping in MPI: store `home`, read the bell, sleepers++, fence, look for what it waits
+ *   for, sleep on the bell.  Whoever rings may have made `home` ours while we slept or were
+ *   about to: a sleeper that wakes and finds its process in home's word holds that core; if
+ *   it goes back to sleep it lends and offers it.  One that does not need its home core any
+ *   more stores INV_NO_CORE, sleepers--, fence, and then looks at the word the same way.
+ * - Whoever stops wanting withdraws its reclaims (inv_core_reclaim_cancel).
+ */
+
+/* borrow: nobody -> me.  Refused when the core is reserved for another owner; clears the
+ * owner's own reclaim.
+ * acquire: what the lender did before it lent is visible to the borrower's worker. */
+bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me);
+
+/* lend: me -> nobody.  A reclaim that the owner has asked for stays in the word: the
+ * core is then reserved for the owner.  release: partner is inv_core_borrow.
+ * False when I do not hold it any more (evicted).  The caller then offers the core. */
+bool inv_core_lend(struct inv_table *t, unsigned core, unsigned me);
+
+enum inv_reclaim { INV_RECLAIM_GOT, INV_RECLAIM_ASKED, INV_RECLAIM_NOT_OWNER };
+/* reclaim: the owner takes its core if nobody holds it, else asks for it. */
+enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned owner);
+
+/* Withdraw a reclaim.  True when the core had been given back meanwhile and nobody
+ * holds it: the caller then takes it (inv_core_borrow) or offers it. */
+bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner);
+
+/* evict: holder -> owner, when the reclaim bound has passed.  The caller re-pins the
+ * old holder's thread (holder_tid).  False when the owner has changed or nobody held
+ * it.  *evicted receives the slot that lost it. */
+bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned *evicted);
+
+/* own: rmd gives the core to a new owner (slot, or -1 for nobody).  The holder stays;
+ * a pending reclaim of the old owner is dropped.  Returns the old owner, -1 nobody. */
+int inv_core_own(struct inv_table *t, unsigned core, int new_owner);
+
+/* rmd: take a core from a dead process, whatever it was to it.  True when it held it. */
+bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead);
+
+/* offer: a core has become free; wake one who can use it: a thread of the owner that
+ * sleeps in MPI and needs this core, else a parked agent of the owner when it asked for
+ * the core, else of `me` when it wants, else of the other wanting processes in turn.
+ * The agent is pinned to the core while it is still parked, so that it wakes there.
+ * `me` may be INV_MAX_SLOTS for nobody (rmd). */
+void inv_core_offer(struct inv_table *t, unsigned core, unsigned me);
+
+/* ring: tell a process that what its MPI waits are for may have happened.  No system
+ * call when none of its threads sleeps.  Where its main thread needs its home core, the
+ * core is reclaimed on its behalf and the thread is woken when it is there. */
+void inv_ring(struct inv_table *t, unsigned whom);
+
+/* wants: does any process but `me` want a core? */
+bool inv_others_want(struct inv_table *t, unsigned me);
+void inv_want_set(struct inv_table *t, unsigned me, bool wants);
+bool inv_want_get(struct inv_table *t, unsigned me);
+
+/* agents: take one parked agent of a process (highest bit first); -1 none.  The taker
+ * must wake it with inv_agent_wake. */
+int inv_agent_take(struct inv_table *t, unsigned whom);
+void inv_agent_wake(struct inv_table *t, unsigned whom, int agent, int core);
+
+/* anonymous mode: take a token if one is free; take one in any case (the count may go
+ * below zero); return one, and wake an agent of a wanting process, which takes it itself. */
+bool inv_token_take(struct inv_table *t, unsigned me);
+void inv_token_force(struct inv_table *t, unsigned me);
+void inv_token_return(struct inv_table *t, unsigned me);
+bool inv_token_overdrawn(struct inv_table *t);
+
+/*
+ * bury: all that a death calls for, by rmd, after it has set the slot's state to DEAD: the
+ * dead process's cores and tokens are free and offered, its ownership, wants and reclaims
+ * gone, and everybody whom it may have been about to wake is woken.  `freed`, if not NULL,
+ * receives how many cores it held.  The slot may be used again afterwards.
+ */
+void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed);
+
+/* Pin a kernel thread of this domain to a core (no-op when emulated).  tid 0 is the
+ * caller.  Returns 0 or -errno. */
+int inv_pin(struct inv_table *t, int tid, int core);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * process.c - this process as a member of a domain: finding and joining its resource
+ * manager, leaving it, and what a fork does to all that.
+ *
+ * Joining is one request and one answer on rmd's socket (protocol.h); the answer
+ * carries the core table as a descriptor, which is mapped and closed.  From then on
+ * the process talks to others through the table alone and keeps no descriptor of ours.
+ */
+#define _GNU_SOURCE
+#include "process.h"
+#include "protocol.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+struct inv_process inv_process;
+
+enum { JOIN_TIMEOUT_MS = 5000, FIRST_SEAT_TIMEOUT_MS = 2000 };
+
+static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool join_tried;
+
+uint64_t inv_now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* One line on stderr, in one write so that lines of several ranks do not mix. */
+static void __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
+{
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line - 1, format, args);
+    va_end(args);
+    if (n < 0)
+        return;
+    size_t length = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
+    line[length++] = '\n';
+    ssize_t ignored = write(STDERR_FILENO, line, length);
+    (void)ignored;
+}
+
+/* A non-negative integer from the environment, or -1. */
+static int env_int(const char *name)
+{
+    const char *text = getenv(name);
+    if (!text || !*text)
+        return -1;
+    char *end;
+    errno = 0;
+    long value = strtol(text, &end, 10);
+    return errno || *end || value < 0 || value > INT_MAX ? -1 : (int)value;
+}
+
+bool inv_wanted(void)
+{
+    if (atomic_load_explicit(&join_tried, memory_order_relaxed))
+        return inv_managed();
+    const char *mode = getenv("INVASIVE");
+    const char *where = getenv("INVASIVE_SOCKET");
+    return where && *where && !(mode && strcmp(mode, "off") == 0);
+}
+
+unsigned inv_domain_cores(void)
+{
+    if (inv_managed())
+        return inv_process.ncores;
+    int cores = inv_wanted() ? env_int("INVASIVE_CORES") : -1;
+    if (cores > 0 && cores <= INV_MAX_CORES)
+        return (unsigned)cores;
+    cpu_set_t mask;
+    int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 0;
+    if (allowed > 0)
+        return (unsigned)allowed;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
+/* Connect to "@abstract" or "/path".  Returns a descriptor, or -1 with errno. */
+static int connect_to(const char *where)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(where);
+    if (length >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, where, length);
+    if (where[0] == '@')
+        address.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    struct timeval limit = {.tv_sec = JOIN_TIMEOUT_MS / 1000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    if (connect(fd, (struct sockaddr *)&address, size) < 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+/* Receive the reply and the table's descriptor (-1 when none came). */
+static bool receive_reply(int fd, struct inv_reply *reply, int *table_fd)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {reply, sizeof *reply};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    *table_fd = -1;
+    ssize_t n;
+    do
+        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return false;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+            memcpy(table_fd, CMSG_DATA(c), sizeof *table_fd);
+    if (n != (ssize_t)sizeof *reply || reply->magic != INV_PROTOCOL_MAGIC ||
+        reply->version != INV_PROTOCOL_VERSION) {
+        errno = EPROTO;
+        return false;
+    }
+    reply->message[sizeof reply->message - 1] = '\0';
+    return true;
+}
+
+/* The JOIN request with the hints that the caller or the launcher's environment has. */
+static struct inv_request join_request(int rank, int size, int local_size)
+{
+    struct inv_request request = {.magic = INV_PROTOCOL_MAGIC,
+                                  .version = INV_PROTOCOL_VERSION,
+                                  .kind = INV_JOIN,
+                                  .rank = rank,
+                                  .size = size,
+                                  .local_size = local_size};
+    if (request.rank < 0 && (request.rank = env_int("PMI_RANK")) < 0)
+        request.rank = env_int("OMPI_COMM_WORLD_RANK");
+    if (request.size < 0 && (request.size = env_int("PMI_SIZE")) < 0)
+        request.size = env_int("OMPI_COMM_WORLD_SIZE");
+    if (request.local_size < 0 && (request.local_size = env_int("MPI_LOCALNRANKS")) < 0)
+        request.local_size = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
+    strncpy(request.program, program_invocation_short_name, sizeof request.program - 1);
+    return request;
+}
+
+/* Ask rmd at `where`; on success the table is mapped.  On failure says why. */
+static struct inv_table *handshake(const char *where, struct inv_request request, unsigned *slot)
+{
+    int fd = connect_to(where);
+    if (fd < 0) {
+        complain("invasive: cannot reach rmd at %s (%s): is it running? Running unmanaged.", where,
+                 strerror(errno));
+        return NULL;
+    }
+    struct inv_reply reply;
+    struct inv_table *table = NULL;
+    int table_fd = -1;
+    if (send(fd, &request, sizeof request, MSG_NOSIGNAL) != (ssize_t)sizeof request ||
+        !receive_reply(fd, &reply, &table_fd))
+        complain("invasive: rmd at %s did not answer as expected (%s): is it of another version? "
+                 "Running unmanaged.",
+                 where, strerror(errno));
+    else if (reply.status != INV_OK)
+        complain("invasive: rmd at %s refused this process (%s). Running unmanaged.", where,
+                 reply.message);
+    else if (table_fd < 0 || !(table = inv_table_map(table_fd, true)) || reply.slot >= table->nslots) {
+        complain("invasive: the core table of rmd at %s cannot be used (%s). Running unmanaged.",
+                 where, table ? "slot out of range" : strerror(errno));
+        if (table)
+            inv_table_unmap(table);
+        table = NULL;
+    }
+    if (table_fd >= 0)
+        close(table_fd);
+    close(fd);
+    *slot = reply.slot;
+    return table;
+}
+
+/* The child of a fork shares the mapping but is not the process that rmd knows: it runs
+ * unmanaged, with the affinity that the program had. */
+static void after_fork_in_child(void)
+{
+    if (!inv_managed())
+        return;
+    sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    inv_table_unmap(inv_process.table);
+    inv_process.table = NULL;
+    atomic_store(&inv_process.waiting, 0);
+    inv_seat_forget_thread();
+    inv_agents_forget();
+}
+
+/* The first seat: our own core; in a crowded start the one that is given back first. */
+static bool take_first_seat(void)
+{
+    uint64_t limit = inv_now_ns() + FIRST_SEAT_TIMEOUT_MS * UINT64_C(1000000);
+    if (inv_process.anonymous) {
+        inv_token_force(inv_process.table, inv_process.slot);
+        inv_seat_sit(INV_SEAT_TOKEN);
+        return true;
+    }
+    int seat;
+    while ((seat = inv_seat_try()) == INV_SEAT_NONE && inv_now_ns() < limit) {
+        inv_seat_reclaim_owned();
+        uint32_t seen = inv_bell_read();
+        inv_wait_sleep(seen, 1000000);
+    }
+    if (seat == INV_SEAT_NONE)
+        return false;
+    inv_seat_sit(seat);
+    return true;
+}
+
+/* Tell rmd that this process goes on without it, so that its cores are free at once. */
+static void send_leave(void)
+{
+    const char *where = getenv("INVASIVE_SOCKET");
+    int fd = where ? connect_to(where) : -1;
+    if (fd < 0)
+        return;
+    struct inv_request request = {
+        .magic = INV_PROTOCOL_MAGIC, .version = INV_PROTOCOL_VERSION, .kind = INV_LEAVE};
+    struct inv_reply reply;
+    int none;
+    if (send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
+        receive_reply(fd, &reply, &none);
+    close(fd);
+}
+
+static void join_once(int rank, int size, int local_size)
+{
+    if (!inv_wanted())
+        return;
+    sched_getaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    unsigned slot;
+    struct inv_table *table =
+        handshake(getenv("INVASIVE_SOCKET"), join_request(rank, size, local_size), &slot);
+    if (!table)
+        return;
+    inv_process.slot = slot;
+    inv_process.ncores = table->ncores;
+    inv_process.anonymous = table->mode == INV_MODE_ANONYMOUS;
+    inv_process.emulated = table->emulated;
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+    inv_process.table = table;
+    if (!take_first_seat())
+        inv_leave("no core became free in time");
+}
+
+bool inv_join(int rank, int size, int local_size)
+{
+    if (atomic_load_explicit(&join_tried, memory_order_acquire))
+        return inv_managed();
+    pthread_mutex_lock(&join_lock);
+    if (!atomic_load_explicit(&join_tried, memory_order_relaxed)) {
+        join_once(rank, size, local_size);
+        /* release: whoever sees join_tried sees inv_process complete */
+        atomic_store_explicit(&join_tried, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&join_lock);
+    return inv_managed();
+}
+
+void inv_leave(const char *reason)
+{
+    if (!inv_managed())
+        return;
+    if (reason)
+        complain("invasive: %s: running unmanaged.", reason);
+    if (inv_seat != INV_SEAT_NONE)
+        inv_seat_lend();
+    sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    /* The mapping stays: a parked agent may still sleep on a word in it. */
+    inv_process.table = NULL;
+    send_leave();
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * process.h - this process as a member of a domain: joining it, the cores that its
+ * threads sit on, and waiting.  Used by the OpenMP runtime and the MPI shim, which do
+ * not know each other.
+ *
+ * A *seat* is a thread's right to compute: a core number in pinned mode, a token in
+ * anonymous mode.  A thread that has no seat must not compute; it parks.
+ */
+#ifndef INV_PROCESS_H
+#define INV_PROCESS_H
+
+#include "core.h"
+#include <sched.h>
+
+enum { INV_SEAT_NONE = -1, INV_SEAT_TOKEN = -2 }; /* >= 0: a core number */
+
+struct inv_process {
+    struct inv_table *table; /* NULL: not managed */
+    unsigned slot;
+    unsigned ncores; /* cores of the domain; of the affinity mask when not managed */
+    bool anonymous, emulated;
+    cpu_set_t wide_mask; /* the affinity that the program had before we pinned anything */
+    /* threads that wait in MPI now: while there are any, idle workers give their cores
+     * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
+    _Atomic unsigned waiting;
+};
+extern struct inv_process inv_process;
+/* The seat of the calling thread; INV_SEAT_NONE in threads that we do not manage. */
+extern __thread int inv_seat __attribute__((tls_model("initial-exec")));
+
+static inline bool inv_managed(void) { return inv_process.table != NULL; }
+
+/*
+ * inv_join - become a process of the domain that INVASIVE_SOCKET names.  Idempotent and
+ * thread safe; only the first call does anything.  The caller becomes the process's
+ * main thread and, on success, has a seat.  Hints (rank, world size, ranks on this
+ * node) are -1 when unknown; then they are taken from the launcher's environment.
+ * Returns true when managed.  When a manager was asked for but cannot be had, says so
+ * once on stderr and returns false: the process runs as the stock runtime does.
+ */
+bool inv_join(int rank, int size, int local_size);
+
+/* True when the environment asks for management (INVASIVE_SOCKET set, INVASIVE not
+ * "off") and this process has not given up.  Cheap; usable before inv_join. */
+bool inv_wanted(void);
+
+/* Number of cores of the domain, before and after joining (INVASIVE_CORES). */
+unsigned inv_domain_cores(void);
+
+/* Leave the domain: every seat is given up, the process runs unmanaged from here on.
+ * reason, if not NULL, is said once on stderr.  Called by one thread, outside regions. */
+void inv_leave(const char *reason);
+
+/* --- seats (all: calling thread, managed processes only) */
+
+/* Take a free core, one of our own first.  Returns the seat or INV_SEAT_NONE.  Does
+ * not pin and does not change inv_seat. */
+int inv_seat_try(void);
+/* Ask for all our own cores that others hold; they come back through the agents. */
+void inv_seat_reclaim_owned(void);
+/* Make the seat the calling thread's: sets inv_seat, pins the thread if it sits elsewhere. */
+void inv_seat_sit(int seat);
+/* The same for a seat that was handed over; pinned: the thread was pinned to it in its sleep. */
+void inv_seat_adopt(int seat, bool pinned);
+/* Give a seat up that no thread sits on. */
+void inv_seat_return(int seat);
+/* The kernel's id of the calling thread, cached; and what a child of fork must call first. */
+int inv_own_tid(void);
+void inv_seat_forget_thread(void);
+/* Give the caller's seat up: lend, and wake who can use it.  inv_seat becomes NONE. */
+void inv_seat_lend(void);
+/* Forget the caller's seat without lending: it was passed to another thread. */
+int inv_seat_detach(void);
+
+enum inv_verdict {
+    INV_KEEP,   /* compute on */
+    INV_WANTED, /* somebody would use the core if you idle on it */
+    INV_GIVE,   /* give it up at this scheduling point: the owner asks for it */
+    INV_LOST    /* evicted: it is not yours any more (inv_seat_detach it) */
+};
+/* What to do with the caller's seat.  Two or three loads, no write. */
+enum inv_verdict inv_seat_poll(void);
+
+/* Set or clear "this process has work for another core"; setting it also tries to
+ * reclaim our own cores.  Cheap when nothing changes. */
+void inv_want(bool wants);
+
+/* --- agents: workers with nothing to do, parked where lenders can wake them */
+
+/* Park the calling thread (it has no seat) until a lender or inv_agent_call wakes it, or
+ * `*word` is not `expected` any more at the time of parking.  Returns the seat that it now
+ * has (sat on), or INV_SEAT_NONE when it was woken without one.  timeout_ns < 0: none. */
+int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
+/* Wake one parked agent of this process and give it the seat (INV_SEAT_NONE: none; it
+ * looks for work itself).  False when no agent is parked; the seat stays the caller's. */
+bool inv_agent_call(int seat);
+/* Number of parked agents. */
+unsigned inv_agents_parked(void);
+/* For the child of a fork: no thread of the parent is here. */
+void inv_agents_forget(void);
+
+/* --- waiting, for the MPI shim */
+
+/* The caller is about to wait: gives its seat up.  Before it, read the bell. */
+uint32_t inv_bell_read(void);
+void inv_wait_begin(void);
+/* Sleep until the bell is not `seen` any more or the time is over.  True when rung. */
+bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns);
+/* The wait is over: has a seat again when it returns (its own core first; after the
+ * reclaim bound the holder is evicted). */
+void inv_wait_end(void);
+
+/* Wake process `slot` of this domain if it waits (see inv_ring). */
+void inv_ring_slot(unsigned slot);
+
+uint64_t inv_now_ns(void); /* CLOCK_MONOTONIC */
+
+#endif

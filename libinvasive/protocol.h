@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * protocol.h - what goes over rmd's socket (AF_UNIX, SOCK_SEQPACKET): one request, one
+ * answer, then the client closes.  A managed process keeps no descriptor of ours; rmd
+ * watches it through a pidfd.  The peer's pid and uid are those that the kernel tells
+ * (SO_PEERCRED), never a field of a message.
+ *
+ * Every message is one struct inv_request or struct inv_reply, of exactly that size,
+ * in the byte order of the machine.
+ */
+#ifndef INV_PROTOCOL_H
+#define INV_PROTOCOL_H
+
+#include "table.h"
+
+#define INV_PROTOCOL_MAGIC UINT32_C(0x44564e49) /* "INVD" */
+enum { INV_PROTOCOL_VERSION = 1 };
+
+enum inv_request_kind {
+    INV_JOIN = 1,    /* become a process; the answer carries the table, writable */
+    INV_OBSERVE = 2, /* look only (rmctl); the answer carries the table, read-only */
+    INV_LEAVE = 3,   /* this process goes on unmanaged */
+    INV_REPORT = 4,  /* the answer is followed by `count` messages struct inv_report, one
+                        for each process that the domain has had, dead ones included */
+};
+
+struct inv_request {
+    uint32_t magic, version, kind;
+    int32_t rank, size, local_size; /* MPI's; -1 unknown */
+    char program[INV_NAME_BYTES];   /* NUL-terminated; untrusted */
+};
+
+enum inv_status {
+    INV_OK = 0,
+    INV_E_PROTOCOL = 1, /* malformed or other version */
+    INV_E_UID = 2,      /* peer is not of the domain's user */
+    INV_E_FULL = 3,     /* no slot left */
+};
+
+struct inv_reply {
+    uint32_t magic, version;
+    uint32_t status; /* enum inv_status */
+    uint32_t slot;   /* INV_JOIN: yours */
+    uint32_t count;  /* INV_REPORT */
+    char message[128]; /* why, when status != INV_OK */
+};
+
+/* What `invade --report` prints of a process. */
+struct inv_report {
+    int32_t pid, rank, size;
+    uint32_t alive;
+    uint32_t owned_cores; /* at the end, or now */
+    uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0 when alive */
+    uint64_t lends, borrows, reclaims, evictions, reclaim_wait_ns, reclaim_wait_max_ns;
+    uint64_t borrowed_ns, lent_used_ns, useful_ns, wait_ns, waits;
+    char program[INV_NAME_BYTES];
+};
+
+#endif

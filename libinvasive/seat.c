@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * seat.c - the cores that this process's threads sit on: taking, keeping, giving up.
+ *
+ * A thin layer of thread and process state over the transitions of core.h.  The hot
+ * calls (inv_seat_poll, inv_want with nothing new) only read.
+ */
+#define _GNU_SOURCE
+#include "process.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+__thread int inv_seat __attribute__((tls_model("initial-exec"))) = INV_SEAT_NONE;
+/* The core that this thread is pinned to, so that an unchanged seat costs no system call. */
+static __thread int pinned_core = INV_NO_CORE;
+static __thread int own_tid;
+
+int inv_own_tid(void)
+{
+    if (own_tid == 0)
+        own_tid = (int)syscall(SYS_gettid);
+    return own_tid;
+}
+
+void inv_seat_forget_thread(void)
+{
+    own_tid = 0;
+    pinned_core = INV_NO_CORE;
+    inv_seat = INV_SEAT_NONE;
+}
+
+static bool core_is_ours(int core)
+{
+    inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
+                                      memory_order_relaxed);
+    return inv_word_owner(w) == inv_process.slot + 1;
+}
+
+int inv_seat_try(void)
+{
+    struct inv_table *t = inv_process.table;
+    if (inv_process.anonymous)
+        return inv_token_take(t, inv_process.slot) ? INV_SEAT_TOKEN : INV_SEAT_NONE;
+    for (int ours = 1; ours >= 0; ours--)
+        for (unsigned core = 0; core < inv_process.ncores; core++) {
+            inv_word w =
+                atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+            if (inv_word_holder(w) == INV_NOBODY && core_is_ours((int)core) == (ours == 1) &&
+                inv_core_borrow(t, core, inv_process.slot))
+                return (int)core;
+        }
+    return INV_SEAT_NONE;
+}
+
+void inv_seat_reclaim_owned(void)
+{
+    if (inv_process.anonymous)
+        return;
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
+        inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
+                                          memory_order_relaxed);
+        if (inv_word_owner(w) == inv_process.slot + 1 &&
+            inv_word_holder(w) != inv_process.slot + 1 && inv_word_holder(w) != INV_NOBODY &&
+            !inv_word_reclaim(w) &&
+            inv_core_reclaim(inv_process.table, core, inv_process.slot) == INV_RECLAIM_GOT) {
+            /* It was given up between our two looks: nobody waits for it here. */
+            inv_core_lend(inv_process.table, core, inv_process.slot);
+        }
+    }
+}
+
+void inv_seat_adopt(int seat, bool pinned)
+{
+    inv_seat = seat;
+    if (seat < 0)
+        return;
+    if (pinned)
+        pinned_core = seat;
+    else if (pinned_core != seat && inv_pin(inv_process.table, 0, seat) == 0)
+        pinned_core = seat;
+    atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
+                          inv_own_tid(), memory_order_relaxed);
+}
+
+void inv_seat_sit(int seat)
+{
+    inv_seat_adopt(seat, false);
+}
+
+int inv_seat_detach(void)
+{
+    int seat = inv_seat;
+    inv_seat = INV_SEAT_NONE;
+    return seat;
+}
+
+void inv_seat_return(int seat)
+{
+    struct inv_table *t = inv_process.table;
+    if (seat == INV_SEAT_TOKEN)
+        inv_token_return(t, inv_process.slot);
+    else if (seat >= 0 && inv_core_lend(t, (unsigned)seat, inv_process.slot))
+        inv_core_offer(t, (unsigned)seat, inv_process.slot);
+}
+
+void inv_seat_lend(void)
+{
+    inv_seat_return(inv_seat_detach());
+}
+
+enum inv_verdict inv_seat_poll(void)
+{
+    struct inv_table *t = inv_process.table;
+    if (inv_seat == INV_SEAT_TOKEN)
+        return inv_token_overdrawn(t) ? INV_GIVE
+               : inv_others_want(t, inv_process.slot) ? INV_WANTED
+                                                      : INV_KEEP;
+    if (inv_seat < 0)
+        return INV_LOST;
+    inv_word w = atomic_load_explicit(&inv_core_at(t, (unsigned)inv_seat)->word,
+                                      memory_order_relaxed);
+    if (inv_word_holder(w) != inv_process.slot + 1) {
+        pinned_core = INV_NO_CORE; /* who evicted us has re-pinned this thread */
+        return INV_LOST;
+    }
+    if (inv_word_reclaim(w) && inv_word_owner(w) != inv_process.slot + 1)
+        return INV_GIVE;
+    return inv_others_want(t, inv_process.slot) ? INV_WANTED : INV_KEEP;
+}
+
+void inv_want(bool wants)
+{
+    struct inv_table *t = inv_process.table;
+    if (inv_want_get(t, inv_process.slot) == wants)
+        return;
+    inv_want_set(t, inv_process.slot, wants);
+    if (inv_process.anonymous)
+        return;
+    if (wants) {
+        inv_seat_reclaim_owned();
+        return;
+    }
+    /* What we asked back and do not need any more goes to whoever can use it. */
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
+        inv_word w =
+            atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+        if (inv_word_owner(w) == inv_process.slot + 1 && inv_word_reclaim(w) &&
+            inv_core_reclaim_cancel(t, core, inv_process.slot))
+            inv_core_offer(t, core, inv_process.slot);
+    }
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * table.h - the core table: the shared memory that the processes of one domain and
+ * their resource manager have in common.
+ *
+ * It holds one word per core (who owns it, who holds it, whether the owner wants
+ * it back) and one slot per process.  Owning is policy: only rmd writes it, in
+ * milliseconds.  Holding is protocol: the processes move it among themselves with
+ * compare-and-swap on the core's word, in nanoseconds (core.h).  See doc/design.md,
+ * mechanism 1; the protocol is model-checked in libinvasive/model/core.pml.
+ *
+ * All members that more than one process touches are _Atomic.  Every "who writes"
+ * below is exhaustive.  A process trusts the table only as far as its own uid does:
+ * indices read from it are checked before use (inv_core_valid, inv_slot_valid).
+ */
+#ifndef INV_TABLE_H
+#define INV_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    INV_TABLE_VERSION = 1,
+    INV_MAX_CORES = 1024,
+    INV_MAX_SLOTS = 256,   /* processes in one domain */
+    INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
+    INV_BOARD_LINES = 4096, /* cache lines for arrival boards (board.h) */
+    INV_NAME_BYTES = 64,
+};
+#define INV_TABLE_MAGIC UINT64_C(0x31656c6261766e69) /* "invable1" */
+
+/* A process is named by its slot number; in a core word by slot number + 1, so that
+ * 0 can mean nobody. */
+#define INV_NOBODY 0u
+#define INV_NO_CORE (-1)
+
+/* How holding is counted in this domain; written once by rmd, before any process. */
+enum inv_mode {
+    INV_MODE_PINNED = 0,   /* no more processes than cores: each core has one holder, and
+                              the holder's worker is pinned to it */
+    INV_MODE_ANONYMOUS = 1 /* more processes than cores: a domain-wide count of cores
+                              not in use; the kernel places the threads */
+};
+
+/*
+ * The word of a core.  One 64-bit value, so that every transition is one CAS.
+ *
+ *   bits  0..15  holder   slot + 1 of who computes on it now, 0 nobody
+ *   bits 16..31  owner    slot + 1 of who has it by policy, 0 nobody
+ *   bit  32      reclaim  the owner wants it back: the holder gives it up at its next
+ *                         scheduling point; while nobody holds it, it is reserved for
+ *                         the owner
+ *   bits 40..63  epoch    changes with every transition (no ABA)
+ */
+typedef uint64_t inv_word;
+
+static inline unsigned inv_word_holder(inv_word w) { return (unsigned)(w & 0xffff); }
+static inline unsigned inv_word_owner(inv_word w) { return (unsigned)(w >> 16 & 0xffff); }
+static inline bool inv_word_reclaim(inv_word w) { return w >> 32 & 1; }
+static inline uint32_t inv_word_epoch(inv_word w) { return (uint32_t)(w >> 40); }
+/* The successor of w with these fields and the next epoch. */
+static inline inv_word inv_word_next(inv_word w, unsigned holder, unsigned owner, bool reclaim)
+{
+    return (inv_word)(holder & 0xffff) | (inv_word)(owner & 0xffff) << 16 |
+           (inv_word)reclaim << 32 | (inv_word)((inv_word_epoch(w) + 1) & 0xffffff) << 40;
+}
+
+struct inv_core {
+    _Atomic inv_word word; /* writers: any process of the domain and rmd, by the
+                              transitions of core.h only */
+    _Atomic int32_t holder_tid; /* kernel thread that computes on it, 0 unknown; writer: the
+                                   holder.  Read by an owner that evicts, and by rmctl.  A
+                                   stale value is harmless: it is only ever re-pinned within
+                                   its own process's mask */
+    int32_t os_cpu;             /* Linux CPU number, -1 when emulated; rmd, at creation */
+    _Atomic uint64_t since_ns;  /* CLOCK_MONOTONIC of the last change of holder; the one
+                                   who changed it.  Statistics only */
+} __attribute__((aligned(128)));
+
+enum inv_slot_state { INV_SLOT_FREE = 0, INV_SLOT_LIVE = 1, INV_SLOT_DEAD = 2 };
+
+/* A parked worker that a lender may wake on a core that it gives up. */
+struct inv_agent {
+    _Atomic uint32_t bell; /* futex word; bumped by whoever took the agent's bit */
+    _Atomic int32_t tid;   /* kernel thread; writer: the process, before it sets the bit */
+    _Atomic int32_t core;  /* core that the waker offers, INV_NO_CORE none; writer: waker */
+};
+
+/* Statistics of a process; writers: its own threads, and for lent_used_ns the borrower. */
+struct inv_counters {
+    _Atomic uint64_t lends, borrows, reclaims, evictions;
+    _Atomic uint64_t reclaim_wait_ns, reclaim_wait_max_ns; /* time from asking to having */
+    _Atomic uint64_t borrowed_ns;  /* core time that it used of others' cores */
+    _Atomic uint64_t lent_used_ns; /* core time that others used of its cores */
+    _Atomic uint64_t useful_ns;    /* main thread's time outside MPI waits (mpi-shim) */
+    _Atomic uint64_t wait_ns;      /* main thread's time inside MPI waits (mpi-shim) */
+    _Atomic uint64_t waits;        /* completed waits that slept at least once */
+};
+
+struct inv_slot {
+    /* --- identity: written by rmd before state becomes LIVE */
+    _Atomic uint32_t state; /* enum inv_slot_state; writer: rmd */
+    int32_t pid;
+    int32_t rank; /* MPI rank, -1 unknown */
+    int32_t size; /* MPI world size, -1 unknown */
+    char program[INV_NAME_BYTES];
+
+    /* --- wants: read by lenders */
+    _Atomic uint64_t parked __attribute__((aligned(64)));
+    /* bit a: agent a is parked and may be woken.  Set by the process; cleared by whoever
+     * takes the agent, with fetch_and: the one who cleared the bit wakes it */
+    _Atomic uint32_t bell;     /* futex word of threads that wait in MPI (wait.h) */
+    _Atomic uint32_t sleepers; /* how many of them sleep; writer: the process */
+    _Atomic int32_t home;      /* core that the sleeping main thread needs back, or
+                                  INV_NO_CORE; writer: the process */
+    _Atomic int32_t tokens;    /* anonymous mode: how many it has taken; writer: its threads.
+                                  rmd gives them back when it dies */
+
+    /* --- constraint: written by the process, then seq bumped and rmd's bell rung */
+    _Atomic uint32_t constraint_seq __attribute__((aligned(64)));
+    _Atomic uint32_t decided_seq; /* writer: rmd, the last constraint_seq it decided on; futex */
+    _Atomic uint32_t min_cores, max_cores; /* 0: not set */
+    _Atomic uint64_t workload_bits;        /* a double; 0.0: unknown */
+
+    struct inv_counters counters __attribute__((aligned(64)));
+    struct inv_agent agents[INV_AGENTS] __attribute__((aligned(64)));
+};
+
+/* A line of an arrival board (board.h). */
+struct inv_board_line {
+    _Atomic uint64_t epoch;
+    _Atomic uint32_t slot; /* slot + 1 of the writer, 0 none */
+    _Atomic uint32_t sleeping;
+} __attribute__((aligned(64)));
+
+struct inv_table {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t ncores; /* 1..INV_MAX_CORES; emulated ones counted */
+    uint32_t nslots; /* 1..INV_MAX_SLOTS */
+    uint32_t mode;   /* enum inv_mode */
+    uint32_t emulated; /* 1: synthetic topology, nobody is pinned */
+    uint32_t reclaim_bound_us; /* after this long an owner evicts; from rmd's options */
+    uint64_t bytes;            /* of the whole mapping: INV_TABLE_BYTES, a check of the layout */
+
+    /* bit s: the process in slot s has work for another core.  Writer: that process; rmd
+     * clears the bit of a dead one.  Partner: inv_offer in core.c, which reads it after
+     * it freed a core; the seq_cst fences on both sides make sure that not both miss. */
+    _Atomic uint64_t wanting[INV_MAX_SLOTS / 64] __attribute__((aligned(64)));
+    /* anonymous mode: cores minus running threads; negative when more run than there
+     * are cores.  Writers: all processes; rmd gives back what a dead one had taken. */
+    _Atomic int32_t free_tokens __attribute__((aligned(64)));
+    _Atomic uint32_t rmd_bell __attribute__((aligned(64))); /* futex: a constraint changed */
+    _Atomic uint32_t rmd_pid;
+    _Atomic uint64_t board_used[INV_BOARD_LINES / 64] __attribute__((aligned(64)));
+};
+
+/*
+ * Where things are does not depend on anything in the table: a process that overwrites
+ * the header cannot lead rmd or its peers outside their mapping.  The mapping always has
+ * room for the largest table; memory that nobody touches costs nothing.
+ */
+enum {
+    INV_CORES_OFFSET = (sizeof(struct inv_table) + 127) & ~127,
+    INV_SLOTS_OFFSET = INV_CORES_OFFSET + INV_MAX_CORES * (int)sizeof(struct inv_core),
+    INV_BOARD_OFFSET = INV_SLOTS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_slot),
+    INV_TABLE_BYTES = INV_BOARD_OFFSET + INV_BOARD_LINES * (int)sizeof(struct inv_board_line),
+};
+
+/* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_BOARD_LINES: check what was read
+ * from the table (inv_core_valid, inv_slot_valid) before it gets here. */
+static inline struct inv_core *inv_core_at(struct inv_table *t, unsigned core)
+{
+    return (struct inv_core *)((char *)t + INV_CORES_OFFSET) + core;
+}
+static inline struct inv_slot *inv_slot_at(struct inv_table *t, unsigned slot)
+{
+    return (struct inv_slot *)((char *)t + INV_SLOTS_OFFSET) + slot;
+}
+static inline struct inv_board_line *inv_board_at(struct inv_table *t, unsigned line)
+{
+    return (struct inv_board_line *)((char *)t + INV_BOARD_OFFSET) + line;
+}
+
+/* Is this a core or a slot of this table?  Negative numbers are not. */
+static inline bool inv_core_valid(const struct inv_table *t, long core)
+{
+    return core >= 0 && core < INV_MAX_CORES && core < (long)t->ncores;
+}
+static inline bool inv_slot_valid(const struct inv_table *t, long slot)
+{
+    return slot >= 0 && slot < INV_MAX_SLOTS && slot < (long)t->nslots;
+}
+
+/*
+ * inv_table_create - make a table in anonymous shared memory (memfd).
+ *   ncores, os_cpus  the cores; os_cpus[i] is core i's Linux CPU, or NULL when emulated
+ *   nslots, mode     as above
+ * Returns a CLOEXEC file descriptor that the caller owns, and maps the table at *out;
+ * or -1 with errno of memfd_create, ftruncate or mmap, or EINVAL for counts out of range.
+ */
+int inv_table_create(unsigned ncores, const int *os_cpus, unsigned nslots, enum inv_mode mode,
+                     struct inv_table **out);
+
+/*
+ * inv_table_map - map a table that rmd passed.  The descriptor stays the caller's.
+ *   writable  false for observers (rmctl)
+ * Returns NULL with errno; EPROTO when the memory is no table of this version.
+ */
+struct inv_table *inv_table_map(int fd, bool writable);
+void inv_table_unmap(struct inv_table *t);
+
+#endif

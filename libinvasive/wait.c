@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * wait.c - a thread that waits for another process gives its core away meanwhile.
+ *
+ * The waiting thread names the core that it will need again (its home), lends it and
+ * sleeps on the doorbell of its slot.  Whoever causes what it waits for rings (inv_ring):
+ * the ringer takes the home core on the sleeper's behalf, or asks its holder for it, so
+ * that the sleeper wakes on a core that is its own.  A timer bounds every sleep; a
+ * holder that does not give the core back within the reclaim bound is evicted.
+ */
+#define _GNU_SOURCE
+#include "futex.h"
+#include "process.h"
+
+#include <sched.h>
+
+static struct inv_slot *our_slot(void)
+{
+    return inv_slot_at(inv_process.table, inv_process.slot);
+}
+
+static inv_word word_of(int core)
+{
+    return atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
+                                memory_order_acquire);
+}
+
+static bool held_by_us(int core)
+{
+    return core >= 0 && inv_word_holder(word_of(core)) == inv_process.slot + 1;
+}
+
+static bool owned_by_us(int core)
+{
+    return core >= 0 && inv_word_owner(word_of(core)) == inv_process.slot + 1;
+}
+
+/* The home core of this thread's wait; INV_NO_CORE when another thread's is in the slot. */
+static __thread int home = INV_NO_CORE;
+/* Did this thread have a seat when it began to wait? */
+static __thread bool had_seat;
+
+uint32_t inv_bell_read(void)
+{
+    return atomic_load_explicit(&our_slot()->bell, memory_order_seq_cst);
+}
+
+void inv_wait_begin(void)
+{
+    had_seat = inv_seat != INV_SEAT_NONE;
+    if (!had_seat)
+        return;
+    atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    int seat = inv_seat_detach(), nobody = INV_NO_CORE;
+    home = seat >= 0 && atomic_compare_exchange_strong(&our_slot()->home, &nobody, seat)
+               ? seat
+               : INV_NO_CORE;
+    inv_seat_return(seat);
+}
+
+bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns)
+{
+    struct inv_slot *slot = our_slot();
+    /* A ringer has taken the core for us, but there was nothing for us: give it on. */
+    if (home != INV_NO_CORE && inv_seat == INV_SEAT_NONE && held_by_us(home))
+        inv_seat_return(home);
+    /* seq_cst: partner is inv_ring, which bumps the bell and then looks for sleepers. */
+    atomic_fetch_add_explicit(&slot->sleepers, 1, memory_order_seq_cst);
+    inv_futex_wait(&slot->bell, seen, timeout_ns, true);
+    atomic_fetch_sub_explicit(&slot->sleepers, 1, memory_order_relaxed);
+    return atomic_load_explicit(&slot->bell, memory_order_seq_cst) != seen;
+}
+
+/* Move a thread that we evicted to the other cores of the domain. */
+static void repin_evicted(int core)
+{
+    struct inv_table *t = inv_process.table;
+    int tid = atomic_load_explicit(&inv_core_at(t, (unsigned)core)->holder_tid,
+                                   memory_order_relaxed);
+    cpu_set_t others;
+    CPU_ZERO(&others);
+    for (unsigned c = 0; c < inv_process.ncores; c++)
+        if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0)
+            CPU_SET((size_t)inv_core_at(t, c)->os_cpu, &others);
+    if (tid > 0 && tid != inv_own_tid() && CPU_COUNT(&others) > 0)
+        sched_setaffinity(tid, sizeof others, &others);
+}
+
+/* A core that this process owns, the home core first; INV_NO_CORE when it owns none. */
+static int owned_core(void)
+{
+    if (owned_by_us(home))
+        return home;
+    for (unsigned core = 0; core < inv_process.ncores; core++)
+        if (owned_by_us((int)core) && !held_by_us((int)core))
+            return (int)core;
+    return INV_NO_CORE;
+}
+
+/* Ask for an own core until it is there; evict when the bound has passed. */
+static int regain_seat(uint64_t start)
+{
+    struct inv_table *t = inv_process.table;
+    uint64_t bound = (uint64_t)t->reclaim_bound_us * 1000;
+    for (;;) {
+        uint32_t seen = inv_bell_read();
+        int core = owned_core();
+        if (core != INV_NO_CORE && held_by_us(core) && core == home)
+            return core; /* a ringer or the holder has handed it to us */
+        if (core != INV_NO_CORE &&
+            inv_core_reclaim(t, (unsigned)core, inv_process.slot) == INV_RECLAIM_GOT)
+            return core;
+        int seat = inv_seat_try();
+        if (seat != INV_SEAT_NONE)
+            return seat;
+        uint64_t waited = inv_now_ns() - start;
+        unsigned evicted;
+        if (waited >= bound) {
+            if (core == INV_NO_CORE)
+                return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
+            if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
+                repin_evicted(core);
+                return core;
+            }
+            continue;
+        }
+        atomic_store(&our_slot()->home, core);
+        inv_wait_sleep(seen, (int64_t)(bound - waited));
+    }
+}
+
+static void account_reclaim(uint64_t start)
+{
+    struct inv_counters *c = &our_slot()->counters;
+    uint64_t took = inv_now_ns() - start;
+    atomic_fetch_add_explicit(&c->reclaim_wait_ns, took, memory_order_relaxed);
+    uint64_t most = atomic_load_explicit(&c->reclaim_wait_max_ns, memory_order_relaxed);
+    while (took > most && !atomic_compare_exchange_weak_explicit(
+                              &c->reclaim_wait_max_ns, &most, took, memory_order_relaxed,
+                              memory_order_relaxed))
+        ;
+}
+
+void inv_wait_end(void)
+{
+    if (!had_seat)
+        return;
+    had_seat = false;
+    atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    if (inv_process.anonymous) {
+        inv_token_force(inv_process.table, inv_process.slot);
+        inv_seat_sit(INV_SEAT_TOKEN);
+        return;
+    }
+    int seat = home;
+    if (!held_by_us(home)) {
+        uint64_t start = inv_now_ns();
+        seat = regain_seat(start);
+        account_reclaim(start);
+    }
+    if (home != INV_NO_CORE)
+        atomic_store(&our_slot()->home, INV_NO_CORE);
+    /* Another core than home was free first, and a ringer took home for us meanwhile. */
+    if (home != INV_NO_CORE && home != seat && held_by_us(home) && owned_by_us(home))
+        inv_seat_return(home);
+    home = INV_NO_CORE;
+    if (seat != INV_SEAT_NONE)
+        inv_seat_sit(seat);
+}
+
+void inv_ring_slot(unsigned slot)
+{
+    inv_ring(inv_process.table, slot);
+}
