@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * core.c - the transitions of a core's word, and the two-sided promise that a core that
+ * becomes free meets a process that wants it:
+ *
+ *     lender:  word := nobody;            fence;  look at wanting, parked, sleepers
+ *     wanter:  set wanting, parked bit;   fence;  look at the words of the cores
+ *
+ * Both fences are seq_cst, so at least one side sees the other (Dekker's argument): no
+ * core stays idle beside a process that wants it, and nobody polls.  libinvasive/model/
+ * core.pml is this file in Promela; keep the two alike.
+ */
+#define _GNU_SOURCE
+#include "core.h"
+#include "futex.h"
+
+#include <sched.h>
+
+/* --- words */
+
+static inv_word word_of(struct inv_table *t, unsigned core)
+{
+    return atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+}
+
+/* Every transition: acq_rel, so that what the last holder did before it gave the core up
+ * happens before what the next one does.  Each one's partner is the previous transition of
+ * the same word.  On failure *seen is the new value. */
+static bool move(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
+{
+    return atomic_compare_exchange_weak_explicit(&inv_core_at(t, core)->word, seen, next,
+                                                 memory_order_acq_rel, memory_order_relaxed);
+}
+
+/* --- statistics.  Fields of words come from shared memory: slots are checked here. */
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void add(_Atomic uint64_t *counter, uint64_t amount)
+{
+    atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+}
+
+static struct inv_counters *counters_of(struct inv_table *t, unsigned name)
+{
+    return name != INV_NOBODY && inv_slot_valid(t, (long)name - 1)
+               ? &inv_slot_at(t, name - 1)->counters
+               : NULL;
+}
+
+/* The word was `old` until now: book the time that the holder had another's core. */
+static void account(struct inv_table *t, unsigned core, inv_word old)
+{
+    uint64_t now = now_ns();
+    uint64_t since = atomic_exchange_explicit(&inv_core_at(t, core)->since_ns, now,
+                                              memory_order_relaxed);
+    unsigned holder = inv_word_holder(old), owner = inv_word_owner(old);
+    if (holder == INV_NOBODY || holder == owner || since == 0 || since > now)
+        return;
+    struct inv_counters *borrower = counters_of(t, holder), *lender = counters_of(t, owner);
+    if (borrower)
+        add(&borrower->borrowed_ns, now - since);
+    if (lender)
+        add(&lender->lent_used_ns, now - since);
+}
+
+static void count_taken(struct inv_table *t, unsigned core, inv_word old, unsigned me)
+{
+    account(t, core, old);
+    if (inv_word_owner(old) != me + 1)
+        add(&inv_slot_at(t, me)->counters.borrows, 1);
+}
+
+/* --- transitions */
+
+bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me)
+{
+    inv_word w = word_of(t, core);
+    do {
+        bool mine = inv_word_owner(w) == me + 1;
+        if (inv_word_holder(w) != INV_NOBODY || (inv_word_reclaim(w) && !mine))
+            return false;
+    } while (!move(t, core, &w, inv_word_next(w, me + 1, inv_word_owner(w), false)));
+    count_taken(t, core, w, me);
+    return true;
+}
+
+bool inv_core_lend(struct inv_table *t, unsigned core, unsigned me)
+{
+    inv_word w = word_of(t, core);
+    do {
+        if (inv_word_holder(w) != me + 1)
+            return false;
+    } while (!move(t, core, &w,
+                   inv_word_next(w, INV_NOBODY, inv_word_owner(w), inv_word_reclaim(w))));
+    account(t, core, w);
+    if (inv_word_owner(w) == me + 1)
+        add(&inv_slot_at(t, me)->counters.lends, 1);
+    return true;
+}
+
+enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned owner)
+{
+    unsigned name = owner + 1;
+    inv_word w = word_of(t, core), next;
+    do {
+        if (inv_word_owner(w) != name)
+            return INV_RECLAIM_NOT_OWNER;
+        if (inv_word_holder(w) == name)
+            return INV_RECLAIM_GOT;
+        if (inv_word_holder(w) == INV_NOBODY)
+            next = inv_word_next(w, name, name, false);
+        else if (inv_word_reclaim(w))
+            return INV_RECLAIM_ASKED;
+        else
+            next = inv_word_next(w, inv_word_holder(w), name, true);
+    } while (!move(t, core, &w, next));
+    if (inv_word_holder(w) == INV_NOBODY) {
+        count_taken(t, core, w, owner);
+        return INV_RECLAIM_GOT;
+    }
+    add(&inv_slot_at(t, owner)->counters.reclaims, 1);
+    return INV_RECLAIM_ASKED;
+}
+
+bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner)
+{
+    inv_word w = word_of(t, core);
+    do {
+        if (inv_word_owner(w) != owner + 1 || !inv_word_reclaim(w))
+            return false;
+    } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), owner + 1, false)));
+    return inv_word_holder(w) == INV_NOBODY;
+}
+
+bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned *evicted)
+{
+    unsigned name = owner + 1;
+    inv_word w = word_of(t, core);
+    do {
+        if (inv_word_owner(w) != name || inv_word_holder(w) == INV_NOBODY ||
+            inv_word_holder(w) == name)
+            return false;
+    } while (!move(t, core, &w, inv_word_next(w, name, name, false)));
+    account(t, core, w);
+    add(&inv_slot_at(t, owner)->counters.evictions, 1);
+    *evicted = inv_word_holder(w) - 1;
+    return true;
+}
+
+/* --- who wants */
+
+static unsigned want_words(struct inv_table *t)
+{
+    unsigned n = t->nslots;
+    return n > INV_MAX_SLOTS ? INV_MAX_SLOTS / 64 : (n + 63) / 64;
+}
+
+bool inv_others_want(struct inv_table *t, unsigned me)
+{
+    unsigned n = want_words(t);
+    for (unsigned i = 0; i < n; i++) {
+        uint64_t w = atomic_load_explicit(&t->wanting[i], memory_order_relaxed);
+        if (i == me / 64)
+            w &= ~(UINT64_C(1) << me % 64);
+        if (w)
+            return true;
+    }
+    return false;
+}
+
+bool inv_want_get(struct inv_table *t, unsigned me)
+{
+    return atomic_load_explicit(&t->wanting[me / 64], memory_order_relaxed) >> me % 64 & 1;
+}
+
+/* seq_cst and a fence: the wanter's half of the promise at the top; partners are the fences
+ * in inv_core_offer and inv_core_own. */
+void inv_want_set(struct inv_table *t, unsigned me, bool wants)
+{
+    uint64_t bit = UINT64_C(1) << me % 64;
+    if (inv_want_get(t, me) == wants)
+        return;
+    if (wants)
+        atomic_fetch_or(&t->wanting[me / 64], bit);
+    else
+        atomic_fetch_and(&t->wanting[me / 64], ~bit);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static bool live(struct inv_table *t, unsigned slot)
+{
+    return atomic_load_explicit(&inv_slot_at(t, slot)->state, memory_order_relaxed) ==
+           INV_SLOT_LIVE;
+}
+
+/* --- waking */
+
+static bool is_parked(struct inv_table *t, unsigned slot)
+{
+    return atomic_load_explicit(&inv_slot_at(t, slot)->parked, memory_order_relaxed) != 0;
+}
+
+int inv_agent_take(struct inv_table *t, unsigned whom)
+{
+    _Atomic uint64_t *parked = &inv_slot_at(t, whom)->parked;
+    uint64_t bits = atomic_load_explicit(parked, memory_order_relaxed);
+    while (bits) {
+        int agent = 63 - __builtin_clzll(bits);
+        uint64_t bit = UINT64_C(1) << agent;
+        /* acquire: partner is the owner's fetch_or, so that the agent's tid is there.  Of
+         * several takers one sees the bit still set. */
+        bits = atomic_fetch_and(parked, ~bit);
+        if (bits & bit)
+            return agent;
+    }
+    return -1;
+}
+
+/* Pinning a thread while it is parked costs 0.4 us, moving it when it runs 100 times as
+ * much.  rmd may have more rights than the domain and does not pin what a table names:
+ * the agent pins itself then. */
+static void wake_agent(struct inv_table *t, unsigned whom, int agent, int core, bool pin)
+{
+    if (agent < 0 || agent >= INV_AGENTS)
+        return;
+    struct inv_agent *a = &inv_slot_at(t, whom)->agents[agent];
+    atomic_store_explicit(&a->core, core, memory_order_relaxed);
+    int tid = atomic_load_explicit(&a->tid, memory_order_relaxed);
+    if (pin && core >= 0 && tid > 0)
+        inv_pin(t, tid, core);
+    /* release: partner is the agent's acquire load of its bell, which then reads `core` */
+    atomic_fetch_add_explicit(&a->bell, 1, memory_order_release);
+    inv_futex_wake(&a->bell, 1, true);
+}
+
+void inv_agent_wake(struct inv_table *t, unsigned whom, int agent, int core)
+{
+    wake_agent(t, whom, agent, core, true);
+}
+
+/* The bump comes after what the sleeper is woken for: whoever is between reading the bell
+ * and sleeping does not sleep. */
+static void wake_sleepers(struct inv_slot *slot)
+{
+    atomic_fetch_add(&slot->bell, 1);
+    inv_futex_wake(&slot->bell, INT_MAX, true);
+}
+
+static bool needs_home(struct inv_slot *slot, unsigned core)
+{
+    return atomic_load_explicit(&slot->sleepers, memory_order_relaxed) > 0 &&
+           atomic_load_explicit(&slot->home, memory_order_relaxed) == (int32_t)core;
+}
+
+/* Wake an agent of `whom` for the core (INV_NO_CORE: for a token). */
+static bool give_to_agent(struct inv_table *t, unsigned whom, int core, bool pin)
+{
+    int agent = inv_agent_take(t, whom);
+    if (agent < 0)
+        return false;
+    wake_agent(t, whom, agent, core, pin);
+    return true;
+}
+
+static bool give_to_wanting(struct inv_table *t, unsigned whom, int core, bool pin)
+{
+    return inv_slot_valid(t, whom) && inv_want_get(t, whom) && live(t, whom) &&
+           is_parked(t, whom) && give_to_agent(t, whom, core, pin);
+}
+
+/* In turn, so that nobody is always served last: those after `me`, then from the start. */
+static bool give_in_turn(struct inv_table *t, unsigned me, int core, bool pin)
+{
+    unsigned n = want_words(t), start = me < INV_MAX_SLOTS ? me + 1 : 0;
+    uint64_t below = (UINT64_C(1) << start % 64) - 1;
+    for (unsigned k = 0; k <= n; k++) {
+        unsigned i = (start / 64 + k) % n;
+        uint64_t w = atomic_load_explicit(&t->wanting[i], memory_order_relaxed);
+        if (k == 0)
+            w &= ~below;
+        else if (k == n)
+            w &= below;
+        for (; w; w &= w - 1)
+            if (give_to_wanting(t, i * 64 + (unsigned)__builtin_ctzll(w), core, pin))
+                return true;
+    }
+    return false;
+}
+
+/* --- offering a free core */
+
+/* The core is free and reserved for its owner.  False: look at the word again. */
+static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool pin)
+{
+    unsigned owner = inv_word_owner(w) - 1;
+    if (!inv_slot_valid(t, owner))
+        return true;
+    struct inv_slot *slot = inv_slot_at(t, owner);
+    if (needs_home(slot, core)) {
+        if (!move(t, core, &w, inv_word_next(w, owner + 1, owner + 1, false)))
+            return false;
+        count_taken(t, core, w, owner);
+        wake_sleepers(slot);
+        return true;
+    }
+    if (give_to_agent(t, owner, (int)core, pin))
+        return true;
+    /* A thread of the owner's is awake and about to look at the word itself, or the owner
+     * needs it no longer and forgot to say so; then the reservation goes. */
+    if (inv_want_get(t, owner) ||
+        atomic_load_explicit(&slot->home, memory_order_relaxed) == (int32_t)core)
+        return true;
+    move(t, core, &w, inv_word_next(w, INV_NOBODY, owner + 1, false));
+    return false;
+}
+
+void inv_core_offer(struct inv_table *t, unsigned core, unsigned me)
+{
+    bool pin = me < INV_MAX_SLOTS;
+    for (;;) {
+        /* The lender's half of the promise at the top.  Partners: the fences of a wanter
+         * that parks or sleeps (core.h) and the one in inv_want_set. */
+        atomic_thread_fence(memory_order_seq_cst);
+        inv_word w = word_of(t, core);
+        if (inv_word_holder(w) != INV_NOBODY)
+            return;
+        if (inv_word_reclaim(w)) {
+            if (offer_to_owner(t, core, w, pin))
+                return;
+            continue;
+        }
+        if (give_to_wanting(t, me, (int)core, pin) ||
+            give_to_wanting(t, (unsigned)((long)inv_word_owner(w) - 1), (int)core, pin))
+            return;
+        give_in_turn(t, me, (int)core, pin);
+        return;
+    }
+}
+
+/* --- doorbell of a process that waits in MPI */
+
+/* Does the sleeping process have its home core, or nothing to wait for?  If another holds
+ * the core it is asked for it, and whoever gives it back wakes the sleeper. */
+static bool fetch_home(struct inv_table *t, unsigned core, unsigned whom)
+{
+    unsigned name = whom + 1;
+    inv_word w = word_of(t, core), next;
+    for (;;) {
+        unsigned holder = inv_word_holder(w), owner = inv_word_owner(w);
+        /* Read the word first: if the sleeper took the core and gave it up again since,
+         * the epoch has moved. */
+        if (!needs_home(inv_slot_at(t, whom), core) || holder == name)
+            return true;
+        if (holder == INV_NOBODY && (owner == name || !inv_word_reclaim(w)))
+            next = inv_word_next(w, name, owner, false);
+        else if (owner != name)
+            return true;
+        else if (inv_word_reclaim(w))
+            return false;
+        else
+            next = inv_word_next(w, holder, owner, true);
+        if (!move(t, core, &w, next))
+            continue;
+        if (holder == INV_NOBODY) {
+            count_taken(t, core, w, whom);
+            return true;
+        }
+        add(&inv_slot_at(t, whom)->counters.reclaims, 1);
+        return false;
+    }
+}
+
+void inv_ring(struct inv_table *t, unsigned whom)
+{
+    struct inv_slot *slot = inv_slot_at(t, whom);
+    /* seq_cst: partner is the sleeper's fence between sleepers++ and its last look at what
+     * it waits for; it sees the message or we see it sleeping. */
+    atomic_fetch_add(&slot->bell, 1);
+    if (atomic_load(&slot->sleepers) == 0)
+        return;
+    int home = atomic_load_explicit(&slot->home, memory_order_relaxed);
+    if (t->mode == INV_MODE_PINNED && inv_core_valid(t, home) &&
+        !fetch_home(t, (unsigned)home, whom))
+        return;
+    wake_sleepers(slot);
+}
+
+/* --- what rmd does */
+
+int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
+{
+    unsigned name = new_owner < 0 ? INV_NOBODY : (unsigned)new_owner + 1;
+    inv_word w = word_of(t, core);
+    if (inv_word_owner(w) == name)
+        return (int)name - 1;
+    do {
+        ;
+    } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, false)));
+    account(t, core, w);
+    int old = (int)inv_word_owner(w) - 1;
+    /* Who waited for its core to come back will not get it any more. */
+    if (inv_slot_valid(t, old) && inv_word_reclaim(w))
+        wake_sleepers(inv_slot_at(t, (unsigned)old));
+    /* A new owner that wanted a core already has asked for those that it owned then, and
+     * not for this one.  Partner of the fence: inv_want_set. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (name != INV_NOBODY && inv_want_get(t, name - 1)) {
+        w = word_of(t, core);
+        while (inv_word_owner(w) == name && inv_word_holder(w) != INV_NOBODY &&
+               inv_word_holder(w) != name && !inv_word_reclaim(w))
+            if (move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, true)))
+                break;
+    }
+    return old;
+}
+
+bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
+{
+    unsigned name = dead + 1;
+    inv_word w = word_of(t, core);
+    bool held, owned;
+    do {
+        held = inv_word_holder(w) == name;
+        owned = inv_word_owner(w) == name;
+        if (!held && !owned)
+            return false;
+    } while (!move(t, core, &w,
+                   inv_word_next(w, held ? INV_NOBODY : inv_word_holder(w),
+                                 owned ? INV_NOBODY : inv_word_owner(w),
+                                 !owned && inv_word_reclaim(w))));
+    account(t, core, w);
+    return held;
+}
+
+/* The dead may have taken an agent's bit, or made a core a sleeper's, and died before it
+ * woke them.  A needless wake-up is harmless: the agent finds no core and parks again. */
+static void wake_stranded(struct inv_table *t, unsigned slot)
+{
+    struct inv_slot *s = inv_slot_at(t, slot);
+    uint64_t parked = atomic_load(&s->parked);
+    for (unsigned i = 0; i < INV_AGENTS; i++) {
+        struct inv_agent *a = &s->agents[i];
+        if (parked >> i & 1 || !atomic_load_explicit(&a->tid, memory_order_relaxed))
+            continue;
+        atomic_fetch_add_explicit(&a->bell, 1, memory_order_release);
+        inv_futex_wake(&a->bell, 1, true);
+    }
+    if (atomic_load(&s->sleepers))
+        wake_sleepers(s);
+}
+
+static void bury_slot(struct inv_slot *s)
+{
+    atomic_store(&s->parked, 0);
+    atomic_store(&s->sleepers, 0);
+    atomic_store(&s->home, INV_NO_CORE);
+    for (unsigned a = 0; a < INV_AGENTS; a++)
+        atomic_store(&s->agents[a].tid, 0);
+}
+
+void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
+{
+    unsigned ncores = t->ncores, nslots = t->nslots, count = 0;
+    inv_want_set(t, dead, false);
+    for (unsigned c = 0; c < ncores && c < INV_MAX_CORES; c++)
+        count += inv_core_bury(t, c, dead);
+    struct inv_slot *slot = inv_slot_at(t, dead);
+    bury_slot(slot);
+    int32_t tokens = atomic_exchange(&slot->tokens, 0);
+    if (tokens > 0)
+        atomic_fetch_add(&t->free_tokens, tokens);
+    for (unsigned s = 0; s < nslots && s < INV_MAX_SLOTS; s++)
+        if (s != dead && live(t, s))
+            wake_stranded(t, s);
+    /* All free cores, not only its own: it may have died between lending and offering. */
+    for (unsigned c = 0; t->mode == INV_MODE_PINNED && c < ncores && c < INV_MAX_CORES; c++)
+        inv_core_offer(t, c, INV_MAX_SLOTS);
+    for (; tokens > 0; tokens--)
+        give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false);
+    if (freed)
+        *freed = count;
+}
+
+/* --- anonymous mode */
+
+/* A process notes its token before it takes it and after it returned it: if it dies in
+ * between rmd gives one too many back, which costs a time slice, and never one too few,
+ * which would cost a core. */
+bool inv_token_take(struct inv_table *t, unsigned me)
+{
+    _Atomic int32_t *mine = &inv_slot_at(t, me)->tokens;
+    int32_t n = atomic_load_explicit(&t->free_tokens, memory_order_relaxed);
+    if (n <= 0)
+        return false;
+    atomic_fetch_add_explicit(mine, 1, memory_order_relaxed);
+    do {
+        if (n <= 0) {
+            atomic_fetch_sub_explicit(mine, 1, memory_order_relaxed);
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&t->free_tokens, &n, n - 1));
+    return true;
+}
+
+void inv_token_force(struct inv_table *t, unsigned me)
+{
+    atomic_fetch_add_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed);
+    atomic_fetch_sub(&t->free_tokens, 1);
+}
+
+void inv_token_return(struct inv_table *t, unsigned me)
+{
+    int32_t n = atomic_fetch_add(&t->free_tokens, 1) + 1;
+    atomic_fetch_sub_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed);
+    /* The lender's half, as in inv_core_offer. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (n > 0 && !give_to_wanting(t, me, INV_NO_CORE, false))
+        give_in_turn(t, me, INV_NO_CORE, false);
+}
+
+bool inv_token_overdrawn(struct inv_table *t)
+{
+    return atomic_load_explicit(&t->free_tokens, memory_order_relaxed) < 0;
+}
+
+/* --- pinning */
+
+int inv_pin(struct inv_table *t, int tid, int core)
+{
+    if (t->emulated || t->mode != INV_MODE_PINNED || !inv_core_valid(t, core))
+        return 0;
+    int cpu = inv_core_at(t, (unsigned)core)->os_cpu;
+    if (cpu < 0 || cpu >= CPU_SETSIZE)
+        return cpu < 0 ? 0 : -EINVAL;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    int saved = errno;
+    int result = sched_setaffinity(tid, sizeof set, &set) == 0 ? 0 : -errno;
+    errno = saved;
+    return result;
+}
