@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# steps.sh - what run-tests and quickstart have in common; they source it with $top set.
+
+# The names in packages.txt that dpkg does not know as installed.
+missing_packages() {
+    sed 's/#.*//' "$top/packages.txt" | while read -r package; do
+        [ -n "$package" ] || continue
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || state=
+        [ "$state" = installed ] || echo "$package"
+    done
+}
+
+install_packages() {
+    command -v dpkg-query >/dev/null || {
+        echo "no dpkg here: install the equivalents of packages.txt, then use --no-install" >&2
+        return 0
+    }
+    packages=$(missing_packages)
+    [ -n "$packages" ] || return 0
+    sudo=
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo >/dev/null || {
+            echo "to be installed, by root: apt-get install" $packages >&2
+            return 1
+        }
+        sudo=sudo
+    fi
+    echo "installing:" $packages
+    # The lists may be missing or old: try, update, try again.
+    apt="$sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends"
+    $apt install $packages >/dev/null 2>&1 || { $apt update >/dev/null && $apt install $packages >/dev/null; }
+}
+
+# configure_and_build DIR CONFIGURE-OPTION...: quiet unless it fails; the log stays in DIR.
+configure_and_build() {
+    dir=$1
+    shift
+    mkdir -p "$dir"
+    log=$dir/build.log
+    {
+        { [ -x "$top/configure" ] && [ "$top/configure" -nt "$top/configure.ac" ]; } || "$top/autogen.sh"
+    } >"$log" 2>&1 || { cat "$log" >&2; return 1; }
+    {
+        # Configure again when it has changed; make does the rest.
+        [ "$dir/config.status" -nt "$top/configure" ] || (cd "$dir" && "$top/configure" "$@")
+        make -C "$dir" -j"$(nproc)" all
+    } >>"$log" 2>&1 || {
+        tail -n 60 "$log" >&2
+        echo "the build in $dir failed; the whole log: $log" >&2
+        return 1
+    }
+    echo "built $dir"
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * regions.c - what it costs to enter and leave a parallel region: an empty one, over and over,
+ * with the team size that OMP_NUM_THREADS says.  Plain OpenMP.  Prints the median of some
+ * batches, so that a batch that was interrupted does not count.
+ */
+#include <argp.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { BATCHES = 15 };
+
+struct options {
+    double batch_ms; /* about how long a batch goes on */
+    int barriers;    /* barriers inside the region */
+};
+
+static const struct argp_option option_table[] = {
+    {"batch-ms", 'm', "MS", 0, "Length of each of the 15 batches (default 20)", 0},
+    {"barriers", 'b', "N", 0, "Barriers inside the region (default 0)", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    struct options *o = state->input;
+    char *end = NULL;
+    switch (key) {
+    case 'm':
+        o->batch_ms = strtod(arg, &end);
+        break;
+    case 'b':
+        o->barriers = (int)strtol(arg, &end, 10);
+        break;
+    case ARGP_KEY_ARG:
+        argp_usage(state);
+        break;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+    if (end == arg || *end || !(o->batch_ms > 0) || o->barriers < 0)
+        argp_error(state, "'%s' is not a positive number", arg);
+    return 0;
+}
+
+static double now_s(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+static double batch_s(long regions, int barriers)
+{
+    double start = now_s();
+    for (long i = 0; i < regions; i++) {
+#pragma omp parallel
+        {
+            for (int b = 0; b < barriers; b++) {
+#pragma omp barrier
+            }
+            __asm__ volatile("" ::: "memory");
+        }
+    }
+    return now_s() - start;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.batch_ms = 20};
+    const struct argp argp = {option_table, parse_option, NULL, "Cost of an empty parallel region.",
+                              NULL,         NULL,         NULL};
+    argp_parse(&argp, argc, argv, 0, NULL, &o);
+
+    long regions = 16;
+    double t = batch_s(regions, o.barriers); /* makes the threads */
+    while ((t = batch_s(regions, o.barriers)) * 1e3 < o.batch_ms)
+        regions = t * 1e3 < o.batch_ms / 10 ? regions * 4 : regions * 2;
+
+    double us[BATCHES];
+    for (int i = 0; i < BATCHES; i++)
+        us[i] = batch_s(regions, o.barriers) / (double)regions * 1e6;
+    qsort(us, BATCHES, sizeof us[0], ascending);
+    printf("regions: %d threads, %d batches of %ld regions\nus_per_region %.4f\nus_min %.4f\n",
+           omp_get_max_threads(), BATCHES, regions, us[BATCHES / 2], us[0]);
+    return 0;
+}

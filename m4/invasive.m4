@@ -1,0 +1,191 @@
+dnl SPDX-License-Identifier: GPL-3.0-or-later
+dnl invasive.m4 - the checks of configure.ac, one macro for each.  Every macro ends by adding a
+dnl line to the summary, which INV_SUMMARY prints after config.status has run.
+
+dnl INV_FOUND(WHAT, VALUE) - a line of the summary.
+AC_DEFUN([INV_FOUND], [
+inv_value="$2"
+inv_line=`printf '  %-16s %s' "$1" "$inv_value"`
+inv_summary="$inv_summary
+$inv_line"
+])
+
+dnl INV_MISSING(WHAT, PACKAGE) - stop, naming the Debian package that has it.
+AC_DEFUN([INV_MISSING], [AC_MSG_ERROR([$1 was not found: install package $2 (apt-get install $2), or see ./configure --help])])
+
+AC_DEFUN([INV_WARNINGS], [
+AC_ARG_ENABLE([werror],
+  [AS_HELP_STRING([--disable-werror], [let warnings in our own code pass])], [], [enable_werror=yes])
+INV_CFLAGS="-std=gnu17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes"
+AS_IF([test "x$enable_werror" != xno], [INV_CFLAGS="$INV_CFLAGS -Werror"])
+AC_SUBST([INV_CFLAGS])
+])
+
+dnl Sanitized builds are for libinvasive, rmd, the tools and their tests.  What is preloaded into
+dnl programs that are not sanitized themselves is left out of them: the OpenMP runtime and the MPI shim.
+AC_DEFUN([INV_SANITIZERS], [
+AC_ARG_ENABLE([sanitizers],
+  [AS_HELP_STRING([--enable-sanitizers=LIST],
+    [build libinvasive, rmd and the tools with these: address,undefined or thread])],
+  [], [enable_sanitizers=no])
+SANITIZER_CFLAGS=
+AS_CASE([$enable_sanitizers],
+  [no], [],
+  [yes], [enable_sanitizers=address,undefined])
+AS_IF([test "x$enable_sanitizers" != xno], [
+  SANITIZER_CFLAGS="-fsanitize=$enable_sanitizers -fno-omit-frame-pointer -fno-sanitize-recover=all"
+  inv_saved_CFLAGS=$CFLAGS
+  CFLAGS="$CFLAGS $SANITIZER_CFLAGS"
+  AC_MSG_CHECKING([whether the compiler can -fsanitize=$enable_sanitizers])
+  AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])], [AC_MSG_RESULT([yes])],
+    [AC_MSG_RESULT([no])
+     AC_MSG_ERROR([--enable-sanitizers=$enable_sanitizers does not work with $CC: install package gcc with its libasan, libubsan and libtsan])])
+  CFLAGS=$inv_saved_CFLAGS
+  # ThreadSanitizer does not model fences and GCC says so; the stress test knows.
+  AS_CASE([$enable_sanitizers], [*thread*], [SANITIZER_CFLAGS="$SANITIZER_CFLAGS -Wno-tsan"])
+])
+AC_SUBST([SANITIZER_CFLAGS])
+AM_CONDITIONAL([SANITIZED], [test "x$enable_sanitizers" != xno])
+INV_FOUND([sanitizers], [$enable_sanitizers])
+])
+
+AC_DEFUN([INV_OPENMP], [
+AC_MSG_CHECKING([for OpenMP in $CC])
+inv_saved_CFLAGS=$CFLAGS
+CFLAGS="$CFLAGS -fopenmp"
+AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <omp.h>]], [[return omp_get_max_threads();]])],
+  [AC_MSG_RESULT([yes])],
+  [AC_MSG_RESULT([no])
+   INV_MISSING([an OpenMP that $CC can use], [gcc])])
+CFLAGS=$inv_saved_CFLAGS
+INV_FOUND([compiler], [$CC `$CC -dumpfullversion 2>/dev/null || $CC -dumpversion`])
+])
+
+AC_DEFUN([INV_HWLOC], [
+AC_CHECK_TOOL([PKG_CONFIG], [pkg-config], [no])
+AS_IF([test "x$PKG_CONFIG" = xno], [INV_MISSING([pkg-config], [pkg-config])])
+AC_MSG_CHECKING([for hwloc 2])
+AS_IF([$PKG_CONFIG --exists 'hwloc >= 2.0'],
+  [HWLOC_CFLAGS=`$PKG_CONFIG --cflags hwloc`
+   HWLOC_LIBS=`$PKG_CONFIG --libs hwloc`
+   inv_hwloc=`$PKG_CONFIG --modversion hwloc`
+   AC_MSG_RESULT([$inv_hwloc])],
+  [AC_MSG_RESULT([no])
+   INV_MISSING([hwloc 2], [libhwloc-dev])])
+AC_SUBST([HWLOC_CFLAGS])
+AC_SUBST([HWLOC_LIBS])
+INV_FOUND([hwloc], [$inv_hwloc])
+])
+
+dnl INV_ONE_MPI(NAME, PREFIX, PACKAGES) - the flags of one MPI, from its compiler wrapper's -show.
+AC_DEFUN([INV_ONE_MPI], [
+AC_PATH_PROGS([$2_MPICC], [mpicc.$1], [no])
+AC_PATH_PROGS([$2_MPIEXEC], [mpiexec.$1], [no])
+AS_IF([test "x$$2_MPICC" = xno], [INV_MISSING([mpicc.$1], [$3])])
+AS_IF([test "x$$2_MPIEXEC" = xno], [INV_MISSING([mpiexec.$1], [$3])])
+inv_show=`$$2_MPICC -show`
+$2_CPPFLAGS=
+$2_LIBS=
+for inv_word in $inv_show; do
+  case $inv_word in
+    -I*|-D*) $2_CPPFLAGS="$$2_CPPFLAGS $inv_word" ;;
+    -l*|-L*|-Wl,-rpath*|-pthread) $2_LIBS="$$2_LIBS $inv_word" ;;
+  esac
+done
+AC_SUBST([$2_CPPFLAGS])
+AC_SUBST([$2_LIBS])
+INV_FOUND([$1], [$$2_MPICC, $$2_MPIEXEC])
+])
+
+AC_DEFUN([INV_MPI], [
+AC_ARG_WITH([mpi],
+  [AS_HELP_STRING([--with-mpi=mpich|openmpi|both], [the MPI that the shim is built for @<:@mpich@:>@])],
+  [], [with_mpi=mpich])
+AS_CASE([$with_mpi],
+  [mpich|openmpi|both|no], [],
+  [yes], [with_mpi=mpich],
+  [AC_MSG_ERROR([--with-mpi=$with_mpi: mpich, openmpi, both or no])])
+AS_CASE([$with_mpi], [mpich|both], [INV_ONE_MPI([mpich], [MPICH], [mpich libmpich-dev])])
+AS_CASE([$with_mpi], [openmpi|both],
+  [INV_ONE_MPI([openmpi], [OPENMPI], [openmpi-bin libopenmpi-dev])])
+AM_CONDITIONAL([MPICH], [test "x$with_mpi" = xmpich || test "x$with_mpi" = xboth])
+AM_CONDITIONAL([OPENMPI], [test "x$with_mpi" = xopenmpi || test "x$with_mpi" = xboth])
+AM_CONDITIONAL([MPI], [test "x$with_mpi" != xno])
+# The applications are built for one MPI: MPICH when there is a choice.
+AS_CASE([$with_mpi],
+  [mpich|both], [MPI_CPPFLAGS=$MPICH_CPPFLAGS; MPI_LIBS=$MPICH_LIBS; MPIEXEC=$MPICH_MPIEXEC],
+  [openmpi], [MPI_CPPFLAGS=$OPENMPI_CPPFLAGS; MPI_LIBS=$OPENMPI_LIBS; MPIEXEC=$OPENMPI_MPIEXEC],
+  [MPI_CPPFLAGS=; MPI_LIBS=; MPIEXEC=])
+AC_SUBST([MPI_CPPFLAGS])
+AC_SUBST([MPI_LIBS])
+AC_SUBST([MPIEXEC])
+])
+
+dnl The source of libgomp: a GCC source tree or archive.  By default the newest that the
+dnl distribution has installed for the compiler's major version.
+AC_DEFUN([INV_GCC_SOURCE], [
+AC_ARG_WITH([gcc-source],
+  [AS_HELP_STRING([--with-gcc-source=FILE|DIR],
+    [GCC source archive or tree with libgomp in it @<:@newest /usr/src/gcc-N/gcc-N.*.tar.xz for the compiler's major version N@:>@])],
+  [], [with_gcc_source=yes])
+AC_PATH_PROGS([XZ], [xz], [no])
+AC_MSG_CHECKING([for libgomp's source])
+GCC_MAJOR=`$CC -dumpversion | $SED 's/\..*//'`
+AS_CASE([$with_gcc_source],
+  [yes], [GCC_SOURCE=`ls /usr/src/gcc-$GCC_MAJOR/gcc-$GCC_MAJOR.*.tar.xz 2>/dev/null | sort -V | tail -n 1`],
+  [no], [GCC_SOURCE=no],
+  [/*], [GCC_SOURCE=$with_gcc_source],
+  [GCC_SOURCE=`pwd`/$with_gcc_source])
+AS_IF([test "x$GCC_SOURCE" != x && test "x$GCC_SOURCE" != xno && test ! -e "$GCC_SOURCE"],
+  [AC_MSG_RESULT([no])
+   AC_MSG_ERROR([--with-gcc-source=$with_gcc_source: no such file or directory])])
+AS_IF([test "x$GCC_SOURCE" = x],
+  [AC_MSG_RESULT([no])
+   INV_MISSING([the source of libgomp (/usr/src/gcc-$GCC_MAJOR/gcc-$GCC_MAJOR.*.tar.xz)],
+     [gcc-$GCC_MAJOR-source])])
+AC_MSG_RESULT([$GCC_SOURCE])
+AS_CASE([$GCC_SOURCE], [*.xz],
+  [AS_IF([test "x$XZ" = xno], [INV_MISSING([xz], [xz-utils])])])
+AC_SUBST([GCC_SOURCE])
+AC_SUBST([GCC_MAJOR])
+AM_CONDITIONAL([LIBGOMP], [test "x$GCC_SOURCE" != xno && test "x$enable_sanitizers" = xno])
+INV_FOUND([libgomp source], [$GCC_SOURCE])
+])
+
+AC_DEFUN([INV_PYTHON], [
+AM_PATH_PYTHON([3.9], [], [INV_MISSING([Python 3.9 or later], [python3])])
+AC_MSG_CHECKING([for pytest])
+# A Python from elsewhere may stand first in PATH without pytest; then the system's may have it.
+inv_pytest=no
+for inv_python in "$PYTHON" /usr/bin/python3; do
+  AS_IF([test "$inv_pytest" = no && "$inv_python" -c 'import pytest' 2>/dev/null],
+    [PYTHON=$inv_python
+     inv_pytest=`$PYTHON -c 'import pytest; print(pytest.__version__)'`])
+done
+AC_MSG_RESULT([$inv_pytest])
+AM_CONDITIONAL([PYTEST], [test "x$inv_pytest" != xno])
+AS_IF([test "x$inv_pytest" = xno],
+  [INV_FOUND([pytest], [no (make check needs it: install package python3-pytest)])],
+  [INV_FOUND([pytest], [$inv_pytest, $PYTHON])])
+])
+
+dnl Tools that only some tests need.
+AC_DEFUN([INV_OPTIONAL_TOOLS], [
+AC_PATH_PROGS([SPIN], [spin], [no])
+AS_IF([test "x$SPIN" = xno],
+  [INV_FOUND([spin], [no (the model of the protocol is not checked: install package spin)])],
+  [INV_FOUND([spin], [$SPIN])])
+AC_PATH_PROGS([DEJAGNU], [runtest], [no])
+AS_IF([test "x$DEJAGNU" = xno],
+  [INV_FOUND([DejaGnu], [no (libgomp's own tests are not run: install package dejagnu)])],
+  [INV_FOUND([DejaGnu], [$DEJAGNU])])
+])
+
+AC_DEFUN([INV_SUMMARY], [
+cat <<INV_EOF
+
+$PACKAGE $VERSION will be installed in $prefix.  Found:$inv_summary
+
+Next: make, make check, make install.
+INV_EOF
+])
