@@ -18,9 +18,11 @@
 
 /* --- words */
 
+/* acquire: partner is inv_core_forgo; where only the compare-and-swap counts it is not
+ * needed, and costs nothing on x86 */
 static inv_word word_of(struct inv_table *t, unsigned core)
 {
-    return atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+    return atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_acquire);
 }
 
 /* Every transition: acq_rel, so that what the last holder did before it gave the core up
@@ -29,7 +31,7 @@ static inv_word word_of(struct inv_table *t, unsigned core)
 static bool move(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
 {
     return atomic_compare_exchange_weak_explicit(&inv_core_at(t, core)->word, seen, next,
-                                                 memory_order_acq_rel, memory_order_relaxed);
+                                                 memory_order_acq_rel, memory_order_acquire);
 }
 
 /* --- statistics.  Fields of words come from shared memory: slots are checked here. */
@@ -136,6 +138,35 @@ bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner)
             return false;
     } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), owner + 1, false)));
     return inv_word_holder(w) == INV_NOBODY;
+}
+
+bool inv_core_claim(struct inv_table *t, unsigned core, unsigned me)
+{
+    inv_word w = word_of(t, core);
+    do {
+        if (inv_word_holder(w) != me + 1 || !inv_word_handed(w))
+            return false;
+    } while (!move(t, core, &w,
+                   inv_word_next(w, me + 1, inv_word_owner(w), inv_word_reclaim(w)) &
+                       ~INV_WORD_HANDED));
+    return true;
+}
+
+/* The word moves in any case, if only by its epoch: release, the partner is the acquire load
+ * of the word in fetch_home and inv_core_offer.  Who loaded it before fails to hand the core
+ * over; who loads it afterwards sees that it is not our home. */
+bool inv_core_forgo(struct inv_table *t, unsigned core, unsigned me)
+{
+    inv_word w = word_of(t, core), next;
+    bool given;
+    do {
+        given = inv_word_holder(w) == me + 1 && inv_word_handed(w);
+        next = inv_word_next(w, given ? INV_NOBODY : inv_word_holder(w), inv_word_owner(w),
+                             inv_word_reclaim(w) && inv_word_owner(w) != me + 1);
+    } while (!move(t, core, &w, next));
+    if (given)
+        account(t, core, w);
+    return inv_word_holder(next) == INV_NOBODY;
 }
 
 bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned *evicted)
@@ -303,7 +334,7 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
         return true;
     struct inv_slot *slot = inv_slot_at(t, owner);
     if (needs_home(slot, core)) {
-        if (!move(t, core, &w, inv_word_next(w, owner + 1, owner + 1, false)))
+        if (!move(t, core, &w, inv_word_next(w, owner + 1, owner + 1, false) | INV_WORD_HANDED))
             return false;
         count_taken(t, core, w, owner);
         wake_sleepers(slot);
@@ -358,7 +389,7 @@ static bool fetch_home(struct inv_table *t, unsigned core, unsigned whom)
         if (!needs_home(inv_slot_at(t, whom), core) || holder == name)
             return true;
         if (holder == INV_NOBODY && (owner == name || !inv_word_reclaim(w)))
-            next = inv_word_next(w, name, owner, false);
+            next = inv_word_next(w, name, owner, false) | INV_WORD_HANDED;
         else if (owner != name)
             return true;
         else if (inv_word_reclaim(w))

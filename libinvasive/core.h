@@ -21,11 +21,13 @@
  *   the core, fence, look at wanting and parked (inv_core_offer).
  * - An agent that was woken with a core borrows it and uses it, or, when it has nothing to
  *   do, lends and offers it again: it was woken instead of somebody else.
- * - Sleeping in MPI: store `home`, read the bell, sleepers++, fence, look for what it waits
- *   for, sleep on the bell.  Whoever rings may have made `home` ours while we slept or were
- *   about to: a sleeper that wakes and finds its process in home's word holds that core; if
- *   it goes back to sleep it lends and offers it.  One that does not need its home core any
- *   more stores INV_NO_CORE, sleepers--, fence, and then looks at the word the same way.
+ * - Sleeping in MPI: store `home`, then again and again: read the bell, look for what it
+ *   waits for, if home has been handed to it (inv_core_claim) lend and offer it, sleepers++,
+ *   sleep on the bell, sleepers--.
+ * - When the wait is over, and the thread sits on home after inv_core_claim,
+ *   inv_core_reclaim or inv_core_evict: store INV_NO_CORE in `home`.  When it sits elsewhere:
+ *   store INV_NO_CORE, then inv_core_forgo, or somebody who saw it sleep makes the core
+ *   ours after we have looked and nobody ever sits there.
  * - Whoever stops wanting withdraws its reclaims (inv_core_reclaim_cancel).
  */
 
@@ -46,6 +48,15 @@ enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned o
 /* Withdraw a reclaim.  True when the core had been given back meanwhile and nobody
  * holds it: the caller then takes it (inv_core_borrow) or offers it. */
 bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner);
+
+/* claim: has `core` been handed to a sleeping thread of mine?  Then the caller, and no other
+ * thread of this process, has it from now on and sits on it or lends it. */
+bool inv_core_claim(struct inv_table *t, unsigned core, unsigned me);
+
+/* forgo: `core` was the home of a thread that does not need it any more and has stored
+ * INV_NO_CORE there.  Gives it up if it has been handed to me, drops my reclaim, and makes
+ * those fail who are about to hand it to me.  True when it is free: the caller offers it. */
+bool inv_core_forgo(struct inv_table *t, unsigned core, unsigned me);
 
 /* evict: holder -> owner, when the reclaim bound has passed.  The caller re-pins the
  * old holder's thread (holder_tid).  False when the owner has changed or nobody held

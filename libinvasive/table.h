@@ -52,6 +52,8 @@ enum inv_mode {
  *   bit  32      reclaim  the owner wants it back: the holder gives it up at its next
  *                         scheduling point; while nobody holds it, it is reserved for
  *                         the owner
+ *   bit  33      handed   taken on behalf of a thread of the holder that sleeps in MPI and
+ *                         has not sat down on it yet
  *   bits 40..63  epoch    changes with every transition (no ABA)
  */
 typedef uint64_t inv_word;
@@ -60,11 +62,16 @@ static inline unsigned inv_word_holder(inv_word w) { return (unsigned)(w & 0xfff
 static inline unsigned inv_word_owner(inv_word w) { return (unsigned)(w >> 16 & 0xffff); }
 static inline bool inv_word_reclaim(inv_word w) { return w >> 32 & 1; }
 static inline uint32_t inv_word_epoch(inv_word w) { return (uint32_t)(w >> 40); }
-/* The successor of w with these fields and the next epoch. */
+#define INV_WORD_HANDED (UINT64_C(1) << 33)
+static inline bool inv_word_handed(inv_word w) { return w & INV_WORD_HANDED; }
+/* The successor of w with these fields and the next epoch; stays handed while the holder
+ * stays. */
 static inline inv_word inv_word_next(inv_word w, unsigned holder, unsigned owner, bool reclaim)
 {
+    bool handed = inv_word_handed(w) && holder == inv_word_holder(w) && holder != INV_NOBODY;
     return (inv_word)(holder & 0xffff) | (inv_word)(owner & 0xffff) << 16 |
-           (inv_word)reclaim << 32 | (inv_word)((inv_word_epoch(w) + 1) & 0xffffff) << 40;
+           (inv_word)reclaim << 32 | (handed ? INV_WORD_HANDED : 0) |
+           (inv_word)((inv_word_epoch(w) + 1) & 0xffffff) << 40;
 }
 
 struct inv_core {

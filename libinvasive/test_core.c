@@ -144,6 +144,11 @@ static void test_ring(void)
     CHECK(inv_core_lend(t, 0, 0));
     inv_ring(t, 0);
     CHECK(holder(t, 0) == 1 && atomic_load(&s->bell) == 5);
+    CHECK(!inv_core_claim(t, 0, 1) && inv_core_claim(t, 0, 0) && !inv_core_claim(t, 0, 0));
+    CHECK(inv_core_lend(t, 0, 0));
+    inv_ring(t, 0);
+    CHECK(holder(t, 0) == 1 && inv_core_forgo(t, 0, 0) && holder(t, 0) == 0);
+    CHECK(inv_core_forgo(t, 0, 0) && inv_core_borrow(t, 0, 1) && !inv_core_forgo(t, 0, 0));
     inv_table_unmap(t);
 }
 
