@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all benchmarks share: running a program stock or under invade, in turns, and judging.
+
+A benchmark is a function that takes a Context and returns a list of Figures.  It runs its
+variants in turns (A B A B ...), so that what changes on the machine meanwhile meets all of them,
+and takes the median of the ratios within each turn.  Everything that was run is kept for the record.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+MPIEXEC = "mpiexec.mpich"
+
+
+class BenchError(Exception):
+    """A program that we measure did not do what it should."""
+
+
+@dataclass
+class Run:
+    """One run of one program."""
+
+    variant: str
+    wall_s: float
+    cpu_s: float  # of all processes that it started and waited for
+    values: dict  # "name number" lines of its output
+    output: str = field(repr=False)
+
+
+@dataclass
+class Figure:
+    """A measured number with the goal that the project has for it."""
+
+    name: str
+    value: float
+    unit: str
+    op: str  # "<=" or ">="
+    goal: float
+    note: str = ""
+
+    @property
+    def reached(self) -> bool:
+        # Judged as printed, so that line and exit code cannot disagree.
+        value = float(f"{self.value:.3g}" if self.value >= 100 else f"{self.value:.3f}")
+        return value <= self.goal if self.op == "<=" else value >= self.goal
+
+    def line(self) -> str:
+        value = f"{self.value:.3g}" if self.value >= 100 else f"{self.value:.3f}"
+        return f"{self.name}: {value} {self.unit} (goal {self.op} {self.goal:g})"
+
+
+class Context:
+    """Where the build is, how often to repeat, and all runs so far."""
+
+    def __init__(self, build: Path, pairs: int, timeout_s: float = 120, verbose: bool = True):
+        self.build = build
+        self.pairs = pairs
+        self.timeout_s = timeout_s
+        self.verbose = verbose
+        self.runs: list[Run] = []
+        if not (build / "invade").exists():
+            raise BenchError(f"no build in {build}: run ./run-tests or ./quickstart first, "
+                             "or set INVASIVE_BUILD")
+
+    def app(self, name: str) -> str:
+        return str(self.build / "apps" / name / name)
+
+    def mpi(self, ranks: int, *program: str, mpiexec: str = MPIEXEC) -> list[str]:
+        return [mpiexec, "-n", str(ranks), *program]
+
+    def stock(self, command: list[str], threads: int | None = 1, variant: str = "stock",
+              **env: str) -> Run:
+        if threads is not None:
+            env["OMP_NUM_THREADS"] = str(threads)
+        return self.run(variant, command, env)
+
+    def invade(self, command: list[str], threads: int | None = None, variant: str = "invade",
+               **env: str) -> Run:
+        """Under invade the team size is our own default unless a benchmark says otherwise."""
+        if threads is not None:
+            env["OMP_NUM_THREADS"] = str(threads)
+        return self.run(variant, [str(self.build / "invade"), "--", *command], env)
+
+    def run(self, variant: str, command: list[str], env: dict[str, str]) -> Run:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        start = time.monotonic()
+        try:
+            done = subprocess.run(command, check=False, env=clean_environment(env),
+                                  capture_output=True, text=True, timeout=self.timeout_s,
+                                  stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"{variant}: {' '.join(command)}: no end after "
+                             f"{self.timeout_s:g} s") from error
+        wall = time.monotonic() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if done.returncode != 0:
+            raise BenchError(f"{variant}: {' '.join(command)}: exit code {done.returncode}\n"
+                             f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        if done.stderr.strip():
+            print(f"    {variant} said: {done.stderr.strip()[-400:]}", file=sys.stderr)
+        cpu = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
+        run = Run(variant, wall, cpu, parse_values(done.stdout), done.stdout)
+        self.runs.append(run)
+        return run
+
+    def turns(self, *variants) -> list[tuple[Run, ...]]:
+        """Call each of the variants in turn, self.pairs times.  Prints one line a turn."""
+        result = []
+        for _ in range(self.pairs):
+            turn = tuple(variant() for variant in variants)
+            result.append(turn)
+            if self.verbose:
+                print("    " + "   ".join(describe(r) for r in turn), flush=True)
+        return result
+
+
+def describe(run: Run) -> str:
+    values = [f"{v:.4g} {k}" for k, v in run.values.items()
+              if k in ("seconds", "us_per_call", "us_per_region")]
+    return f"{run.variant}: {', '.join(values)} (wall {run.wall_s:.2f} s, cpu {run.cpu_s:.2f} s)"
+
+
+def clean_environment(extra: dict[str, str]) -> dict[str, str]:
+    """The environment without what would steer either runtime, and with `extra`."""
+    steering = ("OMP_", "GOMP_", "KMP_", "INVASIVE", "LD_PRELOAD", "MPIR_CVAR_", "HYDRA_")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(steering)}
+    env.update(extra)
+    return env
+
+
+def parse_values(output: str) -> dict:
+    """Lines of the form "name number"; checksums are kept as text."""
+    values: dict = {}
+    for line in output.splitlines():
+        match = re.fullmatch(r"([a-z_]+) ([0-9a-f.+-]+)", line.strip())
+        if not match:
+            continue
+        name, text = match.groups()
+        try:
+            values[name] = text if name == "checksum" else float(text)
+        except ValueError:
+            continue
+    return values
+
+
+def same_checksum(runs: list[Run]) -> None:
+    """The result must not depend on how cores moved (or a benchmark compares two programs)."""
+    sums = {run.values.get("checksum") for run in runs}
+    if len(sums) != 1 or None in sums:
+        raise BenchError(f"checksums differ: {sums}")
+
+
+def median_ratio(turns, over: int, under: int, key: str = "seconds") -> float:
+    """Median over the turns of variant `over` divided by variant `under`."""
+    return statistics.median(t[over].values[key] / t[under].values[key] for t in turns)
+
+
+def median_value(turns, index: int, key: str = "seconds") -> float:
+    return statistics.median(t[index].values[key] for t in turns)
+
+
+def machine() -> dict:
+    """What a reader needs to know about where the numbers are from."""
+    model = platform.processor()
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+        model = re.search(r"model name\s*:\s*(.*)", text).group(1)
+    except (OSError, AttributeError):
+        pass
+    revision = subprocess.run(["git", "-C", str(TOP), "rev-parse", "--short", "HEAD"], check=False,
+                              capture_output=True, text=True).stdout.strip()
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "revision": revision,
+        "cpu": model,
+        "cores": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "load_average": round(os.getloadavg()[0], 2),
+        "mpi_binds_ranks": mpi_binds_ranks(),
+    }
+
+
+def mpi_binds_ranks() -> bool | None:
+    """Whether mpiexec pins ranks by default (MPICH does not); a pinned rank is another stock."""
+    code = "import os; print(len(os.sched_getaffinity(0)))"
+    try:
+        done = subprocess.run([MPIEXEC, "-n", "2", sys.executable, "-c", code], check=False,
+                              capture_output=True, text=True, timeout=30, env=clean_environment({}))
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    counts = done.stdout.split()
+    return any(int(c) != len(os.sched_getaffinity(0)) for c in counts) if counts else None
+
+
+def write_record(name: str, figures: list[Figure], context: Context) -> Path:
+    """bench/results/NAME.json: the figures, the machine and every run."""
+    record = {
+        "benchmark": name,
+        "machine": machine(),
+        "figures": [{**asdict(f), "reached": f.reached} for f in figures],
+        "runs": [{"variant": r.variant, "wall_s": round(r.wall_s, 4), "cpu_s": round(r.cpu_s, 4),
+                  **r.values} for r in context.runs],
+    }
+    path = TOP / "bench" / "results" / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path

