@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * calls.c - the wrappers that prototypes.txt marks "hand": receives, combined sends and
+ * receives, probes, completion calls and tests.
+ *
+ * All follow one pattern: the non-blocking form in a struct args, a look_* function that
+ * tries it once for the wait engine, and rings for whoever may wait for the other side.
+ * Arguments that MPI will refuse go to the blocking function, whose error it is.
+ */
+#include "shim.h"
+
+/* Every look's arguments; each uses what it needs. */
+struct args {
+    int count;
+    MPI_Request *requests;
+    int *number, *indices; /* Testany's index; Testsome's outcount */
+    MPI_Status *status;
+    int source, tag;
+    MPI_Comm comm;
+    MPI_Message *message;
+    int flag;
+};
+
+static bool settled(struct shim_wait *w, int result, int flag)
+{
+    w->result = result;
+    return flag || result != MPI_SUCCESS;
+}
+
+/* A look, then the engine. */
+static int look_and_wait(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
+{
+    struct shim_wait wait = {.done = look, .arg = a};
+    if (!look(&wait))
+        shim_wait(&wait, call_site);
+    return wait.result;
+}
+
+/* --- receives */
+
+int shim_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Status *status)
+{
+    struct shim_comm *c = shim_comm(comm);
+    if (!shim_recv_valid(c, count, datatype, source, tag))
+        return shim_pmpi.Recv(buf, count, datatype, source, tag, comm, status);
+    MPI_Request request;
+    int result = shim_pmpi.Irecv(buf, count, datatype, source, tag, comm, &request);
+    if (result != MPI_SUCCESS)
+        return result;
+    int member = shim_member(c, source);
+    shim_ring_member(member);
+    return shim_wait_one(&request, status, member, SHIM_SITE);
+}
+
+int shim_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
+               MPI_Status *status)
+{
+    if (*message == MPI_MESSAGE_NULL || *message == MPI_MESSAGE_NO_PROC || count < 0 ||
+        datatype == MPI_DATATYPE_NULL)
+        return shim_pmpi.Mrecv(buf, count, datatype, message, status);
+    MPI_Request request;
+    int result = shim_pmpi.Imrecv(buf, count, datatype, message, &request);
+    if (result != MPI_SUCCESS)
+        return result;
+    shim_ring_member(SHIM_MEMBER_ALL);
+    return shim_wait_one(&request, status, SHIM_MEMBER_ALL, SHIM_SITE);
+}
+
+int shim_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                  void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                  MPI_Comm comm, MPI_Status *status)
+{
+    struct shim_comm *c = shim_comm(comm);
+    if (!shim_send_valid(c, sendcount, sendtype, dest, sendtag) ||
+        !shim_recv_valid(c, recvcount, recvtype, source, recvtag)) {
+        /* An end is MPI_PROC_NULL: one-sided, or an error. */
+        if (dest == MPI_PROC_NULL && shim_recv_valid(c, recvcount, recvtype, source, recvtag))
+            return shim_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status);
+        return shim_pmpi.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
+                                  recvtype, source, recvtag, comm, status);
+    }
+    MPI_Request receive, send;
+    int result =
+        shim_pmpi.Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
+    if (result != MPI_SUCCESS)
+        return result;
+    result = shim_pmpi.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
+    if (result != MPI_SUCCESS)
+        return result;
+    shim_ring_rank(c, dest);
+    if (source != dest)
+        shim_ring_rank(c, source);
+    result = shim_wait_one(&receive, status, shim_member(c, source), SHIM_SITE);
+    int sent = shim_wait_one(&send, MPI_STATUS_IGNORE, shim_member(c, dest), SHIM_SITE);
+    return result != MPI_SUCCESS ? result : sent;
+}
+
+int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
+                          int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+    struct shim_comm *c = shim_comm(comm);
+    if (!shim_pmpi.Isendrecv_replace || !shim_send_valid(c, count, datatype, dest, sendtag) ||
+        !shim_recv_valid(c, count, datatype, source, recvtag))
+        return shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
+                                          comm, status);
+    MPI_Request request;
+    int result = shim_pmpi.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
+                                             comm, &request);
+    if (result != MPI_SUCCESS)
+        return result;
+    shim_ring_rank(c, dest);
+    shim_ring_rank(c, source);
+    result = shim_wait_one(&request, status, shim_member(c, source), SHIM_SITE);
+    shim_ring_rank(c, dest);
+    return result;
+}
+
+/* --- persistent requests */
+
+int shim_Start(MPI_Request *request)
+{
+    int result = shim_pmpi.Start(request);
+    if (result == MPI_SUCCESS)
+        shim_ring_member(shim_request_member(*request));
+    return result;
+}
+
+int shim_Startall(int count, MPI_Request *requests)
+{
+    int result = shim_pmpi.Startall(count, requests);
+    struct shim_ring_set set;
+    if (result == MPI_SUCCESS) {
+        shim_ring_set_collect(&set, count, requests);
+        shim_ring_set_ring(&set);
+    }
+    return result;
+}
+
+/* --- probes */
+
+static bool look_iprobe(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    return settled(w, shim_pmpi.Iprobe(a->source, a->tag, a->comm, &a->flag, a->status), a->flag);
+}
+
+static bool look_improbe(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    return settled(
+        w, shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status), a->flag);
+}
+
+int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+    if (!shim_recv_valid(shim_comm(comm), 0, MPI_BYTE, source, tag))
+        return shim_pmpi.Probe(source, tag, comm, status);
+    struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
+    return look_and_wait(look_iprobe, &a, SHIM_SITE);
+}
+
+int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+    if (!shim_recv_valid(shim_comm(comm), 0, MPI_BYTE, source, tag))
+        return shim_pmpi.Mprobe(source, tag, comm, message, status);
+    struct args a = {
+        .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
+    return look_and_wait(look_improbe, &a, SHIM_SITE);
+}
+
+/* --- completion */
+
+static bool look_test(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    return settled(w, shim_pmpi.Test(a->requests, &a->flag, a->status), a->flag);
+}
+
+static bool look_testall(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    return settled(w, shim_pmpi.Testall(a->count, a->requests, &a->flag, a->status), a->flag);
+}
+
+static bool look_testany(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    return settled(w, shim_pmpi.Testany(a->count, a->requests, a->number, &a->flag, a->status),
+                   a->flag);
+}
+
+/* MPI_UNDEFINED, no request to wait for, is not 0 either. */
+static bool look_testsome(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    int result = shim_pmpi.Testsome(a->count, a->requests, a->number, a->indices, a->status);
+    return settled(w, result, *a->number != 0);
+}
+
+int shim_Wait(MPI_Request *request, MPI_Status *status)
+{
+    return shim_wait_one(request, status, shim_request_member(*request), SHIM_SITE);
+}
+
+/* The completion call for many requests: what completed matters to their peers. */
+static int wait_many(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
+{
+    struct shim_ring_set set;
+    shim_ring_set_collect(&set, a->count, a->requests);
+    int result = look_and_wait(look, a, call_site);
+    shim_ring_set_ring(&set);
+    return result;
+}
+
+int shim_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
+{
+    if (count <= 0)
+        return shim_pmpi.Waitall(count, requests, statuses);
+    struct args a = {.count = count, .requests = requests, .status = statuses};
+    return wait_many(look_testall, &a, SHIM_SITE);
+}
+
+int shim_Waitany(int count, MPI_Request *requests, int *which, MPI_Status *status)
+{
+    if (count <= 0)
+        return shim_pmpi.Waitany(count, requests, which, status);
+    struct args a = {.count = count, .requests = requests, .number = which, .status = status};
+    return wait_many(look_testany, &a, SHIM_SITE);
+}
+
+int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indices,
+                  MPI_Status *statuses)
+{
+    if (incount <= 0)
+        return shim_pmpi.Waitsome(incount, requests, outcount, indices, statuses);
+    struct args a = {.count = incount,
+                     .requests = requests,
+                     .number = outcount,
+                     .indices = indices,
+                     .status = statuses};
+    return wait_many(look_testsome, &a, SHIM_SITE);
+}
+
+/* --- tests: one look, and a short wait where it is one of a run of failed ones */
+
+static int look_once(bool (*look)(struct shim_wait *), struct args *a)
+{
+    struct shim_wait wait = {.done = look, .arg = a};
+    bool done = look(&wait);
+    if (!done && shim_poll_failed())
+        done = shim_poll_wait(&wait);
+    if (done)
+        shim_poll_hit();
+    return wait.result;
+}
+
+/* Requests whose completion would be news: not all of them null. */
+static bool any_active(int count, const MPI_Request *requests)
+{
+    for (int i = 0; i < count; i++)
+        if (requests[i] != MPI_REQUEST_NULL)
+            return true;
+    return false;
+}
+
+static int test_many(bool (*look)(struct shim_wait *), struct args *a)
+{
+    struct shim_ring_set set;
+    shim_ring_set_collect(&set, a->count, a->requests);
+    int result = look_once(look, a);
+    if (a->flag)
+        shim_ring_set_ring(&set);
+    return result;
+}
+
+int shim_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    if (*request == MPI_REQUEST_NULL)
+        return shim_pmpi.Test(request, flag, status);
+    int member = shim_request_member(*request);
+    struct args a = {.requests = request, .status = status};
+    int result = look_once(look_test, &a);
+    *flag = a.flag;
+    if (a.flag)
+        shim_ring_member(member);
+    return result;
+}
+
+int shim_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses)
+{
+    if (!any_active(count, requests))
+        return shim_pmpi.Testall(count, requests, flag, statuses);
+    struct args a = {.count = count, .requests = requests, .status = statuses};
+    int result = test_many(look_testall, &a);
+    *flag = a.flag;
+    return result;
+}
+
+int shim_Testany(int count, MPI_Request *requests, int *which, int *flag, MPI_Status *status)
+{
+    if (!any_active(count, requests))
+        return shim_pmpi.Testany(count, requests, which, flag, status);
+    struct args a = {.count = count, .requests = requests, .number = which, .status = status};
+    int result = test_many(look_testany, &a);
+    *flag = a.flag;
+    return result;
+}
+
+int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indices,
+                  MPI_Status *statuses)
+{
+    if (!any_active(incount, requests))
+        return shim_pmpi.Testsome(incount, requests, outcount, indices, statuses);
+    struct args a = {.count = incount,
+                     .requests = requests,
+                     .number = outcount,
+                     .indices = indices,
+                     .status = statuses};
+    struct shim_ring_set set;
+    shim_ring_set_collect(&set, incount, requests);
+    int result = look_once(look_testsome, &a);
+    if (*outcount != 0)
+        shim_ring_set_ring(&set);
+    return result;
+}
+
+int shim_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+    struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
+    int result = look_once(look_iprobe, &a);
+    *flag = a.flag;
+    return result;
+}
+
+int shim_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+                 MPI_Status *status)
+{
+    struct args a = {
+        .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
+    int result = look_once(look_improbe, &a);
+    *flag = a.flag;
+    return result;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * clock.h - time in ticks of the processor's own counter, which costs 10 ns to read and
+ * no call.  Ticks are for differences within a process; shim_clock_start measures how
+ * long one is.
+ */
+#ifndef SHIM_CLOCK_H
+#define SHIM_CLOCK_H
+
+#include "process.h"
+
+/* Ticks per microsecond, and the thresholds of the wait engine in ticks. */
+extern uint64_t shim_us;
+
+static inline uint64_t shim_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    return inv_now_ns();
+#endif
+}
+
+static inline uint64_t shim_ticks_to_ns(uint64_t ticks)
+{
+    return (uint64_t)((double)ticks * 1000.0 / (double)shim_us);
+}
+
+/* Two calls some milliseconds apart: the first notes the time, the second measures. */
+void shim_clock_start(void);
+void shim_clock_measure(void);
+
+#endif

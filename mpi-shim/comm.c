@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * comm.c - what the shim knows of each communicator: which of its ranks are members of
+ * our domain, and its arrival board.
+ *
+ * Who is where is found out once, for MPI_COMM_WORLD (setup.c); the rest is translation
+ * of ranks and local.  Only the number of a board's first line has to be told: rank 0
+ * reserves the lines and broadcasts it, at the first collective of a communicator whose
+ * ranks are all members.  Whether they are is something that each of them finds out for
+ * itself, with the same result.
+ */
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct shim_world shim_world;
+
+enum { BUCKETS = 1024 };
+static struct shim_comm *buckets[BUCKETS];
+static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The communicator that this thread used last.  Dropping any one invalidates all. */
+static __thread struct shim_comm *last __attribute__((tls_model("initial-exec")));
+static __thread unsigned last_drops __attribute__((tls_model("initial-exec")));
+static _Atomic unsigned drops = 1;
+
+static struct shim_comm **bucket_of(MPI_Comm comm)
+{
+    uint64_t key = (uint64_t)(uintptr_t)comm * UINT64_C(0x9e3779b97f4a7c15);
+    return &buckets[key >> 54];
+}
+
+/* Member numbers of the ranks that messages can go to. */
+static void find_members(struct shim_comm *c)
+{
+    MPI_Group group;
+    int *ranks = malloc((size_t)c->peers * 2 * sizeof *ranks);
+    c->member_of = malloc((size_t)c->peers * sizeof *c->member_of);
+    if (!ranks || !c->member_of)
+        abort();
+    int *world_ranks = ranks + c->peers;
+    for (int r = 0; r < c->peers; r++)
+        ranks[r] = r;
+    int (*get_group)(MPI_Comm, MPI_Group *) =
+        c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group;
+    get_group(c->handle, &group);
+    shim_pmpi.Group_translate_ranks(group, c->peers, ranks, shim_world.group, world_ranks);
+    shim_pmpi.Group_free(&group);
+    c->all_here = !c->inter;
+    for (int r = 0; r < c->peers; r++) {
+        int w = world_ranks[r];
+        c->member_of[r] =
+            w >= 0 && w < shim_world.size ? shim_world.member_of[w] : SHIM_MEMBER_NONE;
+        if (c->member_of[r] == SHIM_MEMBER_NONE)
+            c->all_here = false;
+    }
+    free(ranks);
+}
+
+static struct shim_comm *make(MPI_Comm comm)
+{
+    struct shim_comm *c = calloc(1, sizeof *c);
+    int inter = 0;
+    if (!c)
+        abort();
+    c->handle = comm;
+    c->board_first = -1;
+    shim_pmpi.Comm_rank(comm, &c->rank);
+    shim_pmpi.Comm_size(comm, &c->size);
+    shim_pmpi.Comm_test_inter(comm, &inter);
+    c->inter = inter;
+    c->peers = c->size;
+    if (c->inter)
+        shim_pmpi.Comm_remote_size(comm, &c->peers);
+    find_members(c);
+    return c;
+}
+
+static struct shim_comm *find_or_make(MPI_Comm comm)
+{
+    pthread_mutex_lock(&comms_lock);
+    struct shim_comm **bucket = bucket_of(comm), *c = *bucket;
+    while (c && c->handle != comm)
+        c = c->next;
+    if (!c) {
+        c = make(comm);
+        c->next = *bucket;
+        *bucket = c;
+    }
+    pthread_mutex_unlock(&comms_lock);
+    return c;
+}
+
+struct shim_comm *shim_comm(MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL)
+        return NULL;
+    /* acquire: partner is the increment in drop_record, before which nothing was freed */
+    unsigned now = atomic_load_explicit(&drops, memory_order_acquire);
+    if (last && last_drops == now && last->handle == comm)
+        return last;
+    last = find_or_make(comm);
+    last_drops = now;
+    return last;
+}
+
+static bool board_waited(struct shim_wait *w)
+{
+    int flag = 0;
+    w->result = shim_pmpi.Test(w->arg, &flag, MPI_STATUS_IGNORE);
+    return flag || w->result != MPI_SUCCESS;
+}
+
+/* Lines: the header and one per rank.  Rank 0's number goes to all; -1 means no room. */
+static void make_board(struct shim_comm *c)
+{
+    unsigned lines = (unsigned)c->size + 1;
+    int first = c->rank == 0 ? inv_board_alloc(inv_process.table, lines) : -1;
+    MPI_Request request;
+    c->board_tried = true;
+    if (shim_pmpi.Ibcast(&first, 1, MPI_INT, 0, c->handle, &request) != MPI_SUCCESS)
+        return;
+    struct shim_wait wait = {.done = board_waited, .arg = &request};
+    shim_wait(&wait, (const void *)make_board);
+    if (wait.result != MPI_SUCCESS || first < 0 || first > INV_BOARD_LINES - (int)lines)
+        return;
+    c->board_first = first;
+    c->header = inv_board_at(inv_process.table, (unsigned)first);
+    c->line = c->header + 1;
+    atomic_store_explicit(&c->line[c->rank].slot, inv_process.slot + 1, memory_order_relaxed);
+}
+
+struct shim_comm *shim_comm_board(MPI_Comm comm)
+{
+    struct shim_comm *c = shim_comm(comm);
+    if (c && !c->board_tried && c->all_here && c->size > 1)
+        make_board(c);
+    return c;
+}
+
+/* The last rank to leave frees the lines: others may still be looking at them. */
+static void drop_record(struct shim_comm *c)
+{
+    if (c->board_first >= 0) {
+        unsigned lines = (unsigned)c->size + 1;
+        /* acq_rel: what any rank did to a line comes before it is freed */
+        if (atomic_fetch_add_explicit(&c->header->epoch, 1, memory_order_acq_rel) + 1 ==
+            (uint64_t)c->size)
+            inv_board_free(inv_process.table, c->board_first, lines);
+    }
+    atomic_fetch_add_explicit(&drops, 1, memory_order_release);
+    free(c->member_of);
+    free(c);
+}
+
+void shim_comm_drop(MPI_Comm comm)
+{
+    if (comm == MPI_COMM_NULL || comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF)
+        return; /* an error, which the MPI library reports */
+    pthread_mutex_lock(&comms_lock);
+    for (struct shim_comm **link = bucket_of(comm); *link; link = &(*link)->next)
+        if ((*link)->handle == comm) {
+            struct shim_comm *c = *link;
+            *link = c->next;
+            drop_record(c);
+            break;
+        }
+    pthread_mutex_unlock(&comms_lock);
+}
+
+void shim_comm_drop_all(void)
+{
+    pthread_mutex_lock(&comms_lock);
+    for (int b = 0; b < BUCKETS; b++)
+        while (buckets[b]) {
+            struct shim_comm *c = buckets[b];
+            buckets[b] = c->next;
+            drop_record(c);
+        }
+    pthread_mutex_unlock(&comms_lock);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * meet.c - collectives that no rank leaves before all have come: barrier, allreduce, ...
+ *
+ * Each rank writes on the communicator's arrival board how many it has come to.  Who
+ * finds all others there calls MPI's blocking function, which is then short; who does
+ * not, waits looking at the board, which costs 1 ns a look, and lends its core if that
+ * takes long.  A site whose waits were all quick of late skips the look: reading a line
+ * that another core has just written costs 100 ns, a fifth of the whole call.
+ *
+ * With more processes than cores MPI's blocking function would spin through a whole time
+ * slice, so all ranks use the non-blocking one and yield.  Which of the two is used
+ * depends only on what all ranks have in common; the two do not match each other.
+ */
+#include "shim.h"
+
+enum { TRUST = 32, LOOKS_PER_PROGRESS = 64 };
+
+static bool arrived(struct shim_meeting *m)
+{
+    struct shim_comm *c = m->comm;
+    /* acquire: partner is the release store in shim_meet.  Only the number matters. */
+    while (m->next < c->size &&
+           (int64_t)(atomic_load_explicit(&c->line[m->next].epoch, memory_order_acquire) -
+                     c->epoch) >= 0)
+        m->next++;
+    return m->next == c->size;
+}
+
+static bool arrival_done(struct shim_wait *w)
+{
+    struct shim_meeting *m = w->arg;
+    if (arrived(m))
+        return true;
+    /* Others may need us to send the rest of a message before they can come. */
+    if (++m->looks % LOOKS_PER_PROGRESS == 0)
+        shim_progress();
+    return false;
+}
+
+/* Whoever sees that all have come wakes those who sleep; each is woken by one. */
+static void wake_sleepers(const struct shim_comm *c)
+{
+    if (!atomic_load_explicit(&c->header->sleeping, memory_order_acquire))
+        return;
+    for (int r = 0; r < c->size; r++)
+        if (r != c->rank && atomic_load_explicit(&c->line[r].sleeping, memory_order_acquire) &&
+            atomic_exchange_explicit(&c->line[r].sleeping, 0, memory_order_acq_rel))
+            inv_ring_slot(shim_world.member[c->member_of[r]].slot);
+}
+
+static void await_arrivals(struct shim_meeting *m)
+{
+    if (!arrived(m)) {
+        struct shim_wait wait = {.done = arrival_done, .arg = m, .comm = m->comm};
+        shim_wait(&wait, m->call_site);
+        m->waited = true;
+    }
+    wake_sleepers(m->comm);
+}
+
+bool shim_meet(struct shim_meeting *m, MPI_Comm comm, const void *call_site)
+{
+    struct shim_comm *c = shim_comm_board(comm);
+    *m = (struct shim_meeting){.comm = c, .call_site = call_site};
+    if (!c || shim_alone(c)) {
+        m->comm = NULL;
+        return true;
+    }
+    if (!c->line)
+        return false;
+    m->start = shim_ticks();
+    m->site = shim_site(call_site);
+    /* release: partner is the acquire load in arrived() */
+    atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
+    if (inv_process.anonymous)
+        return false;
+    if (atomic_load_explicit(&m->site->quick, memory_order_relaxed) < TRUST ||
+        atomic_load_explicit(&c->header->sleeping, memory_order_relaxed))
+        await_arrivals(m);
+    return true;
+}
+
+void shim_meet_arrivals(struct shim_meeting *m)
+{
+    if (m->comm && m->comm->line)
+        await_arrivals(m);
+}
+
+int shim_meet_request(struct shim_meeting *m, MPI_Request *request)
+{
+    if (m->comm->line)
+        await_arrivals(m);
+    return shim_wait_collective(request, m->comm, m->call_site);
+}
+
+void shim_part(struct shim_meeting *m)
+{
+    if (!m->comm || !m->site)
+        return;
+    uint64_t end = shim_ticks();
+    if (!m->waited)
+        shim_workload_waited(m->start, end, false);
+    shim_site_learn(m->site, end - m->start);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * setup.c - MPI_Init and MPI_Finalize: the set-up phase of invasive computing.
+ *
+ * After MPI has started, each rank joins the domain and invades without blocking until
+ * every rank of MPI_COMM_WORLD holds a core; a reduction tells them all.  When one cannot
+ * be managed, or the time limit passes, all of them go on unmanaged: wrappers must be in
+ * force in all ranks or in none, since they use collectives that have to match.
+ * (papers/invasive-compute-balancing.txt, section 5.)
+ */
+#define _GNU_SOURCE
+#include "shim.h"
+#include "invasive.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SETUP_LIMIT_NS = 2000000000, RETRY_US = 1000 };
+
+/* What a rank tells the others about where it is. */
+struct whereabouts {
+    uint64_t domain; /* the same in processes that share a core table */
+    int32_t slot, mail_first;
+};
+
+/* Not MPI's own wait: with more ranks than cores that one spins through time slices. */
+static int complete(int result, MPI_Request *request)
+{
+    int flag = 0;
+    for (unsigned looks = 0; result == MPI_SUCCESS && !flag; looks++) {
+        result = shim_pmpi.Test(request, &flag, MPI_STATUS_IGNORE);
+        if (!flag && looks < 1000)
+            sched_yield();
+        else if (!flag)
+            usleep(100);
+    }
+    return result;
+}
+
+static bool agree(int *minima, int count)
+{
+    MPI_Request request;
+    return complete(shim_pmpi.Iallreduce(MPI_IN_PLACE, minima, count, MPI_INT, MPI_MIN,
+                                         MPI_COMM_WORLD, &request),
+                    &request) == MPI_SUCCESS;
+}
+
+static bool tell_all(const struct whereabouts *mine, struct whereabouts *all)
+{
+    MPI_Request request;
+    return complete(shim_pmpi.Iallgather(mine, sizeof *mine, MPI_BYTE, all, sizeof *mine, MPI_BYTE,
+                                         MPI_COMM_WORLD, &request),
+                    &request) == MPI_SUCCESS;
+}
+
+static int local_size(void)
+{
+    const char *names[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"};
+    for (int i = 0; i < 2; i++) {
+        const char *text = getenv(names[i]);
+        if (text && atoi(text) > 0)
+            return atoi(text);
+    }
+    return -1;
+}
+
+static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* The table's memory object, as the kernel names it: device and inode of our mapping, and
+ * the machine.  The same socket name may mean two tables in two containers. */
+static uint64_t domain_identity(void)
+{
+    char line[512], boot[64] = "";
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f) {
+        if (fgets(boot, sizeof boot, f))
+            hash = mix(hash, boot, strlen(boot));
+        fclose(f);
+    }
+    f = fopen("/proc/self/maps", "re");
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned long from, to, inode;
+        unsigned major, minor;
+        if (sscanf(line, "%lx-%lx %*s %*x %x:%x %lu", &from, &to, &major, &minor, &inode) == 5 &&
+            (uintptr_t)inv_process.table >= from && (uintptr_t)inv_process.table < to) {
+            hash = mix(mix(mix(hash, &major, sizeof major), &minor, sizeof minor), &inode,
+                       sizeof inode);
+            break;
+        }
+    }
+    if (f)
+        fclose(f);
+    return hash;
+}
+
+/* Number the ranks of my domain in rank order.  The first one is its leader. */
+static void number_members(const struct whereabouts *all, uint64_t domain)
+{
+    struct inv_table *t = inv_process.table;
+    shim_world.members = 0;
+    for (int r = 0; r < shim_world.size; r++) {
+        shim_world.member_of[r] = SHIM_MEMBER_NONE;
+        if (all[r].domain != domain || !inv_slot_valid(t, all[r].slot) ||
+            shim_world.members == INV_MAX_SLOTS)
+            continue;
+        if (r == shim_world.rank)
+            shim_world.me = shim_world.members;
+        shim_world.member[shim_world.members].slot = (unsigned)all[r].slot;
+        shim_world.member_of[r] = shim_world.members++;
+    }
+}
+
+static int leader_of(const struct whereabouts *all, uint64_t domain)
+{
+    int r = 0;
+    while (all[r].domain != domain)
+        r++;
+    return r;
+}
+
+/* Who shares my domain, and the board on which its members say that they sleep.  Every
+ * rank calls tell_all twice, whatever happens. */
+static bool meet_members(void)
+{
+    struct whereabouts *all = calloc((size_t)shim_world.size, sizeof *all);
+    shim_world.member_of = calloc((size_t)shim_world.size, sizeof *shim_world.member_of);
+    if (!all || !shim_world.member_of)
+        abort(); /* the others wait for us in a collective */
+    struct whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, -1};
+    bool good = tell_all(&mine, all);
+    number_members(all, mine.domain);
+    int leader = leader_of(all, mine.domain);
+    if (leader == shim_world.rank)
+        mine.mail_first = inv_board_alloc(inv_process.table, (unsigned)shim_world.members);
+    good = tell_all(&mine, all) && good;
+    int first = all[leader].mail_first;
+    good = good && first >= 0 && first <= INV_BOARD_LINES - shim_world.members;
+    shim_world.mail_first = first;
+    for (int i = 0; good && i < shim_world.members; i++)
+        shim_world.member[i].mail = inv_board_at(inv_process.table, (unsigned)(first + i));
+    free(all);
+    return good;
+}
+
+static bool holds_core(void)
+{
+    struct inv_claim claim;
+    return inv_managed() && inv_invade(NULL, INV_NONBLOCKING, &claim) == 0 &&
+           (inv_seat != INV_SEAT_NONE || claim.held_cores > 0);
+}
+
+/* True when every rank holds a core.  All ranks leave in the same round. */
+static bool all_invade(void)
+{
+    uint64_t limit = inv_now_ns() + SETUP_LIMIT_NS;
+    for (;;) {
+        int now[3] = {inv_managed(), holds_core(), inv_now_ns() < limit};
+        if (!agree(now, 3) || !now[0])
+            return false;
+        if (now[1])
+            return true;
+        if (!now[2]) {
+            if (shim_world.rank == 0)
+                inv_leave("not every MPI rank got a core in time");
+            return false;
+        }
+        usleep(RETRY_US);
+    }
+}
+
+static void set_up(void)
+{
+    shim_pmpi.Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
+    shim_pmpi.Comm_size(MPI_COMM_WORLD, &shim_world.size);
+    inv_join(shim_world.rank, shim_world.size, local_size());
+    if (!all_invade()) {
+        inv_leave(NULL);
+        return;
+    }
+    int good = meet_members();
+    if (!agree(&good, 1) || !good) {
+        inv_leave(shim_world.rank == 0 ? "the core table has no room for this MPI job" : NULL);
+        return;
+    }
+    shim_pmpi.Comm_group(MPI_COMM_WORLD, &shim_world.group);
+    shim_clock_measure();
+    shim_entries_wrap(true);
+    shim_workload_start();
+}
+
+int shim_Init(int *argc, char ***argv)
+{
+    shim_clock_start();
+    int result = shim_pmpi.Init(argc, argv);
+    if (result == MPI_SUCCESS && inv_wanted())
+        set_up();
+    return result;
+}
+
+int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    shim_clock_start();
+    int result = shim_pmpi.Init_thread(argc, argv, required, provided);
+    if (result == MPI_SUCCESS && inv_wanted())
+        set_up();
+    return result;
+}
+
+/* The last member to come frees the mail board; nobody rings any more after that. */
+static void leave_members(void)
+{
+    struct inv_board_line *first = shim_world.member[0].mail;
+    /* acq_rel: what any member did to its line comes before the lines are freed */
+    if (atomic_fetch_add_explicit(&first->epoch, 1, memory_order_acq_rel) + 1 ==
+        (uint64_t)shim_world.members)
+        inv_board_free(inv_process.table, shim_world.mail_first, (unsigned)shim_world.members);
+}
+
+/* MPI_Finalize waits for all ranks, spinning; so they meet here first. */
+int shim_Finalize(void)
+{
+    int initialised = inv_managed();
+    if (initialised) {
+        shim_Barrier(MPI_COMM_WORLD);
+        shim_workload_stop();
+        shim_entries_wrap(false);
+        shim_comm_drop_all();
+        leave_members();
+        shim_pmpi.Group_free(&shim_world.group);
+    }
+    return shim_pmpi.Finalize();
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * shim.h - the parts of the MPI shim, as its wrappers see them.
+ *
+ *   resolve.c   finds the MPI library; which functions are wrapped now
+ *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
+ *   comm.c      who of a communicator's ranks is in our domain; its arrival board
+ *   wait.c      the wait engine: look, spin, lend and sleep
+ *   meet.c      collectives that no rank leaves before all have come
+ *   calls.c     point-to-point wrappers, completion calls
+ *   poll.c      a run of failed tests is a wait too
+ *   workload.c  useful time and waiting time, and the workload that follows from them
+ *   ring.c      whom to wake when
+ *
+ * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
+ * which all ranks of MPI_COMM_WORLD agreed to be managed.
+ */
+#ifndef SHIM_H
+#define SHIM_H
+
+#include "board.h"
+#include "process.h"
+#include "shim-pmpi.h"
+
+#include "clock.h"
+#include "entry.h"
+
+/* --- members: the ranks of MPI_COMM_WORLD that are processes of our domain */
+
+enum {
+    SHIM_MEMBER_NONE = -1, /* not in our domain, or MPI_PROC_NULL */
+    SHIM_MEMBER_ALL = -2,  /* could be any: MPI_ANY_SOURCE, a collective request */
+};
+
+struct shim_member {
+    unsigned slot;
+    /* `sleeping` is set while a thread of it sleeps in any wait.  Set by the sleeper,
+     * cleared with exchange by the one who rings it. */
+    struct inv_board_line *mail;
+};
+
+struct shim_world {
+    int rank, size; /* in MPI_COMM_WORLD */
+    int me;         /* my member number */
+    int members;
+    int mail_first; /* first line of the mail board */
+    struct shim_member member[INV_MAX_SLOTS];
+    int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
+    MPI_Group group;
+    bool threads; /* MPI_THREAD_MULTIPLE */
+};
+extern struct shim_world shim_world;
+
+/* --- communicators (comm.c) */
+
+struct shim_comm {
+    MPI_Comm handle;
+    int rank, size;  /* of the local group */
+    int peers;       /* ranks that messages can go to: size, or the remote size */
+    bool inter;
+    bool all_here;   /* an intracommunicator whose ranks are all members */
+    bool board_tried;
+    int board_first; /* line number, -1 none */
+    /* header->epoch counts the ranks that have dropped the board, header->sleeping is the
+     * number of sleepers; line[r] is rank r's: the collectives that it has come to */
+    struct inv_board_line *header, *line;
+    uint64_t epoch;  /* my own line's */
+    int *member_of;  /* peer rank -> member number or SHIM_MEMBER_NONE */
+    struct shim_comm *next;
+};
+
+/* The communicator's record; NULL for MPI_COMM_NULL. */
+struct shim_comm *shim_comm(MPI_Comm comm);
+/* The same, for collectives only: the first one sets up the arrival board. */
+struct shim_comm *shim_comm_board(MPI_Comm comm);
+/* Before the handle becomes invalid. */
+void shim_comm_drop(MPI_Comm comm);
+void shim_comm_drop_all(void);
+
+static inline int shim_member(const struct shim_comm *c, int peer)
+{
+    return c && (unsigned)peer < (unsigned)c->peers ? c->member_of[peer]
+           : peer == MPI_ANY_SOURCE                 ? SHIM_MEMBER_ALL
+                                                    : SHIM_MEMBER_NONE;
+}
+static inline bool shim_alone(const struct shim_comm *c) { return c->size == 1 && !c->inter; }
+static inline bool shim_root_valid(const struct shim_comm *c, int root)
+{
+    return c->inter || (unsigned)root < (unsigned)c->size;
+}
+/* Errors are left to the blocking function, so that its name is in the message. */
+static inline bool shim_send_valid(const struct shim_comm *c, int count, MPI_Datatype datatype,
+                                   int dest, int tag)
+{
+    return c && count >= 0 && datatype != MPI_DATATYPE_NULL && tag >= 0 &&
+           (unsigned)dest < (unsigned)c->peers;
+}
+static inline bool shim_recv_valid(const struct shim_comm *c, int count, MPI_Datatype datatype,
+                                   int source, int tag)
+{
+    return c && count >= 0 && datatype != MPI_DATATYPE_NULL && (tag >= 0 || tag == MPI_ANY_TAG) &&
+           ((unsigned)source < (unsigned)c->peers || source == MPI_ANY_SOURCE);
+}
+
+/* --- ringing (ring.c): no effect, and no shared write, when the other does not sleep */
+
+void shim_ring_member(int member); /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
+void shim_ring_comm(const struct shim_comm *c);
+static inline void shim_ring_rank(const struct shim_comm *c, int peer)
+{
+    shim_ring_member(shim_member(c, peer));
+}
+
+/* Which member a request's completion matters to.  A fixed table that forgets on
+ * collision: a lost ring costs the other one a timer period. */
+void shim_request_note(MPI_Request request, int member);
+int shim_request_member(MPI_Request request);
+
+/* A set of members, for calls on many requests. */
+struct shim_ring_set {
+    uint64_t bits[INV_MAX_SLOTS / 64];
+    bool all;
+};
+void shim_ring_set_collect(struct shim_ring_set *set, int count, const MPI_Request *requests);
+void shim_ring_set_ring(const struct shim_ring_set *set);
+
+/* --- the wait engine (wait.c) */
+
+/* What a call site has shown so far.  Written without a lock by any thread: a hint. */
+struct shim_site {
+    _Atomic uint32_t expect; /* weighted mean of its waits, in ticks, saturating */
+    _Atomic uint32_t quick;  /* waits in a row that were too short to lend in */
+};
+struct shim_site *shim_site(const void *call_site);
+#define SHIM_SITE __builtin_return_address(0)
+
+struct shim_wait {
+    bool (*done)(struct shim_wait *); /* look once; also lets MPI make progress */
+    void *arg;
+    struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
+    int result;             /* MPI's code, set by done() */
+};
+/* Wait until done().  Must be called by the thread that would have blocked. */
+void shim_wait(struct shim_wait *w, const void *call_site);
+/* Sleep with the core lent until done() or for this long.  True: done. */
+bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks);
+void shim_site_learn(struct shim_site *site, uint64_t ticks);
+
+/* Let MPI make progress on whatever is under way. */
+void shim_progress(void);
+
+int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
+int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
+
+/* --- meetings (meet.c) */
+
+struct shim_meeting {
+    struct shim_comm *comm; /* NULL: nothing to wait for */
+    struct shim_site *site;
+    const void *call_site;
+    uint64_t start; /* ticks */
+    int next;       /* ranks below it have come */
+    unsigned looks;
+    bool waited; /* by the wait engine, which has booked it */
+};
+/* Come to a meeting of all ranks of comm.  True: all have come, or are so close that the
+ * blocking function is the best way to wait for them; call it, then shim_part.  False:
+ * use the non-blocking form and shim_meet_request.  All ranks get the same answer. */
+bool shim_meet(struct shim_meeting *m, MPI_Comm comm, const void *call_site);
+int shim_meet_request(struct shim_meeting *m, MPI_Request *request);
+/* For a function without a non-blocking form: wait for the arrivals after all. */
+void shim_meet_arrivals(struct shim_meeting *m);
+void shim_part(struct shim_meeting *m);
+
+/* --- workload (workload.c) */
+
+void shim_workload_start(void);
+/* The calling thread waited from start to end (ticks). */
+void shim_workload_waited(uint64_t start, uint64_t end, bool slept);
+void shim_workload_stop(void);
+
+/* --- polls (poll.c) */
+
+/* A test has failed.  True: it is one of a run, and lending the core is worth it now. */
+bool shim_poll_failed(void);
+/* Wait inside the test for a short while.  True: done. */
+bool shim_poll_wait(struct shim_wait *w);
+void shim_poll_hit(void);
+
+#endif
