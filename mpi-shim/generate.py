@@ -225,6 +225,7 @@ def wrapper_drop(f):
 
 def wrappers(functions):
     yield '#include "shim.h"\n'
+    yield "struct shim_pmpi shim_pmpi;\n"
     for f in functions:
         body = globals().get(f"wrapper_{f.kind}")
         if body:

@@ -89,9 +89,16 @@ void shim_meet_arrivals(struct shim_meeting *m)
 
 int shim_meet_request(struct shim_meeting *m, MPI_Request *request)
 {
-    if (m->comm->line)
-        await_arrivals(m);
-    return shim_wait_collective(request, m->comm, m->call_site);
+    /* The last to come wakes those who sleep, and so does whoever is through: the others
+     * may need what it has sent on the way. */
+    struct shim_comm *c = m->comm;
+    if (!c->line)
+        return shim_wait_collective(request, c, m->call_site);
+    if (arrived(m))
+        wake_sleepers(c);
+    int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, m->call_site);
+    wake_sleepers(c);
+    return result;
 }
 
 void shim_part(struct shim_meeting *m)

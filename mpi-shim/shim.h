@@ -149,6 +149,9 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks);
 /* Let MPI make progress on whatever is under way. */
 void shim_progress(void);
 
+int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *c,
+                      const void *call_site);
+/* The same, and ring the member that the request was with. */
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 

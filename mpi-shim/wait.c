@@ -95,7 +95,7 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
 static bool spin_yielding(struct shim_wait *w, uint64_t start)
 {
     do {
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 2; i++)
             if (w->done(w))
                 return true;
         sched_yield();
@@ -181,8 +181,8 @@ static bool request_done(struct shim_wait *w)
     return flag || w->result != MPI_SUCCESS;
 }
 
-static int wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *c,
-                        const void *call_site)
+int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *c,
+                      const void *call_site)
 {
     struct {
         MPI_Request *request;
@@ -196,7 +196,7 @@ static int wait_request(MPI_Request *request, MPI_Status *status, struct shim_co
 
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site)
 {
-    int result = wait_request(request, status, NULL, call_site);
+    int result = shim_wait_request(request, status, NULL, call_site);
     shim_ring_member(member);
     return result;
 }
@@ -215,7 +215,7 @@ static void ring_board(const struct shim_comm *c)
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site)
 {
     ring_board(c);
-    int result = wait_request(request, MPI_STATUS_IGNORE, c, call_site);
+    int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, call_site);
     ring_board(c);
     return result;
 }
