@@ -3,7 +3,7 @@
 
 A benchmark is a function that takes a Context and returns a list of Figures.  It runs its
 variants in turns (A B A B ...), so that what changes on the machine meanwhile meets all of them,
-and takes the median of the ratios within each turn.  Everything that was run is kept for the record.
+and takes the median of the ratios within each turn.  Everything that ran is kept for the record.
 """
 
 from __future__ import annotations

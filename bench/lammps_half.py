@@ -88,8 +88,8 @@ def same_thermo(runs: list[Run]) -> None:
     not on cores; with so few steps that stays below the digits that LAMMPS prints."""
     for run in runs[1:]:
         if thermo(run) != thermo(runs[0]):
-            raise BenchError(f"thermodynamic output of {run.variant} and {runs[0].variant} differs:\n"
-                             + "\n".join(thermo(runs[0]) + ["--"] + thermo(run)))
+            raise BenchError(f"thermodynamic output of {run.variant} and {runs[0].variant} "
+                             "differs:\n" + "\n".join(thermo(runs[0]) + ["--"] + thermo(run)))
 
 
 def lammps(ctx: Context) -> list[Figure]:

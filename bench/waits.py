@@ -21,8 +21,9 @@ def oversubscribed(ctx: Context) -> list[Figure]:
     turns = allreduce(ctx, 8, 1.0)
     ours = statistics.median(t[1].values["us_per_call"] for t in turns)
     stock = statistics.median(t[0].values["us_per_call"] for t in turns)
-    return [Figure("oversubscribed", median_ratio(turns, 0, 1, "us_per_call"), "x faster than stock",
-                   ">=", 300, f"stock {stock:.0f} us, invade {ours:.1f} us a call")]
+    return [Figure("oversubscribed", median_ratio(turns, 0, 1, "us_per_call"),
+                   "x faster than stock", ">=", 300,
+                   f"stock {stock:.0f} us, invade {ours:.1f} us a call")]
 
 
 def latency(ctx: Context) -> list[Figure]:

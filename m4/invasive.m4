@@ -119,6 +119,7 @@ AS_CASE([$with_mpi],
 AC_SUBST([MPI_CPPFLAGS])
 AC_SUBST([MPI_LIBS])
 AC_SUBST([MPIEXEC])
+AC_SUBST([with_mpi])
 ])
 
 dnl The source of libgomp: a GCC source tree or archive.  By default the newest that the

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What all tests share: where the build is, time limits, and what CI asks for beyond a pass.
+
+The build directory is $INVASIVE_BUILD, else ./build.  A test says
+
+    @pytest.mark.full       it takes minutes: runs only with ./run-tests --full
+    @pytest.mark.smoke      make distcheck runs it, in a build from the distributed archive
+    @pytest.mark.sanitize   it works with a sanitized build too, where the OpenMP runtime and the
+                            MPI shim are missing; run-tests runs it in those builds as well
+    @pytest.mark.timeout(S) its time limit in seconds, instead of the 120 that every test has
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parent.parent
+BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()
+TIMEOUT_S = 120
+FULL_TIMEOUT_S = 3600
+
+
+def pytest_configure(config):
+    for line in ("full: takes minutes; only with --full", "smoke: part of make distcheck",
+                 "sanitize: works with a sanitized build", "timeout(seconds): time limit"):
+        config.addinivalue_line("markers", line)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", default=bool(os.environ.get("INVASIVE_FULL")),
+                     help="also the tests that take minutes")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Tests for --full are left out, not skipped: a skip means that something is missing."""
+    if config.getoption("--full"):
+        return
+    chosen = [item for item in items if item.get_closest_marker("full") is None]
+    left_out = [item for item in items if item.get_closest_marker("full") is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = chosen
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    """In CI every tool is there, so a test that skips for want of one is a failure."""
+    outcome = yield
+    report = outcome.get_result()
+    if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI takes as a failure: {report.longrepr}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """The time limit of the whole test, fixtures included."""
+    marker = item.get_closest_marker("timeout")
+    default = FULL_TIMEOUT_S if item.get_closest_marker("full") else TIMEOUT_S
+    seconds = marker.args[0] if marker else default
+
+    def expired(signum, frame):
+        raise TimeoutError(f"no end after {seconds} s")
+
+    previous = signal.signal(signal.SIGALRM, expired)
+    signal.alarm(int(seconds))
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, previous)
+
+
+@pytest.fixture(scope="session")
+def top() -> Path:
+    """The source tree."""
+    return TOP
+
+
+@pytest.fixture(scope="session")
+def build() -> Path:
+    """The build tree."""
+    if not (BUILD / "config.status").exists():
+        pytest.fail(f"no build in {BUILD}: run ./run-tests, or set INVASIVE_BUILD")
+    return BUILD
+
+
+@pytest.fixture(scope="session")
+def make_variable(build):
+    """make_variable(NAME) - what configure found: CC, MPIEXEC, GCC_SOURCE, SANITIZER_CFLAGS, ..."""
+
+    def value(name: str) -> str:
+        for line in (build / "Makefile").read_text().splitlines():
+            if line.startswith(f"{name} = "):
+                return line.split(" = ", 1)[1].strip()
+        return ""
+
+    return value
+
+
+@pytest.fixture(scope="session")
+def stock_env() -> dict:
+    """The environment without anything that steers an OpenMP runtime, an MPI or us."""
+    steering = ("OMP_", "GOMP_", "INVASIVE", "LD_PRELOAD", "MPIR_CVAR_")
+    return {k: v for k, v in os.environ.items() if not k.startswith(steering)}
+
+
+@pytest.fixture
+def run_program(stock_env):
+    """run_program(COMMAND, env={}, timeout=60, check=True): runs it in its own session, so that
+    nothing of it is left when the time is over, and returns the completed process (text)."""
+
+    def run(command, env=None, timeout=60, check=True, **more):
+        with subprocess.Popen([str(word) for word in command], env={**stock_env, **(env or {})},
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, start_new_session=True,
+                              **more) as process:
+            try:
+                out, err = process.communicate(timeout=timeout)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        if check and process.returncode != 0:
+            pytest.fail(f"{command}: exit code {process.returncode}\n{out}\n{err}")
+        return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def mpiexec(make_variable) -> str:
+    """mpiexec of the MPI that the applications are built with."""
+    program = make_variable("MPIEXEC")
+    if not program:
+        pytest.skip("configured without MPI")
+    return program

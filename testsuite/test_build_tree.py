@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the build promises to those who build, install and package it."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+
+def needed(path):
+    out = subprocess.run(["readelf", "-d", path], capture_output=True, text=True, check=True).stdout
+    return {
+        "soname": re.findall(r"\(SONAME\).*\[(.*)\]", out),
+        "needed": re.findall(r"\(NEEDED\).*\[(.*)\]", out),
+        "runpath": re.findall(r"\(RUNPATH\).*\[(.*)\]", out),
+    }
+
+
+PRELOADS = ["libgomp.so.1", "libinvasive-mpi.so"]
+
+
+@pytest.mark.smoke
+def test_build_tree_is_staged_as_the_launcher_expects_it(build):
+    for name in ("invade", "bin/invade", "bin/rmd", "bin/rmctl", "lib/libinvasive.so.0",
+                 *(f"lib/invasive/{name}" for name in PRELOADS)):
+        assert (build / name).is_file(), name
+
+
+@pytest.mark.smoke
+def test_programs_are_binaries_that_need_nothing_of_the_build_tree(build):
+    for name in ("invade", "rmd", "rmctl"):
+        path = build / "bin" / name
+        assert path.read_bytes()[:4] == b"\x7fELF"
+        assert not any("invasive" in library for library in needed(path)["needed"])
+
+
+@pytest.mark.smoke
+def test_library_has_its_soname(build):
+    assert needed(build / "lib/libinvasive.so.0")["soname"] == ["libinvasive.so.0"]
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("name", PRELOADS)
+def test_preloads_find_libinvasive_beside_themselves(build, name):
+    facts = needed(build / "lib/invasive" / name)
+    assert facts["soname"] == [name]
+    assert "libinvasive.so.0" in facts["needed"]
+    assert facts["runpath"] == ["$ORIGIN/.."]
+
+
+@pytest.mark.smoke
+def test_shim_is_not_linked_to_an_mpi(build):
+    """It works with the MPI that the program brings."""
+    libraries = needed(build / "lib/invasive/libinvasive-mpi.so")["needed"]
+    assert not [library for library in libraries if re.match(r"lib(mpi|mpich|open-)", library)]
+
+
+@pytest.mark.smoke
+@pytest.mark.timeout(300)
+def test_installed_tree_works_and_uninstall_leaves_nothing(build, tmp_path, run_program):
+    """make install DESTDIR=..., a program under the installed launcher, make uninstall."""
+    env = {"MAKEFLAGS": "", "MAKELEVEL": ""}
+    run_program(["make", "-C", build, "install", f"DESTDIR={tmp_path}"], env, timeout=250)
+    launcher = next(tmp_path.rglob("bin/invade"))
+    for name in ("lib/libinvasive.so.0", "lib/libinvasive.so", "include/invasive.h",
+                 *(f"lib/invasive/{name}" for name in PRELOADS)):
+        assert (launcher.parent.parent / name).is_file(), name
+    done = run_program([launcher, "--", build / "apps/regions/regions", "--batch-ms=1"],
+                       {"OMP_NUM_THREADS": "4"})
+    assert "regions: 4 threads" in done.stdout
+    run_program(["make", "-C", build, "uninstall", f"DESTDIR={tmp_path}"], env, timeout=100)
+    assert not [path for path in tmp_path.rglob("*") if not path.is_dir()]
+
+
+def test_header_compiles_alone_in_c_and_cxx(top, tmp_path):
+    for compiler, suffix in (("gcc", "c"), ("g++", "cc")):
+        source = tmp_path / f"alone.{suffix}"
+        source.write_text("#include <invasive.h>\nint main(void) { return inv_version() == 0; }\n")
+        subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only",
+                        f"-I{top / 'include'}", source], check=True, timeout=60)
+
+
+def configure(top, where, *options, path=None):
+    env = dict(os.environ)
+    if path:
+        env["PATH"] = path
+    return subprocess.run([top / "configure", *options], check=False, cwd=where, env=env,
+                          capture_output=True, text=True, timeout=100)
+
+
+@pytest.mark.parametrize("option, complaint", [
+    ("--with-gcc-source=/nonexistent.tar.xz", "/nonexistent.tar.xz: no such file"),
+    ("--with-mpi=lam", "mpich, openmpi, both or no"),
+])
+def test_configure_refuses_options_that_cannot_work(top, tmp_path, option, complaint):
+    done = configure(top, tmp_path, option)
+    assert done.returncode != 0
+    assert complaint in done.stderr
+
+
+def test_configure_names_the_package_of_a_missing_thing(top, tmp_path):
+    """A PATH with everything but MPICH's compiler wrapper."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for directory in ("/usr/bin", "/bin"):
+        for name in os.listdir(directory):
+            if not name.startswith("mpi") and not (tools / name).exists():
+                (tools / name).symlink_to(os.path.join(directory, name))
+    done = configure(top, tmp_path, path=str(tools))
+    assert done.returncode != 0
+    assert "libmpich-dev" in done.stderr
+
+
+def test_every_source_file_says_its_licence_on_the_first_lines(top):
+    """What is loaded into programs of others has the exception, all else has not."""
+    listed = subprocess.run(["git", "-C", top, "ls-files"], check=False, capture_output=True,
+                            text=True)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout (package git)")
+    loaded = ("libinvasive/", "libgomp-invasive/", "mpi-shim/", "include/")
+    wrong = []
+    for name in listed.stdout.splitlines():
+        path = top / name
+        kinds = (".c", ".h", ".py", ".sh", ".cc", ".f90", ".pml")
+        if path.suffix not in kinds or not path.exists():
+            continue
+        head = "\n".join(path.read_text().splitlines()[:3])
+        licence = "GPL-3.0-or-later"
+        exempt = name.startswith(loaded) and path.suffix in (".c", ".h")
+        line = re.search(r"SPDX-License-Identifier: (.*?)\s*(\*/)?$", head, re.M)
+        if not line or not line.group(1).startswith(licence):
+            wrong.append(f"{name}: no licence")
+        elif not name.startswith(loaded) and "exception" in line.group(1):
+            wrong.append(f"{name}: exception in what is not loaded into programs")
+        elif exempt and not line.group(1).endswith("WITH GCC-exception-3.1") \
+                and "/test" not in name:
+            wrong.append(f"{name}: no exception in what is loaded into programs")
+    assert not wrong
+
+
+def test_list_of_packages_names_each_once(top):
+    names = [line.split("#")[0].strip() for line in (top / "packages.txt").read_text().splitlines()]
+    names = [name for name in names if name]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name) for name in names)
+
+
+def test_bench_lists_the_measurements_of_the_readme(top):
+    listed = subprocess.run([sys.executable, top / "bench/run", "--list"], capture_output=True,
+                            text=True, check=True, timeout=60).stdout.split()
+    readme = (top / "README.md").read_text()
+    for name in listed:
+        assert f"`{name}`" in readme, name
+
+
+@pytest.mark.timeout(900)
+def test_make_distcheck_passes(top, build, run_program):
+    """The archive has all that is needed to build, check, install and uninstall elsewhere."""
+    if not shutil.which("xz"):
+        pytest.skip("no xz (package xz-utils)")
+    run_program(["make", "-C", build, "distcheck"],
+                {"MAKEFLAGS": "", "MAKELEVEL": "", "CI": ""}, timeout=850)
+
+
+def sanitized(build, name):
+    directory = build / name
+    if not (directory / "config.status").exists():
+        pytest.skip(f"no sanitized build in {directory}: ./run-tests makes it")
+    return directory
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["asan", "tsan"])
+def test_no_sanitizer_complains_in_the_tests_of_libinvasive_rmd_and_invade(
+        top, build, run_program, name):
+    directory = sanitized(build, name)
+    env = {"INVASIVE_BUILD": str(directory), "CI": "", "INVASIVE_FULL": "",
+           "PYTHONDONTWRITEBYTECODE": "1",
+           "TSAN_OPTIONS": "halt_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    run_program([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", top / "testsuite",
+                 "-m", "sanitize"], env, timeout=850)
