@@ -51,6 +51,7 @@ struct inv_report {
     uint32_t alive;
     uint32_t owned_cores; /* at the end, or now */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0 when alive */
+    uint64_t owned_ns;         /* core time that it owned: the sum over its cores */
     uint64_t lends, borrows, reclaims, evictions, reclaim_wait_ns, reclaim_wait_max_ns;
     uint64_t borrowed_ns, lent_used_ns, useful_ns, wait_ns, waits;
     char program[INV_NAME_BYTES];

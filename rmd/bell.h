@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* bell.h - processes ring rmd's doorbell in the core table; here it becomes an event. */
+#ifndef RMD_BELL_H
+#define RMD_BELL_H
+
+#include "loop.h"
+#include "table.h"
+
+#include <pthread.h>
+
+struct rmd_bell {
+    struct rmd_source source; /* an eventfd; the owner sets `ready` and watches it */
+    struct inv_table *table;
+    pthread_t thread;
+    _Atomic bool stop;
+    bool running;
+};
+
+/* Start listening to the table's bell.  Returns 0 or -1 with errno. */
+int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table);
+/* Take the event; called by `ready`. */
+void rmd_bell_take(struct rmd_bell *bell);
+/* Stop listening, before the table is unmapped. */
+void rmd_bell_stop(struct rmd_bell *bell);
+
+#endif

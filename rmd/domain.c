@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * domain.c - membership and ownership.
+ *
+ * The table is made when the first process joins, for only then is it known how many will
+ * come: more processes than cores means anonymous tokens, else cores have owners.  When a
+ * domain has become empty and the next process asks for the other mode, it gets a new
+ * table.  While fewer processes have joined than are expected, the shares of those to come
+ * are left without an owner, so that the first does not get everything and lose it again.
+ *
+ * rmd writes owners only.  Who holds a core is between the processes; all that rmd does
+ * for a new owner that wants its core is to ask the holder for it on its behalf.
+ *
+ * Everything that is read back from the table could be wrong: who owns what is kept here,
+ * and constraints are checked before use.
+ */
+#define _GNU_SOURCE
+#include "domain.h"
+#include "core.h"
+#include "futex.h"
+#include "placement.h"
+#include "report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* --- the table */
+
+static int make_table(struct rmd_domain *d, enum inv_mode mode, struct inv_table **table)
+{
+    const struct inv_topology *topology = &d->topology;
+    int fd = inv_table_create(topology->ncores, topology->emulated ? NULL : topology->os_cpu,
+                              INV_MAX_SLOTS, mode, table);
+    if (fd >= 0) {
+        (*table)->reclaim_bound_us = d->reclaim_bound_us;
+        atomic_store(&(*table)->rmd_pid, (uint32_t)getpid());
+    }
+    return fd;
+}
+
+static void drop_table(struct rmd_domain *d)
+{
+    if (!d->table)
+        return;
+    rmd_unwatch(&d->bell.source);
+    rmd_bell_stop(&d->bell);
+    inv_table_unmap(d->table);
+    close(d->table_fd);
+    d->table = NULL;
+}
+
+/* The part of the table that nobody may write after its creation is put right when
+ * somebody did, so that no offset or count that we use is ever wrong. */
+static void header_intact(struct rmd_domain *d)
+{
+    size_t constant = offsetof(struct inv_table, wanting);
+    if (!memcmp(d->table, d->header, constant))
+        return;
+    rmd_say("a process has overwritten the head of the core table; restoring it");
+    memcpy(d->table, d->header, constant);
+}
+
+static void constraints_rung(struct rmd_source *source, uint32_t events);
+
+static int open_table(struct rmd_domain *d, enum inv_mode mode)
+{
+    drop_table(d);
+    struct inv_table *table;
+    int fd = make_table(d, mode, &table);
+    if (fd < 0)
+        return -1;
+    memcpy(d->header, table, offsetof(struct inv_table, wanting));
+    if (rmd_bell_start(&d->bell, table)) {
+        int saved = errno;
+        inv_table_unmap(table);
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    d->table = table;
+    d->table_fd = fd;
+    d->bell.source.ready = constraints_rung;
+    if (rmd_watch(&d->bell.source, EPOLLIN)) {
+        int saved = errno;
+        drop_table(d);
+        errno = saved;
+        return -1;
+    }
+    for (unsigned c = 0; c < INV_MAX_CORES; c++)
+        d->owner[c] = RMD_NO_OWNER;
+    return 0;
+}
+
+/* A table that fits the process that is about to join. */
+static int fit_table(struct rmd_domain *d, unsigned expected)
+{
+    enum inv_mode mode = expected > d->topology.ncores ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
+    if (d->table && (d->live || d->table->mode == (uint32_t)mode))
+        return 0;
+    rmd_chat("%u process%s expected on %u cores: %s", expected, expected == 1 ? "" : "es",
+             d->topology.ncores, mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
+    return open_table(d, mode);
+}
+
+int rmd_domain_open(struct rmd_domain *d)
+{
+    d->table = NULL;
+    d->table_fd = -1;
+    d->header = calloc(1, sizeof *d->header);
+    return d->header ? 0 : -1;
+}
+
+void rmd_domain_close(struct rmd_domain *d)
+{
+    drop_table(d);
+    free(d->header);
+    free(d->dead.items);
+}
+
+/* --- ownership */
+
+/* Add up the core time that everybody has owned until now. */
+static void settle(struct rmd_domain *d)
+{
+    uint64_t now = now_ns();
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        struct rmd_process *p = &d->procs[s];
+        p->owned_ns += p->owned * (now - p->settled_ns);
+        p->settled_ns = now;
+        p->owned = 0;
+    }
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->owner[c] >= 0)
+            d->procs[d->owner[c]].owned++;
+}
+
+/* The new owner wants its core but somebody holds it: ask for it.  If it was given up in
+ * that instant then the word says now that the new owner holds it, and none of its
+ * threads knows: offer it instead. */
+static void ask_for(struct inv_table *t, unsigned core, unsigned owner)
+{
+    if (inv_core_reclaim(t, core, owner) == INV_RECLAIM_GOT &&
+        inv_core_lend(t, core, owner))
+        inv_core_offer(t, core, INV_MAX_SLOTS);
+}
+
+static void give_core(struct rmd_domain *d, unsigned core, int slot)
+{
+    struct inv_table *t = d->table;
+    d->owner[core] = slot;
+    inv_core_own(t, core, slot);
+    /* relaxed: a hint; who changes the word after us looks at the owner that we wrote */
+    inv_word w = atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+    if (inv_word_holder(w) == INV_NOBODY)
+        inv_core_offer(t, core, INV_MAX_SLOTS);
+    else if (slot >= 0 && inv_word_holder(w) != (unsigned)slot + 1 &&
+             inv_want_get(t, (unsigned)slot))
+        ask_for(t, core, (unsigned)slot);
+}
+
+static unsigned bounded(_Atomic uint32_t *value, unsigned most)
+{
+    uint32_t v = atomic_load_explicit(value, memory_order_relaxed); /* ordered by the seq */
+    return v > most ? most : v;
+}
+
+static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
+{
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    struct rmd_need need = {
+        .min_cores = bounded(&s->min_cores, d->topology.ncores),
+        .max_cores = bounded(&s->max_cores, d->topology.ncores),
+        .owned = d->procs[slot].owned,
+    };
+    uint64_t bits = atomic_load_explicit(&s->workload_bits, memory_order_relaxed);
+    memcpy(&need.workload, &bits, sizeof bits);
+    return need;
+}
+
+/* Where a rank begins when it owns nothing yet: neighbours in rank order, however the
+ * order of joining. */
+static int wish_of(struct rmd_domain *d, unsigned slot)
+{
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    if (s->rank < 0 || s->size < 1 || s->rank >= s->size || d->expected != (unsigned)s->size)
+        return -1;
+    unsigned n = d->topology.ncores, share = n / d->expected, rest = n % d->expected;
+    unsigned rank = (unsigned)s->rank;
+    return (int)(rank * share + (rank < rest ? rank : rest));
+}
+
+/* Who the policy and the placement are about: index -> slot. */
+struct members {
+    unsigned count;
+    unsigned slot[INV_MAX_SLOTS];
+    int index[INV_MAX_SLOTS]; /* slot -> index */
+};
+
+static struct members members_of(struct rmd_domain *d)
+{
+    struct members m = {0};
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used) {
+            m.index[s] = (int)m.count;
+            m.slot[m.count++] = s;
+        }
+    return m;
+}
+
+static void move_cores(struct rmd_domain *d, const struct members *m, const unsigned *target)
+{
+    unsigned ncores = d->topology.ncores;
+    struct rmd_placed placed[INV_MAX_SLOTS];
+    int owner[INV_MAX_CORES];
+    for (unsigned c = 0; c < ncores; c++)
+        owner[c] = d->owner[c] < 0 ? RMD_NO_OWNER : m->index[d->owner[c]];
+    for (unsigned i = 0; i < m->count; i++) {
+        struct inv_slot *s = inv_slot_at(d->table, m->slot[i]);
+        placed[i] = (struct rmd_placed){
+            .target = target[i],
+            .keep = atomic_load_explicit(&s->home, memory_order_relaxed), /* a hint */
+            .wish = wish_of(d, m->slot[i]),
+        };
+    }
+    if (!rmd_place(owner, ncores, placed, m->count))
+        return;
+    for (unsigned c = 0; c < ncores; c++) {
+        int slot = owner[c] < 0 ? RMD_NO_OWNER : (int)m->slot[owner[c]];
+        if (slot != d->owner[c])
+            give_core(d, c, slot);
+    }
+}
+
+/* Let the policy decide and do what it says.  `must`: the members have changed, so there
+ * is no question whether it is worth it. */
+static void redistribute(struct rmd_domain *d, bool must)
+{
+    if (d->table->mode != INV_MODE_PINNED)
+        return;
+    struct rmd_need needs[2 * INV_MAX_SLOTS];
+    unsigned target[2 * INV_MAX_SLOTS];
+    settle(d);
+    struct members m = members_of(d);
+    for (unsigned i = 0; i < m.count; i++)
+        needs[i] = need_of(d, m.slot[i]);
+    unsigned to_come = d->expected > d->joined ? d->expected - d->joined : 0;
+    for (unsigned i = 0; i < to_come; i++)
+        needs[m.count + i] = (struct rmd_need){0};
+    struct rmd_snapshot all = {d->topology.ncores, m.count + to_come, needs};
+    d->policy(&all, target);
+    struct rmd_snapshot here = {d->topology.ncores, m.count, needs};
+    if (must || rmd_policy_worthwhile(&here, target))
+        move_cores(d, &m, target);
+    settle(d);
+}
+
+static void constraints_rung(struct rmd_source *source, uint32_t events)
+{
+    (void)events;
+    struct rmd_domain *d = (void *)((char *)source - offsetof(struct rmd_domain, bell.source));
+    uint32_t seen[INV_MAX_SLOTS];
+    bool news = false;
+    rmd_bell_take(&d->bell);
+    header_intact(d);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        struct inv_slot *slot = inv_slot_at(d->table, s);
+        /* acquire: partner is the release increment after the constraint was written */
+        seen[s] = atomic_load_explicit(&slot->constraint_seq, memory_order_acquire);
+        news |= d->procs[s].used && seen[s] != atomic_load(&slot->decided_seq);
+    }
+    if (!news)
+        return;
+    redistribute(d, false);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        struct inv_slot *slot = inv_slot_at(d->table, s);
+        if (!d->procs[s].used || atomic_load(&slot->decided_seq) == seen[s])
+            continue;
+        /* release: partner is the blocking invade that reads its new claim afterwards */
+        atomic_store_explicit(&slot->decided_seq, seen[s], memory_order_release);
+        inv_futex_wake(&slot->decided_seq, INT_MAX, true);
+    }
+}
+
+/* --- membership */
+
+/* Take the process out; the survivors get their new shares from the caller. */
+static void bury(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    unsigned freed = 0;
+    header_intact(d);
+    atomic_store(&s->state, INV_SLOT_DEAD);
+    inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
+    settle(d);
+    struct inv_report report = rmd_report_of(d, slot, p->settled_ns);
+    rmd_reports_add(&d->dead, &report);
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->owner[c] == (int)slot)
+            d->owner[c] = RMD_NO_OWNER;
+    rmd_unwatch(&p->pidfd);
+    close(p->pidfd.fd);
+    rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.program, freed);
+    memset(p, 0, sizeof *p);
+    d->live--;
+    atomic_store(&s->state, INV_SLOT_FREE);
+}
+
+/* Nobody is left who could use them: what the dead forgot to return is free again. */
+static void tidy_empty(struct rmd_domain *d)
+{
+    d->joined = d->expected = 0;
+    atomic_store(&d->table->free_tokens, (int32_t)d->topology.ncores);
+    for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
+        atomic_store(&d->table->board_used[i], 0);
+}
+
+static void gone(struct rmd_domain *d, unsigned slot)
+{
+    bury(d, slot);
+    if (d->live)
+        redistribute(d, true);
+    else
+        tidy_empty(d);
+}
+
+static void process_died(struct rmd_source *source, uint32_t events)
+{
+    (void)events;
+    struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
+    gone(p->domain, (unsigned)(p - p->domain->procs));
+}
+
+static int slot_of(struct rmd_domain *d, pid_t pid)
+{
+    for (int s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].pid == pid)
+            return s;
+    return -1;
+}
+
+void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
+{
+    int slot = slot_of(d, pid);
+    if (slot >= 0)
+        gone(d, (unsigned)slot);
+}
+
+/* Printable, and ended: it goes to terminals. */
+static void copy_name(char *to, const char *from)
+{
+    size_t i = 0;
+    for (; i < INV_NAME_BYTES - 1 && from[i]; i++)
+        to[i] = from[i] > ' ' && from[i] <= '~' ? from[i] : '?';
+    memset(to + i, 0, INV_NAME_BYTES - i);
+}
+
+/* A fresh slot; everything that the dead one of before left in it is gone. */
+static void fill_slot(struct inv_slot *s, pid_t pid, const struct inv_request *request)
+{
+    s->pid = pid;
+    s->rank = request->rank;
+    s->size = request->size;
+    copy_name(s->program, request->program);
+    atomic_store(&s->parked, 0);
+    atomic_store(&s->bell, 0);
+    atomic_store(&s->sleepers, 0);
+    atomic_store(&s->home, INV_NO_CORE);
+    atomic_store(&s->tokens, 0);
+    atomic_store(&s->constraint_seq, 0);
+    atomic_store(&s->decided_seq, 0);
+    atomic_store(&s->min_cores, 0);
+    atomic_store(&s->max_cores, 0);
+    atomic_store(&s->workload_bits, 0);
+    memset((void *)&s->counters, 0, sizeof s->counters);
+    for (unsigned a = 0; a < INV_AGENTS; a++) {
+        atomic_store(&s->agents[a].tid, 0);
+        atomic_store(&s->agents[a].core, INV_NO_CORE);
+    }
+    /* release: partner is everyone who reads LIVE before the rest of the slot */
+    atomic_store_explicit(&s->state, INV_SLOT_LIVE, memory_order_release);
+}
+
+static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
+{
+    unsigned slot = 0;
+    while (slot < INV_MAX_SLOTS && d->procs[slot].used)
+        slot++;
+    if (slot == INV_MAX_SLOTS) {
+        errno = ENOSPC;
+        return -1;
+    }
+    struct rmd_process *p = &d->procs[slot];
+    *p = (struct rmd_process){.pidfd = {.fd = pidfd, .ready = process_died}, .domain = d};
+    if (rmd_watch(&p->pidfd, EPOLLIN))
+        return -1;
+    p->used = true;
+    p->pid = pid;
+    p->start_ns = p->settled_ns = now_ns();
+    d->live++;
+    return (int)slot;
+}
+
+/* How many processes will come, as far as this one or the launcher knows. */
+static unsigned expected_by(const struct rmd_domain *d, const struct inv_request *request)
+{
+    unsigned n = request->local_size > 0 ? (unsigned)request->local_size : 1;
+    if (n < d->procs_hint)
+        n = d->procs_hint;
+    return n < INV_MAX_SLOTS ? n : INV_MAX_SLOTS;
+}
+
+int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
+{
+    unsigned expected = expected_by(d, request);
+    int old = slot_of(d, pid); /* it has called exec: another program, the same process */
+    if (old >= 0) {
+        bury(d, (unsigned)old);
+        d->joined--;
+        if (!d->live)
+            tidy_empty(d);
+    }
+    int slot = fit_table(d, expected) ? -1 : admit(d, pid, pidfd);
+    if (slot < 0) {
+        int saved = errno;
+        close(pidfd);
+        errno = saved;
+        return -1;
+    }
+    header_intact(d);
+    d->joined++;
+    if (d->expected < expected)
+        d->expected = expected;
+    fill_slot(inv_slot_at(d->table, (unsigned)slot), pid, request);
+    redistribute(d, true);
+    rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
+             inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,
+             d->procs[slot].owned);
+    return slot;
+}
+
+/* --- looking */
+
+int rmd_domain_observe(struct rmd_domain *d)
+{
+    struct inv_table *empty = NULL;
+    int fd = d->table ? d->table_fd : make_table(d, INV_MODE_PINNED, &empty);
+    if (fd < 0)
+        return -1;
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int observer = open(path, O_RDONLY | O_CLOEXEC);
+    int saved = errno;
+    if (!d->table) {
+        inv_table_unmap(empty);
+        close(fd);
+    }
+    errno = saved;
+    return observer;
+}
+
+struct inv_report *rmd_domain_reports(struct rmd_domain *d, unsigned *count)
+{
+    *count = d->dead.count + d->live;
+    struct inv_report *all = *count ? calloc(*count, sizeof *all) : NULL;
+    if (!all)
+        return NULL;
+    if (d->dead.count)
+        memcpy(all, d->dead.items, d->dead.count * sizeof *all);
+    unsigned n = d->dead.count;
+    if (d->table)
+        settle(d);
+    for (unsigned s = 0; s < INV_MAX_SLOTS && n < *count; s++)
+        if (d->procs[s].used)
+            all[n++] = rmd_report_of(d, s, 0);
+    return all;
+}

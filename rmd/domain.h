@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * domain.h - one user's processes that share one core table: who is in it, and which
+ * cores each owns.  Only rmd's main thread calls these.
+ */
+#ifndef RMD_DOMAIN_H
+#define RMD_DOMAIN_H
+
+#include "bell.h"
+#include "loop.h"
+#include "policy.h"
+#include "protocol.h"
+#include "topology.h"
+
+#include <sys/types.h>
+
+struct rmd_domain;
+
+struct rmd_process {
+    struct rmd_source pidfd; /* readable when the process has died */
+    struct rmd_domain *domain;
+    bool used;
+    pid_t pid;
+    unsigned owned; /* cores */
+    uint64_t start_ns, settled_ns, owned_ns;
+};
+
+struct rmd_reports {
+    struct inv_report *items; /* oldest first */
+    unsigned count, room;
+};
+
+struct rmd_domain {
+    /* set by the caller of rmd_domain_open */
+    struct inv_topology topology;
+    rmd_policy *policy;
+    unsigned procs_hint; /* 0 unknown */
+    unsigned reclaim_bound_us;
+
+    struct inv_table *table; /* NULL before the first join */
+    int table_fd;
+    struct inv_table *header; /* our copy of the table's constant part, see header_intact */
+    struct rmd_bell bell;
+    unsigned live;            /* processes now */
+    unsigned joined, expected; /* since the domain was last empty */
+    struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
+    int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
+    struct rmd_reports dead;
+};
+
+/* Prepare a domain without a process; makes no table yet.  0, or -1 with errno. */
+int rmd_domain_open(struct rmd_domain *domain);
+void rmd_domain_close(struct rmd_domain *domain);
+
+/*
+ * rmd_domain_join - a process becomes a member, and owns its share when this returns.
+ *   pid, pidfd  from the kernel.  The pidfd is the domain's from here on, in any case
+ *   request     checked by the caller
+ * Returns the slot; or -1, errno ENOSPC no slot is left, else of making the table.
+ */
+int rmd_domain_join(struct rmd_domain *domain, pid_t pid, int pidfd,
+                    const struct inv_request *request);
+
+/* The process with this pid goes on without us.  Nothing happens when it is no member. */
+void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
+
+/*
+ * rmd_domain_observe - a read-only descriptor of the table; the caller closes it.  Before
+ * the first join it is of an empty table that is nobody's: whether cores or tokens are
+ * counted is decided when the first process says how many will come.  -1 with errno.
+ */
+int rmd_domain_observe(struct rmd_domain *domain);
+
+/* One report for each process that has ever joined, the dead first; the caller frees it.
+ * NULL when memory is short (or there are none: *count is 0). */
+struct inv_report *rmd_domain_reports(struct rmd_domain *domain, unsigned *count);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * loop.h - rmd's event loop: descriptors and what to call when they are ready.  One event
+ * at a time, so a handler may take away any source without another event of it pending.
+ */
+#ifndef RMD_LOOP_H
+#define RMD_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rmd_source {
+    int fd;
+    void (*ready)(struct rmd_source *self, uint32_t epoll_events);
+};
+
+/* Watch source->fd for these epoll events; the source must stay where it is until
+ * rmd_unwatch.  Again for a watched source: changes the events.  Returns 0 or -1, errno. */
+int rmd_watch(struct rmd_source *source, uint32_t epoll_events);
+void rmd_unwatch(struct rmd_source *source);
+
+/* Runs until rmd_stop(status); returns that status. */
+int rmd_loop(void);
+void rmd_stop(int status);
+
+/* What rmd has to tell, on stderr: always, or with --verbose only. */
+void rmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void rmd_chat(const char *format, ...) __attribute__((format(printf, 1, 2)));
+extern bool rmd_verbose;
+
+#endif

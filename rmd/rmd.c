@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rmd.c - the resource manager: options, and the sources of its event loop.
+ *
+ * It sleeps until something happens: a client connects (server.c), a member dies or
+ * announces a constraint (domain.c), its launcher goes away, a signal comes.
+ *
+ * The embedded form (--private) belongs to one `invade`: it ends when the other end of its
+ * ready descriptor is closed, however the launcher ended, and its socket is abstract, so
+ * that nothing is left.
+ */
+#define _GNU_SOURCE
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#include "domain.h"
+#include "server.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "(version unknown)"
+#endif
+
+enum {
+    OPT_PRIVATE = 256, OPT_CORES, OPT_EMULATE, OPT_PROCS, OPT_BOUND, OPT_READY_FD, OPT_POLICY
+};
+
+static const struct argp_option options[] = {
+    {"socket", 's', "NAME", 0, "listen on NAME: @NAME for an abstract socket, or a path", 0},
+    {"private", OPT_PRIVATE, NULL, 0, "serve one launcher: end when it ends", 0},
+    {"ready-fd", OPT_READY_FD, "N", 0,
+     "write \"ready CORES\" to descriptor N when clients may connect; with --private, end when "
+     "its other end is closed", 0},
+    {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
+    {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
+    {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
+    {"policy", OPT_POLICY, "NAME", 0, "who owns how many cores: workload (default) or equal", 0},
+    {"reclaim-bound-us", OPT_BOUND, "US", 0,
+     "an owner takes its core by force after this time (default 5000)", 0},
+    {"verbose", 'v', NULL, 0, "say on stderr what happens", 0},
+    {0}};
+
+struct settings {
+    const char *socket, *cores;
+    bool private;
+    int ready_fd;
+    unsigned emulate;
+};
+
+static struct rmd_domain domain;
+
+static unsigned number(struct argp_state *state, const char *arg, unsigned least, unsigned most)
+{
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(arg, &end, 10);
+    if (*arg < '0' || *arg > '9' || *end || errno || n < least || n > most)
+        argp_error(state, "'%s' is not a number from %u to %u", arg, least, most);
+    return (unsigned)n;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct settings *s = state->input;
+    switch (key) {
+    case 's':
+        s->socket = arg;
+        return 0;
+    case OPT_PRIVATE:
+        s->private = true;
+        return 0;
+    case OPT_READY_FD:
+        s->ready_fd = (int)number(state, arg, 3, 1 << 20);
+        return 0;
+    case OPT_CORES:
+        s->cores = arg;
+        return 0;
+    case OPT_EMULATE:
+        s->emulate = number(state, arg, 1, INV_MAX_CORES);
+        return 0;
+    case OPT_PROCS:
+        domain.procs_hint = number(state, arg, 1, 1 << 20);
+        return 0;
+    case OPT_BOUND:
+        domain.reclaim_bound_us = number(state, arg, 1, 60000000);
+        return 0;
+    case OPT_POLICY:
+        if (strcmp(arg, "workload") && strcmp(arg, "equal"))
+            argp_error(state, "'%s' is no policy: use workload or equal", arg);
+        domain.policy = arg[0] == 'e' ? rmd_policy_equal : rmd_policy_workload;
+        return 0;
+    case 'v':
+        rmd_verbose = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static void signal_came(struct rmd_source *source, uint32_t events)
+{
+    struct signalfd_siginfo info;
+    (void)events;
+    if (read(source->fd, &info, sizeof info) == sizeof info)
+        rmd_stop(0);
+}
+
+static void launcher_gone(struct rmd_source *source, uint32_t events)
+{
+    (void)source;
+    (void)events;
+    rmd_stop(0);
+}
+
+/* Before any thread is started, so that all inherit the mask. */
+static int watch_signals(void)
+{
+    static struct rmd_source source = {.ready = signal_came};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    signal(SIGPIPE, SIG_IGN);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    source.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return source.fd < 0 ? -1 : rmd_watch(&source, EPOLLIN);
+}
+
+/* Tell the launcher that clients may come, and notice when it goes. */
+static int watch_launcher(const struct settings *s)
+{
+    static struct rmd_source source = {.ready = launcher_gone};
+    if (s->ready_fd < 0)
+        return s->private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
+    char line[32];
+    int n = snprintf(line, sizeof line, "ready %u\n", domain.topology.ncores);
+    if (write(s->ready_fd, line, (size_t)n) != n)
+        return -1;
+    source.fd = s->ready_fd;
+    return s->private ? rmd_watch(&source, EPOLLRDHUP) : 0; /* HUP and ERR come unasked */
+}
+
+static int find_cores(const struct settings *s)
+{
+    int failed = s->emulate ? inv_topology_emulate(&domain.topology, s->emulate)
+                            : inv_topology_detect(&domain.topology, s->cores);
+    if (!failed)
+        return 0;
+    if (errno == EINVAL)
+        rmd_say("--cores=%s is not a list of CPUs such as 0-3,8", s->cores);
+    else
+        rmd_say("no CPU is left of --cores=%s: see the affinity mask (taskset -p %d)",
+                s->cores ? s->cores : "", (int)getpid());
+    return -1;
+}
+
+/* A dead process's death is seen by pidfd only; there is no second way that does not poll. */
+static int check_kernel(void)
+{
+    int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (pidfd < 0) {
+        rmd_say("this kernel has no pidfd_open (%s); Linux 5.3 or later is needed",
+                strerror(errno));
+        return -1;
+    }
+    return close(pidfd);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        options, parse, NULL, "rmd - moves cores between the processes of a node", NULL, NULL, NULL};
+    struct settings s = {.socket = "/run/invasive/rmd.sock", .ready_fd = -1};
+    argp_program_version = "rmd " PACKAGE_VERSION;
+    domain.policy = rmd_policy_workload;
+    domain.reclaim_bound_us = 5000;
+    argp_parse(&argp, argc, argv, 0, NULL, &s);
+    if (check_kernel() || find_cores(&s))
+        return 1;
+    if (watch_signals() || rmd_domain_open(&domain)) {
+        rmd_say("cannot start: %s", strerror(errno));
+        return 1;
+    }
+    if (rmd_server_open(s.socket, &domain))
+        return 1;
+    if (watch_launcher(&s)) {
+        rmd_say("cannot reach the launcher: %s", strerror(errno));
+        rmd_server_close();
+        return 1;
+    }
+    rmd_chat("%s, socket %s", domain.topology.description, s.socket);
+    int status = rmd_loop();
+    rmd_server_close();
+    rmd_domain_close(&domain);
+    return status;
+}

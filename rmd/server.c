@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * server.c - one request, one answer, then the connection is closed.
+ *
+ * Nothing in a message is believed about who sent it: uid, pid and pidfd are the
+ * kernel's.  No client can make rmd wait: every socket is non-blocking, and of clients
+ * that never send or never read only so many are kept.
+ */
+#define _GNU_SOURCE
+#include "server.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#if !defined(SO_PEERPIDFD) && (defined(__x86_64__) || defined(__aarch64__))
+#define SO_PEERPIDFD 77 /* Linux 6.5; older headers do not have it */
+#endif
+
+enum { CONNECTIONS_MAX = 256, RANK_MAX = 1 << 24 };
+
+struct connection {
+    struct rmd_source source;
+    struct connection *next;
+    struct ucred peer;
+    struct inv_report *reports; /* being sent */
+    unsigned sent, count;
+};
+
+static struct rmd_source listener;
+static struct rmd_domain *domain;
+static struct sockaddr_un address;
+static struct connection *connections; /* newest first */
+static unsigned nconnections;
+
+static void hang_up(struct connection *c)
+{
+    struct connection **link = &connections;
+    while (*link != c)
+        link = &(*link)->next;
+    *link = c->next;
+    nconnections--;
+    rmd_unwatch(&c->source);
+    close(c->source.fd);
+    free(c->reports);
+    free(c);
+}
+
+static void reply(int fd, enum inv_status status, unsigned slot, unsigned count, int pass_fd,
+                  const char *message)
+{
+    struct inv_reply r = {.magic = INV_PROTOCOL_MAGIC, .version = INV_PROTOCOL_VERSION,
+                          .status = status, .slot = slot, .count = count};
+    snprintf(r.message, sizeof r.message, "%s", message);
+    struct iovec iov = {&r, sizeof r};
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (pass_fd >= 0) {
+        m.msg_control = control.room;
+        m.msg_controllen = sizeof control.room;
+        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+        h->cmsg_level = SOL_SOCKET;
+        h->cmsg_type = SCM_RIGHTS;
+        h->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(h), &pass_fd, sizeof(int));
+    }
+    if (sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        rmd_chat("a client went away before its answer: %s", strerror(errno));
+}
+
+static void refuse(struct connection *c, enum inv_status status, const char *message)
+{
+    rmd_chat("refused process %d: %s", (int)c->peer.pid, message);
+    reply(c->source.fd, status, 0, 0, -1, message);
+}
+
+/* A descriptor of the process at the other end.  Where the kernel cannot tell it for the
+ * socket, the pid may have been given to another process only if the client is dead, and
+ * then its end is closed. */
+static int pidfd_of(const struct connection *c)
+{
+    int pidfd = -1;
+#ifdef SO_PEERPIDFD
+    socklen_t size = sizeof pidfd;
+    if (!getsockopt(c->source.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
+        return pidfd;
+#endif
+    pidfd = (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
+    char byte;
+    if (pidfd >= 0 && recv(c->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
+        close(pidfd);
+        errno = ESRCH;
+        return -1;
+    }
+    return pidfd;
+}
+
+static void answer_join(struct connection *c, const struct inv_request *request)
+{
+    int pidfd = pidfd_of(c);
+    if (pidfd < 0) {
+        char why[sizeof((struct inv_reply *)0)->message];
+        snprintf(why, sizeof why, "cannot watch process %d (%s); rmd needs pidfd_open, Linux 5.3",
+                 (int)c->peer.pid, strerror(errno));
+        refuse(c, INV_E_PROTOCOL, why);
+        return;
+    }
+    int slot = rmd_domain_join(domain, c->peer.pid, pidfd, request);
+    if (slot >= 0)
+        reply(c->source.fd, INV_OK, (unsigned)slot, 0, domain->table_fd, "");
+    else
+        refuse(c, INV_E_FULL,
+               errno == ENOSPC ? "the domain has no slot left" : "rmd cannot make a core table");
+}
+
+static void answer_observe(struct connection *c)
+{
+    int fd = rmd_domain_observe(domain);
+    if (fd < 0) {
+        refuse(c, INV_E_FULL, "rmd cannot show the core table");
+        return;
+    }
+    reply(c->source.fd, INV_OK, 0, 0, fd, "");
+    close(fd);
+}
+
+/* Send as many reports as the socket takes.  True when there are no more. */
+static bool send_reports(struct connection *c)
+{
+    for (; c->sent < c->count; c->sent++)
+        if (send(c->source.fd, &c->reports[c->sent], sizeof *c->reports,
+                 MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            return errno != EAGAIN;
+    return true;
+}
+
+static bool answer_report(struct connection *c)
+{
+    c->reports = rmd_domain_reports(domain, &c->count);
+    if (!c->reports)
+        c->count = 0;
+    reply(c->source.fd, INV_OK, 0, c->count, -1, "");
+    if (send_reports(c))
+        return true;
+    return rmd_watch(&c->source, EPOLLOUT) != 0;
+}
+
+static bool plausible(const struct inv_request *r)
+{
+    return r->rank >= -1 && r->rank <= RANK_MAX && r->size >= -1 && r->size <= RANK_MAX &&
+           r->local_size >= -1 && r->local_size <= RANK_MAX &&
+           memchr(r->program, '\0', sizeof r->program);
+}
+
+/* True when the connection has done its work. */
+static bool answer(struct connection *c, const struct inv_request *request)
+{
+    switch (request->kind) {
+    case INV_JOIN:
+        answer_join(c, request);
+        return true;
+    case INV_OBSERVE:
+        answer_observe(c);
+        return true;
+    case INV_LEAVE:
+        rmd_domain_leave(domain, c->peer.pid);
+        reply(c->source.fd, INV_OK, 0, 0, -1, "");
+        return true;
+    case INV_REPORT:
+        return answer_report(c);
+    default:
+        refuse(c, INV_E_PROTOCOL, "unknown kind of request");
+        return true;
+    }
+}
+
+static void client_ready(struct rmd_source *source, uint32_t events)
+{
+    struct connection *c = (struct connection *)source;
+    if (c->reports) {
+        if (!(events & EPOLLOUT) || send_reports(c))
+            hang_up(c);
+        return;
+    }
+    struct inv_request request;
+    ssize_t n = recv(source->fd, &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    bool done = true;
+    if (n > 0) {
+        if (n != sizeof request || request.magic != INV_PROTOCOL_MAGIC || !plausible(&request))
+            refuse(c, INV_E_PROTOCOL, "malformed request");
+        else if (request.version != INV_PROTOCOL_VERSION)
+            refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
+        else
+            done = answer(c, &request);
+    }
+    if (done)
+        hang_up(c);
+}
+
+static void client_connects(struct rmd_source *source, uint32_t events)
+{
+    (void)events;
+    int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct connection *c = fd < 0 ? NULL : calloc(1, sizeof *c);
+    if (!c) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    socklen_t size = sizeof c->peer;
+    c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
+    bool known = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size) && c->peer.pid > 0;
+    if (!known || c->peer.uid != getuid())
+        refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
+    if (!known || c->peer.uid != getuid() || rmd_watch(&c->source, EPOLLIN)) {
+        close(fd);
+        free(c);
+        return;
+    }
+    c->next = connections;
+    connections = c;
+    if (++nconnections > CONNECTIONS_MAX) {
+        struct connection *oldest = c;
+        while (oldest->next)
+            oldest = oldest->next;
+        hang_up(oldest);
+    }
+}
+
+/* Bind, and take over the path of an rmd that has died. */
+static int bind_or_take_over(int fd, socklen_t size)
+{
+    if (!bind(fd, (struct sockaddr *)&address, size))
+        return 0;
+    if (errno != EADDRINUSE || address.sun_path[0] == '\0')
+        return -1;
+    int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool stale = probe >= 0 && connect(probe, (struct sockaddr *)&address, size) &&
+                 errno == ECONNREFUSED;
+    if (probe >= 0)
+        close(probe);
+    if (!stale || unlink(address.sun_path)) {
+        errno = EADDRINUSE;
+        return -1;
+    }
+    return bind(fd, (struct sockaddr *)&address, size);
+}
+
+int rmd_server_open(const char *name, struct rmd_domain *d)
+{
+    size_t length = strlen(name);
+    if (length < 2 || length >= sizeof address.sun_path) {
+        rmd_say("socket name '%s' is too %s", name, length < 2 ? "short" : "long");
+        return -1;
+    }
+    address.sun_family = AF_UNIX;
+    memcpy(address.sun_path, name, length + 1);
+    if (name[0] == '@')
+        address.sun_path[0] = '\0';
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length +
+                                 (name[0] != '@'));
+    domain = d;
+    listener.ready = client_connects;
+    listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    mode_t mask = umask(0177); /* a path is for our user only */
+    bool ok = listener.fd >= 0 && !bind_or_take_over(listener.fd, size) &&
+              !listen(listener.fd, 128) && !rmd_watch(&listener, EPOLLIN);
+    umask(mask);
+    if (!ok)
+        rmd_say("cannot listen on %s: %s", name, strerror(errno));
+    return ok ? 0 : -1;
+}
+
+void rmd_server_close(void)
+{
+    while (connections)
+        hang_up(connections);
+    close(listener.fd);
+    if (address.sun_path[0] != '\0')
+        unlink(address.sun_path);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rmd_member.c - a process of a domain that does as it is told, for test_rmd_*.py: it
+ * speaks to rmd (protocol.h) and to the table (core.h) directly.  One command per line of
+ * stdin, one answer per line of stdout:
+ *
+ *   join SOCKET RANK SIZE LOCAL  -> slot, or "refused STATUS MESSAGE"
+ *   leave SOCKET                 -> status
+ *   borrow|lend|reclaim CORE     -> result
+ *   want 0|1                     -> 0
+ *   token                        -> takes one: 0 or 1
+ *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after a second
+ *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
+ *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
+ *                                   numbers, -1 nobody
+ *   states                       -> slots that are not free
+ *   exec                         -> this program again, same process, not joined
+ */
+#define _GNU_SOURCE
+#include "core.h"
+#include "futex.h"
+#include "protocol.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static struct inv_table *table;
+static unsigned me;
+
+static int connect_to(const char *name)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    size_t length = strlen(name);
+    memcpy(a.sun_path, name, length);
+    if (name[0] == '@')
+        a.sun_path[0] = '\0';
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (connect(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+                                                       length + (name[0] != '@')))) {
+        perror("connect");
+        exit(2);
+    }
+    return fd;
+}
+
+static struct inv_reply ask(const char *name, struct inv_request request, int *passed)
+{
+    struct inv_reply reply = {.status = 99};
+    char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = "";
+    struct iovec iov = {&reply, sizeof reply};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+                       .msg_controllen = sizeof control};
+    int fd = connect_to(name);
+    request.magic = INV_PROTOCOL_MAGIC;
+    request.version = INV_PROTOCOL_VERSION;
+    if (send(fd, &request, sizeof request, 0) < 0 || recvmsg(fd, &m, MSG_CMSG_CLOEXEC) < 0)
+        perror("rmd");
+    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
+    *passed = -1;
+    if (h && h->cmsg_type == SCM_RIGHTS)
+        memcpy(passed, CMSG_DATA(h), sizeof(int));
+    close(fd);
+    return reply;
+}
+
+static void join(const char *name, int rank, int size, int local_size)
+{
+    int fd;
+    struct inv_request request = {.kind = INV_JOIN, .rank = rank, .size = size,
+                                  .local_size = local_size, .program = "member"};
+    struct inv_reply reply = ask(name, request, &fd);
+    if (reply.status != INV_OK) {
+        printf("refused %u %s\n", reply.status, reply.message);
+        return;
+    }
+    me = reply.slot;
+    table = inv_table_map(fd, true);
+    close(fd);
+    printf("%u\n", me);
+}
+
+static void announce(double workload, unsigned least, unsigned most)
+{
+    struct inv_slot *s = inv_slot_at(table, me);
+    uint64_t bits;
+    memcpy(&bits, &workload, sizeof bits);
+    atomic_store(&s->workload_bits, bits);
+    atomic_store(&s->min_cores, least);
+    atomic_store(&s->max_cores, most);
+    uint32_t seq = atomic_fetch_add(&s->constraint_seq, 1) + 1;
+    atomic_fetch_add(&table->rmd_bell, 1);
+    inv_futex_wake(&table->rmd_bell, 1, true);
+    for (int tries = 0; tries < 10; tries++) {
+        uint32_t decided = atomic_load(&s->decided_seq);
+        if (decided == seq) {
+            printf("0\n");
+            return;
+        }
+        inv_futex_wait(&s->decided_seq, decided, 100000000, true);
+    }
+    printf("1\n");
+}
+
+static void park(unsigned agent)
+{
+    struct inv_slot *s = inv_slot_at(table, me);
+    struct inv_agent *a = &s->agents[agent];
+    uint32_t seen = atomic_load(&a->bell);
+    atomic_store(&a->tid, (int32_t)getpid());
+    atomic_store(&a->core, INV_NO_CORE);
+    atomic_fetch_or(&s->parked, UINT64_C(1) << agent);
+    printf("parked\n");
+    while (atomic_load(&s->parked) >> agent & 1)
+        if (inv_futex_wait(&a->bell, seen, 10000000000, true) == -ETIMEDOUT) {
+            printf("timeout\n");
+            return;
+        }
+    while (atomic_load(&a->bell) == seen)
+        inv_futex_wait(&a->bell, seen, 1000000000, true);
+    printf("%d\n", (int)atomic_load(&a->core));
+}
+
+static void show_table(void)
+{
+    printf("%u %d", table->mode, (int)atomic_load(&table->free_tokens));
+    for (unsigned c = 0; c < table->ncores; c++) {
+        inv_word w = atomic_load(&inv_core_at(table, c)->word);
+        printf(" %d %d %d", (int)inv_word_owner(w) - 1, (int)inv_word_holder(w) - 1,
+               inv_word_reclaim(w));
+    }
+    printf("\n");
+}
+
+static void show_states(void)
+{
+    for (unsigned s = 0; s < table->nslots; s++)
+        if (atomic_load(&inv_slot_at(table, s)->state) != INV_SLOT_FREE)
+            printf("%u ", s);
+    printf("\n");
+}
+
+static void on_core(const char *verb, unsigned core)
+{
+    if (!strcmp(verb, "borrow"))
+        printf("%d\n", inv_core_borrow(table, core, me));
+    else if (!strcmp(verb, "reclaim"))
+        printf("%d\n", inv_core_reclaim(table, core, me));
+    else if (inv_core_lend(table, core, me)) {
+        inv_core_offer(table, core, me);
+        printf("1\n");
+    } else
+        printf("0\n");
+}
+
+int main(int argc, char **argv)
+{
+    char line[256], name[128];
+    int a, b, c;
+    double w;
+    (void)argc;
+    setlinebuf(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        char verb[16] = "";
+        sscanf(line, "%15s", verb);
+        if (sscanf(line, "join %127s %d %d %d", name, &a, &b, &c) == 4) {
+            join(name, a, b, c);
+        } else if (sscanf(line, "leave %127s", name) == 1) {
+            printf("%u\n", ask(name, (struct inv_request){.kind = INV_LEAVE, .rank = -1,
+                                                          .size = -1, .local_size = -1},
+                               &a).status);
+        } else if (sscanf(line, "announce %lf %d %d", &w, &a, &b) == 3) {
+            announce(w, (unsigned)a, (unsigned)b);
+        } else if (sscanf(line, "want %d", &a) == 1) {
+            inv_want_set(table, me, a);
+            printf("0\n");
+        } else if (sscanf(line, "park %d", &a) == 1) {
+            park((unsigned)a);
+        } else if (!strcmp(verb, "token")) {
+            printf("%d\n", inv_token_take(table, me));
+        } else if (!strcmp(verb, "table")) {
+            show_table();
+        } else if (!strcmp(verb, "states")) {
+            show_states();
+        } else if (!strcmp(verb, "exec")) {
+            execv("/proc/self/exe", argv);
+        } else if (sscanf(line, "%15s %d", verb, &a) == 2) {
+            on_core(verb, (unsigned)a);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade.c - the launcher: runs a command so that its processes share their cores.
+ *
+ * It finds or starts a resource manager, sets LD_PRELOAD and a few variables, runs the
+ * command, and ends exactly as the command ended.  Whatever cannot be had, the command
+ * still runs, unmanaged, and one line on stderr says why.
+ *
+ *   invade_paths.c   where rmd and the libraries are; the environment
+ *   invade_rmd.c     the resource manager of this run
+ *   invade_run.c     the command: signals and exit status
+ *   invade_report.c  --report
+ */
+#define _GNU_SOURCE
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#include "invade.h"
+#include "cpulist.h"
+#include "table.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "(version unknown)"
+#endif
+
+#define SERVICE "/run/invasive/rmd.sock"
+
+enum { OPT_REPORT = 256, OPT_THREADS, OPT_CORES, OPT_EMULATE, OPT_POLICY, OPT_BOUND, OPT_SOCKET,
+       OPT_OFF };
+
+static const struct argp_option argp_options[] = {
+    {"report", OPT_REPORT, "FILE", OPTION_ARG_OPTIONAL,
+     "at the end, print what every process did with its cores, to stderr or FILE", 0},
+    {"threads", OPT_THREADS, "N", 0, "OpenMP team size of every process", 0},
+    {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
+    {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
+    {"policy", OPT_POLICY, "NAME", 0,
+     "which process owns how many cores: workload (default) or equal", 0},
+    {"reclaim-bound", OPT_BOUND, "US", 0,
+     "an owner takes its core by force after US microseconds (default 5000)", 0},
+    {"socket", OPT_SOCKET, "S", 0,
+     "use the resource manager at S (a path, or @NAME) and start none", 0},
+    {"off", OPT_OFF, NULL, 0, "run the command as if invade were not there", 0},
+    {"verbose", 'v', NULL, 0, "say on stderr what is done", 0},
+    {0}};
+
+void invade_say(const char *format, ...)
+{
+    char line[8192];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, "invade: %s\n", line);
+}
+
+static unsigned number(struct argp_state *state, const char *arg, unsigned most)
+{
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(arg, &end, 10);
+    if (*arg < '0' || *arg > '9' || *end || errno || n < 1 || n > most)
+        argp_error(state, "'%s' is not a number from 1 to %u", arg, most);
+    return (unsigned)n;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct invade_options *o = state->input;
+    switch (key) {
+    case OPT_REPORT:
+        o->report = true;
+        o->report_file = arg;
+        return 0;
+    case OPT_THREADS:
+        o->threads = number(state, arg, 1 << 16);
+        return 0;
+    case OPT_CORES:
+        o->cores = arg;
+        return 0;
+    case OPT_EMULATE:
+        o->emulate = number(state, arg, INV_MAX_CORES);
+        return 0;
+    case OPT_POLICY:
+        if (strcmp(arg, "workload") && strcmp(arg, "equal"))
+            argp_error(state, "'%s' is no policy: use workload or equal", arg);
+        o->policy = arg;
+        return 0;
+    case OPT_BOUND:
+        o->reclaim_bound_us = number(state, arg, 60000000);
+        return 0;
+    case OPT_SOCKET:
+        o->socket = arg;
+        return 0;
+    case OPT_OFF:
+        o->off = true;
+        return 0;
+    case 'v':
+        o->verbose = true;
+        return 0;
+    case ARGP_KEY_ARG: /* the command: what follows is its own */
+        o->command = &state->argv[state->next - 1];
+        state->next = state->argc;
+        return 0;
+    case ARGP_KEY_END:
+        if (!o->command)
+            argp_error(state, "which command?");
+        if (o->socket && (o->emulate || o->policy || o->reclaim_bound_us))
+            argp_error(state, "with --socket the resource manager is there already: "
+                              "--emulate-cores, --policy and --reclaim-bound are its own");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* The CPUs that the user named, for us and so for rmd and the command. */
+static void restrict_cores(const char *list)
+{
+    cpu_set_t listed, allowed;
+    if (inv_cpulist_parse(list, &listed)) {
+        invade_say("--cores=%s is not a list of CPUs such as 0-3,8", list);
+        exit(INVADE_FAILED);
+    }
+    if (!sched_getaffinity(0, sizeof allowed, &allowed))
+        CPU_AND(&listed, &listed, &allowed);
+    if (!CPU_COUNT(&listed) || sched_setaffinity(0, sizeof listed, &listed)) {
+        invade_say("--cores=%s: none of these CPUs is ours to use (taskset -p %d shows which are)",
+                   list, (int)getpid());
+        exit(INVADE_FAILED);
+    }
+}
+
+/* A resource manager of our own is needed for what only it can be told. */
+static bool wants_its_own(const struct invade_options *o)
+{
+    return o->cores || o->emulate || o->policy || o->reclaim_bound_us;
+}
+
+static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
+                         const struct invade_options *o)
+{
+    const char *outer = getenv("INVASIVE_SOCKET");
+    if (o->socket) {
+        if (invade_use(m, o->socket))
+            return true;
+        invade_say("cannot reach rmd at %s (%s): is it running, and as your user? "
+                   "Running unmanaged.", o->socket, strerror(errno));
+        return false;
+    }
+    if (!wants_its_own(o) && outer && *outer && invade_use(m, outer))
+        return true;
+    if (!wants_its_own(o) && !access(SERVICE, F_OK) && invade_use(m, SERVICE))
+        return true;
+    return invade_find_rmd(paths) && invade_start(m, paths->rmd, o);
+}
+
+static FILE *open_report(const struct invade_options *o)
+{
+    if (!o->report || !o->report_file)
+        return o->report ? stderr : NULL;
+    FILE *f = fopen(o->report_file, "we");
+    if (!f) {
+        invade_say("cannot write the report to %s: %s", o->report_file, strerror(errno));
+        exit(INVADE_FAILED);
+    }
+    return f;
+}
+
+static void run_unmanaged(const struct invade_options *o, FILE *report)
+{
+    unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
+    unsetenv("INVASIVE_CORES");
+    if (report)
+        fprintf(report, "invade: unmanaged, so there is nothing to report\n");
+    if (report && report != stderr)
+        fclose(report);
+    invade_exec(o->command);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {
+        argp_options, parse, "[--] COMMAND [ARGS...]",
+        "invade - runs a command so that its processes share their cores\v"
+        "Example: invade --report mpiexec -n 2 ./app\n\n"
+        "INVASIVE=off in the environment is the same as --off. See invade(1).",
+        NULL, NULL, NULL};
+    struct invade_options o = {0};
+    static struct invade_paths paths;
+    struct invade_manager manager = {.control = -1};
+    argp_program_version = "invade " PACKAGE_VERSION;
+    argp_err_exit_status = INVADE_FAILED;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
+
+    const char *mode = getenv("INVASIVE");
+    if (o.off)
+        setenv("INVASIVE", "off", 1);
+    if (o.off || (mode && !strcmp(mode, "off")))
+        invade_exec(o.command);
+    FILE *report = open_report(&o);
+    if (o.cores)
+        restrict_cores(o.cores);
+    if (!invade_find(&paths) || !find_manager(&manager, &paths, &o))
+        run_unmanaged(&o, report);
+    if (o.verbose)
+        invade_say("%s rmd at %s, %u cores", manager.pid ? "private" : "using the", manager.socket,
+                   manager.ncores);
+    if (!invade_environment(&paths, &manager, &o)) {
+        invade_stop(&manager);
+        run_unmanaged(&o, report);
+    }
+    if (!manager.pid && !report)
+        invade_exec(o.command);
+    int status = invade_run(o.command);
+    if (report) {
+        invade_report(report, &manager, o.command);
+        if (report != stderr && fclose(report))
+            invade_say("cannot write the report to %s: %s", o.report_file, strerror(errno));
+    }
+    invade_stop(&manager);
+    invade_end_as(status);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* invade.h - the parts of the launcher, see invade.c. */
+#ifndef INVADE_H
+#define INVADE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+enum { INVADE_FAILED = 125, INVADE_CANNOT_RUN = 126, INVADE_NOT_FOUND = 127 };
+
+struct invade_options {
+    char **command; /* NULL-terminated */
+    const char *socket, *cores, *policy, *report_file;
+    unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
+    bool report, off, verbose;
+};
+
+/* Where things are: in the build tree and installed alike. */
+struct invade_paths {
+    char rmd[4096];
+    char preload[3][4096]; /* libinvasive, libgomp, the MPI shim */
+};
+
+/* The resource manager of this run. */
+struct invade_manager {
+    char socket[108]; /* "" when there is none */
+    unsigned ncores;
+    pid_t pid;        /* of a private one, else 0 */
+    int control;      /* closing it ends a private one, else -1 */
+};
+
+void invade_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* invade_paths.c: false, and has said what is missing and where it was sought. */
+bool invade_find(struct invade_paths *paths);
+bool invade_find_rmd(struct invade_paths *paths);
+/* Set the variables that the libraries read. */
+bool invade_environment(const struct invade_paths *paths, const struct invade_manager *manager,
+                        const struct invade_options *options);
+
+/* invade_rmd.c: use one that is there; start a private one; end it. */
+bool invade_use(struct invade_manager *manager, const char *socket);
+bool invade_start(struct invade_manager *manager, const char *rmd,
+                  const struct invade_options *options);
+void invade_stop(struct invade_manager *manager);
+
+/* invade_run.c: become the command (returns never); or run it as a child and return its
+ * wait status. */
+void invade_exec(char **command) __attribute__((noreturn));
+int invade_run(char **command);
+/* End as the command did: same exit code, same signal. */
+void invade_end_as(int wait_status) __attribute__((noreturn));
+
+/* invade_report.c */
+void invade_report(FILE *to, const struct invade_manager *manager, char **command);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_paths.c - where rmd and the libraries are, and the environment of the command.
+ *
+ * The build tree has the layout of an installation, so one rule serves both: rmd lies
+ * beside our own executable, the libraries in ../lib and ../lib/invasive from there.  An
+ * installation with another layout has told us its directories when we were compiled.
+ */
+#define _GNU_SOURCE
+#include "invade.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef INV_BINDIR
+#define INV_BINDIR "/usr/local/bin"
+#endif
+#ifndef INV_LIBDIR
+#define INV_LIBDIR "/usr/local/lib"
+#endif
+#ifndef INV_PKGLIBDIR
+#define INV_PKGLIBDIR INV_LIBDIR "/invasive"
+#endif
+
+enum { PATH_BYTES = sizeof((struct invade_paths *)0)->rmd };
+
+/* The directory of our own executable, "" when the kernel does not tell. */
+static const char *own_directory(void)
+{
+    static char path[PATH_BYTES];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    path[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = '\0';
+    return path;
+}
+
+static bool found(char *path, int access_mode, const char *directory, const char *below,
+                  const char *name)
+{
+    int n = snprintf(path, PATH_BYTES, "%s%s/%s", directory, below, name);
+    return n < PATH_BYTES && directory[0] && !access(path, access_mode);
+}
+
+bool invade_find_rmd(struct invade_paths *paths)
+{
+    const char *told = getenv("INVASIVE_RMD");
+    if (told && *told) {
+        snprintf(paths->rmd, sizeof paths->rmd, "%s", told);
+        return true;
+    }
+    if (found(paths->rmd, X_OK, own_directory(), "", "rmd") ||
+        found(paths->rmd, X_OK, INV_BINDIR, "", "rmd"))
+        return true;
+    invade_say("cannot find rmd in %s or %s: is the installation complete? Running unmanaged.",
+               own_directory(), INV_BINDIR);
+    return false;
+}
+
+static bool find_library(char *path, const char *below_own, const char *directory,
+                         const char *name)
+{
+    if (found(path, R_OK, own_directory(), below_own, name) ||
+        found(path, R_OK, directory, "", name))
+        return true;
+    invade_say("cannot find %s in %s%s or %s: is the installation complete? Running unmanaged.",
+               name, own_directory(), below_own, directory);
+    return false;
+}
+
+bool invade_find(struct invade_paths *paths)
+{
+    if (!find_library(paths->preload[0], "/../lib", INV_LIBDIR, "libinvasive.so.0") ||
+        !find_library(paths->preload[1], "/../lib/invasive", INV_PKGLIBDIR, "libgomp.so.1") ||
+        !find_library(paths->preload[2], "/../lib/invasive", INV_PKGLIBDIR, "libinvasive-mpi.so"))
+        return false;
+    for (int i = 0; i < 3; i++) {
+        char *real = realpath(paths->preload[i], NULL); /* no ../ in other programs' maps */
+        if (real && strlen(real) < PATH_BYTES)
+            strcpy(paths->preload[i], real);
+        free(real);
+        if (!strpbrk(paths->preload[i], " \t\n:"))
+            continue;
+        invade_say("cannot preload %s: the dynamic linker splits names at spaces and colons. "
+                   "Running unmanaged.", paths->preload[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool set_number(const char *name, unsigned value)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%u", value);
+    return !setenv(name, text, 1);
+}
+
+/* Ours before the user's own; a nested invade finds ours there already. */
+static bool set_preload(const struct invade_paths *paths)
+{
+    const char *theirs = getenv("LD_PRELOAD");
+    char *value = NULL;
+    char ours[3 * PATH_BYTES + 3];
+    snprintf(ours, sizeof ours, "%s:%s:%s", paths->preload[0], paths->preload[1],
+             paths->preload[2]);
+    if (theirs && !strncmp(theirs, ours, strlen(ours)))
+        return true;
+    if (asprintf(&value, "%s%s%s", ours, theirs && *theirs ? ":" : "", theirs ? theirs : "") < 0)
+        return false;
+    bool ok = !setenv("LD_PRELOAD", value, 1);
+    free(value);
+    return ok;
+}
+
+bool invade_environment(const struct invade_paths *paths, const struct invade_manager *manager,
+                        const struct invade_options *options)
+{
+    if (!setenv("INVASIVE_SOCKET", manager->socket, 1) &&
+        set_number("INVASIVE_CORES", manager->ncores) &&
+        (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
+        set_preload(paths))
+        return true;
+    invade_say("cannot set the environment: %s. Running unmanaged.", strerror(errno));
+    return false;
+}

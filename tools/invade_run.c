@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_run.c - the command, as if the shell had started it itself.
+ *
+ * It runs in our process group, so that the terminal's signals reach it without us; what
+ * somebody sends to us alone, we pass on.  When it stops we stop; when it ends we end the
+ * same way; when we are killed, it is.
+ */
+#define _GNU_SOURCE
+#include "invade.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+void invade_exec(char **command)
+{
+    execvp(command[0], command);
+    int error = errno;
+    invade_say("%s: %s", command[0], strerror(error));
+    _exit(error == ENOENT ? INVADE_NOT_FOUND : INVADE_CANNOT_RUN);
+}
+
+/* Everything that a process can be sent, but for what is our own business: faults, our
+ * children, and a background process's use of the terminal, which stops us as it should. */
+static void passed_on(sigset_t *set)
+{
+    static const int ours[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,
+                               SIGABRT, SIGPIPE, SIGTTIN, SIGTTOU, SIGXCPU, SIGXFSZ};
+    sigfillset(set);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        sigdelset(set, ours[i]);
+}
+
+/* Sent by the terminal: then it went to the command as well. */
+static bool from_terminal(const siginfo_t *info)
+{
+    switch (info->si_signo) {
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTSTP:
+    case SIGHUP:
+    case SIGWINCH:
+        return info->si_code == SI_KERNEL;
+    default:
+        return false;
+    }
+}
+
+/* Stop as the default action would, or go on where SIGTSTP is ignored. */
+static void stop_here(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTSTP);
+    raise(SIGTSTP); /* blocked: it comes with the next line */
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static void pass_on(const siginfo_t *info, pid_t child)
+{
+    if (!from_terminal(info)) {
+        if (info->si_code == SI_QUEUE)
+            sigqueue(child, info->si_signo, info->si_value);
+        else
+            kill(child, info->si_signo);
+    }
+    if (info->si_signo == SIGTSTP)
+        stop_here();
+}
+
+static pid_t start(char **command, const sigset_t *mask, const struct sigaction *sigchld)
+{
+    pid_t launcher = getpid(), child = fork();
+    if (child)
+        return child;
+    /* Killed launchers leave no orphans: it would not have outlived itself either. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher)
+        _exit(INVADE_FAILED);
+    sigaction(SIGCHLD, sigchld, NULL);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    invade_exec(command);
+}
+
+int invade_run(char **command)
+{
+    sigset_t set, mask;
+    struct sigaction sigchld;
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &plain, &sigchld); /* ignored, there would be nothing to wait for */
+    passed_on(&set);
+    sigprocmask(SIG_BLOCK, &set, &mask);
+    pid_t child = start(command, &mask, &sigchld);
+    if (child < 0) {
+        invade_say("cannot start %s: %s", command[0], strerror(errno));
+        return W_EXITCODE(INVADE_FAILED, 0);
+    }
+    for (;;) {
+        siginfo_t info;
+        int status;
+        if (sigwaitinfo(&set, &info) < 0)
+            continue; /* EINTR: we were stopped and go on */
+        if (info.si_signo != SIGCHLD)
+            pass_on(&info, child);
+        else if (waitpid(child, &status, WNOHANG) == child)
+            return status;
+    }
+}
+
+void invade_end_as(int status)
+{
+    if (!WIFSIGNALED(status))
+        exit(WEXITSTATUS(status));
+    /* The core dump that is wanted is the command's, and it has been written. */
+    const struct rlimit none = {0, 0};
+    int number = WTERMSIG(status);
+    sigset_t set;
+    fflush(NULL);
+    setrlimit(RLIMIT_CORE, &none);
+    prctl(PR_SET_DUMPABLE, 0);
+    signal(number, SIG_DFL);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(number);
+    _exit(128 + number);
+}
