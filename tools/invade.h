@@ -45,8 +45,10 @@ bool invade_start(struct invade_manager *manager, const char *rmd,
                   const struct invade_options *options);
 void invade_stop(struct invade_manager *manager);
 
-/* invade_run.c: become the command (returns never); or run it as a child and return its
+/* invade_run.c: SIGCHLD as waiting for children needs it, where our caller ignores it;
+ * become the command (returns never); or run it as a child and return its
  * wait status. */
+void invade_have_children(void);
 void invade_exec(char **command) __attribute__((noreturn));
 int invade_run(char **command);
 /* End as the command did: same exit code, same signal. */

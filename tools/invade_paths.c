@@ -74,10 +74,13 @@ static bool find_library(char *path, const char *below_own, const char *director
 bool invade_find(struct invade_paths *paths)
 {
     if (!find_library(paths->preload[0], "/../lib", INV_LIBDIR, "libinvasive.so.0") ||
-        !find_library(paths->preload[1], "/../lib/invasive", INV_PKGLIBDIR, "libgomp.so.1") ||
-        !find_library(paths->preload[2], "/../lib/invasive", INV_PKGLIBDIR, "libinvasive-mpi.so"))
+        !find_library(paths->preload[1], "/../lib/invasive", INV_PKGLIBDIR, "libgomp.so.1"))
         return false;
-    for (int i = 0; i < 3; i++) {
+#ifdef INV_HAVE_SHIM /* else we were configured without MPI */
+    if (!find_library(paths->preload[2], "/../lib/invasive", INV_PKGLIBDIR, "libinvasive-mpi.so"))
+        return false;
+#endif
+    for (int i = 0; i < 3 && paths->preload[i][0]; i++) {
         char *real = realpath(paths->preload[i], NULL); /* no ../ in other programs' maps */
         if (real && strlen(real) < PATH_BYTES)
             strcpy(paths->preload[i], real);
@@ -104,8 +107,8 @@ static bool set_preload(const struct invade_paths *paths)
     const char *theirs = getenv("LD_PRELOAD");
     char *value = NULL;
     char ours[3 * PATH_BYTES + 3];
-    snprintf(ours, sizeof ours, "%s:%s:%s", paths->preload[0], paths->preload[1],
-             paths->preload[2]);
+    snprintf(ours, sizeof ours, "%s:%s%s%s", paths->preload[0], paths->preload[1],
+             paths->preload[2][0] ? ":" : "", paths->preload[2]);
     if (theirs && !strncmp(theirs, ours, strlen(ours)))
         return true;
     if (asprintf(&value, "%s%s%s", ours, theirs && *theirs ? ":" : "", theirs ? theirs : "") < 0)

@@ -130,7 +130,7 @@ bool invade_start(struct invade_manager *m, const char *rmd, const struct invade
         return false;
     }
     pid_t launcher = getpid();
-    signal(SIGCHLD, SIG_DFL); /* else its end could not be waited for; see invade_run */
+    invade_have_children();
     m->pid = fork();
     if (m->pid == 0)
         become_rmd(rmd, argv, pair[1], launcher);

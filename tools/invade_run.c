@@ -18,8 +18,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* SIGCHLD as our caller had it; the command gets it back. */
+static struct sigaction callers_sigchld;
+static bool sigchld_saved;
+
+void invade_have_children(void)
+{
+    const struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigaction(SIGCHLD, &plain, sigchld_saved ? NULL : &callers_sigchld);
+    sigchld_saved = true;
+}
+
 void invade_exec(char **command)
 {
+    if (sigchld_saved)
+        sigaction(SIGCHLD, &callers_sigchld, NULL);
     execvp(command[0], command);
     int error = errno;
     invade_say("%s: %s", command[0], strerror(error));
@@ -75,7 +88,7 @@ static void pass_on(const siginfo_t *info, pid_t child)
         stop_here();
 }
 
-static pid_t start(char **command, const sigset_t *mask, const struct sigaction *sigchld)
+static pid_t start(char **command, const sigset_t *mask)
 {
     pid_t launcher = getpid(), child = fork();
     if (child)
@@ -84,7 +97,6 @@ static pid_t start(char **command, const sigset_t *mask, const struct sigaction 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher)
         _exit(INVADE_FAILED);
-    sigaction(SIGCHLD, sigchld, NULL);
     sigprocmask(SIG_SETMASK, mask, NULL);
     invade_exec(command);
 }
@@ -92,12 +104,10 @@ static pid_t start(char **command, const sigset_t *mask, const struct sigaction 
 int invade_run(char **command)
 {
     sigset_t set, mask;
-    struct sigaction sigchld;
-    const struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(SIGCHLD, &plain, &sigchld); /* ignored, there would be nothing to wait for */
+    invade_have_children();
     passed_on(&set);
     sigprocmask(SIG_BLOCK, &set, &mask);
-    pid_t child = start(command, &mask, &sigchld);
+    pid_t child = start(command, &mask);
     if (child < 0) {
         invade_say("cannot start %s: %s", command[0], strerror(errno));
         return W_EXITCODE(INVADE_FAILED, 0);
