@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import statistics
+import sys
 
 import lammps_half
 import loads
-from common import Context, same_checksum
+from common import BenchError, Context, same_checksum
 
 
 def seconds(turns, index: int) -> float:
@@ -41,19 +42,24 @@ def artificial_row(ctx: Context) -> str:
 
 def lammps_row(ctx: Context) -> str:
     program = lammps_half.Lammps(ctx)
-    turns = ctx.turns(lambda: program.stock(1), lambda: program.invade(lammps_half.THREADS))
-    lammps_half.same_thermo([run for turn in turns for run in turn])
-    stock = seconds(turns, 0)
-    return row("LAMMPS, fluid in half of the box", stock, seconds(turns, 1),
-               stock * lammps_half.LIMIT)
+    turns = ctx.turns(program.limit, lambda: program.stock(1),
+                      lambda: program.invade(lammps_half.THREADS))
+    lammps_half.same_thermo([turn[i] for turn in turns for i in (1, 2)])
+    return row("LAMMPS, fluid in half of the box", seconds(turns, 1), seconds(turns, 2),
+               seconds(turns, 0))
 
 
-def table(ctx: Context) -> list[str]:
-    """Returns the lines of the table."""
-    rows = []
+def table(ctx: Context) -> tuple[list[str], bool]:
+    """The lines of the table, and whether every program ran."""
+    rows, complete = [], True
     for what, measure in (("artificial", artificial_row), ("imbalance", imbalance_row),
                           ("LAMMPS", lammps_row)):
         print(f"  {what}: {ctx.pairs} turns", flush=True)
-        rows.append(measure(ctx))
-    return [f"{'2 ranks on 2 cores':<34} {'stock':>10} {'invade':>10} {'ratio':>8} {'limit':>8} "
-            f"{'distance':>10}", *rows]
+        try:
+            rows.append(measure(ctx))
+        except BenchError as error:
+            rows.append(f"{what:<34} failed: {str(error).splitlines()[0]}")
+            print(f"    {error}", file=sys.stderr)
+            complete = False
+    heading = f"{'2 ranks on 2 cores':<34} {'stock':>10} {'invade':>10} {'ratio':>8} "
+    return [heading + f"{'limit':>8} {'distance':>10}", *rows], complete

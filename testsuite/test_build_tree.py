@@ -180,5 +180,6 @@ def test_no_sanitizer_complains_in_the_tests_of_libinvasive_rmd_and_invade(
     env = {"INVASIVE_BUILD": str(directory), "CI": "", "INVASIVE_FULL": "",
            "PYTHONDONTWRITEBYTECODE": "1",
            "TSAN_OPTIONS": "halt_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
-    run_program([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", top / "testsuite",
-                 "-m", "sanitize"], env, timeout=850)
+    run_program([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+                 f"--basetemp={directory / 'pytest-tmp'}", top / "testsuite", "-m", "sanitize"],
+                env, timeout=850)
