@@ -342,10 +342,15 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
     }
     if (give_to_agent(t, owner, (int)core, pin))
         return true;
-    /* A thread of the owner's is awake and about to look at the word itself, or the owner
-     * needs it no longer and forgot to say so; then the reservation goes. */
-    if (inv_want_get(t, owner) ||
-        atomic_load_explicit(&slot->home, memory_order_relaxed) == (int32_t)core)
+    /* A thread that needs it is awake and may have looked at the word just before the core
+     * was lent: it does not sleep on the bell that it has read. */
+    if (atomic_load_explicit(&slot->home, memory_order_relaxed) == (int32_t)core) {
+        wake_sleepers(slot);
+        return true;
+    }
+    /* A thread of the owner's is on its way to park and will look at the word itself; or
+     * the owner does not need the core any more, and the reservation goes. */
+    if (inv_want_get(t, owner))
         return true;
     move(t, core, &w, inv_word_next(w, INV_NOBODY, owner + 1, false));
     return false;
@@ -451,6 +456,8 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
     return old;
 }
 
+/* As in inv_core_forgo, the word moves in any case: who saw the dead one sleep and is about to
+ * hand it the core fails. */
 bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
 {
     unsigned name = dead + 1;
@@ -459,13 +466,12 @@ bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
     do {
         held = inv_word_holder(w) == name;
         owned = inv_word_owner(w) == name;
-        if (!held && !owned)
-            return false;
     } while (!move(t, core, &w,
                    inv_word_next(w, held ? INV_NOBODY : inv_word_holder(w),
                                  owned ? INV_NOBODY : inv_word_owner(w),
                                  !owned && inv_word_reclaim(w))));
-    account(t, core, w);
+    if (held)
+        account(t, core, w);
     return held;
 }
 
@@ -498,11 +504,11 @@ static void bury_slot(struct inv_slot *s)
 void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
 {
     unsigned ncores = t->ncores, nslots = t->nslots, count = 0;
+    struct inv_slot *slot = inv_slot_at(t, dead);
     inv_want_set(t, dead, false);
+    bury_slot(slot); /* before the cores: see inv_core_bury */
     for (unsigned c = 0; c < ncores && c < INV_MAX_CORES; c++)
         count += inv_core_bury(t, c, dead);
-    struct inv_slot *slot = inv_slot_at(t, dead);
-    bury_slot(slot);
     int32_t tokens = atomic_exchange(&slot->tokens, 0);
     if (tokens > 0)
         atomic_fetch_add(&t->free_tokens, tokens);

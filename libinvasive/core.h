@@ -67,7 +67,8 @@ bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned
  * a pending reclaim of the old owner is dropped.  Returns the old owner, -1 nobody. */
 int inv_core_own(struct inv_table *t, unsigned core, int new_owner);
 
-/* rmd: take a core from a dead process, whatever it was to it.  True when it held it. */
+/* Part of inv_bury, for one core, after the slot's `home` is INV_NO_CORE: true when the dead
+ * process held it. */
 bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead);
 
 /* offer: a core has become free; wake one who can use it: a thread of the owner that
