@@ -48,7 +48,7 @@ def test_preloads_find_libinvasive_beside_themselves(build, name):
     facts = needed(build / "lib/invasive" / name)
     assert facts["soname"] == [name]
     assert "libinvasive.so.0" in facts["needed"]
-    assert facts["runpath"] == ["$ORIGIN/.."]
+    assert "$ORIGIN/.." in facts["runpath"][0].split(":")
 
 
 @pytest.mark.smoke
