@@ -63,6 +63,8 @@ void inv_seat_reclaim_owned(void);
 void inv_seat_sit(int seat);
 /* The same for a seat that was handed over; pinned: the thread was pinned to it in its sleep. */
 void inv_seat_adopt(int seat, bool pinned);
+/* For a thread that must run without a seat: pin it to a core that this process holds. */
+void inv_seat_ride(void);
 /* Give a seat up that no thread sits on. */
 void inv_seat_return(int seat);
 /* The kernel's id of the calling thread, cached; and what a child of fork must call first. */
@@ -79,7 +81,9 @@ enum inv_verdict {
     INV_GIVE,   /* give it up at this scheduling point: the owner asks for it */
     INV_LOST    /* evicted: it is not yours any more (inv_seat_detach it) */
 };
-/* What to do with the caller's seat.  Two or three loads, no write. */
+/* What to do with a seat of this process.  Two or three loads, no write. */
+enum inv_verdict inv_seat_check(int seat);
+/* What to do with the caller's seat. */
 enum inv_verdict inv_seat_poll(void);
 
 /* Set or clear "this process has work for another core"; setting it also tries to

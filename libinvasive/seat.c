@@ -88,6 +88,24 @@ void inv_seat_sit(int seat)
     inv_seat_adopt(seat, false);
 }
 
+void inv_seat_ride(void)
+{
+    static _Atomic unsigned next;
+    if (inv_process.anonymous)
+        return;
+    unsigned first = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
+    for (unsigned k = 0; k < inv_process.ncores; k++) {
+        unsigned core = (first + k) % inv_process.ncores;
+        inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
+                                          memory_order_relaxed);
+        if (inv_word_holder(w) != inv_process.slot + 1)
+            continue;
+        if (pinned_core != (int)core && inv_pin(inv_process.table, 0, (int)core) == 0)
+            pinned_core = (int)core;
+        return;
+    }
+}
+
 int inv_seat_detach(void)
 {
     int seat = inv_seat;
@@ -109,24 +127,30 @@ void inv_seat_lend(void)
     inv_seat_return(inv_seat_detach());
 }
 
-enum inv_verdict inv_seat_poll(void)
+enum inv_verdict inv_seat_check(int seat)
 {
     struct inv_table *t = inv_process.table;
-    if (inv_seat == INV_SEAT_TOKEN)
+    if (seat == INV_SEAT_TOKEN)
         return inv_token_overdrawn(t) ? INV_GIVE
                : inv_others_want(t, inv_process.slot) ? INV_WANTED
                                                       : INV_KEEP;
-    if (inv_seat < 0)
+    if (seat < 0)
         return INV_LOST;
-    inv_word w = atomic_load_explicit(&inv_core_at(t, (unsigned)inv_seat)->word,
-                                      memory_order_relaxed);
-    if (inv_word_holder(w) != inv_process.slot + 1) {
-        pinned_core = INV_NO_CORE; /* who evicted us has re-pinned this thread */
+    inv_word w =
+        atomic_load_explicit(&inv_core_at(t, (unsigned)seat)->word, memory_order_relaxed);
+    if (inv_word_holder(w) != inv_process.slot + 1)
         return INV_LOST;
-    }
     if (inv_word_reclaim(w) && inv_word_owner(w) != inv_process.slot + 1)
         return INV_GIVE;
     return inv_others_want(t, inv_process.slot) ? INV_WANTED : INV_KEEP;
+}
+
+enum inv_verdict inv_seat_poll(void)
+{
+    enum inv_verdict verdict = inv_seat_check(inv_seat);
+    if (verdict == INV_LOST)
+        pinned_core = INV_NO_CORE; /* who evicted us has re-pinned this thread */
+    return verdict;
 }
 
 void inv_want(bool wants)

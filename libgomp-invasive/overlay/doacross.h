@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * doacross.h - waiting for an iteration of a doacross loop.  The posting side only
+ * stores; nobody wakes.  So: spin a little, then let others compute on the core between
+ * two looks.  Replaces config/linux/doacross.h.
+ */
+#ifndef GOMP_DOACROSS_H
+#define GOMP_DOACROSS_H 1
+
+#include "libgomp.h"
+#include "workers.h"
+#include "wait.h"
+
+static inline void doacross_spin (unsigned long *addr, unsigned long expected, unsigned long cur)
+{
+    unsigned spins = 0;
+    do {
+        if (++spins % 1024 == 0)
+            gomp_yield_point();
+        cpu_relax();
+        cur = __atomic_load_n(addr, MEMMODEL_RELAXED);
+    } while (expected >= cur);
+}
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * parking.c - the parking lot (parking.h).
+ */
+#include "wait.h"
+#include "workers.h"
+
+#include <string.h>
+
+enum { BUCKETS = 256 };
+
+/* Each bucket: a lock held for a few instructions, a list in order of arrival, and the
+ * number of threads that are in it or about to be. */
+static struct bucket {
+    struct gomp_spinlock lock;
+    _Atomic unsigned sleepers; /* seq_cst; partners: gomp_park raises it before it reads
+                                  *addr, gomp_unpark's caller changes *addr before it is
+                                  read there.  One sees the other */
+    struct gomp_waiter *first, **last;
+} __attribute__((aligned(64))) lot[BUCKETS];
+
+static struct bucket *bucket_of (int *addr)
+{
+    uintptr_t key = (uintptr_t)addr >> 2;
+    return &lot[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 56 & (BUCKETS - 1)];
+}
+
+void gomp_waiter_sleep (struct gomp_waiter *w)
+{
+    while (atomic_load_explicit(&w->word, memory_order_acquire) == 0)
+        inv_futex_wait(&w->word, 0, -1, false);
+    if (w->seat != INV_SEAT_NONE)
+        inv_seat_adopt(w->seat, w->pinned);
+    else if (w->needs_seat && inv_managed())
+        inv_seat_ride();
+}
+
+void gomp_waiter_wake (struct gomp_waiter *w, int seat)
+{
+    w->seat = seat;
+    w->pinned = seat >= 0 && inv_pin(inv_process.table, w->tid, seat) == 0;
+    /* After the store the waiter may be gone with its stack: only its address is used. */
+    _Atomic uint32_t *word = &w->word;
+    atomic_store_explicit(word, 1, memory_order_release);
+    inv_futex_wake(word, 1, false);
+}
+
+static bool enqueue (struct bucket *b, struct gomp_waiter *w, int *addr, int val)
+{
+    gomp_spinlock_lock(&b->lock);
+    atomic_fetch_add(&b->sleepers, 1);
+    bool still = __atomic_load_n(addr, __ATOMIC_SEQ_CST) == val;
+    if (still) {
+        if (!b->first)
+            b->last = &b->first;
+        *b->last = w;
+        b->last = &w->next;
+    } else
+        atomic_fetch_sub(&b->sleepers, 1);
+    gomp_spinlock_unlock(&b->lock);
+    return still;
+}
+
+void gomp_park (int *addr, int val)
+{
+    struct gomp_waiter w = {.addr = addr,
+                            .seat = INV_SEAT_NONE,
+                            .needs_seat = inv_managed() && inv_seat != INV_SEAT_NONE};
+    if (w.needs_seat)
+        w.tid = inv_own_tid();
+    if (!enqueue(bucket_of(addr), &w, addr, val))
+        return;
+    if (w.needs_seat)
+        gomp_seat_yield();
+    gomp_waiter_sleep(&w);
+}
+
+/* Unlink up to count waiters on addr; returns them as a list. */
+static struct gomp_waiter *dequeue (struct bucket *b, int *addr, int count)
+{
+    struct gomp_waiter *taken = NULL, **end = &taken, **link;
+    gomp_spinlock_lock(&b->lock);
+    for (link = &b->first; *link && count > 0;) {
+        struct gomp_waiter *w = *link;
+        if (w->addr != addr) {
+            link = &w->next;
+            continue;
+        }
+        *link = w->next;
+        w->next = NULL;
+        *end = w;
+        end = &w->next;
+        count--;
+        atomic_fetch_sub_explicit(&b->sleepers, 1, memory_order_relaxed);
+    }
+    while (*link)
+        link = &(*link)->next;
+    b->last = link;
+    gomp_spinlock_unlock(&b->lock);
+    return taken;
+}
+
+void gomp_unpark (int *addr, int count)
+{
+    struct bucket *b = bucket_of(addr);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (atomic_load_explicit(&b->sleepers, memory_order_relaxed) == 0)
+        return;
+    struct gomp_waiter *next, *w = dequeue(b, addr, count);
+    for (; w; w = next) {
+        next = w->next;
+        w->next = NULL;
+        if (w->needs_seat)
+            gomp_ready(w);
+        else
+            gomp_waiter_wake(w, INV_SEAT_NONE);
+    }
+}
+
+void gomp_parking_forget (void)
+{
+    memset(lot, 0, sizeof lot);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * proc.c - how many processors there are: upstream's answers when nobody manages us,
+ * the domain's cores when somebody does.
+ *
+ * A managed team is larger than the cores under it, so that cores that come and go in
+ * the middle of a static loop find implicit tasks to run: see default_team.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include "libgomp.h"
+
+#define gomp_init_num_threads upstream_init_num_threads
+#define gomp_dynamic_max_threads upstream_dynamic_max_threads
+#define omp_get_num_procs upstream_omp_get_num_procs
+#pragma push_macro("ialias")
+#undef ialias
+#define ialias(fn)
+#include <config/linux/proc.c>
+#pragma pop_macro("ialias")
+#undef gomp_init_num_threads
+#undef gomp_dynamic_max_threads
+#undef omp_get_num_procs
+
+#include <libinvasive/process.h>
+
+/* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or
+ * the smallest multiple of the cores that is at least 16 and at least twice the cores.  The
+ * last implicit tasks to start are the unit of what stays unbalanced. */
+static unsigned default_team (void)
+{
+    const char *text = getenv("INVASIVE_THREADS");
+    unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
+    if (wanted > 0 && wanted <= 4096)
+        return (unsigned)wanted;
+    unsigned cores = inv_domain_cores();
+    unsigned multiple = (16 + cores - 1) / cores;
+    return cores * (multiple < 2 ? 2 : multiple);
+}
+
+void gomp_init_num_threads (void)
+{
+    upstream_init_num_threads();
+    if (inv_wanted())
+        gomp_global_icv.nthreads_var = default_team();
+}
+
+unsigned gomp_dynamic_max_threads (void)
+{
+    return inv_wanted() ? gomp_icv(false)->nthreads_var : upstream_dynamic_max_threads();
+}
+
+int omp_get_num_procs (void)
+{
+    return inv_wanted() ? (int)inv_domain_cores() : upstream_omp_get_num_procs();
+}
+
+ialias (omp_get_num_procs)

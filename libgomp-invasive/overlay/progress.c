@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * progress.c - the watchdog behind the progress guarantee (progress.h).
+ */
+#define _GNU_SOURCE
+#include "wait.h"
+#include "progress.h"
+#include "region.h"
+#include <signal.h>
+#include <string.h>
+
+enum {
+    PERIOD_NS = 5000000,      /* between two looks */
+    IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
+    MAX_PATIENCE_NS = 1000000000,
+    PATIENCE_ENTRIES = 64,
+};
+
+static _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
+static _Atomic unsigned taken; /* work taken off the queue of the ready, by seated threads */
+static _Atomic int extras;     /* tickets that unseated threads are to take */
+static _Atomic unsigned extras_taken;
+static _Atomic bool started;
+
+/* How long the implicit tasks of an outlined function may take before we think that they
+ * wait for each other.  Only the watchdog uses it; a collision forgets. */
+static struct {
+    void (*fn) (void *);
+    uint64_t ns;
+} patience[PATIENCE_ENTRIES];
+
+void gomp_progress_note (void)
+{
+    atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
+}
+
+void gomp_progress_add_extra (void)
+{
+    atomic_fetch_add_explicit(&extras, 1, memory_order_relaxed);
+}
+
+bool gomp_progress_take_extra (void)
+{
+    int n = atomic_load_explicit(&extras, memory_order_relaxed);
+    while (n > 0)
+        if (atomic_compare_exchange_weak_explicit(&extras, &n, n - 1, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+            atomic_fetch_add_explicit(&extras_taken, 1, memory_order_relaxed);
+            return true;
+        }
+    return false;
+}
+
+/* What the watchdog sees of the work that waits. */
+struct view {
+    uint64_t seated;      /* changes when a seated thread takes anything */
+    bool waiting;         /* there is work that nobody has taken */
+    void (*fn) (void *);  /* of a region with tickets left, or NULL */
+};
+
+static struct view look (void)
+{
+    struct view v = {.seated = atomic_load_explicit(&taken, memory_order_relaxed),
+                     .waiting = gomp_work_waiting()};
+    struct gomp_region *region;
+    for (unsigned i = 0; i < 16; i++) {
+        if (!(region = gomp_region_registered(i)))
+            continue;
+        uint64_t ticket = atomic_load_explicit(&region->ticket, memory_order_acquire);
+        v.seated += (ticket >> 32) * 65536 - (uint32_t)ticket;
+        if ((uint32_t)ticket > 0)
+            v.fn = region->start.fn;
+    }
+    v.seated -= atomic_load_explicit(&extras_taken, memory_order_relaxed);
+    return v;
+}
+
+static unsigned entry_of (void (*fn) (void *))
+{
+    return (unsigned)(((uintptr_t)fn * UINT64_C(0x9e3779b97f4a7c15)) >> 58);
+}
+
+static uint64_t patience_of (void (*fn) (void *))
+{
+    unsigned e = entry_of(fn);
+    return patience[e].fn == fn && patience[e].ns ? patience[e].ns : PERIOD_NS;
+}
+
+/* Seated threads went on by themselves after so long: that is how long fn takes. */
+static void learn (void (*fn) (void *), uint64_t stalled_ns)
+{
+    unsigned e = entry_of(fn);
+    uint64_t ns = 4 * stalled_ns;
+    if (patience[e].fn == fn && patience[e].ns >= ns)
+        return;
+    patience[e].fn = fn;
+    patience[e].ns = ns < MAX_PATIENCE_NS ? ns : MAX_PATIENCE_NS;
+}
+
+static void *watchdog_main (void *arg)
+{
+    struct view last = {0};
+    uint64_t stalled_since = 0;
+    unsigned idle = 0, count = 1;
+    bool helped = false;
+    (void)arg;
+    for (;;) {
+        if (idle > IDLE_PERIODS) {
+            idle = 0;
+            atomic_store(&armed, 0);
+            if (!gomp_work_waiting())
+                inv_futex_wait(&armed, 0, -1, false);
+        }
+        struct timespec period = {0, PERIOD_NS};
+        nanosleep(&period, NULL);
+        struct view now = look();
+        uint64_t time = inv_now_ns();
+        idle = now.waiting ? 0 : idle + 1;
+        if (now.waiting && now.seated == last.seated && stalled_since) {
+            if (time - stalled_since >= patience_of(now.fn)) {
+                gomp_run_unseated(count);
+                count *= 2;
+                helped = true;
+            }
+        } else {
+            if (helped && now.waiting && now.fn && now.fn == last.fn)
+                learn(now.fn, time - stalled_since);
+            stalled_since = time;
+            count = 1;
+            helped = false;
+        }
+        last = now;
+    }
+    return NULL;
+}
+
+static void start_watchdog (void)
+{
+    pthread_t handle;
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (pthread_create(&handle, NULL, watchdog_main, NULL) == 0) {
+        pthread_setaffinity_np(handle, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+        pthread_detach(handle);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void gomp_progress_arm (void)
+{
+    if (atomic_load_explicit(&armed, memory_order_relaxed))
+        return;
+    if (atomic_exchange(&armed, 1))
+        return;
+    if (!atomic_exchange(&started, true))
+        start_watchdog();
+    else
+        inv_futex_wake(&armed, 1, false);
+}
+
+void gomp_progress_forget (void)
+{
+    atomic_store(&armed, 0);
+    atomic_store(&extras, 0);
+    atomic_store(&started, false);
+}

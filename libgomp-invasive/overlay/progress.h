@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * progress.h - the progress guarantee: threads that have no seat are run all the same when
+ * those that have one get nowhere.
+ *
+ * A region's implicit tasks may wait for each other in ways that we cannot see (a loop on
+ * a flag).  A thread that spins so never gives its core up, and the implicit task that
+ * would set the flag may not have been started.  A watchdog looks every few
+ * milliseconds; if work waits and no seated thread has taken any since, it lets some of
+ * it run without a seat, beside the others on the cores that we hold: one, then two,
+ * four ...  Implicit tasks that are merely long are recognised (seated threads go on
+ * taking work) and their function gets more patience next time.
+ */
+#ifndef GOMP_PROGRESS_H
+#define GOMP_PROGRESS_H 1
+
+#include <stdbool.h>
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+/* Work has been queued: see that the watchdog is awake.  One load when it is. */
+extern void gomp_progress_arm (void);
+/* A seated thread has taken queued work. */
+extern void gomp_progress_note (void);
+/* One more thread is to take a ticket without a seat; and: am I that thread? */
+extern void gomp_progress_add_extra (void);
+extern bool gomp_progress_take_extra (void);
+extern void gomp_progress_forget (void);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif

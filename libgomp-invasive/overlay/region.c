@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * region.c - parallel regions as counted implicit tasks (region.h).
+ */
+#include "wait.h"
+#include "region.h"
+#include "progress.h"
+#include <string.h>
+
+enum { MAX_REGISTERED = 16 };
+#define UNFINISHED_ONE (UINT64_C(1) << 32)
+#define INSIDE_ONE UINT64_C(1)
+
+/* Regions that idle workers look at.  Slots are set under registry_lock and read
+ * without; NULL: none.  `registered_high` only grows. */
+static _Atomic (struct gomp_region *) registered[MAX_REGISTERED];
+static _Atomic unsigned registered_high;
+static struct gomp_spinlock registry_lock;
+static struct gomp_region *free_regions;
+
+/* The last implicit task of this thread: it may execute explicit tasks of that region
+ * under that thread number while the region is still open. */
+static __thread struct {
+    struct gomp_region *region;
+    uint32_t epoch;
+    unsigned id;
+} last_run;
+
+/* --- allocation and registry */
+
+struct gomp_region *gomp_region_alloc (void)
+{
+    gomp_spinlock_lock(&registry_lock);
+    struct gomp_region *region = free_regions;
+    if (region)
+        free_regions = region->next_free;
+    gomp_spinlock_unlock(&registry_lock);
+    if (!region) {
+        region = gomp_aligned_alloc(__alignof__(*region), sizeof *region);
+        memset(region, 0, sizeof *region);
+    }
+    return region;
+}
+
+void gomp_region_free (struct gomp_region *region)
+{
+    gomp_spinlock_lock(&registry_lock);
+    region->next_free = free_regions;
+    free_regions = region;
+    gomp_spinlock_unlock(&registry_lock);
+}
+
+bool gomp_region_register (struct gomp_region *region)
+{
+    if (region->registered)
+        return true;
+    gomp_spinlock_lock(&registry_lock);
+    for (unsigned i = 0; i < MAX_REGISTERED && !region->registered; i++)
+        if (!atomic_load_explicit(&registered[i], memory_order_relaxed)) {
+            atomic_store_explicit(&registered[i], region, memory_order_release);
+            if (i >= registered_high)
+                atomic_store_explicit(&registered_high, i + 1, memory_order_release);
+            region->registered = true;
+        }
+    gomp_spinlock_unlock(&registry_lock);
+    return region->registered;
+}
+
+void gomp_region_unregister (struct gomp_region *region)
+{
+    gomp_spinlock_lock(&registry_lock);
+    for (unsigned i = 0; i < MAX_REGISTERED; i++)
+        if (atomic_load_explicit(&registered[i], memory_order_relaxed) == region)
+            atomic_store_explicit(&registered[i], NULL, memory_order_relaxed);
+    region->registered = false;
+    gomp_spinlock_unlock(&registry_lock);
+}
+
+struct gomp_region *gomp_region_registered (unsigned index)
+{
+    if (index >= atomic_load_explicit(&registered_high, memory_order_acquire))
+        return NULL;
+    return atomic_load_explicit(&registered[index], memory_order_acquire);
+}
+
+void gomp_regions_forget (void)
+{
+    memset(registered, 0, sizeof registered);
+    atomic_store(&registered_high, 0);
+    atomic_store(&registry_lock.held, 0);
+    memset(&last_run, 0, sizeof last_run);
+}
+
+/* --- implicit tasks */
+
+/* Make the calling thread thread number `id` of the region. */
+static void become_member (struct gomp_region *region, unsigned id)
+{
+    struct gomp_thread *thr = gomp_thread();
+    const struct gomp_region_start *s = &region->start;
+    struct gomp_team *team = s->team;
+    thr->ts.team = team;
+    thr->ts.team_id = id;
+    thr->ts.level = s->level;
+    thr->ts.active_level = s->active_level;
+    thr->ts.def_allocator = s->def_allocator;
+    thr->task = &team->implicit_task[id];
+    thr->thread_pool = s->pool;
+    thr->num_teams = s->num_teams;
+    thr->team_num = s->team_num;
+}
+
+static void start_implicit_task (struct gomp_region *region, unsigned id)
+{
+    struct gomp_thread *thr = gomp_thread();
+    const struct gomp_region_start *s = &region->start;
+    become_member(region, id);
+    thr->ts.work_share = &s->team->work_shares[0];
+    thr->ts.last_work_share = NULL;
+    thr->ts.single_count = 0;
+    thr->ts.static_trip = 0;
+    gomp_init_task(thr->task, s->parent, s->icv);
+    thr->task->icv.nthreads_var = s->nthreads_var;
+    thr->task->icv.bind_var = s->bind_var;
+    thr->task->taskgroup = s->taskgroup;
+    if (__builtin_expect(gomp_places_list != NULL, 0)) {
+        struct gomp_place_choice choice = gomp_place_of(s, id);
+        thr->ts.place_partition_off = choice.partition_off;
+        thr->ts.place_partition_len = choice.partition_len;
+        if (thr->place != choice.place && inv_seat < 0)
+            gomp_bind_self(choice.place);
+        thr->place = choice.place;
+    }
+}
+
+static void run_implicit_task (struct gomp_region *region, unsigned id)
+{
+    start_implicit_task(region, id);
+    region->start.fn(region->start.data);
+}
+
+static void forget_member (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    thr->ts.team = NULL;
+    thr->ts.team_id = 0;
+    thr->ts.level = 0;
+    thr->ts.active_level = 0;
+    thr->task = NULL;
+}
+
+/* Subtract from the gate; tell the master when it may wait for that. */
+static void leave_gate (struct gomp_region *region, uint64_t what)
+{
+    /* seq_cst (and acq_rel for the work done): partner is wait_for_end, which announces
+     * that it waits before it looks at the gate. */
+    uint64_t now = atomic_fetch_sub(&region->gate, what) - what;
+    if (now == INSIDE_ONE && atomic_load(&region->master_waits)) {
+        atomic_fetch_add(&region->end_word, 1);
+        gomp_unpark((int *)&region->end_word, 1);
+    }
+}
+
+/* --- tickets */
+
+static uint32_t tickets_of (struct gomp_region *region)
+{
+    return (uint32_t)atomic_load_explicit(&region->ticket, memory_order_relaxed);
+}
+
+bool gomp_tickets_left (void)
+{
+    struct gomp_region *region;
+    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
+    for (unsigned i = 0; i < high; i++)
+        if ((region = gomp_region_registered(i)) && tickets_of(region) > 0)
+            return true;
+    return false;
+}
+
+/* Take a ticket; with it the region cannot end before we have counted the task done. */
+static bool take_ticket (struct gomp_region *region, unsigned *id)
+{
+    uint64_t t = atomic_load_explicit(&region->ticket, memory_order_relaxed);
+    do
+        if ((uint32_t)t == 0)
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(&region->ticket, &t, t - 1,
+                                                  memory_order_acquire, memory_order_relaxed));
+    *id = region->start.nthreads - (uint32_t)t;
+    return true;
+}
+
+/* Run implicit tasks of the region as long as there are any and nobody needs the core
+ * more.  Returns how many. */
+static unsigned run_tickets (struct gomp_region *region)
+{
+    unsigned id, done = 0;
+    while (take_ticket(region, &id)) {
+        run_implicit_task(region, id);
+        last_run.id = id;
+        done++;
+        if (inv_seat == INV_SEAT_NONE)
+            break; /* an extra thread runs one (progress.c) */
+        enum inv_verdict verdict = inv_seat_poll();
+        if (verdict == INV_GIVE || verdict == INV_LOST ||
+            atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0)
+            break;
+    }
+    return done;
+}
+
+bool gomp_run_ticket (void)
+{
+    struct gomp_region *region;
+    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
+    for (unsigned i = 0; i < high; i++) {
+        if (!(region = gomp_region_registered(i)) || tickets_of(region) == 0)
+            continue;
+        unsigned done = run_tickets(region);
+        if (done == 0)
+            continue;
+        last_run.region = region;
+        last_run.epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
+        forget_member();
+        leave_gate(region, done * UNFINISHED_ONE);
+        return true;
+    }
+    return false;
+}
+
+/* --- helping with explicit tasks */
+
+static bool still_open (struct gomp_region *region, uint32_t epoch)
+{
+    return atomic_load_explicit(&region->epoch, memory_order_relaxed) == epoch &&
+           atomic_load_explicit(&region->gate, memory_order_relaxed) != 0;
+}
+
+/* No task is queued any more.  Only a hint, but one that is set too rarely would leave
+ * tasks to the master alone: look again after clearing it. */
+static void drop_help_hint (struct gomp_region *region)
+{
+    gomp_barrier_t *bar = &region->start.team->barrier;
+    if (gomp_barrier_flags(bar) & BAR_TASK_PENDING)
+        return;
+    atomic_store(&region->help, false);
+    if (gomp_barrier_flags(bar) & BAR_TASK_PENDING)
+        atomic_store(&region->help, true);
+}
+
+/* Execute explicit tasks of an open region as member `id`, which has finished its
+ * implicit task.  True when we got in. */
+static bool help_region (struct gomp_region *region, uint32_t epoch, unsigned id)
+{
+    uint64_t g = atomic_load_explicit(&region->gate, memory_order_relaxed);
+    do
+        if (g == 0)
+            return false;
+    while (!atomic_compare_exchange_weak_explicit(&region->gate, &g, g + INSIDE_ONE,
+                                                  memory_order_acquire, memory_order_relaxed));
+    /* Inside; the team stays until we leave.  If it is another region by now, leave. */
+    if (atomic_load_explicit(&region->epoch, memory_order_relaxed) == epoch) {
+        become_member(region, id);
+        struct gomp_team *team = region->start.team;
+        unsigned flags = gomp_barrier_flags(&team->barrier);
+        if (flags & BAR_TASK_PENDING)
+            gomp_barrier_handle_tasks(flags & -BAR_INCR);
+        drop_help_hint(region);
+        forget_member();
+    }
+    leave_gate(region, INSIDE_ONE);
+    return true;
+}
+
+void gomp_region_tasks_queued (struct gomp_region *region)
+{
+    atomic_store_explicit(&region->had_tasks, true, memory_order_relaxed);
+    atomic_store_explicit(&region->help, true, memory_order_relaxed);
+}
+
+bool gomp_help_waiting (void)
+{
+    return last_run.region &&
+           atomic_load_explicit(&last_run.region->help, memory_order_relaxed) &&
+           still_open(last_run.region, last_run.epoch);
+}
+
+bool gomp_help_tasks (void)
+{
+    return gomp_help_waiting() && help_region(last_run.region, last_run.epoch, last_run.id);
+}
+
+/* Explicit tasks are queued and `count` threads could execute one. */
+void gomp_region_call_helpers (struct gomp_region *region, int count)
+{
+    if (atomic_load(&region->master_waits)) {
+        atomic_fetch_add(&region->end_word, 1);
+        gomp_unpark((int *)&region->end_word, 1);
+    }
+    if (atomic_load(&region->sleeping_helpers) == 0)
+        return;
+    for (unsigned i = 1; i < region->start.nthreads && count > 0; i++) {
+        struct gomp_worker *w = region->workers[i];
+        if (w && atomic_exchange(&w->asleep, 0)) {
+            atomic_fetch_add(&w->word, 1);
+            gomp_unpark((int *)&w->word, 1);
+            count--;
+        }
+    }
+}
+
+/* --- bound workers */
+
+struct linger {
+    struct gomp_region *region;
+    uint32_t epoch;
+    struct gomp_worker *self;
+    int seen;
+};
+
+static bool linger_over (const struct linger *l)
+{
+    return atomic_load_explicit(&l->self->word, memory_order_relaxed) != l->seen ||
+           !still_open(l->region, l->epoch);
+}
+
+static bool linger_ready (void *arg)
+{
+    const struct linger *l = arg;
+    return linger_over(l) || atomic_load_explicit(&l->region->help, memory_order_relaxed) ||
+           gomp_work_waiting();
+}
+
+/* Spin as long as this thread may; true when something has happened. */
+static bool linger_spin (struct linger *l)
+{
+    if (inv_managed() && inv_seat != INV_SEAT_NONE)
+        return gomp_idle_spin(linger_ready, l) && !gomp_work_waiting();
+    unsigned long long count = gomp_spin_count_var;
+    if (__atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus)
+        count = gomp_throttled_spin_count_var;
+    for (unsigned long long i = 0; i < count; i++) {
+        if (linger_ready(l))
+            return true;
+        inv_cpu_relax();
+    }
+    return false;
+}
+
+/* Our implicit task is done, the region may not be: execute explicit tasks as they come,
+ * until the region ends, the next mail arrives, or idling has lasted too long. */
+static void linger (struct linger *l, unsigned id)
+{
+    while (!linger_over(l)) {
+        if (atomic_load_explicit(&l->region->help, memory_order_relaxed)) {
+            help_region(l->region, l->epoch, id);
+            continue;
+        }
+        if (linger_spin(l))
+            continue;
+        /* Park where a call for help finds us.  seq_cst: partner is the caller, which
+         * queues the task, then looks at sleeping_helpers and asleep. */
+        atomic_store(&l->self->asleep, 1);
+        atomic_fetch_add(&l->region->sleeping_helpers, 1);
+        if (!atomic_load(&l->region->help) && !linger_over(l))
+            gomp_park((int *)&l->self->word, l->seen);
+        atomic_fetch_sub(&l->region->sleeping_helpers, 1);
+        if (!atomic_exchange(&l->self->asleep, 0))
+            l->seen++; /* a call for help raised the word once */
+    }
+}
+
+void gomp_region_run_bound (struct gomp_region *region, unsigned id, struct gomp_worker *self,
+                            int *seen)
+{
+    uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
+    run_implicit_task(region, id);
+    forget_member();
+    leave_gate(region, UNFINISHED_ONE);
+    struct linger l = {region, epoch, self, *seen};
+    linger(&l, id);
+    *seen = l.seen;
+    gomp_seat_checkpoint();
+}
+
+/* --- the master */
+
+void gomp_region_open (struct gomp_region *region, bool elastic)
+{
+    unsigned n = region->start.nthreads;
+    uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
+    region->elastic = elastic;
+    atomic_store_explicit(&region->had_tasks, false, memory_order_relaxed);
+    atomic_store_explicit(&region->help, false, memory_order_relaxed);
+    atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
+    atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
+    if (!elastic)
+        return;
+    /* release: takers see everything above */
+    atomic_store_explicit(&region->ticket, (uint64_t)epoch << 32 | (n - 1),
+                          memory_order_release);
+    gomp_want_cores();
+}
+
+/* Can the master go on?  Nobody left inside: when also no explicit task is. */
+static bool end_ready (void *arg)
+{
+    struct gomp_region *region = arg;
+    struct gomp_team *team = region->start.team;
+    if (atomic_load_explicit(&region->gate, memory_order_relaxed) == INSIDE_ONE &&
+        __atomic_load_n(&team->task_count, __ATOMIC_RELAXED) == 0)
+        return true;
+    return (gomp_barrier_flags(&team->barrier) & BAR_TASK_PENDING) || gomp_work_waiting();
+}
+
+static bool end_spin (struct gomp_region *region)
+{
+    if (inv_managed() && inv_seat != INV_SEAT_NONE)
+        return gomp_idle_spin(end_ready, region) && !gomp_work_waiting();
+    unsigned long long count = gomp_spin_count_var;
+    if (__atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus)
+        count = gomp_throttled_spin_count_var;
+    for (unsigned long long i = 0; i < count; i++) {
+        if (end_ready(region))
+            return true;
+        inv_cpu_relax();
+    }
+    return false;
+}
+
+/* Say that only tasks elsewhere are missing, so that whoever completes the last of them
+ * (omp_fulfill_event) wakes us. */
+static void announce_task_wait (struct gomp_team *team)
+{
+    gomp_mutex_lock(&team->task_lock);
+    gomp_team_barrier_set_waiting_for_tasks(&team->barrier);
+    gomp_mutex_unlock(&team->task_lock);
+}
+
+/* Wait until the gate or the tasks have changed. */
+static void wait_for_end (struct gomp_region *region, bool all_finished)
+{
+    if (end_spin(region))
+        return;
+    int word = atomic_load(&region->end_word);
+    if (all_finished)
+        announce_task_wait(region->start.team);
+    atomic_store(&region->master_waits, 1);
+    bool gate_open = atomic_load(&region->gate) == INSIDE_ONE;
+    if (gate_open == all_finished &&
+        !(gomp_barrier_flags(&region->start.team->barrier) & BAR_TASK_PENDING) &&
+        !(all_finished &&
+          __atomic_load_n(&region->start.team->task_count, __ATOMIC_ACQUIRE) == 0))
+        gomp_park((int *)&region->end_word, word);
+    atomic_store(&region->master_waits, 0);
+}
+
+/* Execute the explicit tasks that are left, and wait for those that run elsewhere or
+ * are detached. */
+static void finish_tasks (struct gomp_region *region, bool all_finished)
+{
+    struct gomp_team *team = region->start.team;
+    unsigned flags = gomp_barrier_flags(&team->barrier);
+    gomp_barrier_handle_tasks((flags & (-BAR_INCR | BAR_CANCELLED)) |
+                              (all_finished ? BAR_WAS_LAST : 0));
+    drop_help_hint(region);
+}
+
+static bool elastic_work (struct gomp_region *region)
+{
+    return region->elastic && tickets_of(region) > 0 &&
+           atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0;
+}
+
+/* Run implicit tasks that nobody has started, as long as the core is ours to do so. */
+static void master_share (struct gomp_region *region)
+{
+    while (elastic_work(region)) {
+        unsigned done = run_tickets(region);
+        become_member(region, 0);
+        leave_gate(region, done * UNFINISHED_ONE);
+        gomp_seat_checkpoint();
+    }
+}
+
+void gomp_region_finish (struct gomp_region *region)
+{
+    struct gomp_team *team = region->start.team;
+    if (atomic_load_explicit(&region->gate, memory_order_relaxed) !=
+        UNFINISHED_ONE + INSIDE_ONE) {
+        leave_gate(region, UNFINISHED_ONE); /* implicit task 0 */
+        master_share(region);
+    } else /* nobody else is inside or will be: no need for an atomic subtraction */
+        atomic_store_explicit(&region->gate, INSIDE_ONE, memory_order_relaxed);
+    for (;;) {
+        uint64_t g = atomic_load_explicit(&region->gate, memory_order_acquire);
+        bool all_finished = g == INSIDE_ONE;
+        bool tasks = __atomic_load_n(&team->task_count, __ATOMIC_ACQUIRE) != 0;
+        if (all_finished && !tasks) {
+            if (atomic_compare_exchange_strong(&region->gate, &g, 0))
+                break;
+        } else if (gomp_barrier_flags(&team->barrier) & BAR_TASK_PENDING)
+            finish_tasks(region, all_finished);
+        else if (elastic_work(region))
+            master_share(region);
+        else
+            wait_for_end(region, all_finished);
+    }
+    if (inv_managed() && region->start.master_seated && inv_seat == INV_SEAT_NONE)
+        gomp_seat_acquire(); /* progress.c had let us run without one */
+}

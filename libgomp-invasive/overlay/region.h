@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * region.h - a parallel region as a collection of implicit tasks, counted by atomics.
+ *
+ * The idea: a region has a fixed number N of implicit tasks.  `ticket` counts those that
+ * nobody has started, `gate` those that have not finished.  A worker takes a ticket, runs
+ * that implicit task to completion as that thread number, takes the next; when there
+ * is none left it subtracts what it has run from the gate, and that is its last access
+ * to the team.  The region is over when the gate says so.  There is no barrier at either
+ * end, and a worker that never came is never waited for.
+ *
+ * Two ways to hand implicit tasks out:
+ *   elastic  by ticket, to whoever holds a core.  Managed top-level regions.
+ *   bound    implicit task i to worker i, by mail: when nobody manages us, in nested
+ *            regions, and when thread-local data must stay with the thread number.
+ *
+ * Region structs are never freed (type-stable), so that a worker may look at one that
+ * has just ended: the epoch in the ticket tells.
+ */
+#ifndef GOMP_REGION_H
+#define GOMP_REGION_H 1
+
+#include "libgomp.h"
+#include "workers.h"
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+/* What each implicit task starts from; constant while the region is open. */
+struct gomp_region_start {
+    struct gomp_team *team;
+    void (*fn) (void *);
+    void *data;
+    unsigned nthreads;
+    struct gomp_task *parent;
+    struct gomp_task_icv *icv; /* the parent's */
+    struct gomp_taskgroup *taskgroup;
+    struct gomp_thread_pool *pool;
+    unsigned long nthreads_var; /* of the implicit tasks */
+    char bind_var, bind;
+    unsigned num_teams, team_num;
+    unsigned level, active_level;
+    uintptr_t def_allocator;
+    unsigned master_place, partition_off, partition_len;
+    bool master_seated;
+};
+
+struct gomp_region {
+    /* epoch << 32 | implicit tasks not started.  Written by the master at region start
+     * (release; partner: the takers' acquire CAS), then counted down by takers. */
+    _Atomic uint64_t ticket __attribute__((aligned(64)));
+    /* implicit tasks not finished << 32 | threads inside: the master, and helpers that
+     * execute explicit tasks.  Over at (0, 1).  0: closed.  Subtracting is release,
+     * the master's look acquire; a helper joins by CAS while it is not 0. */
+    _Atomic uint64_t gate __attribute__((aligned(64)));
+    /* the master sleeps on end_word when master_waits; raised by whoever changes what it
+     * waits for (seq_cst both sides) */
+    _Atomic int end_word, master_waits;
+    _Atomic uint32_t epoch; /* of the open region; writer: master */
+    _Atomic bool had_tasks; /* explicit tasks were queued; set under task_lock */
+    _Atomic bool help;      /* explicit tasks are queued now: a hint for idle workers */
+    bool elastic, registered;
+    struct gomp_region_start start;
+    struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
+    struct gomp_region *next_free;
+    _Atomic unsigned sleeping_helpers; /* bound workers parked while the region is open */
+};
+
+extern struct gomp_region *gomp_region_alloc (void);
+extern void gomp_region_free (struct gomp_region *);
+/* Let idle workers look for tickets here.  False: too many are registered. */
+extern bool gomp_region_register (struct gomp_region *);
+extern void gomp_region_unregister (struct gomp_region *);
+
+/* The master: open the region (start is filled in) and, at its end, run what nobody
+ * has started and wait for the rest. */
+extern void gomp_region_open (struct gomp_region *, bool elastic);
+extern void gomp_region_finish (struct gomp_region *);
+
+/* Workers. */
+extern bool gomp_tickets_left (void);
+extern bool gomp_run_ticket (void);
+extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,
+                                   int *seen);
+extern bool gomp_help_waiting (void);
+extern bool gomp_help_tasks (void);
+extern void gomp_region_call_helpers (struct gomp_region *, int count);
+/* Visit the registered regions (progress.c). */
+extern struct gomp_region *gomp_region_registered (unsigned index);
+extern void gomp_regions_forget (void);
+
+/* places.c: where implicit task `id` runs: place + 1 (0: anywhere) and its partition. */
+struct gomp_place_choice {
+    unsigned place, partition_off, partition_len;
+};
+extern struct gomp_place_choice gomp_place_of (const struct gomp_region_start *, unsigned id);
+extern void gomp_bind_self (unsigned place);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * simple-bar.h - what a thread pool keeps for its next region.  Upstream docks its idle
+ * threads on a barrier here; our workers wait each on a word of its own (workers.h), so
+ * the pool only remembers them and the region that it reuses.
+ */
+#ifndef GOMP_SIMPLE_BARRIER_H
+#define GOMP_SIMPLE_BARRIER_H 1
+
+#include "bar.h"
+
+struct gomp_region;
+struct gomp_worker;
+
+typedef struct {
+    struct gomp_region *region;   /* open or not, kept for the pool's top-level regions */
+    struct gomp_worker **workers; /* workers[i] runs implicit task i of bound regions; [0]
+                                     is unused */
+    unsigned size;                /* of workers[] */
+} gomp_simple_barrier_t;
+#endif

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * team.c - teams: what GOMP_parallel and its variants call to begin and end a parallel
+ * region, and the thread pools behind them.  Replaces upstream's team.c.
+ *
+ * The calls keep upstream's names and contracts: gomp_new_team makes the structure,
+ * gomp_team_start opens the region and returns with the caller as thread number 0,
+ * gomp_team_end returns when all implicit and explicit tasks are done.  What happens in
+ * between is region.c; who computes where is workers.c.
+ */
+#include "libgomp.h"
+#include "pool.h"
+#include "region.h"
+#include "workers.h"
+#include "progress.h"
+#include "tls.h"
+#include <stdlib.h>
+#include <string.h>
+
+pthread_attr_t gomp_thread_attr;
+pthread_key_t gomp_thread_destructor;
+__thread struct gomp_thread gomp_tls_data;
+
+/* Elastic regions count tickets in 32 bits and are walked by ids; far more than any team. */
+enum { MAX_ELASTIC = 4096 };
+
+/* --- teams */
+
+/* The structure of the pool's last team, if it fits. */
+static struct gomp_team *reuse_team (unsigned nthreads)
+{
+    struct gomp_thread *thr = gomp_thread();
+    if (thr->ts.team != NULL)
+        return NULL;
+    struct gomp_thread_pool *pool = gomp_get_thread_pool(thr, nthreads);
+    struct gomp_team *team = pool->last_team;
+    if (team == NULL || team->nthreads != nthreads)
+        return NULL;
+    pool->last_team = NULL;
+    return team;
+}
+
+/* Behind the team: a pointer to, and then one semaphore for each thread number.  Ordered
+ * sections post to thread numbers that may not have started yet, so the semaphores
+ * belong to the numbers, not to kernel threads. */
+static struct gomp_team *allocate_team (unsigned nthreads)
+{
+    struct gomp_team *team;
+    size_t each = sizeof team->implicit_task[0] + sizeof team->ordered_release[0] +
+                  sizeof(gomp_sem_t);
+    team = gomp_aligned_alloc(__alignof(struct gomp_team), sizeof *team + nthreads * each);
+    gomp_barrier_init(&team->barrier, nthreads);
+    gomp_mutex_init(&team->task_lock);
+    team->nthreads = nthreads;
+    team->ordered_release = (void *)&team->implicit_task[nthreads];
+    gomp_sem_t *sems = (gomp_sem_t *)&team->ordered_release[nthreads];
+    for (unsigned i = 0; i < nthreads; i++) {
+        gomp_sem_init(&sems[i], 0);
+        team->ordered_release[i] = &sems[i];
+    }
+    return team;
+}
+
+static void init_work_shares (struct gomp_team *team)
+{
+    enum { INLINE_SHARES = sizeof team->work_shares / sizeof team->work_shares[0] };
+    team->work_share_chunk = INLINE_SHARES;
+    team->single_count = 0;
+    team->work_shares_to_free = &team->work_shares[0];
+    gomp_init_work_share(&team->work_shares[0], 0, team->nthreads);
+    team->work_shares[0].next_alloc = NULL;
+    team->work_share_list_free = NULL;
+    team->work_share_list_alloc = &team->work_shares[1];
+    for (int i = 1; i < INLINE_SHARES; i++)
+        team->work_shares[i].next_free =
+            i + 1 < INLINE_SHARES ? &team->work_shares[i + 1] : NULL;
+}
+
+struct gomp_team *gomp_new_team (unsigned nthreads)
+{
+    struct gomp_team *team = reuse_team(nthreads);
+    if (team == NULL)
+        team = allocate_team(nthreads);
+    /* A cancelled region leaves the barrier half counted. */
+    team->barrier.awaited = nthreads;
+    team->barrier.generation &= -BAR_INCR;
+    team->barrier.region = NULL;
+    init_work_shares(team);
+    gomp_sem_init(&team->master_release, 0);
+    priority_queue_init(&team->task_queue);
+    team->task_count = 0;
+    team->task_queued_count = 0;
+    team->task_running_count = 0;
+    team->work_share_cancelled = 0;
+    team->team_cancelled = 0;
+    team->task_detach_count = 0;
+    return team;
+}
+
+static void free_team (struct gomp_team *team)
+{
+    gomp_barrier_destroy(&team->barrier);
+    gomp_mutex_destroy(&team->task_lock);
+    priority_queue_free(&team->task_queue);
+    gomp_aligned_free(team);
+}
+
+/* --- pools */
+
+static struct gomp_region *pool_region (struct gomp_thread_pool *pool)
+{
+    gomp_simple_barrier_t *dock = &pool->threads_dock;
+    if (pool->threads_size == 0) { /* threads_dock is not initialised yet */
+        memset(dock, 0, sizeof *dock);
+        pool->threads_size = 1;
+    }
+    if (!dock->region)
+        dock->region = gomp_region_alloc();
+    return dock->region;
+}
+
+static void grow_workers (gomp_simple_barrier_t *dock, unsigned nthreads)
+{
+    if (dock->size >= nthreads)
+        return;
+    dock->workers = gomp_realloc(dock->workers, nthreads * sizeof dock->workers[0]);
+    memset(dock->workers + dock->size, 0, (nthreads - dock->size) * sizeof dock->workers[0]);
+    dock->size = nthreads;
+}
+
+/* gomp_managed_threads tells spinning threads whether they are more than the processors.
+ * Parked members of an earlier, larger team do not count. */
+static void count_threads (struct gomp_thread_pool *pool, unsigned nthreads)
+{
+    unsigned before = pool->threads_used ? pool->threads_used : 1;
+    pool->threads_used = nthreads;
+    if (nthreads != before)
+        __sync_fetch_and_add(&gomp_managed_threads, (unsigned long)nthreads - before);
+}
+
+/* End a pool's workers; join: wait until they are gone. */
+static void end_workers (gomp_simple_barrier_t *dock, bool join)
+{
+    for (unsigned i = 1; i < dock->size; i++) {
+        struct gomp_worker *w = dock->workers[i];
+        if (!w)
+            continue;
+        pthread_t handle = w->handle;
+        if (!join)
+            pthread_detach(handle);
+        gomp_worker_quit(w);
+        if (join)
+            pthread_join(handle, NULL);
+    }
+}
+
+static void free_pool (struct gomp_thread *thr, bool join)
+{
+    struct gomp_thread_pool *pool = thr->thread_pool;
+    if (!pool)
+        return;
+    if (pool->threads_size > 0) {
+        end_workers(&pool->threads_dock, join);
+        if (pool->threads_dock.region) {
+            gomp_region_unregister(pool->threads_dock.region);
+            gomp_region_free(pool->threads_dock.region);
+        }
+        free(pool->threads_dock.workers);
+    }
+    count_threads(pool, 1);
+    if (pool->last_team)
+        free_team(pool->last_team);
+    free(pool);
+    thr->thread_pool = NULL;
+}
+
+/* The destructor of a thread that has used OpenMP. */
+void gomp_free_thread (void *arg __attribute__((unused)))
+{
+    struct gomp_thread *thr = gomp_thread();
+    free_pool(thr, false);
+    if (thr->ts.level == 0 && __builtin_expect(thr->ts.team != NULL, 0))
+        gomp_team_end(); /* an artificial team, made for a target task */
+    if (thr->task != NULL) {
+        struct gomp_task *task = thr->task;
+        gomp_end_task();
+        free(task);
+    }
+}
+
+/* omp_pause_resource: give back what can be made again.  Non-zero inside a region. */
+int gomp_pause_host (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    if (thr->ts.level)
+        return -1;
+    free_pool(thr, true);
+    return 0;
+}
+
+/* --- beginning a region */
+
+static void fill_start (struct gomp_region_start *s, struct gomp_team *team, void (*fn) (void *),
+                        void *data, unsigned flags, struct gomp_task *parent,
+                        struct gomp_task_icv *icv, struct gomp_taskgroup *taskgroup)
+{
+    struct gomp_thread *thr = gomp_thread();
+    unsigned level = thr->ts.level; /* the new one already */
+    s->team = team;
+    s->fn = fn;
+    s->data = data;
+    s->nthreads = team->nthreads;
+    s->parent = parent;
+    s->icv = icv;
+    s->taskgroup = taskgroup;
+    s->pool = thr->thread_pool;
+    s->nthreads_var = icv->nthreads_var;
+    if (__builtin_expect(gomp_nthreads_var_list != NULL, 0) && level < gomp_nthreads_var_list_len)
+        s->nthreads_var = gomp_nthreads_var_list[level];
+    char bind = icv->bind_var;
+    if (bind != omp_proc_bind_false && (flags & 7) != omp_proc_bind_false)
+        bind = flags & 7;
+    s->bind = gomp_places_list ? bind : omp_proc_bind_false;
+    s->bind_var = bind;
+    if (__builtin_expect(gomp_bind_var_list != NULL, 0) && level < gomp_bind_var_list_len)
+        s->bind_var = gomp_bind_var_list[level];
+    s->num_teams = thr->num_teams;
+    s->team_num = thr->team_num;
+    s->level = level;
+    s->active_level = thr->ts.active_level;
+    s->def_allocator = thr->ts.def_allocator;
+    s->master_place = thr->place;
+    s->partition_off = thr->ts.place_partition_off;
+    s->partition_len = thr->ts.place_partition_len;
+    s->master_seated = inv_seat != INV_SEAT_NONE;
+}
+
+/* The caller becomes thread number 0 of the team. */
+static void become_master (struct gomp_team *team)
+{
+    struct gomp_thread *thr = gomp_thread();
+    team->prev_ts = thr->ts;
+    thr->ts.team = team;
+    thr->ts.team_id = 0;
+    ++thr->ts.level;
+    if (team->nthreads > 1)
+        ++thr->ts.active_level;
+    thr->ts.work_share = &team->work_shares[0];
+    thr->ts.last_work_share = NULL;
+    thr->ts.single_count = 0;
+    thr->ts.static_trip = 0;
+    thr->task = &team->implicit_task[0];
+}
+
+static void init_master_task (const struct gomp_region_start *s)
+{
+    struct gomp_thread *thr = gomp_thread();
+    gomp_init_task(thr->task, s->parent, s->icv);
+    thr->task->taskgroup = s->taskgroup;
+    thr->task->icv.nthreads_var = s->nthreads_var;
+    thr->task->icv.bind_var = s->bind_var;
+    if (__builtin_expect(gomp_places_list != NULL, 0) && s->nthreads > 1) {
+        struct gomp_place_choice mine = gomp_place_of(s, 0);
+        thr->ts.place_partition_off = mine.partition_off;
+        thr->ts.place_partition_len = mine.partition_len;
+    }
+}
+
+/* Show where the threads of a new or changed team are bound (OMP_DISPLAY_AFFINITY). */
+static void display_affinity (const struct gomp_region_start *s, struct gomp_worker **workers)
+{
+    struct gomp_thread *thr = gomp_thread();
+    gomp_display_affinity_thread(gomp_thread_self(), &thr->ts, thr->place);
+    for (unsigned i = 1; i < s->nthreads; i++) {
+        struct gomp_team_state ts = thr->ts;
+        struct gomp_place_choice choice = gomp_place_of(s, i);
+        ts.team_id = i;
+        ts.place_partition_off = choice.partition_off;
+        ts.place_partition_len = choice.partition_len;
+        gomp_display_affinity_thread(workers && workers[i] ? workers[i]->handle
+                                                           : gomp_thread_self(),
+                                     &ts, choice.place);
+    }
+}
+
+static void mail_pool_workers (struct gomp_region *region, gomp_simple_barrier_t *dock)
+{
+    unsigned n = region->start.nthreads;
+    grow_workers(dock, n);
+    region->workers = dock->workers;
+    for (unsigned i = 1; i < n; i++)
+        if (dock->workers[i])
+            gomp_worker_mail(dock->workers[i], region, i);
+        else
+            dock->workers[i] = gomp_worker_start(region, i);
+}
+
+static void mail_nested_workers (struct gomp_region *region)
+{
+    unsigned n = region->start.nthreads;
+    region->workers = gomp_malloc_cleared(n * sizeof region->workers[0]);
+    __sync_fetch_and_add(&gomp_managed_threads, n - 1UL);
+    for (unsigned i = 1; i < n; i++)
+        region->workers[i] = gomp_nested_worker(region, i);
+}
+
+static void open_top_level (struct gomp_region *region, struct gomp_thread_pool *pool)
+{
+    bool display = gomp_display_affinity_var && pool->threads_used != region->start.nthreads;
+    count_threads(pool, region->start.nthreads);
+    if (inv_managed() && region->start.nthreads <= MAX_ELASTIC && !gomp_strict_threads() &&
+        gomp_region_register(region)) {
+        region->workers = NULL;
+        gomp_region_open(region, true);
+    } else {
+        gomp_region_open(region, false);
+        mail_pool_workers(region, &pool->threads_dock);
+    }
+    if (__builtin_expect(display, 0))
+        display_affinity(&region->start, region->workers);
+}
+
+void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsigned flags,
+                      struct gomp_team *team, struct gomp_taskgroup *taskgroup)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task *parent = thr->task;
+    struct gomp_task_icv *icv = parent ? &parent->icv : &gomp_global_icv;
+    bool nested = thr->ts.level > 0;
+    struct gomp_region_start alone;
+
+    if (__builtin_expect(gomp_places_list != NULL, 0) && thr->place == 0) {
+        gomp_init_affinity();
+        if (__builtin_expect(gomp_display_affinity_var, 0) && nthreads == 1)
+            gomp_display_affinity_thread(gomp_thread_self(), &thr->ts, thr->place);
+    }
+    if (nthreads > 1)
+        gomp_sched_join();
+    become_master(team);
+    if (nthreads == 1) {
+        fill_start(&alone, team, fn, data, flags, parent, icv, taskgroup);
+        init_master_task(&alone);
+        return;
+    }
+    struct gomp_thread_pool *pool = gomp_get_thread_pool(thr, nthreads);
+    struct gomp_region *region = nested ? gomp_region_alloc() : pool_region(pool);
+    fill_start(&region->start, team, fn, data, flags, parent, icv, taskgroup);
+    init_master_task(&region->start);
+    team->barrier.region = region;
+    if (!nested) {
+        open_top_level(region, pool);
+        return;
+    }
+    gomp_region_open(region, false);
+    mail_nested_workers(region);
+    if (__builtin_expect(gomp_display_affinity_var, 0))
+        display_affinity(&region->start, region->workers);
+}
+
+/* --- ending a region */
+
+static void end_nested (struct gomp_team *team, struct gomp_region *region)
+{
+    for (unsigned i = 1; i < team->nthreads; i++)
+        gomp_nested_worker_return(region->workers[i]);
+    __sync_fetch_and_add(&gomp_managed_threads, 1UL - team->nthreads);
+    free(region->workers);
+    region->workers = NULL;
+    gomp_region_free(region);
+}
+
+static void free_work_shares (struct gomp_team *team, struct gomp_work_share *last)
+{
+    if (__builtin_expect(team->team_cancelled, 0)) {
+        /* Threads have left the loops at different points: walk the whole chain. */
+        struct gomp_work_share *next, *ws = team->work_shares_to_free;
+        for (; ws != NULL; ws = next) {
+            next = gomp_ptrlock_get(&ws->next_ws);
+            if (next == NULL)
+                gomp_ptrlock_set(&ws->next_ws, ws);
+            gomp_fini_work_share(ws);
+        }
+    } else
+        gomp_fini_work_share(last);
+    struct gomp_work_share *next, *block = team->work_shares[0].next_alloc;
+    for (; block != NULL; block = next) {
+        next = block->next_alloc;
+        free(block);
+    }
+}
+
+/* The hash of dependences of an implicit task is needed as long as any of its children,
+ * so it goes when the region does. */
+static void finish_implicit_tasks (struct gomp_team *team, bool had_tasks)
+{
+    for (unsigned i = 1; had_tasks && i < team->nthreads; i++)
+        gomp_finish_task(&team->implicit_task[i]);
+    gomp_end_task();
+}
+
+void gomp_team_end (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_team *team = thr->ts.team;
+    struct gomp_region *region = team->barrier.region;
+    bool had_tasks = false;
+
+    if (region) {
+        gomp_region_finish(region);
+        had_tasks = atomic_load_explicit(&region->had_tasks, memory_order_relaxed);
+    } else
+        gomp_team_barrier_wait(&team->barrier); /* of one thread: its explicit tasks */
+    if (__builtin_expect(had_tasks, 0)) {
+        /* A thread outside the team that fulfilled the last event may hold the lock still. */
+        gomp_mutex_lock(&team->task_lock);
+        gomp_mutex_unlock(&team->task_lock);
+    }
+    free_work_shares(team, thr->ts.work_share);
+    finish_implicit_tasks(team, had_tasks);
+    thr->ts = team->prev_ts;
+    gomp_sem_destroy(&team->master_release);
+
+    bool nested = thr->ts.level != 0;
+    if (region && nested)
+        end_nested(team, region);
+    if (thr->ts.team != NULL || team->nthreads == 1 || nested) {
+        free_team(team);
+        return;
+    }
+    struct gomp_thread_pool *pool = thr->thread_pool;
+    if (pool->last_team)
+        free_team(pool->last_team);
+    pool->last_team = team;
+    gomp_release_thread_pool(pool);
+}
+
+struct gomp_task_icv *gomp_new_icv (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task *task = gomp_malloc(sizeof *task);
+    gomp_init_task(task, NULL, &gomp_global_icv);
+    thr->task = task;
+    pthread_setspecific(gomp_thread_destructor, thr);
+    return &task->icv;
+}
+
+/* --- process start, fork and end */
+
+/* The child of a fork has one thread.  Whatever the others held is forgotten, not freed:
+ * it may have been changing when the fork came. */
+static void after_fork_in_child (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    thr->thread_pool = NULL;
+    gomp_managed_threads = 1;
+    gomp_sched_forget();
+    gomp_parking_forget();
+    gomp_regions_forget();
+    gomp_progress_forget();
+}
+
+static void __attribute__((constructor)) initialize_team (void)
+{
+    if (pthread_key_create(&gomp_thread_destructor, gomp_free_thread) != 0)
+        gomp_fatal("could not create thread pool destructor.");
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
+static void __attribute__((destructor)) team_destructor (void)
+{
+    /* Without this a thread that ends after us would call into nothing. */
+    pthread_key_delete(gomp_thread_destructor);
+}

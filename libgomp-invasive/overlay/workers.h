@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * workers.h - which thread of this process computes on which core of its claim.
+ *
+ * In a managed process a thread needs a *seat* (a core, see libinvasive/process.h) to
+ * compute.  There are never more running threads than seats:
+ *  - a thread that blocks passes its seat on (gomp_seat_yield): to a thread that is
+ *    ready and waits for a seat; else to a worker that starts the next implicit task;
+ *    else the core is lent to another process;
+ *  - a thread that becomes runnable queues for a seat (gomp_ready) instead of running;
+ *  - workers with neither work nor seat are parked as agents, where lenders of other
+ *    processes find them.
+ * In an unmanaged process nobody needs a seat and all of this is skipped.
+ */
+#ifndef GOMP_WORKERS_H
+#define GOMP_WORKERS_H 1
+
+#include "parking.h"
+#include <libinvasive/process.h>
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+struct gomp_spinlock {
+    _Atomic int held;
+};
+extern void gomp_spinlock_contended (struct gomp_spinlock *);
+static inline void gomp_spinlock_lock (struct gomp_spinlock *l)
+{
+    if (atomic_exchange_explicit(&l->held, 1, memory_order_acquire))
+        gomp_spinlock_contended(l);
+}
+static inline void gomp_spinlock_unlock (struct gomp_spinlock *l)
+{
+    atomic_store_explicit(&l->held, 0, memory_order_release);
+}
+
+/* How many threads queue for a seat.  Polled by whoever idles on one; a hint. */
+extern _Atomic unsigned gomp_ready_count;
+
+/* Become managed, if the environment asks for it and nobody has done so yet. */
+extern void gomp_sched_join (void);
+
+/* w may go on as soon as there is a seat for it. */
+extern void gomp_ready (struct gomp_waiter *w);
+/* Give the calling thread's seat to whom it helps most; returns without a seat. */
+extern void gomp_seat_yield (void);
+/* The same for a seat that no thread sits on. */
+extern void gomp_seat_dispose (int seat);
+/* Queue for a seat; returns with one.  For threads that have none and must have one. */
+extern void gomp_seat_acquire (void);
+/* A scheduling point of a thread that goes on: gives a core back that its owner asks for
+ * and queues for another one. */
+extern void gomp_seat_checkpoint (void);
+/* A scheduling point of a thread that waits without sleeping: lets others compute. */
+extern void gomp_yield_point (void);
+/* There is work for another core than those that we hold: see that we get one, or that
+ * we are found when one becomes free. */
+extern void gomp_want_cores (void);
+/* Is there anything that a seat could be used for now? */
+extern bool gomp_work_waiting (void);
+/* Spin with a seat until `ready` says so (1), or it is time to give the seat up (0). */
+extern bool gomp_idle_spin (bool (*ready) (void *), void *arg);
+/* Let up to `count` queued threads and unstarted implicit tasks run without a seat
+ * (progress.c). */
+extern void gomp_run_unseated (unsigned count);
+
+/* --- workers */
+
+/* A kernel thread of ours.  A *bound* worker belongs to a pool or a nested team and runs
+ * the implicit tasks that are mailed to it; a *free* worker takes whatever there is. */
+struct gomp_worker {
+    /* mail: written by the sender, then word raised and unparked; read by the worker */
+    struct gomp_region *region;
+    unsigned id;
+    bool quit;
+    _Atomic int word;   /* number of mails and calls for help */
+    _Atomic int asleep; /* 1: parked while its region is open, a call for help wakes it.
+                           exchanged by the helper-caller, set by the worker */
+    pthread_t handle;
+    struct gomp_worker *next; /* in the list of idle nested workers */
+};
+
+extern struct gomp_worker *gomp_worker_start (struct gomp_region *, unsigned id);
+extern void gomp_worker_mail (struct gomp_worker *, struct gomp_region *, unsigned id);
+extern void gomp_worker_quit (struct gomp_worker *);
+/* Bound workers of nested teams are kept and used again. */
+extern struct gomp_worker *gomp_nested_worker (struct gomp_region *, unsigned id);
+extern void gomp_nested_worker_return (struct gomp_worker *);
+extern bool gomp_free_worker_start (int seat);
+extern void gomp_sched_forget (void);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif
