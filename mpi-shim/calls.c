@@ -9,6 +9,8 @@
  */
 #include "shim.h"
 
+#include <stdlib.h>
+
 /* Every look's arguments; each uses what it needs. */
 struct args {
     int count;
@@ -21,10 +23,11 @@ struct args {
     int flag;
 };
 
-static bool settled(struct shim_wait *w, int result, int flag)
+/* A pointer, since the call that gives `result` also writes the flag. */
+static bool settled(struct shim_wait *w, int result, const int *flag)
 {
     w->result = result;
-    return flag || result != MPI_SUCCESS;
+    return *flag || result != MPI_SUCCESS;
 }
 
 /* A look, then the engine. */
@@ -67,6 +70,23 @@ int shim_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message
     return shim_wait_one(&request, status, SHIM_MEMBER_ALL, SHIM_SITE);
 }
 
+/* A receive and a send that have been posted together. */
+struct exchange {
+    MPI_Request receive, send;
+    int source, dest;
+    const void *call_site;
+};
+
+static int finish_exchange(struct exchange *e, const struct shim_comm *c, MPI_Status *status)
+{
+    shim_ring_rank(c, e->dest);
+    if (e->source != e->dest)
+        shim_ring_rank(c, e->source);
+    int received = shim_wait_one(&e->receive, status, shim_member(c, e->source), e->call_site);
+    int sent = shim_wait_one(&e->send, MPI_STATUS_IGNORE, shim_member(c, e->dest), e->call_site);
+    return received != MPI_SUCCESS ? received : sent;
+}
+
 int shim_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
                   void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
                   MPI_Comm comm, MPI_Status *status)
@@ -80,39 +100,50 @@ int shim_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
         return shim_pmpi.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                                   recvtype, source, recvtag, comm, status);
     }
-    MPI_Request receive, send;
+    struct exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};
     int result =
-        shim_pmpi.Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
-    if (result != MPI_SUCCESS)
-        return result;
-    result = shim_pmpi.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &send);
-    if (result != MPI_SUCCESS)
-        return result;
-    shim_ring_rank(c, dest);
-    if (source != dest)
-        shim_ring_rank(c, source);
-    result = shim_wait_one(&receive, status, shim_member(c, source), SHIM_SITE);
-    int sent = shim_wait_one(&send, MPI_STATUS_IGNORE, shim_member(c, dest), SHIM_SITE);
-    return result != MPI_SUCCESS ? result : sent;
+        shim_pmpi.Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &e.receive);
+    if (result == MPI_SUCCESS)
+        result = shim_pmpi.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &e.send);
+    return result == MPI_SUCCESS ? finish_exchange(&e, c, status) : result;
 }
 
+/* The data to send, out of the way of what will be received: a copy for the caller to free;
+ * NULL when it cannot be had. */
+static void *packed(const void *buf, int count, MPI_Datatype datatype, MPI_Comm comm, int *size)
+{
+    int room = 0;
+    *size = 0;
+    if (shim_pmpi.Pack_size(count, datatype, comm, &room) != MPI_SUCCESS)
+        return NULL;
+    void *copy = malloc((size_t)room + 1);
+    if (copy && shim_pmpi.Pack(buf, count, datatype, copy, room, size, comm) != MPI_SUCCESS) {
+        free(copy);
+        copy = NULL;
+    }
+    return copy;
+}
+
+/* MPI_Isendrecv_replace would be shorter, but MPICH's gives no status of the receive. */
 int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
                           int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     struct shim_comm *c = shim_comm(comm);
-    if (!shim_pmpi.Isendrecv_replace || !shim_send_valid(c, count, datatype, dest, sendtag) ||
-        !shim_recv_valid(c, count, datatype, source, recvtag))
+    int size;
+    void *copy = shim_send_valid(c, count, datatype, dest, sendtag) &&
+                         shim_recv_valid(c, count, datatype, source, recvtag)
+                     ? packed(buf, count, datatype, comm, &size)
+                     : NULL;
+    if (!copy)
         return shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
                                           comm, status);
-    MPI_Request request;
-    int result = shim_pmpi.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
-                                             comm, &request);
-    if (result != MPI_SUCCESS)
-        return result;
-    shim_ring_rank(c, dest);
-    shim_ring_rank(c, source);
-    result = shim_wait_one(&request, status, shim_member(c, source), SHIM_SITE);
-    shim_ring_rank(c, dest);
+    struct exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};
+    int result = shim_pmpi.Irecv(buf, count, datatype, source, recvtag, comm, &e.receive);
+    if (result == MPI_SUCCESS)
+        result = shim_pmpi.Isend(copy, size, MPI_PACKED, dest, sendtag, comm, &e.send);
+    if (result == MPI_SUCCESS)
+        result = finish_exchange(&e, c, status);
+    free(copy);
     return result;
 }
 
@@ -142,14 +173,14 @@ int shim_Startall(int count, MPI_Request *requests)
 static bool look_iprobe(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Iprobe(a->source, a->tag, a->comm, &a->flag, a->status), a->flag);
+    return settled(w, shim_pmpi.Iprobe(a->source, a->tag, a->comm, &a->flag, a->status), &a->flag);
 }
 
 static bool look_improbe(struct shim_wait *w)
 {
     struct args *a = w->arg;
     return settled(
-        w, shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status), a->flag);
+        w, shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status), &a->flag);
 }
 
 int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
@@ -174,20 +205,20 @@ int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 static bool look_test(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Test(a->requests, &a->flag, a->status), a->flag);
+    return settled(w, shim_pmpi.Test(a->requests, &a->flag, a->status), &a->flag);
 }
 
 static bool look_testall(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Testall(a->count, a->requests, &a->flag, a->status), a->flag);
+    return settled(w, shim_pmpi.Testall(a->count, a->requests, &a->flag, a->status), &a->flag);
 }
 
 static bool look_testany(struct shim_wait *w)
 {
     struct args *a = w->arg;
     return settled(w, shim_pmpi.Testany(a->count, a->requests, a->number, &a->flag, a->status),
-                   a->flag);
+                   &a->flag);
 }
 
 /* MPI_UNDEFINED, no request to wait for, is not 0 either. */
@@ -195,7 +226,7 @@ static bool look_testsome(struct shim_wait *w)
 {
     struct args *a = w->arg;
     int result = shim_pmpi.Testsome(a->count, a->requests, a->number, a->indices, a->status);
-    return settled(w, result, *a->number != 0);
+    return settled(w, result, a->number);
 }
 
 int shim_Wait(MPI_Request *request, MPI_Status *status)
