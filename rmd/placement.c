@@ -31,7 +31,10 @@ static int loss_score(const int *owner, unsigned ncores, unsigned core, int who,
     if ((int)core == keep)
         score -= 100;
     score -= 4 * ((left == who) + (right == who)); /* inside of a range */
-    score += 2 * ((left >= 0 && hungry[left]) || (right >= 0 && hungry[right]));
+    if ((left >= 0 && hungry[left]) || (right >= 0 && hungry[right]))
+        score += 2;
+    else if ((core > 0 && left < 0) || (core + 1 < ncores && right < 0))
+        score += 1; /* beside one that was given up before */
     return score;
 }
 

@@ -199,7 +199,9 @@ static void client_ready(struct rmd_source *source, uint32_t events)
         return;
     bool done = true;
     if (n > 0) {
-        if (n != sizeof request || request.magic != INV_PROTOCOL_MAGIC || !plausible(&request))
+        if (c->peer.pid <= 0 || c->peer.uid != getuid()) /* pid 0: of another namespace */
+            refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
+        else if (n != sizeof request || request.magic != INV_PROTOCOL_MAGIC || !plausible(&request))
             refuse(c, INV_E_PROTOCOL, "malformed request");
         else if (request.version != INV_PROTOCOL_VERSION)
             refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
@@ -222,10 +224,8 @@ static void client_connects(struct rmd_source *source, uint32_t events)
     }
     socklen_t size = sizeof c->peer;
     c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
-    bool known = !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size) && c->peer.pid > 0;
-    if (!known || c->peer.uid != getuid())
-        refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
-    if (!known || c->peer.uid != getuid() || rmd_watch(&c->source, EPOLLIN)) {
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size) ||
+        rmd_watch(&c->source, EPOLLIN)) {
         close(fd);
         free(c);
         return;

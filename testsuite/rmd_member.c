@@ -163,6 +163,7 @@ int main(int argc, char **argv)
     double w;
     (void)argc;
     setlinebuf(stdout);
+    setvbuf(stdin, NULL, _IONBF, 0); /* what follows "exec" is for the next program */
     while (fgets(line, sizeof line, stdin)) {
         char verb[16] = "";
         sscanf(line, "%15s", verb);

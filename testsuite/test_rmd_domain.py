@@ -1,0 +1,511 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""rmd as its members see it: who owns what after joins, announcements and deaths, and what it
+makes of nonsense.  The members are testsuite/rmd_member, which does as it is told."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import itertools
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import time
+
+import pytest
+
+pytestmark = pytest.mark.sanitize
+
+PATIENCE_S = 20
+NOBODY = -1
+PINNED, ANONYMOUS = 0, 1
+counter = itertools.count()
+
+
+class Member:
+    """A process of the domain."""
+
+    def __init__(self, build, name):
+        self.name = name
+        self.process = subprocess.Popen([build / "testsuite" / "rmd_member"], text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, command):
+        self.say(command)
+        return self.hear()
+
+    def say(self, command):
+        self.process.stdin.write(command + "\n")
+
+    def hear(self):
+        return self.process.stdout.readline().strip()
+
+    def join(self, rank=-1, size=-1, local=-1):
+        return int(self.ask(f"join {self.name} {rank} {size} {local}"))
+
+    def table(self):
+        """mode, free tokens, owners, holders, reclaims"""
+        mode, tokens, *rest = (int(word) for word in self.ask("table").split())
+        return mode, tokens, rest[0::3], rest[1::3], rest[2::3]
+
+    def owners(self):
+        return self.table()[2]
+
+    def holders(self):
+        return self.table()[3]
+
+    def states(self):
+        return [int(word) for word in self.ask("states").split()]
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+
+    def close(self):
+        self.kill()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class Rmd:
+    """A private rmd on emulated cores."""
+
+    def __init__(self, build, *options):
+        self.build = build
+        self.name = f"@rmd-test-{os.getpid()}-{next(counter)}"
+        ours, theirs = socket.socketpair()
+        self.control = ours
+        self.process = subprocess.Popen(
+            [build / "bin" / "rmd", "--private", f"--ready-fd={theirs.fileno()}",
+             f"--socket={self.name}", *options], pass_fds=(theirs.fileno(),),
+            stderr=subprocess.PIPE, text=True)
+        theirs.close()
+        self.ready = ours.makefile().readline()
+        self.members = []
+
+    def member(self):
+        self.members.append(Member(self.build, self.name))
+        return self.members[-1]
+
+    def joined(self, *local_and_ranks):
+        """joined(LOCAL, RANK, ...): members that have joined in this order."""
+        local, *ranks = local_and_ranks
+        members = [self.member() for _ in ranks]
+        for member, rank in zip(members, ranks):
+            member.slot = member.join(rank, local, local)
+        return members
+
+    def close(self):
+        """Ends it as its launcher would; returns what it has said."""
+        for member in self.members:
+            with contextlib.suppress(OSError):
+                member.close()
+        self.control.close()
+        try:
+            return self.process.communicate(timeout=PATIENCE_S)[1]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+
+
+@pytest.fixture
+def rmd(build):
+    """rmd(CORES, OPTIONS...) - one on that many emulated cores; it must end well."""
+    started = []
+
+    def start(cores, *options):
+        started.append(Rmd(build, f"--emulate-cores={cores}", *options))
+        assert started[-1].ready == f"ready {cores}\n"
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+        assert one.process.returncode == 0
+
+
+def eventually(get, expected):
+    end = time.monotonic() + PATIENCE_S
+    while (got := get()) != expected:
+        assert time.monotonic() < end, f"{got}, not {expected}, after {PATIENCE_S} s"
+        time.sleep(0.005)
+
+
+# --- shares
+
+@pytest.mark.smoke
+def test_each_of_the_expected_processes_finds_its_equal_share(rmd):
+    first, second = rmd(8).joined(2, 0, 1)
+    assert first.owners() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert first.holders() == [NOBODY] * 8
+    assert second.table()[0] == PINNED
+
+
+def test_the_first_to_come_does_not_get_everything(rmd):
+    first, = rmd(8).joined(4, 0)
+    assert first.owners() == [0, 0] + [NOBODY] * 6
+
+
+def test_ranks_are_neighbours_in_rank_order_however_they_join(rmd):
+    members = rmd(8).joined(4, 2, 0, 3, 1)
+    assert members[0].owners() == [1, 1, 3, 3, 0, 0, 2, 2]
+
+
+def test_an_uneven_share_leaves_no_core_over(rmd):
+    owners = rmd(7).joined(3, 0, 1, 2)[0].owners()
+    assert sorted(owners.count(slot) for slot in range(3)) == [2, 2, 3]
+
+
+def test_a_lone_process_owns_all_and_shares_with_who_comes(rmd):
+    r = rmd(4)
+    first, second = r.member(), r.member()
+    first.join()
+    assert first.owners() == [0, 0, 0, 0]
+    second.join()
+    assert first.owners() == [0, 0, 1, 1]
+
+
+def test_more_processes_than_cores_that_were_not_announced_own_nothing(rmd):
+    r = rmd(2)
+    members = [r.member() for _ in range(3)]
+    assert [m.join() for m in members] == [0, 1, 2]
+    assert members[0].table()[0] == PINNED and sorted(members[0].owners()) == [0, 1]
+
+
+def test_more_processes_than_cores_get_anonymous_tokens(rmd):
+    members = rmd(2).joined(5, 0, 1, 2, 3, 4)
+    mode, tokens, owners, _, _ = members[4].table()
+    assert (mode, tokens, owners) == (ANONYMOUS, 2, [NOBODY, NOBODY])
+
+
+def test_the_launcher_can_tell_how_many_will_come(rmd):
+    member = rmd(2, "--procs=3").member()
+    member.join()
+    assert member.table()[0] == ANONYMOUS
+
+
+def test_a_domain_that_was_empty_takes_the_mode_of_the_next_job(rmd):
+    r = rmd(2)
+    for local, mode in ((4, ANONYMOUS), (2, PINNED), (3, ANONYMOUS), (2, PINNED)):
+        members = r.joined(local, *range(local))
+        assert members[0].table()[0] == mode
+        for member in members:
+            member.kill()
+        watcher = r.member()
+        watcher.join()
+        eventually(lambda w=watcher: len(w.states()), 1)
+        watcher.kill()
+
+
+def test_a_process_that_execs_is_one_process(rmd):
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    one.ask("borrow 0")
+    one.say("exec")
+    one.slot = one.join(0, 2, 2)
+    assert other.states() == [0, 1]
+    assert other.owners() == [0, 0, 1, 1] and other.holders() == [NOBODY] * 4
+
+
+def test_a_process_that_leaves_is_out(rmd):
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    one.ask("borrow 0")
+    assert one.ask(f"leave {r.name}") == "0"
+    assert other.states() == [1] and other.owners() == [1] * 4
+    assert other.holders() == [NOBODY] * 4
+
+
+def test_a_domain_that_is_full_says_so(rmd):
+    r = rmd(1024)
+    members = [r.member() for _ in range(257)]
+    for member in members[:256]:
+        member.join()
+    assert members[256].ask(f"join {r.name} -1 -1 -1").startswith("refused 3 ")
+    members[7].kill()
+    eventually(lambda: len(members[0].states()), 255)
+    assert members[256].join() == 7
+
+
+# --- workloads
+
+def test_ownership_follows_the_workloads(rmd):
+    one, other = rmd(10).joined(2, 0, 1)
+    assert one.ask("announce 1 0 0") == "0"
+    assert other.ask("announce 9 0 0") == "0"
+    assert one.owners() == [0] + [1] * 9
+    assert other.ask("announce 1 0 0") == "0"
+    assert one.owners() == [0] * 5 + [1] * 5
+
+
+def test_the_equal_policy_ignores_workloads_but_not_ranges(rmd):
+    one, other = rmd(10, "--policy=equal").joined(2, 0, 1)
+    assert other.ask("announce 9 0 0") == "0"
+    assert one.owners() == [0] * 5 + [1] * 5
+    assert one.ask("announce 9 2 3") == "0"
+    assert one.owners() == [0] * 3 + [1] * 7
+
+
+def test_a_new_owner_that_wants_its_core_gets_the_holder_asked_for_it(rmd):
+    one, other = rmd(4).joined(2, 0, 1)
+    assert one.ask("borrow 1") == "1"
+    other.ask("want 1")
+    assert one.ask("announce 1 1 1") == "0"
+    _, _, owners, holders, reclaims = one.table()
+    assert (owners, holders) == ([0, 1, 1, 1], [NOBODY, 0, NOBODY, NOBODY])
+    assert reclaims[1] == 1
+
+
+def test_a_new_owner_that_wants_is_woken_for_a_free_core(rmd):
+    one, other = rmd(4).joined(2, 0, 1)
+    for core in (2, 3):
+        other.ask(f"borrow {core}")
+    for core in (0, 1):
+        one.ask(f"borrow {core}")
+    one.ask("lend 1")
+    other.ask("want 1")
+    other.say("park 3")
+    assert other.hear() == "parked"
+    assert one.ask("announce 1 1 1") == "0"
+    assert other.hear() == "1"
+
+
+# --- death
+
+def dies_while_it(action, one):
+    if action == "holds":
+        assert one.ask("borrow 0") == "1"
+    elif action == "lends":
+        one.ask("borrow 0")
+        assert one.ask("lend 0") == "1"
+    elif action == "borrows":
+        assert one.ask("borrow 3") == "1"
+    elif action == "wants":
+        one.ask("want 1")
+    elif action == "waits":
+        one.say("park 0")
+        assert one.hear() == "parked"
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("action", ["holds", "lends", "borrows", "wants", "waits", "nothing"])
+def test_a_dead_process_cores_are_the_others(rmd, action):
+    one, other = rmd(4).joined(2, 0, 1)
+    dies_while_it(action, one)
+    one.kill()
+    eventually(other.states, [1])
+    assert other.owners() == [1] * 4 and other.holders() == [NOBODY] * 4
+    assert all(other.ask(f"borrow {core}") == "1" for core in range(4))
+
+
+def test_the_death_of_a_holder_wakes_who_wants_its_core(rmd):
+    one, other = rmd(2).joined(2, 0, 1)
+    one.ask("borrow 0")
+    other.ask("borrow 1")
+    other.ask("want 1")
+    other.say("park 5")
+    assert other.hear() == "parked"
+    one.kill()
+    assert other.hear() == "0"
+
+
+def test_a_borrower_that_dies_gives_the_owner_its_core_back(rmd):
+    one, other = rmd(2).joined(2, 0, 1)
+    assert other.ask("borrow 0") == "1"
+    assert one.ask("reclaim 0") == "1"
+    one.say("park 0")
+    assert one.hear() == "parked"
+    other.kill()
+    assert one.hear() == "0"
+
+
+def test_the_tokens_of_the_dead_are_free(rmd):
+    members = rmd(2).joined(3, 0, 1, 2)
+    assert members[0].ask("token") == members[0].ask("token") == "1"
+    assert members[1].ask("token") == "0"
+    members[0].kill()
+    eventually(lambda: members[1].table()[1], 2)
+
+
+def test_a_hundred_deaths_lose_no_core_and_no_slot(rmd):
+    r = rmd(4)
+    survivor, = r.joined(1, 0)
+    chance = random.Random(1)
+    for _ in range(100):
+        victim = r.member()
+        victim.join()
+        dies_while_it(chance.choice(["lends", "borrows", "wants", "nothing"]), victim)
+        victim.close()
+        r.members.remove(victim)
+    eventually(survivor.states, [0])
+    assert survivor.owners() == [0] * 4 and survivor.holders() == [NOBODY] * 4
+
+
+# --- rmd's own end
+
+def test_rmd_ends_when_its_launcher_is_gone_and_its_members_go_on(rmd):
+    r = rmd(2)
+    one, other = r.joined(2, 0, 1)
+    r.control.shutdown(socket.SHUT_RDWR)
+    assert r.process.wait(PATIENCE_S) == 0
+    assert one.ask("borrow 0") == "1" and one.ask("lend 0") == "1"
+    assert other.ask("borrow 0") == "1"
+
+
+def test_rmd_ends_on_sigterm(rmd):
+    r = rmd(2)
+    r.process.send_signal(signal.SIGTERM)
+    assert r.process.wait(PATIENCE_S) == 0
+
+
+def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, tmp_path):
+    path = tmp_path / "rmd.sock"
+    for _ in range(2):
+        process = subprocess.Popen([build / "bin" / "rmd", f"--socket={path}"])
+        try:
+            eventually(path.exists, True)
+            assert path.stat().st_mode & 0o777 == 0o600
+        finally:
+            process.kill()
+            process.wait(PATIENCE_S)
+        assert path.exists()
+    r, w = os.pipe()
+    process = subprocess.Popen([build / "bin" / "rmd", f"--socket={path}", f"--ready-fd={w}"],
+                               pass_fds=(w,))
+    os.close(w)
+    with os.fdopen(r) as ready:
+        assert ready.readline().startswith("ready ")
+    second = subprocess.run([build / "bin" / "rmd", f"--socket={path}"], capture_output=True,
+                            text=True, timeout=PATIENCE_S, check=False)
+    assert second.returncode == 1 and str(path) in second.stderr
+    process.terminate()
+    assert process.wait(PATIENCE_S) == 0 and not path.exists()
+
+
+# --- nonsense
+
+MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 1, 1, 2, 3, 4
+REQUEST, REPLY = struct.Struct("=IIIiii64s"), struct.Struct("=IIIII128s")
+
+
+def exchange(name, data):
+    """Status and descriptors of the answer; None when rmd hangs up without one."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(PATIENCE_S)
+        s.connect("\0" + name[1:])
+        s.send(data)
+        room = array.array("i").itemsize
+        answer, control, _, _ = s.recvmsg(REPLY.size, socket.CMSG_SPACE(room))
+    passed = array.array("i")
+    for _, _, payload in control:
+        passed.frombytes(payload[:room])
+    return (REPLY.unpack(answer)[2] if answer else None), list(passed)
+
+
+@pytest.mark.parametrize("data", [
+    b"x", REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, b"x" * 64),
+    REQUEST.pack(MAGIC, VERSION, 77, 0, 1, 1, b"p"),
+    REQUEST.pack(MAGIC, VERSION + 1, JOIN, 0, 1, 1, b"p"),
+    REQUEST.pack(1, VERSION, JOIN, 0, 1, 1, b"p"),
+    REQUEST.pack(MAGIC, VERSION, JOIN, -7, 1, 1, b"p"),
+    REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 2**31 - 1, b"p"),
+    REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, b"p") + b"more", b"y" * 60000])
+def test_a_malformed_request_is_refused(rmd, data):
+    r = rmd(2)
+    assert exchange(r.name, data) == (1, [])
+    assert r.member().join() == 0
+
+
+def test_random_requests_do_no_harm(rmd):
+    r = rmd(2)
+    chance = random.Random(2)
+    for _ in range(300):
+        data = bytearray(REQUEST.pack(MAGIC, VERSION, OBSERVE, 0, 1, 1, b"p"))
+        for _ in range(chance.randint(1, 6)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        if data[8] in (JOIN, LEAVE):
+            continue  # we ourselves would become a member
+        for fd in exchange(r.name, bytes(data))[1]:
+            os.close(fd)
+    assert r.member().join() == 0
+
+
+def test_clients_that_neither_send_nor_read_keep_nobody_out(rmd):
+    r = rmd(2)
+    with contextlib.ExitStack() as idle:
+        for _ in range(300):
+            s = idle.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            s.connect("\0" + r.name[1:])
+        assert r.member().join() == 0
+
+
+def test_an_observer_cannot_write(rmd):
+    r = rmd(2)
+    for join_first in (False, True):
+        if join_first:
+            r.member().join()
+        status, (fd,) = exchange(r.name, REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, b"p"))
+        assert status == 0
+        with pytest.raises(OSError):
+            os.pwrite(fd, b"x", 0)
+        os.close(fd)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_user_is_refused(rmd):
+    r = rmd(2)
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        os.setuid(65534)
+        status = exchange(r.name, REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, b"p"))[0]
+        os.write(writer, bytes([status]))
+        os._exit(0)
+    os.close(writer)
+    assert os.read(reader, 1) == bytes([2])
+    os.close(reader)
+    os.waitpid(child, 0)
+
+
+# --- rmctl
+
+def rmctl(build, *arguments):
+    done = subprocess.run([build / "bin" / "rmctl", *arguments], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=False,
+                          env={k: v for k, v in os.environ.items() if k != "INVASIVE_SOCKET"})
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.smoke
+def test_rmctl_shows_cores_processes_and_counters(rmd, build):
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    one.ask("borrow 2")
+    other.ask("reclaim 2")
+    other.ask("want 1")
+    other.ask("announce 2.5 0 0")
+    code, out, err = rmctl(build, f"--socket={r.name}", "status")
+    assert (code, err) == (0, "")
+    lines = [line.split() for line in out.splitlines()]
+    assert f"rmd {r.process.pid}," in out and "4 emulated cores, pinned" in out
+    assert ["2", "-", "1", "0"] == lines[4][:4] and lines[4][-1] == "asked"
+    assert ["1", str(other.process.pid), "1", "member", "2", "0", "yes", "2.5"] in lines
+    assert any(line[:4] == ["slot", "lends", "borrows", "reclaims"] for line in lines)
+
+
+def test_rmctl_shows_a_domain_before_its_first_process(rmd, build):
+    r = rmd(3)
+    code, out, _ = rmctl(build, f"--socket={r.name}", "status")
+    assert code == 0 and out.endswith("no process\n")
+    assert r.joined(5, 0)[0].table()[0] == ANONYMOUS  # looking has decided nothing
+    assert "anonymous tokens" in rmctl(build, f"--socket={r.name}")[1]
+
+
+def test_rmctl_says_what_it_cannot_do(build):
+    code, out, err = rmctl(build, "--socket=@nobody-is-here", "status")
+    assert code == 1 and out == "" and "@nobody-is-here" in err
+    assert rmctl(build, "dance")[0] != 0
+    code, out, err = rmctl(build, "help")
+    assert code == 0 and "status" in out
