@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * claim.c - the public interface (include/invasive.h): what a program that knows its needs
+ * says to the resource manager, and what it owns and holds.
+ *
+ * A constraint is a few words in this process's slot, followed by a new constraint_seq and a
+ * ring of rmd's bell.  rmd answers with the same number in decided_seq, a futex word.  No
+ * message, no descriptor; a constraint that has not changed is not written again.
+ */
+#include "invasive.h"
+#include "futex.h"
+#include "process.h"
+
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION "0.1.0"
+#endif
+
+static const int64_t decision_limit_ns = 1000000000;
+
+/* Constraints are written by one thread at a time; decisions are awaited outside it. */
+static pthread_mutex_t announce_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct inv_slot *our_slot(void)
+{
+    return inv_slot_at(inv_process.table, inv_process.slot);
+}
+
+static uint64_t bits_of(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static bool valid_workload(double workload)
+{
+    return isfinite(workload) && workload >= 0;
+}
+
+static bool valid(const struct inv_constraint *c)
+{
+    return valid_workload(c->workload) && c->min_cores <= inv_domain_cores() &&
+           (c->max_cores == 0 || c->min_cores <= c->max_cores);
+}
+
+static bool is_announced(struct inv_slot *slot, const struct inv_constraint *c)
+{
+    return atomic_load_explicit(&slot->min_cores, memory_order_relaxed) == c->min_cores &&
+           atomic_load_explicit(&slot->max_cores, memory_order_relaxed) == c->max_cores &&
+           atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) ==
+               bits_of(c->workload);
+}
+
+/* Write the constraint if it is new.  The caller has the lock.  Returns its number. */
+static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constraint *c)
+{
+    if (is_announced(slot, c))
+        return atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed);
+    atomic_store_explicit(&slot->min_cores, c->min_cores, memory_order_relaxed);
+    atomic_store_explicit(&slot->max_cores, c->max_cores, memory_order_relaxed);
+    atomic_store_explicit(&slot->workload_bits, bits_of(c->workload), memory_order_relaxed);
+    /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
+     * they are being written it has the old number, and the bell makes it read again. */
+    uint32_t seq = atomic_fetch_add_explicit(&slot->constraint_seq, 1, memory_order_release) + 1;
+    atomic_fetch_add(&inv_process.table->rmd_bell, 1);
+    inv_futex_wake(&inv_process.table->rmd_bell, INT_MAX, true);
+    return seq;
+}
+
+static uint32_t announce(const struct inv_constraint *c)
+{
+    struct inv_slot *slot = our_slot();
+    pthread_mutex_lock(&announce_lock);
+    uint32_t seq = write_constraint(slot, c);
+    pthread_mutex_unlock(&announce_lock);
+    return seq;
+}
+
+/* Has rmd decided on constraint `seq` or a later one?  acquire: partner is rmd's release store,
+ * after it has written the owners. */
+static bool is_decided(struct inv_slot *slot, uint32_t seq, uint32_t *seen)
+{
+    *seen = atomic_load_explicit(&slot->decided_seq, memory_order_acquire);
+    return (int32_t)(*seen - seq) >= 0;
+}
+
+static bool await_decision(uint32_t seq)
+{
+    struct inv_slot *slot = our_slot();
+    uint64_t end = inv_now_ns() + (uint64_t)decision_limit_ns, now;
+    uint32_t seen;
+    while (!is_decided(slot, seq, &seen)) {
+        if ((now = inv_now_ns()) >= end)
+            return false;
+        inv_futex_wait(&slot->decided_seq, seen, (int64_t)(end - now), true);
+    }
+    return true;
+}
+
+static struct inv_claim unmanaged_claim(void)
+{
+    unsigned cores = inv_domain_cores();
+    return (struct inv_claim){.owned_cores = cores, .held_cores = cores, .managed = false};
+}
+
+/* With more processes than cores nobody owns one; the tokens are what we compute on. */
+static struct inv_claim anonymous_claim(void)
+{
+    int32_t tokens = atomic_load_explicit(&our_slot()->tokens, memory_order_relaxed);
+    return (struct inv_claim){.held_cores = tokens > 0 ? (unsigned)tokens : 0, .managed = true};
+}
+
+struct inv_claim inv_claim_now(void)
+{
+    if (!inv_managed())
+        return unmanaged_claim();
+    if (inv_process.anonymous)
+        return anonymous_claim();
+    struct inv_claim claim = {.managed = true};
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
+        inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
+                                          memory_order_relaxed);
+        claim.owned_cores += inv_word_owner(w) == inv_process.slot + 1;
+        claim.held_cores += inv_word_holder(w) == inv_process.slot + 1;
+    }
+    return claim;
+}
+
+/* Errors are reported in errno alone; nothing is changed by a constraint that is not valid. */
+static int request(const struct inv_constraint *constraint, enum inv_blocking blocking,
+                   struct inv_claim *claim)
+{
+    static const struct inv_constraint none;
+    const struct inv_constraint *c = constraint ? constraint : &none;
+    int error = 0;
+    if (!valid(c))
+        error = EINVAL;
+    else if (inv_managed()) {
+        uint32_t seq = announce(c);
+        if (blocking == INV_BLOCKING && !await_decision(seq))
+            error = ETIMEDOUT;
+    }
+    if (claim)
+        *claim = inv_claim_now();
+    if (error)
+        errno = error;
+    return error ? -1 : 0;
+}
+
+int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocking,
+               struct inv_claim *claim)
+{
+    inv_join(-1, -1, -1);
+    return request(constraint, blocking, claim);
+}
+
+int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking blocking,
+                 struct inv_claim *claim)
+{
+    if (!constraint || !inv_managed() || blocking == INV_BLOCKING ||
+        !is_announced(our_slot(), constraint))
+        return inv_invade(constraint, blocking, claim);
+    if (claim)
+        *claim = inv_claim_now();
+    return 0;
+}
+
+int inv_retreat(void)
+{
+    if (!inv_managed())
+        return 0;
+    announce(&(struct inv_constraint){.max_cores = 1});
+    inv_want(false);
+    return 0;
+}
+
+int inv_announce_workload(double workload)
+{
+    if (!valid_workload(workload)) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (!inv_managed())
+        return 0;
+    struct inv_slot *slot = our_slot();
+    if (atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) == bits_of(workload))
+        return 0;
+    pthread_mutex_lock(&announce_lock);
+    write_constraint(slot, &(struct inv_constraint){
+                               .min_cores = atomic_load(&slot->min_cores),
+                               .max_cores = atomic_load(&slot->max_cores),
+                               .workload = workload});
+    pthread_mutex_unlock(&announce_lock);
+    return 0;
+}
+
+const char *inv_version(void)
+{
+    return PACKAGE_VERSION;
+}
