@@ -172,6 +172,9 @@ def wrapper_init(f):
 
 def wrapper_sync(f):
     yield "    struct shim_meeting m;"
+    if f.arg("op"):  # an error of all ranks: left to the blocking function to report
+        yield "    if (op == MPI_OP_NULL)"
+        yield f"        return shim_pmpi.{f.name}({f.values()});"
     yield "    if (shim_meet(&m, comm, SHIM_SITE)) {"
     yield f"        int direct = shim_pmpi.{f.name}({f.values()});"
     yield "        shim_part(&m);\n        return direct;\n    }"

@@ -95,7 +95,7 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
 static bool spin_yielding(struct shim_wait *w, uint64_t start)
 {
     do {
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 4; i++)
             if (w->done(w))
                 return true;
         sched_yield();

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The MPI shim changes nothing that a program can see: data, statuses, errors, exit codes."""
+
+import re
+import shutil
+
+import pytest
+
+RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
+
+
+@pytest.fixture
+def calls(build):
+    return build / "mpi-shim/tests/calls"
+
+
+@pytest.fixture
+def scenes(build):
+    return build / "mpi-shim/tests/scenes"
+
+
+@pytest.fixture
+def managed(build, mpiexec, run_program):
+    """managed(RANKS, COMMAND...): runs it under invade with two cores."""
+
+    def run(ranks, *command, **more):
+        return run_program([build / "invade", "--cores=2", "--report", "--", mpiexec, "-n", ranks,
+                            *command], **more)
+
+    return run
+
+
+@pytest.fixture
+def stock(mpiexec, run_program):
+    def run(ranks, *command, **more):
+        return run_program([mpiexec, "-n", ranks, *command], **more)
+
+    return run
+
+
+def report_of(process):
+    """{rank: seconds of waiting} as invade --report gives it."""
+    rows = re.findall(r"^ *(\d+) +\d+ +\S+ +([\d.]+) +([\d.]+) ", process.stderr, re.M)
+    return {int(rank): float(waiting) for rank, _, waiting in rows}
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.timeout(300)
+def test_every_wrapped_call_gives_what_it_gives_without_us(managed, stock, calls, ranks):
+    with_us, without = managed(ranks, calls, timeout=140), stock(ranks, calls, timeout=140)
+    assert without.stdout.count("---") >= 6 * ranks
+    assert with_us.stdout == without.stdout
+    assert sorted(report_of(with_us)) == list(range(ranks)), "a rank was not managed"
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("scene", ["poll", "compute", "threads", "uneven"])
+def test_waits_of_every_kind_end(managed, scenes, scene, ranks):
+    assert managed(ranks, scenes, scene).stdout == "done\n"
+
+
+def test_a_rank_that_waits_is_seen_to_wait(managed, scenes):
+    """Rank 0 computes 9 ms an iteration, rank 1 one: the wrappers are in force."""
+    waiting = report_of(managed(2, scenes, "uneven"))
+    assert waiting[1] > 0.1
+    assert waiting[1] > waiting[0]
+
+
+def test_a_polling_rank_is_seen_to_wait(managed, scenes):
+    waiting = report_of(managed(2, scenes, "poll"))
+    assert waiting[1] > 0.05
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_abort_ends_the_job_with_its_code_while_others_wait(managed, stock, scenes, ranks):
+    assert managed(ranks, scenes, "abort", check=False).returncode == 7
+    assert stock(ranks, scenes, "abort", check=False).returncode == 7
+
+
+def test_the_exit_code_of_main_is_passed_on(managed, scenes):
+    assert managed(2, scenes, "exit", check=False).returncode == 3
+
+
+def test_every_function_of_the_table_is_exported_and_none_is_wanted(build, top, run_program):
+    """No MPI library is needed to load the shim, and nothing but MPI functions is shown."""
+    if not shutil.which("nm"):
+        pytest.skip("nm is missing: install package binutils")
+    library = build / "lib/invasive/libinvasive-mpi.so"
+    defined = run_program(["nm", "-D", "--defined-only", library]).stdout.split()
+    names = {word for word in defined if word.startswith(("MPI_", "PMPI_", "shim_"))}
+    table = (top / "mpi-shim/prototypes.txt").read_text()
+    lines = re.findall(r"^(\w+)\s+(\w+)\??(?::|$)", table, re.M)
+    assert names == {f"MPI_{name}" for kind, name in lines if kind != "use"}
+    undefined = run_program(["nm", "-D", "--undefined-only", library]).stdout
+    assert "MPI_" not in undefined
