@@ -65,6 +65,11 @@ void inv_seat_sit(int seat);
 void inv_seat_adopt(int seat, bool pinned);
 /* For a thread that must run without a seat: pin it to a core that this process holds. */
 void inv_seat_ride(void);
+/* Have we pinned the calling thread to one core? */
+bool inv_thread_pinned(void);
+/* Unpin it for a while; returns what to repin it with. */
+int inv_thread_unpin(void);
+void inv_thread_repin(int pinned);
 /* Give a seat up that no thread sits on. */
 void inv_seat_return(int seat);
 /* The kernel's id of the calling thread, cached; and what a child of fork must call first. */

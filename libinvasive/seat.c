@@ -23,6 +23,25 @@ int inv_own_tid(void)
     return own_tid;
 }
 
+bool inv_thread_pinned(void)
+{
+    return inv_managed() && pinned_core != INV_NO_CORE && !inv_process.emulated;
+}
+
+int inv_thread_unpin(void)
+{
+    if (!inv_thread_pinned())
+        return INV_NO_CORE;
+    sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    return pinned_core;
+}
+
+void inv_thread_repin(int pinned)
+{
+    if (pinned != INV_NO_CORE)
+        inv_pin(inv_process.table, 0, pinned);
+}
+
 void inv_seat_forget_thread(void)
 {
     own_tid = 0;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * affinity.c - the program does not see that we pin its threads.
+ *
+ * A thread that computes on a seat is pinned to one core.  Whatever it then creates or
+ * asks would inherit or see that one core: threads that the program makes itself, the
+ * number of processors that MPI, hwloc, Python or C++ find.  So these three functions
+ * of the C library are interposed (we are preloaded): a new thread begins with the
+ * affinity that the program had, and a pinned thread that asks for its own affinity
+ * is told that one.  Unmanaged, they only pass through.
+ */
+#define _GNU_SOURCE
+#include "process.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+typedef int get_fn(pid_t, size_t, cpu_set_t *);
+typedef int pthread_get_fn(pthread_t, size_t, cpu_set_t *);
+
+/* The C library's function of this name; every thread finds the same. */
+static void *next(_Atomic(void *) *cache, const char *name)
+{
+    void *found = atomic_load_explicit(cache, memory_order_relaxed);
+    if (!found) {
+        found = dlsym(RTLD_NEXT, name);
+        atomic_store_explicit(cache, found, memory_order_relaxed);
+    }
+    return found;
+}
+
+struct start {
+    void *(*function)(void *);
+    void *argument;
+};
+
+static void *start_unpinned(void *memory)
+{
+    struct start start = *(struct start *)memory;
+    free(memory);
+    if (inv_managed())
+        sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    return start.function(start.argument);
+}
+
+/* Has the program itself said where the new thread is to run? */
+static bool has_affinity(const pthread_attr_t *attr)
+{
+    cpu_set_t mask;
+    if (!attr || pthread_attr_getaffinity_np(attr, sizeof mask, &mask) != 0)
+        return false;
+    /* Not set reads as all ones. */
+    for (size_t i = 0; i < sizeof mask; i++)
+        if (((unsigned char *)&mask)[i] != 0xff)
+            return true;
+    return false;
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *),
+                   void *argument)
+{
+    static _Atomic(void *) cache;
+    create_fn *create = (create_fn *)next(&cache, "pthread_create");
+    struct start *start;
+    if (!inv_thread_pinned() || has_affinity(attr) || !(start = malloc(sizeof *start)))
+        return create(thread, attr, function, argument);
+    *start = (struct start){function, argument};
+    int error = create(thread, attr, start_unpinned, start);
+    if (error)
+        free(start);
+    return error;
+}
+
+static void show_wide_mask(size_t size, cpu_set_t *mask)
+{
+    size_t known = sizeof inv_process.wide_mask;
+    memset(mask, 0, size);
+    memcpy(mask, &inv_process.wide_mask, size < known ? size : known);
+}
+
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
+{
+    static _Atomic(void *) cache;
+    int result = ((get_fn *)next(&cache, "sched_getaffinity"))(pid, size, mask);
+    if (result == 0 && inv_thread_pinned() && (pid == 0 || pid == inv_own_tid()))
+        show_wide_mask(size, mask);
+    return result;
+}
+
+int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
+{
+    static _Atomic(void *) cache;
+    int result = ((pthread_get_fn *)next(&cache, "pthread_getaffinity_np"))(thread, size, mask);
+    if (result == 0 && inv_thread_pinned() && pthread_equal(thread, pthread_self()))
+        show_wide_mask(size, mask);
+    return result;
+}
