@@ -42,7 +42,8 @@ struct inv_constraint {
 
 /* A snapshot of the claim at the time of the call. */
 struct inv_claim {
-    unsigned owned_cores; /* cores that the resource manager has given to us */
+    unsigned owned_cores; /* cores that the resource manager has given to us; 0 in a domain
+                             with more processes than cores, where nobody owns one */
     unsigned held_cores;  /* cores that we compute on now, lent ones left out and
                              borrowed ones counted */
     bool managed;         /* false: no resource manager; both counts are then the
@@ -80,9 +81,11 @@ int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking bloc
                  struct inv_claim *claim);
 
 /*
- * inv_retreat - drop the constraint and give up every core but the caller's own
- * one.  The calling thread goes on computing.  The OpenMP threads of a region that
- * is running leave after their current implicit task.  Returns 0, always.
+ * inv_retreat - replace the constraint by "one core is enough, no workload known", without
+ * blocking, and stop asking for cores.  The calling thread goes on computing.  The OpenMP
+ * threads of a region that is running leave the other cores after their current implicit
+ * task when somebody else asks for them; the next region asks for cores again.  Returns 0,
+ * always.
  */
 int inv_retreat(void);
 
@@ -90,8 +93,9 @@ int inv_retreat(void);
 struct inv_claim inv_claim_now(void);
 
 /*
- * inv_announce_workload - shorthand for an inv_reinvade that changes the workload
- * only, without blocking.  Returns 0, or -1 with errno EINVAL.
+ * inv_announce_workload - shorthand for an inv_reinvade that changes the workload only,
+ * without blocking; the range of cores stays.  Joins the domain if need be.  Returns 0, or
+ * -1 with errno EINVAL when the workload is negative or not finite.
  */
 int inv_announce_workload(double workload);
 

@@ -7,6 +7,9 @@
  * ring of rmd's bell.  rmd answers with the same number in decided_seq, a futex word.  No
  * message, no descriptor; a constraint that has not changed is not written again.
  */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
 #include "invasive.h"
 #include "futex.h"
 #include "process.h"
@@ -185,7 +188,7 @@ int inv_announce_workload(double workload)
         errno = EINVAL;
         return -1;
     }
-    if (!inv_managed())
+    if (!inv_join(-1, -1, -1))
         return 0;
     struct inv_slot *slot = our_slot();
     if (atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) == bits_of(workload))

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * test_claim.c - what include/invasive.h promises, one line per promise.  Runs unmanaged and
+ * under `invade`; argv[1] says which is expected.  Prints what did not hold.
+ */
+#define _GNU_SOURCE
+#include "invasive.h"
+#include "process.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static int failures;
+
+#define CHECK(cond)                                                                          \
+    do {                                                                                     \
+        if (!(cond)) {                                                                       \
+            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond);             \
+            failures++;                                                                      \
+        }                                                                                    \
+    } while (0)
+
+static int invade(unsigned min, unsigned max, double workload, enum inv_blocking blocking)
+{
+    return inv_invade(&(struct inv_constraint){min, max, workload}, blocking, NULL);
+}
+
+static void test_invalid_constraints(void)
+{
+    unsigned cores = inv_domain_cores();
+    CHECK(invade(2, 1, 0, INV_NONBLOCKING) == -1 && errno == EINVAL);
+    CHECK(invade(cores + 1, 0, 0, INV_NONBLOCKING) == -1 && errno == EINVAL);
+    CHECK(invade(0, 0, -1, INV_NONBLOCKING) == -1 && errno == EINVAL);
+    CHECK(invade(0, 0, NAN, INV_NONBLOCKING) == -1 && errno == EINVAL);
+    CHECK(inv_announce_workload(INFINITY) == -1 && errno == EINVAL);
+    CHECK(inv_announce_workload(-1) == -1 && errno == EINVAL);
+}
+
+static void test_unmanaged(void)
+{
+    cpu_set_t mask;
+    sched_getaffinity(0, sizeof mask, &mask);
+    struct inv_claim claim = {0};
+    CHECK(inv_invade(NULL, INV_BLOCKING, &claim) == 0 && !claim.managed);
+    CHECK(claim.owned_cores == (unsigned)CPU_COUNT(&mask));
+    CHECK(claim.held_cores == claim.owned_cores);
+    CHECK(inv_announce_workload(3) == 0 && inv_retreat() == 0);
+    CHECK(!inv_claim_now().managed);
+}
+
+static void test_managed(void)
+{
+    struct inv_claim claim = {0};
+    CHECK(inv_invade(NULL, INV_NONBLOCKING, &claim) == 0 && claim.managed);
+    struct inv_slot *slot = inv_slot_at(inv_process.table, inv_process.slot);
+
+    CHECK(inv_invade(&(struct inv_constraint){1, 0, 5}, INV_BLOCKING, &claim) == 0);
+    CHECK(atomic_load(&slot->decided_seq) == atomic_load(&slot->constraint_seq));
+    CHECK(claim.owned_cores == inv_domain_cores() && claim.held_cores >= 1);
+
+    uint32_t seq = atomic_load(&slot->constraint_seq);
+    uint32_t bell = atomic_load(&inv_process.table->rmd_bell);
+    for (int i = 0; i < 100; i++)
+        CHECK(inv_reinvade(&(struct inv_constraint){1, 0, 5}, INV_NONBLOCKING, &claim) == 0);
+    CHECK(inv_announce_workload(5) == 0);
+    CHECK(invade(2, 1, 0, INV_BLOCKING) == -1);
+    CHECK(atomic_load(&slot->constraint_seq) == seq);
+    CHECK(atomic_load(&inv_process.table->rmd_bell) == bell);
+
+    CHECK(inv_announce_workload(6) == 0 && atomic_load(&slot->constraint_seq) == seq + 1);
+    CHECK(atomic_load(&slot->min_cores) == 1);
+    CHECK(inv_reinvade(&(struct inv_constraint){1, 1, 6}, INV_BLOCKING, &claim) == 0);
+    CHECK(claim.owned_cores == 1);
+    CHECK(inv_retreat() == 0 && atomic_load(&slot->max_cores) == 1);
+    CHECK(inv_claim_now().held_cores >= 1);
+}
+
+int main(int argc, char **argv)
+{
+    bool managed = argc > 1 && strcmp(argv[1], "managed") == 0;
+    if (managed)
+        test_managed();
+    else
+        test_unmanaged();
+    test_invalid_constraints();
+    unsigned major, minor, patch;
+    CHECK(sscanf(inv_version(), "%u.%u.%u", &major, &minor, &patch) == 3);
+    if (failures == 0)
+        puts("claims: as documented");
+    return failures != 0;
+}

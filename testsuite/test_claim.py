@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The public interface, include/invasive.h: what it promises, and the example that shows it."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def compile_with_library(build, top, tmp_path, make_variable):
+    """compile_with_library(SOURCE, FLAG...) - a program linked with the library of the build."""
+
+    def compile_program(source, *flags):
+        program = tmp_path / source.stem
+        command = [*(make_variable("CC") or "cc").split(), "-std=gnu17", "-O1", "-Wall", "-Werror",
+                   *make_variable("SANITIZER_CFLAGS").split(), *flags, str(source),
+                   f"-I{top / 'include'}", f"-L{build / 'lib'}", "-linvasive", "-lm",
+                   f"-Wl,-rpath,{build / 'lib'}", "-o", str(program)]
+        subprocess.run(command, check=True, timeout=60)
+        return program
+
+    return compile_program
+
+
+def numbers(line):
+    """'when managed, owns 2, holds 1' -> (2, 1)"""
+    words = line.replace(",", "").split()
+    return int(words[3]), int(words[5])
+
+
+def test_the_example_runs_without_a_resource_manager(compile_with_library, run_program, top):
+    program = compile_with_library(top / "doc/examples/claim.c", "-fopenmp")
+    lines = run_program([program]).stdout.splitlines()
+    assert "unmanaged" in lines[0] and "unmanaged" in lines[1]
+    owned, held = numbers(lines[0])
+    assert owned == held >= 1
+    assert lines[2] == "sum 353915"
+
+
+def test_the_example_is_managed_under_invade(compile_with_library, run_program, top, build):
+    program = compile_with_library(top / "doc/examples/claim.c", "-fopenmp")
+    lines = run_program([build / "invade", program]).stdout.splitlines()
+    assert lines[0].split()[1] == "managed,"
+    owned, held = numbers(lines[0])
+    assert owned >= 1 and held >= 1
+    assert lines[2] == "sum 353915"
+
+
+def test_claims_without_a_resource_manager_are_the_affinity_mask(compile_with_library, run_program,
+                                                                 top):
+    program = compile_with_library(top / "libinvasive/test_claim.c", f"-I{top / 'libinvasive'}")
+    assert run_program([program, "unmanaged"]).stdout == "claims: as documented\n"
+
+
+def test_claims_under_invade_are_what_rmd_decided(compile_with_library, run_program, top, build):
+    program = compile_with_library(top / "libinvasive/test_claim.c", f"-I{top / 'libinvasive'}")
+    result = run_program([build / "invade", program, "managed"])
+    assert result.stdout == "claims: as documented\n"
+
+
+def test_invasive_off_is_unmanaged_under_invade(compile_with_library, run_program, top, build):
+    program = compile_with_library(top / "doc/examples/claim.c", "-fopenmp")
+    result = run_program([build / "invade", program], env={"INVASIVE": "off"})
+    assert "unmanaged" in result.stdout.splitlines()[0]
