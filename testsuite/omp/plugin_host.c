@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A program without OpenMP may load a plugin that has it, close it while the runtime's threads are
+ * parked, load it again, and end.  plugin_host PLUGIN
+ * @plain
+ * @mends stock libgomp is unmapped under its parked threads, which crash
+ */
+#include "check.h"
+#include <dlfcn.h>
+#include <time.h>
+
+int main(int argc, char **argv)
+{
+    CHECK(argc == 2, "usage: plugin_host PLUGIN");
+    for (int round = 0; round < 3; round++) {
+        void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        CHECK(plugin, "dlopen: %s", dlerror());
+        int (*sum)(int);
+        *(void **)&sum = dlsym(plugin, "plugin_sum");
+        CHECK(sum, "dlsym: %s", dlerror());
+        for (int n = 1; n < 12; n += 3)
+            CHECK(sum(n) == n * n * (n + 1) / 2, "sum(%d) is %d", n, sum(n));
+        CHECK(dlclose(plugin) == 0, "dlclose: %s", dlerror());
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    return check_ok();
+}

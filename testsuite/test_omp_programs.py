@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What libgomp's own testsuite does not cover: the programs in omp/, each of which states its
+promise in its first lines, with the stock library and with ours in all the states it can be in.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent / "omp"
+WARNINGS = "-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror".split()
+
+# How the program runs: how often at once in one domain, and what stands before the command.
+CONDITIONS = {
+    "stock": None,
+    "unmanaged": None,
+    "managed": (1, []),
+    "one-core": (1, ["taskset", "-c", "first"]),
+    "pair": (2, []),  # cores are lent and reclaimed between the two
+    "crowd": (5, []),  # more processes than cores: anonymous tokens
+}
+
+# Runs its first argument COUNT times at once; fails if one of them does.
+AT_ONCE = """
+count=$1; shift; pids=; bad=0
+while [ $count -gt 0 ]; do "$@" & pids="$pids $!"; count=$((count - 1)); done
+for pid in $pids; do wait $pid || bad=$?; done
+exit $bad
+"""
+
+
+def tags(path):
+    """The @words in the comment at the head of a program: {word: [texts]}"""
+    head = path.read_text().split("*/\n#include", 1)[0]
+    found = {}
+    for word, text in re.findall(r"^ \* @(\w+) ?(.*)$", head, re.MULTILINE):
+        found.setdefault(word, []).append(text)
+    return found
+
+
+def cases():
+    for path in sorted(SOURCES.glob("*.c")):
+        about = tags(path)
+        if "helper" in about:
+            continue
+        for condition in CONDITIONS:
+            if condition == "stock" and "mends" in about:
+                continue
+            for argument in about.get("each", [""])[0].split() or [None]:
+                name = f"{path.stem}-{argument}" if argument else path.stem
+                yield pytest.param(path.stem, argument, condition, id=f"{name}-{condition}")
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory, make_variable):
+    """compiled(NAME) - the path of a program of omp/, compiled by the first test that needs it."""
+    import subprocess
+
+    directory = tmp_path_factory.mktemp("omp")
+    compiler = (make_variable("CC") or "gcc").split()
+
+    def compile_program(name, *options):
+        program = directory / name
+        if not program.exists():
+            source = SOURCES / f"{name}.c"
+            openmp = [] if "plain" in tags(source) else ["-fopenmp"]
+            subprocess.run(
+                [*compiler, "-O2", *WARNINGS, *openmp, *options, source, "-o", program]
+                + ["-lpthread", "-ldl"],
+                check=True, timeout=60,
+            )
+        return program
+
+    return compile_program
+
+
+@pytest.fixture
+def in_condition(build):
+    """in_condition(NAME) -> (words before the command, environment, how many run at once)"""
+
+    def prepare(condition):
+        import os
+
+        if condition == "stock":
+            return [], {}, 1
+        if condition == "unmanaged":
+            library = build / "lib/invasive"
+            if not (library / "libgomp.so.1").exists():
+                pytest.skip("libgomp-invasive is not built")
+            return [], {"LD_LIBRARY_PATH": f"{library}:{library.parent}"}, 1
+        invade = build / "invade"
+        if not invade.exists():
+            pytest.skip("invade is not built")
+        count, before = CONDITIONS[condition]
+        first = str(min(os.sched_getaffinity(0)))
+        words = [first if word == "first" else word for word in before] + [str(invade), "--"]
+        if count > 1:
+            words += ["sh", "-c", AT_ONCE, "sh", str(count)]
+        return words, {}, count
+
+    return prepare
+
+
+@pytest.mark.parametrize("name, argument, condition", cases())
+def test_omp_program(name, argument, condition, compiled, in_condition, run_program):
+    about = tags(SOURCES / f"{name}.c")
+    words, environment, count = in_condition(condition)
+    environment = {**environment, **dict(text.split("=", 1) for text in about.get("env", []))}
+    command = [*words, compiled(name)]
+    if name == "plugin_host":
+        command.append(compiled("plugin", "-shared", "-fPIC"))
+    elif argument:
+        command.append(argument)
+    ran = run_program(command, env=environment, timeout=90, check=False)
+    wanted = int(about.get("status", ["0"])[0])
+    assert ran.returncode == wanted, f"exit status {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
+    # Nothing but the program itself writes to its standard output.
+    assert ran.stdout == "OK\n" * count, ran.stdout
