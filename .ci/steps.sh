@@ -43,7 +43,7 @@ configure_and_build() {
     {
         # Configure again when it has changed; make does the rest.
         [ "$dir/config.status" -nt "$top/configure" ] || (cd "$dir" && "$top/configure" "$@")
-        make -C "$dir" -j"$(nproc)" all check-programs
+        make -C "$dir" -j"$(nproc)" all && make -C "$dir" -j"$(nproc)" check-programs
     } >>"$log" 2>&1 || {
         tail -n 60 "$log" >&2
         echo "the build in $dir failed; the whole log: $log" >&2
