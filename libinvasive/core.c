@@ -475,8 +475,8 @@ bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
     return held;
 }
 
-/* The dead may have taken an agent's bit, or made a core a sleeper's, and died before it
- * woke them.  A needless wake-up is harmless: the agent finds no core and parks again. */
+/* The dead may have taken an agent's bit, made a core a sleeper's, or sent a message, and
+ * died before it woke them.  A needless wake-up is harmless: the agent finds no core and parks again. */
 static void wake_stranded(struct inv_table *t, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(t, slot);
@@ -488,8 +488,9 @@ static void wake_stranded(struct inv_table *t, unsigned slot)
         atomic_fetch_add_explicit(&a->bell, 1, memory_order_release);
         inv_futex_wake(&a->bell, 1, true);
     }
-    if (atomic_load(&s->sleepers))
-        wake_sleepers(s);
+    /* Also when nobody sleeps yet: it may have sent a message and not rung, and the receiver
+     * be between its last look and its sleep. */
+    wake_sleepers(s);
 }
 
 static void bury_slot(struct inv_slot *s)
