@@ -201,7 +201,8 @@ def wrapper_coll(f):
     yield f"        return shim_pmpi.{f.name}({f.values()});"
     yield "    MPI_Request request;"
     yield f"    int result = {request_form(f)};"
-    yield "    return result == MPI_SUCCESS ? shim_wait_collective(&request, c, SHIM_SITE) : result;"
+    yield "    return result != MPI_SUCCESS ? result"
+    yield "                                 : shim_wait_collective(&request, c, SHIM_SITE);"
 
 
 def wrapper_icoll(f):

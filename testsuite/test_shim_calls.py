@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The MPI shim changes nothing that a program can see: data, statuses, errors, exit codes."""
 
+import os
 import re
 import shutil
 
 import pytest
 
+TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
 
 
@@ -24,7 +26,7 @@ def managed(build, mpiexec, run_program):
     """managed(RANKS, COMMAND...): runs it under invade with two cores."""
 
     def run(ranks, *command, **more):
-        return run_program([build / "invade", "--cores=2", "--report", "--", mpiexec, "-n", ranks,
+        return run_program([build / "invade", TWO_CORES, "--report", "--", mpiexec, "-n", ranks,
                             *command], **more)
 
     return run

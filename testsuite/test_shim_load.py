@@ -5,12 +5,14 @@ is not wanted, and in force where MPI was loaded privately."""
 import os
 import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
+TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 PLUGIN = """
 #include <mpi.h>
 int plugin(void);
@@ -33,7 +35,6 @@ import ctypes, sys
 print(ctypes.CDLL(sys.argv[1], mode=0).plugin())
 """
 WEAK = """
-#include <stdio.h>
 extern int MPI_Barrier(int);
 int main(void) { return MPI_Barrier(0) == 0; }
 """
@@ -80,7 +81,7 @@ def test_mpi_that_was_loaded_privately_is_managed(build, run_program, make_varia
     loader.write_text(LOADER)
     run_program([*make_variable("CC").split(), "-shared", "-fPIC", "-o", plugin, source,
                  *make_variable("MPI_CPPFLAGS").split(), *make_variable("MPI_LIBS").split()])
-    done = run_program([build / "invade", "--cores=2", "--report", "--", mpiexec, "-n", 2,
+    done = run_program([build / "invade", TWO_CORES, "--report", "--", mpiexec, "-n", 2,
                         sys.executable, loader, plugin])
     assert done.stdout == "1\n1\n"
     waiting = re.findall(r"^ *1 +\d+ +\S+ +[\d.]+ +([\d.]+) ", done.stderr, re.M)
@@ -125,9 +126,7 @@ def until(condition, seconds):
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_a_rank_killed_while_it_waits_ends_the_job_and_leaves_nothing(build, mpiexec, stock_env,
                                                                       ranks):
-    import subprocess
-
-    command = [build / "invade", "--cores=2", "--", mpiexec, "-n", str(ranks),
+    command = [build / "invade", TWO_CORES, "--", mpiexec, "-n", str(ranks),
                build / "mpi-shim/tests/scenes", "hang"]
     with subprocess.Popen([str(c) for c in command], env=stock_env, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
