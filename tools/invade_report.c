@@ -28,13 +28,12 @@ static uint64_t useful_of(const struct inv_report *r)
     return r->useful_ns + r->wait_ns ? r->useful_ns : end_of(r) - r->start_ns;
 }
 
-/* Core time in use: its own cores while it did not wait, and others'.  Where no cores are
- * owned (anonymous tokens) the main thread stands for one. */
+/* Core time in use: its own cores while it did not wait, and others'. */
 static double useful_core_seconds(const struct inv_report *r)
 {
     uint64_t useful = useful_of(r), all = useful + r->wait_ns;
-    double own = r->owned_ns ? seconds(r->owned_ns) : seconds(end_of(r) - r->start_ns);
-    return (all ? own * (double)useful / (double)all : 0) + seconds(r->borrowed_ns);
+    double share = all ? (double)useful / (double)all : 0;
+    return seconds(r->owned_ns) * share + seconds(r->borrowed_ns);
 }
 
 static int by_rank(const void *a, const void *b)
@@ -60,6 +59,7 @@ static void print_process(FILE *to, const struct inv_report *r)
 struct job {
     uint64_t start, end;
     double useful, most, core_seconds; /* sum, maximum; of useful core time */
+    uint64_t owned_ns;
 };
 
 static struct job add_up(const struct inv_report *all, unsigned count)
@@ -71,6 +71,7 @@ static struct job add_up(const struct inv_report *all, unsigned count)
         j.end = end_of(&all[i]) > j.end ? end_of(&all[i]) : j.end;
         j.useful += useful;
         j.most = useful > j.most ? useful : j.most;
+        j.owned_ns += all[i].owned_ns;
         j.core_seconds += useful_core_seconds(&all[i]);
     }
     return j;
@@ -99,8 +100,10 @@ void invade_report(FILE *to, const struct invade_manager *m, char **command)
             "mean us");
     for (unsigned i = 0; i < count; i++)
         print_process(to, &all[i]);
-    fprintf(to, "parallel efficiency %5.1f %%   load balance %5.1f %%\n",
-            100 * (efficiency > 1 ? 1 : efficiency),
-            j.most > 0 ? 100 * j.useful / count / j.most : 100);
+    if (j.owned_ns)
+        fprintf(to, "parallel efficiency %5.1f %%   ", 100 * (efficiency > 1 ? 1 : efficiency));
+    else /* anonymous tokens: useful time is shared with whoever else ran on the core */
+        fprintf(to, "parallel efficiency unknown   ");
+    fprintf(to, "load balance %5.1f %%\n", j.most > 0 ? 100 * j.useful / count / j.most : 100);
     free(all);
 }
