@@ -241,15 +241,13 @@ def test_a_job_that_fails_fails_as_stock(run_program, invade, mpi, how):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_job_that_is_told_to_end_leaves_nothing(invade, mpi, stock_env, number):
-    codes = []
-    for prefix in ([], [invade, "--"]):
-        with running(*prefix, *mpi, "long", env=stock_env) as process:
-            assert process.stdout.readline() == "ready\n"
-            family = descendants(process.pid)
-            process.send_signal(number)
-            codes.append(process.wait(PATIENCE_S))
-            assert gone(family)
-    assert codes[0] == codes[1]
+    with running(invade, "--", *mpi, "long", env=stock_env) as process:
+        assert process.stdout.readline() == "ready\n"
+        family = descendants(process.pid)
+        process.send_signal(number)
+        # Stock mpiexec ends with either, depending on whether it or a rank is first to end.
+        assert process.wait(PATIENCE_S) in (0, number)
+        assert gone(family)
 
 
 def test_a_killed_invade_takes_the_whole_job_with_it(invade, mpi, stock_env):
