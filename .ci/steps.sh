@@ -31,6 +31,14 @@ install_packages() {
     $apt install $packages >/dev/null 2>&1 || { $apt update >/dev/null && $apt install $packages >/dev/null; }
 }
 
+# sanitized_build ORDINARY-BUILD NAME SANITIZERS: libinvasive, rmd and the tools in
+# ORDINARY-BUILD/NAME; what is preloaded into programs is the ordinary build's.
+sanitized_build() {
+    configure_and_build "$1/$2" --enable-sanitizers="$3"
+    [ -L "$1/$2/lib" ] || rm -rf "$1/$2/lib"
+    ln -sfn ../lib "$1/$2/lib"
+}
+
 # configure_and_build DIR CONFIGURE-OPTION...: quiet unless it fails; the log stays in DIR.
 configure_and_build() {
     dir=$1
