@@ -62,7 +62,7 @@ bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns)
 {
     struct inv_slot *slot = our_slot();
     /* A ringer has taken the core for us, but there was nothing for us: give it on. */
-    if (home != INV_NO_CORE && inv_seat == INV_SEAT_NONE && held_by_us(home))
+    if (home != INV_NO_CORE && inv_core_claim(inv_process.table, (unsigned)home, inv_process.slot))
         inv_seat_return(home);
     /* seq_cst: partner is inv_ring, which bumps the bell and then looks for sleepers. */
     atomic_fetch_add_explicit(&slot->sleepers, 1, memory_order_seq_cst);
@@ -97,6 +97,37 @@ static int owned_core(void)
     return INV_NO_CORE;
 }
 
+/* Make another core the one that ringers and lenders give to this sleeping thread. */
+static void change_home(int core)
+{
+    if (core == home)
+        return;
+    int nobody = INV_NO_CORE;
+    if (home == INV_NO_CORE) {
+        if (atomic_compare_exchange_strong(&our_slot()->home, &nobody, core))
+            home = core;
+        return;
+    }
+    struct inv_table *t = inv_process.table;
+    int old = home;
+    home = core;
+    atomic_store(&our_slot()->home, core);
+    if (old != INV_NO_CORE && inv_core_forgo(t, (unsigned)old, inv_process.slot))
+        inv_core_offer(t, (unsigned)old, inv_process.slot);
+}
+
+/* One try to get a core: the one that was handed to us, an own one, any free one. */
+static int try_seat(int core)
+{
+    struct inv_table *t = inv_process.table;
+    if (home != INV_NO_CORE && inv_core_claim(t, (unsigned)home, inv_process.slot))
+        return home;
+    if (core != INV_NO_CORE && !held_by_us(core) &&
+        inv_core_reclaim(t, (unsigned)core, inv_process.slot) == INV_RECLAIM_GOT)
+        return core;
+    return inv_seat_try();
+}
+
 /* Ask for an own core until it is there; evict when the bound has passed. */
 static int regain_seat(uint64_t start)
 {
@@ -105,27 +136,21 @@ static int regain_seat(uint64_t start)
     for (;;) {
         uint32_t seen = inv_bell_read();
         int core = owned_core();
-        if (core != INV_NO_CORE && held_by_us(core) && core == home)
-            return core; /* a ringer or the holder has handed it to us */
-        if (core != INV_NO_CORE &&
-            inv_core_reclaim(t, (unsigned)core, inv_process.slot) == INV_RECLAIM_GOT)
-            return core;
-        int seat = inv_seat_try();
+        int seat = try_seat(core);
         if (seat != INV_SEAT_NONE)
             return seat;
         uint64_t waited = inv_now_ns() - start;
         unsigned evicted;
-        if (waited >= bound) {
-            if (core == INV_NO_CORE)
-                return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
-            if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
-                repin_evicted(core);
-                return core;
-            }
-            continue;
+        if (waited < bound) {
+            if (core != INV_NO_CORE)
+                change_home(core);
+            inv_wait_sleep(seen, (int64_t)(bound - waited));
+        } else if (core == INV_NO_CORE)
+            return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
+        else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
+            repin_evicted(core);
+            return core;
         }
-        atomic_store(&our_slot()->home, core);
-        inv_wait_sleep(seen, (int64_t)(bound - waited));
     }
 }
 
@@ -153,17 +178,17 @@ void inv_wait_end(void)
         return;
     }
     int seat = home;
-    if (!held_by_us(home)) {
+    if (home == INV_NO_CORE ||
+        !inv_core_claim(inv_process.table, (unsigned)home, inv_process.slot)) {
         uint64_t start = inv_now_ns();
         seat = regain_seat(start);
         account_reclaim(start);
     }
-    if (home != INV_NO_CORE)
+    if (home == seat && home != INV_NO_CORE) {
+        home = INV_NO_CORE;
         atomic_store(&our_slot()->home, INV_NO_CORE);
-    /* Another core than home was free first, and a ringer took home for us meanwhile. */
-    if (home != INV_NO_CORE && home != seat && held_by_us(home) && owned_by_us(home))
-        inv_seat_return(home);
-    home = INV_NO_CORE;
+    } else if (home != INV_NO_CORE)
+        change_home(INV_NO_CORE);
     if (seat != INV_SEAT_NONE)
         inv_seat_sit(seat);
 }

@@ -10,7 +10,8 @@
 #include <string.h>
 
 enum {
-    PERIOD_NS = 5000000,      /* between two looks */
+    PERIOD_NS = 5000000,      /* between two looks, and the least patience in CPU time */
+    WALL_FACTOR = 20,         /* patience in wall time: implicit tasks may wait asleep */
     IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
     MAX_PATIENCE_NS = 1000000000,
     PATIENCE_ENTRIES = 64,
@@ -26,7 +27,7 @@ static _Atomic bool started;
  * wait for each other.  Only the watchdog uses it; a collision forgets. */
 static struct {
     void (*fn) (void *);
-    uint64_t ns;
+    uint64_t ns; /* CPU time of the process */
 } patience[PATIENCE_ENTRIES];
 
 void gomp_progress_note (void)
@@ -97,39 +98,63 @@ static void learn (void (*fn) (void *), uint64_t stalled_ns)
     patience[e].ns = ns < MAX_PATIENCE_NS ? ns : MAX_PATIENCE_NS;
 }
 
+/* CPU time, so that a machine that is busy with others does not look like a program
+ * that gets nowhere. */
+static uint64_t cpu_ns (void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+struct watch {
+    struct view last;
+    uint64_t since_cpu, since_wall; /* of the last progress; 0: none seen yet */
+    unsigned count;                 /* threads to run without a seat next time */
+    unsigned idle;                  /* periods without waiting work */
+};
+
+static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
+{
+    bool helped = w->count > 1;
+    if (helped && now->waiting && now->fn && now->fn == w->last.fn)
+        learn(now->fn, cpu - w->since_cpu);
+    w->since_cpu = cpu;
+    w->since_wall = wall;
+    w->count = 1;
+}
+
+static void look_once (struct watch *w)
+{
+    struct view now = look();
+    uint64_t cpu = cpu_ns(), wall = inv_now_ns();
+    w->idle = now.waiting ? 0 : w->idle + 1;
+    if (!now.waiting || now.seated != w->last.seated || w->since_wall == 0)
+        progress_seen(w, &now, cpu, wall);
+    else {
+        uint64_t limit = patience_of(now.fn);
+        if (cpu - w->since_cpu >= limit || wall - w->since_wall >= WALL_FACTOR * limit) {
+            gomp_run_unseated(w->count);
+            w->count *= 2;
+        }
+    }
+    w->last = now;
+}
+
 static void *watchdog_main (void *arg)
 {
-    struct view last = {0};
-    uint64_t stalled_since = 0;
-    unsigned idle = 0, count = 1;
-    bool helped = false;
+    struct watch watch = {.count = 1};
+    const struct timespec period = {0, PERIOD_NS};
     (void)arg;
     for (;;) {
-        if (idle > IDLE_PERIODS) {
-            idle = 0;
+        if (watch.idle > IDLE_PERIODS) {
+            watch = (struct watch){.count = 1};
             atomic_store(&armed, 0);
             if (!gomp_work_waiting())
                 inv_futex_wait(&armed, 0, -1, false);
         }
-        struct timespec period = {0, PERIOD_NS};
         nanosleep(&period, NULL);
-        struct view now = look();
-        uint64_t time = inv_now_ns();
-        idle = now.waiting ? 0 : idle + 1;
-        if (now.waiting && now.seated == last.seated && stalled_since) {
-            if (time - stalled_since >= patience_of(now.fn)) {
-                gomp_run_unseated(count);
-                count *= 2;
-                helped = true;
-            }
-        } else {
-            if (helped && now.waiting && now.fn && now.fn == last.fn)
-                learn(now.fn, time - stalled_since);
-            stalled_since = time;
-            count = 1;
-            helped = false;
-        }
-        last = now;
+        look_once(&watch);
     }
     return NULL;
 }

@@ -335,17 +335,7 @@ static bool linger_ready (void *arg)
 /* Spin as long as this thread may; true when something has happened. */
 static bool linger_spin (struct linger *l)
 {
-    if (inv_managed() && inv_seat != INV_SEAT_NONE)
-        return gomp_idle_spin(linger_ready, l) && !gomp_work_waiting();
-    unsigned long long count = gomp_spin_count_var;
-    if (__atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus)
-        count = gomp_throttled_spin_count_var;
-    for (unsigned long long i = 0; i < count; i++) {
-        if (linger_ready(l))
-            return true;
-        inv_cpu_relax();
-    }
-    return false;
+    return gomp_spin_until(linger_ready, l) && !gomp_work_waiting();
 }
 
 /* Our implicit task is done, the region may not be: execute explicit tasks as they come,
@@ -416,17 +406,7 @@ static bool end_ready (void *arg)
 
 static bool end_spin (struct gomp_region *region)
 {
-    if (inv_managed() && inv_seat != INV_SEAT_NONE)
-        return gomp_idle_spin(end_ready, region) && !gomp_work_waiting();
-    unsigned long long count = gomp_spin_count_var;
-    if (__atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus)
-        count = gomp_throttled_spin_count_var;
-    for (unsigned long long i = 0; i < count; i++) {
-        if (end_ready(region))
-            return true;
-        inv_cpu_relax();
-    }
-    return false;
+    return gomp_spin_until(end_ready, region) && !gomp_work_waiting();
 }
 
 /* Say that only tasks elsewhere are missing, so that whoever completes the last of them
@@ -507,6 +487,9 @@ void gomp_region_finish (struct gomp_region *region)
         else
             wait_for_end(region, all_finished);
     }
-    if (inv_managed() && region->start.master_seated && inv_seat == INV_SEAT_NONE)
+    if (!inv_managed())
+        return;
+    if (region->start.master_seated && inv_seat == INV_SEAT_NONE)
         gomp_seat_acquire(); /* progress.c had let us run without one */
+    gomp_seat_checkpoint(); /* a serial part may be long: not on a core that is asked back */
 }

@@ -119,6 +119,17 @@ void gomp_want_cores (void)
         }
 }
 
+/* Nothing to do here: say so, so that nobody wakes us for nothing.  Work that came between
+ * our look and our saying so must not be left alone: inv_want ends with a full fence, and
+ * whoever queues work does so before it looks whether we want. */
+static void stop_wanting (void)
+{
+    if (!gomp_work_waiting())
+        inv_want(false);
+    if (gomp_work_waiting())
+        gomp_want_cores();
+}
+
 void gomp_seat_dispose (int seat)
 {
     enum inv_verdict verdict = inv_seat_check(seat);
@@ -127,14 +138,8 @@ void gomp_seat_dispose (int seat)
     if (verdict != INV_GIVE && place_seat(seat))
         return;
     /* Waiting for another process: what is left here is for others to see first. */
-    bool work = gomp_work_waiting();
-    if (!work)
-        inv_want(false);
     inv_seat_return(seat);
-    /* Work that came between our look and giving the seat up must not be left alone;
-     * inv_want and inv_seat_return end with a full fence. */
-    if (!work && gomp_work_waiting())
-        gomp_want_cores();
+    stop_wanting();
 }
 
 void gomp_seat_yield (void)
@@ -203,38 +208,58 @@ bool gomp_idle_spin (bool (*ready) (void *), void *arg)
     }
 }
 
-/* Without a manager: upstream's rule, by counts of pauses. */
-static int spin_unmanaged (int *addr, int val)
+/* Without a seat.  Without a manager: upstream's rule, by counts of pauses.  Managed: we
+ * are on somebody else's core, so hardly at all. */
+bool gomp_count_spin (bool (*ready) (void *), void *arg)
 {
     unsigned long long count = gomp_spin_count_var;
-    if (__atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus)
+    if (inv_managed())
+        count = 100;
+    else if (__atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus)
         count = gomp_throttled_spin_count_var;
     for (unsigned long long i = 0; i < count; i++) {
-        if (__atomic_load_n(addr, MEMMODEL_RELAXED) != val)
-            return 0;
+        if (ready(arg))
+            return true;
         inv_cpu_relax();
     }
-    return 1;
+    return false;
+}
+
+bool gomp_spin_until (bool (*ready) (void *), void *arg)
+{
+    if (inv_managed() && inv_seat != INV_SEAT_NONE)
+        return gomp_idle_spin(ready, arg);
+    return gomp_count_spin(ready, arg);
+}
+
+struct word_wait {
+    int *addr;
+    int val;
+};
+
+static inline bool word_changed (const struct word_wait *w)
+{
+    return __atomic_load_n(w->addr, MEMMODEL_RELAXED) != w->val;
+}
+
+static bool word_ready (void *arg)
+{
+    return word_changed(arg) || gomp_work_waiting();
+}
+
+static bool word_ready_unseated (void *arg)
+{
+    return word_changed(arg);
 }
 
 int gomp_spin (int *addr, int val)
 {
-    if (!inv_managed() || inv_seat == INV_SEAT_NONE)
-        return spin_unmanaged(addr, val);
-    uint64_t start = 0;
-    for (unsigned i = 1;; i++) {
-        if (__atomic_load_n(addr, MEMMODEL_RELAXED) != val)
-            return 0;
-        if (gomp_work_waiting())
-            return 1;
-        inv_cpu_relax();
-        if (i % POLL_EVERY)
-            continue;
-        if (start == 0)
-            start = inv_now_ns();
-        if (!may_idle(start))
-            return 1;
-    }
+    struct word_wait w = {addr, val};
+    if (inv_managed() && inv_seat != INV_SEAT_NONE)
+        gomp_idle_spin(word_ready, &w);
+    else
+        gomp_count_spin(word_ready_unseated, &w);
+    return !word_changed(&w);
 }
 
 /* --- workers */
@@ -361,8 +386,8 @@ static void *free_worker_main (void *arg)
             if (inv_seat == INV_SEAT_NONE && gomp_progress_take_extra()) {
                 inv_seat_ride();
                 gomp_run_ticket();
-            } else if (inv_seat == INV_SEAT_NONE && !gomp_work_waiting())
-                inv_want(false);
+            } else if (inv_seat == INV_SEAT_NONE)
+                stop_wanting();
             continue;
         }
         gomp_progress_note();

@@ -62,6 +62,9 @@ extern void gomp_want_cores (void);
 extern bool gomp_work_waiting (void);
 /* Spin with a seat until `ready` says so (1), or it is time to give the seat up (0). */
 extern bool gomp_idle_spin (bool (*ready) (void *), void *arg);
+/* The same for a thread that has or has not a seat, managed or not. */
+extern bool gomp_spin_until (bool (*ready) (void *), void *arg);
+extern bool gomp_count_spin (bool (*ready) (void *), void *arg);
 /* Let up to `count` queued threads and unstarted implicit tasks run without a seat
  * (progress.c). */
 extern void gomp_run_unseated (unsigned count);
