@@ -59,6 +59,11 @@ void inv_leave(const char *reason);
 int inv_seat_try(void);
 /* Ask for all our own cores that others hold; they come back through the agents. */
 void inv_seat_reclaim_owned(void);
+/* One of our own cores whose holder has been asked for it longer ago than the reclaim bound:
+ * its holder is evicted.  Returns the seat or INV_SEAT_NONE.  One thread at a time. */
+int inv_seat_evict_overdue(void);
+/* Move a thread that has been evicted from a core to the other cores of the domain. */
+void inv_repin_evicted(int core);
 /* Make the seat the calling thread's: sets inv_seat, pins the thread if it sits elsewhere. */
 void inv_seat_sit(int seat);
 /* The same for a seat that was handed over; pinned: the thread was pinned to it in its sleep. */

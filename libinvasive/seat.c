@@ -172,6 +172,44 @@ enum inv_verdict inv_seat_poll(void)
     return verdict;
 }
 
+/* Move a thread that we evicted to the other cores of the domain. */
+void inv_repin_evicted(int core)
+{
+    struct inv_table *t = inv_process.table;
+    int tid = atomic_load_explicit(&inv_core_at(t, (unsigned)core)->holder_tid,
+                                   memory_order_relaxed);
+    cpu_set_t others;
+    CPU_ZERO(&others);
+    for (unsigned c = 0; c < inv_process.ncores; c++)
+        if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0)
+            CPU_SET((size_t)inv_core_at(t, c)->os_cpu, &others);
+    if (tid > 0 && tid != inv_own_tid() && CPU_COUNT(&others) > 0)
+        sched_setaffinity(tid, sizeof others, &others);
+}
+
+int inv_seat_evict_overdue(void)
+{
+    static uint64_t asked_ns[INV_MAX_CORES]; /* when we first saw the reclaim pending */
+    struct inv_table *t = inv_process.table;
+    uint64_t now = inv_now_ns();
+    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
+        inv_word w =
+            atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+        unsigned evicted;
+        bool pending = inv_word_owner(w) == inv_process.slot + 1 && inv_word_reclaim(w) &&
+                       inv_word_holder(w) != INV_NOBODY;
+        if (!pending || asked_ns[core] == 0)
+            asked_ns[core] = pending ? now : 0;
+        else if (now - asked_ns[core] >= (uint64_t)t->reclaim_bound_us * 1000 &&
+                 inv_core_evict(t, core, inv_process.slot, &evicted)) {
+            asked_ns[core] = 0;
+            inv_repin_evicted((int)core);
+            return (int)core;
+        }
+    }
+    return INV_SEAT_NONE;
+}
+
 void inv_want(bool wants)
 {
     struct inv_table *t = inv_process.table;

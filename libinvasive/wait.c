@@ -12,8 +12,6 @@
 #include "futex.h"
 #include "process.h"
 
-#include <sched.h>
-
 static struct inv_slot *our_slot(void)
 {
     return inv_slot_at(inv_process.table, inv_process.slot);
@@ -69,21 +67,6 @@ bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns)
     inv_futex_wait(&slot->bell, seen, timeout_ns, true);
     atomic_fetch_sub_explicit(&slot->sleepers, 1, memory_order_relaxed);
     return atomic_load_explicit(&slot->bell, memory_order_seq_cst) != seen;
-}
-
-/* Move a thread that we evicted to the other cores of the domain. */
-static void repin_evicted(int core)
-{
-    struct inv_table *t = inv_process.table;
-    int tid = atomic_load_explicit(&inv_core_at(t, (unsigned)core)->holder_tid,
-                                   memory_order_relaxed);
-    cpu_set_t others;
-    CPU_ZERO(&others);
-    for (unsigned c = 0; c < inv_process.ncores; c++)
-        if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0)
-            CPU_SET((size_t)inv_core_at(t, c)->os_cpu, &others);
-    if (tid > 0 && tid != inv_own_tid() && CPU_COUNT(&others) > 0)
-        sched_setaffinity(tid, sizeof others, &others);
 }
 
 /* A core that this process owns, the home core first; INV_NO_CORE when it owns none. */
@@ -148,7 +131,7 @@ static int regain_seat(uint64_t start)
         } else if (core == INV_NO_CORE)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
         else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
-            repin_evicted(core);
+            inv_repin_evicted(core);
             return core;
         }
     }

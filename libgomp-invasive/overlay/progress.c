@@ -127,6 +127,9 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
 static void look_once (struct watch *w)
 {
     struct view now = look();
+    int seat = now.waiting && inv_managed() ? inv_seat_evict_overdue() : INV_SEAT_NONE;
+    if (seat != INV_SEAT_NONE)
+        gomp_seat_dispose(seat);
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     w->idle = now.waiting ? 0 : w->idle + 1;
     if (!now.waiting || now.seated != w->last.seated || w->since_wall == 0)

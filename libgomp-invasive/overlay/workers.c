@@ -139,7 +139,11 @@ void gomp_seat_dispose (int seat)
         return;
     /* Waiting for another process: what is left here is for others to see first. */
     inv_seat_return(seat);
-    stop_wanting();
+    /* Forced out, we go on wanting: the owner may need it for a moment only. */
+    if (verdict != INV_GIVE)
+        stop_wanting();
+    else if (gomp_work_waiting())
+        gomp_want_cores();
 }
 
 void gomp_seat_yield (void)
@@ -187,7 +191,8 @@ static bool may_idle (uint64_t start)
     if (verdict == INV_GIVE || verdict == INV_LOST)
         return false;
     uint64_t idle = inv_now_ns() - start;
-    if (atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0)
+    if (gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
+        atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0)
         return false;
     return idle < (verdict == INV_WANTED ? SPIN_WANTED_NS : SPIN_KEEP_NS);
 }
