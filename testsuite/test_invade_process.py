@@ -396,68 +396,13 @@ def test_without_rmd_the_command_runs_unmanaged(run_program, invade):
         assert done.stderr.startswith("invade: cannot ") and done.stderr.count("\n") == 1
 
 
-def test_without_the_libraries_the_command_runs_unmanaged(run_program, build, tmp_path):
-    alone = tmp_path / "invade"
-    shutil.copy(build / "bin" / "invade", alone)
-    done = run_program([alone, "--", "sh", "-c", "echo ${LD_PRELOAD-none}; exit 3"], check=False)
-    if "cannot find" not in done.stderr:
-        pytest.skip("an installed copy has libraries")
-    assert (done.returncode, done.stdout) == (3, "none\n")
-    assert "libinvasive.so.0" in done.stderr and str(tmp_path) in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_with_a_socket_that_nobody_answers_the_command_runs_unmanaged(run_program, invade):
     done = run_program([invade, "--socket=@invasive-nobody", "--", "sh", "-c", "exit 3"],
                        check=False)
     assert done.returncode == 3 and done.stderr.count("\n") == 1
 
 
-# --- environment and options
-
-MANAGED = "echo ${INVASIVE_SOCKET-none} ${INVASIVE_CORES-none} ${LD_PRELOAD-none}"
-
-
-@pytest.mark.parametrize("how", ["option", "variable"])
-def test_off_is_stock(run_program, invade, how):
-    command = [invade, *(["--off"] if how == "option" else []), "sh", "-c", MANAGED]
-    env = {"INVASIVE": "off"} if how == "variable" else {}
-    assert run_program(command, env=env).stdout == "none none none\n"
-
-
-@pytest.fixture
-def preloads(build):
-    """Skips in builds without the libraries that are preloaded."""
-    if not (build / "lib" / "invasive" / "libgomp.so.1").exists():
-        pytest.skip("this build has no OpenMP runtime (sanitized?)")
-
-
-@pytest.mark.usefixtures("preloads")
-def test_the_users_preload_stays_behind_ours(run_program, invade, build, compiled):
-    theirs = str(compiled("theirs.so", "int their_variable;", "-shared", "-fPIC"))
-    words = run_program([invade, "sh", "-c", MANAGED], env={"LD_PRELOAD": theirs}).stdout.split()
-    assert words[0].startswith("@invasive-") and int(words[1]) == len(os.sched_getaffinity(0))
-    libraries = words[2].split(":")
-    assert libraries[0] == str((build / "lib/libinvasive.so.0").resolve())
-    assert libraries[-1] == theirs
-
-
-@pytest.mark.usefixtures("preloads")
-def test_a_nested_invade_joins_the_outer_one(run_program, invade):
-    script = f"{MANAGED}; exec {invade} sh -c '{MANAGED}'"
-    outer, inner = run_program([invade, "sh", "-c", script]).stdout.splitlines()
-    assert outer == inner != "none none none"
-
-
-@pytest.mark.usefixtures("preloads")
-def test_cores_and_emulated_cores_make_the_domain(run_program, invade):
-    cpu = min(os.sched_getaffinity(0))
-    look = MANAGED.replace("SOCKET", "NOTHING") + "; grep Cpus_allowed_list /proc/self/status"
-    one = run_program([invade, f"--cores={cpu}", "sh", "-c", look]).stdout.split()
-    assert one[1] == "1" and one[-1] == str(cpu)
-    many = run_program([invade, "--emulate-cores=48", "sh", "-c", MANAGED]).stdout.split()
-    assert many[1] == "48"
-
+# --- options
 
 @pytest.mark.parametrize("options", [["--cores=x"], ["--cores=1-"], ["--cores=1023"],
                                      ["--emulate-cores=0"], ["--policy=mine"], ["--threads=two"],
@@ -466,12 +411,3 @@ def test_a_wrong_option_is_refused_before_the_command_runs(run_program, invade, 
     done = run_program([invade, *options, "--", "echo", "ran"], check=False)
     assert done.returncode == 125 and done.stdout == "" and done.stderr.startswith(
         ("invade: ", f"{invade}: "))
-
-
-@pytest.mark.usefixtures("preloads")
-def test_a_report_goes_where_it_is_told_and_never_to_stdout(run_program, invade, tmp_path):
-    report = tmp_path / "report"
-    done = run_program([invade, f"--report={report}", "echo", "out"])
-    assert (done.stdout, done.stderr) == ("out\n", "") and report.read_text().startswith("invade: ")
-    done = run_program([invade, "--report", "echo", "out"])
-    assert done.stdout == "out\n" and done.stderr == report.read_text()

@@ -24,6 +24,11 @@
 #define INV_PKGLIBDIR INV_LIBDIR "/invasive"
 #endif
 
+/* In a sanitized build, whose libraries fit no other program. */
+#ifndef INV_PRELOAD_NOTHING
+#define INV_PRELOAD_NOTHING 0
+#endif
+
 enum { PATH_BYTES = sizeof((struct invade_paths *)0)->rmd };
 
 /* The directory of our own executable, "" when the kernel does not tell. */
@@ -73,6 +78,8 @@ static bool find_library(char *path, const char *below_own, const char *director
 
 bool invade_find(struct invade_paths *paths)
 {
+    if (INV_PRELOAD_NOTHING)
+        return true;
     if (!find_library(paths->preload[0], "/../lib", INV_LIBDIR, "libinvasive.so.0") ||
         !find_library(paths->preload[1], "/../lib/invasive", INV_PKGLIBDIR, "libgomp.so.1"))
         return false;
@@ -109,7 +116,7 @@ static bool set_preload(const struct invade_paths *paths)
     char ours[3 * PATH_BYTES + 3];
     snprintf(ours, sizeof ours, "%s:%s%s%s", paths->preload[0], paths->preload[1],
              paths->preload[2][0] ? ":" : "", paths->preload[2]);
-    if (theirs && !strncmp(theirs, ours, strlen(ours)))
+    if (INV_PRELOAD_NOTHING || (theirs && !strncmp(theirs, ours, strlen(ours))))
         return true;
     if (asprintf(&value, "%s%s%s", ours, theirs && *theirs ? ":" : "", theirs ? theirs : "") < 0)
         return false;

@@ -150,14 +150,20 @@ bool invade_start(struct invade_manager *m, const char *rmd, const struct invade
     return false;
 }
 
+/* It ends by itself when we close our end; if it hangs, we do not. */
 void invade_stop(struct invade_manager *m)
 {
+    const struct timespec patience = {.tv_sec = 2};
+    sigset_t child;
     if (m->pid <= 0)
         return;
-    /* Nothing of it is worth waiting for: its table and its socket have no names. */
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, NULL);
     close(m->control);
-    kill(m->pid, SIGKILL);
-    while (waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    while (waitpid(m->pid, NULL, WNOHANG) == 0)
+        if (sigtimedwait(&child, NULL, &patience) < 0 && errno == EAGAIN)
+            kill(m->pid, SIGKILL);
+    sigprocmask(SIG_UNBLOCK, &child, NULL);
     m->pid = 0;
 }
