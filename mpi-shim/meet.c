@@ -8,6 +8,10 @@
  * takes long.  A site whose waits were all quick of late skips the look: reading a line
  * that another core has just written costs 100 ns, a fifth of the whole call.
  *
+ * In between, whoever is awake waits until nobody sleeps any more, and gives a core back
+ * that a sleeper asks for: the blocking function would spin on the very core that the
+ * last rank needs to come back.
+ *
  * With more processes than cores MPI's blocking function would spin through a whole time
  * slice, so all ranks use the non-blocking one and yield.  Which of the two is used
  * depends only on what all ranks have in common; the two do not match each other.
@@ -59,6 +63,30 @@ static void await_arrivals(struct shim_meeting *m)
     wake_sleepers(m->comm);
 }
 
+/* Has everybody who slept his core again?  A rank that is in the next collective already
+ * has, and the sleepers that we see may be there too. */
+static bool all_awake(struct shim_wait *w)
+{
+    struct shim_comm *c = ((struct shim_meeting *)w->arg)->comm;
+    /* acquire: partner is count_sleeper in wait.c; only the number matters */
+    if (atomic_load_explicit(&c->header->sleeping, memory_order_acquire) == 0)
+        return true;
+    for (int r = 0; r < c->size; r++)
+        if ((int64_t)(atomic_load_explicit(&c->line[r].epoch, memory_order_acquire) - c->epoch) > 0)
+            return true;
+    return false;
+}
+
+static void await_awakening(struct shim_meeting *m)
+{
+    struct shim_wait wait = {.done = all_awake, .arg = m};
+    if (!all_awake(&wait)) {
+        shim_wait(&wait, (const void *)await_awakening);
+        m->waited = true;
+    } else if (m->waited)
+        shim_ring_comm(m->comm); /* the last one awake: some may have lent theirs meanwhile */
+}
+
 bool shim_meet(struct shim_meeting *m, MPI_Comm comm, const void *call_site)
 {
     struct shim_comm *c = shim_comm_board(comm);
@@ -76,8 +104,10 @@ bool shim_meet(struct shim_meeting *m, MPI_Comm comm, const void *call_site)
     if (inv_process.anonymous)
         return false;
     if (atomic_load_explicit(&m->site->quick, memory_order_relaxed) < TRUST ||
-        atomic_load_explicit(&c->header->sleeping, memory_order_relaxed))
+        atomic_load_explicit(&c->header->sleeping, memory_order_relaxed)) {
         await_arrivals(m);
+        await_awakening(m);
+    }
     return true;
 }
 

@@ -14,8 +14,9 @@
 
 /* In microseconds.  LEND: giving a core up and having it back, with the other core's
  * wake-up; a wait shorter than that is spun through.  SHORT: what a site with long waits
- * spins before it lends.  PATIENT: spinning on a core that nobody wants ends here. */
-enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200 };
+ * spins before it lends.  PATIENT: spinning on a core that nobody wants ends here.  MOVE:
+ * looking for another core than the one that its owner asks for. */
+enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10 };
 /* Slices of sleep: the first, and the longest.  After a ring: how long to look before the
  * next sleep; what we were rung for may take a moment to arrive. */
 enum { FIRST_SLICE_NS = 100000, LONGEST_SLICE_NS = 1000000, RUNG_US = 5 };
@@ -75,6 +76,25 @@ static uint64_t patience(const struct shim_site *site)
     return (expect <= LEND_US * shim_us ? LEND_US : SHORT_US) * shim_us;
 }
 
+/* The owner of our core asks for it while we spin: if there is another one for us, go there
+ * rather than sleep.  Often it is one of our own, and an idle worker sits on it, who gives
+ * it up when it sees that somebody waits. */
+static bool move_to_other_core(void)
+{
+    uint64_t start = shim_ticks();
+    int seat;
+    atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    while ((seat = inv_seat_try()) == INV_SEAT_NONE && shim_ticks() - start < MOVE_US * shim_us)
+        inv_cpu_relax();
+    atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    if (seat == INV_SEAT_NONE)
+        return false;
+    int old = inv_seat_detach();
+    inv_seat_sit(seat); /* first, so that whoever is woken on the old core does not meet us */
+    inv_seat_return(old);
+    return true;
+}
+
 static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
     uint64_t patient = patience(site);
@@ -86,6 +106,8 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
         }
         uint64_t spun = shim_ticks() - start;
         enum inv_verdict verdict = inv_seat_poll();
+        if (verdict == INV_GIVE && move_to_other_core())
+            continue;
         if (verdict == INV_GIVE || verdict == INV_LOST || spun > PATIENT_US * shim_us ||
             (verdict == INV_WANTED && spun > patient))
             return false;
@@ -147,9 +169,9 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks)
         rung = inv_wait_sleep(seen, slice);
         slice = rung ? FIRST_SLICE_NS : slice >= LONGEST_SLICE_NS / 2 ? LONGEST_SLICE_NS : slice * 2;
     }
-    count_sleeper(w->comm, -1);
     show_sleeping(w->comm, false);
     inv_wait_end();
+    count_sleeper(w->comm, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
     return done;
 }
 
