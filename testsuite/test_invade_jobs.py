@@ -166,9 +166,9 @@ def status(pid):
 
 
 @contextlib.contextmanager
-def running(*command, env):
+def running(*command, env, **more):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True, env=env)
+                               start_new_session=True, env=env, **more)
     try:
         yield process
     finally:
@@ -219,6 +219,53 @@ def test_a_killed_program_leaves_nothing_to_the_next_one(run_program, invade, om
                         "read -u ${COPROC[0]} x; kill -9 $COPROC_PID; "
                         f"wait $COPROC_PID; {omp}; echo $?"])
     assert done.stdout == "good\n11\n"
+
+
+def test_the_cores_of_a_killed_program_are_the_others(invade, build, omp, stock_env):
+    """Ten programs, one after the other, are killed in the middle of their regions beside one
+    that lives on; it owns all cores again each time, and it still works."""
+    script = ("echo $INVASIVE_SOCKET; $0 loop & kept=$!; for i in 1 2 3 4 5 6 7 8 9 10; do "
+              "$0 loop & read x; kill -9 $!; wait $!; echo killed; read x; done; "
+              "kill -9 $kept; wait $kept; echo end")
+
+    def owners(socket):
+        done = subprocess.run([build / "bin" / "rmctl", f"--socket={socket}"], check=True,
+                              capture_output=True, text=True, timeout=PATIENCE_S)
+        words = [line.split() for line in done.stdout.splitlines()]
+        processes = [line[:5] for line in words if len(line) == 8 and line[3] == "omp"]
+        return [int(line[4]) for line in processes]
+
+    def eventually(socket, expected):
+        end = time.monotonic() + PATIENCE_S
+        while (got := owners(socket)) != expected:
+            assert time.monotonic() < end, got
+            time.sleep(0.01)
+
+    cores = len(os.sched_getaffinity(0))
+    with running(invade, "--", "bash", "-c", script, omp, env=stock_env,
+                 stdin=subprocess.PIPE) as process:
+        socket = process.stdout.readline().strip()
+        assert process.stdout.readline() == "ready\n"
+        for _ in range(10):
+            assert process.stdout.readline() == "ready\n"
+            eventually(socket, [cores - cores // 2, cores // 2])
+            process.stdin.write("kill\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "killed\n"
+            eventually(socket, [cores])
+            process.stdin.write("next\n")
+            process.stdin.flush()
+        assert process.stdout.readline() == "end\n"
+        assert process.wait(PATIENCE_S) == 0
+
+
+@pytest.mark.parametrize("sanitizer", ["address", "undefined"])
+def test_a_sanitized_program_ends_as_stock(run_program, invade, make_variable, tmp_path, sanitizer):
+    (tmp_path / "omp.c").write_text(OMP)
+    run_program([*(make_variable("CC") or "cc").split(), "-fopenmp", f"-fsanitize={sanitizer}",
+                 "-o", tmp_path / "omp", tmp_path / "omp.c"])
+    done = run_program([invade, "--", tmp_path / "omp"], check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (11, "good\n", "")
 
 
 # --- MPI
