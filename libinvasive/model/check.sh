@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
+# check.sh - check core.pml with spin, part by part and in full (no bitstate hashing), and
+# then break the protocol on purpose, in each way that somebody once did or could: the model
+# must find every one, or it checks less than it says.
+#
+#   check.sh [--quick] [DIRECTORY]
+#     --quick    the smaller half of it
+#     DIRECTORY  where to work (default: a temporary one, removed afterwards)
+#
+# One line of PASS or FAIL each; exit code 0 when all pass.  All of it takes two minutes of
+# processor time and 0.7 GB, --quick half a minute.
+set -u
+model=$(cd "$(dirname "$0")" && pwd)/core.pml
+quick=no
+if [ "${1:-}" = --quick ]; then
+    quick=yes
+    shift
+fi
+if [ $# -gt 0 ]; then
+    work=$1
+else
+    work=$(mktemp -d) || exit 1
+    trap 'rm -rf "$work"' EXIT
+fi
+cd "$work" || exit 1
+failed=0
+
+# pan FLAG... - sets $errors to pan's count, empty when it could not finish
+pan() {
+    rm -f pan pan.* ./*.trail
+    spin -a "$@" "$model" >spin.log 2>&1 &&
+        ${CC:-cc} -O1 -w -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -DVECTORSZ=256 -o pan pan.c &&
+        ./pan -m20000 -E >pan.log 2>&1
+    errors=$(sed -n 's/.*depth reached.*errors: \([0-9]*\)$/\1/p' pan.log)
+    # a search that was cut short has proved nothing
+    grep -q -e 'error: max search depth' -e 'Search not completed' -e 'memory limit' pan.log &&
+        [ "${errors:-0}" = 0 ] && errors=
+}
+
+verdict() {
+    states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)
+    printf '%s  %s (%s states)\n' "$1" "$2" "${states:-?}"
+    [ "$1" = PASS ] || { failed=1; cat spin.log; head -n 20 pan.log; }
+}
+
+# holds NAME FLAG...
+holds() {
+    name=$1
+    shift
+    pan "$@"
+    if [ "$errors" = 0 ]; then verdict PASS "$name"; else verdict FAIL "$name"; fi
+}
+
+# finds BUG FLAG...
+finds() {
+    bug=$1
+    shift
+    pan "-DBUG_$bug" "$@"
+    if [ "${errors:-0}" -gt 0 ]; then
+        verdict PASS "finds $bug"
+    else
+        verdict FAIL "does not find $bug"
+    fi
+}
+
+holds 'waiting: sleep, ring, home core' -DWITH_RING -DROUNDS2=1
+holds 'agents and waiting' -DWITH_AGENTS -DWITH_RING -DROUNDS1=0 -DROUNDS2=1
+holds 'agents, ownership moves' -DWITH_AGENTS -DWITH_MOVE -DROUNDS0=0 -DROUNDS1=0
+holds 'agents, process 0 dies at any step' -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
+finds NO_FENCE -DWITH_AGENTS
+finds LEND_WITHOUT_OFFER -DWITH_AGENTS
+finds SLEEP_UNSEEN -DWITH_RING -DROUNDS2=1
+finds AWAKE_NOT_TOLD -DWITH_RING -DROUNDS2=1
+finds BURY_WITHOUT_WAKING -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
+finds BURY_KEEPS_WORD -DWITH_RING -DWITH_MOVE -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=0
+[ $quick = no ] || exit $failed
+
+holds 'agents: lend, park, offer, reclaim, evict' -DWITH_AGENTS
+holds 'waiting, ownership moves' -DWITH_RING -DWITH_MOVE -DROUNDS1=0
+for victim in 1 2; do
+    holds "agents, process $victim dies at any step" -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=$victim
+done
+for victim in 0 1 2; do
+    holds "waiting, process $victim dies at any step" \
+        -DWITH_RING -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=$victim
+done
+finds SECOND_CORE_NOT_OFFERED -DWITH_AGENTS
+finds LEND_CLEARS_RECLAIM -DWITH_AGENTS
+finds ASK_BEFORE_PARKING -DWITH_AGENTS
+finds BURY_CORES_FIRST -DWITH_RING -DVICTIM=1
+finds BURY_WAKES_SLEEPERS_ONLY -DWITH_RING -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=2
+exit $failed

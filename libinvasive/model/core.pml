@@ -1,0 +1,663 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * core.pml - the protocol of the core table (core.c, and what core.h asks of process.c),
+ * for 3 processes on 2 cores, any of which may die between any two steps.
+ *
+ * Processes 0 and 1 own and hold a core each; process 2 owns none and wants one.  One
+ * thread each: it computes, hands a core over, waits in MPI, or parks as an agent.  One
+ * d_step is one atomic operation on shared memory, or several of which only one matters to
+ * the others.  Compare-and-swap loops that decide by the word alone are one step; where
+ * other memory is read between load and swap, the swap fails when the word has moved
+ * since (watching[]), which is what the epoch in the word is for.
+ *
+ * What is checked:
+ *  - who computes on a core holds it, or has been evicted         (assertions in compute)
+ *  - nobody's wake-up is lost: when nothing moves any more, no core is free while a live
+ *    process is parked and wants one, and nobody sleeps whose message has come
+ *  - when nothing moves any more, no owner waits for a core of its own
+ *  - a dead process holds, owns and reserves nothing              (all in quiescent())
+ * "Nothing moves any more" is reached in every execution: the number of steps is bounded by
+ * ROUNDS*.  A process may stop moving at any time by computing for ever: politely (it polls)
+ * or stubbornly (it does not, and is evicted).  Timers fire only for what they are there
+ * for: against a stubborn holder.
+ *
+ * check.sh says which parts are compiled in together, and breaks each on purpose.
+ */
+/* How often processes 0, 1 and 2 compute before their last time. */
+#ifndef ROUNDS0
+#define ROUNDS0 1
+#endif
+#ifndef ROUNDS1
+#define ROUNDS1 1
+#endif
+#ifndef ROUNDS2
+#define ROUNDS2 0
+#endif
+#define NP 3
+#define NC 2
+#define RMD 3       /* the manager as an offerer */
+#define NONE 7      /* no core */
+#define NAME(p) ((p) + 1)
+
+/* --- the table */
+byte holder[NC], owner[NC];      /* names: process + 1, 0 nobody */
+bool reclaim[NC], handed[NC];
+bool want[NP], parked[NP];
+bool agent_bell[NP];             /* bumped since its agent read it */
+byte agent_core[NP];
+bool bell[NP];                   /* bumped since its main thread read it */
+bool sleeping[NP];
+byte home[NP];
+
+/* --- what the model knows besides */
+byte watching[4];                /* core whose word this process has loaded, unchanged yet */
+bool message[NP];                /* what a wait is for has happened */
+bool stubborn[NP];
+byte sits[NP];                   /* core that the thread computes on */
+bool evicted[NP];
+bool dead[4];                    /* [RMD] never */
+
+/* The word of c has moved: epoch + 1. */
+inline moved(c)
+{
+    if :: watching[0] == c -> watching[0] = NONE :: else fi;
+    if :: watching[1] == c -> watching[1] = NONE :: else fi;
+    if :: watching[2] == c -> watching[2] = NONE :: else fi;
+    if :: watching[3] == c -> watching[3] = NONE :: else fi
+}
+
+/* A step on shared memory, and a wait.  Before each of them the victim may die. */
+#ifdef VICTIM
+#define STEP(...) if :: d_step { __VA_ARGS__ } :: me == VICTIM -> goto dies fi
+#define WAIT(cond) if :: cond :: me == VICTIM -> goto dies fi
+#else
+#define WAIT(cond) cond
+#define STEP(...) d_step { __VA_ARGS__ }
+#endif
+
+/* --- transitions (core.c), each the body of a d_step */
+
+inline borrow(c, me)
+{
+    ok = holder[c] == 0 && (!reclaim[c] || owner[c] == NAME(me));
+    if
+    :: ok -> holder[c] = NAME(me); reclaim[c] = false; moved(c)
+    :: else
+    fi
+}
+
+inline lend(c, me)
+{
+    ok = holder[c] == NAME(me);
+    if
+    :: ok -> holder[c] = 0; handed[c] = false; moved(c)
+#ifdef BUG_LEND_CLEARS_RECLAIM
+             ; reclaim[c] = false
+#endif
+    :: else
+    fi
+}
+
+/* ok: it is ours now */
+inline reclaim_core(c, me)
+{
+    ok = false;
+    if
+    :: owner[c] != NAME(me)
+    :: owner[c] == NAME(me) && holder[c] == NAME(me) -> ok = true; handed[c] = false; moved(c)
+    :: owner[c] == NAME(me) && holder[c] == 0 ->
+        ok = true; holder[c] = NAME(me); reclaim[c] = false; moved(c)
+    :: else ->
+        if :: !reclaim[c] -> reclaim[c] = true; moved(c) :: else fi
+    fi
+}
+
+inline claim(c, me)
+{
+    ok = holder[c] == NAME(me) && handed[c];
+    if :: ok -> handed[c] = false; moved(c) :: else fi
+}
+
+inline forgo(c, me)
+{
+    if
+    :: holder[c] == NAME(me) && handed[c] -> holder[c] = 0; handed[c] = false
+    :: else
+    fi;
+    if :: owner[c] == NAME(me) -> reclaim[c] = false :: else fi;
+    ok = holder[c] == 0;
+    moved(c)
+}
+
+inline evict(c, me)
+{
+    ok = owner[c] == NAME(me) && holder[c] != 0 && holder[c] != NAME(me);
+    if
+    :: ok ->
+        evicted[holder[c] - 1] = true;
+        holder[c] = NAME(me); reclaim[c] = false; handed[c] = false; moved(c)
+    :: else
+    fi
+}
+
+/* --- offering (inv_core_offer); q and ok are the caller's locals */
+
+/* ok: an agent of q was woken for core c */
+inline give_to_agent(c, q)
+{
+    STEP(ok = parked[q]; parked[q] = false);
+    if
+    :: ok -> STEP(agent_core[q] = c; agent_bell[q] = true)
+    :: else
+    fi
+}
+
+inline give_if_wants(c, q)
+{
+    STEP(ok = want[q] && !dead[q]);
+    if
+    :: ok -> give_to_agent(c, q)
+    :: else
+    fi
+}
+
+inline offer(c, me)
+{
+    do
+    :: true -> STEP(seen_holder = holder[c]; seen_owner = owner[c]; seen_reclaim = reclaim[c];
+                watching[me] = c);
+        if
+        :: seen_holder != 0 -> break
+        :: seen_holder == 0 && seen_reclaim ->
+            q = seen_owner - 1;
+            STEP(ok = sleeping[q] && home[q] == c);
+            if
+            :: ok ->
+                STEP(ok = watching[me] == c;
+                    if
+                    :: ok -> holder[c] = NAME(q); handed[c] = true; reclaim[c] = false; moved(c)
+                    :: else
+                    fi);
+                if
+                :: ok -> STEP(bell[q] = true); break
+                :: else
+                fi
+            :: else ->
+                give_to_agent(c, q);
+                if
+                :: ok -> break
+                :: else ->
+                    STEP(ok = home[q] == c);
+                    if
+#ifndef BUG_AWAKE_NOT_TOLD
+                    :: ok -> STEP(bell[q] = true); break
+#else
+                    :: ok -> break
+#endif
+                    :: else -> STEP(ok = want[q])
+                    fi;
+                    if
+                    :: ok -> break
+                    :: else
+                    fi;
+                    STEP(if :: watching[me] == c -> reclaim[c] = false; moved(c) :: else fi)
+                fi
+            fi
+        :: else ->
+            ok = false;
+            if
+            :: seen_owner != 0 -> q = seen_owner - 1; give_if_wants(c, q)
+            :: else
+            fi;
+            if
+            :: ok -> break
+            :: else
+            fi;
+            q = (me + 1) % NP;
+            give_if_wants(c, q);
+            if :: ok -> break :: else fi;
+            q = (q + 1) % NP;
+            give_if_wants(c, q);
+            if
+            :: !ok && me == RMD -> q = (q + 1) % NP; give_if_wants(c, q)
+            :: else
+            fi;
+            break
+        fi
+    od;
+    skip; /* a break may not lead into a d_step */
+    d_step { q = 0; watching[me] = NONE; seen_holder = 0; seen_owner = 0; seen_reclaim = false; ok = false }
+}
+
+inline lend_and_offer(c, me)
+{
+    STEP(lend(c, me));
+    if
+#ifdef BUG_LEND_WITHOUT_OFFER
+    :: ok
+#else
+    :: ok -> offer(c, me)
+#endif
+    :: else
+    fi
+}
+
+/* --- ringing (inv_ring): something that q waits for has happened */
+inline ring(whom, me)
+{
+    STEP(message[whom] = true);
+    STEP(bell[whom] = true);
+    if
+    :: !sleeping[whom]
+    :: else ->
+        x = home[whom];
+        ok = true;
+        do
+        :: x != NONE ->
+            STEP(seen_holder = holder[x]; seen_owner = owner[x]; seen_reclaim = reclaim[x];
+                     watching[me] = x);
+            if
+            :: !(sleeping[whom] && home[whom] == x) || seen_holder == NAME(whom) -> break
+            :: else
+            fi;
+            STEP(ok = true;
+                if
+                :: seen_holder == 0 && (seen_owner == NAME(whom) || !seen_reclaim) ->
+                    if
+                    :: watching[me] == x ->
+                        holder[x] = NAME(whom); handed[x] = true; reclaim[x] = false; moved(x);
+                        x = NONE
+                    :: else
+                    fi
+                :: seen_holder == 0 && seen_owner != NAME(whom) && seen_reclaim -> x = NONE
+                :: seen_holder != 0 && seen_owner != NAME(whom) -> x = NONE
+                :: seen_holder != 0 && seen_owner == NAME(whom) && seen_reclaim ->
+                    ok = false; x = NONE
+                :: else ->
+                    if
+                    :: watching[me] == x -> reclaim[x] = true; moved(x); ok = false; x = NONE
+                    :: else
+                    fi
+                fi)
+        :: else -> break
+        od;
+        if
+        :: ok -> STEP(bell[whom] = true)
+        :: else
+        fi
+    fi;
+    d_step { x = NONE; watching[me] = NONE; seen_holder = 0; seen_owner = 0; seen_reclaim = false; ok = false }
+}
+
+/* --- a process */
+
+/* The owner's timer: a holder that was asked for the core does not poll. */
+#define TIMER(c, me) (owner[c] == NAME(me) && reclaim[c] && holder[c] != 0 && stubborn[holder[c] - 1])
+
+/* Take or ask for core c if it is ours, take it if it is free; ok, and mine = the core. */
+inline get_core(c, me)
+{
+    if
+#ifndef BUG_ASK_BEFORE_PARKING
+    :: owner[c] == NAME(me) -> reclaim_core(c, me)
+#endif
+    :: else -> borrow(c, me)
+    fi;
+    mine = (ok -> c : NONE)
+}
+
+/* All cores, own ones first. */
+inline seat_try(me)
+{
+    STEP(x = (owner[1] == NAME(me) -> 1 : 0); get_core(x, me); x = 1 - x);
+    if
+    :: ok
+    :: else -> STEP(get_core(x, me))
+    fi;
+    x = NONE
+}
+
+/* Park as an agent until there is a seat (inv_agent_park); mine = the core. */
+inline park(me)
+{
+    STEP(want[me] = true);
+#ifdef BUG_ASK_BEFORE_PARKING     /* and not at all for cores that are free just now */
+    STEP(if :: owner[0] == NAME(me) && holder[0] != 0 -> reclaim_core(0, me) :: else fi);
+    STEP(if :: owner[1] == NAME(me) && holder[1] != 0 -> reclaim_core(1, me) :: else fi);
+#endif
+    do
+    :: true -> STEP(agent_bell[me] = false; agent_core[me] = NONE);
+#ifdef BUG_NO_FENCE
+        seat_try(me);             /* the look at the words moves before the store */
+        STEP(parked[me] = true);
+#else
+        STEP(parked[me] = true);
+        seat_try(me);
+#endif
+        if
+        :: ok ->
+            STEP(ok = parked[me]; parked[me] = false);
+            if
+            :: ok -> break
+            :: else ->
+                WAIT(agent_bell[me]);   /* somebody is waking us with another one */
+                STEP(x = agent_core[me]; ok = x != NONE; if :: ok -> borrow(x, me) :: else fi);
+                if
+                :: ok ->
+#ifdef BUG_SECOND_CORE_NOT_OFFERED
+                    STEP(lend(x, me))
+#else
+                    lend_and_offer(x, me)
+#endif
+                :: else
+                fi;
+                x = NONE;
+                break
+            fi
+        :: else ->
+            x = 0;
+            if
+            :: WAIT(agent_bell[me])
+            :: TIMER(0, me)
+            :: TIMER(1, me) -> x = 1
+            fi;
+            STEP(ok = parked[me]; parked[me] = false);
+            if
+            :: ok && !agent_bell[me] ->       /* the timer */
+                STEP(evict(x, me));
+                if
+                :: ok -> mine = x; x = NONE; break
+                :: else
+                fi
+            :: ok && agent_bell[me]           /* woken by a burial: look again */
+            :: else ->
+                WAIT(agent_bell[me]);
+                STEP(mine = agent_core[me]; ok = mine != NONE;
+                         if :: ok -> borrow(mine, me) :: else fi);
+                if
+                :: ok -> break
+                :: else -> mine = NONE
+                fi
+            fi;
+            x = NONE
+        fi
+    od;
+    skip;
+    d_step { x = NONE; ok = false }
+}
+
+/* Wait in MPI for a message, having computed on `mine` (inv_wait_*); then mine = the core, or
+ * NONE for a process that owns nothing and found nothing. */
+inline wait_for_message(me)
+{
+    STEP(home[me] = mine);
+    lend_and_offer(mine, me);
+    do
+    :: true -> STEP(bell[me] = false);
+        if
+        :: message[me] -> break
+        :: else
+        fi;
+        STEP(claim(home[me], me));
+        if
+        :: ok -> lend_and_offer(home[me], me)
+        :: else
+        fi;
+#ifdef BUG_SLEEP_UNSEEN
+        STEP(bell[me] = false);
+#endif
+        STEP(sleeping[me] = true);
+        WAIT(bell[me]);
+        STEP(sleeping[me] = false)
+    od;
+    skip;
+    STEP(mine = home[me]; claim(mine, me));
+    do
+    :: ok -> break
+    :: else ->
+        STEP(bell[me] = false);
+        STEP(x = NONE;
+            if
+            :: owner[0] == NAME(me) && (home[me] == 0 || owner[1] != NAME(me) || home[me] == NONE) -> x = 0
+            :: owner[1] == NAME(me) && !(owner[0] == NAME(me) && (home[me] == 0 || home[me] == NONE)) -> x = 1
+            :: else
+            fi);
+        if
+        :: x != NONE -> STEP(mine = x; reclaim_core(x, me))
+        :: else
+        fi;
+        if
+        :: ok -> break
+        :: else -> skip;
+            STEP(ok = false; get_core(0, me));
+            if
+            :: ok -> break
+            :: else -> STEP(get_core(1, me))
+            fi
+        fi;
+        if
+        :: ok -> break
+        :: !ok && x == NONE -> mine = NONE; break
+        :: else
+        fi;
+        STEP(home[me] = x);
+        STEP(sleeping[me] = true);
+        if
+        :: WAIT(bell[me])
+        :: TIMER(x, me) -> STEP(evict(x, me); if :: ok -> mine = x :: else fi)
+        fi;
+        STEP(sleeping[me] = false)
+    od;
+    skip;
+    /* evict and reclaim have moved the word when mine is home */
+    STEP(x = home[me]; home[me] = NONE; message[me] = false);
+    if
+    :: x != NONE && x != mine ->
+        STEP(forgo(x, me));
+        if :: ok -> offer(x, me) :: else fi
+    :: else
+    fi;
+    d_step { x = NONE; ok = false }
+}
+
+#define MAY_COMPUTE(me) (holder[sits[me]] == NAME(me) || evicted[me])
+
+/* Compute on `mine` for a while or for ever. */
+inline compute(me)
+{
+    skip;
+    STEP(evicted[me] = holder[mine] != NAME(me) && evicted[me]; sits[me] = mine;
+             assert(MAY_COMPUTE(me)));
+    if
+    :: skip
+    :: WAIT(holder[mine] != NAME(me) || (reclaim[mine] && owner[mine] != NAME(me)))
+    :: STEP(stubborn[me] = true); WAIT(holder[mine] != NAME(me)); stubborn[me] = false
+    fi;
+    STEP(assert(MAY_COMPUTE(me)); sits[me] = NONE; evicted[me] = false)
+}
+
+proctype process(byte me; byte mine; byte rounds)
+{
+    byte x = NONE, q, seen_holder, seen_owner;
+    bool ok, seen_reclaim;
+    do
+        :: mine == NONE -> park(me)
+        :: else ->
+            if
+            :: want[me] -> STEP(want[me] = false);
+                /* withdraw what we have asked for and do not need */
+                x = 0;
+                do
+                :: x < NC ->
+                    STEP(ok = owner[x] == NAME(me) && reclaim[x];
+                        if
+                        :: ok -> reclaim[x] = false; moved(x); ok = holder[x] == 0
+                        :: else
+                        fi);
+                    if
+                    :: ok -> offer(x, me)
+                    :: else
+                    fi;
+                    x++
+                :: else -> break
+                od;
+                skip;
+                d_step { x = NONE; ok = false }
+            :: else
+            fi;
+            compute(me);
+            if
+            :: rounds == 0 -> lend_and_offer(mine, me); mine = NONE; break
+            :: else -> rounds--
+            fi;
+            if
+            :: holder[mine] != NAME(me) -> mine = NONE /* evicted: look for another */
+            :: else ->
+                if
+#ifdef WITH_RING
+                :: ring((me + 1) % NP, me)
+                :: wait_for_message(me)
+#endif
+#ifdef WITH_AGENTS
+                :: lend_and_offer(mine, me); mine = NONE
+#endif
+                fi
+            fi
+        od;
+    goto end;
+dies:
+    skip;
+    d_step { dead[me] = true; mine = NONE; rounds = 0; x = NONE; q = 0; ok = false;
+             seen_holder = 0; seen_owner = 0; seen_reclaim = false };
+end: true
+}
+
+/* --- the manager: burial, and ownership moving */
+
+inline own(c, new)
+{
+    d_step { x = (reclaim[c] -> owner[c] : 0); owner[c] = NAME(new); reclaim[c] = false; moved(c) };
+    if
+    :: x != 0 -> bell[x - 1] = true
+    :: else
+    fi;
+    d_step {
+        if
+        :: want[new] && owner[c] == NAME(new) && holder[c] != 0 && holder[c] != NAME(new) && !reclaim[c] ->
+            reclaim[c] = true; moved(c)
+        :: else
+        fi
+    };
+    offer(c, RMD)
+}
+
+inline bury_core(c)
+{
+    d_step {
+        if
+        :: holder[c] == NAME(gone) -> holder[c] = 0; handed[c] = false; moved(c)
+        :: else
+        fi;
+        if
+        :: owner[c] == NAME(gone) -> owner[c] = 0; reclaim[c] = false; moved(c)
+        :: else
+        fi;
+#ifndef BUG_BURY_KEEPS_WORD
+        moved(c)
+#endif
+    }
+}
+
+inline wake_stranded(p)
+{
+    if
+    :: !dead[p] && !parked[p] -> agent_bell[p] = true
+    :: else
+    fi;
+#ifdef BUG_BURY_WAKES_SLEEPERS_ONLY
+    if
+    :: !dead[p] && sleeping[p] -> bell[p] = true
+    :: else
+    fi
+#else
+    bell[p] = true
+#endif
+}
+
+proctype rmd()
+{
+    byte me = RMD, x = NONE, q, seen_holder, seen_owner, gone;
+    bool ok, seen_reclaim;
+#ifdef WITH_MOVE
+    if
+    :: own(0, 1)
+    :: own(0, 2)
+    :: skip
+    fi;
+#endif
+#ifdef VICTIM
+    dead[VICTIM];
+    gone = VICTIM;
+    want[gone] = false;
+#ifndef BUG_BURY_CORES_FIRST
+    d_step { parked[gone] = false; sleeping[gone] = false; home[gone] = NONE };
+#endif
+    bury_core(0);
+    bury_core(1);
+#ifdef BUG_BURY_CORES_FIRST
+    d_step { parked[gone] = false; sleeping[gone] = false; home[gone] = NONE };
+#endif
+#ifndef BUG_BURY_WITHOUT_WAKING
+    wake_stranded(0);
+    wake_stranded(1);
+    wake_stranded(2);
+    offer(0, RMD);
+    offer(1, RMD);
+#endif
+    d_step { stubborn[gone] = false; sits[gone] = NONE; gone = 0 };
+#endif
+dies: /* not this one */
+end: true
+}
+
+/* --- when nothing moves any more */
+
+#define WAITS(p) (!dead[p] && want[p] && parked[p])
+#define ANY_WAITS (WAITS(0) || WAITS(1) || WAITS(2))
+
+inline quiescent(c)
+{
+    /* no free core beside one who wants it, and none kept for somebody who does not come */
+    assert(!(holder[c] == 0 && ANY_WAITS));
+    /* a core that nobody computes on is free */
+    assert(holder[c] == 0 || sits[holder[c] - 1] == c);
+    assert(holder[c] == 0 || !dead[holder[c] - 1]);
+    assert(owner[c] == 0 || !dead[owner[c] - 1]);
+    /* the owner has its core or does not want it */
+    assert(owner[c] == 0 || holder[c] == owner[c] || !WAITS(owner[c] - 1));
+    assert(owner[c] == 0 || holder[c] == owner[c] || dead[owner[c] - 1] ||
+           !(sleeping[owner[c] - 1] && message[owner[c] - 1]))
+}
+
+init
+{
+    byte p = 0;
+    d_step {
+        do
+        :: p < NP ->
+            agent_core[p] = NONE; home[p] = NONE; watching[p] = NONE; sits[p] = NONE; p++
+        :: else -> break
+        od;
+        watching[RMD] = NONE;
+        owner[0] = NAME(0); holder[0] = NAME(0);
+        owner[1] = NAME(1); holder[1] = NAME(1);
+        p = 0
+    };
+    atomic { run process(0, 0, ROUNDS0); run process(1, 1, ROUNDS1);
+             run process(2, NONE, ROUNDS2); run rmd() };
+    timeout;
+    d_step { quiescent(0); quiescent(1);
+             assert(!(sleeping[0] && message[0]) && !(sleeping[1] && message[1]) &&
+                    !(sleeping[2] && message[2])) };
+end: true
+}
