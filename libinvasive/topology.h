@@ -11,11 +11,11 @@
 #include "table.h"
 
 struct inv_topology {
-    unsigned ncores;            /* 1..INV_MAX_CORES */
-    bool emulated;              /* os_cpu is meaningless: nobody is pinned */
-    int os_cpu[INV_MAX_CORES];  /* Linux CPU of core i; neighbours in the machine are
-                                   neighbours here (hwloc's logical order) */
-    char description[128];      /* one line for people */
+    unsigned ncores;           /* 1..INV_MAX_CORES */
+    bool emulated;             /* os_cpu is meaningless: nobody is pinned */
+    int os_cpu[INV_MAX_CORES]; /* Linux CPU of core i; neighbours in the machine are
+                                  neighbours here (hwloc's logical order) */
+    char description[128];     /* one line for people */
 };
 
 /*

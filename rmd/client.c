@@ -37,8 +37,8 @@ static int connect_to(const char *name)
     const struct timeval patience = {.tv_sec = 2};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length +
-                                 (name[0] != '@'));
+    socklen_t size =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] != '@'));
     if (connect(fd, (struct sockaddr *)&a, size))
         return fail(fd, errno);
     /* Anybody can listen on an abstract name. */
@@ -66,14 +66,20 @@ static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *r
     int fd = connect_to(name);
     if (fd < 0)
         return -1;
-    struct inv_request request = {.magic = INV_PROTOCOL_MAGIC, .version = INV_PROTOCOL_VERSION,
-                                  .kind = kind, .rank = -1, .size = -1, .local_size = -1};
+    struct inv_request request = {.magic = INV_PROTOCOL_MAGIC,
+                                  .version = INV_PROTOCOL_VERSION,
+                                  .kind = kind,
+                                  .rank = -1,
+                                  .size = -1,
+                                  .local_size = -1};
     union {
         char room[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
     } control;
     struct iovec iov = {reply, sizeof *reply};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.room,
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = control.room,
                        .msg_controllen = sizeof control.room};
     if (send(fd, &request, sizeof request, MSG_NOSIGNAL) < 0)
         return fail(fd, errno);

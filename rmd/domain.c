@@ -152,8 +152,7 @@ static void settle(struct rmd_domain *d)
  * threads knows: offer it instead. */
 static void ask_for(struct inv_table *t, unsigned core, unsigned owner)
 {
-    if (inv_core_reclaim(t, core, owner) == INV_RECLAIM_GOT &&
-        inv_core_lend(t, core, owner))
+    if (inv_core_reclaim(t, core, owner) == INV_RECLAIM_GOT && inv_core_lend(t, core, owner))
         inv_core_offer(t, core, INV_MAX_SLOTS);
 }
 

@@ -41,8 +41,8 @@ struct rmd_domain {
     int table_fd;
     struct inv_table *header; /* our copy of the table's constant part, see header_intact */
     struct rmd_bell bell;
-    unsigned live;            /* processes now */
-    unsigned joined, expected; /* since the domain was last empty */
+    unsigned live;                           /* processes now */
+    unsigned joined, expected;               /* since the domain was last empty */
     struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
     int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
     struct rmd_reports dead;

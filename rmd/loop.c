@@ -24,7 +24,10 @@ int rmd_watch(struct rmd_source *source, uint32_t events)
     return errno == EEXIST ? epoll_ctl(epoll_fd, EPOLL_CTL_MOD, source->fd, &e) : -1;
 }
 
-void rmd_unwatch(struct rmd_source *source) { epoll_ctl(epoll_fd, EPOLL_CTL_DEL, source->fd, NULL); }
+void rmd_unwatch(struct rmd_source *source)
+{
+    epoll_ctl(epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+}
 
 int rmd_loop(void)
 {

@@ -24,7 +24,8 @@
 static const struct argp_option options[] = {
     {"socket", 's', "S", 0,
      "the rmd at S (a path, or @NAME); default: $INVASIVE_SOCKET, else the service and every "
-     "private one of yours", 0},
+     "private one of yours",
+     0},
     {0}};
 
 struct settings {
@@ -216,9 +217,9 @@ static bool status(const char *socket)
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = {options, parse, "status\nhelp",
-                                     "rmctl - shows what a resource manager manages", NULL, NULL,
-                                     NULL};
+    static const struct argp argp = {
+        options, parse, "status\nhelp", "rmctl - shows what a resource manager manages", NULL,
+        NULL,    NULL};
     struct settings s = {0};
     argp_program_version = "rmctl " PACKAGE_VERSION;
     argp_parse(&argp, argc, argv, 0, NULL, &s);

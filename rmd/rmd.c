@@ -33,16 +33,15 @@
 #define PACKAGE_VERSION "(version unknown)"
 #endif
 
-enum {
-    OPT_PRIVATE = 256, OPT_CORES, OPT_EMULATE, OPT_PROCS, OPT_BOUND, OPT_READY_FD, OPT_POLICY
-};
+enum { OPT_PRIVATE = 256, OPT_CORES, OPT_EMULATE, OPT_PROCS, OPT_BOUND, OPT_READY_FD, OPT_POLICY };
 
 static const struct argp_option options[] = {
     {"socket", 's', "NAME", 0, "listen on NAME: @NAME for an abstract socket, or a path", 0},
     {"private", OPT_PRIVATE, NULL, 0, "serve one launcher: end when it ends", 0},
     {"ready-fd", OPT_READY_FD, "N", 0,
      "write \"ready CORES\" to descriptor N when clients may connect; with --private, end when "
-     "its other end is closed", 0},
+     "its other end is closed",
+     0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
     {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
@@ -199,7 +198,8 @@ static int check_kernel(void)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        options, parse, NULL, "rmd - moves cores between the processes of a node", NULL, NULL, NULL};
+        options, parse, NULL, "rmd - moves cores between the processes of a node",
+        NULL,    NULL,  NULL};
     struct settings s = {.socket = "/run/invasive/rmd.sock", .ready_fd = -1};
     argp_program_version = "rmd " PACKAGE_VERSION;
     domain.policy = rmd_policy_workload;

@@ -57,8 +57,11 @@ static void hang_up(struct connection *c)
 static void reply(int fd, enum inv_status status, unsigned slot, unsigned count, int pass_fd,
                   const char *message)
 {
-    struct inv_reply r = {.magic = INV_PROTOCOL_MAGIC, .version = INV_PROTOCOL_VERSION,
-                          .status = status, .slot = slot, .count = count};
+    struct inv_reply r = {.magic = INV_PROTOCOL_MAGIC,
+                          .version = INV_PROTOCOL_VERSION,
+                          .status = status,
+                          .slot = slot,
+                          .count = count};
     snprintf(r.message, sizeof r.message, "%s", message);
     struct iovec iov = {&r, sizeof r};
     union {
@@ -248,8 +251,8 @@ static int bind_or_take_over(int fd, socklen_t size)
     if (errno != EADDRINUSE || address.sun_path[0] == '\0')
         return -1;
     int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool stale = probe >= 0 && connect(probe, (struct sockaddr *)&address, size) &&
-                 errno == ECONNREFUSED;
+    bool stale =
+        probe >= 0 && connect(probe, (struct sockaddr *)&address, size) && errno == ECONNREFUSED;
     if (probe >= 0)
         close(probe);
     if (!stale || unlink(address.sun_path)) {
@@ -270,8 +273,8 @@ int rmd_server_open(const char *name, struct rmd_domain *d)
     memcpy(address.sun_path, name, length + 1);
     if (name[0] == '@')
         address.sun_path[0] = '\0';
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length +
-                                 (name[0] != '@'));
+    socklen_t size =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] != '@'));
     domain = d;
     listener.ready = client_connects;
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -39,8 +39,8 @@ static int connect_to(const char *name)
     if (name[0] == '@')
         a.sun_path[0] = '\0';
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (connect(fd, (struct sockaddr *)&a, (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
-                                                       length + (name[0] != '@')))) {
+    if (connect(fd, (struct sockaddr *)&a,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] != '@')))) {
         perror("connect");
         exit(2);
     }
@@ -52,8 +52,8 @@ static struct inv_reply ask(const char *name, struct inv_request request, int *p
     struct inv_reply reply = {.status = 99};
     char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = "";
     struct iovec iov = {&reply, sizeof reply};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-                       .msg_controllen = sizeof control};
+    struct msghdr m = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     int fd = connect_to(name);
     request.magic = INV_PROTOCOL_MAGIC;
     request.version = INV_PROTOCOL_VERSION;
@@ -70,8 +70,11 @@ static struct inv_reply ask(const char *name, struct inv_request request, int *p
 static void join(const char *name, int rank, int size, int local_size)
 {
     int fd;
-    struct inv_request request = {.kind = INV_JOIN, .rank = rank, .size = size,
-                                  .local_size = local_size, .program = "member"};
+    struct inv_request request = {.kind = INV_JOIN,
+                                  .rank = rank,
+                                  .size = size,
+                                  .local_size = local_size,
+                                  .program = "member"};
     struct inv_reply reply = ask(name, request, &fd);
     if (reply.status != INV_OK) {
         printf("refused %u %s\n", reply.status, reply.message);
@@ -170,9 +173,11 @@ int main(int argc, char **argv)
         if (sscanf(line, "join %127s %d %d %d", name, &a, &b, &c) == 4) {
             join(name, a, b, c);
         } else if (sscanf(line, "leave %127s", name) == 1) {
-            printf("%u\n", ask(name, (struct inv_request){.kind = INV_LEAVE, .rank = -1,
-                                                          .size = -1, .local_size = -1},
-                               &a).status);
+            printf("%u\n", ask(name,
+                               (struct inv_request){
+                                   .kind = INV_LEAVE, .rank = -1, .size = -1, .local_size = -1},
+                               &a)
+                               .status);
         } else if (sscanf(line, "announce %lf %d %d", &w, &a, &b) == 3) {
             announce(w, (unsigned)a, (unsigned)b);
         } else if (sscanf(line, "want %d", &a) == 1) {

@@ -32,8 +32,16 @@
 
 #define SERVICE "/run/invasive/rmd.sock"
 
-enum { OPT_REPORT = 256, OPT_THREADS, OPT_CORES, OPT_EMULATE, OPT_POLICY, OPT_BOUND, OPT_SOCKET,
-       OPT_OFF };
+enum {
+    OPT_REPORT = 256,
+    OPT_THREADS,
+    OPT_CORES,
+    OPT_EMULATE,
+    OPT_POLICY,
+    OPT_BOUND,
+    OPT_SOCKET,
+    OPT_OFF
+};
 
 static const struct argp_option argp_options[] = {
     {"report", OPT_REPORT, "FILE", OPTION_ARG_OPTIONAL,
@@ -152,7 +160,8 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
         if (invade_use(m, o->socket))
             return true;
         invade_say("cannot reach rmd at %s (%s): is it running, and as your user? "
-                   "Running unmanaged.", o->socket, strerror(errno));
+                   "Running unmanaged.",
+                   o->socket, strerror(errno));
         return false;
     }
     if (!wants_its_own(o) && outer && *outer && invade_use(m, outer))
@@ -188,11 +197,15 @@ static void run_unmanaged(const struct invade_options *o, FILE *report)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        argp_options, parse, "[--] COMMAND [ARGS...]",
+        argp_options,
+        parse,
+        "[--] COMMAND [ARGS...]",
         "invade - runs a command so that its processes share their cores\v"
         "Example: invade --report mpiexec -n 2 ./app\n\n"
         "INVASIVE=off in the environment is the same as --off. See invade(1).",
-        NULL, NULL, NULL};
+        NULL,
+        NULL,
+        NULL};
     struct invade_options o = {0};
     static struct invade_paths paths;
     struct invade_manager manager = {.control = -1};

@@ -26,8 +26,8 @@ struct invade_paths {
 struct invade_manager {
     char socket[108]; /* "" when there is none */
     unsigned ncores;
-    pid_t pid;        /* of a private one, else 0 */
-    int control;      /* closing it ends a private one, else -1 */
+    pid_t pid;   /* of a private one, else 0 */
+    int control; /* closing it ends a private one, else -1 */
 };
 
 void invade_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

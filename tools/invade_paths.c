@@ -65,8 +65,7 @@ bool invade_find_rmd(struct invade_paths *paths)
     return false;
 }
 
-static bool find_library(char *path, const char *below_own, const char *directory,
-                         const char *name)
+static bool find_library(char *path, const char *below_own, const char *directory, const char *name)
 {
     if (found(path, R_OK, own_directory(), below_own, name) ||
         found(path, R_OK, directory, "", name))
@@ -95,7 +94,8 @@ bool invade_find(struct invade_paths *paths)
         if (!strpbrk(paths->preload[i], " \t\n:"))
             continue;
         invade_say("cannot preload %s: the dynamic linker splits names at spaces and colons. "
-                   "Running unmanaged.", paths->preload[i]);
+                   "Running unmanaged.",
+                   paths->preload[i]);
         return false;
     }
     return true;
