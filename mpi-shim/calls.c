@@ -101,8 +101,7 @@ int shim_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
                                   recvtype, source, recvtag, comm, status);
     }
     struct exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};
-    int result =
-        shim_pmpi.Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &e.receive);
+    int result = shim_pmpi.Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &e.receive);
     if (result == MPI_SUCCESS)
         result = shim_pmpi.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &e.send);
     return result == MPI_SUCCESS ? finish_exchange(&e, c, status) : result;
@@ -179,8 +178,9 @@ static bool look_iprobe(struct shim_wait *w)
 static bool look_improbe(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(
-        w, shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status), &a->flag);
+    return settled(w,
+                   shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status),
+                   &a->flag);
 }
 
 int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)

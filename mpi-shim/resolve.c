@@ -98,7 +98,8 @@ static void say_unsupported(void)
 /* Not an MPI type in sight: any library's functions return int. */
 static int no_mpi(void)
 {
-    static const char text[] = "invasive: an MPI function was called but no MPI library is loaded\n";
+    static const char text[] =
+        "invasive: an MPI function was called but no MPI library is loaded\n";
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
     (void)ignored;
     return 16; /* MPI_ERR_OTHER or thereabouts in any library */

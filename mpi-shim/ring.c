@@ -31,9 +31,8 @@ int shim_request_member(MPI_Request request)
 {
     uint64_t word = atomic_load_explicit(note_of(request), memory_order_relaxed);
     int member = (int)(word >> 32) - 3;
-    return (uint32_t)word == (uint32_t)request && member < shim_world.members
-               ? member
-               : SHIM_MEMBER_NONE;
+    return (uint32_t)word == (uint32_t)request && member < shim_world.members ? member
+                                                                              : SHIM_MEMBER_NONE;
 }
 
 static inline void ring_line(struct inv_board_line *line, unsigned slot)

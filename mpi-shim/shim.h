@@ -55,17 +55,17 @@ extern struct shim_world shim_world;
 
 struct shim_comm {
     MPI_Comm handle;
-    int rank, size;  /* of the local group */
-    int peers;       /* ranks that messages can go to: size, or the remote size */
+    int rank, size; /* of the local group */
+    int peers;      /* ranks that messages can go to: size, or the remote size */
     bool inter;
-    bool all_here;   /* an intracommunicator whose ranks are all members */
+    bool all_here; /* an intracommunicator whose ranks are all members */
     bool board_tried;
     int board_first; /* line number, -1 none */
     /* header->epoch counts the ranks that have dropped the board, header->sleeping is the
      * number of sleepers; line[r] is rank r's: the collectives that it has come to */
     struct inv_board_line *header, *line;
-    uint64_t epoch;  /* my own line's */
-    int *member_of;  /* peer rank -> member number or SHIM_MEMBER_NONE */
+    uint64_t epoch; /* my own line's */
+    int *member_of; /* peer rank -> member number or SHIM_MEMBER_NONE */
     struct shim_comm *next;
 };
 

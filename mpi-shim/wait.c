@@ -167,7 +167,9 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks)
         if (done || shim_ticks() - start >= limit_ticks)
             break;
         rung = inv_wait_sleep(seen, slice);
-        slice = rung ? FIRST_SLICE_NS : slice >= LONGEST_SLICE_NS / 2 ? LONGEST_SLICE_NS : slice * 2;
+        slice = rung                            ? FIRST_SLICE_NS
+                : slice >= LONGEST_SLICE_NS / 2 ? LONGEST_SLICE_NS
+                                                : slice * 2;
     }
     show_sleeping(w->comm, false);
     inv_wait_end();

@@ -163,15 +163,14 @@ static void scene_uneven(void)
 static const struct {
     const char *name;
     void (*play)(void);
-} scenes[] = {{"poll", scene_poll},       {"compute", scene_compute}, {"abort", scene_abort},
-              {"hang", scene_hang},       {"threads", scene_threads}, {"exit", NULL},
+} scenes[] = {{"poll", scene_poll},    {"compute", scene_compute}, {"abort", scene_abort},
+              {"hang", scene_hang},    {"threads", scene_threads}, {"exit", NULL},
               {"uneven", scene_uneven}};
 
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    int provided, required =
-                      strcmp(name, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    int provided, required = strcmp(name, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, required, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
