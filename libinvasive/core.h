@@ -16,9 +16,14 @@
 /*
  * What a process has to do so that no wake-up is lost (process.c, checked in the model):
  *
- * - Parking: set the want bit if there is work, set the agent's bit in `parked`, fence
- *   (seq_cst), try once more to borrow a free core, then sleep.  The lender's side: free
- *   the core, fence, look at wanting and parked (inv_core_offer).
+ * - Parking: set the want bit if there is work, read the agent's bell, set its bit in
+ *   `parked`, fence (seq_cst), then once more take or ask for its own cores
+ *   (inv_core_reclaim; the core that was free when it asked last may be another's now) and
+ *   borrow a free one of the others, then sleep.  The lender's side: free the core, fence,
+ *   look at wanting and parked (inv_core_offer).
+ * - Awake again for whatever reason, an agent withdraws its bit.  If it was still set nobody
+ *   has taken the agent: a timer, or rmd that buries somebody (inv_bury).  If not, whoever
+ *   took it has rung or will.
  * - An agent that was woken with a core borrows it and uses it, or, when it has nothing to
  *   do, lends and offers it again: it was woken instead of somebody else.
  * - Sleeping in MPI: store `home`, then again and again: read the bell, look for what it
