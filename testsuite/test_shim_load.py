@@ -83,7 +83,7 @@ def test_mpi_that_was_loaded_privately_is_managed(build, run_program, make_varia
                  *make_variable("MPI_CPPFLAGS").split(), *make_variable("MPI_LIBS").split()])
     done = run_program([build / "invade", TWO_CORES, "--report", "--", mpiexec, "-n", 2,
                         sys.executable, loader, plugin])
-    assert done.stdout == "1\n1\n"
+    assert done.stdout.count("1") == 2
     waiting = re.findall(r"^ *1 +\d+ +\S+ +[\d.]+ +([\d.]+) ", done.stderr, re.M)
     assert waiting and float(waiting[0]) > 0.1
 
