@@ -3,7 +3,9 @@
 promise in its first lines, with the stock library and with ours in all the states it can be in.
 """
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,12 +13,12 @@ import pytest
 SOURCES = Path(__file__).parent / "omp"
 WARNINGS = "-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror".split()
 
-# How the program runs: how often at once in one domain, and what stands before the command.
+# How the program runs: how often at once in one domain, and invade's options.
 CONDITIONS = {
     "stock": None,
     "unmanaged": None,
     "managed": (1, []),
-    "one-core": (1, ["taskset", "-c", "first"]),
+    "one-core": (1, ["--cores={first}"]),
     "pair": (2, []),  # cores are lent and reclaimed between the two
     "crowd": (5, []),  # more processes than cores: anonymous tokens
 }
@@ -55,8 +57,6 @@ def cases():
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory, make_variable):
     """compiled(NAME) - the path of a program of omp/, compiled by the first test that needs it."""
-    import subprocess
-
     directory = tmp_path_factory.mktemp("omp")
     compiler = (make_variable("CC") or "gcc").split()
 
@@ -80,8 +80,6 @@ def in_condition(build):
     """in_condition(NAME) -> (words before the command, environment, how many run at once)"""
 
     def prepare(condition):
-        import os
-
         if condition == "stock":
             return [], {}, 1
         if condition == "unmanaged":
@@ -92,9 +90,9 @@ def in_condition(build):
         invade = build / "invade"
         if not invade.exists():
             pytest.skip("invade is not built")
-        count, before = CONDITIONS[condition]
-        first = str(min(os.sched_getaffinity(0)))
-        words = [first if word == "first" else word for word in before] + [str(invade), "--"]
+        count, options = CONDITIONS[condition]
+        first = min(os.sched_getaffinity(0))
+        words = [str(invade), *(option.format(first=first) for option in options), "--"]
         if count > 1:
             words += ["sh", "-c", AT_ONCE, "sh", str(count)]
         return words, {}, count

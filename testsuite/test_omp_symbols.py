@@ -27,7 +27,8 @@ def exported(path):
         if len(words) < 8 or not words[0].rstrip(":").isdigit():
             continue
         kind, binding, section, name = words[3], words[4], words[6], words[7]
-        if section != "UND" and binding in ("GLOBAL", "WEAK"):
+        # ABS: the names of the versions themselves.
+        if section not in ("UND", "ABS") and binding in ("GLOBAL", "WEAK"):
             symbols[name] = kind
     return symbols
 

@@ -9,12 +9,10 @@ bind to any libgomp.so.1 at run time), so all libraries and conditions share one
 
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
