@@ -290,15 +290,13 @@ static void make_table(enum inv_mode mode)
     atomic_store(&stopping, false);
 }
 
-/* Whoever sleeps at the end sleeps rightly: wake it so that it sees that it is the end. */
-static void wake_all(void)
+/* Whoever waits for a message at the end waits rightly.  Whoever is parked is not helped: those
+ * who end give their cores up, and that has to wake it. */
+static void wake_sleepers(void)
 {
-    for (unsigned s = 0; s < PROCESSES; s++) {
-        send_message(s);
-        int agent = inv_agent_take(table, s);
-        if (agent >= 0)
-            inv_agent_wake(table, s, agent, INV_NO_CORE);
-    }
+    for (unsigned s = 0; s < PROCESSES; s++)
+        if (atomic_load(&slot_of(s)->sleepers) > 0)
+            send_message(s);
 }
 
 static void run(void *(*body)(void *), unsigned ms, unsigned seed)
@@ -312,7 +310,7 @@ static void run(void *(*body)(void *), unsigned ms, unsigned seed)
     atomic_store(&stopping, true);
     for (unsigned s = 0; s < PROCESSES; s++)
         while (pthread_tryjoin_np(thread[s], NULL) != 0) {
-            wake_all();
+            wake_sleepers();
             nanosleep(&moment, NULL);
         }
 }
