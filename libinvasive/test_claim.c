@@ -7,6 +7,7 @@
 #include "invasive.h"
 #include "process.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,8 @@ static void test_managed(void)
 {
     struct inv_claim claim = {0};
     CHECK(inv_invade(NULL, INV_NONBLOCKING, &claim) == 0 && claim.managed);
+    if (!claim.managed)
+        return;
     struct inv_slot *slot = inv_slot_at(inv_process.table, inv_process.slot);
 
     CHECK(inv_invade(&(struct inv_constraint){1, 0, 5}, INV_BLOCKING, &claim) == 0);
