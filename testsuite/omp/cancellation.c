@@ -96,6 +96,32 @@ static void tasks(int n)
     CHECK(after == ran, "%d tasks ran after the end of their group", ran - after);
 }
 
+/* Some threads are in a barrier already, executing tasks there, when another one cancels. */
+static void barrier_with_tasks(int n)
+{
+    int after = 0;
+#pragma omp parallel num_threads(n)
+    {
+        int me = omp_get_thread_num();
+        if (me % 3 == 1) {
+            for (int i = 0; i < 3; i++) {
+#pragma omp task
+                for (volatile int k = 0; k < 20000; k++)
+                    ;
+            }
+        }
+        if (me == n - 1) {
+            for (volatile int k = 0; k < 60000; k++)
+                ;
+#pragma omp cancel parallel
+        }
+#pragma omp barrier
+#pragma omp atomic
+        after++;
+    }
+    CHECK(after == 0, "%d threads passed the barrier of a cancelled region", after);
+}
+
 static void plain(int n)
 {
     int sum = 0;
@@ -119,6 +145,8 @@ int main(void)
             loop(sizes[i]);
             sections(sizes[i]);
             tasks(sizes[i]);
+            for (int k = 0; k < 10; k++)
+                barrier_with_tasks(sizes[i]);
             plain(sizes[i]);
         }
     return check_ok();

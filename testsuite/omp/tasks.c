@@ -56,6 +56,26 @@ static void from_all(int n)
     CHECK(ran == 201 * n, "%d of %d tasks ran before the end of the region", ran, 201 * n);
 }
 
+/* Short regions whose last threads are still looking for tasks when the master comes to the end. */
+static void at_the_end(int n)
+{
+    int ran = 0;
+    for (int i = 0; i < 300; i++) {
+#pragma omp parallel num_threads(n)
+        {
+#pragma omp single nowait
+            for (int k = 0; k < i % 4; k++) {
+#pragma omp task
+                {
+#pragma omp atomic
+                    ran++;
+                }
+            }
+        }
+    }
+    CHECK(ran == 450, "%d of 450 tasks ran", ran);
+}
+
 static void groups(int n)
 {
     int deep = 0;
@@ -179,6 +199,7 @@ int main(void)
         for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
             recursion(sizes[i]);
             from_all(sizes[i]);
+            at_the_end(sizes[i]);
             groups(sizes[i]);
             dependences(sizes[i]);
             loops(sizes[i]);
