@@ -3,7 +3,7 @@
  * wherever exit() is called: by the first or last thread of a region, in a task, with others in a
  * barrier, from another thread while regions run, or from main while another thread runs regions.
  * @status 7
- * @each first last task barrier thread main twice
+ * @each first last task barrier thread main
  */
 #include "check.h"
 #include <omp.h>
@@ -80,12 +80,6 @@ int main(int argc, char **argv)
     } else if (!strcmp(how, "main")) {
         CHECK(pthread_create(&id, NULL, endless, NULL) == 0, "pthread_create");
         exits(NULL);
-    } else if (!strcmp(how, "twice")) {
-        /* Undefined in C, but common: several threads call exit(); the first one's counts. */
-#pragma omp parallel num_threads(6)
-        if (omp_get_thread_num() % 2)
-            exit(STATUS);
-        pause();
     }
     CHECK(0, "still here after exit: %s", how);
 }
