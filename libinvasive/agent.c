@@ -14,9 +14,11 @@
 
 /* Indices that no thread of this process uses now. */
 static _Atomic uint64_t free_agents = ~UINT64_C(0);
-/* Seat that a thread of this process hands to the agent that it wakes.  Written before
- * inv_agent_wake, read after the bell was seen: ordered by the bell. */
+/* Seat that a thread of this process hands to the agent that it wakes, and how many threads
+ * are about to.  The agent may be woken by others at the same time (rmd, when it buries a
+ * process), so it looks here until nobody is about to: a seat is never left behind. */
 static _Atomic int handed[INV_AGENTS] = {[0 ... INV_AGENTS - 1] = INV_SEAT_NONE};
+static _Atomic unsigned callers[INV_AGENTS];
 
 static struct inv_slot *our_slot(void)
 {
@@ -47,10 +49,23 @@ static bool agent_withdraw(struct inv_slot *slot, int a)
     return atomic_fetch_and_explicit(&slot->parked, ~bit, memory_order_seq_cst) & bit;
 }
 
+/* The seat that a thread of this process hands to agent a, if one does. */
+static int take_handed(int a)
+{
+    for (;;) {
+        /* seq_cst, and callers before handed: partner is inv_agent_call */
+        bool coming = atomic_load(&callers[a]) > 0;
+        int seat = atomic_exchange(&handed[a], INV_SEAT_NONE);
+        if (seat != INV_SEAT_NONE || !coming)
+            return seat;
+        inv_cpu_relax();
+    }
+}
+
 /* The seat that a woken agent has: handed over, or borrowed on the waker's hint. */
 static int agent_seat(struct inv_agent *agent, int a)
 {
-    int seat = atomic_exchange_explicit(&handed[a], INV_SEAT_NONE, memory_order_relaxed);
+    int seat = take_handed(a);
     int core = atomic_load_explicit(&agent->core, memory_order_relaxed);
     if (seat != INV_SEAT_NONE) {
         inv_seat_adopt(seat, seat >= 0 && seat == core);
@@ -91,11 +106,14 @@ int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns
 
     int seat = INV_SEAT_NONE;
     bool leave = atomic_load_explicit(word, memory_order_relaxed) != expected;
-    if (!leave && inv_want_get(inv_process.table, inv_process.slot))
+    if (!leave && inv_want_get(inv_process.table, inv_process.slot)) {
         leave = (seat = inv_seat_try()) != INV_SEAT_NONE;
+        if (!leave)
+            inv_seat_reclaim_owned(); /* what was free when we asked may be another's now */
+    }
     while (!leave && atomic_load_explicit(&agent->bell, memory_order_acquire) == seen)
         leave = inv_futex_wait(&agent->bell, seen, timeout_ns, true) == -ETIMEDOUT;
-    if (leave && agent_withdraw(slot, a)) {
+    if (agent_withdraw(slot, a)) {
         agent_free(a);
         if (seat != INV_SEAT_NONE)
             inv_seat_sit(seat);
@@ -118,14 +136,26 @@ int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns
     return seat;
 }
 
+/* Take agent a, if it is parked, and give it the seat. */
+static bool call_one(int a, int seat)
+{
+    atomic_fetch_add(&callers[a], 1);
+    bool taken = agent_withdraw(our_slot(), a);
+    if (taken) {
+        atomic_store(&handed[a], seat);
+        inv_agent_wake(inv_process.table, inv_process.slot, a, seat >= 0 ? seat : INV_NO_CORE);
+    }
+    atomic_fetch_sub(&callers[a], 1);
+    return taken;
+}
+
 bool inv_agent_call(int seat)
 {
-    int a = inv_agent_take(inv_process.table, inv_process.slot);
-    if (a < 0)
-        return false;
-    atomic_store_explicit(&handed[a], seat, memory_order_relaxed);
-    inv_agent_wake(inv_process.table, inv_process.slot, a, seat >= 0 ? seat : INV_NO_CORE);
-    return true;
+    uint64_t bits = atomic_load_explicit(&our_slot()->parked, memory_order_relaxed);
+    for (; bits; bits &= bits - 1)
+        if (call_one(__builtin_ctzll(bits), seat))
+            return true;
+    return false;
 }
 
 unsigned inv_agents_parked(void)
@@ -137,6 +167,8 @@ unsigned inv_agents_parked(void)
 void inv_agents_forget(void)
 {
     atomic_store(&free_agents, ~UINT64_C(0));
-    for (int a = 0; a < INV_AGENTS; a++)
+    for (int a = 0; a < INV_AGENTS; a++) {
         atomic_store(&handed[a], INV_SEAT_NONE);
+        atomic_store(&callers[a], 0);
+    }
 }

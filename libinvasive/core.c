@@ -114,7 +114,7 @@ enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned o
         if (inv_word_owner(w) != name)
             return INV_RECLAIM_NOT_OWNER;
         if (inv_word_holder(w) == name)
-            return INV_RECLAIM_GOT;
+            return INV_RECLAIM_HELD;
         if (inv_word_holder(w) == INV_NOBODY)
             next = inv_word_next(w, name, name, false);
         else if (inv_word_reclaim(w))

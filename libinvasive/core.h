@@ -46,8 +46,9 @@ bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me);
  * False when I do not hold it any more (evicted).  The caller then offers the core. */
 bool inv_core_lend(struct inv_table *t, unsigned core, unsigned me);
 
-enum inv_reclaim { INV_RECLAIM_GOT, INV_RECLAIM_ASKED, INV_RECLAIM_NOT_OWNER };
-/* reclaim: the owner takes its core if nobody holds it, else asks for it. */
+enum inv_reclaim { INV_RECLAIM_GOT, INV_RECLAIM_HELD, INV_RECLAIM_ASKED, INV_RECLAIM_NOT_OWNER };
+/* reclaim: the owner takes its core if nobody holds it, else asks for it.  GOT: it is the
+ * caller's now.  HELD: a thread of this process has it already. */
 enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned owner);
 
 /* Withdraw a reclaim.  True when the core had been given back meanwhile and nobody

@@ -65,8 +65,11 @@ int inv_seat_try(void)
         for (unsigned core = 0; core < inv_process.ncores; core++) {
             inv_word w =
                 atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
-            if (inv_word_holder(w) == INV_NOBODY && core_is_ours((int)core) == (ours == 1) &&
-                inv_core_borrow(t, core, inv_process.slot))
+            if (inv_word_holder(w) != INV_NOBODY || core_is_ours((int)core) != (ours == 1))
+                continue;
+            /* Our own: if another is quicker, ask for it at once. */
+            if (ours ? inv_core_reclaim(t, core, inv_process.slot) == INV_RECLAIM_GOT
+                     : inv_core_borrow(t, core, inv_process.slot))
                 return (int)core;
         }
     return INV_SEAT_NONE;
@@ -82,10 +85,8 @@ void inv_seat_reclaim_owned(void)
         if (inv_word_owner(w) == inv_process.slot + 1 &&
             inv_word_holder(w) != inv_process.slot + 1 && inv_word_holder(w) != INV_NOBODY &&
             !inv_word_reclaim(w) &&
-            inv_core_reclaim(inv_process.table, core, inv_process.slot) == INV_RECLAIM_GOT) {
-            /* It was given up between our two looks: nobody waits for it here. */
-            inv_core_lend(inv_process.table, core, inv_process.slot);
-        }
+            inv_core_reclaim(inv_process.table, core, inv_process.slot) == INV_RECLAIM_GOT)
+            inv_seat_return((int)core); /* given up between our two looks: offer it */
     }
 }
 

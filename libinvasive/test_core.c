@@ -88,7 +88,7 @@ static void test_transitions(void)
     CHECK(inv_core_reclaim(t, 0, 0) == INV_RECLAIM_ASKED && reserved(t, 0));
     CHECK(inv_core_lend(t, 0, 1) && reserved(t, 0) && !inv_core_borrow(t, 0, 1));
     CHECK(inv_core_borrow(t, 0, 0) && !reserved(t, 0));
-    CHECK(inv_core_reclaim(t, 0, 0) == INV_RECLAIM_GOT && !inv_core_evict(t, 0, 0, &victim));
+    CHECK(inv_core_reclaim(t, 0, 0) == INV_RECLAIM_HELD && !inv_core_evict(t, 0, 0, &victim));
     CHECK(inv_core_lend(t, 0, 0) && inv_core_borrow(t, 0, 2));
     CHECK(inv_core_evict(t, 0, 0, &victim) && victim == 2 && holder(t, 0) == 1);
     CHECK(!inv_core_lend(t, 0, 2));
