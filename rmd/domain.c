@@ -8,8 +8,7 @@
  * table.  While fewer processes have joined than are expected, the shares of those to come
  * are left without an owner, so that the first does not get everything and lose it again.
  *
- * rmd writes owners only.  Who holds a core is between the processes; all that rmd does
- * for a new owner that wants its core is to ask the holder for it on its behalf.
+ * rmd writes owners only.  Who holds a core is between the processes.
  *
  * Everything that is read back from the table could be wrong: who owns what is kept here,
  * and constraints are checked before use.
@@ -23,7 +22,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -147,27 +145,16 @@ static void settle(struct rmd_domain *d)
             d->procs[d->owner[c]].owned++;
 }
 
-/* The new owner wants its core but somebody holds it: ask for it.  If it was given up in
- * that instant then the word says now that the new owner holds it, and none of its
- * threads knows: offer it instead. */
-static void ask_for(struct inv_table *t, unsigned core, unsigned owner)
-{
-    if (inv_core_reclaim(t, core, owner) == INV_RECLAIM_GOT && inv_core_lend(t, core, owner))
-        inv_core_offer(t, core, INV_MAX_SLOTS);
-}
-
+/* inv_core_own asks the holder for the core where the new owner wants it.  When nobody
+ * holds it there is no one who would offer it to the new owner but us. */
 static void give_core(struct rmd_domain *d, unsigned core, int slot)
 {
-    struct inv_table *t = d->table;
     d->owner[core] = slot;
-    inv_core_own(t, core, slot);
-    /* relaxed: a hint; who changes the word after us looks at the owner that we wrote */
-    inv_word w = atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+    inv_core_own(d->table, core, slot);
+    /* relaxed: a hint; who gives the core up after us offers it to the owner that we wrote */
+    inv_word w = atomic_load_explicit(&inv_core_at(d->table, core)->word, memory_order_relaxed);
     if (inv_word_holder(w) == INV_NOBODY)
-        inv_core_offer(t, core, INV_MAX_SLOTS);
-    else if (slot >= 0 && inv_word_holder(w) != (unsigned)slot + 1 &&
-             inv_want_get(t, (unsigned)slot))
-        ask_for(t, core, (unsigned)slot);
+        inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
 static unsigned bounded(_Atomic uint32_t *value, unsigned most)

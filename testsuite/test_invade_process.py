@@ -251,20 +251,34 @@ def test_a_reader_sees_the_end_when_the_command_closes_its_output(invade, stock_
 
 # --- signals
 
-WAITS = """
-trap 'n=$((n+1)); echo got $n' {name}
-echo ready
-while :; do sleep 0.05; [ -n "$n" ] && sleep 0.5 && exit $((40 + n)); done
+COUNTS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+static volatile sig_atomic_t count;
+static void got(int number) { (void)number; count++; }
+int main(int argc, char **argv)
+{
+    signal(argc > 1 ? atoi(argv[1]) : SIGINT, got);
+    puts("ready");
+    fflush(stdout);
+    while (!count)
+        pause();
+    for (int i = 0; i < 10; i++) /* a second one would come soon */
+        usleep(50000);
+    return 40 + count;
+}
 """
 
 
 @pytest.mark.parametrize("name", ["TERM", "HUP", "USR1", "USR2", "INT", "QUIT", "ALRM"])
-def test_a_signal_to_invade_reaches_the_command_once(invade, stock_env, name):
-    with running(invade, "bash", "-c", WAITS.format(name=name), env=stock_env) as p:
+def test_a_signal_to_invade_reaches_the_command_once(invade, compiled, stock_env, name):
+    number = getattr(signal, f"SIG{name}")
+    with running(invade, compiled("counts", COUNTS), str(int(number)), env=stock_env) as p:
         assert p.stdout.readline() == "ready\n"
-        p.send_signal(getattr(signal, f"SIG{name}"))
+        p.send_signal(number)
         assert p.wait(PATIENCE_S) == 41
-        assert p.stdout.read() == "got 1\n"
 
 
 @contextlib.contextmanager
@@ -295,10 +309,15 @@ def read_until(master, text):
     return seen
 
 
-def test_ctrl_c_reaches_the_command_once(invade, stock_env):
-    with on_terminal(invade, stock_env, "bash", "-c", WAITS.format(name="INT")) as (p, master):
+def test_ctrl_c_reaches_the_command_once_and_rmd_not_at_all(invade, compiled, stock_env):
+    with on_terminal(invade, stock_env, compiled("counts", COUNTS)) as (p, master):
         read_until(master, b"ready")
+        rmd, = [c for c in children_of(p.pid)
+                if Path(f"/proc/{c}/cmdline").read_text().startswith("rmd\0")]
+        assert os.getsid(rmd) == rmd
         os.write(master, b"\x03")
+        time.sleep(0.2)
+        assert alive(rmd)
         assert p.wait(PATIENCE_S) == 41
 
 

@@ -210,6 +210,13 @@ def test_a_process_that_execs_is_one_process(rmd):
     assert other.owners() == [0, 0, 1, 1] and other.holders() == [NOBODY] * 4
 
 
+def test_a_process_that_execs_before_the_others_come_is_counted_once(rmd):
+    one, other = rmd(6).joined(3, 0, 1)
+    one.say("exec")
+    one.join(0, 3, 3)
+    assert other.owners() == [0, 0, 1, 1, NOBODY, NOBODY]
+
+
 def test_a_process_that_leaves_is_out(rmd):
     r = rmd(4)
     one, other = r.joined(2, 0, 1)
