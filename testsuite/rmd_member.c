@@ -6,7 +6,8 @@
  *
  *   join SOCKET RANK SIZE LOCAL  -> slot, or "refused STATUS MESSAGE"
  *   leave SOCKET                 -> status
- *   borrow|lend|reclaim CORE     -> result
+ *   borrow|lend CORE             -> 0 or 1
+ *   reclaim CORE                 -> "asked", or "no" when there is no need or right to
  *   want 0|1                     -> 0
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after a second
@@ -151,7 +152,7 @@ static void on_core(const char *verb, unsigned core)
     if (!strcmp(verb, "borrow"))
         printf("%d\n", inv_core_borrow(table, core, me));
     else if (!strcmp(verb, "reclaim"))
-        printf("%d\n", inv_core_reclaim(table, core, me));
+        printf("%s\n", inv_core_reclaim(table, core, me) == INV_RECLAIM_ASKED ? "asked" : "no");
     else if (inv_core_lend(table, core, me)) {
         inv_core_offer(table, core, me);
         printf("1\n");
