@@ -56,15 +56,16 @@ static void wake_sleepers(const struct shim_comm *c)
 static void await_arrivals(struct shim_meeting *m)
 {
     if (!arrived(m)) {
-        struct shim_wait wait = {.done = arrival_done, .arg = m, .comm = m->comm};
+        struct shim_wait wait = {.done = arrival_done, .arg = m, .comm = m->comm, .meeting = true};
         shim_wait(&wait, m->call_site);
         m->waited = true;
     }
     wake_sleepers(m->comm);
 }
 
-/* Has everybody who slept his core again?  A rank that is in the next collective already
- * has, and the sleepers that we see may be there too. */
+/* Has everybody who slept until all had come his core again?  A rank that is at the next
+ * meeting already has (nothing was to be exchanged in this one), and the sleepers that we
+ * see may be there too. */
 static bool all_awake(struct shim_wait *w)
 {
     struct shim_comm *c = ((struct shim_meeting *)w->arg)->comm;
@@ -126,7 +127,7 @@ int shim_meet_request(struct shim_meeting *m, MPI_Request *request)
         return shim_wait_collective(request, c, m->call_site);
     if (arrived(m))
         wake_sleepers(c);
-    int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, m->call_site);
+    int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, true, m->call_site);
     wake_sleepers(c);
     return result;
 }

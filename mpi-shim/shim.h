@@ -62,7 +62,8 @@ struct shim_comm {
     bool board_tried;
     int board_first; /* line number, -1 none */
     /* header->epoch counts the ranks that have dropped the board, header->sleeping is the
-     * number of sleepers; line[r] is rank r's: the collectives that it has come to */
+     * number of those who sleep until all have come; line[r] is rank r's: the collectives that it
+     * has come to */
     struct inv_board_line *header, *line;
     uint64_t epoch; /* my own line's */
     int *member_of; /* peer rank -> member number or SHIM_MEMBER_NONE */
@@ -138,6 +139,7 @@ struct shim_wait {
     bool (*done)(struct shim_wait *); /* look once; also lets MPI make progress */
     void *arg;
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
+    bool meeting;           /* and whose board counts us as one, until we are awake again */
     int result;             /* MPI's code, set by done() */
 };
 /* Wait until done().  Must be called by the thread that would have blocked. */
@@ -149,8 +151,9 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks);
 /* Let MPI make progress on whatever is under way. */
 void shim_progress(void);
 
-int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *c,
-                      const void *call_site);
+/* comm and meeting as in struct shim_wait. */
+int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
+                      bool meeting, const void *call_site);
 /* The same, and ring the member that the request was with. */
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);

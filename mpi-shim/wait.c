@@ -136,10 +136,10 @@ static void show_sleeping(struct shim_comm *c, bool sleeping)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-static void count_sleeper(struct shim_comm *c, int by)
+static void count_sleeper(const struct shim_wait *w, int by)
 {
-    if (c && c->header)
-        atomic_fetch_add_explicit(&c->header->sleeping, (uint32_t)by, memory_order_seq_cst);
+    if (w->meeting)
+        atomic_fetch_add_explicit(&w->comm->header->sleeping, (uint32_t)by, memory_order_seq_cst);
 }
 
 static bool look_for(struct shim_wait *w, uint64_t ticks)
@@ -159,7 +159,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks)
     int64_t slice = FIRST_SLICE_NS;
     bool done, rung = false;
     inv_wait_begin();
-    count_sleeper(w->comm, 1);
+    count_sleeper(w, 1);
     for (;;) {
         uint32_t seen = inv_bell_read();
         show_sleeping(w->comm, true);
@@ -173,7 +173,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks)
     }
     show_sleeping(w->comm, false);
     inv_wait_end();
-    count_sleeper(w->comm, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
+    count_sleeper(w, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
     return done;
 }
 
@@ -205,14 +205,14 @@ static bool request_done(struct shim_wait *w)
     return flag || w->result != MPI_SUCCESS;
 }
 
-int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *c,
-                      const void *call_site)
+int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
+                      bool meeting, const void *call_site)
 {
     struct {
         MPI_Request *request;
         MPI_Status *status;
     } args = {request, status};
-    struct shim_wait wait = {.done = request_done, .arg = &args, .comm = c};
+    struct shim_wait wait = {.done = request_done, .arg = &args, .comm = comm, .meeting = meeting};
     if (!request_done(&wait))
         shim_wait(&wait, call_site);
     return wait.result;
@@ -220,7 +220,7 @@ int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm
 
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site)
 {
-    int result = shim_wait_request(request, status, NULL, call_site);
+    int result = shim_wait_request(request, status, NULL, false, call_site);
     shim_ring_member(member);
     return result;
 }
@@ -228,7 +228,7 @@ int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const vo
 /* Ring those of the communicator's ranks that sleep in a collective of it. */
 static void ring_board(const struct shim_comm *c)
 {
-    if (c->header && atomic_load_explicit(&c->header->sleeping, memory_order_acquire))
+    if (c->header)
         for (int r = 0; r < c->size; r++)
             if (r != c->rank && atomic_load_explicit(&c->line[r].sleeping, memory_order_acquire))
                 shim_ring_member(c->member_of[r]);
@@ -239,7 +239,7 @@ static void ring_board(const struct shim_comm *c)
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site)
 {
     ring_board(c);
-    int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, call_site);
+    int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, false, call_site);
     ring_board(c);
     return result;
 }

@@ -25,8 +25,8 @@ def scenes(build):
 def managed(build, mpiexec, run_program):
     """managed(RANKS, COMMAND...): runs it under invade with two cores."""
 
-    def run(ranks, *command, **more):
-        return run_program([build / "invade", TWO_CORES, "--report", "--", mpiexec, "-n", ranks,
+    def run(ranks, *command, cores=TWO_CORES, **more):
+        return run_program([build / "invade", cores, "--report", "--", mpiexec, "-n", ranks,
                             *command], **more)
 
     return run
@@ -53,6 +53,13 @@ def test_every_wrapped_call_gives_what_it_gives_without_us(managed, stock, calls
     assert without.stdout.count("---") >= 6 * ranks
     assert with_us.stdout == without.stdout
     assert sorted(report_of(with_us)) == list(range(ranks)), "a rank was not managed"
+
+
+@pytest.mark.timeout(300)
+def test_calls_are_the_same_with_a_core_for_each_of_four_ranks(managed, stock, calls):
+    """A rank may leave a collective that exchanges nothing while others still wake up in it."""
+    with_us = managed(4, calls, cores="--emulate-cores=4", timeout=140)
+    assert with_us.stdout == stock(4, calls, timeout=140).stdout
 
 
 @pytest.mark.parametrize("ranks", RANKS)
