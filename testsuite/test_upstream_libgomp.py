@@ -32,12 +32,12 @@ def upstream(build, make_variable, run_program):
     return run
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_part_of_libgomps_testsuite_unmanaged(upstream):
     upstream("quick", "--unmanaged")
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_part_of_libgomps_testsuite_under_a_claim(upstream):
     upstream("quick", "--managed")
 
