@@ -47,7 +47,6 @@ struct shim_world {
     struct shim_member member[INV_MAX_SLOTS];
     int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
     MPI_Group group;
-    bool threads; /* MPI_THREAD_MULTIPLE */
 };
 extern struct shim_world shim_world;
 
