@@ -85,7 +85,7 @@ cd "$work"
 if [ ! -f Makefile ]; then
     # Unset: a jobserver of the calling make is not for configure's little makes.
     env -u MAKEFLAGS -u MAKELEVEL "$src/libgomp/configure" --disable-multilib \
-        --enable-languages=c --enable-shared --disable-static --with-gnu-ld \
+        --enable-shared --disable-static --with-gnu-ld \
         --disable-maintainer-mode --enable-symvers=gnu --enable-tls --prefix=/usr \
         CFLAGS="$cflags" >configure.log 2>&1 ||
         die "libgomp's configure failed; see $work/configure.log"

@@ -27,7 +27,7 @@
 
 struct inv_process inv_process;
 
-enum { JOIN_TIMEOUT_MS = 5000, FIRST_SEAT_TIMEOUT_MS = 2000 };
+enum { JOIN_TIMEOUT_MS = 5000, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool join_tried;
@@ -208,6 +208,7 @@ static void after_fork_in_child(void)
     if (!inv_managed())
         return;
     sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    atomic_store(&inv_process.managed, false);
     inv_table_unmap(inv_process.table);
     inv_process.table = NULL;
     atomic_store(&inv_process.waiting, 0);
@@ -215,10 +216,22 @@ static void after_fork_in_child(void)
     inv_agents_forget();
 }
 
+static bool owns_a_core(void)
+{
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
+        inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
+                                          memory_order_relaxed);
+        if (inv_word_owner(w) == inv_process.slot + 1)
+            return true;
+    }
+    return false;
+}
+
 /* The first seat: our own core; in a crowded start the one that is given back first. */
 static bool take_first_seat(void)
 {
-    uint64_t limit = inv_now_ns() + FIRST_SEAT_TIMEOUT_MS * UINT64_C(1000000);
+    uint64_t patience_ms = owns_a_core() ? FIRST_SEAT_TIMEOUT_MS : GUEST_SEAT_TIMEOUT_MS;
+    uint64_t limit = inv_now_ns() + patience_ms * UINT64_C(1000000);
     if (inv_process.anonymous) {
         inv_token_force(inv_process.table, inv_process.slot);
         inv_seat_sit(INV_SEAT_TOKEN);
@@ -268,7 +281,9 @@ static void join_once(int rank, int size, int local_size)
     inv_process.emulated = table->emulated;
     pthread_atfork(NULL, NULL, after_fork_in_child);
     inv_process.table = table;
-    if (!take_first_seat())
+    bool seated = take_first_seat();
+    atomic_store_explicit(&inv_process.managed, true, memory_order_release);
+    if (!seated)
         inv_leave("no core became free in time");
 }
 
@@ -295,7 +310,7 @@ void inv_leave(const char *reason)
     if (inv_seat != INV_SEAT_NONE)
         inv_seat_lend();
     sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
-    /* The mapping stays: a parked agent may still sleep on a word in it. */
-    inv_process.table = NULL;
+    /* The mapping stays: other threads may be in the middle of something in it. */
+    atomic_store_explicit(&inv_process.managed, false, memory_order_release);
     send_leave();
 }

@@ -16,7 +16,10 @@
 enum { INV_SEAT_NONE = -1, INV_SEAT_TOKEN = -2 }; /* >= 0: a core number */
 
 struct inv_process {
-    struct inv_table *table; /* NULL: not managed */
+    /* We are a process of the domain and had a first seat.  release/acquire; partner:
+     * inv_join.  Cleared by inv_leave; the table stays mapped, for those who are in it */
+    _Atomic bool managed;
+    struct inv_table *table;
     unsigned slot;
     unsigned ncores; /* cores of the domain; of the affinity mask when not managed */
     bool anonymous, emulated;
@@ -29,7 +32,10 @@ extern struct inv_process inv_process;
 /* The seat of the calling thread; INV_SEAT_NONE in threads that we do not manage. */
 extern __thread int inv_seat __attribute__((tls_model("initial-exec")));
 
-static inline bool inv_managed(void) { return inv_process.table != NULL; }
+static inline bool inv_managed(void)
+{
+    return atomic_load_explicit(&inv_process.managed, memory_order_acquire);
+}
 
 /*
  * inv_join - become a process of the domain that INVASIVE_SOCKET names.  Idempotent and
@@ -62,6 +68,10 @@ void inv_seat_reclaim_owned(void);
 /* One of our own cores whose holder has been asked for it longer ago than the reclaim bound:
  * its holder is evicted.  Returns the seat or INV_SEAT_NONE.  One thread at a time. */
 int inv_seat_evict_overdue(void);
+/* A core of ours whose thread has slept (in a system call of its own) since the last call:
+ * it is taken from it, and it finds out at its next scheduling point (INV_LOST).  Returns
+ * the seat or INV_SEAT_NONE.  One thread at a time. */
+int inv_seat_retake_idle(void);
 /* Move a thread that has been evicted from a core to the other cores of the domain. */
 void inv_repin_evicted(int core);
 /* Make the seat the calling thread's: sets inv_seat, pins the thread if it sits elsewhere. */

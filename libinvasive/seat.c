@@ -9,6 +9,7 @@
 #include "process.h"
 
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 __thread int inv_seat __attribute__((tls_model("initial-exec"))) = INV_SEAT_NONE;
@@ -126,11 +127,59 @@ void inv_seat_ride(void)
     }
 }
 
+/* Does the calling thread still sit where it thinks?  See inv_seat_retake_idle. */
+static bool still_sitting(int seat)
+{
+    return seat < 0 ||
+           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
+                                memory_order_relaxed) == inv_own_tid();
+}
+
 int inv_seat_detach(void)
 {
     int seat = inv_seat;
+    int32_t me = inv_own_tid();
     inv_seat = INV_SEAT_NONE;
+    /* 0 while nobody sits there: a seat on its way to another thread is not an idle one.
+     * If inv_seat_retake_idle was quicker, it is that one's now. */
+    if (seat >= 0 &&
+        !atomic_compare_exchange_strong(
+            &inv_core_at(inv_process.table, (unsigned)seat)->holder_tid, &me, 0))
+        return INV_SEAT_NONE;
     return seat;
+}
+
+/* CPU time of a thread of this process, 0 when there is none of that number. */
+static uint64_t thread_cpu_ns(int tid)
+{
+    struct timespec ts;
+    clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 4 | 2); /* as pthread_getcpuclockid */
+    return clock_gettime(clock, &ts) == 0
+               ? (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec + 1
+               : 0;
+}
+
+int inv_seat_retake_idle(void)
+{
+    static struct {
+        int32_t tid;
+        uint64_t cpu_ns;
+    } last[INV_MAX_CORES];
+    struct inv_table *t = inv_process.table;
+    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
+        struct inv_core *c = inv_core_at(t, core);
+        inv_word w = atomic_load_explicit(&c->word, memory_order_relaxed);
+        int32_t tid = atomic_load_explicit(&c->holder_tid, memory_order_relaxed);
+        bool ours =
+            inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w) && tid > 0;
+        uint64_t cpu = ours ? thread_cpu_ns(tid) : 0;
+        bool idle = cpu && last[core].tid == tid && last[core].cpu_ns == cpu;
+        last[core].tid = tid;
+        last[core].cpu_ns = cpu;
+        if (idle && atomic_compare_exchange_strong(&c->holder_tid, &tid, 0))
+            return (int)core;
+    }
+    return INV_SEAT_NONE;
 }
 
 void inv_seat_return(int seat)
@@ -167,7 +216,8 @@ enum inv_verdict inv_seat_check(int seat)
 
 enum inv_verdict inv_seat_poll(void)
 {
-    enum inv_verdict verdict = inv_seat_check(inv_seat);
+    enum inv_verdict verdict =
+        still_sitting(inv_seat) ? inv_seat_check(inv_seat) : INV_LOST;
     if (verdict == INV_LOST)
         pinned_core = INV_NO_CORE; /* who evicted us has re-pinned this thread */
     return verdict;

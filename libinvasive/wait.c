@@ -12,6 +12,8 @@
 #include "futex.h"
 #include "process.h"
 
+enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000 };
+
 static struct inv_slot *our_slot(void)
 {
     return inv_slot_at(inv_process.table, inv_process.slot);
@@ -111,6 +113,16 @@ static int try_seat(int core)
     return inv_seat_try();
 }
 
+/* How long to sleep for a core: until somebody hands it to us; but an idle worker of our
+ * own that sits on it only gives it up when it sees that we wait, and tells nobody. */
+static int64_t nap_ns(uint64_t left)
+{
+    for (unsigned core = 0; core < inv_process.ncores; core++)
+        if (held_by_us((int)core))
+            return left < OWN_WORKER_NAP_NS ? (int64_t)left : OWN_WORKER_NAP_NS;
+    return (int64_t)left;
+}
+
 /* Ask for an own core until it is there; evict when the bound has passed. */
 static int regain_seat(uint64_t start)
 {
@@ -127,7 +139,10 @@ static int regain_seat(uint64_t start)
         if (waited < bound) {
             if (core != INV_NO_CORE)
                 change_home(core);
-            inv_wait_sleep(seen, (int64_t)(bound - waited));
+            if (waited > REGAIN_SPIN_NS)
+                inv_wait_sleep(seen, nap_ns(bound - waited));
+            else
+                inv_cpu_relax();
         } else if (core == INV_NO_CORE)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
         else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
@@ -154,8 +169,8 @@ void inv_wait_end(void)
     if (!had_seat)
         return;
     had_seat = false;
-    atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     if (inv_process.anonymous) {
+        atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
         inv_token_force(inv_process.table, inv_process.slot);
         inv_seat_sit(INV_SEAT_TOKEN);
         return;
@@ -167,6 +182,8 @@ void inv_wait_end(void)
         seat = regain_seat(start);
         account_reclaim(start);
     }
+    /* Only now: until here idle workers give their cores up when they see it. */
+    atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     if (home == seat && home != INV_NO_CORE) {
         home = INV_NO_CORE;
         atomic_store(&our_slot()->home, INV_NO_CORE);

@@ -42,7 +42,7 @@ static bool last_arrived (gomp_barrier_t *bar, gomp_barrier_state_t state)
  * be cancelled was. */
 static bool wait_open (gomp_barrier_t *bar, gomp_barrier_state_t state, bool cancellable)
 {
-    unsigned base = state & -BAR_INCR, seen = state & ~BAR_WAS_LAST;
+    unsigned base = state & -BAR_INCR;
     for (;;) {
         unsigned now = gomp_barrier_flags(bar);
         if (cancellable && (now & BAR_CANCELLED))
@@ -51,12 +51,9 @@ static bool wait_open (gomp_barrier_t *bar, gomp_barrier_state_t state, bool can
             return false;
         if (now & BAR_TASK_PENDING) {
             gomp_barrier_handle_tasks(base | (state & BAR_CANCELLED));
-            now = gomp_barrier_flags(bar);
-            if ((now & -BAR_INCR) != base || (now & BAR_TASK_PENDING))
-                continue;
+            continue; /* anything may have changed: look again before sleeping on it */
         }
-        seen = now;
-        do_wait((int *)&bar->generation, (int)seen);
+        do_wait((int *)&bar->generation, (int)now);
     }
 }
 

@@ -13,7 +13,7 @@ enum {
     PERIOD_NS = 5000000,      /* between two looks, and the least patience in CPU time */
     WALL_FACTOR = 20,         /* patience in wall time: implicit tasks may wait asleep */
     IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
-    MAX_PATIENCE_NS = 1000000000,
+    MAX_PATIENCE_NS = 100000000,
     PATIENCE_ENTRIES = 64,
 };
 
@@ -124,12 +124,21 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
     w->count = 1;
 }
 
+/* Work waits: use our own cores that others are late to give back, and those that a thread
+ * of ours sits on asleep. */
+static void find_seats (void)
+{
+    int seat;
+    if ((seat = inv_seat_evict_overdue()) != INV_SEAT_NONE ||
+        (seat = inv_seat_retake_idle()) != INV_SEAT_NONE)
+        gomp_seat_dispose(seat);
+}
+
 static void look_once (struct watch *w)
 {
     struct view now = look();
-    int seat = now.waiting && inv_managed() ? inv_seat_evict_overdue() : INV_SEAT_NONE;
-    if (seat != INV_SEAT_NONE)
-        gomp_seat_dispose(seat);
+    if (now.waiting && inv_managed())
+        find_seats();
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     w->idle = now.waiting ? 0 : w->idle + 1;
     if (!now.waiting || now.seated != w->last.seated || w->since_wall == 0)

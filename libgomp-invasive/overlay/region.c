@@ -6,6 +6,7 @@
 #include "region.h"
 #include "progress.h"
 #include <string.h>
+#include <sys/resource.h>
 
 enum { MAX_REGISTERED = 16 };
 #define UNFINISHED_ONE (UINT64_C(1) << 32)
@@ -447,9 +448,27 @@ static void finish_tasks (struct gomp_region *region, bool all_finished)
     drop_help_hint(region);
 }
 
+/* May this thread run implicit tasks of others' numbers?  Not if the user asked for
+ * larger stacks for those than this one has (OMP_STACKSIZE). */
+static bool stack_suffices (void)
+{
+    static _Atomic int answer; /* 0 unknown, 1 yes, 2 no */
+    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    if (known == 0) {
+        size_t asked = 0;
+        struct rlimit own;
+        known = pthread_attr_getstacksize(&gomp_thread_attr, &asked) == 0 &&
+                        getrlimit(RLIMIT_STACK, &own) == 0 && asked > own.rlim_cur
+                    ? 2
+                    : 1;
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
+    }
+    return known == 1;
+}
+
 static bool elastic_work (struct gomp_region *region)
 {
-    return region->elastic && tickets_of(region) > 0 &&
+    return region->elastic && tickets_of(region) > 0 && stack_suffices() &&
            atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0;
 }
 
@@ -467,12 +486,8 @@ static void master_share (struct gomp_region *region)
 void gomp_region_finish (struct gomp_region *region)
 {
     struct gomp_team *team = region->start.team;
-    if (atomic_load_explicit(&region->gate, memory_order_relaxed) !=
-        UNFINISHED_ONE + INSIDE_ONE) {
-        leave_gate(region, UNFINISHED_ONE); /* implicit task 0 */
-        master_share(region);
-    } else /* nobody else is inside or will be: no need for an atomic subtraction */
-        atomic_store_explicit(&region->gate, INSIDE_ONE, memory_order_relaxed);
+    leave_gate(region, UNFINISHED_ONE); /* implicit task 0 */
+    master_share(region);
     for (;;) {
         uint64_t g = atomic_load_explicit(&region->gate, memory_order_acquire);
         bool all_finished = g == INSIDE_ONE;

@@ -38,11 +38,10 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
 void gomp_sched_join (void)
 {
     static _Atomic bool tried;
-    if (atomic_load_explicit(&tried, memory_order_relaxed))
+    if (atomic_load_explicit(&tried, memory_order_acquire))
         return;
-    atomic_store_explicit(&tried, true, memory_order_relaxed);
-    if (inv_wanted())
-        inv_join(-1, -1, -1);
+    inv_join(-1, -1, -1); /* whoever comes second waits for the first */
+    atomic_store_explicit(&tried, true, memory_order_release);
 }
 
 /* --- the queue of the ready */
@@ -90,6 +89,12 @@ bool gomp_work_waiting (void)
 
 /* --- seats */
 
+/* Let a worker use the seat for an implicit task that nobody has started. */
+static bool place_on_ticket (int seat)
+{
+    return gomp_tickets_left() && (inv_agent_call(seat) || gomp_free_worker_start(seat));
+}
+
 /* Give a seat to a thread that needs one.  False: there is none. */
 static bool place_seat (int seat)
 {
@@ -98,7 +103,7 @@ static bool place_seat (int seat)
         gomp_waiter_wake(w, seat);
         return true;
     }
-    return gomp_tickets_left() && (inv_agent_call(seat) || gomp_free_worker_start(seat));
+    return place_on_ticket(seat);
 }
 
 void gomp_want_cores (void)
@@ -172,13 +177,31 @@ void gomp_seat_checkpoint (void)
     gomp_seat_acquire();
 }
 
+/* How many workers are to prefer an unstarted implicit task to the queue of the ready. */
+static _Atomic int tickets_first;
+
+static bool take_ticket_first (void)
+{
+    int n = atomic_load_explicit(&tickets_first, memory_order_relaxed);
+    return n > 0 && atomic_compare_exchange_strong(&tickets_first, &n, n - 1);
+}
+
+/* Those that are ready may all be waiting like the caller, for an implicit task that has
+ * not started: that comes first. */
 void gomp_yield_point (void)
 {
-    if (inv_managed() && inv_seat != INV_SEAT_NONE && gomp_work_waiting()) {
-        gomp_seat_yield();
-        gomp_seat_acquire();
-    } else
+    if (!inv_managed() || inv_seat == INV_SEAT_NONE || !gomp_work_waiting()) {
         sched_yield();
+        return;
+    }
+    int seat = inv_seat_detach();
+    if (gomp_tickets_left() && inv_seat_check(seat) != INV_LOST) {
+        atomic_fetch_add_explicit(&tickets_first, 1, memory_order_relaxed);
+        if (!place_on_ticket(seat))
+            gomp_seat_dispose(seat);
+    } else
+        gomp_seat_dispose(seat);
+    gomp_seat_acquire();
 }
 
 /* --- spinning */
@@ -365,6 +388,8 @@ static bool work_waiting (void *arg)
 /* One round of a free worker that has a seat.  False: nothing to do. */
 static bool work_once (void)
 {
+    if (take_ticket_first() && gomp_run_ticket())
+        return true;
     struct gomp_waiter *w = ready_pop();
     if (w) {
         gomp_waiter_wake(w, inv_seat_detach());
