@@ -173,8 +173,9 @@ int inv_seat_retake_idle(void)
         bool ours =
             inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w) && tid > 0;
         uint64_t cpu = ours ? thread_cpu_ns(tid) : 0;
-        bool idle = cpu && last[core].tid == tid && last[core].cpu_ns == cpu;
-        last[core].tid = tid;
+        /* The same twice: asleep all the time, or gone (0). */
+        bool idle = ours && last[core].tid == tid && last[core].cpu_ns == cpu;
+        last[core].tid = ours ? tid : 0;
         last[core].cpu_ns = cpu;
         if (idle && atomic_compare_exchange_strong(&c->holder_tid, &tid, 0))
             return (int)core;
@@ -236,6 +237,7 @@ void inv_repin_evicted(int core)
             CPU_SET((size_t)inv_core_at(t, c)->os_cpu, &others);
     if (tid > 0 && tid != inv_own_tid() && CPU_COUNT(&others) > 0)
         sched_setaffinity(tid, sizeof others, &others);
+    atomic_store_explicit(&inv_core_at(t, (unsigned)core)->holder_tid, 0, memory_order_relaxed);
 }
 
 int inv_seat_evict_overdue(void)

@@ -179,6 +179,8 @@ void gomp_free_thread (void *arg __attribute__((unused)))
 {
     struct gomp_thread *thr = gomp_thread();
     free_pool(thr, false);
+    if (inv_managed())
+        gomp_seat_yield(); /* it may be the thread that joined the resource manager */
     if (thr->ts.level == 0 && __builtin_expect(thr->ts.team != NULL, 0))
         gomp_team_end(); /* an artificial team, made for a target task */
     if (thr->task != NULL) {
