@@ -466,6 +466,10 @@ static void __attribute__((constructor)) initialize_team (void)
     if (pthread_key_create(&gomp_thread_destructor, gomp_free_thread) != 0)
         gomp_fatal("could not create thread pool destructor.");
     pthread_atfork(NULL, NULL, after_fork_in_child);
+    /* Upstream takes the default team size for the number of processors, and threads spin long
+     * that are no more than those; our default is larger (proc.c). */
+    if (inv_wanted() && !gomp_places_list)
+        gomp_available_cpus = inv_domain_cores();
 }
 
 static void __attribute__((destructor)) team_destructor (void)
