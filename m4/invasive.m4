@@ -147,6 +147,11 @@ AS_IF([test "x$GCC_SOURCE" = x],
 AC_MSG_RESULT([$GCC_SOURCE])
 AS_CASE([$GCC_SOURCE], [*.xz],
   [AS_IF([test "x$XZ" = xno], [INV_MISSING([xz], [xz-utils])])])
+# Some of libgomp's symbols are written in Fortran.
+AC_PATH_PROGS([GFORTRAN], [gfortran], [no])
+AS_IF([test "x$GCC_SOURCE" != xno && test "x$GFORTRAN" = xno], [INV_MISSING([gfortran], [gfortran])])
+AC_PATH_PROGS([PATCH], [patch], [no])
+AS_IF([test "x$GCC_SOURCE" != xno && test "x$PATCH" = xno], [INV_MISSING([patch], [patch])])
 AC_SUBST([GCC_SOURCE])
 AC_SUBST([GCC_MAJOR])
 AM_CONDITIONAL([LIBGOMP], [test "x$GCC_SOURCE" != xno && test "x$enable_sanitizers" = xno])
