@@ -86,7 +86,7 @@ if [ ! -f Makefile ]; then
     # Unset: a jobserver of the calling make is not for configure's little makes.
     command -v gfortran >/dev/null ||
         die "no gfortran (Debian: package gfortran): libgomp has symbols that are written in Fortran"
-    env -u MAKEFLAGS -u MAKELEVEL GFORTRAN=gfortran "$src/libgomp/configure" --disable-multilib \
+    env -u MAKEFLAGS -u MAKELEVEL GFORTRAN="$(command -v gfortran)" "$src/libgomp/configure" --disable-multilib \
         --enable-shared --disable-static --with-gnu-ld \
         --disable-maintainer-mode --enable-symvers=gnu --enable-tls --prefix=/usr \
         CFLAGS="$cflags" >configure.log 2>&1 ||
