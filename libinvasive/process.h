@@ -60,6 +60,10 @@ void inv_leave(const char *reason);
 
 /* --- seats (all: calling thread, managed processes only) */
 
+/* Anonymous mode: tokens that this process has.  The last one is never asked back, and a
+ * process without one that has work takes one although none is free: every process may
+ * run one thread at any time, and the kernel shares the cores out. */
+int inv_tokens_held(void);
 /* Take a free core, one of our own first.  Returns the seat or INV_SEAT_NONE.  Does
  * not pin and does not change inv_seat. */
 int inv_seat_try(void);

@@ -60,8 +60,13 @@ static bool core_is_ours(int core)
 int inv_seat_try(void)
 {
     struct inv_table *t = inv_process.table;
-    if (inv_process.anonymous)
+    if (inv_process.anonymous) {
+        if (inv_tokens_held() == 0) {
+            inv_token_force(t, inv_process.slot);
+            return INV_SEAT_TOKEN;
+        }
         return inv_token_take(t, inv_process.slot) ? INV_SEAT_TOKEN : INV_SEAT_NONE;
+    }
     for (int ours = 1; ours >= 0; ours--)
         for (unsigned core = 0; core < inv_process.ncores; core++) {
             inv_word w =
@@ -197,13 +202,19 @@ void inv_seat_lend(void)
     inv_seat_return(inv_seat_detach());
 }
 
+int inv_tokens_held(void)
+{
+    return atomic_load_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->tokens,
+                                memory_order_relaxed);
+}
+
 enum inv_verdict inv_seat_check(int seat)
 {
     struct inv_table *t = inv_process.table;
     if (seat == INV_SEAT_TOKEN)
-        return inv_token_overdrawn(t) ? INV_GIVE
-               : inv_others_want(t, inv_process.slot) ? INV_WANTED
-                                                      : INV_KEEP;
+        return inv_token_overdrawn(t) && inv_tokens_held() > 1 ? INV_GIVE
+               : inv_others_want(t, inv_process.slot)         ? INV_WANTED
+                                                              : INV_KEEP;
     if (seat < 0)
         return INV_LOST;
     inv_word w =

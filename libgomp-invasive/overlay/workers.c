@@ -113,7 +113,8 @@ void gomp_want_cores (void)
     gomp_progress_arm();
     if (inv_agents_parked() == 0)
         gomp_free_worker_start(INV_SEAT_NONE); /* somebody must be there to be found */
-    if (inv_want_get(inv_process.table, inv_process.slot))
+    if (inv_want_get(inv_process.table, inv_process.slot) &&
+        !(inv_process.anonymous && inv_tokens_held() == 0))
         return;
     inv_want(true);
     int seat;
