@@ -4,8 +4,9 @@
  *
  * gcc makes threadprivate variables thread-local ones.  Their values belong to a thread
  * number for the whole run, so where there are any, implicit task i has to stay with
- * kernel thread i.  The run-time libraries' own thread-local data (errno and the like)
- * belongs to the kernel thread and does not count.
+ * kernel thread i.  OpenMP promises that to code that is compiled for OpenMP; thread-local
+ * data of other libraries (errno, a driver's) belongs to the kernel thread and does not
+ * count.  So: an object with a TLS segment that is linked with libgomp.
  */
 #define _GNU_SOURCE
 #include "tls.h"
@@ -14,21 +15,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Libraries whose thread-local data is not the program's, by the start of their name. */
-static const char *const system_libraries[] = {
-    "ld-linux", "libc.so", "libc-", "libm.so", "libpthread", "librt.so", "libdl.so",
-    "libgcc_s", "libstdc++", "libgomp", "libinvasive", "libgfortran", "libquadmath",
-    "libmpi", "libmpich", "libmpl", "libopen-", "libpmix", "libprrte", "libhwloc", "libuc",
-    "libfabric", "libevent", "libnuma", "libudev", "libcap", "libz.so", "libasan", "libubsan",
-    "libtsan", "linux-vdso", "libjemalloc", "libtcmalloc", "libpython", "libslurm",
-};
-
-static bool is_system (const char *path)
+static const ElfW(Phdr) *segment (const struct dl_phdr_info *info, ElfW(Word) type)
 {
-    const char *name = strrchr(path, '/');
-    name = name ? name + 1 : path;
-    for (size_t i = 0; i < sizeof system_libraries / sizeof *system_libraries; i++)
-        if (strncmp(name, system_libraries[i], strlen(system_libraries[i])) == 0)
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == type && info->dlpi_phdr[i].p_memsz > 0)
+            return &info->dlpi_phdr[i];
+    return NULL;
+}
+
+/* Is libgomp, under whatever longer name it was bundled, among what the object needs? */
+static bool needs_libgomp (const struct dl_phdr_info *info)
+{
+    const ElfW(Phdr) *dynamic = segment(info, PT_DYNAMIC);
+    if (!dynamic)
+        return false;
+    const ElfW(Dyn) *first = (const ElfW(Dyn) *)(info->dlpi_addr + dynamic->p_vaddr), *d;
+    const char *strings = NULL;
+    for (d = first; d->d_tag != DT_NULL; d++)
+        if (d->d_tag == DT_STRTAB) /* an address already, or an offset, as the loader likes */
+            strings = (const char *)(d->d_un.d_ptr >= info->dlpi_addr
+                                         ? d->d_un.d_ptr
+                                         : info->dlpi_addr + d->d_un.d_ptr);
+    for (d = first; strings && d->d_tag != DT_NULL; d++)
+        if (d->d_tag == DT_NEEDED && strncmp(strings + d->d_un.d_val, "libgomp", 7) == 0)
             return true;
     return false;
 }
@@ -36,11 +45,7 @@ static bool is_system (const char *path)
 static int has_own_tls (struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
-    if (info->dlpi_name && is_system(info->dlpi_name))
-        return 0;
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_TLS && info->dlpi_phdr[i].p_memsz > 0)
-            *(bool *)found = true;
+    *(bool *)found = segment(info, PT_TLS) && needs_libgomp(info);
     return *(bool *)found;
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* True when the program or one of its own libraries has thread-local variables (and so
+/* True when the program or a library that is linked with libgomp has thread-local variables (and so
  * may have threadprivate ones, whose values persist from region to region), or when
  * INVASIVE_BIND=strict; false with INVASIVE_BIND=elastic.  Found out once; objects that
  * are loaded later are seen at the next region after dlopen.  */
