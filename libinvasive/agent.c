@@ -66,14 +66,15 @@ static int take_handed(int a)
 static int agent_seat(struct inv_agent *agent, int a)
 {
     int seat = take_handed(a);
+    inv_seat_was_asleep();
     int core = atomic_load_explicit(&agent->core, memory_order_relaxed);
     if (seat != INV_SEAT_NONE) {
-        inv_seat_adopt(seat, seat >= 0 && seat == core);
+        inv_seat_sit(seat);
         return seat;
     }
     if (core >= 0 && (unsigned)core < inv_process.ncores && !inv_process.anonymous &&
         inv_core_borrow(inv_process.table, (unsigned)core, inv_process.slot)) {
-        inv_seat_adopt(core, true);
+        inv_seat_sit(core); /* pins where the waker has not: rmd does not */
         return core;
     }
     if (inv_want_get(inv_process.table, inv_process.slot) &&

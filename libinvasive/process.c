@@ -67,13 +67,34 @@ static int env_int(const char *name)
     return errno || *end || value < 0 || value > INT_MAX ? -1 : (int)value;
 }
 
+static int connect_to(const char *where);
+
+/* Are we asked to be managed, and is somebody there to do it?  Looked up once, when the
+ * runtime decides on its default team size: without a manager that is the stock one. */
+static bool environment_wants(void)
+{
+    const char *mode = getenv("INVASIVE");
+    const char *where = getenv("INVASIVE_SOCKET");
+    if (!where || !*where || (mode && strcmp(mode, "off") == 0))
+        return false;
+    int fd = connect_to(where);
+    if (fd < 0) {
+        complain("invasive: cannot reach rmd at %s (%s): is it running? Running unmanaged.", where,
+                 strerror(errno));
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
 bool inv_wanted(void)
 {
     if (atomic_load_explicit(&join_tried, memory_order_relaxed))
         return inv_managed();
-    const char *mode = getenv("INVASIVE");
-    const char *where = getenv("INVASIVE_SOCKET");
-    return where && *where && !(mode && strcmp(mode, "off") == 0);
+    static _Atomic int answer; /* 0 not asked yet, 1 yes, 2 no */
+    if (atomic_load_explicit(&answer, memory_order_relaxed) == 0)
+        atomic_store_explicit(&answer, environment_wants() ? 1 : 2, memory_order_relaxed);
+    return atomic_load_explicit(&answer, memory_order_relaxed) == 1;
 }
 
 unsigned inv_domain_cores(void)
@@ -237,12 +258,7 @@ static bool take_first_seat(void)
         inv_seat_sit(INV_SEAT_TOKEN);
         return true;
     }
-    int seat;
-    while ((seat = inv_seat_try()) == INV_SEAT_NONE && inv_now_ns() < limit) {
-        inv_seat_reclaim_owned();
-        uint32_t seen = inv_bell_read();
-        inv_wait_sleep(seen, 1000000);
-    }
+    int seat = inv_first_seat(limit);
     if (seat == INV_SEAT_NONE)
         return false;
     inv_seat_sit(seat);

@@ -82,6 +82,8 @@ void inv_repin_evicted(int core);
 void inv_seat_sit(int seat);
 /* The same for a seat that was handed over; pinned: the thread was pinned to it in its sleep. */
 void inv_seat_adopt(int seat, bool pinned);
+/* The caller has slept where a waker may have pinned it: what it knew of that is void. */
+void inv_seat_was_asleep(void);
 /* For a thread that must run without a seat: pin it to a core that this process holds. */
 void inv_seat_ride(void);
 /* Have we pinned the calling thread to one core? */
@@ -114,6 +116,12 @@ enum inv_verdict inv_seat_poll(void);
  * reclaim our own cores.  Cheap when nothing changes. */
 void inv_want(bool wants);
 
+/* Tell libinvasive how to find out whether there is work for another core: a process whose
+ * thread begins to wait, and has none, does not want any.  Set once, by the runtime. */
+void inv_set_work_probe(bool (*work_waiting)(void));
+/* Stop wanting unless there is work, which is looked for again after it was said. */
+void inv_want_if_work(void);
+
 /* --- agents: workers with nothing to do, parked where lenders can wake them */
 
 /* Park the calling thread (it has no seat) until a lender or inv_agent_call wakes it, or
@@ -138,6 +146,9 @@ bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns);
 /* The wait is over: has a seat again when it returns (its own core first; after the
  * reclaim bound the holder is evicted). */
 void inv_wait_end(void);
+
+/* The first seat of a process, before it is managed: as in inv_wait_end, until `limit_ns`. */
+int inv_first_seat(uint64_t limit_ns);
 
 /* Wake process `slot` of this domain if it waits (see inv_ring). */
 void inv_ring_slot(unsigned slot);

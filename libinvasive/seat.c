@@ -16,6 +16,8 @@ __thread int inv_seat __attribute__((tls_model("initial-exec"))) = INV_SEAT_NONE
 /* The core that this thread is pinned to, so that an unchanged seat costs no system call. */
 static __thread int pinned_core = INV_NO_CORE;
 static __thread int own_tid;
+/* Has this thread been asleep where others may have pinned it elsewhere? */
+static __thread bool waker_pins;
 
 int inv_own_tid(void)
 {
@@ -103,10 +105,18 @@ void inv_seat_adopt(int seat, bool pinned)
         return;
     if (pinned)
         pinned_core = seat;
-    else if (pinned_core != seat && inv_pin(inv_process.table, 0, seat) == 0)
+    if (!pinned && waker_pins) /* somebody may have pinned us in our sleep, or not */
+        pinned_core = INV_NO_CORE;
+    waker_pins = false;
+    if (pinned_core != seat && inv_pin(inv_process.table, 0, seat) == 0)
         pinned_core = seat;
     atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
                           inv_own_tid(), memory_order_relaxed);
+}
+
+void inv_seat_was_asleep(void)
+{
+    waker_pins = true;
 }
 
 void inv_seat_sit(int seat)
@@ -149,8 +159,10 @@ int inv_seat_detach(void)
      * If inv_seat_retake_idle was quicker, it is that one's now. */
     if (seat >= 0 &&
         !atomic_compare_exchange_strong(
-            &inv_core_at(inv_process.table, (unsigned)seat)->holder_tid, &me, 0))
+            &inv_core_at(inv_process.table, (unsigned)seat)->holder_tid, &me, 0)) {
+        pinned_core = INV_NO_CORE;
         return INV_SEAT_NONE;
+    }
     return seat;
 }
 
@@ -175,12 +187,12 @@ int inv_seat_retake_idle(void)
         struct inv_core *c = inv_core_at(t, core);
         inv_word w = atomic_load_explicit(&c->word, memory_order_relaxed);
         int32_t tid = atomic_load_explicit(&c->holder_tid, memory_order_relaxed);
-        bool ours =
-            inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w) && tid > 0;
-        uint64_t cpu = ours ? thread_cpu_ns(tid) : 0;
-        /* The same twice: asleep all the time, or gone (0). */
+        bool ours = inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w);
+        uint64_t cpu = ours && tid > 0 ? thread_cpu_ns(tid) : 0;
+        /* The same twice: asleep all the time, or gone, or nobody has sat down.  (If one is
+         * about to after all, the last to sit down has the seat and the other finds out.) */
         bool idle = ours && last[core].tid == tid && last[core].cpu_ns == cpu;
-        last[core].tid = ours ? tid : 0;
+        last[core].tid = ours ? tid : -1;
         last[core].cpu_ns = cpu;
         if (idle && atomic_compare_exchange_strong(&c->holder_tid, &tid, 0))
             return (int)core;
@@ -294,4 +306,22 @@ void inv_want(bool wants)
             inv_core_reclaim_cancel(t, core, inv_process.slot))
             inv_core_offer(t, core, inv_process.slot);
     }
+}
+
+/* Written once before the first region; a thread that does not see it yet has no region. */
+static _Atomic(bool (*)(void)) work_probe;
+
+void inv_set_work_probe(bool (*work_waiting)(void))
+{
+    atomic_store(&work_probe, work_waiting);
+}
+
+void inv_want_if_work(void)
+{
+    bool (*work_waiting)(void) = atomic_load(&work_probe);
+    if (!inv_want_get(inv_process.table, inv_process.slot) || (work_waiting && work_waiting()))
+        return;
+    inv_want(false); /* ends with a full fence; whoever queues work does so before it looks here */
+    if (work_waiting && work_waiting())
+        inv_want(true);
 }

@@ -55,6 +55,7 @@ void inv_wait_begin(void)
     home = seat >= 0 && atomic_compare_exchange_strong(&our_slot()->home, &nobody, seat)
                ? seat
                : INV_NO_CORE;
+    inv_want_if_work(); /* or the core would be offered to our own idle workers */
     inv_seat_return(seat);
 }
 
@@ -124,32 +125,61 @@ static int64_t nap_ns(uint64_t left)
 }
 
 /* Ask for an own core until it is there; evict when the bound has passed. */
-static int regain_seat(uint64_t start)
+static int await_seat(uint64_t start)
 {
     struct inv_table *t = inv_process.table;
     uint64_t bound = (uint64_t)t->reclaim_bound_us * 1000;
     for (;;) {
         uint32_t seen = inv_bell_read();
         int core = owned_core();
+        if (core != INV_NO_CORE)
+            change_home(core); /* before we ask: whoever gives it back looks there */
         int seat = try_seat(core);
         if (seat != INV_SEAT_NONE)
             return seat;
         uint64_t waited = inv_now_ns() - start;
         unsigned evicted;
-        if (waited < bound) {
-            if (core != INV_NO_CORE)
-                change_home(core);
-            if (waited > REGAIN_SPIN_NS)
-                inv_wait_sleep(seen, nap_ns(bound - waited));
-            else
-                inv_cpu_relax();
-        } else if (core == INV_NO_CORE)
+        if (waited < REGAIN_SPIN_NS)
+            inv_cpu_relax();
+        else if (waited < bound)
+            inv_wait_sleep(seen, nap_ns(bound - waited));
+        else if (core == INV_NO_CORE)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
         else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
             inv_repin_evicted(core);
             return core;
         }
     }
+}
+
+/* The same, counted among the sleepers all the time, also while we only spin: the core is
+ * handed to this thread then, and not to an agent that has no use for it. */
+static int regain_seat(uint64_t start)
+{
+    atomic_fetch_add_explicit(&our_slot()->sleepers, 1, memory_order_seq_cst);
+    int seat = await_seat(start);
+    atomic_fetch_sub_explicit(&our_slot()->sleepers, 1, memory_order_relaxed);
+    return seat;
+}
+
+/* A thread that was a sleeper with a home and has a seat now is one no more. */
+static void leave_home(int seat)
+{
+    if (home == seat && home != INV_NO_CORE) {
+        home = INV_NO_CORE;
+        atomic_store(&our_slot()->home, INV_NO_CORE);
+    } else if (home != INV_NO_CORE)
+        change_home(INV_NO_CORE);
+}
+
+int inv_first_seat(uint64_t limit_ns)
+{
+    int seat;
+    do
+        seat = regain_seat(inv_now_ns());
+    while (seat == INV_SEAT_NONE && inv_now_ns() < limit_ns);
+    leave_home(seat);
+    return seat;
 }
 
 static void account_reclaim(uint64_t start)
@@ -184,13 +214,11 @@ void inv_wait_end(void)
     }
     /* Only now: until here idle workers give their cores up when they see it. */
     atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    if (home == seat && home != INV_NO_CORE) {
-        home = INV_NO_CORE;
-        atomic_store(&our_slot()->home, INV_NO_CORE);
-    } else if (home != INV_NO_CORE)
-        change_home(INV_NO_CORE);
+    leave_home(seat);
     if (seat != INV_SEAT_NONE)
         inv_seat_sit(seat);
+    else
+        inv_thread_unpin(); /* runs where the kernel puts it */
 }
 
 void inv_ring_slot(unsigned slot)

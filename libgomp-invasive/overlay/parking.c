@@ -29,6 +29,7 @@ void gomp_waiter_sleep (struct gomp_waiter *w)
 {
     while (atomic_load_explicit(&w->word, memory_order_acquire) == 0)
         inv_futex_wait(&w->word, 0, -1, false);
+    inv_seat_was_asleep();
     if (w->seat != INV_SEAT_NONE)
         inv_seat_adopt(w->seat, w->pinned);
     else if (w->needs_seat && inv_managed())
@@ -110,7 +111,7 @@ void gomp_unpark (int *addr, int count)
     for (; w; w = next) {
         next = w->next;
         w->next = NULL;
-        if (w->needs_seat)
+        if (w->needs_seat && inv_managed())
             gomp_ready(w);
         else
             gomp_waiter_wake(w, INV_SEAT_NONE);

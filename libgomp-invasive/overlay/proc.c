@@ -32,7 +32,7 @@ static unsigned default_team (void)
 {
     const char *text = getenv("INVASIVE_THREADS");
     unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
-    if (wanted > 0 && wanted <= 4096)
+    if (wanted > 0 && wanted <= 65536)
         return (unsigned)wanted;
     unsigned cores = inv_domain_cores();
     unsigned multiple = (16 + cores - 1) / cores;

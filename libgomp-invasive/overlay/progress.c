@@ -13,9 +13,9 @@ enum {
     PERIOD_NS = 5000000,      /* between two looks, and the least patience in CPU time */
     WALL_FACTOR = 20,         /* patience in wall time: implicit tasks may wait asleep */
     IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
-    MAX_PATIENCE_NS = 100000000,
     PATIENCE_ENTRIES = 64,
 };
+#define MAX_PATIENCE_NS UINT64_C(20000000000)
 
 static _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
 static _Atomic unsigned taken; /* work taken off the queue of the ready, by seated threads */
@@ -57,6 +57,8 @@ struct view {
     uint64_t seated;      /* changes when a seated thread takes anything */
     bool waiting;         /* there is work that nobody has taken */
     void (*fn) (void *);  /* of a region with tickets left, or NULL */
+    struct gomp_region *region; /* that region, and which use of it */
+    uint32_t epoch;
 };
 
 static struct view look (void)
@@ -69,8 +71,11 @@ static struct view look (void)
             continue;
         uint64_t ticket = atomic_load_explicit(&region->ticket, memory_order_acquire);
         v.seated += (ticket >> 32) * 65536 - (uint32_t)ticket;
-        if ((uint32_t)ticket > 0)
+        if ((uint32_t)ticket > 0) {
             v.fn = region->start.fn;
+            v.region = region;
+            v.epoch = (uint32_t)(ticket >> 32);
+        }
     }
     v.seated -= atomic_load_explicit(&extras_taken, memory_order_relaxed);
     return v;
@@ -112,6 +117,8 @@ struct watch {
     uint64_t since_cpu, since_wall; /* of the last progress; 0: none seen yet */
     unsigned count;                 /* threads to run without a seat next time */
     unsigned idle;                  /* periods without waiting work */
+    struct view helped;             /* the region that we last ran threads of unseated */
+    uint64_t helped_cpu;            /* when */
 };
 
 static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
@@ -134,13 +141,27 @@ static void find_seats (void)
         gomp_seat_dispose(seat);
 }
 
+/* A region in which we had to start implicit tasks unseated has ended.  If they had waited
+ * for each other it would have ended soon after the last was started; if it took long,
+ * they are long, and next time we wait that long. */
+static void learn_from_end (struct watch *w, uint64_t cpu)
+{
+    struct gomp_region *region = w->helped.region;
+    if (!region || gomp_region_is_open(region, w->helped.epoch))
+        return;
+    if (cpu - w->helped_cpu > 4 * PERIOD_NS)
+        learn(w->helped.fn, cpu - w->helped_cpu);
+    w->helped.region = NULL;
+}
+
 static void look_once (struct watch *w)
 {
     struct view now = look();
     if (now.waiting && inv_managed())
         find_seats();
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
-    w->idle = now.waiting ? 0 : w->idle + 1;
+    learn_from_end(w, cpu);
+    w->idle = now.waiting || w->helped.region ? 0 : w->idle + 1;
     if (!now.waiting || now.seated != w->last.seated || w->since_wall == 0)
         progress_seen(w, &now, cpu, wall);
     else {
@@ -148,6 +169,11 @@ static void look_once (struct watch *w)
         if (cpu - w->since_cpu >= limit || wall - w->since_wall >= WALL_FACTOR * limit) {
             gomp_run_unseated(w->count);
             w->count *= 2;
+            w->helped = now;
+            w->helped_cpu = cpu;
+            /* Patience begins anew: what was started must have time to show that it helps. */
+            w->since_cpu = cpu;
+            w->since_wall = wall;
         }
     }
     w->last = now;

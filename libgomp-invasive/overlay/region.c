@@ -111,6 +111,18 @@ static void become_member (struct gomp_region *region, unsigned id)
     thr->team_num = s->team_num;
 }
 
+/* The place of thread number `id`.  On a seat the core is given by the seat. */
+static void take_place (struct gomp_region *region, unsigned id)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_place_choice choice = gomp_place_of(&region->start, id);
+    thr->ts.place_partition_off = choice.partition_off;
+    thr->ts.place_partition_len = choice.partition_len;
+    if (thr->place != choice.place && inv_seat < 0)
+        gomp_bind_self(choice.place);
+    thr->place = choice.place;
+}
+
 static void start_implicit_task (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
@@ -124,14 +136,8 @@ static void start_implicit_task (struct gomp_region *region, unsigned id)
     thr->task->icv.nthreads_var = s->nthreads_var;
     thr->task->icv.bind_var = s->bind_var;
     thr->task->taskgroup = s->taskgroup;
-    if (__builtin_expect(gomp_places_list != NULL, 0)) {
-        struct gomp_place_choice choice = gomp_place_of(s, id);
-        thr->ts.place_partition_off = choice.partition_off;
-        thr->ts.place_partition_len = choice.partition_len;
-        if (thr->place != choice.place && inv_seat < 0)
-            gomp_bind_self(choice.place);
-        thr->place = choice.place;
-    }
+    if (__builtin_expect(gomp_places_list != NULL, 0))
+        take_place(region, id);
 }
 
 static void run_implicit_task (struct gomp_region *region, unsigned id)
@@ -232,7 +238,7 @@ bool gomp_run_ticket (void)
 
 /* --- helping with explicit tasks */
 
-static bool still_open (struct gomp_region *region, uint32_t epoch)
+bool gomp_region_is_open (struct gomp_region *region, uint32_t epoch)
 {
     return atomic_load_explicit(&region->epoch, memory_order_relaxed) == epoch &&
            atomic_load_explicit(&region->gate, memory_order_relaxed) != 0;
@@ -284,7 +290,7 @@ bool gomp_help_waiting (void)
 {
     return last_run.region &&
            atomic_load_explicit(&last_run.region->help, memory_order_relaxed) &&
-           still_open(last_run.region, last_run.epoch);
+           gomp_region_is_open(last_run.region, last_run.epoch);
 }
 
 bool gomp_help_tasks (void)
@@ -323,7 +329,7 @@ struct linger {
 static bool linger_over (const struct linger *l)
 {
     return atomic_load_explicit(&l->self->word, memory_order_relaxed) != l->seen ||
-           !still_open(l->region, l->epoch);
+           !gomp_region_is_open(l->region, l->epoch);
 }
 
 static bool linger_ready (void *arg)
@@ -478,6 +484,8 @@ static void master_share (struct gomp_region *region)
     while (elastic_work(region)) {
         unsigned done = run_tickets(region);
         become_member(region, 0);
+        if (__builtin_expect(gomp_places_list != NULL, 0))
+            take_place(region, 0);
         leave_gate(region, done * UNFINISHED_ONE);
         gomp_seat_checkpoint();
     }

@@ -86,6 +86,8 @@ extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gom
 extern bool gomp_help_waiting (void);
 extern bool gomp_help_tasks (void);
 extern void gomp_region_call_helpers (struct gomp_region *, int count);
+/* Is the region of that epoch still open? */
+extern bool gomp_region_is_open (struct gomp_region *, uint32_t epoch);
 /* Visit the registered regions (progress.c). */
 extern struct gomp_region *gomp_region_registered (unsigned index);
 extern void gomp_regions_forget (void);

@@ -41,6 +41,7 @@ void gomp_sched_join (void)
     if (atomic_load_explicit(&tried, memory_order_acquire))
         return;
     inv_join(-1, -1, -1); /* whoever comes second waits for the first */
+    inv_set_work_probe(gomp_work_waiting);
     atomic_store_explicit(&tried, true, memory_order_release);
 }
 
@@ -106,13 +107,18 @@ static bool place_seat (int seat)
     return place_on_ticket(seat);
 }
 
+/* Workers that have been created and have not come to their loop yet. */
+static _Atomic int starting;
+
 void gomp_want_cores (void)
 {
     if (!inv_managed())
         return;
     gomp_progress_arm();
-    if (inv_agents_parked() == 0)
+    if (inv_agents_parked() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0)
         gomp_free_worker_start(INV_SEAT_NONE); /* somebody must be there to be found */
+    /* seq_cst: the work was queued before; partner is stop_wanting. */
+    atomic_thread_fence(memory_order_seq_cst);
     if (inv_want_get(inv_process.table, inv_process.slot) &&
         !(inv_process.anonymous && inv_tokens_held() == 0))
         return;
@@ -144,11 +150,12 @@ void gomp_seat_dispose (int seat)
     if (verdict != INV_GIVE && place_seat(seat))
         return;
     /* Waiting for another process: what is left here is for others to see first. */
-    inv_seat_return(seat);
-    /* Forced out, we go on wanting: the owner may need it for a moment only. */
+    /* Say first that we do not want it, or it would be offered to our own agents.  Forced out,
+     * we go on wanting: the owner may need it for a moment only. */
     if (verdict != INV_GIVE)
         stop_wanting();
-    else if (gomp_work_waiting())
+    inv_seat_return(seat);
+    if (gomp_work_waiting())
         gomp_want_cores();
 }
 
@@ -407,6 +414,7 @@ static void *free_worker_main (void *arg)
     init_thread();
     if ((int)(intptr_t)arg != INV_SEAT_NONE)
         inv_seat_sit((int)(intptr_t)arg);
+    atomic_fetch_sub(&starting, 1);
     for (;;) {
         if (!inv_managed()) {
             inv_futex_wait(&never, 0, -1, false);
@@ -431,8 +439,11 @@ static void *free_worker_main (void *arg)
 bool gomp_free_worker_start (int seat)
 {
     pthread_t handle;
-    if (pthread_create(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)seat) != 0)
+    atomic_fetch_add(&starting, 1);
+    if (pthread_create(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)seat) != 0) {
+        atomic_fetch_sub(&starting, 1);
         return false;
+    }
     pthread_detach(handle);
     return true;
 }
@@ -459,5 +470,7 @@ void gomp_sched_forget (void)
     ready_first = NULL;
     ready_last = &ready_first;
     idle_nested = NULL;
+    atomic_store(&starting, 0);
+    atomic_store(&tickets_first, 0);
     atomic_store(&gomp_ready_count, 0);
 }
