@@ -283,6 +283,15 @@ static void wake_sleepers(struct inv_slot *slot)
     inv_futex_wake(&slot->bell, INT_MAX, true);
 }
 
+/* The sleeper is to wake on the core that it is handed, not where it went to sleep: another
+ * thread may be spinning there. */
+static void pin_sleeper(struct inv_table *t, struct inv_slot *slot, unsigned core)
+{
+    int tid = atomic_load_explicit(&slot->home_tid, memory_order_relaxed);
+    if (tid > 0)
+        inv_pin(t, tid, (int)core);
+}
+
 static bool needs_home(struct inv_slot *slot, unsigned core)
 {
     return atomic_load_explicit(&slot->sleepers, memory_order_relaxed) > 0 &&
@@ -337,6 +346,8 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
         if (!move(t, core, &w, inv_word_next(w, owner + 1, owner + 1, false) | INV_WORD_HANDED))
             return false;
         count_taken(t, core, w, owner);
+        if (pin)
+            pin_sleeper(t, slot, core);
         wake_sleepers(slot);
         return true;
     }
@@ -405,6 +416,7 @@ static bool fetch_home(struct inv_table *t, unsigned core, unsigned whom)
             continue;
         if (holder == INV_NOBODY) {
             count_taken(t, core, w, whom);
+            pin_sleeper(t, inv_slot_at(t, whom), core);
             return true;
         }
         add(&inv_slot_at(t, whom)->counters.reclaims, 1);

@@ -120,6 +120,8 @@ struct inv_slot {
      * takes the agent, with fetch_and: the one who cleared the bit wakes it */
     _Atomic uint32_t bell;     /* futex word of threads that wait in MPI (wait.h) */
     _Atomic uint32_t sleepers; /* how many of them sleep; writer: the process */
+    _Atomic int32_t home_tid; /* that thread: whoever hands it the core pins it there in its
+                                 sleep; writer: the process, before home */
     _Atomic int32_t home;      /* core that the sleeping main thread needs back, or
                                   INV_NO_CORE; writer: the process */
     _Atomic int32_t tokens;    /* anonymous mode: how many it has taken; writer: its threads.

@@ -45,16 +45,35 @@ uint32_t inv_bell_read(void)
     return atomic_load_explicit(&our_slot()->bell, memory_order_seq_cst);
 }
 
+/* Make `core` the home of this thread, unless another thread's is in the slot. */
+static void take_home(int core)
+{
+    int nobody = INV_NO_CORE;
+    if (atomic_load_explicit(&our_slot()->home, memory_order_relaxed) != INV_NO_CORE)
+        return;
+    atomic_store_explicit(&our_slot()->home_tid, inv_own_tid(), memory_order_relaxed);
+    if (atomic_compare_exchange_strong(&our_slot()->home, &nobody, core))
+        home = core;
+}
+
+static int first_owned(void)
+{
+    for (unsigned core = 0; core < inv_process.ncores; core++)
+        if (owned_by_us((int)core))
+            return (int)core;
+    return INV_NO_CORE;
+}
+
 void inv_wait_begin(void)
 {
     had_seat = inv_seat != INV_SEAT_NONE;
     if (!had_seat)
         return;
     atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    int seat = inv_seat_detach(), nobody = INV_NO_CORE;
-    home = seat >= 0 && atomic_compare_exchange_strong(&our_slot()->home, &nobody, seat)
-               ? seat
-               : INV_NO_CORE;
+    int seat = inv_seat_detach();
+    /* An own core rather than the borrowed one that we may sit on: it can be asked back. */
+    if (seat >= 0)
+        take_home(owned_by_us(seat) || first_owned() == INV_NO_CORE ? seat : first_owned());
     inv_want_if_work(); /* or the core would be offered to our own idle workers */
     inv_seat_return(seat);
 }
@@ -88,10 +107,8 @@ static void change_home(int core)
 {
     if (core == home)
         return;
-    int nobody = INV_NO_CORE;
     if (home == INV_NO_CORE) {
-        if (atomic_compare_exchange_strong(&our_slot()->home, &nobody, core))
-            home = core;
+        take_home(core);
         return;
     }
     struct inv_table *t = inv_process.table;
@@ -215,6 +232,7 @@ void inv_wait_end(void)
     /* Only now: until here idle workers give their cores up when they see it. */
     atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     leave_home(seat);
+    inv_seat_was_asleep();
     if (seat != INV_SEAT_NONE)
         inv_seat_sit(seat);
     else

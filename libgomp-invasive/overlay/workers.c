@@ -14,6 +14,7 @@
 enum {
     SPIN_KEEP_NS = 1000000, /* nobody wants the core */
     SPIN_WANTED_NS = 20000, /* somebody does: about the cost of giving and getting back */
+    SPIN_ALONE_NS = 5000,   /* from here on let others run that the kernel has put here */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
 };
 
@@ -225,6 +226,10 @@ static bool may_idle (uint64_t start)
     if (gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
         atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0)
         return false;
+    /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
+     * may have to run before it can ask for the core. */
+    if (idle > SPIN_ALONE_NS)
+        sched_yield();
     return idle < (verdict == INV_WANTED ? SPIN_WANTED_NS : SPIN_KEEP_NS);
 }
 
