@@ -109,6 +109,8 @@ enum inv_verdict {
 };
 /* What to do with a seat of this process.  Two or three loads, no write. */
 enum inv_verdict inv_seat_check(int seat);
+/* Is the caller's seat a core of our own? */
+bool inv_seat_owned(void);
 /* What to do with the caller's seat. */
 enum inv_verdict inv_seat_poll(void);
 

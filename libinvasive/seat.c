@@ -214,6 +214,11 @@ void inv_seat_lend(void)
     inv_seat_return(inv_seat_detach());
 }
 
+bool inv_seat_owned(void)
+{
+    return inv_seat >= 0 && core_is_ours(inv_seat);
+}
+
 int inv_tokens_held(void)
 {
     return atomic_load_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->tokens,

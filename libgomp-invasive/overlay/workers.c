@@ -14,6 +14,7 @@
 enum {
     SPIN_KEEP_NS = 1000000, /* nobody wants the core */
     SPIN_WANTED_NS = 20000, /* somebody does: about the cost of giving and getting back */
+    SPIN_BORROWED_NS = 50000, /* nobody does, but it is another's */
     SPIN_ALONE_NS = 5000,   /* from here on let others run that the kernel has put here */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
 };
@@ -230,7 +231,9 @@ static bool may_idle (uint64_t start)
      * may have to run before it can ask for the core. */
     if (idle > SPIN_ALONE_NS)
         sched_yield();
-    return idle < (verdict == INV_WANTED ? SPIN_WANTED_NS : SPIN_KEEP_NS);
+    if (verdict == INV_WANTED)
+        return idle < SPIN_WANTED_NS;
+    return idle < (inv_seat_owned() ? SPIN_KEEP_NS : SPIN_BORROWED_NS);
 }
 
 bool gomp_idle_spin (bool (*ready) (void *), void *arg)
