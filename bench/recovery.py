@@ -11,7 +11,8 @@ from common import Context, Figure
 
 
 def recovery(ctx: Context) -> list[Figure]:
-    run = ctx.invade([ctx.app("recovery")], threads=16, variant="recovery")
+    run = ctx.invade([str(ctx.build / "bench" / "recovery_program" / "recovery")],
+                     threads=16, variant="recovery")
     v = run.values
     return [Figure("recovery", v["deaths"] - v["late"], "of 100 within 10 ms", ">=", 100,
                    f"median {v['median_ms']:.2f} ms, longest {v['longest_ms']:.2f} ms")]

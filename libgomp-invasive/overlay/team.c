@@ -87,13 +87,11 @@ struct gomp_team *gomp_new_team (unsigned nthreads)
     team->barrier.region = NULL;
     init_work_shares(team);
     gomp_sem_init(&team->master_release, 0);
+    /* No explicit task, nothing cancelled. */
     priority_queue_init(&team->task_queue);
-    team->task_count = 0;
-    team->task_queued_count = 0;
-    team->task_running_count = 0;
-    team->work_share_cancelled = 0;
-    team->team_cancelled = 0;
+    team->task_count = team->task_queued_count = team->task_running_count = 0;
     team->task_detach_count = 0;
+    team->team_cancelled = team->work_share_cancelled = 0;
     return team;
 }
 
@@ -241,17 +239,16 @@ static void fill_start (struct gomp_region_start *s, struct gomp_team *team, voi
 static void become_master (struct gomp_team *team)
 {
     struct gomp_thread *thr = gomp_thread();
+    const struct gomp_team_state *outer = &team->prev_ts;
     team->prev_ts = thr->ts;
-    thr->ts.team = team;
-    thr->ts.team_id = 0;
-    ++thr->ts.level;
-    if (team->nthreads > 1)
-        ++thr->ts.active_level;
-    thr->ts.work_share = &team->work_shares[0];
-    thr->ts.last_work_share = NULL;
-    thr->ts.single_count = 0;
-    thr->ts.static_trip = 0;
-    thr->task = &team->implicit_task[0];
+    thr->ts = (struct gomp_team_state){.team = team,
+                                       .work_share = &team->work_shares[0],
+                                       .level = outer->level + 1,
+                                       .active_level = outer->active_level + (team->nthreads > 1),
+                                       .place_partition_off = outer->place_partition_off,
+                                       .place_partition_len = outer->place_partition_len,
+                                       .def_allocator = outer->def_allocator};
+    thr->task = team->implicit_task;
 }
 
 static void init_master_task (const struct gomp_region_start *s)
@@ -400,6 +397,14 @@ static void finish_implicit_tasks (struct gomp_team *team, bool had_tasks)
     gomp_end_task();
 }
 
+static void keep_for_next_region (struct gomp_thread_pool *pool, struct gomp_team *team)
+{
+    struct gomp_team *older = pool->last_team;
+    pool->last_team = team;
+    if (older)
+        free_team(older);
+}
+
 void gomp_team_end (void)
 {
     struct gomp_thread *thr = gomp_thread();
@@ -425,15 +430,10 @@ void gomp_team_end (void)
     bool nested = thr->ts.level != 0;
     if (region && nested)
         end_nested(team, region);
-    if (thr->ts.team != NULL || team->nthreads == 1 || nested) {
+    if (nested || thr->ts.team != NULL || team->nthreads == 1)
         free_team(team);
-        return;
-    }
-    struct gomp_thread_pool *pool = thr->thread_pool;
-    if (pool->last_team)
-        free_team(pool->last_team);
-    pool->last_team = team;
-    gomp_release_thread_pool(pool);
+    else
+        keep_for_next_region(thr->thread_pool, team);
 }
 
 struct gomp_task_icv *gomp_new_icv (void)
