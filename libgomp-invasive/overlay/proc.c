@@ -26,7 +26,7 @@
 #include <libinvasive/process.h>
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or
- * the smallest multiple of the cores that is at least 16 and at least twice the cores.  The
+ * the smallest multiple of the cores that is at least 32 and at least twice the cores.  The
  * last implicit tasks to start are the unit of what stays unbalanced. */
 static unsigned default_team (void)
 {
@@ -35,7 +35,7 @@ static unsigned default_team (void)
     if (wanted > 0 && wanted <= 65536)
         return (unsigned)wanted;
     unsigned cores = inv_domain_cores();
-    unsigned multiple = (16 + cores - 1) / cores;
+    unsigned multiple = (32 + cores - 1) / cores;
     return cores * (multiple < 2 ? 2 : multiple);
 }
 
