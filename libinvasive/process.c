@@ -237,21 +237,10 @@ static void after_fork_in_child(void)
     inv_agents_forget();
 }
 
-static bool owns_a_core(void)
-{
-    for (unsigned core = 0; core < inv_process.ncores; core++) {
-        inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
-                                          memory_order_relaxed);
-        if (inv_word_owner(w) == inv_process.slot + 1)
-            return true;
-    }
-    return false;
-}
-
 /* The first seat: our own core; in a crowded start the one that is given back first. */
 static bool take_first_seat(void)
 {
-    uint64_t patience_ms = owns_a_core() ? FIRST_SEAT_TIMEOUT_MS : GUEST_SEAT_TIMEOUT_MS;
+    uint64_t patience_ms = inv_first_owned_core() != INV_NO_CORE ? FIRST_SEAT_TIMEOUT_MS : GUEST_SEAT_TIMEOUT_MS;
     uint64_t limit = inv_now_ns() + patience_ms * UINT64_C(1000000);
     if (inv_process.anonymous) {
         inv_token_force(inv_process.table, inv_process.slot);

@@ -149,6 +149,8 @@ bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns);
  * reclaim bound the holder is evicted). */
 void inv_wait_end(void);
 
+/* The lowest core that this process owns; INV_NO_CORE when it owns none. */
+int inv_first_owned_core(void);
 /* The first seat of a process, before it is managed: as in inv_wait_end, until `limit_ns`. */
 int inv_first_seat(uint64_t limit_ns);
 

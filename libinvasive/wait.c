@@ -56,7 +56,7 @@ static void take_home(int core)
         home = core;
 }
 
-static int first_owned(void)
+int inv_first_owned_core(void)
 {
     for (unsigned core = 0; core < inv_process.ncores; core++)
         if (owned_by_us((int)core))
@@ -72,8 +72,10 @@ void inv_wait_begin(void)
     atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     int seat = inv_seat_detach();
     /* An own core rather than the borrowed one that we may sit on: it can be asked back. */
-    if (seat >= 0)
-        take_home(owned_by_us(seat) || first_owned() == INV_NO_CORE ? seat : first_owned());
+    if (seat >= 0) {
+        int own = owned_by_us(seat) ? seat : inv_first_owned_core();
+        take_home(own != INV_NO_CORE ? own : seat);
+    }
     inv_want_if_work(); /* or the core would be offered to our own idle workers */
     inv_seat_return(seat);
 }
