@@ -101,7 +101,7 @@ for file in bar.c team.c mutex.c sem.c ptrlock.c lock.c proc.c; do
     grep -q "\b${file%.c}\.lo\b" Makefile ||
         die "libgomp does not build $file any more: this GCC release needs a look"
 done
-ours="parking.lo workers.lo region.lo progress.lo places.lo tls.lo"
+ours="parking.lo ready.lo spin.lo workers.lo region.lo progress.lo places.lo tls.lo"
 env -u MAKEFLAGS -u MAKELEVEL make $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \
     LIBS="$ours -L$libinvasive -l:libinvasive.so.0" \

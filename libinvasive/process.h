@@ -86,6 +86,8 @@ void inv_seat_adopt(int seat, bool pinned);
 void inv_seat_was_asleep(void);
 /* For a thread that must run without a seat: pin it to a core that this process holds. */
 void inv_seat_ride(void);
+/* The core that the calling thread is pinned to as far as it knows, INV_SEAT_NONE if it is not. */
+int inv_thread_core(void);
 /* Have we pinned the calling thread to one core? */
 bool inv_thread_pinned(void);
 /* Unpin it for a while; returns what to repin it with. */

@@ -26,6 +26,11 @@ int inv_own_tid(void)
     return own_tid;
 }
 
+int inv_thread_core(void)
+{
+    return pinned_core == INV_NO_CORE ? INV_SEAT_NONE : pinned_core;
+}
+
 bool inv_thread_pinned(void)
 {
     return inv_managed() && pinned_core != INV_NO_CORE && !inv_process.emulated;

@@ -3,8 +3,9 @@
  * parking.c - the parking lot (parking.h).
  */
 #include "wait.h"
+#include "ready.h"
 #include "workers.h"
-
+#include <sched.h>
 #include <string.h>
 
 enum { BUCKETS = 256 };
@@ -25,13 +26,56 @@ static struct bucket *bucket_of (int *addr)
     return &lot[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 56 & (BUCKETS - 1)];
 }
 
+/* How often a thread looks before it sleeps.  When it goes on within its core's next round it
+ * has looked once or twice.  More where that has worked lately, less where it has not. */
+enum { DOZE_MOST = 6, DOZE_LEAST = 1 };
+static __thread unsigned doze_looks __attribute__((tls_model("initial-exec"))) = 2;
+
+static bool core_is_held (int core)
+{
+    inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
+                                      memory_order_relaxed);
+    return inv_word_holder(w) == inv_process.slot + 1;
+}
+
+/* Doze as long as the core is this process's.  True when the word has been set. */
+static bool doze (struct gomp_waiter *w)
+{
+    if (w->core < 0 || inv_process.emulated)
+        return false;
+    for (unsigned i = 0; i < doze_looks && core_is_held(w->core); i++) {
+        sched_yield();
+        if (atomic_load_explicit(&w->word, memory_order_acquire) == GOMP_GO ||
+            gomp_ready_claim(w)) {
+            doze_looks += doze_looks < DOZE_MOST;
+            return true;
+        }
+    }
+    doze_looks -= doze_looks > DOZE_LEAST;
+    return false;
+}
+
+static void sleep_soundly (struct gomp_waiter *w)
+{
+    uint32_t expected = GOMP_DOZING;
+    /* seq_cst: whoever offers the core looks whether we sleep under the queue's lock, and we
+     * look for an offer after this. */
+    if (!atomic_compare_exchange_strong(&w->word, &expected, GOMP_ASLEEP))
+        return;
+    if (w->core >= 0 && gomp_ready_claim(w))
+        return;
+    while (atomic_load_explicit(&w->word, memory_order_acquire) == GOMP_ASLEEP)
+        inv_futex_wait(&w->word, GOMP_ASLEEP, -1, false);
+}
+
 void gomp_waiter_sleep (struct gomp_waiter *w)
 {
-    while (atomic_load_explicit(&w->word, memory_order_acquire) == 0)
-        inv_futex_wait(&w->word, 0, -1, false);
-    inv_seat_was_asleep();
+    if (!doze(w))
+        sleep_soundly(w);
+    if (w->pinning == GOMP_PIN_FAILED)
+        inv_seat_was_asleep();
     if (w->seat != INV_SEAT_NONE)
-        inv_seat_adopt(w->seat, w->pinned);
+        inv_seat_adopt(w->seat, w->pinning == GOMP_PIN_DONE);
     else if (w->needs_seat && inv_managed())
         inv_seat_ride();
 }
@@ -39,11 +83,13 @@ void gomp_waiter_sleep (struct gomp_waiter *w)
 void gomp_waiter_wake (struct gomp_waiter *w, int seat)
 {
     w->seat = seat;
-    w->pinned = seat >= 0 && inv_pin(inv_process.table, w->tid, seat) == 0;
-    /* After the store the waiter may be gone with its stack: only its address is used. */
+    if (seat >= 0 && seat != w->core)
+        w->pinning = inv_pin(inv_process.table, w->tid, seat) == 0 ? GOMP_PIN_DONE
+                                                                   : GOMP_PIN_FAILED;
+    /* After the exchange the waiter may be gone with its stack: only its address is used. */
     _Atomic uint32_t *word = &w->word;
-    atomic_store_explicit(word, 1, memory_order_release);
-    inv_futex_wake(word, 1, false);
+    if (atomic_exchange_explicit(word, GOMP_GO, memory_order_release) == GOMP_ASLEEP)
+        inv_futex_wake(word, 1, false);
 }
 
 static bool enqueue (struct bucket *b, struct gomp_waiter *w, int *addr, int val)
@@ -65,10 +111,13 @@ static bool enqueue (struct bucket *b, struct gomp_waiter *w, int *addr, int val
 void gomp_park (int *addr, int val)
 {
     struct gomp_waiter w = {.addr = addr,
+                            .core = INV_SEAT_NONE,
                             .seat = INV_SEAT_NONE,
                             .needs_seat = inv_managed() && inv_seat != INV_SEAT_NONE};
-    if (w.needs_seat)
+    if (w.needs_seat) {
         w.tid = inv_own_tid();
+        w.core = inv_thread_core();
+    }
     if (!enqueue(bucket_of(addr), &w, addr, val))
         return;
     if (w.needs_seat)
@@ -108,14 +157,17 @@ void gomp_unpark (int *addr, int count)
     if (atomic_load_explicit(&b->sleepers, memory_order_relaxed) == 0)
         return;
     struct gomp_waiter *next, *w = dequeue(b, addr, count);
+    bool ready = false;
     for (; w; w = next) {
         next = w->next;
-        w->next = NULL;
-        if (w->needs_seat && inv_managed())
-            gomp_ready(w);
-        else
+        if (w->needs_seat && inv_managed()) {
+            gomp_ready_push(w);
+            ready = true;
+        } else
             gomp_waiter_wake(w, INV_SEAT_NONE);
     }
+    if (ready)
+        gomp_want_cores();
 }
 
 void gomp_parking_forget (void)

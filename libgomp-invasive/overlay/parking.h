@@ -24,12 +24,30 @@ struct gomp_waiter {
     struct gomp_waiter *next;
     int *addr;
     int tid;
+    int core;        /* where it sat last and is pinned, INV_SEAT_NONE if it is not */
+    _Atomic bool ready; /* is or was in a queue of the ready; set under its lock (ready.c) */
     bool needs_seat; /* had a seat when it went to sleep, so must get one to go on */
     /* written by the waker before word, read by the sleeper after it */
     int seat;
-    bool pinned;
-    _Atomic uint32_t word; /* 0 asleep, 1 go; futex.  release/acquire */
+    enum gomp_pinning {
+        GOMP_PIN_UNTOUCHED, /* the waker has left the thread where it was */
+        GOMP_PIN_DONE,      /* has pinned it to the seat */
+        GOMP_PIN_FAILED     /* has tried */
+    } pinning;
+    /* enum gomp_waiting.  The sleeper sets ASLEEP by CAS, the waker GO by exchange (release;
+     * partner: the sleeper's acquire loads).  Futex */
+    _Atomic uint32_t word;
 };
+
+/* Between parking and sleeping a thread dozes: it lets the threads of its core run (by
+ * sched_yield) and looks whether it may go on.  Handing the core to a dozing thread costs one
+ * system call instead of three: the yield of who hands it over. */
+enum gomp_waiting { GOMP_DOZING, GOMP_GO, GOMP_ASLEEP };
+
+static inline bool gomp_waiter_asleep (struct gomp_waiter *w)
+{
+    return atomic_load_explicit(&w->word, memory_order_relaxed) == GOMP_ASLEEP;
+}
 
 /* Sleep while *addr == val, until unparked.  May return early; callers re-check. */
 extern void gomp_park (int *addr, int val);

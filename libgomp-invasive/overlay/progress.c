@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "wait.h"
 #include "progress.h"
+#include "ready.h"
 #include "region.h"
 #include <signal.h>
 #include <string.h>
@@ -63,7 +64,8 @@ struct view {
 
 static struct view look (void)
 {
-    struct view v = {.seated = atomic_load_explicit(&taken, memory_order_relaxed),
+    struct view v = {.seated = atomic_load_explicit(&taken, memory_order_relaxed) +
+                               gomp_ready_taken(),
                      .waiting = gomp_work_waiting()};
     struct gomp_region *region;
     for (unsigned i = 0; i < 16; i++) {

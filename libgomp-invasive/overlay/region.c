@@ -5,6 +5,7 @@
 #include "wait.h"
 #include "region.h"
 #include "progress.h"
+#include "ready.h"
 #include <string.h>
 #include <sys/resource.h>
 
@@ -211,7 +212,7 @@ static unsigned run_tickets (struct gomp_region *region)
             break; /* an extra thread runs one (progress.c) */
         enum inv_verdict verdict = inv_seat_poll();
         if (verdict == INV_GIVE || verdict == INV_LOST ||
-            atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0)
+            gomp_ready_here(inv_seat))
             break;
     }
     return done;
@@ -335,14 +336,7 @@ static bool linger_over (const struct linger *l)
 static bool linger_ready (void *arg)
 {
     const struct linger *l = arg;
-    return linger_over(l) || atomic_load_explicit(&l->region->help, memory_order_relaxed) ||
-           gomp_work_waiting();
-}
-
-/* Spin as long as this thread may; true when something has happened. */
-static bool linger_spin (struct linger *l)
-{
-    return gomp_spin_until(linger_ready, l) && !gomp_work_waiting();
+    return linger_over(l) || atomic_load_explicit(&l->region->help, memory_order_relaxed);
 }
 
 /* Our implicit task is done, the region may not be: execute explicit tasks as they come,
@@ -354,7 +348,7 @@ static void linger (struct linger *l, unsigned id)
             help_region(l->region, l->epoch, id);
             continue;
         }
-        if (linger_spin(l))
+        if (gomp_spin_until(linger_ready, l))
             continue;
         /* Park where a call for help finds us.  seq_cst: partner is the caller, which
          * queues the task, then looks at sleeping_helpers and asleep. */
@@ -408,12 +402,7 @@ static bool end_ready (void *arg)
     if (atomic_load_explicit(&region->gate, memory_order_relaxed) == INSIDE_ONE &&
         __atomic_load_n(&team->task_count, __ATOMIC_RELAXED) == 0)
         return true;
-    return (gomp_barrier_flags(&team->barrier) & BAR_TASK_PENDING) || gomp_work_waiting();
-}
-
-static bool end_spin (struct gomp_region *region)
-{
-    return gomp_spin_until(end_ready, region) && !gomp_work_waiting();
+    return gomp_barrier_flags(&team->barrier) & BAR_TASK_PENDING;
 }
 
 /* Say that only tasks elsewhere are missing, so that whoever completes the last of them
@@ -428,7 +417,7 @@ static void announce_task_wait (struct gomp_team *team)
 /* Wait until the gate or the tasks have changed. */
 static void wait_for_end (struct gomp_region *region, bool all_finished)
 {
-    if (end_spin(region))
+    if (gomp_spin_until(end_ready, region))
         return;
     int word = atomic_load(&region->end_word);
     if (all_finished)
@@ -475,7 +464,7 @@ static bool stack_suffices (void)
 static bool elastic_work (struct gomp_region *region)
 {
     return region->elastic && tickets_of(region) > 0 && stack_suffices() &&
-           atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0;
+           !gomp_ready_here(inv_seat);
 }
 
 /* Run implicit tasks that nobody has started, as long as the core is ours to do so. */

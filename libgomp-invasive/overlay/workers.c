@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * workers.c - seats, the queue of threads that are ready for one, and workers (workers.h).
+ * workers.c - seats and who gets one, and workers (workers.h).
  */
 #include "wait.h"
 #include "workers.h"
 #include "progress.h"
+#include "ready.h"
 #include "region.h"
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* How long a thread idles on a core before it gives it up. */
-enum {
-    SPIN_KEEP_NS = 1000000, /* nobody wants the core */
-    SPIN_WANTED_NS = 20000, /* somebody does: about the cost of giving and getting back */
-    SPIN_BORROWED_NS = 50000, /* nobody does, but it is another's */
-    SPIN_ALONE_NS = 5000,   /* from here on let others run that the kernel has put here */
-    POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
-};
-
-_Atomic unsigned gomp_ready_count;
-
-/* The queue of the ready. */
-static struct gomp_spinlock sched_lock;
-static struct gomp_waiter *ready_first, **ready_last = &ready_first;
 
 void gomp_spinlock_contended (struct gomp_spinlock *l)
 {
@@ -47,40 +33,9 @@ void gomp_sched_join (void)
     atomic_store_explicit(&tried, true, memory_order_release);
 }
 
-/* --- the queue of the ready */
-
-static struct gomp_waiter *ready_pop (void)
-{
-    if (atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
-        return NULL;
-    gomp_spinlock_lock(&sched_lock);
-    struct gomp_waiter *w = ready_first;
-    if (w) {
-        ready_first = w->next;
-        if (!ready_first)
-            ready_last = &ready_first;
-        atomic_fetch_sub_explicit(&gomp_ready_count, 1, memory_order_relaxed);
-    }
-    gomp_spinlock_unlock(&sched_lock);
-    if (w)
-        gomp_progress_note();
-    return w;
-}
-
-static void ready_push (struct gomp_waiter *w)
-{
-    w->next = NULL;
-    gomp_spinlock_lock(&sched_lock);
-    *ready_last = w;
-    ready_last = &w->next;
-    /* seq_cst: partner is gomp_seat_dispose, which gives a seat up and looks again */
-    atomic_fetch_add(&gomp_ready_count, 1);
-    gomp_spinlock_unlock(&sched_lock);
-}
-
 void gomp_ready (struct gomp_waiter *w)
 {
-    ready_push(w);
+    gomp_ready_push(w);
     gomp_want_cores();
 }
 
@@ -98,16 +53,30 @@ static bool place_on_ticket (int seat)
     return gomp_tickets_left() && (inv_agent_call(seat) || gomp_free_worker_start(seat));
 }
 
+/* Give a seat to a thread that is ready for it and does not doze on another core. */
+static bool place_on_ready (int seat)
+{
+    if (gomp_ready_offer(seat))
+        return true;
+    struct gomp_waiter *w = gomp_ready_pop(seat);
+    if (w)
+        gomp_waiter_wake(w, seat);
+    return w != NULL;
+}
+
 /* Give a seat to a thread that needs one.  False: there is none. */
 static bool place_seat (int seat)
 {
-    struct gomp_waiter *w = ready_pop();
-    if (w) {
-        gomp_waiter_wake(w, seat);
+    if (place_on_ready(seat) || place_on_ticket(seat))
         return true;
-    }
-    return place_on_ticket(seat);
+    struct gomp_waiter *w = gomp_ready_pop_any(seat);
+    if (w)
+        gomp_waiter_wake(w, seat);
+    return w != NULL;
 }
+
+/* The list of idle nested workers. */
+static struct gomp_spinlock sched_lock;
 
 /* Workers that have been created and have not come to their loop yet. */
 static _Atomic int starting;
@@ -171,7 +140,10 @@ void gomp_seat_acquire (void)
 {
     if (!inv_managed())
         return;
-    struct gomp_waiter w = {.tid = inv_own_tid(), .needs_seat = true, .seat = INV_SEAT_NONE};
+    struct gomp_waiter w = {.tid = inv_own_tid(),
+                            .core = inv_thread_core(),
+                            .needs_seat = true,
+                            .seat = INV_SEAT_NONE};
     gomp_ready(&w);
     gomp_waiter_sleep(&w);
 }
@@ -212,98 +184,6 @@ void gomp_yield_point (void)
     } else
         gomp_seat_dispose(seat);
     gomp_seat_acquire();
-}
-
-/* --- spinning */
-
-/* Should a thread that idles on its seat go on doing so?  Looks at the clock and the
- * table; called every POLL_EVERY pauses. */
-static bool may_idle (uint64_t start)
-{
-    enum inv_verdict verdict = inv_seat_poll();
-    if (verdict == INV_GIVE || verdict == INV_LOST)
-        return false;
-    uint64_t idle = inv_now_ns() - start;
-    if (gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
-        atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0)
-        return false;
-    /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
-     * may have to run before it can ask for the core. */
-    if (idle > SPIN_ALONE_NS)
-        sched_yield();
-    if (verdict == INV_WANTED)
-        return idle < SPIN_WANTED_NS;
-    return idle < (inv_seat_owned() ? SPIN_KEEP_NS : SPIN_BORROWED_NS);
-}
-
-bool gomp_idle_spin (bool (*ready) (void *), void *arg)
-{
-    uint64_t start = 0;
-    for (unsigned i = 1;; i++) {
-        if (ready(arg))
-            return true;
-        inv_cpu_relax();
-        if (i % POLL_EVERY)
-            continue;
-        if (start == 0)
-            start = inv_now_ns();
-        if (!may_idle(start))
-            return false;
-    }
-}
-
-/* Without a seat.  Without a manager: upstream's rule, by counts of pauses.  Managed: we
- * are on somebody else's core, so hardly at all. */
-bool gomp_count_spin (bool (*ready) (void *), void *arg)
-{
-    unsigned long long count = gomp_spin_count_var;
-    if (inv_managed())
-        count = 100;
-    else if (__atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus)
-        count = gomp_throttled_spin_count_var;
-    for (unsigned long long i = 0; i < count; i++) {
-        if (ready(arg))
-            return true;
-        inv_cpu_relax();
-    }
-    return false;
-}
-
-bool gomp_spin_until (bool (*ready) (void *), void *arg)
-{
-    if (inv_managed() && inv_seat != INV_SEAT_NONE)
-        return gomp_idle_spin(ready, arg);
-    return gomp_count_spin(ready, arg);
-}
-
-struct word_wait {
-    int *addr;
-    int val;
-};
-
-static inline bool word_changed (const struct word_wait *w)
-{
-    return __atomic_load_n(w->addr, MEMMODEL_RELAXED) != w->val;
-}
-
-static bool word_ready (void *arg)
-{
-    return word_changed(arg) || gomp_work_waiting();
-}
-
-static bool word_ready_unseated (void *arg)
-{
-    return word_changed(arg);
-}
-
-int gomp_spin (int *addr, int val)
-{
-    struct word_wait w = {addr, val};
-    if (inv_managed() && inv_seat != INV_SEAT_NONE)
-        gomp_idle_spin(word_ready, &w);
-    else
-        gomp_count_spin(word_ready_unseated, &w);
-    return !word_changed(&w);
 }
 
 /* --- workers */
@@ -395,10 +275,22 @@ void gomp_worker_quit (struct gomp_worker *w)
     gomp_worker_mail(w, NULL, 0);
 }
 
-static bool work_waiting (void *arg)
+static bool help_waiting (void *arg)
 {
     (void)arg;
-    return gomp_work_waiting() || gomp_help_waiting();
+    return gomp_help_waiting();
+}
+
+/* Give the caller's seat to a thread that is ready for it, if there is one. */
+static bool pass_to_ready (void)
+{
+    if (atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
+        return false;
+    int seat = inv_seat_detach();
+    if (place_on_ready(seat))
+        return true;
+    inv_seat_sit(seat);
+    return false;
 }
 
 /* One round of a free worker that has a seat.  False: nothing to do. */
@@ -406,12 +298,11 @@ static bool work_once (void)
 {
     if (take_ticket_first() && gomp_run_ticket())
         return true;
-    struct gomp_waiter *w = ready_pop();
-    if (w) {
-        gomp_waiter_wake(w, inv_seat_detach());
+    if (pass_to_ready())
         return true;
-    }
-    return gomp_run_ticket() || gomp_help_tasks() || gomp_idle_spin(work_waiting, NULL);
+    if (gomp_run_ticket() || gomp_help_tasks() || gomp_idle_spin(help_waiting, NULL))
+        return true;
+    return gomp_ready_here(inv_seat) || gomp_tickets_left();
 }
 
 /* A free worker: takes unstarted implicit tasks and queued threads while it has a seat,
@@ -459,7 +350,7 @@ bool gomp_free_worker_start (int seat)
 void gomp_run_unseated (unsigned count)
 {
     for (; count > 0; count--) {
-        struct gomp_waiter *w = ready_pop();
+        struct gomp_waiter *w = gomp_ready_pop_any(INV_SEAT_NONE);
         if (w)
             gomp_waiter_wake(w, INV_SEAT_NONE);
         else if (!gomp_tickets_left())
@@ -475,10 +366,8 @@ void gomp_run_unseated (unsigned count)
 void gomp_sched_forget (void)
 {
     atomic_store(&sched_lock.held, 0);
-    ready_first = NULL;
-    ready_last = &ready_first;
     idle_nested = NULL;
     atomic_store(&starting, 0);
     atomic_store(&tickets_first, 0);
-    atomic_store(&gomp_ready_count, 0);
+    gomp_ready_forget();
 }

@@ -36,9 +36,6 @@ static inline void gomp_spinlock_unlock (struct gomp_spinlock *l)
     atomic_store_explicit(&l->held, 0, memory_order_release);
 }
 
-/* How many threads queue for a seat.  Polled by whoever idles on one; a hint. */
-extern _Atomic unsigned gomp_ready_count;
-
 /* Become managed, if the environment asks for it and nobody has done so yet. */
 extern void gomp_sched_join (void);
 
@@ -60,11 +57,12 @@ extern void gomp_yield_point (void);
 extern void gomp_want_cores (void);
 /* Is there anything that a seat could be used for now? */
 extern bool gomp_work_waiting (void);
-/* Spin with a seat until `ready` says so (1), or it is time to give the seat up (0). */
-extern bool gomp_idle_spin (bool (*ready) (void *), void *arg);
-/* The same for a thread that has or has not a seat, managed or not. */
+/* Wait for something without sleeping as long as that is right (spin.c); for a thread that has
+ * or has not a seat, managed or not.  True when `ready` says so; false when it is time to sleep,
+ * or to give the seat to other work. */
 extern bool gomp_spin_until (bool (*ready) (void *), void *arg);
-extern bool gomp_count_spin (bool (*ready) (void *), void *arg);
+/* The same for a thread that has a seat. */
+extern bool gomp_idle_spin (bool (*ready) (void *), void *arg);
 /* Let up to `count` queued threads and unstarted implicit tasks run without a seat
  * (progress.c). */
 extern void gomp_run_unseated (unsigned count);

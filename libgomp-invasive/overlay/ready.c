@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * ready.c - the queues of the threads that are ready for a seat (ready.h).
+ */
+#include "wait.h"
+#include "ready.h"
+#include "workers.h"
+#include <string.h>
+
+_Atomic unsigned gomp_ready_count;
+
+/* The last one is for threads that are not pinned: tokens, emulated cores, no seat yet. */
+static struct queue {
+    struct gomp_spinlock lock; /* of the list */
+    _Atomic unsigned count;    /* its length; written under the lock, read without: a hint */
+    _Atomic unsigned taken;    /* threads taken so far; likewise */
+    /* The core itself is up for whoever of the queue dozes on it and is run next: the kernel's
+     * order is not ours, and to wait until it comes to a certain thread costs a yield for each
+     * other one.  Set and taken under the lock, looked at without. */
+    _Atomic bool offered;
+    struct gomp_waiter *first, *last;
+} __attribute__((aligned(64))) queues[INV_MAX_CORES + 1];
+
+static struct queue *queue_of (int core)
+{
+    bool pinned = core >= 0 && core < INV_MAX_CORES && !inv_process.emulated;
+    return &queues[pinned ? core : INV_MAX_CORES];
+}
+
+static void count_down (struct queue *q)
+{
+    atomic_store_explicit(&q->count, q->count - 1, memory_order_relaxed);
+    atomic_store_explicit(&q->taken, q->taken + 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&gomp_ready_count, 1, memory_order_relaxed);
+}
+
+void gomp_ready_push (struct gomp_waiter *w)
+{
+    struct queue *q = queue_of(w->core);
+    w->next = NULL;
+    gomp_spinlock_lock(&q->lock);
+    atomic_store_explicit(&w->ready, true, memory_order_relaxed); /* partner: gomp_ready_claim */
+    if (q->first)
+        q->last->next = w;
+    else
+        q->first = w;
+    q->last = w;
+    atomic_store_explicit(&q->count, q->count + 1, memory_order_relaxed);
+    /* seq_cst: partner is gomp_seat_dispose, which gives a seat up and looks again */
+    atomic_fetch_add(&gomp_ready_count, 1);
+    gomp_spinlock_unlock(&q->lock);
+}
+
+static void unlink_after (struct queue *q, struct gomp_waiter *before, struct gomp_waiter *w)
+{
+    if (before)
+        before->next = w->next;
+    else
+        q->first = w->next;
+    if (q->last == w)
+        q->last = before;
+    count_down(q);
+}
+
+static struct gomp_waiter *take_first (struct queue *q)
+{
+    if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
+        return NULL;
+    gomp_spinlock_lock(&q->lock);
+    struct gomp_waiter *w = q->first;
+    if (w)
+        unlink_after(q, NULL, w);
+    gomp_spinlock_unlock(&q->lock);
+    return w;
+}
+
+/* For another core: the first thread of the queue, or the first that sleeps.  Not from a queue
+ * whose core is on offer: the one that is about to take it must stay. */
+static struct gomp_waiter *take_from_other (struct queue *q, bool asleep_only)
+{
+    if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
+        return NULL;
+    gomp_spinlock_lock(&q->lock);
+    struct gomp_waiter *before = NULL, *w = q->first;
+    while (w && asleep_only && !gomp_waiter_asleep(w)) {
+        before = w;
+        w = w->next;
+    }
+    if (atomic_load_explicit(&q->offered, memory_order_relaxed))
+        w = NULL;
+    if (w)
+        unlink_after(q, before, w);
+    gomp_spinlock_unlock(&q->lock);
+    return w;
+}
+
+bool gomp_ready_offer (int seat)
+{
+    struct queue *q = queue_of(seat);
+    if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
+        return false;
+    gomp_spinlock_lock(&q->lock);
+    /* First come, first served, as far as the first sleeps. */
+    bool dozing = q != &queues[INV_MAX_CORES] && q->first && !gomp_waiter_asleep(q->first);
+    if (dozing)
+        atomic_store_explicit(&q->offered, true, memory_order_relaxed);
+    gomp_spinlock_unlock(&q->lock);
+    return dozing;
+}
+
+bool gomp_ready_claim (struct gomp_waiter *w)
+{
+    struct queue *q = queue_of(w->core);
+    if (!atomic_load_explicit(&w->ready, memory_order_relaxed) ||
+        !atomic_load_explicit(&q->offered, memory_order_relaxed))
+        return false;
+    gomp_spinlock_lock(&q->lock);
+    struct gomp_waiter *before = NULL, *x = q->first;
+    while (x && x != w) {
+        before = x;
+        x = x->next;
+    }
+    bool mine = x && atomic_load_explicit(&q->offered, memory_order_relaxed);
+    if (mine) {
+        unlink_after(q, before, w);
+        atomic_store_explicit(&q->offered, false, memory_order_relaxed);
+        w->seat = w->core;
+    }
+    gomp_spinlock_unlock(&q->lock);
+    return mine;
+}
+
+static struct gomp_waiter *steal (const struct queue *own, bool asleep_only)
+{
+    struct gomp_waiter *w = NULL;
+    for (unsigned i = 0; i <= inv_process.ncores && !w; i++) {
+        struct queue *q = &queues[i < inv_process.ncores ? i : INV_MAX_CORES];
+        if (q != own)
+            w = take_from_other(q, asleep_only);
+    }
+    return w;
+}
+
+struct gomp_waiter *gomp_ready_pop (int seat)
+{
+    if (atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
+        return NULL;
+    struct queue *own = queue_of(seat);
+    struct gomp_waiter *w = take_first(own);
+    return w ? w : steal(own, true);
+}
+
+struct gomp_waiter *gomp_ready_pop_any (int seat)
+{
+    struct gomp_waiter *w = gomp_ready_pop(seat);
+    if (!w && atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0)
+        w = steal(NULL, false);
+    return w;
+}
+
+bool gomp_ready_here (int seat)
+{
+    return atomic_load_explicit(&queue_of(seat)->count, memory_order_relaxed) > 0;
+}
+
+unsigned gomp_ready_taken (void)
+{
+    unsigned sum = 0;
+    for (unsigned i = 0; i <= inv_process.ncores; i++)
+        sum += atomic_load_explicit(
+            &queues[i < inv_process.ncores ? i : INV_MAX_CORES].taken, memory_order_relaxed);
+    return sum;
+}
+
+void gomp_ready_forget (void)
+{
+    memset(queues, 0, sizeof queues);
+    atomic_store(&gomp_ready_count, 0);
+}

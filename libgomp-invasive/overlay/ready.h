@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * ready.h - threads of a managed process that could go on and wait for a seat.
+ *
+ * One queue for each core: of the threads that sat there last.  They are pinned there, so
+ * giving the core to one of them is a store when it dozes (parking.h) and a system call when
+ * it sleeps; giving it to a thread of another queue is a migration.  So a core serves its own
+ * queue first, then those that sleep elsewhere, and those that doze elsewhere (another core
+ * is likely to come to them within microseconds) only when it would stand idle otherwise.
+ * Each queue is first come, first served: a barrier's threads go round.
+ */
+#ifndef GOMP_READY_H
+#define GOMP_READY_H 1
+
+#include "parking.h"
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+/* How many threads queue for a seat, in all queues.  Polled by whoever idles; a hint. */
+extern _Atomic unsigned gomp_ready_count;
+
+extern void gomp_ready_push (struct gomp_waiter *);
+/* Take a thread for the seat: from its own queue, else one that sleeps in another's.  NULL:
+ * none. */
+extern struct gomp_waiter *gomp_ready_pop (int seat);
+/* Leave the seat to whoever dozes on its core and is run first.  False: the first in its queue
+ * does not doze there. */
+extern bool gomp_ready_offer (int seat);
+/* The other side, for a thread that dozes or has just gone to sleep: true when it has taken its
+ * core, which is its seat now. */
+extern bool gomp_ready_claim (struct gomp_waiter *);
+/* Take any thread. */
+extern struct gomp_waiter *gomp_ready_pop_any (int seat);
+/* Is anybody in the seat's own queue?  A hint. */
+extern bool gomp_ready_here (int seat);
+/* Changes whenever threads are taken (progress.c). */
+extern unsigned gomp_ready_taken (void);
+extern void gomp_ready_forget (void);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif

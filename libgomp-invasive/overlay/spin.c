@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * spin.c - how long a thread that waits keeps its core busy: the idle policy, all of it.
+ *
+ * Managed: the core's word says who wants the core.  A thread spins on its seat only while
+ * neither another thread of this process nor another process has a use for it; then it gives
+ * the seat up.
+ *
+ * Unmanaged: only the kernel knows.  After some microseconds the thread yields now and then:
+ * a yield that comes back late has let another thread run, so the core is wanted; a few of
+ * those and it sleeps.  With more threads than processors it yields from the beginning: the
+ * one that is waited for is most likely next on this core, and a yield costs half of a sleep
+ * and a wake.
+ *
+ * OMP_WAIT_POLICY and GOMP_SPINCOUNT are hints: passive does not spin (but yields where that
+ * serves our own threads), active never sleeps when it is alone on its core, a count limits the
+ * time.
+ */
+#include "wait.h"
+#include "ready.h"
+#include "region.h"
+#include "workers.h"
+#include <sched.h>
+
+enum {
+    SPIN_KEEP_NS = 1000000, /* managed: nobody wants the core */
+    SPIN_WANTED_NS = 20000, /* somebody does: about the cost of giving and getting back */
+    SPIN_BORROWED_NS = 50000, /* nobody does, but it is another's */
+    SPIN_ALONE_NS = 5000,   /* from here on let others run that the kernel has put here */
+    STEAL_AFTER_NS = 5000,  /* ... and serve threads that wait for other cores of ours */
+    POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
+    YIELD_NOTICED_NS = 3000, /* a yield this long has let another thread run */
+    WANTED_YIELDS = 8,      /* so many of those: sleep */
+    CROWDED_YIELDS = 200,   /* the same when the others are our own, noticed or not */
+    CROWDED_LOOKS = 4,      /* pauses before each of these */
+    NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
+};
+
+/* --- managed, on a seat */
+
+/* Should a thread that idles on its seat go on doing so?  Looks at the clock and the
+ * table; called every POLL_EVERY pauses. */
+static bool may_idle (uint64_t start)
+{
+    enum inv_verdict verdict = inv_seat_poll();
+    if (verdict == INV_GIVE || verdict == INV_LOST)
+        return false;
+    uint64_t idle = inv_now_ns() - start;
+    if (gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
+        atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0)
+        return false;
+    if (idle > STEAL_AFTER_NS &&
+        atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0)
+        return false;
+    /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
+     * may have to run before it can ask for the core. */
+    if (idle > SPIN_ALONE_NS)
+        sched_yield();
+    if (verdict == INV_WANTED)
+        return idle < SPIN_WANTED_NS;
+    return idle < (inv_seat_owned() ? SPIN_KEEP_NS : SPIN_BORROWED_NS);
+}
+
+bool gomp_idle_spin (bool (*ready) (void *), void *arg)
+{
+    uint64_t start = 0;
+    for (unsigned i = 1;; i++) {
+        if (ready(arg))
+            return true;
+        if (gomp_ready_here(inv_seat) || gomp_tickets_left())
+            return false;
+        inv_cpu_relax();
+        if (i % POLL_EVERY)
+            continue;
+        if (start == 0)
+            start = inv_now_ns();
+        if (!may_idle(start))
+            return false;
+    }
+}
+
+/* --- unmanaged */
+
+static bool more_threads_than_cpus (void)
+{
+    return __atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus;
+}
+
+static uint64_t longest_spin_ns (void)
+{
+    return gomp_spin_count_var > UINT64_MAX / NS_PER_COUNT ? UINT64_MAX
+                                                           : gomp_spin_count_var * NS_PER_COUNT;
+}
+
+/* Yield; true when another thread has run meanwhile. */
+static bool yield_noticed (uint64_t before)
+{
+    sched_yield();
+    return inv_now_ns() - before > YIELD_NOTICED_NS;
+}
+
+static bool spin_crowded (bool (*ready) (void *), void *arg)
+{
+    for (unsigned i = 0; i < CROWDED_YIELDS; i++) {
+        for (unsigned k = 0; k < CROWDED_LOOKS; k++) {
+            if (ready(arg))
+                return true;
+            inv_cpu_relax();
+        }
+        sched_yield();
+    }
+    return ready(arg);
+}
+
+static bool spin_unmanaged (bool (*ready) (void *), void *arg)
+{
+    uint64_t start = 0, limit = longest_spin_ns();
+    unsigned noticed = 0;
+    if (more_threads_than_cpus())
+        return spin_crowded(ready, arg);
+    if (limit == 0)
+        return ready(arg);
+    for (unsigned i = 1; noticed < WANTED_YIELDS; i++) {
+        if (ready(arg))
+            return true;
+        inv_cpu_relax();
+        if (i % POLL_EVERY)
+            continue;
+        uint64_t now = inv_now_ns();
+        if (start == 0)
+            start = now;
+        if (now - start > limit)
+            return false;
+        if (now - start > SPIN_ALONE_NS)
+            noticed += yield_noticed(now);
+    }
+    return ready(arg);
+}
+
+/* Managed, without a seat: on somebody else's core, so hardly at all. */
+static bool spin_unseated (bool (*ready) (void *), void *arg)
+{
+    for (unsigned i = 0; i < 100; i++) {
+        if (ready(arg))
+            return true;
+        inv_cpu_relax();
+    }
+    return false;
+}
+
+/* --- for all */
+
+bool gomp_spin_until (bool (*ready) (void *), void *arg)
+{
+    if (!inv_managed())
+        return spin_unmanaged(ready, arg);
+    return inv_seat == INV_SEAT_NONE ? spin_unseated(ready, arg) : gomp_idle_spin(ready, arg);
+}
+
+struct word_wait {
+    int *addr;
+    int val;
+};
+
+static bool word_changed (void *arg)
+{
+    const struct word_wait *w = arg;
+    return __atomic_load_n(w->addr, MEMMODEL_RELAXED) != w->val;
+}
+
+int gomp_spin (int *addr, int val)
+{
+    struct word_wait w = {addr, val};
+    return !gomp_spin_until(word_changed, &w);
+}
