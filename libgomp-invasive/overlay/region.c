@@ -107,8 +107,7 @@ static void become_member (struct gomp_region *region, unsigned id)
     thr->ts.def_allocator = s->def_allocator;
     thr->task = &team->implicit_task[id];
     thr->thread_pool = s->pool;
-    thr->num_teams = s->num_teams;
-    thr->team_num = s->team_num;
+    gomp_league_join(thr, s->league);
 }
 
 /* The place of thread number `id`.  On a seat the core is given by the seat. */

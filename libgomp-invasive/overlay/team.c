@@ -224,8 +224,7 @@ static void fill_start (struct gomp_region_start *s, struct gomp_team *team, voi
     s->bind_var = bind;
     if (__builtin_expect(gomp_bind_var_list != NULL, 0) && level < gomp_bind_var_list_len)
         s->bind_var = gomp_bind_var_list[level];
-    s->num_teams = thr->num_teams;
-    s->team_num = thr->team_num;
+    s->league = gomp_league_of(thr);
     s->level = level;
     s->active_level = thr->ts.active_level;
     s->def_allocator = thr->ts.def_allocator;
