@@ -5,6 +5,7 @@
 #include "wait.h"
 #include "region.h"
 #include "progress.h"
+#include <libinvasive/tool.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -142,7 +143,9 @@ static void start_implicit_task (struct gomp_region *region, unsigned id)
 static void run_implicit_task (struct gomp_region *region, unsigned id)
 {
     start_implicit_task(region, id);
+    INV_TELL(task_begin(region->start.team, id));
     region->start.fn(region->start.data);
+    INV_TELL(task_end(region->start.team, id));
 }
 
 static void forget_member (void)
@@ -344,6 +347,19 @@ static bool linger_spin (struct linger *l)
     return gomp_spin_until(linger_ready, l) && !gomp_work_waiting();
 }
 
+/* Sleep where a call for help finds us.  seq_cst: partner is the caller, which queues the
+ * task, then looks at sleeping_helpers and asleep. */
+static void linger_asleep (struct linger *l)
+{
+    atomic_store(&l->self->asleep, 1);
+    atomic_fetch_add(&l->region->sleeping_helpers, 1);
+    if (!atomic_load(&l->region->help) && !linger_over(l))
+        gomp_park((int *)&l->self->word, l->seen);
+    atomic_fetch_sub(&l->region->sleeping_helpers, 1);
+    if (!atomic_exchange(&l->self->asleep, 0))
+        l->seen++; /* a call for help raised the word once */
+}
+
 /* Our implicit task is done, the region may not be: execute explicit tasks as they come,
  * until the region ends, the next mail arrives, or idling has lasted too long. */
 static void linger (struct linger *l, unsigned id)
@@ -353,17 +369,10 @@ static void linger (struct linger *l, unsigned id)
             help_region(l->region, l->epoch, id);
             continue;
         }
-        if (linger_spin(l))
-            continue;
-        /* Park where a call for help finds us.  seq_cst: partner is the caller, which
-         * queues the task, then looks at sleeping_helpers and asleep. */
-        atomic_store(&l->self->asleep, 1);
-        atomic_fetch_add(&l->region->sleeping_helpers, 1);
-        if (!atomic_load(&l->region->help) && !linger_over(l))
-            gomp_park((int *)&l->self->word, l->seen);
-        atomic_fetch_sub(&l->region->sleeping_helpers, 1);
-        if (!atomic_exchange(&l->self->asleep, 0))
-            l->seen++; /* a call for help raised the word once */
+        INV_TELL(idle_begin());
+        if (!linger_spin(l))
+            linger_asleep(l);
+        INV_TELL(idle_end());
     }
 }
 

@@ -14,6 +14,7 @@
 #include "workers.h"
 #include "progress.h"
 #include "tls.h"
+#include <libinvasive/tool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -335,6 +336,8 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     if (nthreads > 1)
         gomp_sched_join();
     become_master(team);
+    INV_TELL(region_begin(team, fn, nthreads, thr->ts.level));
+    INV_TELL(task_begin(team, 0));
     if (nthreads == 1) {
         fill_start(&alone, team, fn, data, flags, parent, icv, taskgroup);
         init_master_task(&alone);
@@ -411,6 +414,8 @@ void gomp_team_end (void)
     struct gomp_region *region = team->barrier.region;
     bool had_tasks = false;
 
+    if (thr->ts.level > 0) /* else an artificial team */
+        INV_TELL(task_end(team, 0));
     if (region) {
         gomp_region_finish(region);
         had_tasks = atomic_load_explicit(&region->had_tasks, memory_order_relaxed);
@@ -421,6 +426,8 @@ void gomp_team_end (void)
         gomp_mutex_lock(&team->task_lock);
         gomp_mutex_unlock(&team->task_lock);
     }
+    if (thr->ts.level > 0)
+        INV_TELL(region_end(team));
     free_work_shares(team, thr->ts.work_share);
     finish_implicit_tasks(team, had_tasks);
     thr->ts = team->prev_ts;
