@@ -4,20 +4,22 @@
 # Build the fork: the packaged libgomp source with our overlay in front of it.
 #
 #   build.sh --source=FILE|DIR --overlay=DIR --libinvasive=DIR --include=DIR
-#            --builddir=DIR --out=FILE [--cflags=FLAGS] [-jN]
+#            --builddir=DIR --out=FILE [--cflags=FLAGS] [-jN] [--prepare]
 #
 #   --source       gcc-VERSION*.tar.xz, or a GCC source tree
+#   --prepare      only make the copy and edit it
 #   --libinvasive  where libinvasive.so.0 is; --include: the directory above its headers
 #
-# Nothing of upstream is kept in this repository: the source is unpacked below
-# --builddir, and libgomp's own Makefile builds it with `search_path` naming our
-# overlay first, so that our files replace or wrap upstream's of the same name.
-# Our additional files are linked in as LIBS.
+# Nothing of upstream is kept in this repository: the source is copied to --builddir,
+# edited there by the rules of upstream.sh, and libgomp's own Makefile builds it with
+# `search_path` naming our overlay first, so that our files replace or wrap upstream's of
+# the same name.  Our additional files are linked in as LIBS.
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
 die() { echo "libgomp-invasive/build.sh: $*" >&2; exit 1; }
 
-cflags="-O2 -g" jobs=-j2
+cflags="-O2 -g" jobs=-j2 prepare=
 for arg; do
     case $arg in
     --source=*) source=${arg#*=} ;;
@@ -28,6 +30,7 @@ for arg; do
     --out=*) out=${arg#*=} ;;
     --cflags=*) cflags=${arg#*=} ;;
     -j*) jobs=$arg ;;
+    --prepare) prepare=yes ;;
     *) die "unknown argument $arg" ;;
     esac
 done
@@ -36,20 +39,31 @@ for name in source overlay libinvasive include builddir out; do
 done
 
 # The parts of a GCC release that libgomp needs to configure and build.
-unpack() {
+parts() {
+    for part in libgomp include config 'config.*' config-ml.in configure '*.m4' ltmain.sh install-sh \
+        missing depcomp mkinstalldirs move-if-change multilib.am libtool-ldflags gcc/BASE-VER \
+        gcc/DATESTAMP; do
+        printf '%s/%s\n' "$1" "$part"
+    done
+}
+
+unpack_archive() {
     top=$(tar tf "$source" | head -n 1 | cut -d/ -f1) || die "cannot read $source"
-    rm -rf "$builddir/src.new"
-    mkdir -p "$builddir/src.new"
-    tar xf "$source" -C "$builddir/src.new" --strip-components=1 --wildcards \
-        --no-wildcards-match-slash --exclude="$top/libgomp/testsuite/libgomp[.]*" \
-        "$top/libgomp" "$top/include" "$top/config" "$top/config.*" "$top/config-ml.in" \
-        "$top/configure" "$top/*.m4" "$top/ltmain.sh" "$top/install-sh" "$top/missing" "$top/depcomp" \
-        "$top/mkinstalldirs" "$top/move-if-change" "$top/multilib.am" "$top/libtool-ldflags" \
-        "$top/gcc/BASE-VER" "$top/gcc/DATESTAMP" ||
+    parts "$top" >"$builddir/parts"
+    tar xf "$source" -C "$tree" --strip-components=1 --wildcards --no-wildcards-match-slash \
+        --exclude="$top/libgomp/testsuite/libgomp[.]*" -T "$builddir/parts" ||
         die "$source does not hold libgomp: is it a GCC release?"
     apply_distribution_fixes
-    rm -rf "$builddir/src"
-    mv "$builddir/src.new" "$builddir/src"
+}
+
+# A tree is copied too: it may be read-only, and ours is edited.
+copy_tree() {
+    for part in $(cd "$source" && parts . | while read -r pattern; do echo $pattern; done); do
+        [ ! -e "$source/$part" ] || echo "$part"
+    done >"$builddir/parts"
+    tar cf - -C "$source" --exclude='./libgomp/testsuite/libgomp[.]*' -T "$builddir/parts" |
+        tar xf - -C "$tree" --no-same-permissions || die "cannot copy $source"
+    chmod -R u+w "$tree"
 }
 
 # The distribution's later fixes to libgomp's own C files, from the package's patch.
@@ -62,24 +76,55 @@ apply_distribution_fixes() {
     [ -s "$builddir/fixes.diff" ] || return 0
     # a/src/libgomp/x.c: strip as many directories as lie before libgomp/
     depth=$(sed -n 's/^--- \([^ \t]*\)libgomp\/.*/\1/p' "$builddir/fixes.diff" | head -n 1 | tr -cd / | wc -c)
-    patch -s -d "$builddir/src.new" "-p$depth" <"$builddir/fixes.diff" ||
+    patch -s -d "$tree" "-p$depth" <"$builddir/fixes.diff" ||
         die "the fixes in $fixes do not apply to $source"
+}
+
+# Changes with whatever the copy, its edits and its configuration are made from.
+stamp() {
+    if [ -d "$source" ]; then
+        (cd "$source" && find libgomp include config gcc/BASE-VER -path libgomp/testsuite -prune -o \
+            -type f -printf '%p %s %T@\n' | sort)
+    else
+        stat -L -c '%s %Y' "$source"
+    fi
+    echo "$source ${CC:-cc} $cflags"
+    cat "$here/build.sh" "$here/upstream.sh"
 }
 
 mkdir -p "$builddir"
 builddir=$(cd "$builddir" && pwd)
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 if [ -d "$source" ]; then
-    src=$(cd "$source" && pwd)
-    [ -f "$src/libgomp/team.c" ] || die "$source is no GCC source tree (no libgomp/team.c)"
+    source=$(cd "$source" && pwd)
+    [ -f "$source/libgomp/team.c" ] || die "$source is no GCC source tree (no libgomp/team.c)"
 else
     [ -f "$source" ] || die "no such file: $source (Debian: package gcc-12-source)"
-    [ -f "$builddir/src/libgomp/team.c" ] && [ "$builddir/src" -nt "$source" ] || unpack
-    touch "$builddir/src"
-    src=$builddir/src
+    source=$(cd "$(dirname "$source")" && pwd)/$(basename "$source")
 fi
 
+src=$builddir/src
 work=$builddir/libgomp-build
+features=$src/upstream-features.h
+now=$(stamp | cksum)
+if [ "$now" != "$(cat "$src/stamp" 2>/dev/null)" ]; then
+    rm -rf "$src" "$src.new" "$work"
+    tree=$src.new
+    mkdir -p "$tree"
+    if [ -d "$source" ]; then copy_tree; else unpack_archive; fi
+    rm -f "$builddir/parts"
+    release=$(cat "$tree/gcc/BASE-VER" 2>/dev/null) || die "$source does not say its version (gcc/BASE-VER)"
+    features=$tree/upstream-features.h
+    . "$here/upstream.sh"
+    check_upstream
+    edit_upstream
+    find_features
+    echo "$now" >"$tree/stamp"
+    mv "$tree" "$src"
+fi
+release=$(cat "$src/gcc/BASE-VER")
+[ -z "$prepare" ] || exit 0
+
 mkdir -p "$work"
 cd "$work"
 if [ ! -f Makefile ]; then
@@ -96,10 +141,10 @@ cpu=$(sed -n 's/^config_path = //p' Makefile)
 [ -n "$cpu" ] || die "libgomp's Makefile has no config_path any more: this GCC release needs a look"
 path="$overlay"
 for part in $cpu; do path="$path $src/libgomp/config/$part"; done
-path="$path $src/libgomp $src/include $include"
+path="$path $src/libgomp $src/include $src $include"
 for file in bar.c team.c mutex.c sem.c ptrlock.c lock.c proc.c; do
     grep -q "\b${file%.c}\.lo\b" Makefile ||
-        die "libgomp does not build $file any more: this GCC release needs a look"
+        die "GCC $release: libgomp does not build $file any more, which the overlay replaces"
 done
 ours="parking.lo ready.lo spin.lo workers.lo region.lo progress.lo places.lo tls.lo"
 env -u MAKEFLAGS -u MAKELEVEL make $jobs search_path="$path" \
@@ -107,6 +152,11 @@ env -u MAKEFLAGS -u MAKELEVEL make $jobs search_path="$path" \
     LIBS="$ours -L$libinvasive -l:libinvasive.so.0" \
     XLDFLAGS="-Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN:\$\$ORIGIN/..'" libgomp.la >make.log 2>&1 ||
     { tail -n 30 make.log >&2; die "building libgomp failed; see $work/make.log"; }
+# A header of ours that upstream has moved beside its sources would silently be theirs.
+for header in bar.h simple-bar.h doacross.h; do
+    user=$(grep -lE "$src/[^ ]*/$header" .deps/*.Plo | head -n 1)
+    [ -z "$user" ] || die "GCC $release: $(basename "$user" .Plo).c includes upstream's $header, not the overlay's"
+done
 mkdir -p "$(dirname "$out")"
 cp .libs/libgomp.so.1.0.0 "$out.new"
 mv "$out.new" "$out"

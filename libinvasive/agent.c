@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "futex.h"
 #include "process.h"
+#include "tool.h"
 
 /* Indices that no thread of this process uses now. */
 static _Atomic uint64_t free_agents = ~UINT64_C(0);
@@ -74,6 +75,7 @@ static int agent_seat(struct inv_agent *agent, int a)
     }
     if (core >= 0 && (unsigned)core < inv_process.ncores && !inv_process.anonymous &&
         inv_core_borrow(inv_process.table, (unsigned)core, inv_process.slot)) {
+        inv_tool_arrived(core);
         inv_seat_sit(core); /* pins where the waker has not: rmd does not */
         return core;
     }

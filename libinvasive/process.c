@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 #include "protocol.h"
+#include "tool.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -244,6 +245,7 @@ static bool take_first_seat(void)
     uint64_t limit = inv_now_ns() + patience_ms * UINT64_C(1000000);
     if (inv_process.anonymous) {
         inv_token_force(inv_process.table, inv_process.slot);
+        inv_tool_arrived(INV_SEAT_TOKEN);
         inv_seat_sit(INV_SEAT_TOKEN);
         return true;
     }
@@ -314,6 +316,7 @@ void inv_leave(const char *reason)
         complain("invasive: %s: running unmanaged.", reason);
     if (inv_seat != INV_SEAT_NONE)
         inv_seat_lend();
+    inv_tool_left_domain();
     sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
     /* The mapping stays: other threads may be in the middle of something in it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);

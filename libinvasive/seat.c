@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "tool.h"
 
 #include <sys/syscall.h>
 #include <time.h>
@@ -70,9 +71,13 @@ int inv_seat_try(void)
     if (inv_process.anonymous) {
         if (inv_tokens_held() == 0) {
             inv_token_force(t, inv_process.slot);
+            inv_tool_arrived(INV_SEAT_TOKEN);
             return INV_SEAT_TOKEN;
         }
-        return inv_token_take(t, inv_process.slot) ? INV_SEAT_TOKEN : INV_SEAT_NONE;
+        if (!inv_token_take(t, inv_process.slot))
+            return INV_SEAT_NONE;
+        inv_tool_arrived(INV_SEAT_TOKEN);
+        return INV_SEAT_TOKEN;
     }
     for (int ours = 1; ours >= 0; ours--)
         for (unsigned core = 0; core < inv_process.ncores; core++) {
@@ -82,8 +87,10 @@ int inv_seat_try(void)
                 continue;
             /* Our own: if another is quicker, ask for it at once. */
             if (ours ? inv_core_reclaim(t, core, inv_process.slot) == INV_RECLAIM_GOT
-                     : inv_core_borrow(t, core, inv_process.slot))
+                     : inv_core_borrow(t, core, inv_process.slot)) {
+                inv_tool_arrived((int)core);
                 return (int)core;
+            }
         }
     return INV_SEAT_NONE;
 }
@@ -208,6 +215,7 @@ int inv_seat_retake_idle(void)
 void inv_seat_return(int seat)
 {
     struct inv_table *t = inv_process.table;
+    inv_tool_leaves(seat);
     if (seat == INV_SEAT_TOKEN)
         inv_token_return(t, inv_process.slot);
     else if (seat >= 0 && inv_core_lend(t, (unsigned)seat, inv_process.slot))
@@ -241,8 +249,10 @@ enum inv_verdict inv_seat_check(int seat)
         return INV_LOST;
     inv_word w =
         atomic_load_explicit(&inv_core_at(t, (unsigned)seat)->word, memory_order_relaxed);
-    if (inv_word_holder(w) != inv_process.slot + 1)
+    if (inv_word_holder(w) != inv_process.slot + 1) {
+        inv_tool_lost(seat);
         return INV_LOST;
+    }
     if (inv_word_reclaim(w) && inv_word_owner(w) != inv_process.slot + 1)
         return INV_GIVE;
     return inv_others_want(t, inv_process.slot) ? INV_WANTED : INV_KEEP;
@@ -290,6 +300,7 @@ int inv_seat_evict_overdue(void)
                  inv_core_evict(t, core, inv_process.slot, &evicted)) {
             asked_ns[core] = 0;
             inv_repin_evicted((int)core);
+            inv_tool_arrived((int)core);
             return (int)core;
         }
     }

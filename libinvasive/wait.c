@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "futex.h"
 #include "process.h"
+#include "tool.h"
 
 enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000 };
 
@@ -125,11 +126,15 @@ static void change_home(int core)
 static int try_seat(int core)
 {
     struct inv_table *t = inv_process.table;
-    if (home != INV_NO_CORE && inv_core_claim(t, (unsigned)home, inv_process.slot))
+    if (home != INV_NO_CORE && inv_core_claim(t, (unsigned)home, inv_process.slot)) {
+        inv_tool_arrived(home);
         return home;
+    }
     if (core != INV_NO_CORE && !held_by_us(core) &&
-        inv_core_reclaim(t, (unsigned)core, inv_process.slot) == INV_RECLAIM_GOT)
+        inv_core_reclaim(t, (unsigned)core, inv_process.slot) == INV_RECLAIM_GOT) {
+        inv_tool_arrived(core);
         return core;
+    }
     return inv_seat_try();
 }
 
@@ -166,6 +171,7 @@ static int await_seat(uint64_t start)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
         else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
             inv_repin_evicted(core);
+            inv_tool_arrived(core);
             return core;
         }
     }
@@ -221,6 +227,7 @@ void inv_wait_end(void)
     if (inv_process.anonymous) {
         atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
         inv_token_force(inv_process.table, inv_process.slot);
+        inv_tool_arrived(INV_SEAT_TOKEN);
         inv_seat_sit(INV_SEAT_TOKEN);
         return;
     }
@@ -230,7 +237,8 @@ void inv_wait_end(void)
         uint64_t start = inv_now_ns();
         seat = regain_seat(start);
         account_reclaim(start);
-    }
+    } else
+        inv_tool_arrived(home);
     /* Only now: until here idle workers give their cores up when they see it. */
     atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     leave_home(seat);

@@ -6,6 +6,7 @@
 #include "region.h"
 #include "progress.h"
 #include "ready.h"
+#include <libinvasive/tool.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -108,8 +109,7 @@ static void become_member (struct gomp_region *region, unsigned id)
     thr->ts.def_allocator = s->def_allocator;
     thr->task = &team->implicit_task[id];
     thr->thread_pool = s->pool;
-    thr->num_teams = s->num_teams;
-    thr->team_num = s->team_num;
+    gomp_league_join(thr, s->league);
 }
 
 /* The place of thread number `id`.  On a seat the core is given by the seat. */
@@ -144,7 +144,9 @@ static void start_implicit_task (struct gomp_region *region, unsigned id)
 static void run_implicit_task (struct gomp_region *region, unsigned id)
 {
     start_implicit_task(region, id);
+    INV_TELL(task_begin(region->start.team, id));
     region->start.fn(region->start.data);
+    INV_TELL(task_end(region->start.team, id));
 }
 
 static void forget_member (void)
@@ -339,6 +341,19 @@ static bool linger_ready (void *arg)
     return linger_over(l) || atomic_load_explicit(&l->region->help, memory_order_relaxed);
 }
 
+/* Sleep where a call for help finds us.  seq_cst: partner is the caller, which queues the
+ * task, then looks at sleeping_helpers and asleep. */
+static void linger_asleep (struct linger *l)
+{
+    atomic_store(&l->self->asleep, 1);
+    atomic_fetch_add(&l->region->sleeping_helpers, 1);
+    if (!atomic_load(&l->region->help) && !linger_over(l))
+        gomp_park((int *)&l->self->word, l->seen);
+    atomic_fetch_sub(&l->region->sleeping_helpers, 1);
+    if (!atomic_exchange(&l->self->asleep, 0))
+        l->seen++; /* a call for help raised the word once */
+}
+
 /* Our implicit task is done, the region may not be: execute explicit tasks as they come,
  * until the region ends, the next mail arrives, or idling has lasted too long. */
 static void linger (struct linger *l, unsigned id)
@@ -348,17 +363,10 @@ static void linger (struct linger *l, unsigned id)
             help_region(l->region, l->epoch, id);
             continue;
         }
-        if (gomp_spin_until(linger_ready, l))
-            continue;
-        /* Park where a call for help finds us.  seq_cst: partner is the caller, which
-         * queues the task, then looks at sleeping_helpers and asleep. */
-        atomic_store(&l->self->asleep, 1);
-        atomic_fetch_add(&l->region->sleeping_helpers, 1);
-        if (!atomic_load(&l->region->help) && !linger_over(l))
-            gomp_park((int *)&l->self->word, l->seen);
-        atomic_fetch_sub(&l->region->sleeping_helpers, 1);
-        if (!atomic_exchange(&l->self->asleep, 0))
-            l->seen++; /* a call for help raised the word once */
+        INV_TELL(idle_begin());
+        if (!gomp_spin_until(linger_ready, l))
+            linger_asleep(l);
+        INV_TELL(idle_end());
     }
 }
 

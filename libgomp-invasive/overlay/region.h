@@ -21,6 +21,7 @@
 #define GOMP_REGION_H 1
 
 #include "libgomp.h"
+#include "upstream.h"
 #include "workers.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
@@ -39,7 +40,7 @@ struct gomp_region_start {
     struct gomp_thread_pool *pool;
     unsigned long nthreads_var; /* of the implicit tasks */
     char bind_var, bind;
-    unsigned num_teams, team_num;
+    struct gomp_league league;
     unsigned level, active_level;
     uintptr_t def_allocator;
     unsigned master_place, partition_off, partition_len;

@@ -14,6 +14,7 @@
 #include "workers.h"
 #include "progress.h"
 #include "tls.h"
+#include <libinvasive/tool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -224,8 +225,7 @@ static void fill_start (struct gomp_region_start *s, struct gomp_team *team, voi
     s->bind_var = bind;
     if (__builtin_expect(gomp_bind_var_list != NULL, 0) && level < gomp_bind_var_list_len)
         s->bind_var = gomp_bind_var_list[level];
-    s->num_teams = thr->num_teams;
-    s->team_num = thr->team_num;
+    s->league = gomp_league_of(thr);
     s->level = level;
     s->active_level = thr->ts.active_level;
     s->def_allocator = thr->ts.def_allocator;
@@ -336,6 +336,8 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     if (nthreads > 1)
         gomp_sched_join();
     become_master(team);
+    INV_TELL(region_begin(team, fn, nthreads, thr->ts.level));
+    INV_TELL(task_begin(team, 0));
     if (nthreads == 1) {
         fill_start(&alone, team, fn, data, flags, parent, icv, taskgroup);
         init_master_task(&alone);
@@ -412,6 +414,8 @@ void gomp_team_end (void)
     struct gomp_region *region = team->barrier.region;
     bool had_tasks = false;
 
+    if (thr->ts.level > 0) /* else an artificial team */
+        INV_TELL(task_end(team, 0));
     if (region) {
         gomp_region_finish(region);
         had_tasks = atomic_load_explicit(&region->had_tasks, memory_order_relaxed);
@@ -422,6 +426,8 @@ void gomp_team_end (void)
         gomp_mutex_lock(&team->task_lock);
         gomp_mutex_unlock(&team->task_lock);
     }
+    if (thr->ts.level > 0)
+        INV_TELL(region_end(team));
     free_work_shares(team, thr->ts.work_share);
     finish_implicit_tasks(team, had_tasks);
     thr->ts = team->prev_ts;

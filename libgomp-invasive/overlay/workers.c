@@ -7,6 +7,7 @@
 #include "progress.h"
 #include "ready.h"
 #include "region.h"
+#include <libinvasive/tool.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -204,8 +205,10 @@ static void *bound_worker_main (void *arg)
     gomp_seat_acquire();
     int seen = 0;
     for (;;) {
+        INV_TELL(idle_begin());
         while (atomic_load_explicit(&self->word, memory_order_acquire) == seen)
             do_wait((int *)&self->word, seen);
+        INV_TELL(idle_end());
         seen = atomic_load_explicit(&self->word, memory_order_acquire);
         struct gomp_region *region = self->region;
         if (self->quit)
@@ -293,6 +296,15 @@ static bool pass_to_ready (void)
     return false;
 }
 
+/* Spin for work; false: for too long. */
+static bool idle_for_work (void)
+{
+    INV_TELL(idle_begin());
+    bool found = gomp_idle_spin(help_waiting, NULL);
+    INV_TELL(idle_end());
+    return found || gomp_ready_here(inv_seat) || gomp_tickets_left();
+}
+
 /* One round of a free worker that has a seat.  False: nothing to do. */
 static bool work_once (void)
 {
@@ -300,9 +312,7 @@ static bool work_once (void)
         return true;
     if (pass_to_ready())
         return true;
-    if (gomp_run_ticket() || gomp_help_tasks() || gomp_idle_spin(help_waiting, NULL))
-        return true;
-    return gomp_ready_here(inv_seat) || gomp_tickets_left();
+    return gomp_run_ticket() || gomp_help_tasks() || idle_for_work();
 }
 
 /* A free worker: takes unstarted implicit tasks and queued threads while it has a seat,
@@ -320,7 +330,9 @@ static void *free_worker_main (void *arg)
             continue;
         }
         if (inv_seat == INV_SEAT_NONE) {
+            INV_TELL(idle_begin());
             inv_agent_park(&never, 0, -1);
+            INV_TELL(idle_end());
             if (inv_seat == INV_SEAT_NONE && gomp_progress_take_extra()) {
                 inv_seat_ride();
                 gomp_run_ticket();

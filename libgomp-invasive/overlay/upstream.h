@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * upstream.h - what differs between the releases of GCC that the overlay is built with.
+ * Which of it there is has been looked up in the source (upstream.sh, find_features); the rest of
+ * the overlay is written for all of them alike.
+ */
+#ifndef GOMP_UPSTREAM_H
+#define GOMP_UPSTREAM_H 1
+
+#include "libgomp.h"
+#include "upstream-features.h"
+
+/* The teams construct on the host, GCC 12 and later: how many teams, and which of them this thread
+ * is in.  Before, there was one league at a time and its numbers were not the threads'. */
+struct gomp_league {
+#if UPSTREAM_THREAD_HAS_TEAM_NUM
+    unsigned num_teams, team_num;
+#else
+    char none;
+#endif
+};
+
+static inline struct gomp_league gomp_league_of (const struct gomp_thread *thr)
+{
+#if UPSTREAM_THREAD_HAS_TEAM_NUM
+    return (struct gomp_league){thr->num_teams, thr->team_num};
+#else
+    (void)thr;
+    return (struct gomp_league){0};
+#endif
+}
+
+static inline void gomp_league_join (struct gomp_thread *thr, struct gomp_league league)
+{
+#if UPSTREAM_THREAD_HAS_TEAM_NUM
+    thr->num_teams = league.num_teams;
+    thr->team_num = league.team_num;
+#else
+    (void)thr;
+    (void)league;
+#endif
+}
+#endif

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
+#
+# upstream.sh - what the overlay takes for granted of a GCC release, in one place: what is edited in
+# the copy of its source, and which parts of it exist in some releases only.  build.sh sources this
+# with $tree (the copy), $release (GCC's version number), $features (the header to write) and die().
+#
+# Releases are told apart by what is in their files, not by their numbers.  A rule holds no line of
+# upstream: it names a file and a pattern, and what we add there.  One that does not match as it
+# should stops the build and says what has moved.
+
+# Stop: upstream is not what a rule expects.  FILE WHAT-WAS-FOUND MESSAGE
+moved() {
+    die "GCC $release: $3 ($1: $2); see libgomp-invasive/upstream.sh"
+}
+
+# How many lines of FILE match PATTERN (extended regular expression).
+matches() {
+    [ -f "$tree/$1" ] || moved "$1" "no such file" "$3"
+    grep -cE -e "$2" "$tree/$1" || :
+}
+
+# edit FILE PATTERN SED-COMMANDS MESSAGE - carry out the commands on the one line that matches.
+edit() {
+    count=$(matches "$1" "$2" "$4")
+    [ "$count" -eq 1 ] || moved "$1" "$count lines match $2" "$4"
+    bar=$(printf '\001') # a delimiter that no pattern contains
+    sed -E "\\$bar$2$bar { $3
+}" "$tree/$1" >"$tree/$1.edited"
+    mv "$tree/$1.edited" "$tree/$1"
+}
+
+# insert_member FILE STRUCT TEXT MESSAGE - TEXT becomes the first member of the struct: the last one
+# may be an array of any length.
+insert_member() {
+    count=$(matches "$1" "^struct $2\$" "$4")
+    [ "$count" -eq 1 ] || moved "$1" "$count definitions of struct $2" "$4"
+    sed -n "/^struct $2\$/ { n; p; }" "$tree/$1" | grep -q '^{' ||
+        moved "$1" "no { after struct $2" "$4"
+    edit "$1" "^struct $2\$" "n; s|^\\{|{\\n  $3|" "$4"
+}
+
+# expect FILE PATTERN MESSAGE - something that must be there and that no compiler would miss.
+expect() {
+    count=$(matches "$1" "$2" "$3")
+    [ "$count" -gt 0 ] || moved "$1" "nothing matches $2" "$3"
+}
+
+# feature NAME FILE PATTERN - define NAME to 1 if a line of FILE matches, else to 0.
+feature() {
+    count=$(matches "$2" "$3" "$1 cannot be found out")
+    [ "$count" -eq 0 ] || count=1
+    echo "#define $1 $count" >>"$features"
+}
+
+# member_feature NAME FILE STRUCT PATTERN - the same between the braces of a struct.
+member_feature() {
+    count=$(matches "$2" "^struct $3\$" "$1 cannot be found out")
+    [ "$count" -eq 1 ] || moved "$2" "$count definitions of struct $3" "$1 cannot be found out"
+    if sed -n "/^struct $3\$/,/^};/p" "$tree/$2" | grep -qE -e "$4"; then
+        echo "#define $1 1" >>"$features"
+    else
+        echo "#define $1 0" >>"$features"
+    fi
+}
+
+# --- the rules
+
+# Edits of the copy.  Every rule ends with the message for the release that it does not fit.
+edit_upstream() {
+    :
+}
+
+# What differs between the releases that we know; used by overlay/upstream.h.
+find_features() {
+    echo "/* made by build.sh from GCC $release */" >"$features"
+    member_feature UPSTREAM_THREAD_HAS_TEAM_NUM libgomp/libgomp.h gomp_thread 'unsigned int team_num;'
+    member_feature UPSTREAM_TASK_HAS_ALL_MEMORY libgomp/libgomp.h gomp_task '\*depend_all_memory;'
+    feature UPSTREAM_HAS_INOUTSET include/gomp-constants.h '#define GOMP_DEPEND_INOUTSET\b'
+    feature UPSTREAM_HAS_TASKWAIT_NOWAIT libgomp/libgomp.map '\bGOMP_taskwait_depend_nowait;'
+}
+
+# What the overlay relies on and what would be missed by nobody but the programs.
+check_upstream() {
+    expect libgomp/env.c '\bgomp_init_num_threads \(\)' \
+        "env.c does not ask proc.c for the default team size any more"
+    expect libgomp/parallel.c '\bgomp_dynamic_max_threads \(\)' \
+        "parallel.c does not ask proc.c for the size of a dynamic team any more"
+    expect libgomp/parallel.c '\bgomp_team_start \(' \
+        "regions do not begin with gomp_team_start of team.c any more"
+    expect libgomp/parallel.c '\bgomp_team_end \(\)' \
+        "regions do not end with gomp_team_end of team.c any more"
+    expect libgomp/env.c '\bgomp_managed_threads\b' \
+        "the count of threads that throttles spinning is not gomp_managed_threads any more"
+}

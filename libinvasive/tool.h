@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * tool.h - where events are told to a tool, if there is one (include/invasive-tool.h).
+ *
+ * One line at the place of the event.  Without a tool it is a load and a branch; the arguments are
+ * only computed with one.  Called by the OpenMP runtime and, for the cores, by seat.c, wait.c
+ * and agent.c.
+ */
+#ifndef INV_TOOL_H
+#define INV_TOOL_H
+
+#include "../include/invasive-tool.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The registered tool with no function missing, or NULL.  Never freed.  Written by
+ * inv_tool_register (release; partner: the acquire here, for what it points to). */
+extern _Atomic(const struct inv_tool *) inv_tool_now;
+
+static inline const struct inv_tool *inv_tool_get(void)
+{
+    return atomic_load_explicit(&inv_tool_now, memory_order_acquire);
+}
+
+/* Carry out CALL, a function of the tool with its arguments, if there is a tool. */
+#define INV_TELL(CALL)                                    \
+    do {                                                  \
+        const struct inv_tool *tool_now = inv_tool_get(); \
+        if (__builtin_expect(tool_now != NULL, 0))        \
+            tool_now->CALL;                               \
+    } while (0)
+
+/* The cores are told in order, so there is more to it. */
+void inv_tool_tell_arrival(int seat);
+void inv_tool_tell_departure(int seat);
+void inv_tool_tell_loss(int seat);
+
+/* This process has got the seat; call it after the core's word says so. */
+static inline void inv_tool_arrived(int seat)
+{
+    if (__builtin_expect(inv_tool_get() != NULL, 0))
+        inv_tool_tell_arrival(seat);
+}
+
+/* This process is about to give the seat up; call it while the core's word is still ours. */
+static inline void inv_tool_leaves(int seat)
+{
+    if (__builtin_expect(inv_tool_get() != NULL, 0))
+        inv_tool_tell_departure(seat);
+}
+
+/* A thread has found that the seat it had is not this process's any more. */
+static inline void inv_tool_lost(int seat)
+{
+    if (__builtin_expect(inv_tool_get() != NULL, 0))
+        inv_tool_tell_loss(seat);
+}
+
+/* This process leaves its domain, with all that it holds. */
+void inv_tool_left_domain(void);
+
+#endif
