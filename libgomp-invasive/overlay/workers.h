@@ -58,7 +58,9 @@ extern void gomp_yield_point (void);
 /* There is work for another core than those that we hold: see that we get one, or that
  * we are found when one becomes free. */
 extern void gomp_want_cores (void);
-/* Is there anything that a seat could be used for now? */
+/* Are there threads or implicit tasks that wait for a seat? */
+extern bool gomp_threads_waiting (void);
+/* Is there anything that a seat could be used for now, explicit tasks included? */
 extern bool gomp_work_waiting (void);
 /* Spin with a seat until `ready` says so (1), or it is time to give the seat up (0). */
 extern bool gomp_idle_spin (bool (*ready) (void *), void *arg);
