@@ -67,7 +67,10 @@ member_feature() {
 
 # Edits of the copy.  Every rule ends with the message for the release that it does not fit.
 edit_upstream() {
-    :
+    for struct in task team taskgroup; do
+        insert_member libgomp/libgomp.h "gomp_$struct" "struct gomp_${struct}_own own;" \
+            "our task scheduler has no place in struct gomp_$struct"
+    done
 }
 
 # What differs between the releases that we know; used by overlay/upstream.h.

@@ -5,36 +5,54 @@
  * One counter of those still to come and one word that says which barrier this is.
  * Who waits spins and then parks (wait.h): its core passes to a thread of the team that
  * has not arrived yet.  Opening a barrier that nobody sleeps in makes no system call.
- * Waiting threads execute explicit tasks meanwhile.
+ * Where there are explicit tasks, waiting threads execute them (gomp_tasks_at_barrier).
  */
 #include "wait.h"
 #include "region.h"
+#include "tasks.h"
 
-void gomp_team_barrier_wake (gomp_barrier_t *bar, int count)
+/* Barriers of a region with tasks are waited for elsewhere (taskrun.c). */
+static void wake_all (gomp_barrier_t *bar, struct gomp_team *team)
 {
-    gomp_unpark((int *)&bar->generation, count == 0 ? INT_MAX : count);
-    if (bar->region)
-        gomp_region_call_helpers(bar->region, count);
-}
-
-static void open_barrier (gomp_barrier_t *bar, unsigned generation)
-{
-    __atomic_store_n(&bar->generation, generation, MEMMODEL_RELEASE);
     gomp_unpark((int *)&bar->generation, INT_MAX);
+    struct gomp_team_tasks *tasks = team->own.tasks;
+    if (tasks && (uint32_t)atomic_load(&tasks->asleep) > 0)
+        gomp_tasks_signal(tasks, INT_MAX);
 }
 
-/* The last thread has arrived: open, unless there are explicit tasks to be executed
- * first.  True when the barrier is open. */
-static bool last_arrived (gomp_barrier_t *bar, gomp_barrier_state_t state)
+static unsigned after (unsigned generation)
+{
+    return (generation & -BAR_INCR) + BAR_INCR + (generation & BAR_TASKS);
+}
+
+void gomp_barrier_open (gomp_barrier_t *bar, unsigned generation)
+{
+    /* seq_cst: partner is sleep_at_barrier, which says that it sleeps and then looks here */
+    if (__atomic_compare_exchange_n(&bar->generation, &generation, after(generation), false,
+                                    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+        wake_all(bar, gomp_thread()->ts.team);
+}
+
+/* The last thread has arrived: open, unless there are explicit tasks to be executed first.  True
+ * when the barrier is open. */
+static bool last_arrived (gomp_barrier_t *bar)
 {
     struct gomp_team *team = gomp_thread()->ts.team;
+    unsigned now = gomp_barrier_flags(bar);
     bar->awaited = bar->total;
     team->work_share_cancelled = 0;
-    if (__builtin_expect(team->task_count != 0, 0)) {
-        gomp_barrier_handle_tasks(state);
-        return false;
+    if (__builtin_expect(now & BAR_TASKS, 0)) {
+        if (gomp_tasks_outstanding(team)) {
+            /* release: who sees it sees all that have arrived */
+            __atomic_fetch_or(&bar->generation, BAR_WAITING_FOR_TASK, __ATOMIC_SEQ_CST);
+            return false;
+        }
+        __atomic_exchange_n(&bar->generation, after(now), __ATOMIC_SEQ_CST);
+        wake_all(bar, team);
+    } else {
+        __atomic_store_n(&bar->generation, after(now), __ATOMIC_RELEASE);
+        gomp_unpark((int *)&bar->generation, INT_MAX);
     }
-    open_barrier(bar, (state & -BAR_INCR) + BAR_INCR);
     return true;
 }
 
@@ -49,17 +67,16 @@ static bool wait_open (gomp_barrier_t *bar, gomp_barrier_state_t state, bool can
             return true;
         if ((now & -BAR_INCR) != base)
             return false;
-        if (now & BAR_TASK_PENDING) {
-            gomp_barrier_handle_tasks(base | (state & BAR_CANCELLED));
-            continue; /* anything may have changed: look again before sleeping on it */
-        }
-        do_wait((int *)&bar->generation, (int)now);
+        if (now & BAR_TASKS)
+            gomp_tasks_at_barrier(bar, base, cancellable);
+        else
+            do_wait((int *)&bar->generation, (int)now);
     }
 }
 
 void gomp_team_barrier_wait_end (gomp_barrier_t *bar, gomp_barrier_state_t state)
 {
-    if (gomp_barrier_last_thread(state) && last_arrived(bar, state))
+    if (gomp_barrier_last_thread(state) && last_arrived(bar))
         return;
     wait_open(bar, state & ~BAR_WAS_LAST, false);
 }
@@ -71,7 +88,7 @@ void gomp_team_barrier_wait (gomp_barrier_t *bar)
 
 bool gomp_team_barrier_wait_cancel_end (gomp_barrier_t *bar, gomp_barrier_state_t state)
 {
-    if (gomp_barrier_last_thread(state) && last_arrived(bar, state))
+    if (gomp_barrier_last_thread(state) && last_arrived(bar))
         return false;
     if (state & BAR_CANCELLED)
         return true;
@@ -85,11 +102,7 @@ bool gomp_team_barrier_wait_cancel (gomp_barrier_t *bar)
 
 void gomp_team_barrier_cancel (struct gomp_team *team)
 {
-    gomp_mutex_lock(&team->task_lock);
-    bool already = gomp_team_barrier_cancelled(&team->barrier);
-    if (!already)
-        gomp_barrier_change(&team->barrier, BAR_CANCELLED, 0);
-    gomp_mutex_unlock(&team->task_lock);
-    if (!already)
-        gomp_unpark((int *)&team->barrier.generation, INT_MAX);
+    gomp_barrier_t *bar = &team->barrier;
+    if (!(__atomic_fetch_or(&bar->generation, BAR_CANCELLED, __ATOMIC_SEQ_CST) & BAR_CANCELLED))
+        wake_all(bar, team);
 }

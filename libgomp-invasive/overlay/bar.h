@@ -9,6 +9,7 @@
 #define GOMP_BARRIER_H 1
 
 #include "mutex.h"
+#include "task_own.h"
 
 struct gomp_region;
 struct gomp_team;
@@ -17,8 +18,8 @@ typedef struct {
     /* mostly read while threads wait: */
     unsigned total __attribute__((aligned(64)));
     /* A counter in the high bits, the flags below in the low ones.  Threads wait for it to
-     * change.  Writers: the last thread to arrive (release; partner: the acquire loads of
-     * those who wait), and whoever changes a flag under the team's task_lock. */
+     * change.  Writers: whoever opens the barrier (release; partner: the acquire loads of
+     * those who wait), and whoever sets a flag, by an atomic or. */
     unsigned generation;
     struct gomp_region *region; /* the team's region while it is open, NULL for artificial
                                    teams and teams of one */
@@ -27,9 +28,9 @@ typedef struct {
 
 typedef unsigned int gomp_barrier_state_t;
 
-#define BAR_TASK_PENDING 1 /* in generation: an explicit task is queued */
-#define BAR_WAS_LAST 1     /* in a state: the caller was the last to arrive */
-#define BAR_WAITING_FOR_TASK 2
+#define BAR_TASKS 1            /* in generation: this region has explicit tasks */
+#define BAR_WAS_LAST 1         /* in a state: the caller was the last to arrive */
+#define BAR_WAITING_FOR_TASK 2 /* all have arrived, tasks are not complete */
 #define BAR_CANCELLED 4
 #define BAR_INCR 8
 
@@ -50,10 +51,10 @@ extern void gomp_team_barrier_wait (gomp_barrier_t *);
 extern void gomp_team_barrier_wait_end (gomp_barrier_t *, gomp_barrier_state_t);
 extern bool gomp_team_barrier_wait_cancel (gomp_barrier_t *);
 extern bool gomp_team_barrier_wait_cancel_end (gomp_barrier_t *, gomp_barrier_state_t);
-extern void gomp_team_barrier_wake (gomp_barrier_t *, int);
 extern void gomp_team_barrier_cancel (struct gomp_team *);
-/* region.c: an explicit task of this team is queued; idle workers look at this. */
-extern void gomp_region_tasks_queued (struct gomp_region *);
+/* All have arrived and all tasks are complete.  Several threads may find that out; `generation` is
+ * what the caller has seen. */
+extern void gomp_barrier_open (gomp_barrier_t *, unsigned generation);
 
 /* Arrive.  acq_rel: what every thread did before the barrier happens before what any
  * does after it (and it is OpenMP's implied flush). */
@@ -76,48 +77,13 @@ static inline bool gomp_barrier_last_thread (gomp_barrier_state_t state)
     return state & BAR_WAS_LAST;
 }
 
-/* The flags: all of these are called with the team's task_lock held. */
-static inline void gomp_barrier_change (gomp_barrier_t *bar, unsigned set, unsigned clear)
-{
-    unsigned old = __atomic_load_n(&bar->generation, MEMMODEL_RELAXED);
-    __atomic_store_n(&bar->generation, (old & ~clear) | set, MEMMODEL_RELEASE);
-}
-
-static inline void gomp_team_barrier_set_task_pending (gomp_barrier_t *bar)
-{
-    gomp_barrier_change(bar, BAR_TASK_PENDING, 0);
-    if (bar->region)
-        gomp_region_tasks_queued(bar->region);
-}
-
-static inline void gomp_team_barrier_clear_task_pending (gomp_barrier_t *bar)
-{
-    gomp_barrier_change(bar, 0, BAR_TASK_PENDING);
-}
-
-static inline void gomp_team_barrier_set_waiting_for_tasks (gomp_barrier_t *bar)
-{
-    gomp_barrier_change(bar, BAR_WAITING_FOR_TASK, 0);
-}
-
 static inline unsigned gomp_barrier_flags (gomp_barrier_t *bar)
 {
     return __atomic_load_n(&bar->generation, MEMMODEL_ACQUIRE);
 }
 
-static inline bool gomp_team_barrier_waiting_for_tasks (gomp_barrier_t *bar)
-{
-    return gomp_barrier_flags(bar) & BAR_WAITING_FOR_TASK;
-}
-
 static inline bool gomp_team_barrier_cancelled (gomp_barrier_t *bar)
 {
     return __builtin_expect((gomp_barrier_flags(bar) & BAR_CANCELLED) != 0, 0);
-}
-
-/* Open the barrier; the flags go. */
-static inline void gomp_team_barrier_done (gomp_barrier_t *bar, gomp_barrier_state_t state)
-{
-    __atomic_store_n(&bar->generation, (state & -BAR_INCR) + BAR_INCR, MEMMODEL_RELEASE);
 }
 #endif

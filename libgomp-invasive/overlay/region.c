@@ -6,6 +6,7 @@
 #include "region.h"
 #include "progress.h"
 #include "ready.h"
+#include "tasks.h"
 #include <libinvasive/tool.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -247,16 +248,12 @@ bool gomp_region_is_open (struct gomp_region *region, uint32_t epoch)
            atomic_load_explicit(&region->gate, memory_order_relaxed) != 0;
 }
 
-/* No task is queued any more.  Only a hint, but one that is set too rarely would leave
- * tasks to the master alone: look again after clearing it. */
-static void drop_help_hint (struct gomp_region *region)
+static bool core_called_back (void)
 {
-    gomp_barrier_t *bar = &region->start.team->barrier;
-    if (gomp_barrier_flags(bar) & BAR_TASK_PENDING)
-        return;
-    atomic_store(&region->help, false);
-    if (gomp_barrier_flags(bar) & BAR_TASK_PENDING)
-        atomic_store(&region->help, true);
+    if (!inv_managed() || inv_seat == INV_SEAT_NONE)
+        return false;
+    enum inv_verdict verdict = inv_seat_poll();
+    return verdict == INV_GIVE || verdict == INV_LOST;
 }
 
 /* Execute explicit tasks of an open region as member `id`, which has finished its
@@ -272,21 +269,28 @@ static bool help_region (struct gomp_region *region, uint32_t epoch, unsigned id
     /* Inside; the team stays until we leave.  If it is another region by now, leave. */
     if (atomic_load_explicit(&region->epoch, memory_order_relaxed) == epoch) {
         become_member(region, id);
-        struct gomp_team *team = region->start.team;
-        unsigned flags = gomp_barrier_flags(&team->barrier);
-        if (flags & BAR_TASK_PENDING)
-            gomp_barrier_handle_tasks(flags & -BAR_INCR);
-        drop_help_hint(region);
+        gomp_tasks_help(region->start.team, core_called_back);
         forget_member();
     }
     leave_gate(region, INSIDE_ONE);
     return true;
 }
 
-void gomp_region_tasks_queued (struct gomp_region *region)
+/* seq_cst: partner is who sleeps after a look at `help` (linger, wait_for_end) */
+void gomp_region_help_wanted (struct gomp_region *region)
 {
-    atomic_store_explicit(&region->had_tasks, true, memory_order_relaxed);
-    atomic_store_explicit(&region->help, true, memory_order_relaxed);
+    atomic_store(&region->help, true);
+}
+
+/* Only a hint, but one that is missing would leave tasks to the master alone: who queues a task
+ * looks at the hint after, we look for tasks after we have taken it back. */
+void gomp_region_no_tasks (struct gomp_region *region)
+{
+    if (!atomic_load_explicit(&region->help, memory_order_relaxed))
+        return;
+    atomic_store(&region->help, false);
+    if (gomp_tasks_visible(region->start.team))
+        atomic_store(&region->help, true);
 }
 
 bool gomp_help_waiting (void)
@@ -301,15 +305,16 @@ bool gomp_help_tasks (void)
     return gomp_help_waiting() && help_region(last_run.region, last_run.epoch, last_run.id);
 }
 
-/* Explicit tasks are queued and `count` threads could execute one. */
-void gomp_region_call_helpers (struct gomp_region *region, int count)
+bool gomp_region_call_helpers (struct gomp_region *region, int count)
 {
+    int before = count;
     if (atomic_load(&region->master_waits)) {
         atomic_fetch_add(&region->end_word, 1);
         gomp_unpark((int *)&region->end_word, 1);
+        count--;
     }
     if (atomic_load(&region->sleeping_helpers) == 0)
-        return;
+        return count < before;
     for (unsigned i = 1; i < region->start.nthreads && count > 0; i++) {
         struct gomp_worker *w = region->workers[i];
         if (w && atomic_exchange(&w->asleep, 0)) {
@@ -318,6 +323,7 @@ void gomp_region_call_helpers (struct gomp_region *region, int count)
             count--;
         }
     }
+    return count < before;
 }
 
 /* --- bound workers */
@@ -390,7 +396,6 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     unsigned n = region->start.nthreads;
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
     region->elastic = elastic;
-    atomic_store_explicit(&region->had_tasks, false, memory_order_relaxed);
     atomic_store_explicit(&region->help, false, memory_order_relaxed);
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
     atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
@@ -402,53 +407,41 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     gomp_want_cores();
 }
 
-/* Can the master go on?  Nobody left inside: when also no explicit task is. */
+static bool all_over (void *arg)
+{
+    struct gomp_region *region = arg;
+    return atomic_load_explicit(&region->gate, memory_order_acquire) == INSIDE_ONE &&
+           !gomp_tasks_outstanding(region->start.team);
+}
+
+/* The same while there has been no task. */
 static bool end_ready (void *arg)
 {
     struct gomp_region *region = arg;
-    struct gomp_team *team = region->start.team;
-    if (atomic_load_explicit(&region->gate, memory_order_relaxed) == INSIDE_ONE &&
-        __atomic_load_n(&team->task_count, __ATOMIC_RELAXED) == 0)
-        return true;
-    return gomp_barrier_flags(&team->barrier) & BAR_TASK_PENDING;
+    return atomic_load_explicit(&region->gate, memory_order_relaxed) == INSIDE_ONE ||
+           atomic_load_explicit(&region->help, memory_order_relaxed);
 }
 
-/* Say that only tasks elsewhere are missing, so that whoever completes the last of them
- * (omp_fulfill_event) wakes us. */
-static void announce_task_wait (struct gomp_team *team)
+/* Spin as long as this thread may; executes a task if it finds one. */
+static bool end_spin (struct gomp_region *region)
 {
-    gomp_mutex_lock(&team->task_lock);
-    gomp_team_barrier_set_waiting_for_tasks(&team->barrier);
-    gomp_mutex_unlock(&team->task_lock);
+    struct gomp_team *team = region->start.team;
+    if (gomp_barrier_flags(&team->barrier) & BAR_TASKS)
+        return gomp_tasks_idle(team, all_over, region);
+    return gomp_spin_until(end_ready, region);
 }
 
 /* Wait until the gate or the tasks have changed. */
-static void wait_for_end (struct gomp_region *region, bool all_finished)
+static void wait_for_end (struct gomp_region *region)
 {
-    if (gomp_spin_until(end_ready, region))
+    if (end_spin(region))
         return;
     int word = atomic_load(&region->end_word);
-    if (all_finished)
-        announce_task_wait(region->start.team);
+    /* seq_cst: partners are leave_gate and gomp_region_call_helpers */
     atomic_store(&region->master_waits, 1);
-    bool gate_open = atomic_load(&region->gate) == INSIDE_ONE;
-    if (gate_open == all_finished &&
-        !(gomp_barrier_flags(&region->start.team->barrier) & BAR_TASK_PENDING) &&
-        !(all_finished &&
-          __atomic_load_n(&region->start.team->task_count, __ATOMIC_ACQUIRE) == 0))
+    if (!all_over(region) && !gomp_tasks_visible(region->start.team))
         gomp_park((int *)&region->end_word, word);
     atomic_store(&region->master_waits, 0);
-}
-
-/* Execute the explicit tasks that are left, and wait for those that run elsewhere or
- * are detached. */
-static void finish_tasks (struct gomp_region *region, bool all_finished)
-{
-    struct gomp_team *team = region->start.team;
-    unsigned flags = gomp_barrier_flags(&team->barrier);
-    gomp_barrier_handle_tasks((flags & (-BAR_INCR | BAR_CANCELLED)) |
-                              (all_finished ? BAR_WAS_LAST : 0));
-    drop_help_hint(region);
 }
 
 /* May this thread run implicit tasks of others' numbers?  Not if the user asked for
@@ -494,18 +487,16 @@ void gomp_region_finish (struct gomp_region *region)
     leave_gate(region, UNFINISHED_ONE); /* implicit task 0 */
     master_share(region);
     for (;;) {
-        uint64_t g = atomic_load_explicit(&region->gate, memory_order_acquire);
-        bool all_finished = g == INSIDE_ONE;
-        bool tasks = __atomic_load_n(&team->task_count, __ATOMIC_ACQUIRE) != 0;
-        if (all_finished && !tasks) {
-            if (atomic_compare_exchange_strong(&region->gate, &g, 0))
+        uint64_t open = INSIDE_ONE;
+        if (all_over(region)) {
+            if (atomic_compare_exchange_strong(&region->gate, &open, 0))
                 break;
-        } else if (gomp_barrier_flags(&team->barrier) & BAR_TASK_PENDING)
-            finish_tasks(region, all_finished);
+        } else if (gomp_tasks_run(team, core_called_back))
+            gomp_seat_checkpoint();
         else if (elastic_work(region))
             master_share(region);
         else
-            wait_for_end(region, all_finished);
+            wait_for_end(region);
     }
     if (!inv_managed())
         return;

@@ -59,8 +59,8 @@ struct gomp_region {
      * waits for (seq_cst both sides) */
     _Atomic int end_word, master_waits;
     _Atomic uint32_t epoch; /* of the open region; writer: master */
-    _Atomic bool had_tasks; /* explicit tasks were queued; set under task_lock */
-    _Atomic bool help;      /* explicit tasks are queued now: a hint for idle workers */
+    _Atomic bool help; /* explicit tasks are queued: a hint for idle workers, set by who queues one,
+                          cleared by who finds none */
     bool elastic, registered;
     struct gomp_region_start start;
     struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
@@ -86,7 +86,18 @@ extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gom
                                    int *seen);
 extern bool gomp_help_waiting (void);
 extern bool gomp_help_tasks (void);
-extern void gomp_region_call_helpers (struct gomp_region *, int count);
+/* Wake up to `count` of those who sleep and could execute a task: the master at the end of the
+ * region, workers that linger.  False: nobody does. */
+extern bool gomp_region_call_helpers (struct gomp_region *, int count);
+extern void gomp_region_help_wanted (struct gomp_region *);
+/* A task has been queued. */
+static inline void gomp_region_tasks_queued (struct gomp_region *region)
+{
+    if (__builtin_expect(!atomic_load_explicit(&region->help, memory_order_relaxed), 0))
+        gomp_region_help_wanted(region);
+}
+/* A member that could execute any task has found none. */
+extern void gomp_region_no_tasks (struct gomp_region *);
 /* Is the region of that epoch still open? */
 extern bool gomp_region_is_open (struct gomp_region *, uint32_t epoch);
 /* Visit the registered regions (progress.c). */

@@ -14,6 +14,7 @@
 #include "workers.h"
 #include "progress.h"
 #include "tls.h"
+#include "tasks.h"
 #include <libinvasive/tool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static struct gomp_team *allocate_team (unsigned nthreads)
     gomp_barrier_init(&team->barrier, nthreads);
     gomp_mutex_init(&team->task_lock);
     team->nthreads = nthreads;
+    team->own.tasks = NULL;
     team->ordered_release = (void *)&team->implicit_task[nthreads];
     gomp_sem_t *sems = (gomp_sem_t *)&team->ordered_release[nthreads];
     for (unsigned i = 0; i < nthreads; i++) {
@@ -88,10 +90,6 @@ struct gomp_team *gomp_new_team (unsigned nthreads)
     team->barrier.region = NULL;
     init_work_shares(team);
     gomp_sem_init(&team->master_release, 0);
-    /* No explicit task, nothing cancelled. */
-    priority_queue_init(&team->task_queue);
-    team->task_count = team->task_queued_count = team->task_running_count = 0;
-    team->task_detach_count = 0;
     team->team_cancelled = team->work_share_cancelled = 0;
     return team;
 }
@@ -100,7 +98,7 @@ static void free_team (struct gomp_team *team)
 {
     gomp_barrier_destroy(&team->barrier);
     gomp_mutex_destroy(&team->task_lock);
-    priority_queue_free(&team->task_queue);
+    gomp_team_tasks_free(team);
     gomp_aligned_free(team);
 }
 
@@ -178,6 +176,7 @@ void gomp_free_thread (void *arg __attribute__((unused)))
 {
     struct gomp_thread *thr = gomp_thread();
     free_pool(thr, false);
+    gomp_pool_donate();
     if (inv_managed())
         gomp_seat_yield(); /* it may be the thread that joined the resource manager */
     if (thr->ts.level == 0 && __builtin_expect(thr->ts.team != NULL, 0))
@@ -390,12 +389,11 @@ static void free_work_shares (struct gomp_team *team, struct gomp_work_share *la
     }
 }
 
-/* The hash of dependences of an implicit task is needed as long as any of its children,
- * so it goes when the region does. */
+/* The dependences of an implicit task's children are kept until the region ends. */
 static void finish_implicit_tasks (struct gomp_team *team, bool had_tasks)
 {
     for (unsigned i = 1; had_tasks && i < team->nthreads; i++)
-        gomp_finish_task(&team->implicit_task[i]);
+        gomp_deps_free(&team->implicit_task[i]);
     gomp_end_task();
 }
 
@@ -412,15 +410,14 @@ void gomp_team_end (void)
     struct gomp_thread *thr = gomp_thread();
     struct gomp_team *team = thr->ts.team;
     struct gomp_region *region = team->barrier.region;
-    bool had_tasks = false;
 
     if (thr->ts.level > 0) /* else an artificial team */
         INV_TELL(task_end(team, 0));
-    if (region) {
+    if (region)
         gomp_region_finish(region);
-        had_tasks = atomic_load_explicit(&region->had_tasks, memory_order_relaxed);
-    } else
+    else
         gomp_team_barrier_wait(&team->barrier); /* of one thread: its explicit tasks */
+    bool had_tasks = gomp_barrier_flags(&team->barrier) & BAR_TASKS;
     if (__builtin_expect(had_tasks, 0)) {
         /* A thread outside the team that fulfilled the last event may hold the lock still. */
         gomp_mutex_lock(&team->task_lock);
@@ -465,6 +462,7 @@ static void after_fork_in_child (void)
     gomp_parking_forget();
     gomp_regions_forget();
     gomp_progress_forget();
+    gomp_pools_forget();
 }
 
 static void __attribute__((constructor)) initialize_team (void)

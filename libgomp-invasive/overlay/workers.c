@@ -7,6 +7,7 @@
 #include "progress.h"
 #include "ready.h"
 #include "region.h"
+#include "taskpool.h"
 #include <libinvasive/tool.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -40,10 +41,15 @@ void gomp_ready (struct gomp_waiter *w)
     gomp_want_cores();
 }
 
-bool gomp_work_waiting (void)
+bool gomp_threads_waiting (void)
 {
     return atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0 ||
            gomp_tickets_left();
+}
+
+bool gomp_work_waiting (void)
+{
+    return gomp_threads_waiting();
 }
 
 /* --- seats */
@@ -222,6 +228,7 @@ static void *bound_worker_main (void *arg)
     }
     thr->thread_pool = NULL;
     thr->task = NULL;
+    gomp_pool_donate();
     gomp_seat_yield();
     free(self);
     return NULL;

@@ -55,7 +55,9 @@ extern void gomp_yield_point (void);
 /* There is work for another core than those that we hold: see that we get one, or that
  * we are found when one becomes free. */
 extern void gomp_want_cores (void);
-/* Is there anything that a seat could be used for now? */
+/* Are there threads or implicit tasks that wait for a seat? */
+extern bool gomp_threads_waiting (void);
+/* Is there anything that a seat could be used for now, explicit tasks included? */
 extern bool gomp_work_waiting (void);
 /* Wait for something without sleeping as long as that is right (spin.c); for a thread that has
  * or has not a seat, managed or not.  True when `ready` says so; false when it is time to sleep,

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * task.c - explicit tasks: what compiled code calls to create one and to wait for its children.
+ * Replaces upstream's task.c; tasks.h has the idea.
+ */
+#include "wait.h"
+#include "tasks.h"
+#include <string.h>
+
+enum { CHECKPOINT_EVERY = 32 /* tasks that run at once, between two looks whether our core is
+                                asked back */ };
+
+/* --- tasks as such */
+
+/* An implicit task, or one made by hand (target.c). */
+void gomp_init_task (struct gomp_task *task, struct gomp_task *parent, struct gomp_task_icv *icv)
+{
+    memset(&task->own, 0, sizeof task->own);
+    task->own.memory = GOMP_MEMORY_IMPLICIT;
+    task->own.mark = INT64_MIN;
+    task->parent = parent;
+    task->taskgroup = NULL;
+    task->depend_hash = NULL;
+    task->completion_sem = NULL;
+    task->deferred_p = false;
+    task->icv = *icv;
+    task->kind = GOMP_TASK_IMPLICIT;
+    task->in_tied_task = false;
+    task->final_task = false;
+    task->copy_ctors_done = false;
+}
+
+void gomp_end_task (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task *task = thr->task;
+    gomp_deps_free(task);
+    thr->task = task->parent;
+}
+
+/* --- a task that runs at once */
+
+/* What a task on the stack starts from.  Only what may be looked at: most tasks are as short as a
+ * call. */
+static inline void init_undeferred (struct gomp_task *task, struct gomp_task *parent,
+                                    unsigned flags)
+{
+    atomic_init(&task->own.done, 0);
+    task->own.created = task->own.own_done = 0;
+    task->own.memory = GOMP_MEMORY_STACK;
+    atomic_init(&task->own.detach, GOMP_DETACH_NONE);
+    task->own.node = NULL;
+    task->parent = parent;
+    task->depend_hash = NULL;
+    task->completion_sem = NULL;
+    task->deferred_p = false;
+    task->kind = GOMP_TASK_UNDEFERRED;
+    task->copy_ctors_done = false;
+    task->priority = 0;
+    task->final_task = (flags & GOMP_TASK_FLAG_FINAL) != 0;
+    if (__builtin_expect(parent != NULL, 1)) {
+        task->own.depth = parent->own.depth + 1;
+        task->taskgroup = parent->taskgroup;
+        task->in_tied_task = parent->in_tied_task;
+        task->final_task |= parent->final_task;
+        task->icv = parent->icv;
+    } else {
+        task->own.depth = 1;
+        task->taskgroup = NULL;
+        task->in_tied_task = false;
+        task->icv = gomp_global_icv;
+    }
+}
+
+/* The task that ran on our stack has queued children and so moved to the heap. */
+static void __attribute__((noinline)) end_promoted (struct gomp_thread *thr)
+{
+    struct gomp_task *task = thr->task, *parent = task->parent;
+    thr->task = parent;
+    if (task->depend_hash)
+        gomp_deps_free(task);
+    gomp_task_finish(task, parent);
+}
+
+static inline void end_undeferred (struct gomp_thread *thr, struct gomp_task *task)
+{
+    if (__builtin_expect(thr->task == task, 1))
+        thr->task = task->parent;
+    else
+        end_promoted(thr);
+}
+
+static void __attribute__((noinline)) call_with_copy (void (*fn) (void *), void *data,
+                                                      void (*cpyfn) (void *, void *),
+                                                      long arg_size, long arg_align)
+{
+    char buffer[arg_size + arg_align - 1];
+    uintptr_t at = ((uintptr_t)buffer + (size_t)arg_align - 1) & ~((uintptr_t)arg_align - 1);
+    cpyfn((void *)at, data);
+    fn((void *)at);
+}
+
+/* With a detach clause the construct lasts until the event is fulfilled. */
+static void __attribute__((noinline))
+run_undeferred_detached (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
+                         long arg_size, long arg_align, unsigned flags, void *detach)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task task;
+    gomp_sem_t completion;
+    init_undeferred(&task, thr->task, flags);
+    task.own.mark = thr->ts.team ? gomp_queue_mark(&gomp_task_slot(thr)->queue) : 0;
+    gomp_sem_init(&completion, 0);
+    task.completion_sem = &completion;
+    *(void **)detach = &task;
+    if (data)
+        *(void **)data = &task;
+    thr->task = &task;
+    if (cpyfn)
+        call_with_copy(fn, data, cpyfn, arg_size, arg_align);
+    else
+        fn(data);
+    gomp_sem_wait(&completion);
+    gomp_sem_destroy(&completion);
+    end_undeferred(thr, &task);
+}
+
+static inline void run_undeferred (struct gomp_thread *thr, struct gomp_task_slot *slot,
+                                   void (*fn) (void *), void *data,
+                                   void (*cpyfn) (void *, void *), long arg_size, long arg_align,
+                                   unsigned flags)
+{
+    struct gomp_task task;
+    init_undeferred(&task, thr->task, flags);
+    /* Without a queue: all that will ever be in it is queued by this task or later. */
+    task.own.mark = slot ? gomp_queue_mark(&slot->queue) : INT64_MIN;
+    thr->task = &task;
+    if (__builtin_expect(cpyfn != NULL, 0))
+        call_with_copy(fn, data, cpyfn, arg_size, arg_align);
+    else
+        fn(data);
+    end_undeferred(thr, &task);
+}
+
+void gomp_task_run_undeferred (void (*fn) (void *), void *data, unsigned flags)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_team *team = thr->ts.team;
+    struct gomp_task_slot *slot =
+        team && team->own.tasks ? team->own.tasks->slot[thr->ts.team_id] : NULL;
+    run_undeferred(thr, slot, fn, data, NULL, 0, 1, flags);
+}
+
+/* --- whether to run it at once */
+
+/* The cut-off: the queue holds enough for those who may come to steal. */
+static inline bool enough_queued (struct gomp_team *team, struct gomp_task_slot *slot)
+{
+    if (team->nthreads == 1)
+        return true;
+    if (__builtin_expect(slot == NULL, 0))
+        return false;
+    int64_t size = gomp_queue_size(&slot->queue);
+    if (size < slot->threshold)
+        return false;
+    uint64_t hungry = atomic_load_explicit(&team->own.tasks->hungry, memory_order_relaxed);
+    return size >= (int64_t)((uint32_t)hungry + (hungry >> 32));
+}
+
+/* We ran a task at once; was that too long for the thieves? */
+static inline void after_undeferred (struct gomp_team *team, struct gomp_task_slot *slot)
+{
+    if (__builtin_expect(gomp_queue_size(&slot->queue) <= 0, 0) &&
+        atomic_load_explicit(&team->own.tasks->hungry, memory_order_relaxed) != 0 &&
+        slot->threshold < 256)
+        slot->threshold *= 2;
+    if (++slot->inlined % CHECKPOINT_EVERY == 0 && inv_managed())
+        gomp_seat_checkpoint();
+}
+
+/* --- a task that is queued */
+
+static int clamp_priority (int priority)
+{
+    return priority > gomp_max_task_priority_var ? gomp_max_task_priority_var
+           : priority < 0                        ? 0
+                                                 : priority;
+}
+
+/* A child of the current task, its arguments copied. */
+static struct gomp_task *make_deferred (struct gomp_thread *thr, void (*fn) (void *), void *data,
+                                        void (*cpyfn) (void *, void *), long arg_size,
+                                        long arg_align, unsigned flags, void *detach)
+{
+    struct gomp_task *parent = thr->task;
+    struct gomp_task *task = gomp_task_alloc((size_t)arg_size, (size_t)arg_align);
+    gomp_task_init_deferred(task, parent);
+    task->final_task = (flags & GOMP_TASK_FLAG_FINAL) != 0;
+    if (flags & GOMP_TASK_FLAG_DETACH) {
+        atomic_store_explicit(&task->own.detach, GOMP_DETACH_RUNNING, memory_order_relaxed);
+        *(void **)detach = task;
+        if (data)
+            *(void **)data = task;
+    }
+    if (cpyfn) {
+        thr->task = task;
+        cpyfn(task->fn_data, data);
+        thr->task = parent;
+        task->copy_ctors_done = true;
+    } else
+        memcpy(task->fn_data, data, (size_t)arg_size);
+    task->fn = fn;
+    return task;
+}
+
+static void __attribute__((noinline))
+create_deferred (struct gomp_thread *thr, void (*fn) (void *), void *data,
+                 void (*cpyfn) (void *, void *), long arg_size, long arg_align, unsigned flags,
+                 void **depend, int priority, void *detach)
+{
+    struct gomp_task_slot *slot = gomp_task_slot(thr);
+    if (thr->task->own.memory == GOMP_MEMORY_STACK)
+        thr->task = gomp_task_promote(thr->task);
+    struct gomp_task *task =
+        make_deferred(thr, fn, data, cpyfn, arg_size, arg_align, flags, detach);
+    if (flags & GOMP_TASK_FLAG_PRIORITY)
+        task->priority = clamp_priority(priority);
+    gomp_taskgroup_enter(task->taskgroup);
+    gomp_task_count(slot, task->parent);
+    if (!(flags & GOMP_TASK_FLAG_DEPEND) || gomp_deps_enter(thr->task, task, depend))
+        gomp_task_schedule(slot, task);
+}
+
+/* Is there anything about this task that running it at once could not give? */
+static inline bool must_defer (struct gomp_task *parent, unsigned flags, void **depend)
+{
+    if (__builtin_expect(!(flags & (GOMP_TASK_FLAG_DETACH | GOMP_TASK_FLAG_DEPEND |
+                                    GOMP_TASK_FLAG_PRIORITY)), 1))
+        return false;
+    if (flags & GOMP_TASK_FLAG_DETACH)
+        return true;
+    if ((flags & GOMP_TASK_FLAG_PRIORITY) && gomp_max_task_priority_var > 0)
+        return true;
+    return (flags & GOMP_TASK_FLAG_DEPEND) && parent->depend_hash &&
+           gomp_deps_pending(parent, depend);
+}
+
+/* The construct that compiled code calls; DEPEND is described in taskdeps.c. */
+void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), long arg_size,
+                long arg_align, bool if_clause, unsigned flags, void **depend, int priority,
+                void *detach)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_team *team = thr->ts.team;
+    struct gomp_task *parent = thr->task;
+    struct gomp_task_slot *slot = NULL;
+
+    if (__builtin_expect(team != NULL, 1)) {
+        if (gomp_task_discarded(team, parent->taskgroup))
+            return;
+        if (team->own.tasks)
+            slot = team->own.tasks->slot[thr->ts.team_id];
+        if (__builtin_expect(if_clause && !parent->final_task, 1) &&
+            (!enough_queued(team, slot) || must_defer(parent, flags, depend))) {
+            create_deferred(thr, fn, data, cpyfn, arg_size, arg_align, flags, depend, priority,
+                            detach);
+            return;
+        }
+    }
+    if ((flags & GOMP_TASK_FLAG_DEPEND) && parent && parent->depend_hash)
+        gomp_task_maybe_wait_for_dependencies(depend);
+    if (__builtin_expect(flags & GOMP_TASK_FLAG_DETACH, 0)) {
+        run_undeferred_detached(fn, data, cpyfn, arg_size, arg_align, flags, detach);
+        return;
+    }
+    run_undeferred(thr, slot, fn, data, cpyfn, arg_size, arg_align, flags);
+    if (slot)
+        after_undeferred(team, slot);
+}
+
+/* --- waiting for children */
+
+static bool children_done (const void *arg)
+{
+    const struct gomp_task *task = arg;
+    uint32_t others = gomp_done_bodies(
+        atomic_load_explicit(&((struct gomp_task *)task)->own.done, memory_order_acquire));
+    return (others & GOMP_DONE_WAKE) || task->own.own_done + others == task->own.created;
+}
+
+void GOMP_taskwait (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task *task = thr->task;
+    if (task == NULL || task->own.created == task->own.own_done || children_done(task))
+        return;
+    gomp_task_wait(GOMP_WAIT_CHILDREN, children_done, task);
+}
+
+void GOMP_taskyield (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_team *team = thr->ts.team;
+    struct gomp_task *task;
+    if (team && thr->task && (task = gomp_tasks_find(thr, thr->task)))
+        gomp_task_execute(gomp_task_slot(thr), task);
+    if (inv_managed() && gomp_work_waiting())
+        gomp_yield_point();
+}
+
+int omp_in_final (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    return thr->task && thr->task->final_task;
+}
+
+ialias (omp_in_final)
+
+/* --- events */
+
+/* Complete a task from any thread at all.  Its team may end as soon as the task counts as complete:
+ * the lock, which gomp_team_end takes as well, keeps it until we have woken who waits. */
+static void complete_from_anywhere (struct gomp_task *task)
+{
+    struct gomp_team *team = task->detach_team;
+    gomp_mutex_lock(&team->task_lock);
+    gomp_task_complete(team, NULL, task);
+    gomp_tasks_wake_all(team);
+    gomp_mutex_unlock(&team->task_lock);
+    if (gomp_thread()->thread_pool == NULL && gomp_thread()->ts.team == NULL)
+        gomp_pool_donate(); /* not a thread of ours: we shall not hear of its end */
+}
+
+void omp_fulfill_event (omp_event_handle_t event)
+{
+    struct gomp_task *task = (struct gomp_task *)event;
+    if (!task->deferred_p) {
+        if (gomp_sem_getcount(task->completion_sem) > 0)
+            gomp_fatal("omp_fulfill_event: %p event already fulfilled!\n", (void *)task);
+        gomp_sem_post(task->completion_sem);
+        return;
+    }
+    uint8_t state = GOMP_DETACH_RUNNING;
+    /* acq_rel: partner is body_ended */
+    if (atomic_compare_exchange_strong(&task->own.detach, &state, GOMP_DETACH_FULFILLED))
+        return;
+    if (state != GOMP_DETACH_ENDED)
+        gomp_fatal("omp_fulfill_event: %p event is invalid or has already been fulfilled!\n",
+                   (void *)task);
+    complete_from_anywhere(task);
+}
+
+ialias (omp_fulfill_event)

@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * taskdeps.c - dependences between the children of a task.
+ *
+ * The parent has a table from addresses to who has used them last: a *set* of children that may run
+ * at the same time (one writer, or many readers), and the set before it, which new members of the
+ * current set must wait for.  Only the thread that executes the parent touches the table.
+ *
+ * A child with dependences that could not run at once has a node: how many nodes it waits for, and
+ * the list of those that wait for it.  The list is under the node's lock, since it grows while the
+ * child may end on another thread.  Nodes are counted: by their task, and by each set that they are in.
+ *
+ * mutexinoutset: the members of such a set run in any order but one at a time.  Each address has a
+ * token; a child takes those of all its addresses when it has nothing else to wait for, in one go or
+ * not at all, and gives them back when it is complete.
+ */
+#include "wait.h"
+#include "tasks.h"
+#include "upstream.h"
+#include <string.h>
+
+enum kind { DEP_OUT, DEP_MUTEX, DEP_INOUTSET, DEP_IN }; /* strongest first */
+
+/* One dependence, as decoded from what the compiler hands over. */
+struct dep {
+    void *addr;
+    enum kind kind;
+};
+
+enum { EDGES_INLINE = 3, EDGES_MORE = 13, FROM_MALLOC = 255 };
+
+/* More of those that wait for a node. */
+struct edges {
+    struct edges *next;
+    struct gomp_dep_node *to[EDGES_MORE];
+};
+
+/* The right to run as one of a mutexinoutset. */
+struct token {
+    struct gomp_spinlock lock; /* over held, first */
+    _Atomic unsigned references;
+    bool held;
+    struct gomp_dep_node *first; /* those that wait for nothing else, or did when they came */
+};
+
+struct tokens {
+    unsigned count;
+    struct token *token[]; /* by rising address */
+};
+
+/* Membership of a node in a set. */
+struct member {
+    struct gomp_dep_node *node;
+    struct member *next;
+};
+
+struct gomp_dep_node {
+    struct gomp_spinlock lock; /* over finished, count, to, more */
+    _Atomic bool finished;
+    uint8_t size_class; /* of this block's memory */
+    _Atomic unsigned references;
+    /* predecessors that have not finished, and 1 while they are being counted; acq_rel */
+    _Atomic unsigned awaits;
+    unsigned count;         /* who waits for us: the first three here, the rest in `more` */
+    struct gomp_task *task; /* whose node this is; NULL: `waiter` waits for it */
+    union {
+        struct gomp_task *waiter;
+        struct gomp_dep_node *next_for_token;
+    };
+    struct edges *more;
+    struct tokens *tokens; /* to be taken before the task may run */
+    struct gomp_dep_node *to[EDGES_INLINE];
+    struct member member[];
+};
+
+struct set {
+    struct member *first, *last;
+};
+
+struct entry {
+    void *addr;
+    bool used;
+    enum kind kind; /* of the current set */
+    struct set current, before;
+    struct token *token;
+};
+
+/* The table of a parent, and the last task that depends on all memory. */
+struct gomp_deps {
+    size_t mask, used;
+    struct gomp_dep_node *all;
+    struct entry entry[];
+};
+
+/* Where released tasks go. */
+struct place {
+    struct gomp_team *team;
+    struct gomp_task_slot *slot;
+};
+
+static struct gomp_deps *deps_of (const struct gomp_task *parent)
+{
+    return (struct gomp_deps *)parent->depend_hash;
+}
+
+/* --- decoding
+ *
+ * The compiler's array: [0] n > 0: the number of dependences, [1] how many of them are out or inout,
+ * [2...] their addresses, those first.  Or [0] 0, [1] n, [2] out and inout, [3] mutexinoutset, [4] in,
+ * [5...] the addresses in that order, then addresses of depend objects: pairs of address and kind. */
+
+static size_t count_deps (void **depend)
+{
+    return depend[0] ? (size_t)depend[0] : (size_t)depend[1];
+}
+
+static enum kind kind_of_object (uintptr_t kind)
+{
+    switch (kind) {
+    case GOMP_DEPEND_IN:
+        return DEP_IN;
+    case GOMP_DEPEND_OUT:
+    case GOMP_DEPEND_INOUT:
+        return DEP_OUT;
+    case GOMP_DEPEND_MUTEXINOUTSET:
+        return DEP_MUTEX;
+#if UPSTREAM_HAS_INOUTSET
+    case GOMP_DEPEND_INOUTSET:
+        return DEP_INOUTSET;
+#endif
+    default:
+        gomp_fatal("unknown omp_depend_t dependence type %d", (int)kind);
+    }
+}
+
+/* Into deps[count_deps], the strongest first, so that the first of an address counts. */
+static void decode (void **depend, struct dep *deps)
+{
+    size_t n = count_deps(depend);
+    bool old = depend[0] != NULL;
+    size_t nout = (size_t)depend[old ? 1 : 2];
+    size_t nmutex = old ? 0 : (size_t)depend[3];
+    size_t normal = old ? n : nout + nmutex + (size_t)depend[4];
+    void **address = depend + (old ? 2 : 5);
+    for (size_t i = 0; i < n; i++) {
+        struct dep d = {address[i], i < nout            ? DEP_OUT
+                                    : i < nout + nmutex ? DEP_MUTEX
+                                                        : DEP_IN};
+        size_t at = i;
+        if (i >= normal) {
+            void **object = address[i];
+            d = (struct dep){object[0], kind_of_object((uintptr_t)object[1])};
+            for (; at > 0 && deps[at - 1].kind > d.kind; at--)
+                deps[at] = deps[at - 1];
+        }
+        deps[at] = d;
+    }
+}
+
+static bool is_all_memory (const struct dep *d)
+{
+    return UPSTREAM_TASK_HAS_ALL_MEMORY && d->addr == NULL && d->kind == DEP_OUT;
+}
+
+/* --- nodes */
+
+static bool finished (struct gomp_dep_node *node)
+{
+    /* acquire: what the task did is there when its successor does not wait for it */
+    return atomic_load_explicit(&node->finished, memory_order_acquire);
+}
+
+static void release_token (struct token *token)
+{
+    if (token && atomic_fetch_sub_explicit(&token->references, 1, memory_order_acq_rel) == 1)
+        free(token);
+}
+
+static void free_node (struct gomp_dep_node *node)
+{
+    for (unsigned i = 0; node->tokens && i < node->tokens->count; i++)
+        release_token(node->tokens->token[i]);
+    free(node->tokens);
+    if (node->size_class == FROM_MALLOC)
+        free(node);
+    else
+        gomp_pool_free(node->size_class, node);
+}
+
+static void release_node (struct gomp_dep_node *node)
+{
+    if (atomic_fetch_sub_explicit(&node->references, 1, memory_order_acq_rel) == 1)
+        free_node(node);
+}
+
+static void init_node (struct gomp_dep_node *node, struct gomp_task *task)
+{
+    memset(node, 0, sizeof *node);
+    atomic_init(&node->references, 1);
+    atomic_init(&node->awaits, 1);
+    node->task = task;
+}
+
+static struct gomp_dep_node *make_node (struct gomp_task *task, size_t ndeps)
+{
+    struct gomp_dep_node *node;
+    size_t bytes = sizeof *node + ndeps * sizeof node->member[0];
+    int class = gomp_pool_class(bytes);
+    node = class < 0 ? gomp_malloc(bytes) : gomp_pool_alloc(class);
+    init_node(node, task);
+    node->size_class = class < 0 ? FROM_MALLOC : (uint8_t)class;
+    return node;
+}
+
+/* `node` waits for `earlier`, unless that has finished. */
+static void add_edge (struct gomp_dep_node *earlier, struct gomp_dep_node *node)
+{
+    if (earlier == node || finished(earlier))
+        return;
+    gomp_spinlock_lock(&earlier->lock);
+    if (!finished(earlier)) {
+        atomic_fetch_add_explicit(&node->awaits, 1, memory_order_relaxed);
+        if (earlier->count < EDGES_INLINE)
+            earlier->to[earlier->count] = node;
+        else {
+            unsigned at = (earlier->count - EDGES_INLINE) % EDGES_MORE;
+            if (at == 0) {
+                struct edges *block = gomp_pool_alloc(0);
+                block->next = earlier->more;
+                earlier->more = block;
+            }
+            earlier->more->to[at] = node;
+        }
+        earlier->count++;
+    }
+    gomp_spinlock_unlock(&earlier->lock);
+}
+
+/* --- sets */
+
+static void drop_first (struct set *set)
+{
+    struct member *m = set->first;
+    set->first = m->next;
+    release_node(m->node);
+}
+
+static void clear_set (struct set *set)
+{
+    while (set->first)
+        drop_first(set);
+}
+
+/* Forget the oldest members that have finished; members are entered in order of creation, and mostly
+ * finish so. */
+static void prune (struct set *set)
+{
+    while (set->first && finished(set->first->node))
+        drop_first(set);
+}
+
+static void append (struct set *set, struct member *m, struct gomp_dep_node *node)
+{
+    prune(set);
+    m->node = node;
+    m->next = NULL;
+    atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed);
+    if (set->first)
+        set->last->next = m;
+    else
+        set->first = m;
+    set->last = m;
+}
+
+static void wait_for_set (struct set *set, struct gomp_dep_node *node)
+{
+    prune(set);
+    for (struct member *m = set->first; m; m = m->next)
+        add_edge(m->node, node);
+}
+
+static bool set_pending (struct set *set)
+{
+    prune(set);
+    for (struct member *m = set->first; m; m = m->next)
+        if (!finished(m->node))
+            return true;
+    return false;
+}
+
+/* --- the table */
+
+static size_t hash (const struct gomp_deps *deps, void *addr)
+{
+    return ((uintptr_t)addr * UINT64_C(0x9e3779b97f4a7c15) >> 24) & deps->mask;
+}
+
+/* The entry of that address, or where it would go. */
+static struct entry *lookup (struct gomp_deps *deps, void *addr)
+{
+    size_t at = hash(deps, addr);
+    while (deps->entry[at].used && deps->entry[at].addr != addr)
+        at = (at + 1) & deps->mask;
+    return &deps->entry[at];
+}
+
+static void clear_entry (struct entry *e)
+{
+    clear_set(&e->current);
+    clear_set(&e->before);
+    release_token(e->token);
+    memset(e, 0, sizeof *e);
+}
+
+static struct gomp_deps *make_table (size_t size)
+{
+    struct gomp_deps *deps = gomp_malloc_cleared(sizeof *deps + size * sizeof deps->entry[0]);
+    deps->mask = size - 1;
+    return deps;
+}
+
+/* A table for the entries that still matter, with as much room again. */
+static struct gomp_deps *rebuild (struct gomp_deps *old)
+{
+    size_t live = 0;
+    for (size_t i = 0; i <= old->mask; i++)
+        if (old->entry[i].used) {
+            if (set_pending(&old->entry[i].current))
+                live++;
+            else
+                clear_entry(&old->entry[i]);
+        }
+    size_t size = 16;
+    while (size < 4 * live)
+        size *= 2;
+    struct gomp_deps *deps = make_table(size);
+    deps->all = old->all;
+    for (size_t i = 0; i <= old->mask; i++)
+        if (old->entry[i].used) {
+            *lookup(deps, old->entry[i].addr) = old->entry[i];
+            deps->used++;
+        }
+    free(old);
+    return deps;
+}
+
+static struct entry *entry_for (struct gomp_task *parent, void *addr)
+{
+    struct gomp_deps *deps = deps_of(parent);
+    struct entry *e = lookup(deps, addr);
+    if (e->used)
+        return e;
+    if (2 * deps->used > deps->mask) {
+        deps = rebuild(deps);
+        parent->depend_hash = (struct htab *)deps;
+        e = lookup(deps, addr);
+    }
+    deps->used++;
+    e->addr = addr;
+    e->used = true;
+    e->kind = DEP_OUT;
+    return e;
+}
+
+void gomp_deps_free (struct gomp_task *parent)
+{
+    struct gomp_deps *deps = deps_of(parent);
+    if (!deps)
+        return;
+    for (size_t i = 0; i <= deps->mask; i++)
+        if (deps->entry[i].used)
+            clear_entry(&deps->entry[i]);
+    if (deps->all)
+        release_node(deps->all);
+    free(deps);
+    parent->depend_hash = NULL;
+}
+
+/* --- tokens */
+
+static void make_ready (struct gomp_dep_node *node, const struct place *place)
+{
+    if (place->slot)
+        gomp_task_schedule(place->slot, node->task);
+    else
+        gomp_task_schedule_shared(place->team, node->task);
+}
+
+static bool take_tokens (struct gomp_dep_node *node, const struct place *place);
+
+/* Give a token back; who waits for it may go on, or wait for another one. */
+static void give_token (struct token *token, const struct place *place)
+{
+    struct gomp_dep_node *next;
+    gomp_spinlock_lock(&token->lock);
+    token->held = false;
+    while (!token->held && (next = token->first)) {
+        token->first = next->next_for_token;
+        gomp_spinlock_unlock(&token->lock);
+        if (take_tokens(next, place))
+            make_ready(next, place);
+        gomp_spinlock_lock(&token->lock);
+    }
+    gomp_spinlock_unlock(&token->lock);
+}
+
+/* All of the node's tokens, or none: then it is in the list of one that somebody else holds. */
+static bool take_tokens (struct gomp_dep_node *node, const struct place *place)
+{
+    struct tokens *tokens = node->tokens;
+    for (unsigned i = 0; tokens && i < tokens->count; i++) {
+        struct token *token = tokens->token[i];
+        gomp_spinlock_lock(&token->lock);
+        bool held = token->held;
+        if (held) {
+            node->next_for_token = token->first;
+            token->first = node;
+        } else
+            token->held = true;
+        gomp_spinlock_unlock(&token->lock);
+        if (!held)
+            continue;
+        /* The node is no longer ours; only `tokens`, which the sets of the parent keep. */
+        while (i-- > 0)
+            give_token(tokens->token[i], place);
+        return false;
+    }
+    return true;
+}
+
+static void need_token (struct gomp_dep_node *node, struct entry *e, size_t ndeps)
+{
+    if (!e->token) {
+        e->token = gomp_malloc_cleared(sizeof *e->token);
+        atomic_init(&e->token->references, 1);
+    }
+    if (!node->tokens)
+        node->tokens = gomp_malloc_cleared(sizeof *node->tokens + ndeps * sizeof(struct token *));
+    struct token **list = node->tokens->token;
+    unsigned at = node->tokens->count++;
+    for (; at > 0 && list[at - 1] > e->token; at--)
+        list[at] = list[at - 1];
+    list[at] = e->token;
+    atomic_fetch_add_explicit(&e->token->references, 1, memory_order_relaxed);
+}
+
+/* --- entering and leaving */
+
+/* A child that depends on everything before it, and everything after it on the child. */
+static void enter_all_memory (struct gomp_deps *deps, struct gomp_dep_node *node)
+{
+    for (size_t i = 0; i <= deps->mask; i++)
+        if (deps->entry[i].used) {
+            wait_for_set(&deps->entry[i].current, node);
+            clear_entry(&deps->entry[i]);
+        }
+    deps->used = 0;
+    if (deps->all)
+        release_node(deps->all);
+    deps->all = node;
+    atomic_fetch_add_explicit(&node->references, 1, memory_order_relaxed);
+}
+
+static void enter_one (struct gomp_task *parent, struct gomp_dep_node *node, struct member *member,
+                       const struct dep *d, size_t ndeps)
+{
+    struct entry *e = entry_for(parent, d->addr);
+    if (e->current.first && e->current.last->node == node)
+        return; /* the same address once more */
+    if (d->kind == DEP_OUT || d->kind != e->kind) {
+        clear_set(&e->before);
+        e->before = e->current;
+        e->current.first = NULL;
+        e->kind = d->kind;
+    }
+    wait_for_set(&e->before, node);
+    append(&e->current, member, node);
+    if (d->kind == DEP_MUTEX)
+        need_token(node, e, ndeps);
+}
+
+bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend)
+{
+    size_t n = count_deps(depend);
+    if (n == 0)
+        return true;
+    struct dep deps[n];
+    decode(depend, deps);
+    if (!parent->depend_hash)
+        parent->depend_hash = (struct htab *)make_table(16);
+    struct gomp_dep_node *node = make_node(child, n);
+    child->own.node = node;
+    if (deps_of(parent)->all)
+        add_edge(deps_of(parent)->all, node);
+    for (size_t i = 0; i < n; i++)
+        if (is_all_memory(&deps[i])) {
+            enter_all_memory(deps_of(parent), node);
+            break;
+        } else
+            enter_one(parent, node, &node->member[i], &deps[i], n);
+    /* acq_rel: partner is settle, by whoever finishes the last predecessor */
+    if (atomic_fetch_sub(&node->awaits, 1) != 1)
+        return false;
+    struct gomp_thread *thr = gomp_thread();
+    struct place place = {thr->ts.team, gomp_task_slot(thr)};
+    return take_tokens(node, &place);
+}
+
+/* One predecessor less. */
+static void settle (struct gomp_dep_node *node, const struct place *place)
+{
+    struct gomp_task *waiter = node->task ? NULL : node->waiter;
+    if (atomic_fetch_sub(&node->awaits, 1) != 1)
+        return;
+    if (waiter) /* its node, on its stack, may be gone; it is our parent and so is not */
+        gomp_task_poke(waiter);
+    else if (take_tokens(node, place))
+        make_ready(node, place);
+}
+
+void gomp_deps_leave (struct gomp_team *team, struct gomp_task_slot *slot, struct gomp_task *child)
+{
+    struct gomp_dep_node *node = child->own.node;
+    struct place place = {team, slot};
+    for (unsigned i = 0; node->tokens && i < node->tokens->count; i++)
+        give_token(node->tokens->token[i], &place);
+    gomp_spinlock_lock(&node->lock);
+    atomic_store_explicit(&node->finished, true, memory_order_release);
+    gomp_spinlock_unlock(&node->lock);
+    /* Nobody adds to the list any more. */
+    unsigned n = node->count < EDGES_INLINE ? node->count : EDGES_INLINE;
+    for (unsigned i = 0; i < n; i++)
+        settle(node->to[i], &place);
+    unsigned rest = node->count - n;
+    for (struct edges *next, *block = node->more; block; block = next) {
+        next = block->next;
+        unsigned here = (rest - 1) % EDGES_MORE + 1; /* the first block is the newest: part full */
+        for (unsigned i = 0; i < here; i++)
+            settle(block->to[i], &place);
+        rest -= here;
+        gomp_pool_free(0, block);
+    }
+    child->own.node = NULL;
+    release_node(node);
+}
+
+/* --- waiting for siblings without being one */
+
+/* The set that such a task waits for: members of a set of its own kind are no hindrance, but for
+ * those that run one at a time. */
+static struct set *relevant_set (struct entry *e, enum kind kind)
+{
+    return kind == e->kind && (kind == DEP_IN || kind == DEP_INOUTSET) ? &e->before : &e->current;
+}
+
+bool gomp_deps_pending (struct gomp_task *parent, void **depend)
+{
+    struct gomp_deps *table = deps_of(parent);
+    size_t n = count_deps(depend);
+    struct dep deps[n + 1];
+    decode(depend, deps);
+    if (table->all && !finished(table->all))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        if (is_all_memory(&deps[i])) {
+            for (size_t k = 0; k <= table->mask; k++)
+                if (table->entry[k].used && set_pending(&table->entry[k].current))
+                    return true;
+            return false;
+        }
+        struct entry *e = lookup(table, deps[i].addr);
+        if (e->used && set_pending(relevant_set(e, deps[i].kind)))
+            return true;
+    }
+    return false;
+}
+
+static bool node_done (const void *arg)
+{
+    return atomic_load_explicit(&((struct gomp_dep_node *)arg)->awaits, memory_order_acquire) == 0;
+}
+
+/* An undeferred task with dependences, a taskwait with some: wait for the siblings in question. */
+void gomp_task_maybe_wait_for_dependencies (void **depend)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task *parent = thr->task;
+    struct gomp_deps *table = deps_of(parent);
+    size_t n = count_deps(depend);
+    struct dep deps[n + 1];
+    struct gomp_dep_node node;
+    decode(depend, deps);
+    init_node(&node, NULL);
+    node.waiter = parent;
+    if (table->all)
+        add_edge(table->all, &node);
+    for (size_t i = 0; i < n; i++) {
+        if (is_all_memory(&deps[i])) {
+            for (size_t k = 0; k <= table->mask; k++)
+                wait_for_set(&table->entry[k].current, &node);
+            break;
+        }
+        struct entry *e = lookup(table, deps[i].addr);
+        if (e->used)
+            wait_for_set(relevant_set(e, deps[i].kind), &node);
+    }
+    if (atomic_fetch_sub(&node.awaits, 1) != 1)
+        gomp_task_wait(GOMP_WAIT_NODE, node_done, &node);
+}
+
+void GOMP_taskwait_depend (void **depend)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_team *team = thr->ts.team;
+    if (team && gomp_task_discarded(team, thr->task->taskgroup))
+        return;
+    if (thr->task && thr->task->depend_hash)
+        gomp_task_maybe_wait_for_dependencies(depend);
+}
+
+#if UPSTREAM_HAS_TASKWAIT_NOWAIT
+static void nothing (void *data)
+{
+    (void)data;
+}
+
+/* An empty task that others can depend on. */
+void GOMP_taskwait_depend_nowait (void **depend)
+{
+    struct gomp_thread *thr = gomp_thread();
+    if (thr->ts.team && thr->task->depend_hash && gomp_deps_pending(thr->task, depend))
+        GOMP_task(nothing, NULL, NULL, 0, 1, true, GOMP_TASK_FLAG_DEPEND, depend, 0, NULL);
+}
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * taskloop.c - taskloops by recursive splitting.
+ *
+ * The loop is cut into chunks, as the clauses want, and the chunks into no tasks at first: one task,
+ * a *range*, has them all.  Whoever executes a range splits its upper half off, as a range that
+ * others can steal, whenever its queue has nothing to be stolen; runs its chunks, each a task that
+ * runs at once; and waits for the ranges that it has split off.  So a loop that nobody helps with
+ * makes log2(chunks) tasks, and one that is stolen from is split where and when it is.
+ *
+ * Each chunk has its own copy of the firstprivate variables.  Where copying is more than memcpy, the
+ * body of a chunk also destroys them: so a range's last chunk uses the range's own copy.
+ */
+#include "wait.h"
+#include "tasks.h"
+#include <string.h>
+
+enum { CHUNKS_PER_THREAD = 8 }; /* when no clause says how many */
+
+/* Which iterations belong to which chunk: the first `nfirst` chunks have `first` iterations each, the
+ * others `rest`.  Unsigned arithmetic: it wraps like the loop variable's. */
+struct chunks {
+    uint64_t start, step;
+    uint64_t nfirst, first, rest;
+    unsigned long count;
+    bool is_long; /* the type of the loop variable; else unsigned long long */
+};
+
+struct body {
+    void (*fn) (void *);
+    void (*cpyfn) (void *, void *);
+    size_t arg_size, arg_align;
+    unsigned flags;
+    int priority;
+};
+
+/* The arguments of a task that is a range; behind it, aligned, those of the loop's body. */
+struct range {
+    struct chunks chunks;
+    struct body body;
+    unsigned long low, high; /* its chunks */
+    void *arg;
+};
+
+static uint64_t chunk_start (const struct chunks *c, unsigned long i)
+{
+    uint64_t iterations =
+        i < c->nfirst ? i * c->first : c->nfirst * c->first + (i - c->nfirst) * c->rest;
+    return c->start + iterations * c->step;
+}
+
+/* Every body's arguments begin with the bounds of its chunk. */
+static void set_bounds (const struct chunks *c, unsigned long i, void *arg)
+{
+    uint64_t bounds[2] = {chunk_start(c, i), chunk_start(c, i + 1)};
+    if (c->is_long)
+        memcpy(arg, (long[]){(long)bounds[0], (long)bounds[1]}, 2 * sizeof(long));
+    else
+        memcpy(arg, bounds, sizeof bounds);
+}
+
+/* --- running chunks */
+
+/* One chunk with a copy of the arguments made for it. */
+static void __attribute__((noinline))
+run_with_copy (const struct chunks *c, const struct body *body, unsigned long i, void *arg)
+{
+    char buffer[body->arg_size + body->arg_align];
+    uintptr_t at = ((uintptr_t)buffer + body->arg_align - 1) & ~(body->arg_align - 1);
+    body->cpyfn((void *)at, arg);
+    set_bounds(c, i, (void *)at);
+    gomp_task_run_undeferred(body->fn, (void *)at, body->flags);
+}
+
+/* Chunk i; arg is not needed any more when it is the last that uses it. */
+static void run_chunk (const struct chunks *c, const struct body *body, unsigned long i, void *arg,
+                       bool last)
+{
+    if (body->cpyfn && !last) {
+        run_with_copy(c, body, i, arg);
+        return;
+    }
+    struct gomp_thread *thr = gomp_thread();
+    if (!body->cpyfn && thr->ts.team && gomp_task_discarded(thr->ts.team, thr->task->taskgroup))
+        return;
+    set_bounds(c, i, arg);
+    gomp_task_run_undeferred(body->fn, arg, body->flags);
+}
+
+static void queue_range (const struct chunks *, const struct body *, unsigned long low,
+                         unsigned long high, void *arg);
+
+static void run_range (void *data)
+{
+    struct range *r = data;
+    struct gomp_thread *thr = gomp_thread();
+    while (r->low < r->high) {
+        struct gomp_task_slot *slot = gomp_task_slot(thr);
+        unsigned long left = r->high - r->low;
+        if (left > 1 && gomp_queue_size(&slot->queue) <= 0) {
+            unsigned long middle = r->low + (left + 1) / 2;
+            queue_range(&r->chunks, &r->body, middle, r->high, r->arg);
+            r->high = middle;
+        }
+        unsigned long i = r->low++;
+        run_chunk(&r->chunks, &r->body, i, r->arg, r->low == r->high);
+        if (inv_managed() && i % 16 == 0)
+            gomp_seat_checkpoint();
+    }
+    GOMP_taskwait();
+}
+
+static void queue_range (const struct chunks *chunks, const struct body *body, unsigned long low,
+                         unsigned long high, void *arg)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task_slot *slot = gomp_task_slot(thr);
+    if (thr->task->own.memory == GOMP_MEMORY_STACK)
+        thr->task = gomp_task_promote(thr->task);
+    struct gomp_task *parent = thr->task;
+    struct gomp_task *task = gomp_task_alloc(
+        sizeof(struct range) + body->arg_align + body->arg_size, __alignof__(struct range));
+    gomp_task_init_deferred(task, parent);
+    struct range *r = task->fn_data;
+    *r = (struct range){*chunks, *body, low, high, NULL};
+    r->arg = (void *)(((uintptr_t)(r + 1) + body->arg_align - 1) & ~(body->arg_align - 1));
+    if (body->cpyfn) {
+        thr->task = task;
+        body->cpyfn(r->arg, arg);
+        thr->task = parent;
+        task->copy_ctors_done = true;
+    } else
+        memcpy(r->arg, arg, body->arg_size);
+    task->fn = run_range;
+    task->priority = body->priority;
+    gomp_taskgroup_enter(task->taskgroup);
+    gomp_task_count(slot, parent);
+    gomp_task_schedule(slot, task);
+}
+
+/* All chunks at once.  The compiler's own block serves one chunk after the other, unless each needs
+ * its copy. */
+static void run_here (const struct chunks *c, const struct body *body, void *data)
+{
+    for (unsigned long i = 0; i < c->count; i++)
+        run_chunk(c, body, i, data, false);
+}
+
+/* --- the construct */
+
+/* How many chunks, and how large; n > 0. */
+static void divide (struct chunks *c, uint64_t n, uint64_t wanted, unsigned flags)
+{
+    uint64_t count;
+    if (flags & GOMP_TASK_FLAG_GRAINSIZE) {
+        uint64_t grain = wanted ? wanted : 1;
+        count = n / grain;
+        if ((flags & GOMP_TASK_FLAG_STRICT) && count < ULONG_MAX) {
+            c->nfirst = count;
+            c->first = grain;
+            c->rest = n % grain;
+            c->count = (unsigned long)(count + (n % grain != 0));
+            return;
+        }
+    } else {
+        struct gomp_team *team = gomp_thread()->ts.team;
+        count = wanted ? wanted : team ? (uint64_t)CHUNKS_PER_THREAD * team->nthreads : 1;
+    }
+    count = count < 1 ? 1 : count > n ? n : count;
+    c->count = count > ULONG_MAX ? ULONG_MAX : (unsigned long)count;
+    c->rest = n / c->count;
+    c->nfirst = n % c->count;
+    c->first = c->rest + 1;
+}
+
+static uintptr_t *reduction_block (void *data, bool is_long)
+{
+    uintptr_t *block;
+    memcpy(&block, (char *)data + 2 * (is_long ? sizeof(long) : sizeof(long long)), sizeof block);
+    return block;
+}
+
+/* The iterations of one group. */
+static void run_chunks (const struct chunks *c, const struct body *body, void *data)
+{
+    struct gomp_thread *thr = gomp_thread();
+    if (!(body->flags & GOMP_TASK_FLAG_IF) || !thr->ts.team || thr->ts.team->nthreads == 1 ||
+        thr->task->final_task || c->count == 1)
+        run_here(c, body, data);
+    else
+        queue_range(c, body, 0, c->count, data);
+}
+
+static void taskloop (struct chunks *c, struct body *body, void *data, uint64_t n, uint64_t wanted)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_team *team = thr->ts.team;
+    unsigned flags = body->flags;
+    if (n == 0 || (team && gomp_team_barrier_cancelled(&team->barrier))) {
+        if ((flags & (GOMP_TASK_FLAG_NOGROUP | GOMP_TASK_FLAG_REDUCTION)) ==
+            GOMP_TASK_FLAG_REDUCTION)
+            reduction_block(data, c->is_long)[2] = 0; /* says: never registered */
+        return;
+    }
+    divide(c, n, wanted, flags);
+    if (flags & GOMP_TASK_FLAG_NOGROUP) {
+        if (team == NULL || !gomp_task_discarded(team, thr->task->taskgroup))
+            run_chunks(c, body, data);
+        return;
+    }
+    GOMP_taskgroup_start();
+    if (flags & GOMP_TASK_FLAG_REDUCTION)
+        GOMP_taskgroup_reduction_register(reduction_block(data, c->is_long));
+    run_chunks(c, body, data);
+    GOMP_taskgroup_end();
+}
+
+static struct body make_body (void (*fn) (void *), void (*cpyfn) (void *, void *), long arg_size,
+                              long arg_align, unsigned flags, int priority)
+{
+    if (priority > gomp_max_task_priority_var)
+        priority = gomp_max_task_priority_var;
+    return (struct body){fn, cpyfn, (size_t)arg_size, (size_t)(arg_align > 0 ? arg_align : 1), flags,
+                         priority > 0 ? priority : 0};
+}
+
+void GOMP_taskloop (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), long arg_size,
+                    long arg_align, unsigned flags, unsigned long num_tasks, int priority,
+                    long start, long end, long step)
+{
+    struct chunks c = {.start = (uint64_t)start, .step = (uint64_t)step, .is_long = true};
+    struct body body = make_body(fn, cpyfn, arg_size, arg_align, flags, priority);
+    unsigned long n = 0;
+    if (step > 0 && start < end)
+        n = ((unsigned long)end - (unsigned long)start - 1) / (unsigned long)step + 1;
+    else if (step < 0 && start > end)
+        n = ((unsigned long)start - (unsigned long)end - 1) / -(unsigned long)step + 1;
+    taskloop(&c, &body, data, n, num_tasks);
+}
+
+void GOMP_taskloop_ull (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
+                        long arg_size, long arg_align, unsigned flags, unsigned long num_tasks,
+                        int priority, unsigned long long start, unsigned long long end,
+                        unsigned long long step)
+{
+    struct chunks c = {.start = start, .step = step};
+    struct body body = make_body(fn, cpyfn, arg_size, arg_align, flags, priority);
+    unsigned long long n = 0;
+    if ((flags & GOMP_TASK_FLAG_UP) && start < end)
+        n = (end - start - 1) / step + 1;
+    else if (!(flags & GOMP_TASK_FLAG_UP) && start > end)
+        n = (start - end - 1) / -step + 1;
+    taskloop(&c, &body, data, n, num_tasks);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * taskqueue.h - the deque of tasks that a thread number has created and nobody has started.
+ *
+ * The idea is Chase and Lev's (SPAA 2005), the memory orders are those that Le, Pop, Cohen and
+ * Zappa Nardelli have proved for C11 (PPoPP 2013).  The owner pushes and pops at the bottom without
+ * a lock, thieves take the oldest entry at the top by CAS.  Two differences: push ends in a full
+ * fence (an exchange of bottom), because the owner looks for sleepers after it and sleepers look
+ * for tasks after they have said that they sleep; and a thief may look at an entry before it takes
+ * it (`allowed`), so that a task that it must not run stays where it is.
+ *
+ * Owner: whoever has the thread number now.  The number's hand-over from one kernel thread to the
+ * next is ordered by whoever hands it over.  Entries are pointers to memory that is never unmapped.
+ */
+#ifndef GOMP_TASKQUEUE_H
+#define GOMP_TASKQUEUE_H 1
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+enum { GOMP_QUEUE_FIRST = 32, GOMP_QUEUE_MAX = 8192 }; /* entries; powers of two */
+
+struct gomp_queue_ring {
+    int64_t mask;                   /* entries - 1 */
+    struct gomp_queue_ring *former; /* smaller rings: thieves may still read them */
+    _Atomic (void *) entry[];
+};
+
+struct gomp_queue {
+    /* Raised by thieves and by the owner when it takes the last entry; CAS, seq_cst. */
+    _Atomic int64_t top __attribute__((aligned(64)));
+    /* Written by the owner only. */
+    _Atomic int64_t bottom __attribute__((aligned(64)));
+    _Atomic (struct gomp_queue_ring *) ring;
+};
+
+extern bool gomp_queue_init (struct gomp_queue *);
+extern void gomp_queue_free (struct gomp_queue *);
+/* Make room for another entry: false when the queue is as large as it may be. */
+extern bool gomp_queue_grow (struct gomp_queue *);
+
+/* How many entries; exact for the owner as long as nobody steals. */
+static inline int64_t gomp_queue_size (struct gomp_queue *q)
+{
+    return atomic_load_explicit(&q->bottom, memory_order_relaxed) -
+           atomic_load_explicit(&q->top, memory_order_relaxed);
+}
+
+/* The owner: where the next entry goes.  What is pushed from now on is at this index or above. */
+static inline int64_t gomp_queue_mark (struct gomp_queue *q)
+{
+    return atomic_load_explicit(&q->bottom, memory_order_relaxed);
+}
+
+/* The owner: add an entry; false when there is no room.  A full fence. */
+static inline bool gomp_queue_push (struct gomp_queue *q, void *task)
+{
+    int64_t b = atomic_load_explicit(&q->bottom, memory_order_relaxed);
+    int64_t t = atomic_load_explicit(&q->top, memory_order_acquire);
+    struct gomp_queue_ring *ring = atomic_load_explicit(&q->ring, memory_order_relaxed);
+    if (__builtin_expect(b - t > ring->mask, 0)) {
+        if (!gomp_queue_grow(q))
+            return false;
+        ring = atomic_load_explicit(&q->ring, memory_order_relaxed);
+    }
+    atomic_store_explicit(&ring->entry[b & ring->mask], task, memory_order_relaxed);
+    /* Release: partner is the thief's acquire load of bottom.  seq_cst: partner is a sleeper, which
+     * counts itself asleep and then looks here (taskrun.c). */
+    atomic_exchange(&q->bottom, b + 1);
+    return true;
+}
+
+/* The owner: take the newest entry that is at index `mark` or above, or NULL. */
+static inline void *gomp_queue_pop (struct gomp_queue *q, int64_t mark)
+{
+    int64_t b = atomic_load_explicit(&q->bottom, memory_order_relaxed) - 1;
+    if (b < mark || b < atomic_load_explicit(&q->top, memory_order_relaxed))
+        return NULL; /* top only grows: empty is empty */
+    struct gomp_queue_ring *ring = atomic_load_explicit(&q->ring, memory_order_relaxed);
+    /* seq_cst: partner is the thief's fence between its looks at top and at bottom.  Either it
+     * sees that this entry is taken, or we see its CAS of top. */
+    atomic_exchange(&q->bottom, b);
+    int64_t t = atomic_load_explicit(&q->top, memory_order_relaxed);
+    void *task = NULL;
+    if (t <= b) {
+        task = atomic_load_explicit(&ring->entry[b & ring->mask], memory_order_relaxed);
+        if (t < b)
+            return task;
+        /* The last one: whoever raises top has it. */
+        if (!atomic_compare_exchange_strong_explicit(&q->top, &t, t + 1, memory_order_seq_cst,
+                                                     memory_order_relaxed))
+            task = NULL;
+    }
+    atomic_store_explicit(&q->bottom, b + 1, memory_order_relaxed);
+    return task;
+}
+
+/* Anybody: take the oldest entry if allowed(entry, arg) (NULL: any), or NULL.  `allowed` is called
+ * with an entry that somebody else may take meanwhile. */
+static inline void *gomp_queue_steal (struct gomp_queue *q,
+                                      bool (*allowed) (const void *, const void *),
+                                      const void *arg)
+{
+    int64_t t = atomic_load_explicit(&q->top, memory_order_acquire);
+    /* A look without the fence: most attempts find nothing.  Who must not miss an entry has made
+     * a fence of its own before. */
+    if (t >= atomic_load_explicit(&q->bottom, memory_order_relaxed))
+        return NULL;
+    atomic_thread_fence(memory_order_seq_cst);
+    int64_t b = atomic_load_explicit(&q->bottom, memory_order_acquire);
+    if (t >= b)
+        return NULL;
+    /* acquire for the ring that gomp_queue_grow has copied the entries to */
+    struct gomp_queue_ring *ring = atomic_load_explicit(&q->ring, memory_order_acquire);
+    void *task = atomic_load_explicit(&ring->entry[t & ring->mask], memory_order_relaxed);
+    if (allowed && !allowed(task, arg))
+        return NULL;
+    if (!atomic_compare_exchange_strong_explicit(&q->top, &t, t + 1, memory_order_seq_cst,
+                                                 memory_order_relaxed))
+        return NULL;
+    return task;
+}
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif

@@ -1,0 +1,785 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * taskrun.c - the scheduler of explicit tasks: queueing them, finding one to run, completing it,
+ * and what a thread does that waits for tasks (tasks.h has the idea).
+ */
+#include "wait.h"
+#include "tasks.h"
+#include "region.h"
+#include <stddef.h>
+#include <string.h>
+
+enum {
+    THRESHOLD_LEAST = 4,    /* queued tasks per slot, if others get along with that */
+    THRESHOLD_MOST = 256,   /* and if they do not */
+    CALM_TASKS = 1024,      /* so many queued and none stolen: the threshold falls again */
+    LOOK_LEAST = 2,         /* pauses between two looks for work, at first */
+    LOOK_MOST = 64,         /* and later */
+};
+
+/* --- what a team has */
+
+struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
+{
+    if (team->own.tasks)
+        return team->own.tasks;
+    size_t n = team->nthreads;
+    struct gomp_team_tasks *tasks;
+    size_t bytes = sizeof *tasks + n * (sizeof tasks->slot[0] + sizeof tasks->used_slot[0]);
+    tasks = gomp_aligned_alloc(__alignof__(*tasks), bytes);
+    memset(tasks, 0, bytes);
+    tasks->nthreads = team->nthreads;
+    tasks->used_slot = (struct gomp_task_slot **)&tasks->slot[n];
+    team->own.tasks = tasks;
+    return tasks;
+}
+
+void gomp_team_tasks_free (struct gomp_team *team)
+{
+    struct gomp_team_tasks *tasks = team->own.tasks;
+    if (!tasks)
+        return;
+    for (unsigned i = 0; i < tasks->used; i++) {
+        gomp_queue_free(&tasks->used_slot[i]->queue);
+        gomp_aligned_free(tasks->used_slot[i]);
+    }
+    gomp_aligned_free(tasks);
+    team->own.tasks = NULL;
+}
+
+struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
+{
+    struct gomp_team_tasks *tasks = gomp_team_tasks_make(team);
+    struct gomp_task_slot *slot = gomp_aligned_alloc(__alignof__(*slot), sizeof *slot);
+    memset(slot, 0, sizeof *slot);
+    if (!gomp_queue_init(&slot->queue))
+        gomp_fatal("Out of memory for a queue of tasks");
+    slot->threshold = THRESHOLD_LEAST;
+    slot->random = id * 2654435761u + 1;
+    tasks->slot[id] = slot;
+    gomp_spinlock_lock(&tasks->lock);
+    unsigned used = atomic_load_explicit(&tasks->used, memory_order_relaxed);
+    tasks->used_slot[used] = slot;
+    /* release: who sees the number sees the slot */
+    atomic_store_explicit(&tasks->used, used + 1, memory_order_release);
+    gomp_spinlock_unlock(&tasks->lock);
+    return slot;
+}
+
+/* Termination.  Read all that was completed, then all that was created.  created >= completed at
+ * any time, and both only grow; so if what we read is equal, nothing was outstanding between the two
+ * readings.  Nor will be: tasks are created by tasks, and the implicit ones have arrived.  A task
+ * that we see completed has counted those it has created before (release/acquire). */
+bool gomp_tasks_outstanding (struct gomp_team *team)
+{
+    struct gomp_team_tasks *tasks = team->own.tasks;
+    if (!tasks)
+        return false;
+    /* seq_cst: two threads that complete the last two tasks must not both miss the other's. */
+    atomic_thread_fence(memory_order_seq_cst);
+    uint64_t completed = atomic_load_explicit(&tasks->completed_elsewhere, memory_order_acquire);
+    uint64_t created = 0;
+    unsigned used = atomic_load_explicit(&tasks->used, memory_order_acquire);
+    for (unsigned i = 0; i < used; i++)
+        completed += atomic_load_explicit(&tasks->used_slot[i]->completed, memory_order_acquire);
+    used = atomic_load_explicit(&tasks->used, memory_order_acquire);
+    for (unsigned i = 0; i < used; i++)
+        created += atomic_load_explicit(&tasks->used_slot[i]->created, memory_order_acquire);
+    return created != completed;
+}
+
+bool gomp_tasks_visible (struct gomp_team *team)
+{
+    struct gomp_team_tasks *tasks = team->own.tasks;
+    if (!tasks)
+        return false;
+    if (atomic_load_explicit(&tasks->shared_count, memory_order_relaxed) > 0)
+        return true;
+    unsigned used = atomic_load_explicit(&tasks->used, memory_order_acquire);
+    for (unsigned i = 0; i < used; i++)
+        if (gomp_queue_size(&tasks->used_slot[i]->queue) > 0)
+            return true;
+    return false;
+}
+
+/* --- memory */
+
+struct gomp_task *gomp_task_alloc (size_t arg_size, size_t arg_align)
+{
+    size_t head = offsetof(struct gomp_task, depend);
+    if (arg_align == 0)
+        arg_align = 1;
+    size_t bytes = head + arg_size + arg_align - 1;
+    int class = gomp_pool_class(bytes);
+    bool apart = class < 0;
+    if (apart)
+        class = gomp_pool_class(head);
+    struct gomp_task *task = gomp_pool_alloc(class);
+    task->own.memory = GOMP_MEMORY_POOL;
+    task->own.size_class = (uint8_t)class;
+    task->own.traits = apart ? GOMP_TRAIT_OWN_ARGUMENTS : 0;
+    uintptr_t at = (uintptr_t)task + head;
+    if (apart)
+        at = (uintptr_t)(task->fn_data = gomp_malloc(arg_size + arg_align - 1 + sizeof(void *)));
+    if (apart) {
+        /* malloc's address lies before the arguments */
+        void *block = task->fn_data;
+        at = (at + sizeof(void *) + arg_align - 1) & ~(arg_align - 1);
+        memcpy((char *)at - sizeof(void *), &block, sizeof block);
+    } else
+        at = (at + arg_align - 1) & ~(arg_align - 1);
+    task->fn_data = (void *)at;
+    return task;
+}
+
+void gomp_task_release (struct gomp_task *task)
+{
+    if (__builtin_expect(task->own.traits & GOMP_TRAIT_OWN_ARGUMENTS, 0)) {
+        void *block;
+        memcpy(&block, (char *)task->fn_data - sizeof block, sizeof block);
+        free(block);
+    }
+    gomp_pool_free(task->own.size_class, task);
+}
+
+/* A thief may still look at what this block was before: it reads the parent, then the depth, so
+ * they are written the other way round.  Neither is ever a pointer into a stack. */
+static void set_parent (struct gomp_task *task, struct gomp_task *parent)
+{
+    __atomic_store_n(&task->own.depth, parent->own.depth + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&task->parent, parent, __ATOMIC_RELEASE);
+}
+
+void gomp_task_init_deferred (struct gomp_task *task, struct gomp_task *parent)
+{
+    set_parent(task, parent);
+    atomic_store_explicit(&task->own.done, 0, memory_order_relaxed);
+    task->own.created = task->own.own_done = 0;
+    atomic_store_explicit(&task->own.detach, GOMP_DETACH_NONE, memory_order_relaxed);
+    task->own.node = NULL;
+    task->taskgroup = parent->taskgroup;
+    task->depend_hash = NULL;
+    task->icv = parent->icv;
+    task->priority = 0;
+    task->in_tied_task = parent->in_tied_task;
+    task->final_task = false;
+    task->copy_ctors_done = false;
+    task->deferred_p = true;
+    task->detach_team = gomp_thread()->ts.team;
+}
+
+struct gomp_task *gomp_task_promote (struct gomp_task *old)
+{
+    struct gomp_task *parent = old->parent;
+    if (parent->own.memory == GOMP_MEMORY_STACK)
+        parent = gomp_task_promote(parent);
+    struct gomp_task *task = gomp_task_alloc(0, 1);
+    gomp_task_init_deferred(task, parent);
+    parent->own.created++;
+    task->own.mark = old->own.mark;
+    task->taskgroup = old->taskgroup;
+    for (struct gomp_taskgroup *g = task->taskgroup; g && g->own.owner == old; g = g->prev)
+        g->own.owner = task;
+    task->icv = old->icv;
+    task->kind = old->kind;
+    task->priority = old->priority;
+    task->final_task = old->final_task;
+    task->in_tied_task = old->in_tied_task;
+    task->copy_ctors_done = old->copy_ctors_done;
+    task->completion_sem = old->completion_sem;
+    task->deferred_p = old->deferred_p;
+    return task;
+}
+
+/* The two counters of a task's children in `done` are narrower than what a task may create in hours
+ * without ever waiting: take off what is known to be over. */
+static void __attribute__((noinline)) make_room_to_count (struct gomp_task *parent)
+{
+    parent->own.created -= parent->own.own_done;
+    parent->own.own_done = 0;
+    uint64_t done = atomic_load_explicit(&parent->own.done, memory_order_acquire);
+    uint32_t both = gomp_done_bodies(done);
+    if (gomp_done_released(done) < both)
+        both = gomp_done_released(done);
+    atomic_fetch_sub(&parent->own.done, both * (GOMP_DONE_BODY + GOMP_DONE_RELEASED));
+    parent->own.created -= both;
+}
+
+void gomp_task_count (struct gomp_task_slot *slot, struct gomp_task *parent)
+{
+    if (__builtin_expect(parent->own.created >= 1u << 28, 0))
+        make_room_to_count(parent);
+    parent->own.created++;
+    /* only we write it; a plain addition, then */
+    uint64_t n = atomic_load_explicit(&slot->created, memory_order_relaxed);
+    atomic_store_explicit(&slot->created, n + 1, memory_order_relaxed);
+}
+
+/* --- waking */
+
+void gomp_task_poke (struct gomp_task *task)
+{
+    /* seq_cst: partner is sleep_for_descendants, which sets the bit and then looks again */
+    if (!(atomic_load(&task->own.done) & GOMP_DONE_PARKED))
+        return;
+    if (atomic_fetch_and(&task->own.done, ~GOMP_DONE_PARKED) & GOMP_DONE_PARKED)
+        gomp_unpark((int *)&task->own.done, 1);
+}
+
+void gomp_tasks_signal (struct gomp_team_tasks *tasks, int count)
+{
+    atomic_fetch_add(&tasks->signal, 1);
+    gomp_unpark((int *)&tasks->signal, count);
+}
+
+/* Wake a member that may run anything. */
+static void wake_any (struct gomp_team *team)
+{
+    struct gomp_region *region = team->barrier.region;
+    if (!region || !gomp_region_call_helpers(region, 1))
+        gomp_tasks_signal(team->own.tasks, 1);
+}
+
+void gomp_tasks_wake_all (struct gomp_team *team)
+{
+    struct gomp_team_tasks *tasks = team->own.tasks;
+    if (team->barrier.region)
+        gomp_region_call_helpers(team->barrier.region, INT_MAX);
+    if ((uint32_t)atomic_load(&tasks->asleep) > 0)
+        gomp_tasks_signal(tasks, INT_MAX);
+}
+
+/* Does somebody sleep who may run anything? */
+static inline bool any_asleep (struct gomp_team *team)
+{
+    struct gomp_region *region = team->barrier.region;
+    return (uint32_t)atomic_load_explicit(&team->own.tasks->asleep, memory_order_relaxed) > 0 ||
+           (region && (atomic_load_explicit(&region->master_waits, memory_order_relaxed) ||
+                       atomic_load_explicit(&region->sleeping_helpers, memory_order_relaxed) > 0));
+}
+
+/* Somebody sleeps and a task has been queued, whose parent this is. */
+static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct gomp_task *parent)
+{
+    struct gomp_team_tasks *tasks = team->own.tasks;
+    uint64_t hungry = atomic_load_explicit(&tasks->hungry, memory_order_relaxed);
+    if (any_asleep(team)) {
+        /* Who looks for tasks will find this one, and wakes the next if there are more. */
+        if ((uint32_t)hungry == 0)
+            wake_any(team);
+        return;
+    }
+    for (; parent; parent = parent->own.depth > 0 ? parent->parent : NULL)
+        if (atomic_load(&parent->own.done) & GOMP_DONE_PARKED) {
+            gomp_task_poke(parent);
+            return;
+        }
+}
+
+/* The first task of a region: from now on its barriers look for tasks.  Those that sleep in one
+ * already are woken, to sleep where we find them. */
+static void __attribute__((noinline)) first_task (gomp_barrier_t *bar)
+{
+    __atomic_fetch_or(&bar->generation, BAR_TASKS, __ATOMIC_SEQ_CST);
+    gomp_unpark((int *)&bar->generation, INT_MAX);
+}
+
+/* Before and after a task is queued. */
+static inline void before_queueing (struct gomp_team *team)
+{
+    if (__builtin_expect(!(gomp_barrier_flags(&team->barrier) & BAR_TASKS), 0))
+        first_task(&team->barrier);
+}
+
+static inline void after_queueing (struct gomp_team *team, struct gomp_task *parent)
+{
+    struct gomp_region *region = team->barrier.region;
+    if (region)
+        gomp_region_tasks_queued(region);
+    /* After the full fence of gomp_queue_push, or the lock of the shared queue. */
+    if (__builtin_expect(
+            atomic_load_explicit(&team->own.tasks->asleep, memory_order_relaxed) != 0 ||
+                any_asleep(team), 0))
+        wake_for(team, parent);
+}
+
+/* --- the shared queue */
+
+static void shared_insert (struct gomp_team_tasks *tasks, struct gomp_task *task)
+{
+    struct gomp_shared_queue *q = &tasks->shared;
+    gomp_spinlock_lock(&q->lock);
+    struct gomp_task **link = &q->first;
+    while (*link && (*link)->priority >= task->priority)
+        link = &(*link)->own.link;
+    task->own.link = *link;
+    *link = task;
+    atomic_fetch_add(&tasks->shared_count, 1);
+    gomp_spinlock_unlock(&q->lock);
+}
+
+/* Is the task a descendant of root?  The task may be gone meanwhile, if it is somebody else's to
+ * run by now; then the answer does not matter, but we must not follow a pointer out of the pool.
+ * Parents at depth 1 and above are in the pool; at depth 0, implicit tasks, we do not look. */
+static bool is_descendant (const void *entry, const void *root_task)
+{
+    const struct gomp_task *task = entry, *root = root_task;
+    uint32_t depth = __atomic_load_n(&task->own.depth, __ATOMIC_RELAXED);
+    for (; depth > root->own.depth; depth--) {
+        const struct gomp_task *parent = __atomic_load_n(&task->parent, __ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&task->own.depth, __ATOMIC_RELAXED) != depth)
+            return false; /* another task's memory now */
+        if (depth == root->own.depth + 1)
+            return parent == root;
+        task = parent;
+    }
+    return false;
+}
+
+static struct gomp_task *shared_take (struct gomp_team_tasks *tasks, const struct gomp_task *root)
+{
+    struct gomp_shared_queue *q = &tasks->shared;
+    gomp_spinlock_lock(&q->lock);
+    struct gomp_task *task, **link = &q->first;
+    for (; (task = *link); link = &task->own.link)
+        if (!root || is_descendant(task, root)) {
+            *link = task->own.link;
+            atomic_fetch_sub_explicit(&tasks->shared_count, 1, memory_order_relaxed);
+            break;
+        }
+    gomp_spinlock_unlock(&q->lock);
+    return task;
+}
+
+/* --- queueing */
+
+/* Was anything stolen since we last looked?  Did the thieves go hungry? */
+static void adapt_threshold (struct gomp_team_tasks *tasks, struct gomp_task_slot *slot)
+{
+    int64_t top = atomic_load_explicit(&slot->queue.top, memory_order_relaxed);
+    if (top != slot->old_top) {
+        slot->old_top = top;
+        slot->calm = 0;
+    } else if (++slot->calm >= CALM_TASKS) {
+        slot->calm = 0;
+        if (slot->threshold > THRESHOLD_LEAST)
+            slot->threshold /= 2;
+    }
+    (void)tasks;
+}
+
+void gomp_task_schedule (struct gomp_task_slot *slot, struct gomp_task *task)
+{
+    struct gomp_team *team = gomp_thread()->ts.team;
+    struct gomp_task *parent = task->parent;
+    before_queueing(team);
+    task->kind = GOMP_TASK_WAITING;
+    if (__builtin_expect(task->priority > 0, 0))
+        shared_insert(team->own.tasks, task);
+    else {
+        adapt_threshold(team->own.tasks, slot);
+        if (!gomp_queue_push(&slot->queue, task)) {
+            gomp_task_execute(slot, task);
+            return;
+        }
+    }
+    after_queueing(team, parent);
+}
+
+void gomp_task_schedule_shared (struct gomp_team *team, struct gomp_task *task)
+{
+    struct gomp_task *parent = task->parent;
+    before_queueing(team);
+    task->kind = GOMP_TASK_WAITING;
+    shared_insert(gomp_team_tasks_make(team), task);
+    after_queueing(team, parent);
+}
+
+/* --- finding */
+
+static struct gomp_task *steal (struct gomp_team_tasks *tasks, struct gomp_task_slot *self,
+                                const struct gomp_task *root)
+{
+    unsigned used = atomic_load_explicit(&tasks->used, memory_order_acquire);
+    self->random = self->random * 1664525u + 1013904223u;
+    unsigned first = used > 1 ? (self->random >> 8) % used : 0;
+    for (unsigned i = 0; i < used; i++) {
+        unsigned at = first + i < used ? first + i : first + i - used;
+        struct gomp_task_slot *victim = tasks->used_slot[at];
+        struct gomp_task *task;
+        if (victim != self &&
+            (task = gomp_queue_steal(&victim->queue, root ? is_descendant : NULL, root)))
+            return task;
+    }
+    return NULL;
+}
+
+/* A task to run: the urgent first, then the newest of our own, then the oldest of others.  Within
+ * the wait of `root`, its descendants only. */
+static struct gomp_task *find (struct gomp_team_tasks *tasks, struct gomp_task_slot *slot,
+                               const struct gomp_task *root)
+{
+    struct gomp_task *task;
+    if (__builtin_expect(atomic_load_explicit(&tasks->shared_count, memory_order_relaxed) > 0, 0) &&
+        (task = shared_take(tasks, root)))
+        return task;
+    if ((task = gomp_queue_pop(&slot->queue, root ? root->own.mark : INT64_MIN)))
+        return task;
+    return steal(tasks, slot, root);
+}
+
+struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *root)
+{
+    struct gomp_team_tasks *tasks = thr->ts.team->own.tasks;
+    if (!tasks || atomic_load_explicit(&tasks->used, memory_order_relaxed) == 0)
+        return NULL;
+    return find(tasks, gomp_task_slot(thr), root);
+}
+
+/* --- running and completing */
+
+bool gomp_task_cancelled (struct gomp_team *team, struct gomp_taskgroup *group)
+{
+    if (gomp_team_barrier_cancelled(&team->barrier))
+        return true;
+    return group &&
+           (group->cancelled || (group->workshare && group->prev && group->prev->cancelled));
+}
+
+/* Tell a parent that children are over.  After this the parent may be gone, unless it has children
+ * that are not released.  True when the parent has ended and this released its last child. */
+static bool tell_parent (struct gomp_task *parent, uint64_t what)
+{
+    uint64_t now = atomic_fetch_add(&parent->own.done, what) + what;
+    if ((what & GOMP_DONE_BODY) && gomp_done_bodies(now) == GOMP_DONE_WAKE)
+        gomp_unpark((int *)&parent->own.done, 1); /* a key only: it may be gone */
+    return (what & GOMP_DONE_RELEASED) && gomp_done_released(now) == GOMP_DONE_ENDED;
+}
+
+/* Is the task, which has ended, to be released by us?  Else its last child will. */
+static bool no_child_left (struct gomp_task *task)
+{
+    uint32_t others = task->own.created - task->own.own_done;
+    if (others == 0)
+        return true;
+    uint64_t bias = (GOMP_DONE_ENDED - others) * GOMP_DONE_RELEASED;
+    uint64_t now = atomic_fetch_add(&task->own.done, bias) + bias;
+    return gomp_done_released(now) == GOMP_DONE_ENDED;
+}
+
+void gomp_task_finish (struct gomp_task *task, struct gomp_task *waiting)
+{
+    struct gomp_task *parent = task->parent;
+    uint64_t what = GOMP_DONE_BODY + GOMP_DONE_RELEASED;
+    uint32_t others = task->own.created - task->own.own_done;
+    if (others > 0 &&
+        gomp_done_released(atomic_load_explicit(&task->own.done, memory_order_acquire)) != others) {
+        tell_parent(parent, GOMP_DONE_BODY);
+        what = GOMP_DONE_RELEASED;
+        if (!no_child_left(task))
+            return;
+    }
+    gomp_task_release(task);
+    if (parent == waiting && what != GOMP_DONE_RELEASED) {
+        parent->own.own_done++; /* it is suspended on this very thread */
+        return;
+    }
+    while (tell_parent(parent, what)) {
+        task = parent;
+        parent = task->parent;
+        gomp_task_release(task);
+        what = GOMP_DONE_RELEASED;
+    }
+}
+
+void gomp_task_complete (struct gomp_team *team, struct gomp_task_slot *slot,
+                         struct gomp_task *task)
+{
+    if (task->own.node)
+        gomp_deps_leave(team, slot, task);
+    if (task->depend_hash)
+        gomp_deps_free(task);
+    gomp_taskgroup_leave(task->taskgroup);
+    gomp_task_finish(task, slot ? gomp_thread()->task : NULL);
+    /* Last of all: when the numbers are even the team may go.  release, see
+     * gomp_tasks_outstanding. */
+    if (slot) {
+        uint64_t n = atomic_load_explicit(&slot->completed, memory_order_relaxed);
+        atomic_store_explicit(&slot->completed, n + 1, memory_order_release);
+    } else
+        atomic_fetch_add(&team->own.tasks->completed_elsewhere, 1);
+}
+
+/* The body of a task has ended; is it complete? */
+static bool body_ended (struct gomp_task *task)
+{
+    uint8_t running = GOMP_DETACH_RUNNING;
+    if (__builtin_expect(
+            atomic_load_explicit(&task->own.detach, memory_order_relaxed) == GOMP_DETACH_NONE, 1))
+        return true;
+    /* acq_rel: partner is omp_fulfill_event; whoever comes second completes the task */
+    return !atomic_compare_exchange_strong(&task->own.detach, &running, GOMP_DETACH_ENDED);
+}
+
+void gomp_task_execute (struct gomp_task_slot *slot, struct gomp_task *task)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task *waiting = thr->task;
+    struct gomp_team *team = thr->ts.team;
+    if (task->copy_ctors_done || !gomp_task_discarded(team, task->taskgroup)) {
+        task->kind = GOMP_TASK_TIED;
+        task->own.mark = gomp_queue_mark(&slot->queue);
+        thr->task = task;
+        if (__builtin_expect(task->fn != NULL, 1))
+            task->fn(task->fn_data);
+        else if (gomp_target_task_run(team, task)) {
+            thr->task = waiting;
+            return; /* it goes on elsewhere */
+        }
+        thr->task = waiting;
+        if (!body_ended(task))
+            return;
+    }
+    gomp_task_complete(team, slot, task);
+}
+
+/* --- waiting */
+
+struct wait {
+    struct gomp_team *team;
+    struct gomp_team_tasks *tasks;
+    struct gomp_task_slot *slot;
+    struct gomp_task *root; /* its descendants may run; NULL: anything */
+    bool (*done) (const struct wait *);
+    struct gomp_task *found;
+    unsigned pauses, until_look;
+    bool give_up; /* others need the core */
+    /* for a task that waits */
+    bool (*condition) (const void *);
+    const void *arg;
+    uint64_t bias;
+    /* for a thread that has no implicit task */
+    bool (*over) (void *);
+    void *over_arg;
+    bool (*enough) (void);
+    /* for a barrier */
+    gomp_barrier_t *bar;
+    unsigned base;
+    bool cancellable;
+};
+
+static uint64_t hunger_of (const struct wait *w)
+{
+    return w->root ? GOMP_DESCENDANTS : GOMP_ANY;
+}
+
+/* Does somebody need our core more than we who wait?  For threads and implicit tasks
+ * gomp_spin_until looks itself; one who may only execute descendants leaves the other explicit
+ * tasks to others. */
+static bool core_needed (const struct wait *w)
+{
+    return w->root && gomp_work_waiting();
+}
+
+static bool wait_ready (void *arg)
+{
+    struct wait *w = arg;
+    if (--w->until_look > 0)
+        return false;
+    w->until_look = w->pauses;
+    if (w->pauses < LOOK_MOST)
+        w->pauses *= 2;
+    if (w->done(w) || (w->found = find(w->tasks, w->slot, w->root)))
+        return true;
+    return w->give_up = inv_managed() && core_needed(w);
+}
+
+/* Nothing to run: look for something for a while.  False: it is time to sleep. */
+static bool spin (struct wait *w)
+{
+    w->found = NULL;
+    w->pauses = w->until_look = LOOK_LEAST;
+    w->give_up = false;
+    atomic_fetch_add_explicit(&w->tasks->hungry, hunger_of(w), memory_order_relaxed);
+    bool ready = gomp_spin_until(wait_ready, w);
+    /* seq_cst: who has queued a task and counts on us to find it must be heard of by our last
+     * look before we sleep. */
+    atomic_fetch_sub(&w->tasks->hungry, hunger_of(w));
+    if (!w->found)
+        return ready && !w->give_up;
+    /* Whoever queued while we were looking has woken nobody. */
+    if (__builtin_expect(any_asleep(w->team), 0) && gomp_tasks_visible(w->team))
+        wake_any(w->team);
+    return true;
+}
+
+/* Run w->found, if any.  A scheduling point: our core may be asked back. */
+static void run_found (struct wait *w)
+{
+    if (!w->found)
+        return;
+    gomp_task_execute(w->slot, w->found);
+    w->found = NULL;
+    if (inv_managed())
+        gomp_seat_checkpoint();
+}
+
+/* The current task sleeps until its condition may have changed, or a descendant is queued. */
+static void sleep_for_descendants (struct wait *w)
+{
+    _Atomic uint64_t *done = &w->root->own.done;
+    uint64_t add = GOMP_DONE_PARKED + w->bias;
+    atomic_fetch_add(&w->tasks->asleep, GOMP_DESCENDANTS);
+    /* seq_cst: partners are gomp_task_poke and tell_parent */
+    uint64_t now = atomic_fetch_add(done, add) + add;
+    if (!w->done(w) && !(w->found = find(w->tasks, w->slot, w->root)))
+        gomp_park((int *)done, (int)(uint32_t)now);
+    atomic_fetch_and(done, ~GOMP_DONE_PARKED);
+    atomic_fetch_sub(done, w->bias);
+    atomic_fetch_sub(&w->tasks->asleep, GOMP_DESCENDANTS);
+}
+
+static bool task_wait_done (const struct wait *w)
+{
+    return w->condition(w->arg);
+}
+
+void gomp_task_wait (enum gomp_wait_for what, bool (*done) (const void *), const void *arg)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task_slot *slot = gomp_task_slot(thr);
+    struct wait w = {.team = thr->ts.team,
+                     .tasks = thr->ts.team->own.tasks,
+                     .slot = slot,
+                     .root = thr->task,
+                     .done = task_wait_done,
+                     .condition = done,
+                     .arg = arg};
+    while (!done(arg)) {
+        if ((w.found = find(w.tasks, slot, w.root)) || spin(&w)) {
+            run_found(&w);
+            continue;
+        }
+        if (what == GOMP_WAIT_CHILDREN)
+            w.bias = GOMP_DONE_WAKE - (w.root->own.created - w.root->own.own_done);
+        sleep_for_descendants(&w);
+        w.bias = 0;
+        run_found(&w);
+    }
+}
+
+/* All have arrived at the barrier, and the last task is complete: open it. */
+static bool try_open (const struct wait *w)
+{
+    gomp_barrier_t *bar = w->bar;
+    unsigned now = gomp_barrier_flags(bar);
+    if ((now & -BAR_INCR) != w->base || !(now & BAR_WAITING_FOR_TASK) ||
+        gomp_tasks_outstanding(w->team))
+        return false;
+    gomp_barrier_open(bar, now);
+    return true;
+}
+
+static bool barrier_done (const struct wait *w)
+{
+    unsigned now = gomp_barrier_flags(w->bar);
+    return (now & -BAR_INCR) != w->base || (w->cancellable && (now & BAR_CANCELLED)) ||
+           try_open(w);
+}
+
+static void sleep_at_barrier (struct wait *w)
+{
+    struct gomp_team_tasks *tasks = w->tasks;
+    /* seq_cst: partners are gomp_queue_push and gomp_barrier_open */
+    atomic_fetch_add(&tasks->asleep, GOMP_ANY);
+    int signal = atomic_load(&tasks->signal);
+    if (!w->done(w) && !(w->found = find(tasks, w->slot, NULL)))
+        gomp_park((int *)&tasks->signal, signal);
+    atomic_fetch_sub(&tasks->asleep, GOMP_ANY);
+}
+
+void gomp_tasks_at_barrier (gomp_barrier_t *bar, unsigned base, bool cancellable)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task_slot *slot = gomp_task_slot(thr);
+    struct wait w = {.team = thr->ts.team,
+                     .tasks = thr->ts.team->own.tasks,
+                     .slot = slot,
+                     .done = barrier_done,
+                     .bar = bar,
+                     .base = base,
+                     .cancellable = cancellable};
+    while (!barrier_done(&w)) {
+        if ((w.found = find(w.tasks, slot, NULL)) == NULL) {
+            if (bar->region)
+                gomp_region_no_tasks(bar->region);
+            if (!spin(&w))
+                sleep_at_barrier(&w);
+        }
+        run_found(&w);
+    }
+}
+
+bool gomp_tasks_run (struct gomp_team *team, bool (*enough) (void))
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_task *task;
+    bool ran = false;
+    while (!enough() && (task = gomp_tasks_find(thr, NULL))) {
+        gomp_task_execute(gomp_task_slot(thr), task);
+        ran = true;
+    }
+    if (!ran && team->barrier.region)
+        gomp_region_no_tasks(team->barrier.region);
+    return ran;
+}
+
+/* --- waiting without an implicit task */
+
+static bool idle_done (const struct wait *w)
+{
+    return w->over(w->over_arg);
+}
+
+static struct wait idle_wait (struct gomp_team *team, bool (*done) (const struct wait *))
+{
+    struct gomp_task_slot *slot = gomp_task_slot(gomp_thread());
+    return (struct wait){.team = team,
+                         .tasks = team->own.tasks,
+                         .slot = slot,
+                         .done = done,
+                         .bar = &team->barrier,
+                         .base = gomp_barrier_flags(&team->barrier) & -BAR_INCR};
+}
+
+bool gomp_tasks_idle (struct gomp_team *team, bool (*over) (void *), void *arg)
+{
+    struct wait w = idle_wait(team, idle_done);
+    w.over = over;
+    w.over_arg = arg;
+    bool ready = spin(&w);
+    run_found(&w);
+    return ready;
+}
+
+static bool nothing_left (const struct wait *w)
+{
+    return try_open(w) || w->enough() || !gomp_tasks_outstanding(w->team);
+}
+
+void gomp_tasks_help (struct gomp_team *team, bool (*enough) (void))
+{
+    if (!team->own.tasks)
+        return;
+    struct wait w = idle_wait(team, nothing_left);
+    w.enough = enough;
+    do {
+        gomp_tasks_run(team, enough);
+        w.base = gomp_barrier_flags(w.bar) & -BAR_INCR;
+        if (nothing_left(&w) || !spin(&w))
+            break;
+        if (w.found)
+            gomp_task_execute(w.slot, w.found);
+    } while (!enough());
+    gomp_region_no_tasks(team->barrier.region);
+}
