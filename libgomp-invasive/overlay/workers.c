@@ -342,12 +342,13 @@ void gomp_workers_trim (bool wait)
         nanosleep(&look, NULL);
 }
 
-/* Is the calling worker, which is not parked, one too many?  Work that is queued while we
- * look does not find us among the parked, so its master makes another worker. */
+/* Is the calling worker, which is not parked, one too many?  While work waits, one must stay
+ * where lenders find it.  (Work that is queued after we looked does not find us among the
+ * parked, so its master makes another worker.) */
 static bool leave (void)
 {
     int n = atomic_load(&free_workers);
-    while (n > atomic_load(&kept) && !gomp_work_waiting())
+    while (n > atomic_load(&kept) && (!gomp_work_waiting() || inv_agents_parked() > 0))
         if (atomic_compare_exchange_weak(&free_workers, &n, n - 1))
             return true;
     return false;
@@ -357,12 +358,12 @@ static bool leave (void)
 static bool wait_for_seat (void)
 {
     uint32_t seen = atomic_load(&leave_word);
-    if (leave())
-        return false;
-    if (!inv_managed()) {
+    if (!inv_managed()) { /* any more */
         inv_futex_wait(&leave_word, seen, -1, false);
         return true;
     }
+    if (leave())
+        return false;
     INV_TELL(idle_begin());
     inv_agent_park(&leave_word, seen, -1);
     INV_TELL(idle_end());
