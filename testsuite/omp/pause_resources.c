@@ -3,7 +3,7 @@
  * works as ever; inside of a region it is refused.  The threads of the caller's teams have ended
  * then, nested ones too, and those of another thread's teams go on.
  */
-#include "threads_end.h"
+#include "threads.h"
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  * teams, and the memory; however many threads come and go, and more at once than the runtime has
  * room for in its tables.
  */
-#include "threads_end.h"
+#include "threads.h"
 #include <malloc.h>
 #include <omp.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* threads_end.h - counting the threads of this process. */
-#ifndef THREADS_END_H
-#define THREADS_END_H
+/* threads.h - counting the threads of this process. */
+#ifndef THREADS_H
+#define THREADS_H
 
 #include "check.h"
 #include <dirent.h>
