@@ -17,7 +17,7 @@ def upstream(build, make_variable, run_program):
     def run(subset, *options):
         if not (build / "lib/invasive/libgomp.so.1").exists():
             pytest.skip("libgomp-invasive is not built")
-        if "--managed" in options and not (build / "invade").exists():
+        if not (build / "invade").exists():
             pytest.skip("invade is not built")
         source = make_variable("GCC_SOURCE")
         command = [sys.executable, RUN, "--subset", subset, "--workdir", build / "upstream"]
@@ -32,21 +32,16 @@ def upstream(build, make_variable, run_program):
     return run
 
 
-@pytest.mark.timeout(600)
-def test_part_of_libgomps_testsuite_unmanaged(upstream):
-    upstream("quick", "--unmanaged")
+CONDITIONS = ["unmanaged", "one-core", "two-cores", "changing"]
 
 
 @pytest.mark.timeout(600)
-def test_part_of_libgomps_testsuite_under_a_claim(upstream):
-    upstream("quick", "--managed")
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_part_of_libgomps_testsuite(upstream, condition):
+    upstream("quick", "--condition", condition)
 
 
 @pytest.mark.full
-def test_all_of_libgomps_testsuite_unmanaged(upstream):
-    upstream("full", "--unmanaged")
-
-
-@pytest.mark.full
-def test_all_of_libgomps_testsuite_under_a_claim(upstream):
-    upstream("full", "--managed")
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_all_of_libgomps_testsuite(upstream, condition):
+    upstream("full", "--condition", condition)

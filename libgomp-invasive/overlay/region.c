@@ -313,7 +313,9 @@ bool gomp_region_call_helpers (struct gomp_region *region, int count)
         gomp_unpark((int *)&region->end_word, 1);
         count--;
     }
-    if (atomic_load(&region->sleeping_helpers) == 0)
+    /* Elastic regions have no workers of their own; those that linger here are of an earlier
+     * use of the struct, and about to see it. */
+    if (region->elastic || atomic_load(&region->sleeping_helpers) == 0)
         return count < before;
     for (unsigned i = 1; i < region->start.nthreads && count > 0; i++) {
         struct gomp_worker *w = region->workers[i];

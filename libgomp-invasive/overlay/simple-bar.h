@@ -17,5 +17,7 @@ typedef struct {
     struct gomp_worker **workers; /* workers[i] runs implicit task i of bound regions; [0]
                                      is unused */
     unsigned size;                /* of workers[] */
+    struct gomp_worker *idle_nested; /* those of nested teams that have ended */
+    unsigned kept; /* free workers that this pool may need again, see gomp_workers_keep */
 } gomp_simple_barrier_t;
 #endif

@@ -104,16 +104,30 @@ static void free_team (struct gomp_team *team)
 
 /* --- pools */
 
-static struct gomp_region *pool_region (struct gomp_thread_pool *pool)
+static gomp_simple_barrier_t *dock_of (struct gomp_thread_pool *pool)
 {
-    gomp_simple_barrier_t *dock = &pool->threads_dock;
     if (pool->threads_size == 0) { /* threads_dock is not initialised yet */
-        memset(dock, 0, sizeof *dock);
+        memset(&pool->threads_dock, 0, sizeof pool->threads_dock);
         pool->threads_size = 1;
     }
+    return &pool->threads_dock;
+}
+
+static struct gomp_region *pool_region (struct gomp_thread_pool *pool)
+{
+    gomp_simple_barrier_t *dock = dock_of(pool);
     if (!dock->region)
         dock->region = gomp_region_alloc();
     return dock->region;
+}
+
+/* Regions of this pool may use up to n free workers, now and later. */
+static void keep_free_workers (gomp_simple_barrier_t *dock, unsigned n)
+{
+    if (dock->kept >= n)
+        return;
+    gomp_workers_keep((int)(n - dock->kept));
+    dock->kept = n;
 }
 
 static void grow_workers (gomp_simple_barrier_t *dock, unsigned nthreads)
@@ -135,20 +149,27 @@ static void count_threads (struct gomp_thread_pool *pool, unsigned nthreads)
         __sync_fetch_and_add(&gomp_managed_threads, (unsigned long)nthreads - before);
 }
 
+static void end_worker (struct gomp_worker *w, bool join)
+{
+    pthread_t handle = w->handle;
+    if (!join)
+        pthread_detach(handle);
+    gomp_worker_quit(w); /* frees w */
+    if (join)
+        pthread_join(handle, NULL);
+}
+
 /* End a pool's workers; join: wait until they are gone. */
 static void end_workers (gomp_simple_barrier_t *dock, bool join)
 {
-    for (unsigned i = 1; i < dock->size; i++) {
-        struct gomp_worker *w = dock->workers[i];
-        if (!w)
-            continue;
-        pthread_t handle = w->handle;
-        if (!join)
-            pthread_detach(handle);
-        gomp_worker_quit(w);
-        if (join)
-            pthread_join(handle, NULL);
+    for (unsigned i = 1; i < dock->size; i++)
+        if (dock->workers[i])
+            end_worker(dock->workers[i], join);
+    for (struct gomp_worker *next, *w = dock->idle_nested; w; w = next) {
+        next = w->next;
+        end_worker(w, join);
     }
+    free(dock->workers);
 }
 
 static void free_pool (struct gomp_thread *thr, bool join)
@@ -157,12 +178,13 @@ static void free_pool (struct gomp_thread *thr, bool join)
     if (!pool)
         return;
     if (pool->threads_size > 0) {
-        end_workers(&pool->threads_dock, join);
-        if (pool->threads_dock.region) {
-            gomp_region_unregister(pool->threads_dock.region);
-            gomp_region_free(pool->threads_dock.region);
+        gomp_simple_barrier_t *dock = &pool->threads_dock;
+        end_workers(dock, join);
+        if (dock->region) {
+            gomp_region_unregister(dock->region);
+            gomp_region_free(dock->region);
         }
-        free(pool->threads_dock.workers);
+        gomp_workers_keep(-(int)dock->kept);
     }
     count_threads(pool, 1);
     if (pool->last_team)
@@ -171,14 +193,13 @@ static void free_pool (struct gomp_thread *thr, bool join)
     thr->thread_pool = NULL;
 }
 
-/* The destructor of a thread that has used OpenMP. */
+/* The end of a thread that has used OpenMP, or of a target region on the host, which upstream
+ * gives a state of its own. */
 void gomp_free_thread (void *arg __attribute__((unused)))
 {
     struct gomp_thread *thr = gomp_thread();
     free_pool(thr, false);
     gomp_pool_donate();
-    if (inv_managed())
-        gomp_seat_yield(); /* it may be the thread that joined the resource manager */
     if (thr->ts.level == 0 && __builtin_expect(thr->ts.team != NULL, 0))
         gomp_team_end(); /* an artificial team, made for a target task */
     if (thr->task != NULL) {
@@ -188,13 +209,31 @@ void gomp_free_thread (void *arg __attribute__((unused)))
     }
 }
 
-/* omp_pause_resource: give back what can be made again.  Non-zero inside a region. */
+/* The destructor of a thread that has used OpenMP. */
+static void thread_ends (void *arg)
+{
+    gomp_free_thread(arg);
+    if (inv_managed())
+        gomp_seat_yield(); /* it may be the thread that joined the resource manager */
+    gomp_workers_trim(false);
+}
+
+/* omp_pause_resource: give back what can be made again: the workers of this thread's teams,
+ * and the cores that they were on.  Non-zero inside a region. */
 int gomp_pause_host (void)
 {
     struct gomp_thread *thr = gomp_thread();
     if (thr->ts.level)
         return -1;
+    bool seated = inv_managed() && inv_seat != INV_SEAT_NONE;
+    if (seated)
+        gomp_seat_yield(); /* who is to end must run once more */
     free_pool(thr, true);
+    if (seated)
+        gomp_seat_acquire();
+    if (inv_managed())
+        gomp_stop_wanting();
+    gomp_workers_trim(true);
     return 0;
 }
 
@@ -296,10 +335,11 @@ static void mail_pool_workers (struct gomp_region *region, gomp_simple_barrier_t
 static void mail_nested_workers (struct gomp_region *region)
 {
     unsigned n = region->start.nthreads;
+    struct gomp_worker **idle = &dock_of(region->start.pool)->idle_nested;
     region->workers = gomp_malloc_cleared(n * sizeof region->workers[0]);
     __sync_fetch_and_add(&gomp_managed_threads, n - 1UL);
     for (unsigned i = 1; i < n; i++)
-        region->workers[i] = gomp_nested_worker(region, i);
+        region->workers[i] = gomp_nested_worker(idle, region, i);
 }
 
 static void open_top_level (struct gomp_region *region, struct gomp_thread_pool *pool)
@@ -309,8 +349,11 @@ static void open_top_level (struct gomp_region *region, struct gomp_thread_pool 
     if (inv_managed() && region->start.nthreads <= MAX_ELASTIC && !gomp_strict_threads() &&
         gomp_region_register(region)) {
         region->workers = NULL;
+        keep_free_workers(&pool->threads_dock, region->start.nthreads);
         gomp_region_open(region, true);
     } else {
+        if (inv_managed()) /* they look for cores, whoever computes on those */
+            keep_free_workers(&pool->threads_dock, inv_domain_cores());
         gomp_region_open(region, false);
         mail_pool_workers(region, &pool->threads_dock);
     }
@@ -361,8 +404,9 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
 
 static void end_nested (struct gomp_team *team, struct gomp_region *region)
 {
+    struct gomp_worker **idle = &region->start.pool->threads_dock.idle_nested;
     for (unsigned i = 1; i < team->nthreads; i++)
-        gomp_nested_worker_return(region->workers[i]);
+        gomp_nested_worker_return(idle, region->workers[i]);
     __sync_fetch_and_add(&gomp_managed_threads, 1UL - team->nthreads);
     free(region->workers);
     region->workers = NULL;
@@ -467,7 +511,7 @@ static void after_fork_in_child (void)
 
 static void __attribute__((constructor)) initialize_team (void)
 {
-    if (pthread_key_create(&gomp_thread_destructor, gomp_free_thread) != 0)
+    if (pthread_key_create(&gomp_thread_destructor, thread_ends) != 0)
         gomp_fatal("could not create thread pool destructor.");
     pthread_atfork(NULL, NULL, after_fork_in_child);
     /* Upstream takes the default team size for the number of processors, and threads spin long

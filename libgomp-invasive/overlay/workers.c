@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 void gomp_spinlock_contended (struct gomp_spinlock *l)
 {
@@ -95,7 +96,7 @@ void gomp_want_cores (void)
     gomp_progress_arm();
     if (inv_agents_parked() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0)
         gomp_free_worker_start(INV_SEAT_NONE); /* somebody must be there to be found */
-    /* seq_cst: the work was queued before; partner is stop_wanting. */
+    /* seq_cst: the work was queued before; partner is gomp_stop_wanting. */
     atomic_thread_fence(memory_order_seq_cst);
     if (inv_want_get(inv_process.table, inv_process.slot) &&
         !(inv_process.anonymous && inv_tokens_held() == 0))
@@ -112,7 +113,7 @@ void gomp_want_cores (void)
 /* Nothing to do here: say so, so that nobody wakes us for nothing.  Work that came between
  * our look and our saying so must not be left alone: inv_want ends with a full fence, and
  * whoever queues work does so before it looks whether we want. */
-static void stop_wanting (void)
+void gomp_stop_wanting (void)
 {
     if (!gomp_work_waiting())
         inv_want(false);
@@ -131,7 +132,7 @@ void gomp_seat_dispose (int seat)
     /* Say first that we do not want it, or it would be offered to our own agents.  Forced out,
      * we go on wanting: the owner may need it for a moment only. */
     if (verdict != INV_GIVE)
-        stop_wanting();
+        gomp_stop_wanting();
     inv_seat_return(seat);
     if (gomp_work_waiting())
         gomp_want_cores();
@@ -246,15 +247,13 @@ struct gomp_worker *gomp_worker_start (struct gomp_region *region, unsigned id)
     return w;
 }
 
-/* Idle bound workers of nested teams that have ended. */
-static struct gomp_worker *idle_nested;
-
-struct gomp_worker *gomp_nested_worker (struct gomp_region *region, unsigned id)
+struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_region *region,
+                                        unsigned id)
 {
     gomp_spinlock_lock(&sched_lock);
-    struct gomp_worker *w = idle_nested;
+    struct gomp_worker *w = *idle;
     if (w)
-        idle_nested = w->next;
+        *idle = w->next;
     gomp_spinlock_unlock(&sched_lock);
     if (!w)
         return gomp_worker_start(region, id);
@@ -262,11 +261,11 @@ struct gomp_worker *gomp_nested_worker (struct gomp_region *region, unsigned id)
     return w;
 }
 
-void gomp_nested_worker_return (struct gomp_worker *w)
+void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_worker *w)
 {
     gomp_spinlock_lock(&sched_lock);
-    w->next = idle_nested;
-    idle_nested = w;
+    w->next = *idle;
+    *idle = w;
     gomp_spinlock_unlock(&sched_lock);
 }
 
@@ -322,35 +321,89 @@ static bool work_once (void)
     return gomp_run_ticket() || gomp_help_tasks() || idle_for_work();
 }
 
+/* Free workers that exist, how many of them pools may need, and a word on which to tell the
+ * others: raised after `kept` has become less (seq_cst; partner: wait_for_seat, which reads
+ * the word before it compares the two). */
+static _Atomic int free_workers, kept;
+static _Atomic uint32_t leave_word;
+
+void gomp_workers_keep (int more)
+{
+    atomic_fetch_add(&kept, more);
+}
+
+void gomp_workers_trim (bool wait)
+{
+    enum { PATIENCE_NS = 20000000, LOOK_NS = 50000 };
+    int excess = atomic_load(&free_workers) - atomic_load(&kept);
+    if (excess <= 0)
+        return;
+    atomic_fetch_add(&leave_word, 1);
+    inv_futex_wake(&leave_word, INT_MAX, false);
+    while (excess-- > 0 && inv_managed() && inv_agent_call(INV_SEAT_NONE))
+        ;
+    const struct timespec look = {0, LOOK_NS};
+    uint64_t start = inv_now_ns();
+    while (wait && atomic_load(&free_workers) > atomic_load(&kept) &&
+           inv_now_ns() - start < PATIENCE_NS)
+        nanosleep(&look, NULL);
+}
+
+/* Is the calling worker, which is not parked, one too many?  While work waits, one must stay
+ * where lenders find it.  (Work that is queued after we looked does not find us among the
+ * parked, so its master makes another worker.) */
+static bool leave (void)
+{
+    int n = atomic_load(&free_workers);
+    while (n > atomic_load(&kept) && (!gomp_work_waiting() || inv_agents_parked() > 0))
+        if (atomic_compare_exchange_weak(&free_workers, &n, n - 1))
+            return true;
+    return false;
+}
+
+/* A free worker without a seat: park as an agent.  False: end. */
+static bool wait_for_seat (void)
+{
+    uint32_t seen = atomic_load(&leave_word);
+    if (!inv_managed()) { /* any more */
+        inv_futex_wait(&leave_word, seen, -1, false);
+        return true;
+    }
+    if (leave())
+        return false;
+    INV_TELL(idle_begin());
+    inv_agent_park(&leave_word, seen, -1);
+    INV_TELL(idle_end());
+    if (inv_seat != INV_SEAT_NONE)
+        return true;
+    if (gomp_progress_take_extra()) {
+        inv_seat_ride();
+        gomp_run_ticket();
+    } else
+        gomp_stop_wanting();
+    return true;
+}
+
 /* A free worker: takes unstarted implicit tasks and queued threads while it has a seat,
  * and is parked as an agent while it has none. */
 static void *free_worker_main (void *arg)
 {
-    static _Atomic uint32_t never;
     init_thread();
     if ((int)(intptr_t)arg != INV_SEAT_NONE)
         inv_seat_sit((int)(intptr_t)arg);
     atomic_fetch_sub(&starting, 1);
     for (;;) {
-        if (!inv_managed()) {
-            inv_futex_wait(&never, 0, -1, false);
-            continue;
-        }
-        if (inv_seat == INV_SEAT_NONE) {
-            INV_TELL(idle_begin());
-            inv_agent_park(&never, 0, -1);
-            INV_TELL(idle_end());
-            if (inv_seat == INV_SEAT_NONE && gomp_progress_take_extra()) {
-                inv_seat_ride();
-                gomp_run_ticket();
-            } else if (inv_seat == INV_SEAT_NONE)
-                stop_wanting();
+        if (!inv_managed() || inv_seat == INV_SEAT_NONE) {
+            if (!wait_for_seat())
+                break;
             continue;
         }
         gomp_progress_note();
         if (inv_seat_poll() == INV_GIVE || inv_seat_poll() == INV_LOST || !work_once())
             gomp_seat_yield();
     }
+    gomp_thread()->thread_pool = NULL; /* the last region's, which may be gone */
+    gomp_pool_donate();
     return NULL;
 }
 
@@ -358,7 +411,9 @@ bool gomp_free_worker_start (int seat)
 {
     pthread_t handle;
     atomic_fetch_add(&starting, 1);
+    atomic_fetch_add(&free_workers, 1);
     if (pthread_create(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)seat) != 0) {
+        atomic_fetch_sub(&free_workers, 1);
         atomic_fetch_sub(&starting, 1);
         return false;
     }
@@ -385,8 +440,9 @@ void gomp_run_unseated (unsigned count)
 void gomp_sched_forget (void)
 {
     atomic_store(&sched_lock.held, 0);
-    idle_nested = NULL;
     atomic_store(&starting, 0);
+    atomic_store(&free_workers, 0);
+    atomic_store(&kept, 0);
     atomic_store(&tickets_first, 0);
     gomp_ready_forget();
 }

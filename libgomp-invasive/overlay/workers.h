@@ -55,6 +55,8 @@ extern void gomp_yield_point (void);
 /* There is work for another core than those that we hold: see that we get one, or that
  * we are found when one becomes free. */
 extern void gomp_want_cores (void);
+/* There is none, it seems: do not ask for cores any more. */
+extern void gomp_stop_wanting (void);
 /* Are there threads or implicit tasks that wait for a seat? */
 extern bool gomp_threads_waiting (void);
 /* Is there anything that a seat could be used for now, explicit tasks included? */
@@ -88,10 +90,16 @@ struct gomp_worker {
 extern struct gomp_worker *gomp_worker_start (struct gomp_region *, unsigned id);
 extern void gomp_worker_mail (struct gomp_worker *, struct gomp_region *, unsigned id);
 extern void gomp_worker_quit (struct gomp_worker *);
-/* Bound workers of nested teams are kept and used again. */
-extern struct gomp_worker *gomp_nested_worker (struct gomp_region *, unsigned id);
-extern void gomp_nested_worker_return (struct gomp_worker *);
+/* Bound workers of nested teams are kept, by the pool, and used again. */
+extern struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_region *,
+                                               unsigned id);
+extern void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_worker *);
 extern bool gomp_free_worker_start (int seat);
+/* Free workers are the process's, not a pool's, but each pool says how many it may need again:
+ * `more` than it said before.  Those beyond the sum end when they have nothing to do;
+ * gomp_workers_trim tells those that sleep, and may wait for them, but not for long. */
+extern void gomp_workers_keep (int more);
+extern void gomp_workers_trim (bool wait);
 extern void gomp_sched_forget (void);
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

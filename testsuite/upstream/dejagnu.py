@@ -16,13 +16,15 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-FORMAT = 2  # of the record; a change makes old ones be compiled again
-LANGUAGES = {"c": "c.exp", "c++": "c++.exp"}
+FORMAT = 3  # of the record; a change makes old ones be compiled again
+LANGUAGES = {"c": "c.exp", "c++": "c++.exp", "fortran": "fortran.exp"}
+COMPILERS = {"GCC": "gcc", "GXX": "g++", "GFORTRAN": "gfortran"}
 
 # Parts of the source package that the testsuite needs, and what must stay away: the OpenACC drivers
-# are called c.exp and c++.exp as well, and runtest selects by that name.
+# are called c.exp, c++.exp and fortran.exp as well, and runtest selects by that name. (Their tests
+# may stay: one of them is included by an OpenMP test.)
 NEEDED = ["libgomp", "gcc/testsuite/lib", "include"]
-UNWANTED = ["libgomp/testsuite/libgomp.oacc*", "libgomp/testsuite/libgomp.[fg]*"]
+UNWANTED = ["libgomp/testsuite/libgomp.oacc*/*.exp", "libgomp/testsuite/libgomp.g*"]
 
 # What DejaGnu's libgomp-test-support.exp says of offloading: there is none here.
 SUPPORT = "".join(
@@ -51,7 +53,7 @@ def stamp(source):
     return {
         "format": FORMAT,
         "source": [str(source), status.st_size, int(status.st_mtime)],
-        "compiler": output("gcc", "--version").splitlines()[0],
+        "compilers": [output(name, "--version").splitlines()[0] for name in COMPILERS.values()],
     }
 
 
@@ -64,7 +66,7 @@ def extract(source, tree):
             shutil.copytree(source / part, tree / part, symlinks=True)
         for pattern in UNWANTED:
             for unwanted in tree.glob(pattern):
-                shutil.rmtree(unwanted)
+                shutil.rmtree(unwanted) if unwanted.is_dir() else unwanted.unlink()
     else:
         command = ["tar", "-xf", source, "-C", tree, "--strip-components=1", "--anchored"]
         command += ["--wildcards", "--no-wildcards-match-slash"]
@@ -93,8 +95,8 @@ def write_settings(directory, tree):
     (directory / "site.exp").write_text(
         f'set tool libgomp\nset srcdir "{tree}/libgomp/testsuite"\nset objdir "{directory}"\n'
         + "".join(f'set {role}_triplet "{triplet}"\n' for role in ("build", "host", "target"))
-        + f'set GCC_UNDER_TEST "{HERE}/cc gcc"\nset GXX_UNDER_TEST "{HERE}/cc g++"\n'
-        f'lappend boards_dir "{boards}"\n'
+        + "".join(f'set {n}_UNDER_TEST "{HERE}/cc {c}"\n' for n, c in COMPILERS.items())
+        + f'lappend boards_dir "{boards}"\n'
     )
 
 

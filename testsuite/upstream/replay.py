@@ -23,7 +23,7 @@ OUTPUT_LIMIT = 1 << 20
 @dataclasses.dataclass
 class Condition:
     """How to run a program: with the libgomp.so.1 of a directory (None: the system's), and behind
-    a launcher (empty: directly)."""
+    the words of a command (empty: directly)."""
 
     name: str
     library: Path = None
