@@ -97,11 +97,11 @@ cpu=$(sed -n 's/^config_path = //p' Makefile)
 path="$overlay"
 for part in $cpu; do path="$path $src/libgomp/config/$part"; done
 path="$path $src/libgomp $src/include $include"
-for file in bar.c team.c mutex.c sem.c ptrlock.c lock.c proc.c; do
+for file in bar.c team.c mutex.c sem.c ptrlock.c lock.c proc.c loop.c loop_ull.c iter.c iter_ull.c; do
     grep -q "\b${file%.c}\.lo\b" Makefile ||
         die "libgomp does not build $file any more: this GCC release needs a look"
 done
-ours="parking.lo workers.lo region.lo progress.lo places.lo tls.lo"
+ours="parking.lo workers.lo region.lo progress.lo places.lo tls.lo loop_split.lo loop_auto.lo"
 env -u MAKEFLAGS -u MAKELEVEL make $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \
     LIBS="$ours -L$libinvasive -l:libinvasive.so.0" \
