@@ -142,12 +142,12 @@ cpu=$(sed -n 's/^config_path = //p' Makefile)
 path="$overlay"
 for part in $cpu; do path="$path $src/libgomp/config/$part"; done
 path="$path $src/libgomp $src/include $src $include"
-for file in bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c; do
+for file in bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c loop.c loop_ull.c iter.c iter_ull.c; do
     grep -q "\b${file%.c}\.lo\b" Makefile ||
         die "GCC $release: libgomp does not build $file any more, which the overlay replaces"
 done
 ours="parking.lo ready.lo spin.lo workers.lo region.lo progress.lo places.lo tls.lo taskqueue.lo taskpool.lo \
-    taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo"
+    taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo loop_split.lo loop_auto.lo"
 env -u MAKEFLAGS -u MAKELEVEL make $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \
     LIBS="$ours -L$libinvasive -l:libinvasive.so.0" \

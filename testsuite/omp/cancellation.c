@@ -34,9 +34,10 @@ static void loop(int n)
     {
 #pragma omp for schedule(dynamic)
         for (int i = 0; i < 1000000; i++) {
-#pragma omp atomic
-            ran++;
-            if (i == 10) {
+            int before;
+#pragma omp atomic capture
+            before = ran++;
+            if (before == 10) {
 #pragma omp cancel for
             }
 #pragma omp cancellation point for

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * loop.c - worksharing loops over long: upstream's file, with our entry points in front of
+ * it (loops.h), and regions that are one such loop.
+ */
+#include "loops.h"
+#include "loop_rename.h"
+#include <../libgomp/loop.c>
+
+#define LOOP_T long
+#define LOOP_F(field) field
+#define LOOP_UP
+#define LOOP_PASS
+#define LOOP_IS_UP (incr > 0)
+#define LOOP_ENTRY(name) "GOMP_loop_" #name
+#define LOOP_UPSTREAM(name) gomp_loop_##name
+#define LOOP_ITER(name) gomp_iter_##name
+#include "loop_entries.h"
+
+/* --- a region that is one loop with constant bounds: its work share is made before it begins */
+
+static void run_region (struct gomp_team *team, void (*fn) (void *), void *data, unsigned flags)
+{
+    gomp_team_start(fn, data, team->nthreads, flags, team, NULL);
+    fn(data);
+    GOMP_parallel_end();
+}
+
+/* Upstream makes sure that a counter that each thread raises once too often does not overflow,
+ * but for the threads of the team that the caller is in. */
+static void guard_overflow (struct gomp_work_share *ws, const struct gomp_team *team)
+{
+    unsigned long margin;
+    unsigned long room = ws->incr > 0 ? (unsigned long)LONG_MAX - (unsigned long)ws->end
+                                      : (unsigned long)ws->end - (unsigned long)LONG_MIN;
+    unsigned long size = ws->incr > 0 ? (unsigned long)ws->chunk_size
+                                      : -(unsigned long)ws->chunk_size;
+    if (__builtin_mul_overflow(size, team->nthreads + 1UL, &margin) || margin >= room)
+        ws->mode = 0;
+}
+
+static void parallel_dynamic (void (*fn) (void *), void *data, unsigned num_threads, long start,
+                              long end, long incr, long chunk, unsigned flags)
+{
+    struct gomp_team *team = gomp_new_team(gomp_resolve_num_threads(num_threads, 0));
+    struct gomp_work_share *ws = &team->work_shares[0];
+    init_nonmonotonic(ws, start, end, incr, chunk, team);
+    if (!(ws->mode & LOOP_SPLIT))
+        guard_overflow(ws, team);
+    run_region(team, fn, data, flags);
+}
+
+static void parallel_runtime (void (*fn) (void *), void *data, unsigned num_threads, long start,
+                              long end, long incr, unsigned flags)
+{
+    struct gomp_team *team = gomp_new_team(gomp_resolve_num_threads(num_threads, 0));
+    struct gomp_work_share *ws = &team->work_shares[0];
+    init_runtime(ws, start, end, incr, team, (const void *)(uintptr_t)fn);
+    if (ws->sched == GFS_DYNAMIC && !(ws->mode & LOOP_SPLIT))
+        guard_overflow(ws, team);
+    run_region(team, fn, data, flags);
+}
+
+#define PARALLEL_ALIAS(entry, ours)                                                              \
+    extern __typeof(ours) called_parallel_##entry __asm__("GOMP_parallel_loop_" #entry)          \
+        __attribute__((alias(#ours)))
+PARALLEL_ALIAS(nonmonotonic_dynamic, parallel_dynamic);
+PARALLEL_ALIAS(nonmonotonic_runtime, parallel_runtime);
+PARALLEL_ALIAS(maybe_nonmonotonic_runtime, parallel_runtime);

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * loop_entries.h - our entry points for worksharing loops, once for long and once for
+ * unsigned long long iterators.  loop.c and loop_ull.c include it after upstream's file of
+ * that name, whose functions it builds on, with these defined:
+ *
+ *   LOOP_T       the iterator's type
+ *   LOOP_F(f)    the name of field f of a work share for that type
+ *   LOOP_UP      the parameter that tells the direction (with its comma), if there is one
+ *   LOOP_PASS    the same as an argument
+ *   LOOP_IS_UP   does the loop count up?
+ *   LOOP_ENTRY(name)     the exported name, a string
+ *   LOOP_UPSTREAM(name)  upstream's static function
+ *   LOOP_ITER(name)      gomp_iter_name (iter.c, iter_ull.c)
+ */
+
+/* Is the calling thread a team of its own?  Not when managed: a team of one may have to give
+ * its core up between two chunks. */
+static inline bool alone (void)
+{
+    const struct gomp_team *team = gomp_thread()->ts.team;
+    return (team == NULL || team->nthreads == 1) && !inv_managed();
+}
+
+/* A team of one need not go through its loop in chunks. */
+static bool take_all (LOOP_T *istart, LOOP_T *iend)
+{
+    struct gomp_work_share *ws = gomp_thread()->ts.work_share;
+    *istart = ws->LOOP_F(next);
+    *iend = ws->LOOP_F(end);
+    ws->LOOP_F(next) = ws->LOOP_F(end);
+    return *istart != *iend;
+}
+
+/* --- nonmonotonic dynamic loops: split into shares */
+
+/* Number of chunks; in unsigned arithmetic, where nothing overflows. */
+static unsigned long long count_chunks (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
+                                        unsigned long long chunk)
+{
+    unsigned long long distance = (unsigned long long)end - (unsigned long long)start;
+    unsigned long long step = (unsigned long long)incr;
+    if (LOOP_IS_UP ? start >= end : start <= end)
+        return 0;
+    if (!LOOP_IS_UP) {
+        distance = -distance;
+        step = -step;
+    }
+    unsigned long long trips = step == 1 ? distance : (distance - 1) / step + 1;
+    return chunk <= 1 ? trips : (trips - 1) / chunk + 1;
+}
+
+/* Nonmonotonic, dynamic: split if that is worth it, else shared as upstream does. */
+static void init_nonmonotonic (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T end,
+                               LOOP_T incr, LOOP_T chunk, struct gomp_team *team)
+{
+    LOOP_UPSTREAM(init)(ws, LOOP_PASS start, end, incr, GFS_DYNAMIC, chunk);
+    if (team != NULL && team->nthreads > 1 &&
+        gomp_loop_split(ws, team, count_chunks(LOOP_PASS start, end, incr,
+                                               (unsigned long long)chunk)))
+        ws->mode |= LOOP_SPLIT;
+}
+
+static bool split_next (struct gomp_work_share *ws, LOOP_T *istart, LOOP_T *iend)
+{
+    struct gomp_thread *thr = gomp_thread();
+    uint32_t chunk;
+    /* home + 1; 0: this is the thread's first chunk */
+    unsigned long home = thr->ts.static_trip;
+    if (__builtin_expect(home == 0, 0))
+        thr->ts.static_trip = home = gomp_loop_home(ws) + 1UL;
+    home--;
+    if (!gomp_split_own(&gomp_loop_shares(ws)[home], &chunk) &&
+        !gomp_loop_steal(ws, (unsigned)home, &chunk))
+        return false;
+    unsigned long long size = (unsigned long long)ws->LOOP_F(chunk_size);
+    unsigned long long first = (unsigned long long)ws->LOOP_F(next) + chunk * size;
+    *istart = (LOOP_T)first;
+    *iend = chunk + 1 == ws->loop_nchunks ? ws->LOOP_F(end) : (LOOP_T)(first + size);
+    return true;
+}
+
+/* --- the next chunk, by schedule */
+
+static bool dynamic_next (LOOP_T *istart, LOOP_T *iend)
+{
+    struct gomp_work_share *ws = gomp_thread()->ts.work_share;
+    if (ws->mode & LOOP_SPLIT) {
+        gomp_loop_checkpoint();
+        return split_next(ws, istart, iend);
+    }
+    return alone() ? take_all(istart, iend) : LOOP_ITER(dynamic_next)(istart, iend);
+}
+
+static bool guided_next (LOOP_T *istart, LOOP_T *iend)
+{
+    return alone() ? take_all(istart, iend) : LOOP_ITER(guided_next)(istart, iend);
+}
+
+static bool static_next (LOOP_T *istart, LOOP_T *iend)
+{
+    gomp_loop_checkpoint();
+    return !LOOP_ITER(static_next)(istart, iend);
+}
+
+/* A loop of OMP_SCHEDULE=auto that is static this time, and timed. */
+static bool auto_next (struct gomp_work_share *ws, LOOP_T *istart, LOOP_T *iend)
+{
+    struct gomp_thread *thr = gomp_thread();
+    unsigned loop = ws->loop_auto;
+    bool first = thr->ts.static_trip == 0;
+    if (first && loop)
+        gomp_auto_part_begin(loop);
+    bool more = static_next(istart, iend);
+    if (loop && !more)
+        gomp_auto_part_end(loop, thr->ts.team->nthreads);
+    return more;
+}
+
+static bool runtime_next (LOOP_T *istart, LOOP_T *iend)
+{
+    struct gomp_work_share *ws = gomp_thread()->ts.work_share;
+    switch (ws->sched) {
+    case GFS_DYNAMIC:
+        return dynamic_next(istart, iend);
+    case GFS_GUIDED:
+        return guided_next(istart, iend);
+    case GFS_AUTO:
+        return auto_next(ws, istart, iend);
+    default:
+        return static_next(istart, iend);
+    }
+}
+
+/* --- the beginning of a loop */
+
+/* OMP_SCHEDULE=auto.  site: where the loop is. */
+static void init_auto (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
+                       struct gomp_team *team, const void *site)
+{
+    /* Many times more chunks than cores, so that what is stolen last is short. */
+    enum { CHUNKS_PER_THREAD = 32 };
+    unsigned nthreads = team ? team->nthreads : 1;
+    unsigned loop = nthreads > 1 ? gomp_auto_find(site) : 0;
+    if (loop && gomp_auto_splits(loop)) {
+        unsigned long long trips = count_chunks(LOOP_PASS start, end, incr, 1);
+        unsigned long long chunk = trips / (CHUNKS_PER_THREAD * (unsigned long long)nthreads);
+        init_nonmonotonic(ws, LOOP_PASS start, end, incr, (LOOP_T)(chunk ? chunk : 1), team);
+        if (ws->mode & LOOP_SPLIT) {
+            ws->loop_auto = loop;
+            return;
+        }
+    }
+    LOOP_UPSTREAM(init)(ws, LOOP_PASS start, end, incr, GFS_STATIC, 0);
+    ws->sched = GFS_AUTO;
+    ws->loop_auto = loop;
+}
+
+/* sched and chunk as the internal control variables have them. */
+static void init_runtime (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T end,
+                          LOOP_T incr, struct gomp_team *team, const void *site)
+{
+    const struct gomp_task_icv *icv = gomp_icv(false);
+    LOOP_T chunk = (LOOP_T)icv->run_sched_chunk_size;
+    unsigned sched = icv->run_sched_var;
+    if (sched == GFS_DYNAMIC) /* without GFS_MONOTONIC */
+        init_nonmonotonic(ws, LOOP_PASS start, end, incr, chunk, team);
+    else if ((sched & ~GFS_MONOTONIC) == GFS_AUTO)
+        init_auto(ws, LOOP_PASS start, end, incr, team, site);
+    else
+        LOOP_UPSTREAM(init)(ws, LOOP_PASS start, end, incr, sched & ~GFS_MONOTONIC, chunk);
+}
+
+static bool nonmonotonic_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
+                                        LOOP_T chunk, LOOP_T *istart, LOOP_T *iend)
+{
+    struct gomp_thread *thr = gomp_thread();
+    thr->ts.static_trip = 0;
+    if (gomp_work_share_start(0)) {
+        init_nonmonotonic(thr->ts.work_share, LOOP_PASS start, end, incr, chunk, thr->ts.team);
+        gomp_work_share_init_done();
+    }
+    return dynamic_next(istart, iend);
+}
+
+static bool dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
+                           LOOP_T *istart, LOOP_T *iend)
+{
+    if (gomp_work_share_start(0)) {
+        LOOP_UPSTREAM(init)(gomp_thread()->ts.work_share, LOOP_PASS start, end, incr,
+                            GFS_DYNAMIC, chunk);
+        gomp_work_share_init_done();
+    }
+    return dynamic_next(istart, iend);
+}
+
+static bool guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
+                          LOOP_T *istart, LOOP_T *iend)
+{
+    if (gomp_work_share_start(0)) {
+        LOOP_UPSTREAM(init)(gomp_thread()->ts.work_share, LOOP_PASS start, end, incr, GFS_GUIDED,
+                            chunk);
+        gomp_work_share_init_done();
+    }
+    return guided_next(istart, iend);
+}
+
+static bool __attribute__((noinline))
+runtime_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T *istart, LOOP_T *iend)
+{
+    const void *site = __builtin_return_address(0); /* only compiled code calls this */
+    struct gomp_thread *thr = gomp_thread();
+    thr->ts.static_trip = 0;
+    if (gomp_work_share_start(0)) {
+        init_runtime(thr->ts.work_share, LOOP_PASS start, end, incr, thr->ts.team, site);
+        gomp_work_share_init_done();
+    }
+    return runtime_next(istart, iend);
+}
+
+/* --- ordered loops: upstream's, but for teams of one, where everything is in order */
+
+static bool ordered_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
+                                   LOOP_T *istart, LOOP_T *iend)
+{
+    return (alone() ? dynamic_start : LOOP_UPSTREAM(ordered_dynamic_start))(
+        LOOP_PASS start, end, incr, chunk, istart, iend);
+}
+
+static bool ordered_guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
+                                  LOOP_T *istart, LOOP_T *iend)
+{
+    return (alone() ? guided_start : LOOP_UPSTREAM(ordered_guided_start))(
+        LOOP_PASS start, end, incr, chunk, istart, iend);
+}
+
+static bool ordered_dynamic_next (LOOP_T *istart, LOOP_T *iend)
+{
+    gomp_loop_checkpoint();
+    return (alone() ? take_all : LOOP_UPSTREAM(ordered_dynamic_next))(istart, iend);
+}
+
+static bool ordered_guided_next (LOOP_T *istart, LOOP_T *iend)
+{
+    gomp_loop_checkpoint();
+    return (alone() ? take_all : LOOP_UPSTREAM(ordered_guided_next))(istart, iend);
+}
+
+/* --- what compiled code calls */
+
+#define LOOP_ALIAS(entry, ours)                                                                  \
+    extern __typeof(ours) LOOP_CALLED(entry) __asm__(LOOP_ENTRY(entry))                          \
+        __attribute__((alias(#ours)))
+#define LOOP_CALLED(entry) called_##entry
+LOOP_ALIAS(dynamic_start, dynamic_start);
+LOOP_ALIAS(dynamic_next, dynamic_next);
+LOOP_ALIAS(guided_start, guided_start);
+LOOP_ALIAS(guided_next, guided_next);
+LOOP_ALIAS(nonmonotonic_dynamic_start, nonmonotonic_dynamic_start);
+LOOP_ALIAS(nonmonotonic_dynamic_next, dynamic_next);
+LOOP_ALIAS(nonmonotonic_guided_start, guided_start);
+LOOP_ALIAS(nonmonotonic_guided_next, guided_next);
+LOOP_ALIAS(nonmonotonic_runtime_next, runtime_next);
+LOOP_ALIAS(maybe_nonmonotonic_runtime_next, runtime_next);
+LOOP_ALIAS(ordered_dynamic_start, ordered_dynamic_start);
+LOOP_ALIAS(ordered_dynamic_next, ordered_dynamic_next);
+LOOP_ALIAS(ordered_guided_start, ordered_guided_start);
+LOOP_ALIAS(ordered_guided_next, ordered_guided_next);
+
+LOOP_ALIAS(nonmonotonic_runtime_start, runtime_start);
+LOOP_ALIAS(maybe_nonmonotonic_runtime_start, runtime_start);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * loop_ull.c - worksharing loops over unsigned long long: upstream's file, with our entry points
+ * in front of it (loops.h).
+ */
+#include "loops.h"
+#include "loop_rename.h"
+#include <../libgomp/loop_ull.c>
+
+#define LOOP_T gomp_ull
+#define LOOP_F(field) field##_ull
+#define LOOP_UP bool up,
+#define LOOP_PASS up,
+#define LOOP_IS_UP up
+#define LOOP_ENTRY(name) "GOMP_loop_ull_" #name
+#define LOOP_UPSTREAM(name) gomp_loop_ull_##name
+#define LOOP_ITER(name) gomp_iter_ull_##name
+#include "loop_entries.h"

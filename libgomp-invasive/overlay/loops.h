@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * loops.h - what worksharing loops of signed and unsigned iterators have in common.
+ *
+ * Upstream's loop.c and loop_ull.c stay; loop.c and loop_ull.c here include them and put
+ * other entry points in front (loop_entries.h).  New in those:
+ *  - nonmonotonic dynamic loops are split into shares (split.h);
+ *  - a team of one takes the whole loop at once;
+ *  - schedule(runtime) with OMP_SCHEDULE=auto learns (loop_auto.c).
+ * Every claim of a chunk is a scheduling point: see gomp_loop_checkpoint.
+ */
+#ifndef GOMP_LOOPS_H
+#define GOMP_LOOPS_H 1
+
+#include "libgomp.h"
+#include "workers.h"
+#include "split.h"
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+enum {
+    LOOP_SPLIT = 4,           /* in ws->mode, above upstream's bits */
+    LOOP_CHUNKS_PER_SHARE = 8 /* a loop of fewer is not worth splitting */
+};
+
+/* Between two chunks: give the core up if its owner asks for it.  One load when not. */
+static inline void gomp_loop_checkpoint (void)
+{
+    int seat = inv_seat;
+    if (seat == INV_SEAT_NONE)
+        return;
+    if (seat >= 0) {
+        inv_word w = atomic_load_explicit(
+            &inv_core_at(inv_process.table, (unsigned)seat)->word, memory_order_relaxed);
+        if (inv_word_holder(w) == inv_process.slot + 1 && !inv_word_reclaim(w))
+            return;
+    } else if (!inv_token_overdrawn(inv_process.table))
+        return;
+    gomp_seat_checkpoint();
+}
+
+/* A split loop keeps its shares where an ordered one keeps its queue: upstream frees that
+ * with the work share.  The other fields of ordered loops hold what the claims need. */
+static inline struct gomp_share *gomp_loop_shares (const struct gomp_work_share *ws)
+{
+    uintptr_t align = __alignof__(struct gomp_share);
+    return (struct gomp_share *)(((uintptr_t)ws->ordered_team_ids + align - 1) & -align);
+}
+#define loop_nshares ordered_num_used
+#define loop_nchunks ordered_cur
+#define loop_auto ordered_owner /* number of the entry in the table of loop_auto.c, or 0 */
+
+/* Try to split a loop into shares; the caller has the work share for itself.  False: too few
+ * chunks, or nobody to share them with. */
+extern bool gomp_loop_split (struct gomp_work_share *, struct gomp_team *, unsigned long long chunks);
+/* The share that the calling thread begins with. */
+extern unsigned gomp_loop_home (const struct gomp_work_share *);
+/* Claim a chunk of a split loop whose home share is empty. */
+extern bool gomp_loop_steal (struct gomp_work_share *, unsigned home, uint32_t *chunk);
+
+/* loop_auto.c: what is known of the loop at `site`; a number > 0. */
+extern unsigned gomp_auto_find (const void *site);
+/* The loop begins: is it to be split this time? */
+extern bool gomp_auto_splits (unsigned loop);
+/* A thread's static part begins and has ended. */
+extern void gomp_auto_part_begin (unsigned loop);
+extern void gomp_auto_part_end (unsigned loop, unsigned nthreads);
+/* A thread of the split loop has run out of its share and stolen. */
+extern void gomp_auto_stole (unsigned loop);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif
