@@ -74,14 +74,14 @@ def intel_directory(work: Path) -> Path:
 class Runtimes:
     """What can be compared, and the compiled programs."""
 
-    def __init__(self, ctx: Context):
+    def __init__(self, ctx: Context, others: tuple[str, ...] = OTHERS):
         self.ctx = ctx
         self.work = ctx.work
         self.work.mkdir(parents=True, exist_ok=True)
         self.missing: dict[str, str] = {}
         self.paths = {"stock": "", "ours": f"{ctx.build}/lib/invasive:{ctx.build}/lib"}
         for name, make in (("llvm", llvm_directory), ("intel", intel_directory)):
-            if not ctx.selected("runtimes", name):
+            if name not in others or not ctx.selected("runtimes", name):
                 continue
             try:
                 self.paths[name] = str(make(self.work))
@@ -99,11 +99,11 @@ class Runtimes:
         return "".join(f"; without {n} ({why})" for n, why in self.missing.items())
 
     def program(self, name: str, *options: str) -> str:
-        """Compiled when its source or measure.h is newer."""
+        """Compiled when its source or measure.h is newer; with `options`, always."""
         source, binary = SOURCES / f"{name}.c", self.work / name
         newest = max(p.stat().st_mtime for p in (source, SOURCES / "measure.h"))
-        if not binary.exists() or binary.stat().st_mtime < newest:
-            command = ["gcc", "-O2", "-std=gnu17", "-fopenmp", *options, str(source),
+        if options or not binary.exists() or binary.stat().st_mtime < newest:
+            command = ["gcc", "-O2", "-std=gnu17", "-fopenmp", str(source), *options,
                        "-o", f"{binary}.new"]
             made = subprocess.run(command, check=False, capture_output=True, text=True)
             if made.returncode != 0:
