@@ -7,6 +7,7 @@ courtesy: a program that synchronises often beside sixteen others that compute a
 
 from __future__ import annotations
 
+import itertools
 import os
 import statistics
 import subprocess
@@ -20,12 +21,12 @@ CORES = sorted(os.sched_getaffinity(0))
 
 
 ONE_CORE = ("taskset", "-c", str(CORES[0]))
-# Words in front of the command, threads, rounds, kernels.  Where threads are more than cores, each
-# hand-over lasts until the kernel takes the core from a thread that spins in vain.
+# Words in front of the command, threads, rounds of each kernel.  Where threads are more than cores,
+# a hand-over lasts until the kernel takes the core from a thread that spins in vain.
 SPIN_SETTINGS = {
-    "2 on 2 cores": ((), 2, 20000, ("pingpong", "pipeline", "meet")),
-    "4 on 2 cores": ((), 4, 50, ("pipeline", "meet")),
-    "2 on 1 core": (ONE_CORE, 2, 30, ("pingpong", "pipeline", "meet")),
+    "2 on 2 cores": ((), 2, {"pingpong": 20000, "pipeline": 5000, "meet": 20000}),
+    "4 on 2 cores": ((), 4, {"pipeline": 300, "meet": 20}),
+    "2 on 1 core": (ONE_CORE, 2, {"pingpong": 10, "pipeline": 300, "meet": 20}),
 }
 
 
@@ -53,13 +54,14 @@ def spin_sync(ctx: Context) -> list[Figure]:
     results = Results()
     settings = {s: v for s, v in SPIN_SETTINGS.items() if ctx.selected("settings", s)}
     for _ in range(ctx.pairs):
-        for setting, (before, threads, rounds, kernels) in settings.items():
-            kernels = [k for k in kernels if not ctx.only or k in ctx.only]
-            for name in names if kernels else []:
-                run = runtimes.run(name, [program, f"--rounds={rounds}", *kernels],
+        for setting, (before, threads, rounds) in settings.items():
+            kernels = [k for k in rounds if not ctx.only or k in ctx.only]
+            for kernel, name in itertools.product(kernels, names):
+                run = runtimes.run(name, [program, f"--rounds={rounds[kernel]}", kernel],
                                    {"OMP_NUM_THREADS": str(threads)}, before)
-                for row, value in run.values.items():
-                    results.add(setting, row, name, value)
+                results.add(setting, kernel, name, run.values[kernel])
+        if ctx.verbose:
+            print("    turn", flush=True)
     for setting in settings:
         ratio_table(results, setting, names,
                     lambda row, n, s=setting: over_stock(results, s, row, n))
