@@ -69,7 +69,7 @@ class Context:
                  only: tuple[str, ...] = (), selection: dict[str, list[str]] | None = None):
         self.build = build
         # What a benchmark compiles or downloads; elsewhere when the build is not ours to write to.
-        self.work = Path(os.environ.get("INVASIVE_BENCH_WORK") or build / "bench" / "openmp")
+        self.work = Path(os.environ.get("INVASIVE_BENCH_WORK") or build / "bench-openmp")
         self.pairs = pairs
         self.only = only  # constructs or kernels to measure; all when empty
         self.selection = selection or {}

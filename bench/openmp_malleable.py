@@ -64,11 +64,11 @@ def malleable(ctx: Context) -> list[Figure]:
             percent, run = one(ctx, runtimes, kernel)
             used[kernel].append(percent)
             if ctx.verbose:
+                v = run.values
                 print(f"    {kernel:<8} {percent:5.1f} % of the core-time used; "
-                      f"{run.values['seconds']:.3f} s (best {BEST_S} s); core-time had "
-                      f"{core_time_held(run):.3f} s, computed {run.values['cpu_seconds']:.3f} s; core "
-                      f"lent from {run.values['lend_s']:.3f} to {run.values['back_s']:.3f} s",
-                      flush=True)
+                      f"{v['seconds']:.3f} s (best {BEST_S} s); core-time had "
+                      f"{core_time_held(run):.3f} s, computed {v['cpu_seconds']:.3f} s; core lent "
+                      f"from {v['lend_s']:.3f} to {v['back_s']:.3f} s", flush=True)
     figures = [Figure(f"malleable-{k}", statistics.median(v), "% of the core-time", ">=", 95,
                       f"{k}: lowest {min(v):.1f}, highest {max(v):.1f}; limit 100")
                for k, v in used.items()]

@@ -14,7 +14,7 @@
 #include <omp.h>
 #include <unistd.h>
 
-enum { STEPS = 19000 };
+enum { STEPS = 19000, TRIALS = 3 };
 
 static void barriers(long rounds)
 {
@@ -46,6 +46,18 @@ static const struct kernel {
     void (*run)(long rounds);
 } kernels[] = {{"barriers", barriers}, {"regions", regions}};
 
+/* The median of TRIALS. */
+static double milliseconds(void (*run)(long), long rounds)
+{
+    double ns[TRIALS];
+    for (int i = 0; i < TRIALS; i++) {
+        double start = now_ns();
+        run(rounds);
+        ns[i] = now_ns() - start;
+    }
+    return 1e-6 * median_of(ns, TRIALS);
+}
+
 static int burn(double seconds)
 {
     pid_t parent = getppid();
@@ -68,9 +80,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++) {
         if (!chosen(argc, argv, kernels[i].name))
             continue;
-        start = now_ns();
-        kernels[i].run(rounds);
-        printf("%s %.3f\n", kernels[i].name, 1e-6 * (now_ns() - start));
+        printf("%s %.3f\n", kernels[i].name, milliseconds(kernels[i].run, rounds));
         fflush(stdout);
     }
     return 0;
