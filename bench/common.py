@@ -65,15 +65,24 @@ class Figure:
 class Context:
     """Where the build is, how often to repeat, and all runs so far."""
 
-    def __init__(self, build: Path, pairs: int, timeout_s: float = 120, verbose: bool = True):
+    def __init__(self, build: Path, pairs: int, timeout_s: float = 120, verbose: bool = True,
+                 only: tuple[str, ...] = (), selection: dict[str, list[str]] | None = None):
         self.build = build
+        # What a benchmark compiles or downloads; elsewhere when the build is not ours to write to.
+        self.work = Path(os.environ.get("INVASIVE_BENCH_WORK") or build / "bench-openmp")
         self.pairs = pairs
+        self.only = only  # constructs or kernels to measure; all when empty
+        self.selection = selection or {}
         self.timeout_s = timeout_s
         self.verbose = verbose
         self.runs: list[Run] = []
         if not (build / "invade").exists():
             raise BenchError(f"no build in {build}: run ./run-tests or ./quickstart first, "
                              "or set INVASIVE_BUILD")
+
+    def selected(self, kind: str, name: str) -> bool:
+        """Is `name` one of the settings or runtimes (`kind`) that were asked for?"""
+        return name in self.selection.get(kind, [name])
 
     def app(self, name: str) -> str:
         return str(self.build / "apps" / name / name)
@@ -145,7 +154,7 @@ def parse_values(output: str) -> dict:
     """Lines of the form "name number"; checksums are kept as text."""
     values: dict = {}
     for line in output.splitlines():
-        match = re.fullmatch(r"([a-z_]+) ([0-9a-f.+-]+)", line.strip())
+        match = re.fullmatch(r"([a-z][a-z0-9_]*) ([0-9a-f.+-]+)", line.strip())
         if not match:
             continue
         name, text = match.groups()

