@@ -67,10 +67,12 @@ member_feature() {
 
 # Edits of the copy.  Every rule ends with the message for the release that it does not fit.
 edit_upstream() {
-    for struct in task team taskgroup; do
-        insert_member libgomp/libgomp.h "gomp_$struct" "struct gomp_${struct}_own own;" \
-            "our task scheduler has no place in struct gomp_$struct"
-    done
+    insert_member libgomp/libgomp.h gomp_task "struct gomp_task_own own;" \
+        "our task scheduler has no place in struct gomp_task"
+    insert_member libgomp/libgomp.h gomp_team "struct gomp_team_own own;" \
+        "our task scheduler has no place in struct gomp_team"
+    insert_member libgomp/libgomp.h gomp_taskgroup "struct gomp_taskgroup_own own;" \
+        "our task scheduler has no place in struct gomp_taskgroup"
 }
 
 # What differs between the releases that we know; used by overlay/upstream.h.
