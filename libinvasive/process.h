@@ -84,8 +84,15 @@ void inv_seat_sit(int seat);
 void inv_seat_adopt(int seat, bool pinned);
 /* The caller has slept where a waker may have pinned it: what it knew of that is void. */
 void inv_seat_was_asleep(void);
-/* For a thread that must run without a seat: pin it to a core that this process holds. */
-void inv_seat_ride(void);
+/* For a thread that computes without a seat, `tid`: give it one.  pin: it is not pinned there
+ * yet.  False when it could not be pinned. */
+bool inv_seat_pass(int seat, int tid, bool pin);
+/* Is the seat a core that this process holds, and `tid` the thread that sits there? */
+bool inv_seat_is_of(int seat, int tid);
+/* Does this process hold the core?  Some core that it does hold, the k-th or later, round
+ * about; INV_NO_CORE: none. */
+bool inv_core_is_held(int core);
+int inv_some_held_core(unsigned k);
 /* The core that the calling thread is pinned to as far as it knows, INV_SEAT_NONE if it is not. */
 int inv_thread_core(void);
 /* Have we pinned the calling thread to one core? */

@@ -9,6 +9,10 @@
 #include "process.h"
 #include "tool.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -136,22 +140,38 @@ void inv_seat_sit(int seat)
     inv_seat_adopt(seat, false);
 }
 
-void inv_seat_ride(void)
+bool inv_core_is_held(int core)
 {
-    static _Atomic unsigned next;
-    if (inv_process.anonymous)
-        return;
-    unsigned first = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed);
-    for (unsigned k = 0; k < inv_process.ncores; k++) {
-        unsigned core = (first + k) % inv_process.ncores;
-        inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
-                                          memory_order_relaxed);
-        if (inv_word_holder(w) != inv_process.slot + 1)
-            continue;
-        if (pinned_core != (int)core && inv_pin(inv_process.table, 0, (int)core) == 0)
-            pinned_core = (int)core;
-        return;
+    inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
+                                      memory_order_relaxed);
+    return inv_word_holder(w) == inv_process.slot + 1;
+}
+
+int inv_some_held_core(unsigned k)
+{
+    for (unsigned i = 0; i < inv_process.ncores; i++) {
+        int core = (int)((k + i) % inv_process.ncores);
+        if (inv_core_is_held(core))
+            return core;
     }
+    return INV_NO_CORE;
+}
+
+bool inv_seat_pass(int seat, int tid, bool pin)
+{
+    if (seat < 0)
+        return true;
+    bool pinned = !pin || inv_pin(inv_process.table, tid, seat) == 0;
+    atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid, tid,
+                          memory_order_relaxed);
+    return pinned;
+}
+
+bool inv_seat_is_of(int seat, int tid)
+{
+    return inv_core_is_held(seat) &&
+           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
+                                memory_order_relaxed) == tid;
 }
 
 /* Does the calling thread still sit where it thinks?  See inv_seat_retake_idle. */
@@ -188,6 +208,21 @@ static uint64_t thread_cpu_ns(int tid)
                : 0;
 }
 
+/* Is the thread asleep or gone, not merely waiting for its turn on a core that it shares? */
+static bool thread_sleeps(int tid)
+{
+    char path[48], text[256];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    return !name_end || strncmp(name_end, ") R", 3) != 0;
+}
+
 int inv_seat_retake_idle(void)
 {
     static struct {
@@ -203,7 +238,8 @@ int inv_seat_retake_idle(void)
         uint64_t cpu = ours && tid > 0 ? thread_cpu_ns(tid) : 0;
         /* The same twice: asleep all the time, or gone, or nobody has sat down.  (If one is
          * about to after all, the last to sit down has the seat and the other finds out.) */
-        bool idle = ours && last[core].tid == tid && last[core].cpu_ns == cpu;
+        bool idle = ours && last[core].tid == tid && last[core].cpu_ns == cpu &&
+                    (tid == 0 || thread_sleeps(tid));
         last[core].tid = ours ? tid : -1;
         last[core].cpu_ns = cpu;
         if (idle && atomic_compare_exchange_strong(&c->holder_tid, &tid, 0))

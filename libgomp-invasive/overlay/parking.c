@@ -4,6 +4,7 @@
  */
 #include "wait.h"
 #include "ready.h"
+#include "riders.h"
 #include "workers.h"
 #include <sched.h>
 #include <string.h>
@@ -31,19 +32,12 @@ static struct bucket *bucket_of (int *addr)
 enum { DOZE_MOST = 6, DOZE_LEAST = 1 };
 static __thread unsigned doze_looks __attribute__((tls_model("initial-exec"))) = 2;
 
-static bool core_is_held (int core)
-{
-    inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)core)->word,
-                                      memory_order_relaxed);
-    return inv_word_holder(w) == inv_process.slot + 1;
-}
-
 /* Doze as long as the core is this process's.  True when the word has been set. */
 static bool doze (struct gomp_waiter *w)
 {
     if (w->core < 0 || inv_process.emulated)
         return false;
-    for (unsigned i = 0; i < doze_looks && core_is_held(w->core); i++) {
+    for (unsigned i = 0; i < doze_looks && inv_core_is_held(w->core); i++) {
         sched_yield();
         if (atomic_load_explicit(&w->word, memory_order_acquire) == GOMP_GO ||
             gomp_ready_claim(w)) {
@@ -77,7 +71,7 @@ void gomp_waiter_sleep (struct gomp_waiter *w)
     if (w->seat != INV_SEAT_NONE)
         inv_seat_adopt(w->seat, w->pinning == GOMP_PIN_DONE);
     else if (w->needs_seat && inv_managed())
-        inv_seat_ride();
+        gomp_ride();
 }
 
 void gomp_waiter_wake (struct gomp_waiter *w, int seat)
@@ -108,12 +102,21 @@ static bool enqueue (struct bucket *b, struct gomp_waiter *w, int *addr, int val
     return still;
 }
 
+/* Threads of the program that have no seat (several of its threads open regions) need none. */
+static bool needs_seat (void)
+{
+    if (!inv_managed())
+        return false;
+    bool rides = gomp_riding != NULL;
+    return gomp_ride_end() || rides;
+}
+
 void gomp_park (int *addr, int val)
 {
     struct gomp_waiter w = {.addr = addr,
                             .core = INV_SEAT_NONE,
                             .seat = INV_SEAT_NONE,
-                            .needs_seat = inv_managed() && inv_seat != INV_SEAT_NONE};
+                            .needs_seat = needs_seat()};
     if (w.needs_seat) {
         w.tid = inv_own_tid();
         w.core = inv_thread_core();

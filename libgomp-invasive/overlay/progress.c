@@ -6,6 +6,7 @@
 #include "wait.h"
 #include "progress.h"
 #include "ready.h"
+#include "riders.h"
 #include "region.h"
 #include <signal.h>
 #include <string.h>
@@ -66,7 +67,7 @@ static struct view look (void)
 {
     struct view v = {.seated = atomic_load_explicit(&taken, memory_order_relaxed) +
                                gomp_ready_taken(),
-                     .waiting = gomp_work_waiting()};
+                     .waiting = gomp_threads_queued()};
     struct gomp_region *region;
     for (unsigned i = 0; i < 16; i++) {
         if (!(region = gomp_region_registered(i)))
@@ -159,11 +160,14 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
 static void look_once (struct watch *w)
 {
     struct view now = look();
-    if (now.waiting && inv_managed())
+    bool riders = atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+    if (inv_managed())
+        gomp_riders_look();
+    if ((now.waiting || riders) && inv_managed())
         find_seats();
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     learn_from_end(w, cpu);
-    w->idle = now.waiting || w->helped.region ? 0 : w->idle + 1;
+    w->idle = now.waiting || riders || w->helped.region ? 0 : w->idle + 1;
     if (!now.waiting || now.seated != w->last.seated || w->since_wall == 0)
         progress_seen(w, &now, cpu, wall);
     else {

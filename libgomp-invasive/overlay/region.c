@@ -6,6 +6,7 @@
 #include "region.h"
 #include "progress.h"
 #include "ready.h"
+#include "riders.h"
 #include "tasks.h"
 #include <libinvasive/tool.h>
 #include <string.h>
@@ -211,7 +212,7 @@ static unsigned run_tickets (struct gomp_region *region)
         run_implicit_task(region, id);
         last_run.id = id;
         done++;
-        if (inv_seat == INV_SEAT_NONE)
+        if (!gomp_seated())
             break; /* an extra thread runs one (progress.c) */
         enum inv_verdict verdict = inv_seat_poll();
         if (verdict == INV_GIVE || verdict == INV_LOST ||
@@ -502,7 +503,7 @@ void gomp_region_finish (struct gomp_region *region)
     }
     if (!inv_managed())
         return;
-    if (region->start.master_seated && inv_seat == INV_SEAT_NONE)
+    if (region->start.master_seated && !gomp_seated())
         gomp_seat_acquire(); /* progress.c had let us run without one */
     gomp_seat_checkpoint(); /* a serial part may be long: not on a core that is asked back */
 }

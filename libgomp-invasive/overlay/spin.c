@@ -67,7 +67,7 @@ bool gomp_idle_spin (bool (*ready) (void *), void *arg)
     for (unsigned i = 1;; i++) {
         if (ready(arg))
             return true;
-        if (gomp_ready_here(inv_seat) || gomp_tickets_left())
+        if (gomp_core_needed())
             return false;
         inv_cpu_relax();
         if (i % POLL_EVERY)

@@ -6,6 +6,7 @@
 #include "workers.h"
 #include "progress.h"
 #include "ready.h"
+#include "riders.h"
 #include "region.h"
 #include "taskpool.h"
 #include <libinvasive/tool.h>
@@ -42,10 +43,22 @@ void gomp_ready (struct gomp_waiter *w)
     gomp_want_cores();
 }
 
-bool gomp_threads_waiting (void)
+bool gomp_threads_queued (void)
 {
     return atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0 ||
            gomp_tickets_left();
+}
+
+bool gomp_threads_waiting (void)
+{
+    return gomp_threads_queued() ||
+           atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+}
+
+bool gomp_core_needed (void)
+{
+    return gomp_ready_here(inv_seat) || gomp_tickets_left() ||
+           atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
 }
 
 bool gomp_work_waiting (void)
@@ -80,7 +93,7 @@ static bool place_seat (int seat)
     struct gomp_waiter *w = gomp_ready_pop_any(seat);
     if (w)
         gomp_waiter_wake(w, seat);
-    return w != NULL;
+    return w || gomp_rider_place(seat);
 }
 
 /* The list of idle nested workers. */
@@ -134,6 +147,7 @@ void gomp_seat_dispose (int seat)
     if (verdict != INV_GIVE)
         gomp_stop_wanting();
     inv_seat_return(seat);
+    gomp_riders_leave(seat);
     if (gomp_work_waiting())
         gomp_want_cores();
 }
@@ -146,7 +160,7 @@ void gomp_seat_yield (void)
 
 void gomp_seat_acquire (void)
 {
-    if (!inv_managed())
+    if (!inv_managed() || gomp_ride_end())
         return;
     struct gomp_waiter w = {.tid = inv_own_tid(),
                             .core = inv_thread_core(),
@@ -158,7 +172,7 @@ void gomp_seat_acquire (void)
 
 void gomp_seat_checkpoint (void)
 {
-    if (!inv_managed() || inv_seat == INV_SEAT_NONE)
+    if (!inv_managed() || !gomp_seated())
         return;
     enum inv_verdict verdict = inv_seat_poll();
     if (verdict != INV_GIVE && verdict != INV_LOST)
@@ -180,7 +194,7 @@ static bool take_ticket_first (void)
  * not started: that comes first. */
 void gomp_yield_point (void)
 {
-    if (!inv_managed() || inv_seat == INV_SEAT_NONE || !gomp_work_waiting()) {
+    if (!inv_managed() || !gomp_seated() || !gomp_work_waiting()) {
         sched_yield();
         return;
     }
@@ -302,13 +316,25 @@ static bool pass_to_ready (void)
     return false;
 }
 
+/* The same for a rider. */
+static bool pass_to_rider (void)
+{
+    if (atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) == 0)
+        return false;
+    int seat = inv_seat_detach();
+    if (gomp_rider_place(seat))
+        return true;
+    inv_seat_sit(seat);
+    return false;
+}
+
 /* Spin for work; false: for too long. */
 static bool idle_for_work (void)
 {
     INV_TELL(idle_begin());
     bool found = gomp_idle_spin(help_waiting, NULL);
     INV_TELL(idle_end());
-    return found || gomp_ready_here(inv_seat) || gomp_tickets_left();
+    return found || gomp_core_needed();
 }
 
 /* One round of a free worker that has a seat.  False: nothing to do. */
@@ -318,7 +344,7 @@ static bool work_once (void)
         return true;
     if (pass_to_ready())
         return true;
-    return gomp_run_ticket() || gomp_help_tasks() || idle_for_work();
+    return gomp_run_ticket() || gomp_help_tasks() || pass_to_rider() || idle_for_work();
 }
 
 /* Free workers that exist, how many of them pools may need, and a word on which to tell the
@@ -377,8 +403,9 @@ static bool wait_for_seat (void)
     if (inv_seat != INV_SEAT_NONE)
         return true;
     if (gomp_progress_take_extra()) {
-        inv_seat_ride();
+        gomp_ride();
         gomp_run_ticket();
+        gomp_ride_end();
     } else
         gomp_stop_wanting();
     return true;
@@ -445,4 +472,5 @@ void gomp_sched_forget (void)
     atomic_store(&kept, 0);
     atomic_store(&tickets_first, 0);
     gomp_ready_forget();
+    gomp_riders_forget();
 }

@@ -57,8 +57,13 @@ extern void gomp_yield_point (void);
 extern void gomp_want_cores (void);
 /* There is none, it seems: do not ask for cores any more. */
 extern void gomp_stop_wanting (void);
-/* Are there threads or implicit tasks that wait for a seat? */
+/* Are there threads or implicit tasks that cannot go on without a seat? */
+extern bool gomp_threads_queued (void);
+/* The same, or threads that compute without one? */
 extern bool gomp_threads_waiting (void);
+/* Could one of them use the caller's seat now, without being moved here from another core that
+ * will come to it? */
+extern bool gomp_core_needed (void);
 /* Is there anything that a seat could be used for now, explicit tasks included? */
 extern bool gomp_work_waiting (void);
 /* Wait for something without sleeping as long as that is right (spin.c); for a thread that has

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * riders.c - threads that compute without a seat (riders.h).
+ */
+#include "libgomp.h"
+#include "riders.h"
+#include "workers.h"
+#include <stdlib.h>
+
+struct gomp_rider {
+    struct gomp_rider *next;
+    int tid;
+    int core; /* where it is pinned, INV_SEAT_NONE: nowhere */
+    int seat; /* what it has been given and has not seen yet */
+};
+
+__thread struct gomp_rider *gomp_riding;
+_Atomic unsigned gomp_riders_waiting;
+
+/* The list and all that is in it are changed under the lock only.  Held across the system
+ * call that moves a rider: it must not go on and hand its seat over meanwhile. */
+static struct gomp_spinlock lock;
+static struct gomp_rider *riders;
+
+/* Is the core still ours, and tid on it? */
+static bool still_sits (const struct gomp_rider *r)
+{
+    return r->seat < 0 || inv_seat_is_of(r->seat, r->tid);
+}
+
+static void unlink_rider (struct gomp_rider *r)
+{
+    struct gomp_rider **link = &riders;
+    while (*link != r)
+        link = &(*link)->next;
+    *link = r->next;
+    if (r->seat == INV_SEAT_NONE)
+        atomic_fetch_sub_explicit(&gomp_riders_waiting, 1, memory_order_relaxed);
+}
+
+/* Pin the rider to a core that this process holds. */
+static void find_core (struct gomp_rider *r)
+{
+    static unsigned next;
+    if (inv_process.anonymous)
+        return;
+    int core = inv_some_held_core(next++);
+    if (core >= 0 && core != r->core && inv_pin(inv_process.table, r->tid, core) == 0)
+        r->core = core;
+}
+
+void gomp_ride (void)
+{
+    struct gomp_rider *r = gomp_malloc(sizeof *r);
+    *r = (struct gomp_rider){
+        .tid = inv_own_tid(), .core = inv_thread_core(), .seat = INV_SEAT_NONE};
+    gomp_riding = r;
+    gomp_spinlock_lock(&lock);
+    r->next = riders;
+    riders = r;
+    find_core(r);
+    /* seq_cst: partner is gomp_seat_dispose, which gives a seat up and looks again */
+    atomic_fetch_add(&gomp_riders_waiting, 1);
+    gomp_spinlock_unlock(&lock);
+    gomp_want_cores();
+}
+
+bool gomp_ride_end (void)
+{
+    struct gomp_rider *r = gomp_riding;
+    if (!r)
+        return inv_seat != INV_SEAT_NONE;
+    gomp_spinlock_lock(&lock);
+    unlink_rider(r);
+    gomp_spinlock_unlock(&lock);
+    gomp_riding = NULL;
+    inv_seat_was_asleep(); /* others have pinned it */
+    if (r->seat != INV_SEAT_NONE)
+        inv_seat_adopt(r->seat, r->seat >= 0 && r->core == r->seat);
+    free(r);
+    return inv_seat != INV_SEAT_NONE;
+}
+
+bool gomp_ride_check (void)
+{
+    gomp_spinlock_lock(&lock);
+    bool given = gomp_riding->seat != INV_SEAT_NONE && still_sits(gomp_riding);
+    gomp_spinlock_unlock(&lock);
+    return given && gomp_ride_end();
+}
+
+bool gomp_rider_place (int seat)
+{
+    if (atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) == 0)
+        return false;
+    gomp_spinlock_lock(&lock);
+    struct gomp_rider *r = riders;
+    while (r && r->seat != INV_SEAT_NONE)
+        r = r->next;
+    if (r) {
+        r->seat = seat;
+        atomic_fetch_sub_explicit(&gomp_riders_waiting, 1, memory_order_relaxed);
+        if (inv_seat_pass(seat, r->tid, r->core != seat))
+            r->core = seat;
+    }
+    gomp_spinlock_unlock(&lock);
+    return r != NULL;
+}
+
+void gomp_riders_leave (int seat)
+{
+    if (seat < 0 || atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) == 0)
+        return;
+    gomp_spinlock_lock(&lock);
+    for (struct gomp_rider *r = riders; r; r = r->next)
+        if (r->seat == INV_SEAT_NONE && r->core == seat)
+            find_core(r);
+    gomp_spinlock_unlock(&lock);
+}
+
+void gomp_riders_look (void)
+{
+    gomp_spinlock_lock(&lock);
+    for (struct gomp_rider *r = riders; r; r = r->next) {
+        if (r->seat != INV_SEAT_NONE && !still_sits(r)) {
+            r->seat = r->core = INV_SEAT_NONE; /* who took the core has moved the thread */
+            atomic_fetch_add(&gomp_riders_waiting, 1);
+        }
+        if (r->seat == INV_SEAT_NONE && (r->core < 0 || !inv_core_is_held(r->core)))
+            find_core(r);
+    }
+    gomp_spinlock_unlock(&lock);
+}
+
+void gomp_riders_forget (void)
+{
+    atomic_store(&lock.held, 0);
+    riders = NULL;
+    gomp_riding = NULL;
+    atomic_store(&gomp_riders_waiting, 0);
+}
