@@ -4,11 +4,13 @@
 A program prints "row number" lines; it runs in some settings (threads, wait policy) with each
 runtime in turn.  Ours is judged row by row against the best of the others: the median over the
 turns of the ratio within a turn.  Two are equal when they differ by less than the resolution,
-an absolute time, or when ours is the faster in a quarter of the turns.
+an absolute time, or when ours is the faster in a quarter of the turns.  Where the programs
+say how near the cores were (see handover_ns in measure.h), like is compared with like.
 """
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections import defaultdict
 from dataclasses import dataclass
@@ -34,18 +36,33 @@ PASSIVE = (("OMP_WAIT_POLICY", "passive"),)
 
 
 class Results:
-    """values[setting, row][runtime]: one number for each turn, None where it failed."""
+    """values[setting, row][runtime]: one number for each turn, None where it failed.  `handover`
+    has the time of a cache line from core to core while it was measured, the same way."""
 
     def __init__(self) -> None:
         self.values: dict[tuple[str, str], dict[str, list]] = defaultdict(dict)
+        self.handover: dict[tuple[str, str], dict[str, list]] = defaultdict(dict)
         self.failures: set[str] = set()
         self.left_out: set[str] = set()
 
-    def add(self, setting: str, row: str, runtime: str, value: float | None) -> None:
+    def add(self, setting: str, row: str, runtime: str, value: float | None,
+            handover: float = 0) -> None:
         self.values[setting, row].setdefault(runtime, []).append(value)
+        self.handover[setting, row].setdefault(runtime, []).append(handover)
+
+    def comparable(self, setting: str, row: str) -> dict[str, list]:
+        """The numbers that were measured while the machine's cores were as near to each other as
+        they ever were (None in the other turns); all numbers, if some runtime has none then."""
+        values, handover = self.values.get((setting, row), {}), self.handover[setting, row]
+        nearest = min((h for list_ in handover.values() for h in list_), default=0)
+        near = {n: [v if h <= 1.5 * nearest else None for v, h in zip(values[n], handover[n])]
+                for n in values}
+        whole = all(any(v is not None for v in near[n]) for n in values
+                    if any(v is not None for v in values[n]))
+        return near if whole else values
 
     def median(self, setting: str, row: str, runtime: str) -> float | None:
-        found = [v for v in self.values.get((setting, row), {}).get(runtime, []) if v is not None]
+        found = [v for v in self.comparable(setting, row).get(runtime, []) if v is not None]
         return statistics.median(found) if found else None
 
     def best(self, setting: str, row: str, among) -> str | None:
@@ -73,7 +90,9 @@ def collect(ctx: Context, runtimes: Runtimes, settings: list[Setting], command: 
                 results.left_out |= {f"{name}: {line}" for line in run.output.splitlines()
                                      if " left out: " in line}
                 for row, value in run.values.items():
-                    results.add(setting.name, row, name, value)
+                    if not row.endswith("_handover"):
+                        results.add(setting.name, row, name, value,
+                                    run.values.get(f"{row}_handover", 0))
         if ctx.verbose:
             print(f"    turn {turn + 1} of {ctx.pairs}", flush=True)
     for line in sorted(results.left_out) + [f"failed: {f}" for f in sorted(results.failures)]:
@@ -98,12 +117,15 @@ def judge(results: Results, setting: str, row: str, runtime: str, resolution: fl
     best = results.best(setting, row, others)
     if best is None or results.median(setting, row, runtime) is None:
         return None
-    cell = results.values[setting, row]
-    pairs = [(o, b) for o, b in zip(cell[runtime], cell[best]) if o is not None and b is not None]
+    cell = results.comparable(setting, row)
+    pairs = [p for p in zip(cell[runtime], cell[best]) if None not in p]
+    if not pairs:
+        pairs = [p for p in itertools.product(cell[runtime], cell[best]) if None not in p]
     ratios = sorted(max(o, resolution) / max(b, resolution) for o, b in pairs)
     ratio = statistics.median(ratios)
     apart = statistics.median(o - b for o, b in pairs)
-    equal = abs(apart) <= resolution or (ratio > 1 and ratios[len(ratios) // 4] <= 1)
+    faster_now_and_then = len(ratios) > 3 and ratios[len(ratios) // 4] <= 1
+    equal = abs(apart) <= resolution or (ratio > 1 and faster_now_and_then)
     return Verdict(setting, row, runtime, best, ratio, 1.0 if equal else ratio)
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 
 from common import Context, Figure
 from openmp_compare import ACTIVE, PASSIVE, Setting, collect, compare, judge, print_table
@@ -46,11 +45,10 @@ def tasks(ctx: Context) -> list[Figure]:
                                lambda r: command(ctx, r, "tasks"), "ns a task", 2,
                                skip=lambda row: row.endswith("_ms"))
     for runtime in OURS:
-        stock, ours = (results.values.get(("2", "fib"), {}).get(n) for n in ("stock", runtime))
-        if stock and ours:
-            figures.insert(0, Figure(
-                f"tasks-fib-{runtime}", statistics.median(s / o for s, o in zip(stock, ours)),
-                "x faster than stock at 2 threads", ">=", 8))
+        ours = judge(results, "2", "fib", runtime, 0.1, ["stock"])
+        if ours:
+            figures.insert(0, Figure(f"tasks-fib-{runtime}", 1 / ours.ratio,
+                                     "x faster than stock at 2 threads", ">=", 8))
     return figures
 
 
@@ -69,6 +67,7 @@ def oversubscribed(ctx: Context) -> list[Figure]:
                       ["stock"])
     for cell, values in passive.values.items():
         results.values[cell]["stock"] = values["stock"]
+        results.handover[cell]["stock"] = passive.handover[cell]["stock"]
     verdicts = []
     for setting, row in results.values:
         if setting != "2":
@@ -85,8 +84,8 @@ def growth(results, names: list[str]) -> list[Figure]:
         for setting, row in results.values:
             if setting == "2" or row not in WITHOUT_BARRIER or ("2", row) not in results.values:
                 continue
-            few, many = results.values["2", row][name], results.values[setting, row][name]
-            ratios.append((statistics.median(m / f for m, f in zip(many, few)), row, setting))
+            few, many = (results.median(s, row, name) for s in ("2", setting))
+            ratios.append((many / few, row, setting))
         if ratios:
             worst, row, setting = max(ratios)
             figures.append(Figure(f"oversubscribed-growth-{name}", worst,

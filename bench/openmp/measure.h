@@ -9,6 +9,7 @@
 #ifndef MEASURE_H
 #define MEASURE_H
 
+#include <omp.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -94,6 +95,40 @@ static inline void warm_up(double ms)
 #pragma omp parallel
         delay(64);
     }
+}
+
+/* How long a cache line takes from one of two threads to the other, in nanoseconds.  On a virtual
+ * machine it changes fivefold when the host moves a processor, and most constructs with it.
+ * 0 when there are not just two threads, and a core for each. */
+static inline double handover_ns(int cores)
+{
+    enum { ROUNDS = 1000, TRIALS = 5 };
+    static _Alignas(64) _Atomic int turn;
+    double ns[TRIALS];
+    if (cores < 2 || omp_get_max_threads() != 2)
+        return 0;
+    for (int t = 0; t < TRIALS; t++) {
+        turn = 0;
+        double start = now_ns();
+#pragma omp parallel
+        for (int r = omp_get_thread_num(); r < 2 * ROUNDS; r += 2) {
+            while (turn != r)
+                ;
+            turn = r + 1;
+        }
+        ns[t] = (now_ns() - start) / (2 * ROUNDS);
+    }
+    return median_of(ns, TRIALS);
+}
+
+/* A row of the result: "NAME NUMBER", and behind it the greater of the times of a hand-over
+ * before and after. */
+static inline void print_row(const char *name, double value, double before_ns, double after_ns)
+{
+    printf("%s %.2f\n", name, value);
+    if (before_ns > 0)
+        printf("%s_handover %.1f\n", name, before_ns > after_ns ? before_ns : after_ns);
+    fflush(stdout);
 }
 
 /* The number that argument "--name=NUMBER" gives, or `standard`. */

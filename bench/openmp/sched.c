@@ -59,10 +59,9 @@ int main(int argc, char **argv)
             snprintf(name, sizeof name, "%s_%d", schedules[i].name, chunk);
             if (!chosen(argc, argv, name))
                 continue;
-            double serial_ns = stable_ns(serial, NULL, how);
-            printf("%s %.1f\n", name,
-                   stable_ns(schedules[i].fn, &chunk, how) - rounds * serial_ns);
-            fflush(stdout);
+            double before_ns = handover_ns(cores), serial_ns = stable_ns(serial, NULL, how);
+            double took_ns = stable_ns(schedules[i].fn, &chunk, how);
+            print_row(name, took_ns - rounds * serial_ns, before_ns, handover_ns(cores));
         }
     return 0;
 }

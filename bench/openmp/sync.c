@@ -211,6 +211,7 @@ int main(int argc, char **argv)
         const struct construct *c = &constructs[i];
         if (!chosen(argc, argv, c->name))
             continue;
+        double before_ns = handover_ns(cores);
         double delay_ns = stable_ns(delays, NULL, how);
         not_comparable = NULL;
         double took_ns = stable_ns(c->fn, NULL, how);
@@ -218,8 +219,7 @@ int main(int argc, char **argv)
         if (not_comparable)
             printf("%s left out: %s\n", c->name, not_comparable);
         else
-            printf("%s %.2f\n", c->name, took_ns - in_it_ns[c->share]);
-        fflush(stdout);
+            print_row(c->name, took_ns - in_it_ns[c->share], before_ns, handover_ns(cores));
     }
     omp_destroy_lock(&the_lock);
     return 0;
