@@ -234,7 +234,8 @@ def test_example_writes_a_line_for_each_event(build, compiled, run_program, top,
                 {"INVASIVE_TOOL": str(tool), "TRACE": str(tmp_path / "trace")})
     lines = "".join(path.read_text() for path in tmp_path.glob("trace.*")).splitlines()
     for event in ("region 0x.* begins: function 0x.*, 3 implicit tasks, level 1",
-                  "region 0x.* ends", "task 0 of 0x.* begins", "task 2 of 0x.* ends", "idle", "core .* arrives: own"):
+                  "region 0x.* ends", "task 0 of 0x.* begins", "task 2 of 0x.* ends", "idle",
+                  "core .* arrives: own"):
         assert any(re.search(rf"^\d+\.\d{{9}} \d+ {event}$", line) for line in lines), event
 
 
