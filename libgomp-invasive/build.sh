@@ -151,7 +151,7 @@ ours="parking.lo ready.lo riders.lo spin.lo workers.lo region.lo progress.lo pla
 env -u MAKEFLAGS -u MAKELEVEL make $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \
     LIBS="$ours -L$libinvasive -l:libinvasive.so.0" \
-    XLDFLAGS="-Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN:\$\$ORIGIN/..'" libgomp.la >make.log 2>&1 ||
+    XLDFLAGS="-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN:\$\$ORIGIN/..'" libgomp.la >make.log 2>&1 ||
     { tail -n 30 make.log >&2; die "building libgomp failed; see $work/make.log"; }
 # A header of ours that upstream has moved beside its sources would silently be theirs.
 for header in bar.h simple-bar.h doacross.h; do

@@ -81,6 +81,7 @@ find_features() {
     member_feature UPSTREAM_THREAD_HAS_TEAM_NUM libgomp/libgomp.h gomp_thread 'unsigned int team_num;'
     member_feature UPSTREAM_TASK_HAS_ALL_MEMORY libgomp/libgomp.h gomp_task '\*depend_all_memory;'
     feature UPSTREAM_HAS_INOUTSET include/gomp-constants.h '#define GOMP_DEPEND_INOUTSET\b'
+    feature UPSTREAM_HAS_IN_EXPLICIT_TASK libgomp/libgomp.map '\bomp_in_explicit_task;'
     feature UPSTREAM_HAS_TASKWAIT_NOWAIT libgomp/libgomp.map '\bGOMP_taskwait_depend_nowait;'
 }
 

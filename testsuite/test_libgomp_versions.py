@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fork is built from the sources of several GCC releases, and says what has moved in one that it
-does not fit.  How it is done: libgomp-invasive/upstream.sh."""
+"""The fork is built from the sources of several GCC releases, and says what has moved in one that
+it does not fit.  How it is done: libgomp-invasive/upstream.sh."""
 
 import hashlib
 import re
@@ -23,13 +23,12 @@ def build_command(build, source, builddir, *options):
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory, build, make_variable):
+def release(tmp_path_factory, make_variable):
     """A GCC source tree, or what of it libgomp needs, as the release has it."""
     source = make_variable("GCC_SOURCE")
     if not source or source == "no":
         pytest.skip("configured without the source of libgomp")
     tree = tmp_path_factory.mktemp("release")
-    copy = build / "libgomp-invasive/src"
     if Path(source).is_dir():
         for part in PARTS:
             (tree / part).parent.mkdir(exist_ok=True)
@@ -52,8 +51,8 @@ def copy_name(archive):
 
 
 def prepare(build, source, where):
-    return subprocess.run(build_command(build, source, where, "--prepare"), check=False, timeout=100,
-                          capture_output=True, text=True)
+    return subprocess.run(build_command(build, source, where, "--prepare"), check=False,
+                          timeout=100, capture_output=True, text=True)
 
 
 def digest(tree):

@@ -278,6 +278,8 @@ void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
         after_undeferred(team, slot);
 }
 
+ialias (GOMP_task)
+
 /* --- waiting for children */
 
 static bool children_done (const void *arg)
@@ -315,6 +317,16 @@ int omp_in_final (void)
 }
 
 ialias (omp_in_final)
+
+#if UPSTREAM_HAS_IN_EXPLICIT_TASK
+int omp_in_explicit_task (void)
+{
+    struct gomp_task *task = gomp_thread()->task;
+    return task && task->kind != GOMP_TASK_IMPLICIT;
+}
+
+ialias (omp_in_explicit_task)
+#endif
 
 /* --- events */
 

@@ -21,6 +21,7 @@
 #define GOMP_TASKS_H 1
 
 #include "libgomp.h"
+#include "upstream.h"
 #include "taskpool.h"
 #include "taskqueue.h"
 #include "workers.h"

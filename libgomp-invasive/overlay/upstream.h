@@ -10,6 +10,11 @@
 #include "libgomp.h"
 #include "upstream-features.h"
 
+/* taskloop's strict modifier came with GCC 12; the bit is part of the binary interface. */
+#ifndef GOMP_TASK_FLAG_STRICT
+#define GOMP_TASK_FLAG_STRICT (1 << 14)
+#endif
+
 /* The teams construct on the host, GCC 12 and later: how many teams, and which of them this thread
  * is in.  Before, there was one league at a time and its numbers were not the threads'. */
 struct gomp_league {
