@@ -11,6 +11,7 @@
 #include "taskpool.h"
 #include <libinvasive/tool.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -96,7 +97,7 @@ static bool place_seat (int seat)
     return w || gomp_rider_place(seat);
 }
 
-/* The list of idle nested workers. */
+/* Of the lists of idle nested workers, and of program_signals. */
 static struct gomp_spinlock sched_lock;
 
 /* Workers that have been created and have not come to their loop yet. */
@@ -353,9 +354,29 @@ static bool work_once (void)
 static _Atomic int free_workers, kept;
 static _Atomic uint32_t leave_word;
 
+/* The signals that the master of the last pool to grow had blocked.  Free workers have the same
+ * mask, as a team's threads have with stock libgomp, whoever creates them; the watchdog, who
+ * may, blocks all, and a handler for faults must run where the fault is. */
+static sigset_t program_signals;
+
 void gomp_workers_keep (int more)
 {
     atomic_fetch_add(&kept, more);
+    if (more <= 0)
+        return;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    gomp_spinlock_lock(&sched_lock);
+    program_signals = mask;
+    gomp_spinlock_unlock(&sched_lock);
+}
+
+static void take_program_signals (void)
+{
+    gomp_spinlock_lock(&sched_lock);
+    sigset_t mask = program_signals;
+    gomp_spinlock_unlock(&sched_lock);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 void gomp_workers_trim (bool wait)
@@ -416,6 +437,7 @@ static bool wait_for_seat (void)
 static void *free_worker_main (void *arg)
 {
     init_thread();
+    take_program_signals();
     if ((int)(intptr_t)arg != INV_SEAT_NONE)
         inv_seat_sit((int)(intptr_t)arg);
     atomic_fetch_sub(&starting, 1);

@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { NEIGHBOURS = 16, BARRIERS = 200 };
+enum { NEIGHBOURS = 16, BARRIERS = 60 };
 
 static pid_t neighbours[NEIGHBOURS];
 

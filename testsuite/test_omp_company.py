@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The runtime in the company of other software: other OpenMP runtimes in the same process, Python's
+numerical libraries, debuggers.  The programs are in omp/.
+"""
+
+import json
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_omp_programs import SOURCES, compiled, in_condition  # noqa: F401 (fixtures)
+
+PYTHON = "/usr/bin/python3"  # Debian's, whose packages use Debian's libgomp
+OPENBLAS = Path("/usr/lib/x86_64-linux-gnu/openblas-openmp")
+MANY = ["unmanaged", "managed", "one-core", "pair"]
+
+
+def tool(name, *alternatives):
+    for candidate in (name, *alternatives):
+        if shutil.which(candidate):
+            return candidate
+    return pytest.skip(f"{name} is not installed")
+
+
+# --- other runtimes
+
+
+@pytest.fixture(scope="session")
+def libgomp_copy(tmp_path_factory):
+    """A copy of the system's libgomp under another name, as Python wheels bring one along."""
+    path = subprocess.run(["gcc", "-print-file-name=libgomp.so.1"], check=True, timeout=60,
+                          stdout=subprocess.PIPE, text=True).stdout.strip()
+    image = Path(path).read_bytes()
+    copy = tmp_path_factory.mktemp("copy") / "libgomq.so.1"
+    copy.write_bytes(image.replace(b"libgomp.so.1\0", b"libgomq.so.1\0"))
+    return copy
+
+
+@pytest.fixture(scope="session")
+def plugins(tmp_path_factory, libgomp_copy):
+    """The same plugin for libgomp, for the copy of it, and for LLVM's runtime."""
+    directory = tmp_path_factory.mktemp("plugins")
+    clang = tool("clang", *(f"clang-{version}" for version in range(20, 10, -1)))
+    ways = {
+        "libgomp": ["gcc", "-fopenmp"],
+        # Without -nodefaultlibs -fopenmp would add the system's as well.
+        "copy": ["gcc", "-fopenmp", "-nodefaultlibs", libgomp_copy, "-lc",
+                 f"-Wl,-rpath,{libgomp_copy.parent}"],
+        "llvm": [clang, "-fopenmp"],
+    }
+    for name, words in ways.items():
+        source = SOURCES / "plugin.c"
+        command = [words[0], "-O2", "-shared", "-fPIC", words[1], source, *words[2:]]
+        subprocess.run([*command, "-o", directory / f"{name}.so"], check=True, timeout=60)
+    return [directory / f"{name}.so" for name in ways]
+
+
+@pytest.mark.parametrize("condition", ["stock", *MANY])
+def test_other_openmp_runtimes_work_beside_ours(
+        condition, plugins, compiled, in_condition, run_program):  # noqa: F811
+    words, environment, count = in_condition(condition)
+    ran = run_program([*words, compiled("runtimes"), *plugins], env=environment, timeout=90)
+    assert ran.stdout == "OK\n" * count, ran.stderr
+
+
+# --- Python
+
+
+@pytest.fixture(scope="session")
+def numerics(stock_env):
+    """numerics(WORDS, ENVIRONMENT, *ARGUMENTS) - what numerics.py prints, once for each process"""
+    available = subprocess.run([PYTHON, "-c", "import numpy, sklearn"], check=False, timeout=60,
+                               env=stock_env, stderr=subprocess.DEVNULL)
+    if available.returncode or not OPENBLAS.exists():
+        pytest.skip("no NumPy with OpenBLAS for OpenMP, or no scikit-learn")
+
+    def run(run_program, words, environment, *arguments):
+        path = f"{environment.get('LD_LIBRARY_PATH', '')}:{OPENBLAS}".strip(":")
+        environment = {**environment, "LD_LIBRARY_PATH": path, "OMP_NUM_THREADS": "4"}
+        ran = run_program([*words, PYTHON, SOURCES / "numerics.py", *arguments],
+                          env=environment, timeout=100)
+        return [json.loads(line) for line in ran.stdout.splitlines()]
+
+    return run
+
+
+def assert_same(results, stock):
+    """The same numbers, but for the last digits: sums are in the order in which threads come."""
+    assert len(results) == len(stock)
+    for one, other in zip(results, stock):
+        assert math.isclose(one, other, rel_tol=1e-8, abs_tol=1e-10), f"{one} is not {other}"
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("condition", MANY)
+def test_numpy_and_scikit_learn_compute_what_they_do_with_the_stock_library(
+        condition, numerics, build, in_condition, run_program):  # noqa: F811
+    (stock,) = numerics(run_program, [], {})
+    assert any("openblas-openmp" in path for path in stock["libraries"]), stock["libraries"]
+    words, environment, count = in_condition(condition)
+    results = numerics(run_program, words, environment)
+    assert len(results) == count
+    for result in results:
+        assert str(build / "lib/invasive/libgomp.so.1") in result["libraries"]
+        assert_same(result["values"], stock["values"])
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("condition", ["unmanaged", "managed"])
+def test_children_of_multiprocessing_compute_the_same(
+        condition, numerics, in_condition, run_program):  # noqa: F811
+    (stock,) = numerics(run_program, [], {})
+    words, environment, _ = in_condition(condition)
+    (forked,) = numerics(run_program, words, environment, "fork")
+    assert_same(forked["values"][: len(stock["values"])], stock["values"])
+
+
+# --- tools that look into the process
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("condition", ["unmanaged", "managed"])
+def test_valgrind_finds_no_errors(condition, compiled, in_condition, run_program):  # noqa: F811
+    words, environment, _ = in_condition(condition)
+    memcheck = [tool("valgrind"), "-q", "--error-exitcode=9", "--fair-sched=yes"]
+    ran = run_program([*words, *memcheck, compiled("few_regions")], env=environment, timeout=200,
+                      check=False)
+    assert ran.returncode == 0 and ran.stdout == "OK\n", ran.stderr
+
+
+@pytest.mark.parametrize("condition", ["unmanaged", "managed"])
+def test_a_debugger_stops_in_a_region_and_goes_on(
+        condition, compiled, in_condition, run_program):  # noqa: F811
+    words, environment, _ = in_condition(condition)
+    commands = ["set breakpoint pending on", "break stop_here", "run", "thread apply all backtrace",
+                "delete", "continue"]
+    debugger = [tool("gdb"), "-q", "-nx", "-batch"]
+    for text in commands:
+        debugger += ["-ex", text]
+    ran = run_program([*words, *debugger, compiled("few_regions", "-g")], env=environment,
+                      timeout=100)
+    assert "hit Breakpoint 1" in ran.stdout and "in stop_here" in ran.stdout, ran.stdout
+    assert "exited normally" in ran.stdout, ran.stdout
