@@ -215,8 +215,10 @@ static void constant_kinds(void)
 
 static void lastprivates(void)
 {
-    for (long n = 1; n <= TRIPS; n += n < 20 ? 1 : 60)
-        for (int chunk = 1; chunk < 5; chunk++) {
+    static const long sizes[] = {1, 2, 7, 40, 260};
+    for (int s = 0; s < 5; s++)
+        for (int chunk = 1; chunk < 4; chunk += 2) {
+            long n = sizes[s];
             LAST(dynamic, chunk)
             LAST(monotonic : dynamic, chunk)
             LAST(guided, chunk)
