@@ -5,6 +5,9 @@
  */
 #include "loops.h"
 #include "loop_rename.h"
+
+LOOP_STATIC_NEXT(static_next, long)
+#define gomp_iter_static_next static_next
 #include <../libgomp/loop.c>
 
 #define LOOP_T long
@@ -15,6 +18,7 @@
 #define LOOP_ENTRY(name) "GOMP_loop_" #name
 #define LOOP_UPSTREAM(name) gomp_loop_##name
 #define LOOP_ITER(name) gomp_iter_##name
+#define LOOP_STATIC static_next
 #include "loop_entries.h"
 
 /* --- a region that is one loop with constant bounds: its work share is made before it begins */

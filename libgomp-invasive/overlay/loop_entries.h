@@ -11,6 +11,7 @@
  *   LOOP_IS_UP   does the loop count up?
  *   LOOP_ENTRY(name)     the exported name, a string
  *   LOOP_UPSTREAM(name)  upstream's static function
+ *   LOOP_STATIC          what LOOP_STATIC_NEXT defined
  *   LOOP_ITER(name)      gomp_iter_name (iter.c, iter_ull.c)
  */
 
@@ -50,11 +51,32 @@ static unsigned long long count_chunks (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T
     return chunk <= 1 ? trips : (trips - 1) / chunk + 1;
 }
 
+/* Upstream multiplies the chunk with the step.  A chunk that would overflow is longer than the
+ * loop: as long will do. */
+static LOOP_T clamp_chunk (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk)
+{
+    unsigned long long step = (unsigned long long)incr;
+    if (!LOOP_IS_UP)
+        step = -step;
+    if (((unsigned long long)chunk | step) < UINT64_C(1) << 31)
+        return chunk;
+    unsigned long long trips = count_chunks(LOOP_PASS start, end, incr, 1);
+    return (unsigned long long)chunk < trips ? chunk : (LOOP_T)(trips ? trips : 1);
+}
+
+/* Dynamic, all chunks counted in one word. */
+static void init_shared (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T end,
+                         LOOP_T incr, LOOP_T chunk)
+{
+    LOOP_UPSTREAM(init)(ws, LOOP_PASS start, end, incr, GFS_DYNAMIC,
+                        clamp_chunk(LOOP_PASS start, end, incr, chunk));
+}
+
 /* Nonmonotonic, dynamic: split if that is worth it, else shared as upstream does. */
 static void init_nonmonotonic (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP_T end,
                                LOOP_T incr, LOOP_T chunk, struct gomp_team *team)
 {
-    LOOP_UPSTREAM(init)(ws, LOOP_PASS start, end, incr, GFS_DYNAMIC, chunk);
+    init_shared(ws, LOOP_PASS start, end, incr, chunk);
     if (team != NULL && team->nthreads > 1 &&
         gomp_loop_split(ws, team, count_chunks(LOOP_PASS start, end, incr,
                                                (unsigned long long)chunk)))
@@ -97,10 +119,10 @@ static bool guided_next (LOOP_T *istart, LOOP_T *iend)
     return alone() ? take_all(istart, iend) : LOOP_ITER(guided_next)(istart, iend);
 }
 
-static bool static_next (LOOP_T *istart, LOOP_T *iend)
+static bool timely_static_next (LOOP_T *istart, LOOP_T *iend)
 {
     gomp_loop_checkpoint();
-    return !LOOP_ITER(static_next)(istart, iend);
+    return LOOP_STATIC(istart, iend) == 0;
 }
 
 /* A loop of OMP_SCHEDULE=auto that is static this time, and timed. */
@@ -111,7 +133,7 @@ static bool auto_next (struct gomp_work_share *ws, LOOP_T *istart, LOOP_T *iend)
     bool first = thr->ts.static_trip == 0;
     if (first && loop)
         gomp_auto_part_begin(loop);
-    bool more = static_next(istart, iend);
+    bool more = timely_static_next(istart, iend);
     if (loop && !more)
         gomp_auto_part_end(loop, thr->ts.team->nthreads);
     return more;
@@ -128,7 +150,7 @@ static bool runtime_next (LOOP_T *istart, LOOP_T *iend)
     case GFS_AUTO:
         return auto_next(ws, istart, iend);
     default:
-        return static_next(istart, iend);
+        return timely_static_next(istart, iend);
     }
 }
 
@@ -168,7 +190,8 @@ static void init_runtime (struct gomp_work_share *ws, LOOP_UP LOOP_T start, LOOP
     else if ((sched & ~GFS_MONOTONIC) == GFS_AUTO)
         init_auto(ws, LOOP_PASS start, end, incr, team, site);
     else
-        LOOP_UPSTREAM(init)(ws, LOOP_PASS start, end, incr, sched & ~GFS_MONOTONIC, chunk);
+        LOOP_UPSTREAM(init)(ws, LOOP_PASS start, end, incr, sched & ~GFS_MONOTONIC,
+                            clamp_chunk(LOOP_PASS start, end, incr, chunk));
 }
 
 static bool nonmonotonic_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
@@ -187,8 +210,7 @@ static bool dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T
                            LOOP_T *istart, LOOP_T *iend)
 {
     if (gomp_work_share_start(0)) {
-        LOOP_UPSTREAM(init)(gomp_thread()->ts.work_share, LOOP_PASS start, end, incr,
-                            GFS_DYNAMIC, chunk);
+        init_shared(gomp_thread()->ts.work_share, LOOP_PASS start, end, incr, chunk);
         gomp_work_share_init_done();
     }
     return dynamic_next(istart, iend);
@@ -218,13 +240,13 @@ runtime_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T *istart, LO
     return runtime_next(istart, iend);
 }
 
-/* --- ordered loops: upstream's, but for teams of one, where everything is in order */
+/* --- ordered loops (ordered.c); in a team of one everything is in order */
 
 static bool ordered_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
                                    LOOP_T *istart, LOOP_T *iend)
 {
     return (alone() ? dynamic_start : LOOP_UPSTREAM(ordered_dynamic_start))(
-        LOOP_PASS start, end, incr, chunk, istart, iend);
+        LOOP_PASS start, end, incr, clamp_chunk(LOOP_PASS start, end, incr, chunk), istart, iend);
 }
 
 static bool ordered_guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
@@ -234,16 +256,57 @@ static bool ordered_guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
         LOOP_PASS start, end, incr, chunk, istart, iend);
 }
 
-static bool ordered_dynamic_next (LOOP_T *istart, LOOP_T *iend)
+/* Upstream claims the next chunk before the turn of this one ends.  Here the turn ends first, and
+ * the next thread need not wait for the claim. */
+static void end_turn (void)
 {
     gomp_loop_checkpoint();
-    return (alone() ? take_all : LOOP_UPSTREAM(ordered_dynamic_next))(istart, iend);
+    gomp_ordered_sync();
+    gomp_ordered_last();
+}
+
+static bool ordered_static_next (LOOP_T *istart, LOOP_T *iend)
+{
+    end_turn();
+    return LOOP_STATIC(istart, iend) == 0;
+}
+
+static bool ordered_dynamic_next (LOOP_T *istart, LOOP_T *iend)
+{
+    if (alone())
+        return take_all(istart, iend);
+    end_turn();
+    gomp_mutex_lock(&gomp_thread()->ts.work_share->lock);
+    bool more = LOOP_ITER(dynamic_next_locked)(istart, iend);
+    if (more)
+        gomp_ordered_first();
+    gomp_mutex_unlock(&gomp_thread()->ts.work_share->lock);
+    return more;
 }
 
 static bool ordered_guided_next (LOOP_T *istart, LOOP_T *iend)
 {
-    gomp_loop_checkpoint();
-    return (alone() ? take_all : LOOP_UPSTREAM(ordered_guided_next))(istart, iend);
+    if (alone())
+        return take_all(istart, iend);
+    end_turn();
+    gomp_mutex_lock(&gomp_thread()->ts.work_share->lock);
+    bool more = LOOP_ITER(guided_next_locked)(istart, iend);
+    if (more)
+        gomp_ordered_first();
+    gomp_mutex_unlock(&gomp_thread()->ts.work_share->lock);
+    return more;
+}
+
+static bool ordered_runtime_next (LOOP_T *istart, LOOP_T *iend)
+{
+    switch (gomp_thread()->ts.work_share->sched) {
+    case GFS_DYNAMIC:
+        return ordered_dynamic_next(istart, iend);
+    case GFS_GUIDED:
+        return ordered_guided_next(istart, iend);
+    default:
+        return ordered_static_next(istart, iend);
+    }
 }
 
 /* --- what compiled code calls */
@@ -262,10 +325,12 @@ LOOP_ALIAS(nonmonotonic_guided_start, guided_start);
 LOOP_ALIAS(nonmonotonic_guided_next, guided_next);
 LOOP_ALIAS(nonmonotonic_runtime_next, runtime_next);
 LOOP_ALIAS(maybe_nonmonotonic_runtime_next, runtime_next);
+LOOP_ALIAS(ordered_static_next, ordered_static_next);
 LOOP_ALIAS(ordered_dynamic_start, ordered_dynamic_start);
 LOOP_ALIAS(ordered_dynamic_next, ordered_dynamic_next);
 LOOP_ALIAS(ordered_guided_start, ordered_guided_start);
 LOOP_ALIAS(ordered_guided_next, ordered_guided_next);
+LOOP_ALIAS(ordered_runtime_next, ordered_runtime_next);
 
 LOOP_ALIAS(nonmonotonic_runtime_start, runtime_start);
 LOOP_ALIAS(maybe_nonmonotonic_runtime_start, runtime_start);

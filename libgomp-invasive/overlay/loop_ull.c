@@ -5,6 +5,9 @@
  */
 #include "loops.h"
 #include "loop_rename.h"
+
+LOOP_STATIC_NEXT(ull_static_next, unsigned long long)
+#define gomp_iter_ull_static_next ull_static_next
 #include <../libgomp/loop_ull.c>
 
 #define LOOP_T gomp_ull
@@ -15,4 +18,5 @@
 #define LOOP_ENTRY(name) "GOMP_loop_ull_" #name
 #define LOOP_UPSTREAM(name) gomp_loop_ull_##name
 #define LOOP_ITER(name) gomp_iter_ull_##name
+#define LOOP_STATIC ull_static_next
 #include "loop_entries.h"

@@ -41,6 +41,24 @@ static inline void gomp_loop_checkpoint (void)
     gomp_seat_checkpoint();
 }
 
+/* In static_trip, when the thread has the last chunk of a static loop; below it is the number
+ * of chunks that it was given.  (Upstream puts -1 there, and the number is lost, which tells
+ * whose turn it is in ordered loops.) */
+#define LOOP_LAST_TRIP (1UL << (sizeof(long) * 8 - 1))
+
+#define LOOP_STATIC_NEXT(name, T)                                                                \
+    static int name (T *istart, T *iend)                                                         \
+    {                                                                                            \
+        struct gomp_thread *thr = gomp_thread();                                                 \
+        unsigned long trip = thr->ts.static_trip;                                                \
+        if (trip & LOOP_LAST_TRIP)                                                               \
+            return -1;                                                                           \
+        int state = gomp_iter_##name(istart, iend);                                              \
+        if (thr->ts.static_trip == -1UL)                                                         \
+            thr->ts.static_trip = LOOP_LAST_TRIP | (trip + 1);                                   \
+        return state;                                                                            \
+    }
+
 /* A split loop keeps its shares where an ordered one keeps its queue: upstream frees that
  * with the work share.  The other fields of ordered loops hold what the claims need. */
 static inline struct gomp_share *gomp_loop_shares (const struct gomp_work_share *ws)
