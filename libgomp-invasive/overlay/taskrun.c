@@ -21,8 +21,9 @@ enum {
 
 struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
 {
-    if (team->own.tasks)
-        return team->own.tasks;
+    struct gomp_team_tasks *before = __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
+    if (before)
+        return before;
     size_t n = team->nthreads;
     struct gomp_team_tasks *tasks;
     size_t bytes = sizeof *tasks + n * (sizeof tasks->slot[0] + sizeof tasks->used_slot[0]);
@@ -30,8 +31,12 @@ struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
     memset(tasks, 0, bytes);
     tasks->nthreads = team->nthreads;
     tasks->used_slot = (struct gomp_task_slot **)&tasks->slot[n];
-    team->own.tasks = tasks;
-    return tasks;
+    /* Several members may come here at once. */
+    if (__atomic_compare_exchange_n(&team->own.tasks, &before, tasks, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return tasks;
+    gomp_aligned_free(tasks);
+    return before;
 }
 
 void gomp_team_tasks_free (struct gomp_team *team)
