@@ -64,7 +64,7 @@ struct view {
 static struct view look (void)
 {
     struct view v = {.seated = atomic_load_explicit(&taken, memory_order_relaxed),
-                     .waiting = gomp_work_waiting()};
+                     .waiting = gomp_threads_waiting()};
     struct gomp_region *region;
     for (unsigned i = 0; i < 16; i++) {
         if (!(region = gomp_region_registered(i)))
@@ -157,7 +157,7 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
 static void look_once (struct watch *w)
 {
     struct view now = look();
-    if (now.waiting && inv_managed())
+    if (inv_managed() && gomp_work_waiting())
         find_seats();
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     learn_from_end(w, cpu);

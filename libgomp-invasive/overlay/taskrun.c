@@ -693,11 +693,16 @@ static bool barrier_done (const struct wait *w)
 static void sleep_at_barrier (struct wait *w)
 {
     struct gomp_team_tasks *tasks = w->tasks;
+    struct gomp_region *region = w->bar->region;
     /* seq_cst: partners are gomp_queue_push and gomp_barrier_open */
     atomic_fetch_add(&tasks->asleep, GOMP_ANY);
+    if (region)
+        atomic_fetch_add(&region->sleeping_members, 1);
     int signal = atomic_load(&tasks->signal);
     if (!w->done(w) && !(w->found = find(tasks, w->slot, NULL)))
         gomp_park((int *)&tasks->signal, signal);
+    if (region)
+        atomic_fetch_sub(&region->sleeping_members, 1);
     atomic_fetch_sub(&tasks->asleep, GOMP_ANY);
 }
 

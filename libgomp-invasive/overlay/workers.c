@@ -93,15 +93,16 @@ bool gomp_threads_waiting (void)
 
 bool gomp_work_waiting (void)
 {
-    return gomp_threads_waiting();
+    return gomp_threads_waiting() || gomp_help_waiting();
 }
 
 /* --- seats */
 
-/* Let a worker use the seat for an implicit task that nobody has started. */
+/* Let a worker use the seat for an implicit task that nobody has started, or for explicit ones. */
 static bool place_on_ticket (int seat)
 {
-    return gomp_tickets_left() && (inv_agent_call(seat) || gomp_free_worker_start(seat));
+    return (gomp_tickets_left() || gomp_help_waiting()) &&
+           (inv_agent_call(seat) || gomp_free_worker_start(seat));
 }
 
 /* Give a seat to a thread that needs one.  False: there is none. */
@@ -405,7 +406,7 @@ void gomp_worker_quit (struct gomp_worker *w)
 static bool work_waiting (void *arg)
 {
     (void)arg;
-    return gomp_work_waiting() || gomp_help_waiting();
+    return gomp_work_waiting();
 }
 
 /* One round of a free worker that has a seat.  False: nothing to do. */
