@@ -163,7 +163,7 @@ static void look_once (struct watch *w)
     bool riders = atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
     if (inv_managed())
         gomp_riders_look();
-    if ((now.waiting || riders) && inv_managed())
+    if (inv_managed() && gomp_work_waiting())
         find_seats();
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     learn_from_end(w, cpu);

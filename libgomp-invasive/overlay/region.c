@@ -23,14 +23,6 @@ static _Atomic unsigned registered_high;
 static struct gomp_spinlock registry_lock;
 static struct gomp_region *free_regions;
 
-/* The last implicit task of this thread: it may execute explicit tasks of that region
- * under that thread number while the region is still open. */
-static __thread struct {
-    struct gomp_region *region;
-    uint32_t epoch;
-    unsigned id;
-} last_run;
-
 /* --- allocation and registry */
 
 struct gomp_region *gomp_region_alloc (void)
@@ -93,7 +85,6 @@ void gomp_regions_forget (void)
     memset(registered, 0, sizeof registered);
     atomic_store(&registered_high, 0);
     atomic_store(&registry_lock.held, 0);
-    memset(&last_run, 0, sizeof last_run);
 }
 
 /* --- implicit tasks */
@@ -203,14 +194,29 @@ static bool take_ticket (struct gomp_region *region, unsigned *id)
     return true;
 }
 
+/* Other threads may run explicit tasks under these numbers.  release; partner: adopt */
+static void make_vacant (struct gomp_region *region, const uint64_t *numbers)
+{
+    for (int word = 0; word < GOMP_VACANT_WORDS; word++)
+        if (numbers[word])
+            atomic_fetch_or_explicit(&region->vacant[word], numbers[word], memory_order_release);
+}
+
+static void set_number (uint64_t *numbers, unsigned id)
+{
+    if (id < 64 * GOMP_VACANT_WORDS)
+        numbers[id / 64] |= UINT64_C(1) << id % 64;
+}
+
 /* Run implicit tasks of the region as long as there are any and nobody needs the core
  * more.  Returns how many. */
 static unsigned run_tickets (struct gomp_region *region)
 {
     unsigned id, done = 0;
+    uint64_t over[GOMP_VACANT_WORDS] = {0};
     while (take_ticket(region, &id)) {
         run_implicit_task(region, id);
-        last_run.id = id;
+        set_number(over, id);
         done++;
         if (!gomp_seated())
             break; /* an extra thread runs one (progress.c) */
@@ -219,6 +225,7 @@ static unsigned run_tickets (struct gomp_region *region)
             gomp_ready_here(inv_seat))
             break;
     }
+    make_vacant(region, over);
     return done;
 }
 
@@ -232,8 +239,6 @@ bool gomp_run_ticket (void)
         unsigned done = run_tickets(region);
         if (done == 0)
             continue;
-        last_run.region = region;
-        last_run.epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
         forget_member();
         leave_gate(region, done * UNFINISHED_ONE);
         return true;
@@ -257,9 +262,8 @@ static bool core_called_back (void)
     return verdict == INV_GIVE || verdict == INV_LOST;
 }
 
-/* Execute explicit tasks of an open region as member `id`, which has finished its
- * implicit task.  True when we got in. */
-static bool help_region (struct gomp_region *region, uint32_t epoch, unsigned id)
+/* Inside the gate the team stays.  False: the region is closed. */
+static bool enter_gate (struct gomp_region *region)
 {
     uint64_t g = atomic_load_explicit(&region->gate, memory_order_relaxed);
     do
@@ -267,20 +271,72 @@ static bool help_region (struct gomp_region *region, uint32_t epoch, unsigned id
             return false;
     while (!atomic_compare_exchange_weak_explicit(&region->gate, &g, g + INSIDE_ONE,
                                                   memory_order_acquire, memory_order_relaxed));
-    /* Inside; the team stays until we leave.  If it is another region by now, leave. */
-    if (atomic_load_explicit(&region->epoch, memory_order_relaxed) == epoch) {
-        become_member(region, id);
-        gomp_tasks_help(region->start.team, core_called_back);
-        forget_member();
-    }
+    return true;
+}
+
+static void help_as (struct gomp_region *region, unsigned id)
+{
+    become_member(region, id);
+    gomp_tasks_help(region->start.team, core_called_back);
+    forget_member();
+}
+
+/* Execute explicit tasks of an open region as member `id`, which has finished its
+ * implicit task.  True when we got in. */
+static bool help_region (struct gomp_region *region, uint32_t epoch, unsigned id)
+{
+    if (!enter_gate(region))
+        return false;
+    /* If it is another region by now, leave. */
+    if (atomic_load_explicit(&region->epoch, memory_order_relaxed) == epoch)
+        help_as(region, id);
     leave_gate(region, INSIDE_ONE);
     return true;
+}
+
+/* A vacant thread number for the calling thread, or -1. */
+static int adopt (struct gomp_region *region)
+{
+    for (int word = 0; word < GOMP_VACANT_WORDS; word++) {
+        uint64_t set = atomic_load_explicit(&region->vacant[word], memory_order_relaxed);
+        while (set) {
+            uint64_t bit = set & -set;
+            /* acquire: what was done under this number before; partner: make_vacant */
+            if (atomic_fetch_and_explicit(&region->vacant[word], ~bit, memory_order_acquire) & bit)
+                return word * 64 + __builtin_ctzll(bit);
+            set = atomic_load_explicit(&region->vacant[word], memory_order_relaxed);
+        }
+    }
+    return -1;
+}
+
+/* A core has come in the middle of a region.  Use it for tasks: under a number whose implicit task is
+ * over; or let a member go on that sleeps in a barrier. */
+static bool help_elastic (struct gomp_region *region)
+{
+    if (!enter_gate(region))
+        return false;
+    int id = region->elastic ? adopt(region) : -1;
+    bool helped = id >= 0;
+    if (helped) {
+        uint64_t again[GOMP_VACANT_WORDS] = {0};
+        help_as(region, (unsigned)id);
+        set_number(again, (unsigned)id);
+        make_vacant(region, again);
+    } else if (region->elastic && atomic_load(&region->sleeping_members) > 0) {
+        gomp_tasks_signal(region->start.team->own.tasks, 1);
+        helped = true;
+    }
+    leave_gate(region, INSIDE_ONE);
+    return helped;
 }
 
 /* seq_cst: partner is who sleeps after a look at `help` (linger, wait_for_end) */
 void gomp_region_help_wanted (struct gomp_region *region)
 {
     atomic_store(&region->help, true);
+    if (region->elastic && inv_managed())
+        gomp_want_cores();
 }
 
 /* Only a hint, but one that is missing would leave tasks to the master alone: who queues a task
@@ -294,16 +350,34 @@ void gomp_region_no_tasks (struct gomp_region *region)
         atomic_store(&region->help, true);
 }
 
+static bool help_needed (struct gomp_region *region)
+{
+    if (!atomic_load_explicit(&region->help, memory_order_relaxed))
+        return false;
+    uint64_t vacant = atomic_load_explicit(&region->sleeping_members, memory_order_relaxed);
+    for (int word = 0; word < GOMP_VACANT_WORDS; word++)
+        vacant |= atomic_load_explicit(&region->vacant[word], memory_order_relaxed);
+    return vacant != 0;
+}
+
 bool gomp_help_waiting (void)
 {
-    return last_run.region &&
-           atomic_load_explicit(&last_run.region->help, memory_order_relaxed) &&
-           gomp_region_is_open(last_run.region, last_run.epoch);
+    struct gomp_region *region;
+    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
+    for (unsigned i = 0; i < high; i++)
+        if ((region = gomp_region_registered(i)) && help_needed(region))
+            return true;
+    return false;
 }
 
 bool gomp_help_tasks (void)
 {
-    return gomp_help_waiting() && help_region(last_run.region, last_run.epoch, last_run.id);
+    struct gomp_region *region;
+    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
+    for (unsigned i = 0; i < high; i++)
+        if ((region = gomp_region_registered(i)) && help_needed(region) && help_elastic(region))
+            return true;
+    return false;
 }
 
 bool gomp_region_call_helpers (struct gomp_region *region, int count)
@@ -400,6 +474,8 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
     region->elastic = elastic;
     atomic_store_explicit(&region->help, false, memory_order_relaxed);
+    for (int word = 0; word < GOMP_VACANT_WORDS; word++)
+        atomic_store_explicit(&region->vacant[word], 0, memory_order_relaxed);
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
     atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     if (!elastic)

@@ -47,6 +47,8 @@ struct gomp_region_start {
     bool master_seated;
 };
 
+enum { GOMP_VACANT_WORDS = 4 };
+
 struct gomp_region {
     /* epoch << 32 | implicit tasks not started.  Written by the master at region start
      * (release; partner: the takers' acquire CAS), then counted down by takers. */
@@ -59,6 +61,10 @@ struct gomp_region {
      * waits for (seq_cst both sides) */
     _Atomic int end_word, master_waits;
     _Atomic uint32_t epoch; /* of the open region; writer: master */
+    /* elastic: thread numbers (the first 256) whose implicit task has finished and that nobody
+     * executes tasks under now.  Set and cleared by atomic or and and, from inside the gate. */
+    _Atomic uint64_t vacant[GOMP_VACANT_WORDS];
+    _Atomic unsigned sleeping_members; /* in a barrier; seq_cst as `asleep` of gomp_team_tasks */
     _Atomic bool help; /* explicit tasks are queued: a hint for idle workers, set by who queues one,
                           cleared by who finds none */
     bool elastic, registered;
@@ -84,6 +90,8 @@ extern bool gomp_tickets_left (void);
 extern bool gomp_run_ticket (void);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,
                                    int *seen);
+/* Are there tasks that a core could be used for that comes now: is there a thread number to run them
+ * under, or a thread that sleeps and has one? */
 extern bool gomp_help_waiting (void);
 extern bool gomp_help_tasks (void);
 /* Wake up to `count` of those who sleep and could execute a task: the master at the end of the

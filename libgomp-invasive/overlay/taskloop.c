@@ -8,8 +8,8 @@
  * runs at once; and waits for the ranges that it has split off.  So a loop that nobody helps with
  * makes log2(chunks) tasks, and one that is stolen from is split where and when it is.
  *
- * Each chunk has its own copy of the firstprivate variables.  Where copying is more than memcpy, the
- * body of a chunk also destroys them: so a range's last chunk uses the range's own copy.
+ * Where the firstprivate variables need more than memcpy to be copied, the copies for all chunks are
+ * made before the first one runs: it might change the originals (lastprivate).
  */
 #include "wait.h"
 #include "tasks.h"
@@ -28,10 +28,17 @@ struct chunks {
 
 struct body {
     void (*fn) (void *);
-    void (*cpyfn) (void *, void *);
     size_t arg_size, arg_align;
     unsigned flags;
     int priority;
+    struct copies *copies; /* or NULL: memcpy is enough */
+};
+
+/* The arguments of all chunks, each with the copies of its variables. */
+struct copies {
+    _Atomic unsigned long left; /* chunks that have not run; whoever runs the last frees this */
+    size_t stride;
+    char *arg;
 };
 
 /* The arguments of a task that is a range; behind it, aligned, those of the loop's body. */
@@ -61,30 +68,32 @@ static void set_bounds (const struct chunks *c, unsigned long i, void *arg)
 
 /* --- running chunks */
 
-/* One chunk with a copy of the arguments made for it. */
-static void __attribute__((noinline))
-run_with_copy (const struct chunks *c, const struct body *body, unsigned long i, void *arg)
+static struct copies *make_copies (const struct chunks *c, const struct body *body,
+                                   void (*cpyfn) (void *, void *), void *data)
 {
-    char buffer[body->arg_size + body->arg_align];
-    uintptr_t at = ((uintptr_t)buffer + body->arg_align - 1) & ~(body->arg_align - 1);
-    body->cpyfn((void *)at, arg);
-    set_bounds(c, i, (void *)at);
-    gomp_task_run_undeferred(body->fn, (void *)at, body->flags);
+    size_t stride = (body->arg_size + body->arg_align - 1) & ~(body->arg_align - 1);
+    struct copies *copies = gomp_malloc(sizeof *copies + c->count * stride + body->arg_align);
+    atomic_init(&copies->left, c->count);
+    copies->stride = stride;
+    copies->arg = (char *)(((uintptr_t)(copies + 1) + body->arg_align - 1) & ~(body->arg_align - 1));
+    for (unsigned long i = 0; i < c->count; i++)
+        cpyfn(copies->arg + i * stride, data);
+    return copies;
 }
 
-/* Chunk i; arg is not needed any more when it is the last that uses it. */
-static void run_chunk (const struct chunks *c, const struct body *body, unsigned long i, void *arg,
-                       bool last)
+/* Chunk i of a loop whose variables are copied by memcpy: one block serves chunk after chunk. */
+static void run_chunk (const struct chunks *c, const struct body *body, unsigned long i, void *arg)
 {
-    if (body->cpyfn && !last) {
-        run_with_copy(c, body, i, arg);
-        return;
-    }
     struct gomp_thread *thr = gomp_thread();
-    if (!body->cpyfn && thr->ts.team && gomp_task_discarded(thr->ts.team, thr->task->taskgroup))
+    struct copies *copies = body->copies;
+    if (copies)
+        arg = copies->arg + i * copies->stride; /* must run, even if cancelled: it destroys them */
+    else if (thr->ts.team && gomp_task_discarded(thr->ts.team, thr->task->taskgroup))
         return;
     set_bounds(c, i, arg);
     gomp_task_run_undeferred(body->fn, arg, body->flags);
+    if (copies && atomic_fetch_sub_explicit(&copies->left, 1, memory_order_acq_rel) == 1)
+        free(copies);
 }
 
 static void queue_range (const struct chunks *, const struct body *, unsigned long low,
@@ -103,7 +112,7 @@ static void run_range (void *data)
             r->high = middle;
         }
         unsigned long i = r->low++;
-        run_chunk(&r->chunks, &r->body, i, r->arg, r->low == r->high);
+        run_chunk(&r->chunks, &r->body, i, r->arg);
         if (inv_managed() && i % 16 == 0)
             gomp_seat_checkpoint();
     }
@@ -118,19 +127,15 @@ static void queue_range (const struct chunks *chunks, const struct body *body, u
     if (thr->task->own.memory == GOMP_MEMORY_STACK)
         thr->task = gomp_task_promote(thr->task);
     struct gomp_task *parent = thr->task;
-    struct gomp_task *task = gomp_task_alloc(
-        sizeof(struct range) + body->arg_align + body->arg_size, __alignof__(struct range));
+    size_t arg_size = body->copies ? 0 : body->arg_size;
+    struct gomp_task *task =
+        gomp_task_alloc(sizeof(struct range) + body->arg_align + arg_size, __alignof__(struct range));
     gomp_task_init_deferred(task, parent);
     struct range *r = task->fn_data;
     *r = (struct range){*chunks, *body, low, high, NULL};
     r->arg = (void *)(((uintptr_t)(r + 1) + body->arg_align - 1) & ~(body->arg_align - 1));
-    if (body->cpyfn) {
-        thr->task = task;
-        body->cpyfn(r->arg, arg);
-        thr->task = parent;
-        task->copy_ctors_done = true;
-    } else
-        memcpy(r->arg, arg, body->arg_size);
+    memcpy(r->arg, arg, arg_size);
+    task->copy_ctors_done = body->copies != NULL;
     task->fn = run_range;
     task->priority = body->priority;
     gomp_taskgroup_enter(task->taskgroup);
@@ -138,12 +143,10 @@ static void queue_range (const struct chunks *chunks, const struct body *body, u
     gomp_task_schedule(slot, task);
 }
 
-/* All chunks at once.  The compiler's own block serves one chunk after the other, unless each needs
- * its copy. */
 static void run_here (const struct chunks *c, const struct body *body, void *data)
 {
     for (unsigned long i = 0; i < c->count; i++)
-        run_chunk(c, body, i, data, false);
+        run_chunk(c, body, i, data);
 }
 
 /* --- the construct */
@@ -181,9 +184,12 @@ static uintptr_t *reduction_block (void *data, bool is_long)
 }
 
 /* The iterations of one group. */
-static void run_chunks (const struct chunks *c, const struct body *body, void *data)
+static void run_chunks (const struct chunks *c, struct body *body,
+                        void (*cpyfn) (void *, void *), void *data)
 {
     struct gomp_thread *thr = gomp_thread();
+    if (cpyfn)
+        body->copies = make_copies(c, body, cpyfn, data);
     if (!(body->flags & GOMP_TASK_FLAG_IF) || !thr->ts.team || thr->ts.team->nthreads == 1 ||
         thr->task->final_task || c->count == 1)
         run_here(c, body, data);
@@ -191,7 +197,8 @@ static void run_chunks (const struct chunks *c, const struct body *body, void *d
         queue_range(c, body, 0, c->count, data);
 }
 
-static void taskloop (struct chunks *c, struct body *body, void *data, uint64_t n, uint64_t wanted)
+static void taskloop (struct chunks *c, struct body *body, void (*cpyfn) (void *, void *),
+                      void *data, uint64_t n, uint64_t wanted)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_team *team = thr->ts.team;
@@ -205,23 +212,23 @@ static void taskloop (struct chunks *c, struct body *body, void *data, uint64_t 
     divide(c, n, wanted, flags);
     if (flags & GOMP_TASK_FLAG_NOGROUP) {
         if (team == NULL || !gomp_task_discarded(team, thr->task->taskgroup))
-            run_chunks(c, body, data);
+            run_chunks(c, body, cpyfn, data);
         return;
     }
     GOMP_taskgroup_start();
     if (flags & GOMP_TASK_FLAG_REDUCTION)
         GOMP_taskgroup_reduction_register(reduction_block(data, c->is_long));
-    run_chunks(c, body, data);
+    run_chunks(c, body, cpyfn, data);
     GOMP_taskgroup_end();
 }
 
-static struct body make_body (void (*fn) (void *), void (*cpyfn) (void *, void *), long arg_size,
-                              long arg_align, unsigned flags, int priority)
+static struct body make_body (void (*fn) (void *), long arg_size, long arg_align, unsigned flags,
+                              int priority)
 {
     if (priority > gomp_max_task_priority_var)
         priority = gomp_max_task_priority_var;
-    return (struct body){fn, cpyfn, (size_t)arg_size, (size_t)(arg_align > 0 ? arg_align : 1), flags,
-                         priority > 0 ? priority : 0};
+    return (struct body){fn, (size_t)arg_size, (size_t)(arg_align > 0 ? arg_align : 1), flags,
+                         priority > 0 ? priority : 0, NULL};
 }
 
 void GOMP_taskloop (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *), long arg_size,
@@ -229,13 +236,13 @@ void GOMP_taskloop (void (*fn) (void *), void *data, void (*cpyfn) (void *, void
                     long start, long end, long step)
 {
     struct chunks c = {.start = (uint64_t)start, .step = (uint64_t)step, .is_long = true};
-    struct body body = make_body(fn, cpyfn, arg_size, arg_align, flags, priority);
+    struct body body = make_body(fn, arg_size, arg_align, flags, priority);
     unsigned long n = 0;
     if (step > 0 && start < end)
         n = ((unsigned long)end - (unsigned long)start - 1) / (unsigned long)step + 1;
     else if (step < 0 && start > end)
         n = ((unsigned long)start - (unsigned long)end - 1) / -(unsigned long)step + 1;
-    taskloop(&c, &body, data, n, num_tasks);
+    taskloop(&c, &body, cpyfn, data, n, num_tasks);
 }
 
 void GOMP_taskloop_ull (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
@@ -244,11 +251,11 @@ void GOMP_taskloop_ull (void (*fn) (void *), void *data, void (*cpyfn) (void *, 
                         unsigned long long step)
 {
     struct chunks c = {.start = start, .step = step};
-    struct body body = make_body(fn, cpyfn, arg_size, arg_align, flags, priority);
+    struct body body = make_body(fn, arg_size, arg_align, flags, priority);
     unsigned long long n = 0;
     if ((flags & GOMP_TASK_FLAG_UP) && start < end)
         n = (end - start - 1) / step + 1;
     else if (!(flags & GOMP_TASK_FLAG_UP) && start > end)
         n = (start - end - 1) / -step + 1;
-    taskloop(&c, &body, data, n, num_tasks);
+    taskloop(&c, &body, cpyfn, data, n, num_tasks);
 }

@@ -21,8 +21,9 @@ enum {
 
 struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
 {
-    if (team->own.tasks)
-        return team->own.tasks;
+    struct gomp_team_tasks *before = __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
+    if (before)
+        return before;
     size_t n = team->nthreads;
     struct gomp_team_tasks *tasks;
     size_t bytes = sizeof *tasks + n * (sizeof tasks->slot[0] + sizeof tasks->used_slot[0]);
@@ -30,8 +31,12 @@ struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
     memset(tasks, 0, bytes);
     tasks->nthreads = team->nthreads;
     tasks->used_slot = (struct gomp_task_slot **)&tasks->slot[n];
-    team->own.tasks = tasks;
-    return tasks;
+    /* Several members may come here at once. */
+    if (__atomic_compare_exchange_n(&team->own.tasks, &before, tasks, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return tasks;
+    gomp_aligned_free(tasks);
+    return before;
 }
 
 void gomp_team_tasks_free (struct gomp_team *team)
@@ -690,11 +695,16 @@ static bool barrier_done (const struct wait *w)
 static void sleep_at_barrier (struct wait *w)
 {
     struct gomp_team_tasks *tasks = w->tasks;
+    struct gomp_region *region = w->bar->region;
     /* seq_cst: partners are gomp_queue_push and gomp_barrier_open */
     atomic_fetch_add(&tasks->asleep, GOMP_ANY);
+    if (region)
+        atomic_fetch_add(&region->sleeping_members, 1);
     int signal = atomic_load(&tasks->signal);
     if (!w->done(w) && !(w->found = find(tasks, w->slot, NULL)))
         gomp_park((int *)&tasks->signal, signal);
+    if (region)
+        atomic_fetch_sub(&region->sleeping_members, 1);
     atomic_fetch_sub(&tasks->asleep, GOMP_ANY);
 }
 

@@ -64,15 +64,16 @@ bool gomp_core_needed (void)
 
 bool gomp_work_waiting (void)
 {
-    return gomp_threads_waiting();
+    return gomp_threads_waiting() || gomp_help_waiting();
 }
 
 /* --- seats */
 
-/* Let a worker use the seat for an implicit task that nobody has started. */
+/* Let a worker use the seat for an implicit task that nobody has started, or for explicit ones. */
 static bool place_on_ticket (int seat)
 {
-    return gomp_tickets_left() && (inv_agent_call(seat) || gomp_free_worker_start(seat));
+    return (gomp_tickets_left() || gomp_help_waiting()) &&
+           (inv_agent_call(seat) || gomp_free_worker_start(seat));
 }
 
 /* Give a seat to a thread that is ready for it and does not doze on another core. */
