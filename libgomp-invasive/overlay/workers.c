@@ -402,8 +402,12 @@ void gomp_workers_trim (bool wait)
  * parked, so its master makes another worker.) */
 static bool leave (void)
 {
-    int n = atomic_load(&free_workers);
-    while (n > atomic_load(&kept) && (!gomp_work_waiting() || inv_agents_parked() > 0))
+    /* As many as implicit tasks may sleep in barriers, and while they do, some on their way. */
+    enum { ON_THEIR_WAY = 8 };
+    int n = atomic_load(&free_workers), enough = atomic_load(&kept);
+    if (enough > 0)
+        enough += ON_THEIR_WAY;
+    while (n > enough && (!gomp_work_waiting() || inv_agents_parked() > 0))
         if (atomic_compare_exchange_weak(&free_workers, &n, n - 1))
             return true;
     return false;
