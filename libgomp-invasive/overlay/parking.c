@@ -30,19 +30,31 @@ static struct bucket *bucket_of (int *addr)
 /* How often a thread looks before it sleeps.  When it goes on within its core's next round it
  * has looked once or twice.  More where that has worked lately, less where it has not. */
 enum { DOZE_MOST = 6, DOZE_LEAST = 1 };
-static __thread unsigned doze_looks __attribute__((tls_model("initial-exec"))) = 2;
+static __thread unsigned char doze_looks __attribute__((tls_model("initial-exec"))) = 2;
+/* Where strangers compute on the core too, who yields comes back after them, and who sleeps
+ * before: do not doze the next times. */
+enum { DOZE_NOT = 64 };
+static __thread unsigned char doze_not __attribute__((tls_model("initial-exec")));
 
 /* Doze as long as the core is this process's.  True when the word has been set. */
 static bool doze (struct gomp_waiter *w)
 {
     if (w->core < 0 || inv_process.emulated)
         return false;
+    if (doze_not > 0) {
+        doze_not--;
+        return false;
+    }
     for (unsigned i = 0; i < doze_looks && inv_core_is_held(w->core); i++) {
-        sched_yield();
+        bool strangers = gomp_yield_was_long();
         if (atomic_load_explicit(&w->word, memory_order_acquire) == GOMP_GO ||
             gomp_ready_claim(w)) {
             doze_looks += doze_looks < DOZE_MOST;
             return true;
+        }
+        if (strangers) {
+            doze_not = DOZE_NOT;
+            break;
         }
     }
     doze_looks -= doze_looks > DOZE_LEAST;

@@ -7,10 +7,15 @@
  * the seat up.
  *
  * Unmanaged: only the kernel knows.  After some microseconds the thread yields now and then:
- * a yield that comes back late has let another thread run, so the core is wanted; a few of
- * those and it sleeps.  With more threads than processors it yields from the beginning: the
- * one that is waited for is most likely next on this core, and a yield costs half of a sleep
- * and a wake.
+ * a yield that comes back late has let another thread run.  When that happens again and
+ * again the threads share a core: it sleeps, and the kernel wakes it on an idle core if there is
+ * one.  (To go on yielding would keep two threads of a team on one core beside an idle one:
+ * whoever has just run is not moved.)
+ *
+ * With more threads than processors it yields from the beginning: the one that is waited for
+ * is most likely next on this core, and a yield costs half of a sleep and a wake.  Unless
+ * yields take milliseconds: then a stranger computes on the core, and who sleeps comes back
+ * sooner than who yields.
  *
  * OMP_WAIT_POLICY and GOMP_SPINCOUNT are hints: passive does not spin (but yields where that
  * serves our own threads), active never sleeps when it is alone on its core, a count limits the
@@ -29,12 +34,51 @@ enum {
     SPIN_ALONE_NS = 5000,   /* from here on let others run that the kernel has put here */
     STEAL_AFTER_NS = 5000,  /* ... and serve threads that wait for other cores of ours */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
-    YIELD_NOTICED_NS = 3000, /* a yield this long has let another thread run */
-    WANTED_YIELDS = 8,      /* so many of those: sleep */
-    CROWDED_YIELDS = 200,   /* the same when the others are our own, noticed or not */
+    YIELD_NOTICED_NS = 1200, /* a yield this long has let another thread run */
+    YIELD_LONG_NS = 1000000, /* ... one that computes, with a time slice of its own */
+    NOTICED_YIELDS = 3,     /* so many noticed one after the other: the core is shared */
+    SHARED_SLEEPS = 8,      /* then sleep in so many waits before it is tried again, */
+    STRANGER_SLEEPS = 200,  /* and in so many after a long one, which costs that much more */
+    CROWDED_YIELDS = 200,   /* yields among more threads of our own than processors */
     CROWDED_LOOKS = 4,      /* pauses before each of these */
     NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
 };
+
+/* --- company on the core */
+
+bool gomp_yield_was_long (void)
+{
+    uint64_t before = inv_now_ns();
+    sched_yield();
+    return inv_now_ns() - before > YIELD_LONG_NS;
+}
+
+/* What this thread knows of others on its core: yields noticed one after the other, or, when
+ * those were enough, NOTICED_YIELDS + waits to sleep in. */
+static __thread unsigned char company __attribute__((tls_model("initial-exec")));
+
+/* Yield, and learn from it.  True: the core is shared. */
+static bool yield_shared (uint64_t before)
+{
+    sched_yield();
+    uint64_t took = inv_now_ns() - before;
+    company = took > YIELD_NOTICED_NS ? company + 1 : 0;
+    if (took > YIELD_LONG_NS)
+        company = NOTICED_YIELDS + STRANGER_SLEEPS;
+    else if (company >= NOTICED_YIELDS)
+        company = NOTICED_YIELDS + SHARED_SLEEPS;
+    return company >= NOTICED_YIELDS;
+}
+
+/* One of those waits. */
+static bool sleep_at_once (void)
+{
+    if (company < NOTICED_YIELDS)
+        return false;
+    if (--company < NOTICED_YIELDS)
+        company = 0;
+    return true;
+}
 
 /* --- managed, on a seat */
 
@@ -45,7 +89,7 @@ static bool may_idle (uint64_t start)
     enum inv_verdict verdict = inv_seat_poll();
     if (verdict == INV_GIVE || verdict == INV_LOST)
         return false;
-    uint64_t idle = inv_now_ns() - start;
+    uint64_t now = inv_now_ns(), idle = now - start;
     if (gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
         atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0)
         return false;
@@ -54,8 +98,8 @@ static bool may_idle (uint64_t start)
         return false;
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
      * may have to run before it can ask for the core. */
-    if (idle > SPIN_ALONE_NS)
-        sched_yield();
+    if (idle > SPIN_ALONE_NS && yield_shared(now) && company > NOTICED_YIELDS + SHARED_SLEEPS)
+        return false;
     if (verdict == INV_WANTED)
         return idle < SPIN_WANTED_NS;
     return idle < (inv_seat_owned() ? SPIN_KEEP_NS : SPIN_BORROWED_NS);
@@ -64,6 +108,7 @@ static bool may_idle (uint64_t start)
 bool gomp_idle_spin (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0;
+    bool hurry = sleep_at_once();
     for (unsigned i = 1;; i++) {
         if (ready(arg))
             return true;
@@ -74,7 +119,7 @@ bool gomp_idle_spin (bool (*ready) (void *), void *arg)
             continue;
         if (start == 0)
             start = inv_now_ns();
-        if (!may_idle(start))
+        if (hurry || !may_idle(start))
             return false;
     }
 }
@@ -92,13 +137,6 @@ static uint64_t longest_spin_ns (void)
                                                            : gomp_spin_count_var * NS_PER_COUNT;
 }
 
-/* Yield; true when another thread has run meanwhile. */
-static bool yield_noticed (uint64_t before)
-{
-    sched_yield();
-    return inv_now_ns() - before > YIELD_NOTICED_NS;
-}
-
 static bool spin_crowded (bool (*ready) (void *), void *arg)
 {
     for (unsigned i = 0; i < CROWDED_YIELDS; i++) {
@@ -107,20 +145,19 @@ static bool spin_crowded (bool (*ready) (void *), void *arg)
                 return true;
             inv_cpu_relax();
         }
-        sched_yield();
+        if (gomp_yield_was_long())
+            break;
     }
     return ready(arg);
 }
 
-static bool spin_unmanaged (bool (*ready) (void *), void *arg)
+static bool spin_alone (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0, limit = longest_spin_ns();
-    unsigned noticed = 0;
-    if (more_threads_than_cpus())
-        return spin_crowded(ready, arg);
     if (limit == 0)
         return ready(arg);
-    for (unsigned i = 1; noticed < WANTED_YIELDS; i++) {
+    bool hurry = sleep_at_once();
+    for (unsigned i = 1;; i++) {
         if (ready(arg))
             return true;
         inv_cpu_relax();
@@ -129,12 +166,16 @@ static bool spin_unmanaged (bool (*ready) (void *), void *arg)
         uint64_t now = inv_now_ns();
         if (start == 0)
             start = now;
-        if (now - start > limit)
+        if (hurry || now - start > limit)
             return false;
-        if (now - start > SPIN_ALONE_NS)
-            noticed += yield_noticed(now);
+        if (now - start > SPIN_ALONE_NS && yield_shared(now))
+            return ready(arg);
     }
-    return ready(arg);
+}
+
+static bool spin_unmanaged (bool (*ready) (void *), void *arg)
+{
+    return more_threads_than_cpus() ? spin_crowded(ready, arg) : spin_alone(ready, arg);
 }
 
 /* Managed, without a seat: on somebody else's core, so hardly at all. */

@@ -72,6 +72,8 @@ extern bool gomp_work_waiting (void);
 extern bool gomp_spin_until (bool (*ready) (void *), void *arg);
 /* The same for a thread that has a seat. */
 extern bool gomp_idle_spin (bool (*ready) (void *), void *arg);
+/* Yield.  True when it has taken so long that a thread with a time slice of its own has run. */
+extern bool gomp_yield_was_long (void);
 /* Let up to `count` queued threads and unstarted implicit tasks run without a seat
  * (progress.c). */
 extern void gomp_run_unseated (unsigned count);
