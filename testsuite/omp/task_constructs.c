@@ -3,6 +3,8 @@
  * final and undeferred tasks, cancelled taskgroups, events fulfilled by anybody, large and copied
  * arguments, taskloops of all grains, waits that run no task but descendants, tasks outside regions
  * and in nested ones.
+ *
+ * @mends the stock library hangs in the wavefront of dependences
  */
 #include "check.h"
 #include <omp.h>
