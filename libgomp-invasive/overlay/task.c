@@ -175,7 +175,7 @@ static inline void after_undeferred (struct gomp_team *team, struct gomp_task_sl
 {
     if (__builtin_expect(gomp_queue_size(&slot->queue) <= 0, 0) &&
         atomic_load_explicit(&team->own.tasks->hungry, memory_order_relaxed) != 0 &&
-        slot->threshold < 256)
+        slot->threshold < GOMP_THRESHOLD_MOST)
         slot->threshold *= 2;
     if (++slot->inlined % CHECKPOINT_EVERY == 0 && inv_managed())
         gomp_seat_checkpoint();
