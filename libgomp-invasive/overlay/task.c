@@ -7,8 +7,11 @@
 #include "tasks.h"
 #include <string.h>
 
-enum { CHECKPOINT_EVERY = 32 /* tasks that run at once, between two looks whether our core is
-                                asked back */ };
+enum {
+    CHECKPOINT_EVERY = 32, /* tasks that run at once, between two looks whether our core is
+                              asked back */
+    MOST_CHILDREN = 8192,  /* of one task, before it is made to wait for predecessors of more */
+};
 
 /* --- tasks as such */
 
@@ -172,7 +175,7 @@ static inline void after_undeferred (struct gomp_team *team, struct gomp_task_sl
 {
     if (__builtin_expect(gomp_queue_size(&slot->queue) <= 0, 0) &&
         atomic_load_explicit(&team->own.tasks->hungry, memory_order_relaxed) != 0 &&
-        slot->threshold < 256)
+        slot->threshold < GOMP_THRESHOLD_MOST)
         slot->threshold *= 2;
     if (++slot->inlined % CHECKPOINT_EVERY == 0 && inv_managed())
         gomp_seat_checkpoint();
@@ -231,6 +234,17 @@ create_deferred (struct gomp_thread *thr, void (*fn) (void *), void *data,
         gomp_task_schedule(slot, task);
 }
 
+/* Has the task so many unfinished children that it should work on them before it makes more?  Those
+ * that wait for predecessors are in no queue, so nothing else bounds them. */
+static inline bool too_many_children (struct gomp_task *parent)
+{
+    uint32_t children = parent->own.created - parent->own.own_done;
+    return __builtin_expect(children > MOST_CHILDREN, 0) &&
+           children - gomp_done_bodies(
+                          atomic_load_explicit(&parent->own.done, memory_order_relaxed)) >
+               MOST_CHILDREN;
+}
+
 /* Is there anything about this task that running it at once could not give? */
 static inline bool must_defer (struct gomp_task *parent, unsigned flags, void **depend)
 {
@@ -242,7 +256,7 @@ static inline bool must_defer (struct gomp_task *parent, unsigned flags, void **
     if ((flags & GOMP_TASK_FLAG_PRIORITY) && gomp_max_task_priority_var > 0)
         return true;
     return (flags & GOMP_TASK_FLAG_DEPEND) && parent->depend_hash &&
-           gomp_deps_pending(parent, depend);
+           !too_many_children(parent) && gomp_deps_pending(parent, depend);
 }
 
 /* The construct that compiled code calls; DEPEND is described in taskdeps.c. */

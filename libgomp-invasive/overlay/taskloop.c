@@ -59,7 +59,8 @@ static uint64_t chunk_start (const struct chunks *c, unsigned long i)
 /* Every body's arguments begin with the bounds of its chunk. */
 static void set_bounds (const struct chunks *c, unsigned long i, void *arg)
 {
-    uint64_t bounds[2] = {chunk_start(c, i), chunk_start(c, i + 1)};
+    uint64_t start = chunk_start(c, i);
+    uint64_t bounds[2] = {start, start + (i < c->nfirst ? c->first : c->rest) * c->step};
     if (c->is_long)
         memcpy(arg, (long[]){(long)bounds[0], (long)bounds[1]}, 2 * sizeof(long));
     else

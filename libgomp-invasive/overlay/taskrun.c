@@ -10,8 +10,6 @@
 #include <string.h>
 
 enum {
-    THRESHOLD_LEAST = 4,    /* queued tasks per slot, if others get along with that */
-    THRESHOLD_MOST = 256,   /* and if they do not */
     CALM_TASKS = 1024,      /* so many queued and none stolen: the threshold falls again */
     LOOK_LEAST = 2,         /* pauses between two looks for work, at first */
     LOOK_MOST = 64,         /* and later */
@@ -59,7 +57,7 @@ struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
     memset(slot, 0, sizeof *slot);
     if (!gomp_queue_init(&slot->queue))
         gomp_fatal("Out of memory for a queue of tasks");
-    slot->threshold = THRESHOLD_LEAST;
+    slot->threshold = GOMP_THRESHOLD_LEAST;
     slot->random = id * 2654435761u + 1;
     tasks->slot[id] = slot;
     gomp_spinlock_lock(&tasks->lock);
@@ -358,8 +356,8 @@ static struct gomp_task *shared_take (struct gomp_team_tasks *tasks, const struc
 
 /* --- queueing */
 
-/* Was anything stolen since we last looked?  Did the thieves go hungry? */
-static void adapt_threshold (struct gomp_team_tasks *tasks, struct gomp_task_slot *slot)
+/* When nothing is stolen for long, fewer queued tasks will do. */
+static void adapt_threshold (struct gomp_task_slot *slot)
 {
     int64_t top = atomic_load_explicit(&slot->queue.top, memory_order_relaxed);
     if (top != slot->old_top) {
@@ -367,10 +365,9 @@ static void adapt_threshold (struct gomp_team_tasks *tasks, struct gomp_task_slo
         slot->calm = 0;
     } else if (++slot->calm >= CALM_TASKS) {
         slot->calm = 0;
-        if (slot->threshold > THRESHOLD_LEAST)
+        if (slot->threshold > GOMP_THRESHOLD_LEAST)
             slot->threshold /= 2;
     }
-    (void)tasks;
 }
 
 void gomp_task_schedule (struct gomp_task_slot *slot, struct gomp_task *task)
@@ -382,7 +379,7 @@ void gomp_task_schedule (struct gomp_task_slot *slot, struct gomp_task *task)
     if (__builtin_expect(task->priority > 0, 0))
         shared_insert(team->own.tasks, task);
     else {
-        adapt_threshold(team->own.tasks, slot);
+        adapt_threshold(slot);
         if (!gomp_queue_push(&slot->queue, task)) {
             gomp_task_execute(slot, task);
             return;

@@ -63,13 +63,16 @@ static inline uint32_t gomp_done_released (uint64_t done)
     return (uint32_t)(done >> 32);
 }
 
+enum { GOMP_THRESHOLD_LEAST = 4, GOMP_THRESHOLD_MOST = 256 };
+
 /* What belongs to a thread number of a team.  Made when it first queues or completes a task; only
  * whoever has the number writes here, but for the queue's top. */
 struct gomp_task_slot {
     struct gomp_queue queue;
     /* release; partner: the acquire loads of gomp_tasks_outstanding */
     _Atomic uint64_t created __attribute__((aligned(64))), completed;
-    /* The cut-off: tasks are queued while the queue has fewer than this. */
+    /* The cut-off: tasks are queued while the queue has fewer than this.  Doubled when thieves starve
+     * while a task runs at once (task.c), halved when nothing is stolen for long (taskrun.c). */
     int64_t threshold;
     unsigned calm;   /* tasks that were queued and not stolen, since one was */
     int64_t old_top; /* the queue's top when we last looked for thefts */

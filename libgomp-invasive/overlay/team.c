@@ -199,7 +199,6 @@ void gomp_free_thread (void *arg __attribute__((unused)))
 {
     struct gomp_thread *thr = gomp_thread();
     free_pool(thr, false);
-    gomp_pool_donate();
     if (thr->ts.level == 0 && __builtin_expect(thr->ts.team != NULL, 0))
         gomp_team_end(); /* an artificial team, made for a target task */
     if (thr->task != NULL) {
@@ -207,6 +206,7 @@ void gomp_free_thread (void *arg __attribute__((unused)))
         gomp_end_task();
         free(task);
     }
+    gomp_pool_donate();
 }
 
 /* The destructor of a thread that has used OpenMP. */
