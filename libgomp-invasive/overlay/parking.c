@@ -33,8 +33,8 @@ enum { DOZE_MOST = 6, DOZE_LEAST = 1 };
 static __thread unsigned char doze_looks __attribute__((tls_model("initial-exec"))) = 2;
 /* Where strangers compute on the core too, who yields comes back after them, and who sleeps
  * before: do not doze the next times. */
-enum { DOZE_NOT = 64 };
-static __thread unsigned char doze_not __attribute__((tls_model("initial-exec")));
+enum { DOZE_NOT = 4000 };
+static __thread unsigned short doze_not __attribute__((tls_model("initial-exec")));
 
 /* Doze as long as the core is this process's.  True when the word has been set. */
 static bool doze (struct gomp_waiter *w)

@@ -38,7 +38,7 @@ enum {
     YIELD_LONG_NS = 1000000, /* ... one that computes, with a time slice of its own */
     NOTICED_YIELDS = 3,     /* so many noticed one after the other: the core is shared */
     SHARED_SLEEPS = 8,      /* then sleep in so many waits before it is tried again, */
-    STRANGER_SLEEPS = 200,  /* and in so many after a long one, which costs that much more */
+    STRANGER_SLEEPS = 4000, /* and in so many after a long one, which costs that much more */
     CROWDED_YIELDS = 200,   /* yields among more threads of our own than processors */
     CROWDED_LOOKS = 4,      /* pauses before each of these */
     NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
@@ -55,7 +55,7 @@ bool gomp_yield_was_long (void)
 
 /* What this thread knows of others on its core: yields noticed one after the other, or, when
  * those were enough, NOTICED_YIELDS + waits to sleep in. */
-static __thread unsigned char company __attribute__((tls_model("initial-exec")));
+static __thread unsigned short company __attribute__((tls_model("initial-exec")));
 
 /* Yield, and learn from it.  True: the core is shared. */
 static bool yield_shared (uint64_t before)
