@@ -39,7 +39,9 @@ enum {
     NOTICED_YIELDS = 3,     /* so many noticed one after the other: the core is shared */
     SHARED_SLEEPS = 8,      /* then sleep in so many waits before it is tried again, */
     STRANGER_SLEEPS = 4000, /* and in so many after a long one, which costs that much more */
-    CROWDED_YIELDS = 200,   /* yields among more threads of our own than processors */
+    CROWDED_MOST = 32,      /* yields among more threads of our own than processors */
+    CROWDED_WORTH = 8,      /* as many as a sleep and a wake cost */
+    CROWDED_PROBE = 32,     /* where they have not been worth it, try again in one wait of these */
     CROWDED_LOOKS = 4,      /* pauses before each of these */
     NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
 };
@@ -137,17 +139,43 @@ static uint64_t longest_spin_ns (void)
                                                            : gomp_spin_count_var * NS_PER_COUNT;
 }
 
+/* As many yields as have been worth it lately, and waits without one. */
+static __thread unsigned char crowded_yields __attribute__((tls_model("initial-exec"))) =
+    CROWDED_MOST;
+static __thread unsigned char crowded_sleeps __attribute__((tls_model("initial-exec")));
+
+static unsigned crowded_patience (void)
+{
+    if (crowded_yields > 0 || ++crowded_sleeps % CROWDED_PROBE != 0)
+        return crowded_yields;
+    return CROWDED_WORTH;
+}
+
+static void learn_crowded (bool worth)
+{
+    if (!worth)
+        crowded_yields /= 2;
+    else if (crowded_yields < CROWDED_MOST)
+        crowded_yields += CROWDED_WORTH;
+}
+
 static bool spin_crowded (bool (*ready) (void *), void *arg)
 {
-    for (unsigned i = 0; i < CROWDED_YIELDS; i++) {
+    unsigned patience = crowded_patience();
+    for (unsigned i = 0; i < patience; i++) {
         for (unsigned k = 0; k < CROWDED_LOOKS; k++) {
-            if (ready(arg))
+            if (ready(arg)) {
+                if (i > 0)
+                    learn_crowded(i <= CROWDED_WORTH);
                 return true;
+            }
             inv_cpu_relax();
         }
         if (gomp_yield_was_long())
             break;
     }
+    if (patience > 0)
+        learn_crowded(false);
     return ready(arg);
 }
 
