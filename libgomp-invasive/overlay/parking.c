@@ -3,6 +3,7 @@
  * parking.c - the parking lot (parking.h).
  */
 #include "wait.h"
+#include "history.h"
 #include "ready.h"
 #include "riders.h"
 #include "workers.h"
@@ -135,8 +136,10 @@ void gomp_park (int *addr, int val)
     }
     if (!enqueue(bucket_of(addr), &w, addr, val))
         return;
-    if (w.needs_seat)
+    if (w.needs_seat) {
+        gomp_history_sleeps(addr);
         gomp_seat_yield();
+    }
     gomp_waiter_sleep(&w);
 }
 

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "wait.h"
 #include "progress.h"
+#include "history.h"
 #include "ready.h"
 #include "riders.h"
 #include "region.h"
@@ -15,7 +16,6 @@ enum {
     PERIOD_NS = 5000000,      /* between two looks, and the least patience in CPU time */
     WALL_FACTOR = 20,         /* patience in wall time: implicit tasks may wait asleep */
     IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
-    PATIENCE_ENTRIES = 64,
 };
 #define MAX_PATIENCE_NS UINT64_C(20000000000)
 
@@ -24,13 +24,6 @@ static _Atomic unsigned taken; /* work taken off the queue of the ready, by seat
 static _Atomic int extras;     /* tickets that unseated threads are to take */
 static _Atomic unsigned extras_taken;
 static _Atomic bool started;
-
-/* How long the implicit tasks of an outlined function may take before we think that they
- * wait for each other.  Only the watchdog uses it; a collision forgets. */
-static struct {
-    void (*fn) (void *);
-    uint64_t ns; /* CPU time of the process */
-} patience[PATIENCE_ENTRIES];
 
 void gomp_progress_note (void)
 {
@@ -84,26 +77,21 @@ static struct view look (void)
     return v;
 }
 
-static unsigned entry_of (void (*fn) (void *))
-{
-    return (unsigned)(((uintptr_t)fn * UINT64_C(0x9e3779b97f4a7c15)) >> 58);
-}
-
 static uint64_t patience_of (void (*fn) (void *))
 {
-    unsigned e = entry_of(fn);
-    return patience[e].fn == fn && patience[e].ns ? patience[e].ns : PERIOD_NS;
+    struct gomp_history *h = gomp_history_find(fn);
+    uint64_t ns = h ? atomic_load_explicit(&h->patience_ns, memory_order_relaxed) : 0;
+    return ns > PERIOD_NS ? ns : PERIOD_NS;
 }
 
 /* Seated threads went on by themselves after so long: that is how long fn takes. */
 static void learn (void (*fn) (void *), uint64_t stalled_ns)
 {
-    unsigned e = entry_of(fn);
+    struct gomp_history *h = gomp_history_of(fn);
     uint64_t ns = 4 * stalled_ns;
-    if (patience[e].fn == fn && patience[e].ns >= ns)
-        return;
-    patience[e].fn = fn;
-    patience[e].ns = ns < MAX_PATIENCE_NS ? ns : MAX_PATIENCE_NS;
+    if (atomic_load_explicit(&h->patience_ns, memory_order_relaxed) < ns)
+        atomic_store_explicit(&h->patience_ns, ns < MAX_PATIENCE_NS ? ns : MAX_PATIENCE_NS,
+                              memory_order_relaxed);
 }
 
 /* CPU time, so that a machine that is busy with others does not look like a program

@@ -4,6 +4,7 @@
  */
 #include "wait.h"
 #include "region.h"
+#include "history.h"
 #include "progress.h"
 #include "ready.h"
 #include "riders.h"
@@ -477,6 +478,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
         atomic_store_explicit(&region->vacant[word], 0, memory_order_relaxed);
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
+    gomp_history_region_opens(region);
     atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     if (!elastic)
         return;
@@ -579,6 +581,7 @@ void gomp_region_finish (struct gomp_region *region)
     }
     if (!inv_managed())
         return;
+    gomp_history_region_ends(region);
     if (region->start.master_seated && !gomp_seated())
         gomp_seat_acquire(); /* progress.c had let us run without one */
     gomp_seat_checkpoint(); /* a serial part may be long: not on a core that is asked back */

@@ -72,6 +72,8 @@ struct gomp_region {
     struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
     struct gomp_region *next_free;
     _Atomic unsigned sleeping_helpers; /* bound workers parked while the region is open */
+    _Atomic unsigned sleeps; /* times that its threads went to sleep inside (history.h); relaxed */
+    uint64_t began_ns;       /* 0: this one is not timed.  The master's */
 };
 
 extern struct gomp_region *gomp_region_alloc (void);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * history.c - what is remembered of each outlined function (history.h).
+ */
+#include "wait.h"
+#include "history.h"
+#include "region.h"
+
+enum { ENTRIES = 256 };
+
+static struct gomp_history table[ENTRIES];
+
+#define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define SET(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
+
+static struct gomp_history *entry_of (void (*fn) (void *))
+{
+    return &table[(uintptr_t)fn * UINT64_C(0x9e3779b97f4a7c15) >> 56];
+}
+
+struct gomp_history *gomp_history_find (void (*fn) (void *))
+{
+    struct gomp_history *h = entry_of(fn);
+    return GET(h->fn) == fn ? h : NULL;
+}
+
+struct gomp_history *gomp_history_of (void (*fn) (void *))
+{
+    struct gomp_history *h = entry_of(fn);
+    if (GET(h->fn) != fn) {
+        SET(h->patience_ns, 0);
+        SET(h->task_ns, 0);
+        SET(h->waits, 0);
+        SET(h->narrow, 0);
+        SET(h->fn, fn);
+    }
+    return h;
+}
+
+/* A process of an anonymous domain has tokens instead of cores. */
+unsigned gomp_cores_at_hand (void)
+{
+    unsigned cores = 0, us = inv_process.slot + 1;
+    if (!inv_managed())
+        return inv_domain_cores();
+    if (inv_process.anonymous) {
+        int tokens = inv_tokens_held();
+        return tokens > 1 ? (unsigned)tokens : 1;
+    }
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
+        inv_word w = GET(inv_core_at(inv_process.table, core)->word);
+        cores += inv_word_holder(w) == us || inv_word_owner(w) == us || inv_word_holder(w) == 0;
+    }
+    return cores > 1 ? cores : 1;
+}
+
+void gomp_history_region_opens (struct gomp_region *region)
+{
+    SET(region->sleeps, 0);
+    bool timed = inv_managed() && gomp_history_samples(GET(region->epoch));
+    region->began_ns = timed ? inv_now_ns() : 0;
+}
+
+/* A quarter of the new value; all of it when there is no old one. */
+static uint64_t mean (uint64_t old, uint64_t new)
+{
+    return old == 0 ? new : (3 * old + new) / 4;
+}
+
+void gomp_history_region_ends (struct gomp_region *region)
+{
+    unsigned n = region->start.nthreads;
+    uint64_t sleeps = GET(region->sleeps);
+    if (sleeps == 0 && region->began_ns == 0)
+        return;
+    unsigned cores = gomp_cores_at_hand();
+    struct gomp_history *h = gomp_history_of(region->start.fn);
+    if (region->began_ns != 0) {
+        uint64_t core_ns = (inv_now_ns() - region->began_ns) * (cores < n ? cores : n);
+        SET(h->task_ns, mean(GET(h->task_ns), core_ns / n + 1));
+    }
+    if (n <= cores)
+        return; /* says nothing of what a larger team would do */
+    uint64_t waits = mean(GET(h->waits), sleeps * GOMP_WAITS_ONE / n);
+    SET(h->waits, waits < UINT32_MAX ? (uint32_t)waits : UINT32_MAX);
+}
+
+void gomp_history_sleeps (const int *addr)
+{
+    struct gomp_team *team = gomp_thread()->ts.team;
+    struct gomp_region *region = team ? team->barrier.region : NULL;
+    /* The master's wait for the end of its region is none of its function's. */
+    if (region && addr != (const int *)&region->end_word)
+        atomic_fetch_add_explicit(&region->sleeps, 1, memory_order_relaxed);
+}

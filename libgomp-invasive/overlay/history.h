@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * history.h - what the runtime remembers of each function that the compiler has outlined from a
+ * parallel region, from region to region.
+ *
+ * A direct-mapped table: one entry for each hash of the function's address, tagged with the
+ * address.  Two functions that meet in an entry make each other forgotten.  All of it is a guess,
+ * nothing depends on it for being right, so there is no lock: every access is a relaxed
+ * atomic, and two teams that write at once only make the guess worse.
+ */
+#ifndef GOMP_HISTORY_H
+#define GOMP_HISTORY_H 1
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+struct gomp_region;
+
+enum { GOMP_WAITS_ONE = 256 }; /* unit of gomp_history.waits */
+
+struct gomp_history {
+    _Atomic(void (*) (void *)) fn;
+    /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
+     * that it waits for another one; 0: as long as any.  Writer: the watchdog (progress.c). */
+    _Atomic uint64_t patience_ns;
+    /* Core time that one implicit task takes, waiting and switching included: a mean over some
+     * regions, the latest most; 0: not known.  Writers, of the next two too: masters at the end of a
+     * region (gomp_history_region_ends). */
+    _Atomic uint64_t task_ns;
+    /* How often an implicit task sleeps inside a region that has more of them than the process has
+     * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
+    _Atomic uint32_t waits;
+    /* Regions that were made no larger than the cores because of `waits`, since a larger one.
+     * Writers: masters (parallel.c). */
+    _Atomic uint32_t narrow;
+} __attribute__((aligned(64)));
+
+/* The entry of fn; NULL when there is none.  A hash and a load. */
+extern struct gomp_history *gomp_history_find (void (*fn) (void *));
+/* The same; makes one, which forgets whatever function was there. */
+extern struct gomp_history *gomp_history_of (void (*fn) (void *));
+
+/* Is this region one of those that are timed: every 16th or so, not in step with anything? */
+static inline bool gomp_history_samples (uint32_t epoch)
+{
+    return epoch * UINT32_C(0x9e3779b1) >> 28 == 0;
+}
+
+/* The master, managed: a region of more than one implicit task opens, is over. */
+extern void gomp_history_region_opens (struct gomp_region *);
+extern void gomp_history_region_ends (struct gomp_region *);
+/* The calling thread goes to sleep on addr: count it if that is in the middle of a region. */
+extern void gomp_history_sleeps (const int *addr);
+
+/* Cores that the process computes on, or could at once: those that it holds, those of its own that
+ * it has lent, and those that are free.  At least 1. */
+extern unsigned gomp_cores_at_hand (void);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif
