@@ -146,7 +146,7 @@ for file in bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c loop.c loo
     grep -q "\b${file%.c}\.lo\b" Makefile ||
         die "GCC $release: libgomp does not build $file any more, which the overlay replaces"
 done
-ours="parking.lo ready.lo riders.lo spin.lo workers.lo region.lo history.lo progress.lo places.lo tls.lo taskqueue.lo taskpool.lo \
+ours="parking.lo ready.lo riders.lo spin.lo tickets.lo workers.lo region.lo history.lo progress.lo places.lo tls.lo taskqueue.lo taskpool.lo \
     taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo loop_split.lo loop_auto.lo"
 env -u MAKEFLAGS -u MAKELEVEL make $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \

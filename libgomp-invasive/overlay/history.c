@@ -29,6 +29,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
     struct gomp_history *h = entry_of(fn);
     if (GET(h->fn) != fn) {
         SET(h->patience_ns, 0);
+        SET(h->verdict, GOMP_UNKNOWN);
         SET(h->task_ns, 0);
         SET(h->waits, 0);
         SET(h->narrow, 0);

@@ -23,11 +23,19 @@ struct gomp_region;
 
 enum { GOMP_WAITS_ONE = 256 }; /* unit of gomp_history.waits */
 
+enum gomp_verdict {
+    GOMP_UNKNOWN,   /* they have never held anything up, or are long: patience_ns */
+    GOMP_SUSPECTED, /* they seemed to wait for each other once: patience_ns is a last trial */
+    GOMP_SPINS      /* they wait for each other in loops of their own: start all of them at once */
+};
+
 struct gomp_history {
     _Atomic(void (*) (void *)) fn;
     /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
      * that it waits for another one; 0: as long as any.  Writer: the watchdog (progress.c). */
     _Atomic uint64_t patience_ns;
+    /* What the watchdog thinks of its implicit tasks.  Writer: the watchdog; masters read it. */
+    _Atomic uint32_t verdict;
     /* Core time that one implicit task takes, waiting and switching included: a mean over some
      * regions, the latest most; 0: not known.  Writers, of the next two too: masters at the end of a
      * region (gomp_history_region_ends). */

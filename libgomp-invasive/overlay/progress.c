@@ -54,23 +54,28 @@ struct view {
     void (*fn) (void *);  /* of a region with tickets left, or NULL */
     struct gomp_region *region; /* that region, and which use of it */
     uint32_t epoch;
+    unsigned nthreads;
+    unsigned count; /* as many threads as could be of use, at most */
 };
 
 static struct view look (void)
 {
     struct view v = {.seated = atomic_load_explicit(&taken, memory_order_relaxed) +
                                gomp_ready_taken(),
-                     .waiting = gomp_threads_queued()};
+                     .waiting = gomp_threads_queued(),
+                     .count = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed)};
     struct gomp_region *region;
     for (unsigned i = 0; i < 16; i++) {
         if (!(region = gomp_region_registered(i)))
             continue;
-        uint64_t ticket = atomic_load_explicit(&region->ticket, memory_order_acquire);
-        v.seated += (ticket >> 32) * 65536 - (uint32_t)ticket;
-        if ((uint32_t)ticket > 0) {
+        uint64_t left = atomic_load_explicit(&region->tickets.left, memory_order_acquire);
+        v.seated += (left >> 32) * 65536 - (uint32_t)left;
+        if (gomp_tickets_any(&region->tickets)) {
             v.fn = region->start.fn;
+            v.nthreads = region->start.nthreads;
             v.region = region;
-            v.epoch = (uint32_t)(ticket >> 32);
+            v.epoch = (uint32_t)(left >> 32);
+            v.count += (uint32_t)left > 0 ? (uint32_t)left : v.nthreads;
         }
     }
     v.seated -= atomic_load_explicit(&extras_taken, memory_order_relaxed);
@@ -84,14 +89,19 @@ static uint64_t patience_of (void (*fn) (void *))
     return ns > PERIOD_NS ? ns : PERIOD_NS;
 }
 
-/* Seated threads went on by themselves after so long: that is how long fn takes. */
-static void learn (void (*fn) (void *), uint64_t stalled_ns)
+static void judge (void (*fn) (void *), uint64_t patience_ns, enum gomp_verdict verdict)
 {
     struct gomp_history *h = gomp_history_of(fn);
-    uint64_t ns = 4 * stalled_ns;
-    if (atomic_load_explicit(&h->patience_ns, memory_order_relaxed) < ns)
-        atomic_store_explicit(&h->patience_ns, ns < MAX_PATIENCE_NS ? ns : MAX_PATIENCE_NS,
-                              memory_order_relaxed);
+    atomic_store_explicit(&h->patience_ns,
+                          patience_ns < MAX_PATIENCE_NS ? patience_ns : MAX_PATIENCE_NS,
+                          memory_order_relaxed);
+    atomic_store_explicit(&h->verdict, verdict, memory_order_relaxed);
+}
+
+static enum gomp_verdict verdict_on (void (*fn) (void *))
+{
+    struct gomp_history *h = gomp_history_find(fn);
+    return h ? atomic_load_explicit(&h->verdict, memory_order_relaxed) : GOMP_UNKNOWN;
 }
 
 /* CPU time, so that a machine that is busy with others does not look like a program
@@ -106,20 +116,22 @@ static uint64_t cpu_ns (void)
 struct watch {
     struct view last;
     uint64_t since_cpu, since_wall; /* of the last progress; 0: none seen yet */
-    unsigned count;                 /* threads to run without a seat next time */
     unsigned idle;                  /* periods without waiting work */
     struct view helped;             /* the region that we last ran threads of unseated */
-    uint64_t helped_cpu;            /* when */
+    uint64_t helped_cpu;            /* when they had last got somewhere before */
+    unsigned helped_nthreads;
 };
 
+/* Seated threads have gone on by themselves.  If that took long, so long do fn's implicit tasks
+ * take. */
 static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
-    bool helped = w->count > 1;
-    if (helped && now->waiting && now->fn && now->fn == w->last.fn)
-        learn(now->fn, cpu - w->since_cpu);
+    uint64_t stalled = cpu - w->since_cpu;
+    if (now->waiting && w->last.waiting && now->fn && now->fn == w->last.fn &&
+        w->since_wall != 0 && stalled > 2 * PERIOD_NS && 4 * stalled > patience_of(now->fn))
+        judge(now->fn, 4 * stalled, GOMP_UNKNOWN);
     w->since_cpu = cpu;
     w->since_wall = wall;
-    w->count = 1;
 }
 
 /* Work waits: use our own cores that others are late to give back, and those that a thread
@@ -132,17 +144,35 @@ static void find_seats (void)
         gomp_seat_dispose(seat);
 }
 
-/* A region in which we had to start implicit tasks unseated has ended.  If they had waited
- * for each other it would have ended soon after the last was started; if it took long,
- * they are long, and next time we wait that long. */
+/* A region in which we had to start implicit tasks unseated has ended.  If they had waited for
+ * each other it has ended soon after.  If not they may be long: next time wait twice as long as
+ * one of them would have taken then.  If that passes too, they wait for each other. */
 static void learn_from_end (struct watch *w, uint64_t cpu)
 {
     struct gomp_region *region = w->helped.region;
     if (!region || gomp_region_is_open(region, w->helped.epoch))
         return;
-    if (cpu - w->helped_cpu > 4 * PERIOD_NS)
-        learn(w->helped.fn, cpu - w->helped_cpu);
+    uint64_t took = cpu - w->helped_cpu;
+    bool again = verdict_on(w->helped.fn) == GOMP_SUSPECTED;
+    if (again || took < 4 * PERIOD_NS)
+        judge(w->helped.fn, 0, GOMP_SPINS);
+    else
+        judge(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
     w->helped.region = NULL;
+}
+
+/* Nobody with a seat gets anywhere: let all that waits run beside them. */
+static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
+{
+    gomp_run_unseated(now->count);
+    if (now->region) {
+        w->helped = *now;
+        w->helped_cpu = w->since_cpu;
+        w->helped_nthreads = now->nthreads;
+    }
+    /* Patience begins anew: what was started must have time to show that it helps. */
+    w->since_cpu = cpu;
+    w->since_wall = wall;
 }
 
 static void look_once (struct watch *w)
@@ -156,31 +186,26 @@ static void look_once (struct watch *w)
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     learn_from_end(w, cpu);
     w->idle = now.waiting || riders || w->helped.region ? 0 : w->idle + 1;
+    if (!now.waiting)
+        atomic_store_explicit(&extras, 0, memory_order_relaxed); /* for regions that are over */
     if (!now.waiting || now.seated != w->last.seated || w->since_wall == 0)
         progress_seen(w, &now, cpu, wall);
     else {
         uint64_t limit = patience_of(now.fn);
-        if (cpu - w->since_cpu >= limit || wall - w->since_wall >= WALL_FACTOR * limit) {
-            gomp_run_unseated(w->count);
-            w->count *= 2;
-            w->helped = now;
-            w->helped_cpu = cpu;
-            /* Patience begins anew: what was started must have time to show that it helps. */
-            w->since_cpu = cpu;
-            w->since_wall = wall;
-        }
+        if (cpu - w->since_cpu >= limit || wall - w->since_wall >= WALL_FACTOR * limit)
+            help(w, &now, cpu, wall);
     }
     w->last = now;
 }
 
 static void *watchdog_main (void *arg)
 {
-    struct watch watch = {.count = 1};
+    struct watch watch = {0};
     const struct timespec period = {0, PERIOD_NS};
     (void)arg;
     for (;;) {
         if (watch.idle > IDLE_PERIODS) {
-            watch = (struct watch){.count = 1};
+            watch = (struct watch){0};
             atomic_store(&armed, 0);
             if (!gomp_work_waiting())
                 inv_futex_wait(&armed, 0, -1, false);

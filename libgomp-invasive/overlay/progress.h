@@ -6,10 +6,10 @@
  * A region's implicit tasks may wait for each other in ways that we cannot see (a loop on
  * a flag).  A thread that spins so never gives its core up, and the implicit task that
  * would set the flag may not have been started.  A watchdog looks every few
- * milliseconds; if work waits and no seated thread has taken any since, it lets some of
- * it run without a seat, beside the others on the cores that we hold: one, then two,
- * four ...  Implicit tasks that are merely long are recognised (seated threads go on
- * taking work) and their function gets more patience next time.
+ * milliseconds; if work waits and no seated thread has taken any since, it lets all of
+ * it run without a seat, beside the others on the cores that we hold (riders.h).  It remembers
+ * what came of that (history.h): a function whose implicit tasks wait for each other has all of
+ * them started at once the next time, one whose are merely long gets more patience.
  */
 #ifndef GOMP_PROGRESS_H
 #define GOMP_PROGRESS_H 1

@@ -167,32 +167,24 @@ static void leave_gate (struct gomp_region *region, uint64_t what)
 
 /* --- tickets */
 
-static uint32_t tickets_of (struct gomp_region *region)
-{
-    return (uint32_t)atomic_load_explicit(&region->ticket, memory_order_relaxed);
-}
-
 bool gomp_tickets_left (void)
 {
     struct gomp_region *region;
     unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
     for (unsigned i = 0; i < high; i++)
-        if ((region = gomp_region_registered(i)) && tickets_of(region) > 0)
+        if ((region = gomp_region_registered(i)) && gomp_tickets_any(&region->tickets))
             return true;
     return false;
 }
 
-/* Take a ticket; with it the region cannot end before we have counted the task done. */
-static bool take_ticket (struct gomp_region *region, unsigned *id)
+bool gomp_tickets_in_sight (void)
 {
-    uint64_t t = atomic_load_explicit(&region->ticket, memory_order_relaxed);
-    do
-        if ((uint32_t)t == 0)
-            return false;
-    while (!atomic_compare_exchange_weak_explicit(&region->ticket, &t, t - 1,
-                                                  memory_order_acquire, memory_order_relaxed));
-    *id = region->start.nthreads - (uint32_t)t;
-    return true;
+    struct gomp_region *region;
+    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
+    for (unsigned i = 0; i < high; i++)
+        if ((region = gomp_region_registered(i)) && gomp_tickets_unshared(&region->tickets) > 0)
+            return true;
+    return false;
 }
 
 /* Other threads may run explicit tasks under these numbers.  release; partner: adopt */
@@ -215,7 +207,7 @@ static unsigned run_tickets (struct gomp_region *region)
 {
     unsigned id, done = 0;
     uint64_t over[GOMP_VACANT_WORDS] = {0};
-    while (take_ticket(region, &id)) {
+    while (gomp_ticket_take(&region->tickets, inv_seat, &id)) {
         run_implicit_task(region, id);
         set_number(over, id);
         done++;
@@ -235,7 +227,7 @@ bool gomp_run_ticket (void)
     struct gomp_region *region;
     unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
     for (unsigned i = 0; i < high; i++) {
-        if (!(region = gomp_region_registered(i)) || tickets_of(region) == 0)
+        if (!(region = gomp_region_registered(i)) || !gomp_tickets_any(&region->tickets))
             continue;
         unsigned done = run_tickets(region);
         if (done == 0)
@@ -482,10 +474,14 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     if (!elastic)
         return;
-    /* release: takers see everything above */
-    atomic_store_explicit(&region->ticket, (uint64_t)epoch << 32 | (n - 1),
-                          memory_order_release);
+    struct gomp_history *h = gomp_history_find(region->start.fn);
+    bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
+    uint64_t task_ns = h ? atomic_load_explicit(&h->task_ns, memory_order_relaxed) : 0;
+    gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0);
     gomp_want_cores();
+    unsigned cores = spins ? gomp_cores_at_hand() : n;
+    if (n > cores)
+        gomp_run_unseated(n - cores); /* they wait for each other without telling us */
 }
 
 static bool all_over (void *arg)
@@ -545,7 +541,7 @@ static bool stack_suffices (void)
 
 static bool elastic_work (struct gomp_region *region)
 {
-    return region->elastic && tickets_of(region) > 0 && stack_suffices() &&
+    return region->elastic && gomp_tickets_any(&region->tickets) && stack_suffices() &&
            !gomp_ready_here(inv_seat);
 }
 

@@ -2,7 +2,7 @@
 /*
  * region.h - a parallel region as a collection of implicit tasks, counted by atomics.
  *
- * The idea: a region has a fixed number N of implicit tasks.  `ticket` counts those that
+ * The idea: a region has a fixed number N of implicit tasks.  `tickets` counts those that
  * nobody has started, `gate` those that have not finished.  A worker takes a ticket, runs
  * that implicit task to completion as that thread number, takes the next; when there
  * is none left it subtracts what it has run from the gate, and that is its last access
@@ -21,6 +21,7 @@
 #define GOMP_REGION_H 1
 
 #include "libgomp.h"
+#include "tickets.h"
 #include "upstream.h"
 #include "workers.h"
 
@@ -50,9 +51,7 @@ struct gomp_region_start {
 enum { GOMP_VACANT_WORDS = 4 };
 
 struct gomp_region {
-    /* epoch << 32 | implicit tasks not started.  Written by the master at region start
-     * (release; partner: the takers' acquire CAS), then counted down by takers. */
-    _Atomic uint64_t ticket __attribute__((aligned(64)));
+    struct gomp_tickets tickets; /* implicit tasks not started */
     /* implicit tasks not finished << 32 | threads inside: the master, and helpers that
      * execute explicit tasks.  Over at (0, 1).  0: closed.  Subtracting is release,
      * the master's look acquire; a helper joins by CAS while it is not 0. */
@@ -89,6 +88,8 @@ extern void gomp_region_finish (struct gomp_region *);
 
 /* Workers. */
 extern bool gomp_tickets_left (void);
+/* The same for a thread that looks all the time: without those that are in shares. */
+extern bool gomp_tickets_in_sight (void);
 extern bool gomp_run_ticket (void);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,
                                    int *seen);

@@ -32,7 +32,7 @@ enum {
     SPIN_WANTED_NS = 20000, /* somebody does: about the cost of giving and getting back */
     SPIN_BORROWED_NS = 50000, /* nobody does, but it is another's */
     SPIN_ALONE_NS = 5000,   /* from here on let others run that the kernel has put here */
-    STEAL_AFTER_NS = 5000,  /* ... and serve threads that wait for other cores of ours */
+    STEAL_AFTER_NS = 5000,  /* ... and take what waits for other cores of ours */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
     YIELD_NOTICED_NS = 1200, /* a yield this long has let another thread run */
     YIELD_LONG_NS = 1000000, /* ... one that computes, with a time slice of its own */
@@ -95,8 +95,7 @@ static bool may_idle (uint64_t start)
     if (gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
         atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0)
         return false;
-    if (idle > STEAL_AFTER_NS &&
-        atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0)
+    if (idle > STEAL_AFTER_NS && gomp_threads_queued())
         return false;
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
      * may have to run before it can ask for the core. */

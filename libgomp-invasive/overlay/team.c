@@ -23,9 +23,6 @@ pthread_attr_t gomp_thread_attr;
 pthread_key_t gomp_thread_destructor;
 __thread struct gomp_thread gomp_tls_data;
 
-/* Elastic regions count tickets in 32 bits and are walked by ids; far more than any team. */
-enum { MAX_ELASTIC = 4096 };
-
 /* --- teams */
 
 /* The structure of the pool's last team, if it fits. */
@@ -346,7 +343,7 @@ static void open_top_level (struct gomp_region *region, struct gomp_thread_pool 
 {
     bool display = gomp_display_affinity_var && pool->threads_used != region->start.nthreads;
     count_threads(pool, region->start.nthreads);
-    if (inv_managed() && region->start.nthreads <= MAX_ELASTIC && !gomp_strict_threads() &&
+    if (inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST && !gomp_strict_threads() &&
         gomp_region_register(region)) {
         region->workers = NULL;
         keep_free_workers(&pool->threads_dock, region->start.nthreads);

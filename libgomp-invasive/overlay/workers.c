@@ -58,7 +58,7 @@ bool gomp_threads_waiting (void)
 
 bool gomp_core_needed (void)
 {
-    return gomp_ready_here(inv_seat) || gomp_tickets_left() ||
+    return gomp_ready_here(inv_seat) || gomp_tickets_in_sight() ||
            atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
 }
 
@@ -336,7 +336,7 @@ static bool idle_for_work (void)
     INV_TELL(idle_begin());
     bool found = gomp_idle_spin(help_waiting, NULL);
     INV_TELL(idle_end());
-    return found || gomp_core_needed();
+    return found || gomp_threads_waiting();
 }
 
 /* One round of a free worker that has a seat.  False: nothing to do. */
@@ -413,6 +413,17 @@ static bool leave (void)
     return false;
 }
 
+/* Run an implicit task without a seat, if the watchdog wants somebody to. */
+static bool ride_one (void)
+{
+    if (!gomp_progress_take_extra())
+        return false;
+    gomp_ride();
+    gomp_run_ticket();
+    gomp_ride_end();
+    return true;
+}
+
 /* A free worker without a seat: park as an agent.  False: end. */
 static bool wait_for_seat (void)
 {
@@ -421,18 +432,14 @@ static bool wait_for_seat (void)
         inv_futex_wait(&leave_word, seen, -1, false);
         return true;
     }
+    if (ride_one())
+        return true;
     if (leave())
         return false;
     INV_TELL(idle_begin());
     inv_agent_park(&leave_word, seen, -1);
     INV_TELL(idle_end());
-    if (inv_seat != INV_SEAT_NONE)
-        return true;
-    if (gomp_progress_take_extra()) {
-        gomp_ride();
-        gomp_run_ticket();
-        gomp_ride_end();
-    } else
+    if (inv_seat == INV_SEAT_NONE && !ride_one())
         gomp_stop_wanting();
     return true;
 }

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * tickets.c - handing out the implicit tasks of an elastic region (tickets.h).
+ */
+#include "tickets.h"
+#include <libinvasive/process.h>
+
+enum {
+    SHORT_NS = 2000,    /* an implicit task is taken with others when it is shorter, */
+    TOGETHER_NS = 1000, /* so many that they take about this long, */
+    PARTS = 2           /* and no more than this part of a core's fair share of what is left */
+};
+
+/* --- ranges */
+
+static uint64_t range_of (uint32_t epoch, uint32_t first, uint32_t end)
+{
+    return (uint64_t)epoch << 32 | first << 16 | end;
+}
+
+static uint32_t first_of (uint64_t range)
+{
+    return (uint32_t)range >> 16;
+}
+
+static uint32_t end_of (uint64_t range)
+{
+    return (uint16_t)range;
+}
+
+static bool is_empty (uint64_t range)
+{
+    return first_of(range) >= end_of(range);
+}
+
+/* --- shares */
+
+static bool take_from (struct gomp_ticket_share *share, uint32_t epoch, bool own, unsigned *id)
+{
+    uint64_t now = atomic_load_explicit(&share->range, memory_order_relaxed), next;
+    do {
+        if (now >> 32 != epoch || is_empty(now))
+            return false;
+        next = own ? range_of(epoch, first_of(now) + 1, end_of(now))
+                   : range_of(epoch, first_of(now), end_of(now) - 1);
+        *id = own ? first_of(now) : end_of(next);
+    } while (!atomic_compare_exchange_weak_explicit(&share->range, &now, next,
+                                                    memory_order_acquire, memory_order_relaxed));
+    return true;
+}
+
+static struct gomp_ticket_share *share_of (struct gomp_tickets *t, int seat)
+{
+    return seat >= 0 && seat < GOMP_TICKET_SHARES ? &t->share[seat] : NULL;
+}
+
+/* Leave first .. end - 1 in a share.  The seat's own is empty, unless another thread believes that
+ * it sits there too: then in another one. */
+static void put (struct gomp_tickets *t, int seat, uint32_t epoch, uint32_t first, uint32_t end)
+{
+    atomic_store_explicit(&t->shared, true, memory_order_relaxed);
+    for (unsigned i = (unsigned)seat;; i = (i + 1) % GOMP_TICKET_SHARES) {
+        uint64_t now = atomic_load_explicit(&t->share[i].range, memory_order_relaxed);
+        if (is_empty(now) &&
+            atomic_compare_exchange_strong_explicit(&t->share[i].range, &now,
+                                                    range_of(epoch, first, end),
+                                                    memory_order_release, memory_order_relaxed))
+            return;
+    }
+}
+
+/* --- taking */
+
+static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
+{
+    uint32_t task_ns = atomic_load_explicit(&t->task_ns, memory_order_relaxed);
+    if (!may_share || task_ns == 0 || task_ns >= SHORT_NS)
+        return 1;
+    uint32_t together = TOGETHER_NS / task_ns + 1;
+    if (left <= together)
+        return left; /* it would take longer to have another core help */
+    uint32_t part = left / (PARTS * inv_process.ncores) + 1;
+    return part < together ? part : together;
+}
+
+/* From the word that all share. */
+static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
+{
+    uint64_t now = atomic_load_explicit(&t->left, memory_order_relaxed);
+    uint32_t left, n;
+    do {
+        left = (uint32_t)now;
+        if (left == 0)
+            return false;
+        n = how_many(t, left, share_of(t, seat) != NULL);
+    } while (!atomic_compare_exchange_weak_explicit(&t->left, &now, now - n,
+                                                    memory_order_acquire, memory_order_relaxed));
+    /* What was read before the exchange may be of an earlier region: the number must be of this
+     * one.  n may be more or less than would be best, but not more than there are. */
+    uint32_t first = atomic_load_explicit(&t->nthreads, memory_order_relaxed) - left;
+    *id = first;
+    if (n > 1)
+        put(t, seat, (uint32_t)(now >> 32), first + 1, first + n);
+    return true;
+}
+
+static bool steal (struct gomp_tickets *t, uint32_t epoch, unsigned *id)
+{
+    if (!atomic_load_explicit(&t->shared, memory_order_relaxed))
+        return false;
+    for (unsigned i = 0; i < GOMP_TICKET_SHARES; i++)
+        if (take_from(&t->share[i], epoch, false, id))
+            return true;
+    return false;
+}
+
+bool gomp_ticket_take (struct gomp_tickets *t, int seat, unsigned *id)
+{
+    uint32_t epoch =
+        (uint32_t)(atomic_load_explicit(&t->left, memory_order_acquire) >> 32);
+    struct gomp_ticket_share *own = share_of(t, seat);
+    return (own && take_from(own, epoch, true, id)) || take_unshared(t, seat, id) ||
+           steal(t, epoch, id);
+}
+
+bool gomp_tickets_any (struct gomp_tickets *t)
+{
+    uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
+    if ((uint32_t)left > 0)
+        return true;
+    if (!atomic_load_explicit(&t->shared, memory_order_relaxed))
+        return false;
+    for (unsigned i = 0; i < GOMP_TICKET_SHARES; i++) {
+        uint64_t range = atomic_load_explicit(&t->share[i].range, memory_order_relaxed);
+        if (range >> 32 == left >> 32 && !is_empty(range))
+            return true;
+    }
+    return false;
+}
+
+void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,
+                        uint32_t task_ns)
+{
+    atomic_store_explicit(&t->nthreads, nthreads, memory_order_relaxed);
+    atomic_store_explicit(&t->task_ns, task_ns, memory_order_relaxed);
+    atomic_store_explicit(&t->shared, false, memory_order_relaxed);
+    /* release: takers see everything above, and what the caller has written */
+    atomic_store_explicit(&t->left, (uint64_t)epoch << 32 | (nthreads - 1), memory_order_release);
+}
