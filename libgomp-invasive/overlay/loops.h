@@ -28,17 +28,8 @@ enum {
 /* Between two chunks: give the core up if its owner asks for it.  One load when not. */
 static inline void gomp_loop_checkpoint (void)
 {
-    int seat = inv_seat;
-    if (seat == INV_SEAT_NONE)
-        return;
-    if (seat >= 0) {
-        inv_word w = atomic_load_explicit(
-            &inv_core_at(inv_process.table, (unsigned)seat)->word, memory_order_relaxed);
-        if (inv_word_holder(w) == inv_process.slot + 1 && !inv_word_reclaim(w))
-            return;
-    } else if (!inv_token_overdrawn(inv_process.table))
-        return;
-    gomp_seat_checkpoint();
+    if (inv_seat != INV_SEAT_NONE && gomp_seat_called_back())
+        gomp_seat_checkpoint();
 }
 
 /* In static_trip, when the thread has the last chunk of a static loop; below it is the number

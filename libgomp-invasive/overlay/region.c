@@ -213,9 +213,7 @@ static unsigned run_tickets (struct gomp_region *region)
         done++;
         if (!gomp_seated())
             break; /* an extra thread runs one (progress.c) */
-        enum inv_verdict verdict = inv_seat_poll();
-        if (verdict == INV_GIVE || verdict == INV_LOST ||
-            gomp_ready_here(inv_seat))
+        if (gomp_seat_called_back() || gomp_ready_here(inv_seat))
             break;
     }
     make_vacant(region, over);

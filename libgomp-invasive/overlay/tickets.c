@@ -7,8 +7,8 @@
 
 enum {
     SHORT_NS = 2000,    /* an implicit task is taken with others when it is shorter, */
-    TOGETHER_NS = 1000, /* so many that they take about this long, */
-    PARTS = 2           /* and no more than this part of a core's fair share of what is left */
+    TOGETHER_NS = 2000, /* so many that they take about this long, */
+    PARTS = 1           /* and no more than this part of a core's fair share of what is left */
 };
 
 /* --- ranges */

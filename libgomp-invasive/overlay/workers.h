@@ -78,6 +78,21 @@ extern bool gomp_yield_was_long (void);
  * (progress.c). */
 extern void gomp_run_unseated (unsigned count);
 
+/* Must the calling thread, on its seat, give it up now?  One load when not. */
+static inline bool gomp_seat_called_back (void)
+{
+    int seat = inv_seat;
+    if (seat >= 0) {
+        inv_word w = atomic_load_explicit(
+            &inv_core_at(inv_process.table, (unsigned)seat)->word, memory_order_relaxed);
+        if (inv_word_holder(w) == inv_process.slot + 1 && !inv_word_reclaim(w))
+            return false;
+    } else if (seat == INV_SEAT_TOKEN && !inv_token_overdrawn(inv_process.table))
+        return false;
+    enum inv_verdict verdict = inv_seat_poll();
+    return verdict == INV_GIVE || verdict == INV_LOST;
+}
+
 /* --- workers */
 
 /* A kernel thread of ours.  A *bound* worker belongs to a pool or a nested team and runs
