@@ -25,8 +25,8 @@ ONE_CORE = ("taskset", "-c", str(CORES[0]))
 # a hand-over lasts until the kernel takes the core from a thread that spins in vain.
 SPIN_SETTINGS = {
     "2 on 2 cores": ((), 2, {"pingpong": 20000, "pipeline": 5000, "meet": 20000}),
-    "4 on 2 cores": ((), 4, {"pipeline": 300, "meet": 20}),
-    "2 on 1 core": (ONE_CORE, 2, {"pingpong": 10, "pipeline": 300, "meet": 20}),
+    "4 on 2 cores": ((), 4, {"pipeline": 300, "meet": 100}),
+    "2 on 1 core": (ONE_CORE, 2, {"pingpong": 40, "pipeline": 300, "meet": 100}),
 }
 
 
@@ -77,7 +77,7 @@ def spin_sync(ctx: Context) -> list[Figure]:
 
 
 OTHER_PROGRAMS = 16
-ROUNDS = 100
+ROUNDS = 400
 CROWD_SETTINGS = (Setting("default", 2), Setting("active", 2, ACTIVE),
                   Setting("passive", 2, PASSIVE))
 

@@ -142,7 +142,7 @@ cpu=$(sed -n 's/^config_path = //p' Makefile)
 path="$overlay"
 for part in $cpu; do path="$path $src/libgomp/config/$part"; done
 path="$path $src/libgomp $src/include $src $include"
-for file in bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c loop.c loop_ull.c iter.c iter_ull.c ordered.c; do
+for file in bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c parallel.c sections.c loop.c loop_ull.c iter.c iter_ull.c ordered.c; do
     grep -q "\b${file%.c}\.lo\b" Makefile ||
         die "GCC $release: libgomp does not build $file any more, which the overlay replaces"
 done

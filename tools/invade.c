@@ -35,6 +35,7 @@
 enum {
     OPT_REPORT = 256,
     OPT_THREADS,
+    OPT_TEAM,
     OPT_CORES,
     OPT_EMULATE,
     OPT_POLICY,
@@ -47,6 +48,8 @@ static const struct argp_option argp_options[] = {
     {"report", OPT_REPORT, "FILE", OPTION_ARG_OPTIONAL,
      "at the end, print what every process did with its cores, to stderr or FILE", 0},
     {"threads", OPT_THREADS, "N", 0, "OpenMP team size of every process", 0},
+    {"team", OPT_TEAM, "KIND", 0,
+     "fixed (default), or adaptive: no more threads than cores where many of them would sleep", 0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
     {"policy", OPT_POLICY, "NAME", 0,
@@ -89,6 +92,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_THREADS:
         o->threads = number(state, arg, 1 << 16);
+        return 0;
+    case OPT_TEAM:
+        if (strcmp(arg, "fixed") && strcmp(arg, "adaptive"))
+            argp_error(state, "'%s' is no kind of team: use fixed or adaptive", arg);
+        o->team = arg;
         return 0;
     case OPT_CORES:
         o->cores = arg;

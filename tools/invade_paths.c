@@ -147,6 +147,7 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
     if (!setenv("INVASIVE_SOCKET", manager->socket, 1) &&
         set_number("INVASIVE_CORES", manager->ncores) &&
         (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
+        (!options->team || !setenv("INVASIVE_TEAM", options->team, 1)) &&
         set_preload(paths) && calm_asan())
         return true;
     invade_say("cannot set the environment: %s. Running unmanaged.", strerror(errno));

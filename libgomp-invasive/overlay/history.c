@@ -6,7 +6,7 @@
 #include "history.h"
 #include "region.h"
 
-enum { ENTRIES = 256 };
+enum { ENTRIES = 256, MOST_GROWTH = 4 };
 
 static struct gomp_history table[ENTRIES];
 
@@ -30,7 +30,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
     if (GET(h->fn) != fn) {
         SET(h->patience_ns, 0);
         SET(h->verdict, GOMP_UNKNOWN);
-        SET(h->task_ns, 0);
+        SET(h->core_ns, 0);
         SET(h->waits, 0);
         SET(h->narrow, 0);
         SET(h->fn, fn);
@@ -78,7 +78,11 @@ void gomp_history_region_ends (struct gomp_region *region)
     struct gomp_history *h = gomp_history_of(region->start.fn);
     if (region->began_ns != 0) {
         uint64_t core_ns = (inv_now_ns() - region->began_ns) * (cores < n ? cores : n);
-        SET(h->task_ns, mean(GET(h->task_ns), core_ns / n + 1));
+        uint64_t old = GET(h->core_ns);
+        /* One that was interrupted for a time slice does not count as one that long. */
+        if (old > 0 && core_ns > MOST_GROWTH * old)
+            core_ns = MOST_GROWTH * old;
+        SET(h->core_ns, mean(old, core_ns));
     }
     if (n <= cores)
         return; /* says nothing of what a larger team would do */

@@ -36,15 +36,15 @@ struct gomp_history {
     _Atomic uint64_t patience_ns;
     /* What the watchdog thinks of its implicit tasks.  Writer: the watchdog; masters read it. */
     _Atomic uint32_t verdict;
-    /* Core time that one implicit task takes, waiting and switching included: a mean over some
-     * regions, the latest most; 0: not known.  Writers, of the next two too: masters at the end of a
-     * region (gomp_history_region_ends). */
-    _Atomic uint64_t task_ns;
+    /* Core time that a region takes, waiting and switching included: a mean over some regions, the
+     * latest most; 0: not known.  Writers, of the next one too: masters at the end of a region
+     * (gomp_history_region_ends). */
+    _Atomic uint64_t core_ns;
     /* How often an implicit task sleeps inside a region that has more of them than the process has
      * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
     _Atomic uint32_t waits;
-    /* Regions that were made no larger than the cores because of `waits`, since a larger one.
-     * Writers: masters (parallel.c). */
+    /* 0: regions are as large as they are asked for.  Else: so many of them have been made no
+     * larger than the cores, because of `waits`.  Writers: masters (parallel.c). */
     _Atomic uint32_t narrow;
 } __attribute__((aligned(64)));
 
@@ -52,6 +52,13 @@ struct gomp_history {
 extern struct gomp_history *gomp_history_find (void (*fn) (void *));
 /* The same; makes one, which forgets whatever function was there. */
 extern struct gomp_history *gomp_history_of (void (*fn) (void *));
+
+/* Core time of one of n implicit tasks, waiting and switching included; 0: not known. */
+static inline uint64_t gomp_history_task_ns (const struct gomp_history *h, unsigned n)
+{
+    uint64_t ns = atomic_load_explicit(&h->core_ns, memory_order_relaxed);
+    return (ns + n - 1) / n;
+}
 
 /* Is this region one of those that are timed: every 16th or so, not in step with anything? */
 static inline bool gomp_history_samples (uint32_t epoch)

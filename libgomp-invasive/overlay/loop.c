@@ -5,9 +5,12 @@
  */
 #include "loops.h"
 #include "loop_rename.h"
+#include "parallel.h"
 
 LOOP_STATIC_NEXT(static_next, long)
 #define gomp_iter_static_next static_next
+/* Wherever a region begins here its function is called fn. */
+#define gomp_resolve_num_threads(requested, count) gomp_resolve_for(fn, requested, count)
 #include <../libgomp/loop.c>
 
 #define LOOP_T long

@@ -23,7 +23,9 @@
 #undef gomp_dynamic_max_threads
 #undef omp_get_num_procs
 
+#include "parallel.h"
 #include <libinvasive/process.h>
+#include <limits.h>
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or
  * the smallest multiple of the cores that is at least 32 and at least twice the cores.  The
@@ -46,8 +48,19 @@ void gomp_init_num_threads (void)
         gomp_global_icv.nthreads_var = default_team();
 }
 
+/* INVASIVE_TEAM=adaptive: only functions that are better off with fewer threads get fewer; sizes
+ * that the program asks for are not cut down to the default just because sizes may vary. */
+static unsigned adaptive_max_threads (void)
+{
+    unsigned most = gomp_team_limit > 0 ? gomp_team_limit : UINT_MAX;
+    unsigned long others = gomp_team_dyn_ours ? UINT_MAX : gomp_icv(false)->nthreads_var;
+    return most < others ? most : (unsigned)others;
+}
+
 unsigned gomp_dynamic_max_threads (void)
 {
+    if (__builtin_expect(gomp_team_adaptive, 0))
+        return adaptive_max_threads();
     return inv_wanted() ? gomp_icv(false)->nthreads_var : upstream_dynamic_max_threads();
 }
 

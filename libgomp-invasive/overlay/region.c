@@ -474,7 +474,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
         return;
     struct gomp_history *h = gomp_history_find(region->start.fn);
     bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
-    uint64_t task_ns = h ? atomic_load_explicit(&h->task_ns, memory_order_relaxed) : 0;
+    uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
     gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0);
     gomp_want_cores();
     unsigned cores = spins ? gomp_cores_at_hand() : n;
