@@ -13,9 +13,11 @@
 
 static inline void doacross_spin (unsigned long *addr, unsigned long expected, unsigned long cur)
 {
+    /* The iteration may be one of an implicit task that waits for this core. */
+    enum { LOOK_EVERY = 16, YIELD_EVERY = 1024 };
     unsigned spins = 0;
     do {
-        if (++spins % 1024 == 0)
+        if (++spins % YIELD_EVERY == 0 || (spins % LOOK_EVERY == 0 && gomp_others_could_run()))
             gomp_yield_point();
         cpu_relax();
         cur = __atomic_load_n(addr, MEMMODEL_RELAXED);

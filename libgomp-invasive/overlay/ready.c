@@ -141,6 +141,30 @@ static struct gomp_waiter *steal (const struct queue *own, bool asleep_only)
     return w;
 }
 
+/* A queue that no core of ours serves: its core was given up, or it is of those without one. */
+static struct gomp_waiter *take_from_orphans (void)
+{
+    struct gomp_waiter *w = take_first(&queues[INV_MAX_CORES]);
+    for (unsigned core = 0; core < inv_process.ncores && !w; core++)
+        if (atomic_load_explicit(&queues[core].count, memory_order_relaxed) > 0 &&
+            !inv_core_is_held((int)core))
+            w = take_from_other(&queues[core], false);
+    return w;
+}
+
+struct gomp_waiter *gomp_ready_overdue (int seat)
+{
+    enum { ORPHANS_EVERY = 8, OTHERS_EVERY = 64 };
+    struct queue *own = queue_of(seat);
+    unsigned mine = atomic_load_explicit(&own->count, memory_order_relaxed);
+    unsigned all = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed);
+    unsigned turn = atomic_load_explicit(&own->taken, memory_order_relaxed);
+    if (all <= mine || own == &queues[INV_MAX_CORES] || turn % ORPHANS_EVERY != 0)
+        return NULL;
+    struct gomp_waiter *w = take_from_orphans();
+    return w || turn % OTHERS_EVERY != 0 ? w : steal(own, true);
+}
+
 struct gomp_waiter *gomp_ready_pop (int seat)
 {
     if (atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)

@@ -31,6 +31,9 @@ extern bool gomp_ready_offer (int seat);
 /* The other side, for a thread that dozes or has just gone to sleep: true when it has taken its
  * core, which is its seat now. */
 extern bool gomp_ready_claim (struct gomp_waiter *);
+/* Take a thread that may wait in vain while this core serves its own queue only: now and then,
+ * one whose core is not held any more; more rarely, any that sleeps. */
+extern struct gomp_waiter *gomp_ready_overdue (int seat);
 /* Take any thread. */
 extern struct gomp_waiter *gomp_ready_pop_any (int seat);
 /* Is anybody in the seat's own queue?  A hint. */

@@ -67,6 +67,13 @@ bool gomp_work_waiting (void)
     return gomp_threads_waiting() || gomp_help_waiting();
 }
 
+bool gomp_others_could_run (void)
+{
+    if (inv_managed())
+        return inv_seat != INV_SEAT_NONE && gomp_core_needed();
+    return __atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus;
+}
+
 /* --- seats */
 
 /* Let a worker use the seat for an implicit task that nobody has started, or for explicit ones. */
@@ -79,9 +86,11 @@ static bool place_on_ticket (int seat)
 /* Give a seat to a thread that is ready for it and does not doze on another core. */
 static bool place_on_ready (int seat)
 {
-    if (gomp_ready_offer(seat))
+    struct gomp_waiter *w = gomp_ready_overdue(seat);
+    if (!w && gomp_ready_offer(seat))
         return true;
-    struct gomp_waiter *w = gomp_ready_pop(seat);
+    if (!w)
+        w = gomp_ready_pop(seat);
     if (w)
         gomp_waiter_wake(w, seat);
     return w != NULL;
@@ -382,7 +391,7 @@ static void take_program_signals (void)
 
 void gomp_workers_trim (bool wait)
 {
-    enum { PATIENCE_NS = 20000000, LOOK_NS = 50000 };
+    enum { PATIENCE_NS = 500000000, LOOK_NS = 50000 };
     int excess = atomic_load(&free_workers) - atomic_load(&kept);
     if (excess <= 0)
         return;

@@ -52,6 +52,8 @@ extern void gomp_seat_acquire (void);
 extern void gomp_seat_checkpoint (void);
 /* A scheduling point of a thread that waits without sleeping: lets others compute. */
 extern void gomp_yield_point (void);
+/* Would a yield point let another thread of this process run? */
+extern bool gomp_others_could_run (void);
 /* There is work for another core than those that we hold: see that we get one, or that
  * we are found when one becomes free. */
 extern void gomp_want_cores (void);
