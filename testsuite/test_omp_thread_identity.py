@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from test_omp_programs import CONDITIONS, SOURCES, compiled, in_condition  # noqa: F401 (fixtures)
 
+ALONE = [name for name, of in CONDITIONS.items() if not of or of[0] == 1]
 FORMAT = "at %n of %N level %L"
 
 
@@ -21,16 +22,16 @@ def compiled_cxx(tmp_path_factory):
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_thread_local_objects_stay_with_their_thread_number(condition, compiled_cxx, in_condition,
-                                                            run_program):
+def test_thread_local_objects_stay_with_their_thread_number(
+        condition, compiled_cxx, in_condition, run_program):  # noqa: F811
     words, environment, count = in_condition(condition)
     ran = run_program([*words, compiled_cxx], env=environment, timeout=90)
     assert ran.stdout == "OK\n" * count, ran.stderr
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_gomp_cpu_affinity_gives_each_thread_number_its_place(condition, compiled, in_condition,
-                                                              run_program):
+def test_gomp_cpu_affinity_gives_each_thread_number_its_place(
+        condition, compiled, in_condition, run_program):  # noqa: F811
     cpus = sorted(os.sched_getaffinity(0))[:2]
     words, environment, count = in_condition(condition)
     if condition == "one-core":
@@ -42,8 +43,8 @@ def test_gomp_cpu_affinity_gives_each_thread_number_its_place(condition, compile
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_more_places_than_processors_are_given_out_by_thread_number(condition, compiled, in_condition,
-                                                                    run_program):
+def test_more_places_than_processors_are_given_out_by_thread_number(
+        condition, compiled, in_condition, run_program):  # noqa: F811
     """Places may overlap: so there are enough for proc_bind on a machine with few processors."""
     cpus = sorted(os.sched_getaffinity(0))
     first, last = cpus[0], cpus[-1]
@@ -55,8 +56,9 @@ def test_more_places_than_processors_are_given_out_by_thread_number(condition, c
     assert ran.stdout == "OK\n" * count, ran.stderr
 
 
-@pytest.mark.parametrize("condition", [name for name, of in CONDITIONS.items() if not of or of[0] == 1])
-def test_display_affinity_names_each_thread_once(condition, compiled, in_condition, run_program):
+@pytest.mark.parametrize("condition", ALONE)
+def test_display_affinity_names_each_thread_once(
+        condition, compiled, in_condition, run_program):  # noqa: F811
     words, environment, _ = in_condition(condition)
     environment.update(OMP_DISPLAY_AFFINITY="true", OMP_AFFINITY_FORMAT=FORMAT)
     ran = run_program([*words, compiled("thread_sizes")], env=environment, timeout=90)
