@@ -49,6 +49,8 @@ def cases():
         for condition in CONDITIONS:
             if condition == "stock" and "mends" in about:
                 continue
+            if condition == "crowd" and "managed" in about:
+                continue  # some of a crowd find no core in time, and run unmanaged
             for argument in about.get("each", [""])[0].split() or [None]:
                 name = f"{path.stem}-{argument}" if argument else path.stem
                 yield pytest.param(path.stem, argument, condition, id=f"{name}-{condition}")
