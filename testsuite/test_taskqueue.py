@@ -44,7 +44,7 @@ def test_every_task_is_taken_once_under_fire(compile_stress, run_program, saniti
 @pytest.mark.skipif(shutil.which("spin") is None, reason="needs package spin")
 @pytest.mark.timeout(300)
 def test_no_task_is_taken_twice_and_no_sleeper_missed(run_program, top, tmp_path):
-    result = run_program([top / "libgomp-invasive/model/check.sh", tmp_path], timeout=290,
+    result = run_program([top / "libgomp-invasive/model/check.sh", "deque", tmp_path], timeout=290,
                          check=False)
     lines = [line for line in result.stdout.splitlines() if line.startswith(("PASS", "FAIL"))]
     assert result.returncode == 0, result.stdout + result.stderr

@@ -65,11 +65,11 @@ static bool doze (struct gomp_waiter *w)
 static void sleep_soundly (struct gomp_waiter *w)
 {
     uint32_t expected = GOMP_DOZING;
-    /* seq_cst: whoever offers the core looks whether we sleep under the queue's lock, and we
-     * look for an offer after this. */
     if (!atomic_compare_exchange_strong(&w->word, &expected, GOMP_ASLEEP))
         return;
-    if (w->core >= 0 && gomp_ready_claim(w))
+    /* Whoever offers the core has the queue's lock from before its look whether we sleep until
+     * after the offer.  So do we while we look: either we see the offer, or it sees us asleep. */
+    if (w->core >= 0 && gomp_ready_claim_asleep(w))
         return;
     while (atomic_load_explicit(&w->word, memory_order_acquire) == GOMP_ASLEEP)
         inv_futex_wait(&w->word, GOMP_ASLEEP, -1, false);

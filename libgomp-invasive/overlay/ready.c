@@ -108,26 +108,32 @@ bool gomp_ready_offer (int seat)
     return dozing;
 }
 
-bool gomp_ready_claim (struct gomp_waiter *w)
+bool gomp_ready_claim_asleep (struct gomp_waiter *w)
 {
     struct queue *q = queue_of(w->core);
-    if (!atomic_load_explicit(&w->ready, memory_order_relaxed) ||
-        !atomic_load_explicit(&q->offered, memory_order_relaxed))
-        return false;
+    struct gomp_waiter *before = NULL, *x = NULL;
     gomp_spinlock_lock(&q->lock);
-    struct gomp_waiter *before = NULL, *x = q->first;
+    if (atomic_load_explicit(&q->offered, memory_order_relaxed) &&
+        atomic_load_explicit(&w->ready, memory_order_relaxed))
+        x = q->first;
     while (x && x != w) {
         before = x;
         x = x->next;
     }
-    bool mine = x && atomic_load_explicit(&q->offered, memory_order_relaxed);
-    if (mine) {
+    if (x) {
         unlink_after(q, before, w);
         atomic_store_explicit(&q->offered, false, memory_order_relaxed);
         w->seat = w->core;
     }
     gomp_spinlock_unlock(&q->lock);
-    return mine;
+    return x != NULL;
+}
+
+bool gomp_ready_claim (struct gomp_waiter *w)
+{
+    return atomic_load_explicit(&w->ready, memory_order_relaxed) &&
+           atomic_load_explicit(&queue_of(w->core)->offered, memory_order_relaxed) &&
+           gomp_ready_claim_asleep(w);
 }
 
 static struct gomp_waiter *steal (const struct queue *own, bool asleep_only)

@@ -28,9 +28,12 @@ extern struct gomp_waiter *gomp_ready_pop (int seat);
 /* Leave the seat to whoever dozes on its core and is run first.  False: the first in its queue
  * does not doze there. */
 extern bool gomp_ready_offer (int seat);
-/* The other side, for a thread that dozes or has just gone to sleep: true when it has taken its
- * core, which is its seat now. */
+/* The other side, for a thread that dozes: true when it has taken its core, which is its seat
+ * now.  May miss an offer that is just being made. */
 extern bool gomp_ready_claim (struct gomp_waiter *);
+/* The same for one that has just fallen asleep, and will not look again: misses none.  (An offer
+ * is made under the queue's lock, to a thread that does not sleep yet; so this looks under it.) */
+extern bool gomp_ready_claim_asleep (struct gomp_waiter *);
 /* Take a thread that may wait in vain while this core serves its own queue only: now and then,
  * one whose core is not held any more; more rarely, any that sleeps. */
 extern struct gomp_waiter *gomp_ready_overdue (int seat);

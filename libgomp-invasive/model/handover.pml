@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * handover.pml - how the threads of one managed process hand their cores to each other
+ * (overlay/parking.c, ready.c, and the seats of workers.c), every interleaving.
+ *
+ * NT threads on two cores pass a barrier ROUNDS times, or, with WITH_LOCK, each enters a critical
+ * section so often.  Who has to wait parks and passes its core on: to a thread that is ready, or
+ * the core is lent.  Then it dozes as long as it likes, and falls asleep.  Thread 0 has core 0 in
+ * the beginning, the others are pinned nowhere yet.  NW free workers are parked as agents, and with
+ * STRANGER another process takes free cores and lends them back.  No watchdog: nothing here heals
+ * what got lost.
+ *
+ * What is checked:
+ *  - at most one thread sits on a core, and the process holds it            (assertions in sit)
+ *  - a core on offer has somebody in its queue who is going to look       (ready_offer, last_look)
+ *  - when nothing moves any more, every thread has come to its end: no wake-up is lost
+ *  - then no core is held or on offer any more: no seat is lost              (both in init)
+ *
+ * One STEP is one access to memory that others race for, or several of which only one matters to
+ * the others.  A critical section is one step where nobody can tell (its lock must be free then).
+ * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
+ * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Left
+ * out: eviction and owners that ask for their core, riders, tickets, tokens.
+ *
+ * BUG_* break it on purpose; check.sh sees that each is found.
+ */
+#ifndef NT
+#define NT 3
+#endif
+#ifndef NW
+#define NW 1
+#endif
+#ifndef ROUNDS
+#define ROUNDS 2
+#endif
+#define NC 2
+#define UNPINNED NC /* the queue of those that are pinned nowhere */
+#define NONE 7
+#define STEP(x) d_step { x }
+
+/* --- a waiter, one for each thread */
+#define DOZING 0
+#define GO 1
+#define ASLEEP 2
+byte word[NT];
+byte seat[NT];        /* what its waker gives it */
+byte core[NT];        /* where it sat last, UNPINNED: nowhere */
+bool ready[NT];       /* is or was in a queue of the ready */
+
+/* --- ready.c */
+chan queue[NC + 1] = [NT] of { byte };
+bool locked[NC + 1];  /* in a critical section of more than one step */
+bool offered[NC];
+
+#define READY_COUNT (len(queue[0]) + len(queue[1]) + len(queue[UNPINNED]))
+
+/* --- the parking lot: one bucket */
+chan lot = [NT] of { byte };
+bool lot_locked;
+byte sleepers;
+
+/* --- libinvasive: cores, what this process wants, agents */
+bool held[NC];        /* by this process */
+bool lent[NC];        /* held by the stranger */
+bool want;
+bool parked[NW], bell[NW];
+byte agent_core[NW];  /* a hint: to be borrowed */
+
+/* --- what the model knows besides */
+byte sitter[NC] = NONE;
+bool sound[NT];       /* has looked for an offer after falling asleep: does not look again */
+byte ended = 0;
+
+/* --- the program: a barrier, a lock (0 free, 1 taken, 2 taken and somebody may sleep) */
+byte generation, arrived;
+byte mutex;
+bool inside;
+
+/* in a STEP */
+inline sit(c, who)
+{
+    assert(held[c] && sitter[c] == NONE);
+    sitter[c] = who
+}
+
+/* The first of the queue that matches goes into w; the order stays.  x is the one looked at. */
+inline extract(q, match)
+{
+    w = NONE;
+    i = len(q);
+    do
+    :: i > 0 -> q?x;
+        if
+        :: w == NONE && (match) -> w = x
+        :: else -> q!x
+        fi;
+        i--
+    :: else -> break
+    od;
+    x = 0
+}
+
+/* --- ready.c */
+
+inline ready_push(who)
+{
+#ifdef BUG_READY_SET_LATE
+    atomic { !locked[core[who]] -> queue[core[who]]!who };
+    STEP(ready[who] = true)
+#else
+    atomic { !locked[core[who]] -> ready[who] = true; queue[core[who]]!who }
+#endif
+}
+
+#define NONE_LOCKED (!locked[0] && !locked[1] && !locked[UNPINNED])
+
+#ifndef BUG_STEAL_FROM_OFFERED
+#define MAY_STEAL(q) (q == UNPINNED || !offered[(q) % NC])
+#else
+#define MAY_STEAL(q) true
+#endif
+
+/* in a STEP */
+inline take_from_other(q, asleep_only)
+{
+    if
+    :: w == NONE && MAY_STEAL(q) -> extract(queue[q], !(asleep_only) || word[x] == ASLEEP)
+    :: else
+    fi
+}
+
+/* in a STEP; ok: w has been given seat s (gomp_waiter_wake: one step with taking it, as only its
+ * falling asleep comes in between).  w is reset. */
+inline wake_taken(s)
+{
+    ok = w != NONE;
+    if
+    :: ok -> seat[w] = s; word[w] = GO; w = NONE
+    :: else
+    fi
+}
+
+/* The real one has each queue's lock in turn.  What comes to a queue after the look at it is the
+ * same as what comes after all. */
+inline wake_popped(s)
+{
+    d_step { NONE_LOCKED ->
+        extract(queue[s], true);
+        take_from_other((s + 1) % (NC + 1), true);
+        take_from_other((s + 2) % (NC + 1), true);
+        wake_taken(s) }
+}
+
+inline wake_popped_any(s)
+{
+    d_step { NONE_LOCKED ->
+        extract(queue[s], true);
+        take_from_other((s + 1) % (NC + 1), true);
+        take_from_other((s + 2) % (NC + 1), true);
+        take_from_other((s + 1) % (NC + 1), false);
+        take_from_other((s + 2) % (NC + 1), false);
+        wake_taken(s) }
+}
+
+/* A core on offer has somebody in its queue who is going to look. */
+#define LOOKS(q, t) (queue[q]??[eval(t)] && !sound[t])
+#if NT == 2
+#define SOMEBODY_LOOKS(q) (LOOKS(q, 0) || LOOKS(q, 1))
+#elif NT == 3
+#define SOMEBODY_LOOKS(q) (LOOKS(q, 0) || LOOKS(q, 1) || LOOKS(q, 2))
+#endif
+
+/* ok: the seat is on offer.  The lock is kept for that between the look and the offer. */
+inline ready_offer(s)
+{
+    d_step { !locked[s] ->
+        ok = false;
+        sitter[s] = NONE; /* the caller's, if any */
+        if
+        :: len(queue[s]) > 0 -> queue[s]?<x>; ok = word[x] != ASLEEP; x = 0; locked[s] = ok
+        :: else
+        fi };
+    if
+    :: ok -> STEP(offered[s] = true; locked[s] = false; assert(SOMEBODY_LOOKS(s)))
+    :: else
+    fi
+}
+
+#define MAY_CLAIM(me) (core[me] != UNPINNED && ready[me] && offered[core[me] % NC])
+
+/* in a STEP; ok: me has taken its core */
+inline claim(me)
+{
+    ok = false;
+    if
+    :: MAY_CLAIM(me) && queue[core[me]]??[eval(me)] ->
+        extract(queue[core[me]], x == me);
+        w = NONE;
+        offered[core[me]] = false;
+        seat[me] = core[me];
+        ok = true
+    :: else
+    fi
+}
+
+/* --- parking.c */
+
+/* in a STEP */
+inline last_look(me)
+{
+    sound[me] = !ok && core[me] != UNPINNED;
+    assert(core[me] == UNPINNED || !offered[core[me] % NC] || SOMEBODY_LOOKS(core[me]))
+}
+
+/* Returns with a seat, on which the thread sits.  Looks that find nothing are left out.  Whoever
+ * has fallen asleep looks under the lock: an offerer that has seen it doze might put the core on
+ * offer after a look without. */
+inline waiter_sleep(me)
+{
+    do
+    :: word[me] == GO -> break
+    :: d_step { MAY_CLAIM(me) && !locked[core[me]] -> claim(me) };
+        if
+        :: ok -> break
+        :: else
+        fi
+    :: d_step { word[me] == DOZING -> word[me] = ASLEEP };
+#if defined(BUG_LOOK_WITHOUT_LOCK)
+        if
+        :: MAY_CLAIM(me) -> d_step { !locked[core[me]] -> claim(me); last_look(me) }
+        :: else -> STEP(last_look(me))
+        fi;
+#elif defined(BUG_NO_LOOK_ASLEEP)
+        STEP(last_look(me));
+#else
+        if
+        :: core[me] != UNPINNED -> d_step { !locked[core[me]] -> claim(me); last_look(me) }
+        :: else
+        fi;
+#endif
+        if
+        :: !ok -> word[me] == GO
+        :: else
+        fi;
+        break
+    od;
+    skip; /* a break may not lead into a d_step */
+    STEP(mine = seat[me]; core[me] = mine; seat[me] = NONE; ready[me] = false;
+         word[me] = DOZING; sound[me] = false; ok = false; sit(mine, me))
+}
+
+/* --- libinvasive */
+
+#define FREE(c) (!held[c] && !lent[c])
+
+/* in a STEP */
+inline try_if_wanted(into)
+{
+    if
+    :: want && FREE(0) -> held[0] = true; into = 0
+    :: want && !FREE(0) && FREE(1) -> held[1] = true; into = 1
+    :: else -> into = NONE
+    fi
+}
+
+/* In a STEP: offer a core that has just been lent, to agents of ours if we want one. */
+inline core_offer(s)
+{
+    if
+    :: FREE(s) && want && parked[0] ->
+        parked[0] = false; agent_core[0] = s; bell[0] = true
+    :: FREE(s) && want && !parked[0] && parked[NW - 1] ->
+        parked[NW - 1] = false; agent_core[NW - 1] = s; bell[NW - 1] = true
+    :: else
+    fi
+}
+
+inline seat_return(s)
+{
+    STEP(assert(held[s] && sitter[s] == NONE); held[s] = false;
+#ifdef COARSE
+         core_offer(s)
+    )
+#else
+    );
+    STEP(core_offer(s))
+#endif
+}
+
+/* --- workers.c */
+
+/* ok: the seat has found somebody */
+inline place_on_ready(s)
+{
+    ready_offer(s);
+    if
+    :: ok
+    :: else -> wake_popped(s)
+    fi
+}
+
+inline place_seat(s)
+{
+    place_on_ready(s);
+    if
+    :: ok
+    :: else -> wake_popped_any(s)
+    fi
+}
+
+/* Where the real one starts a worker because none is parked or on its way, here those that there
+ * are must do: they park some time. */
+inline want_cores_if(needed)
+{
+    STEP(if
+         :: needed -> ok = want; want = true
+         :: else -> ok = true
+         fi);
+    do
+    :: ok -> break
+    :: else ->
+        STEP(if
+             :: READY_COUNT > 0 && FREE(0) -> got = 0; held[0] = true
+             :: READY_COUNT > 0 && !FREE(0) && FREE(1) -> got = 1; held[1] = true
+             :: else -> ok = true
+             fi);
+        if
+        :: ok -> break
+        :: else -> place_seat(got)
+        fi;
+        if
+        :: ok -> ok = false /* another one */
+        :: else -> seat_return(got); break
+        fi
+    od;
+    got = NONE;
+    ok = false
+}
+
+inline stop_wanting()
+{
+    if
+    :: READY_COUNT == 0 -> want = false
+    :: else
+    fi;
+#ifndef BUG_NO_LOOK_AFTER_STOP
+    want_cores_if(READY_COUNT > 0)
+#endif
+}
+
+inline seat_dispose(s)
+{
+    place_seat(s);
+    if
+    :: ok -> ok = false
+    :: else ->
+        stop_wanting();
+        seat_return(s);
+#ifndef BUG_NO_LOOK_AFTER_STOP
+        want_cores_if(READY_COUNT > 0)
+#endif
+    fi
+}
+
+/* mine becomes NONE */
+inline seat_yield()
+{
+    assert(sitter[mine] == me);
+    seat_dispose(mine);
+    mine = NONE
+}
+
+inline park(me, still)
+{
+#ifdef BUG_LOOK_BEFORE_SLEEPER
+    atomic { !lot_locked -> lot_locked = true; ok = (still) };
+    STEP(if :: ok -> sleepers++; lot!me :: else fi; lot_locked = false);
+#else
+    atomic { !lot_locked -> lot_locked = true; sleepers++ };
+    STEP(ok = (still);
+        if
+        :: ok -> lot!me
+        :: else -> sleepers--
+        fi;
+        lot_locked = false);
+#endif
+    if
+    :: ok -> ok = false; seat_yield(); waiter_sleep(me)
+    :: else
+    fi
+}
+
+/* Taken: as the real one, those to wake first, then one after the other. */
+inline unpark(count)
+{
+    if
+    :: sleepers == 0
+    :: else ->
+        d_step { !lot_locked ->
+            left = 0;
+            do
+            :: left < (count) && len(lot) > 0 -> lot?taken[left]; left++; sleepers--
+            :: else -> break
+            od };
+        if
+        :: left > 0 ->
+            n = 0;
+            do
+            :: n < left -> ready_push(taken[n]); taken[n] = 0; n++
+            :: else -> break
+            od;
+            left = 0;
+            n = 0;
+            want_cores_if(true)
+        :: else
+        fi
+    fi
+}
+
+/* --- the program */
+
+inline barrier(me)
+{
+    STEP(g = generation; arrived++; ok = arrived == NT;
+        if
+        :: ok -> arrived = 0; generation++
+        :: else
+        fi);
+    if
+    :: ok -> ok = false; unpark(NT)
+    :: else ->
+        do
+        :: generation != g -> break
+        :: generation == g -> park(me, generation == g)
+        od
+    fi;
+    g = 0
+}
+
+inline critical_section(me)
+{
+    STEP(ok = mutex == 0; if :: ok -> mutex = 1 :: else fi);
+    do
+    :: ok -> break
+    :: else ->
+        STEP(ok = mutex == 0; mutex = 2);
+        if
+        :: ok -> break
+        :: else -> park(me, mutex == 2)
+        fi
+    od;
+    skip;
+    STEP(assert(!inside); inside = true; ok = false);
+    inside = false;
+    STEP(ok = mutex == 2; mutex = 0);
+    if
+    :: ok -> ok = false; unpark(1)
+    :: else
+    fi
+}
+
+proctype thread(byte me)
+{
+    byte mine = NONE, got = NONE, w = NONE, x, i, g, n, left, rounds = ROUNDS;
+    byte taken[NT];
+    bool ok;
+    if
+    :: sitter[me % NC] == me -> mine = me
+    :: else -> ready_push(me); want_cores_if(true); waiter_sleep(me)
+    fi;
+    do
+    :: rounds > 0 -> rounds--;
+#ifdef WITH_LOCK
+        critical_section(me)
+#else
+        barrier(me)
+#endif
+    :: else -> break
+    od;
+    seat_yield();
+    ended++
+}
+
+/* A free worker, parked as agent `me` of libinvasive while it has no seat (inv_agent_park). */
+inline agent_park()
+{
+    STEP(bell[me] = false; agent_core[me] = NONE; parked[me] = true
+#ifdef COARSE
+         ; try_if_wanted(mine); parked[me] = mine == NONE
+    );
+#else
+    );
+    STEP(try_if_wanted(mine));
+#endif
+    if
+    :: mine == NONE -> bell[me]
+    :: else
+    fi;
+    STEP(ok = parked[me]; parked[me] = false);
+    if
+    :: ok -> ok = false
+    :: !ok && !bell[me] /* COARSE: was withdrawn at once */
+    :: !ok && bell[me] -> /* somebody has woken us, and offers a core */
+        STEP(got = agent_core[me];
+            if
+            :: got != NONE && FREE(got % NC) -> held[got] = true
+            :: else -> try_if_wanted(got)
+            fi);
+        if
+        :: mine == NONE -> mine = got
+        :: mine != NONE && got != NONE -> seat_return(got)
+        :: else
+        fi;
+        got = NONE
+    fi
+}
+
+proctype worker(byte me)
+{
+    byte mine = NONE, got = NONE, w = NONE, x, i;
+    bool ok;
+    do
+    :: mine == NONE ->
+        agent_park();
+        if
+        :: mine != NONE -> STEP(sit(mine, NT + me))
+        :: else -> stop_wanting()
+        fi
+    :: else ->
+        if
+        :: READY_COUNT > 0 ->
+            place_on_ready(mine);
+            if
+            :: ok -> ok = false; mine = NONE
+            :: else -> STEP(sit(mine, NT + me))
+            fi
+        :: else
+        fi;
+        if
+        :: mine == NONE
+        :: mine != NONE && len(queue[mine % NC]) > 0
+        :: mine != NONE -> /* idled for long enough */
+            seat_dispose(mine);
+            mine = NONE
+        fi
+    od
+}
+
+#ifdef STRANGER
+proctype stranger()
+{
+    byte rounds = STRANGER, c;
+    do
+    :: rounds > 0 ->
+        rounds--;
+        if
+        :: d_step { FREE(0) -> lent[0] = true; c = 0 }
+        :: d_step { FREE(1) -> lent[1] = true; c = 1 }
+        fi;
+        STEP(lent[c] = false);
+        STEP(core_offer(c))
+    :: true -> break
+    od
+}
+#endif
+
+init
+{
+    byte p = 0;
+    d_step {
+        do
+        :: p < NT -> seat[p] = NONE; core[p] = UNPINNED; p++
+        :: else -> break
+        od;
+        p = 0;
+        core[0] = 0; held[0] = true; sitter[0] = 0;
+#ifdef PINNED
+        core[1] = 1; held[1] = true; sitter[1] = 1;
+        core[2 % NT] = 0; core[NT - 1] = (NT - 1) % NC;
+#endif
+        do
+        :: p < NW -> agent_core[p] = NONE; p++
+        :: else -> break
+        od;
+        p = 0
+    };
+    atomic {
+        do
+        :: p < NT -> run thread(p); p++
+        :: else -> break
+        od;
+        p = 0;
+        do
+        :: p < NW -> run worker(p); p++
+        :: else -> break
+        od;
+        p = 0;
+#ifdef STRANGER
+        run stranger()
+#endif
+    };
+    timeout;
+    d_step { assert(ended == NT);
+             assert(!held[0] && !held[1]);
+             assert(!offered[0] && !offered[1]);
+             assert(READY_COUNT == 0 && sleepers == 0) }
+}
