@@ -339,13 +339,26 @@ static bool pass_to_rider (void)
     return false;
 }
 
+/* This core has idled while threads were ready: take one that dozes on another, whose turn
+ * there has not come. */
+static bool pull_dozing (void)
+{
+    if (inv_seat == INV_SEAT_NONE || gomp_seat_called_back() ||
+        atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
+        return false;
+    struct gomp_waiter *w = gomp_ready_pop_any(inv_seat);
+    if (w)
+        gomp_waiter_wake(w, inv_seat_detach());
+    return w != NULL;
+}
+
 /* Spin for work; false: for too long. */
 static bool idle_for_work (void)
 {
     INV_TELL(idle_begin());
     bool found = gomp_idle_spin(help_waiting, NULL);
     INV_TELL(idle_end());
-    return found || gomp_threads_waiting();
+    return found || pull_dozing() || gomp_threads_waiting();
 }
 
 /* One round of a free worker that has a seat.  False: nothing to do. */
