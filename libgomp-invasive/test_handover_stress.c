@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * test_handover_stress.c - parking and the queues of the ready under fire: more threads than cores
+ * pass barriers, for the number of milliseconds in argv[1] (default 2000).  Compiled with
+ * overlay/parking.c and ready.c; what they need of libinvasive and workers.c is played here: two
+ * cores, and a list of those that nobody uses.
+ *
+ * What it checks: at most one thread computes on a core, and what it writes there, which is not
+ * atomic, the next one sees (ThreadSanitizer watches); no wake-up is lost: a run that hangs is
+ * ended by an alarm, there is no watchdog; in the end both cores are free.
+ */
+#define _GNU_SOURCE
+#include "history.h"
+#include "ready.h"
+#include "riders.h"
+#include "wait.h"
+#include "workers.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CORES = 2, THREADS = 5, HANG_S = 40 };
+
+struct inv_process inv_process = {.managed = true, .ncores = CORES};
+__thread int inv_seat = INV_SEAT_NONE;
+__thread struct gomp_rider *gomp_riding;
+_Atomic unsigned gomp_riders_waiting;
+
+static __thread int sat_last = INV_SEAT_NONE;
+static _Atomic int sitters[CORES]; /* 0, or 1 while somebody computes there */
+static long computed[CORES];       /* by who sits there */
+static _Atomic unsigned free_cores = (1u << CORES) - 1;
+
+static _Noreturn void fail (const char *what)
+{
+    fprintf(stderr, "handover: %s\n", what);
+    abort();
+}
+
+/* --- libinvasive, as far as it is needed.  A core that nobody uses still counts as held. */
+
+int inv_pin (struct inv_table *table, int tid, int core)
+{
+    (void)table, (void)tid, (void)core;
+    return 0;
+}
+bool inv_core_is_held (int core)
+{
+    return core >= 0;
+}
+int inv_own_tid (void)
+{
+    return 1;
+}
+int inv_thread_core (void)
+{
+    return sat_last;
+}
+void inv_seat_was_asleep (void)
+{
+}
+void inv_seat_adopt (int seat, bool pinned)
+{
+    (void)pinned;
+    if (atomic_exchange_explicit(&sitters[seat], 1, memory_order_relaxed) != 0)
+        fail("two threads on one core");
+    inv_seat = sat_last = seat;
+    computed[seat]++;
+}
+
+/* --- riders.c, spin.c, workers.c, history.c */
+
+void gomp_history_sleeps (const int *addr)
+{
+    (void)addr;
+}
+void gomp_ride (void)
+{
+    fail("a thread that needs a seat goes on without one");
+}
+bool gomp_ride_end (void)
+{
+    return inv_seat != INV_SEAT_NONE;
+}
+bool gomp_yield_was_long (void)
+{
+    sched_yield();
+    return false;
+}
+int gomp_spin (int *addr, int val)
+{
+    return __atomic_load_n(addr, __ATOMIC_RELAXED) == val;
+}
+void gomp_spinlock_contended (struct gomp_spinlock *l)
+{
+    while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire))
+        sched_yield();
+}
+
+static bool place (int seat)
+{
+    if (gomp_ready_offer(seat))
+        return true;
+    struct gomp_waiter *w = gomp_ready_pop_any(seat);
+    if (w)
+        gomp_waiter_wake(w, seat);
+    return w != NULL;
+}
+
+static void give_back (int seat)
+{
+    atomic_fetch_or(&free_cores, 1u << seat);
+}
+
+/* Also after each core that is given back: who queued meanwhile has found none. */
+void gomp_want_cores (void)
+{
+    unsigned set;
+    while (atomic_load(&gomp_ready_count) > 0 && (set = atomic_load(&free_cores)) != 0) {
+        int seat = __builtin_ctz(set);
+        if (!atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << seat)))
+            continue;
+        if (!place(seat))
+            give_back(seat);
+    }
+}
+
+void gomp_seat_yield (void)
+{
+    int seat = inv_seat;
+    inv_seat = INV_SEAT_NONE;
+    computed[seat]++;
+    atomic_store_explicit(&sitters[seat], 0, memory_order_relaxed);
+    if (place(seat))
+        return;
+    give_back(seat);
+    gomp_want_cores();
+}
+
+/* --- the program */
+
+static int generation;
+static _Atomic int arrived;
+static _Atomic bool stopping;
+static bool stop; /* written by the last to arrive */
+
+static void barrier (void)
+{
+    int seen = __atomic_load_n(&generation, __ATOMIC_ACQUIRE);
+    if (atomic_fetch_add(&arrived, 1) + 1 < THREADS) {
+        while (__atomic_load_n(&generation, __ATOMIC_ACQUIRE) == seen)
+            gomp_park(&generation, seen);
+        return;
+    }
+    stop = atomic_load(&stopping);
+    atomic_store(&arrived, 0);
+    __atomic_store_n(&generation, seen + 1, __ATOMIC_SEQ_CST);
+    gomp_unpark(&generation, THREADS);
+}
+
+static void *thread_main (void *arg)
+{
+    struct gomp_waiter w = {.core = INV_SEAT_NONE, .seat = INV_SEAT_NONE, .needs_seat = true};
+    unsigned seed = (unsigned)(intptr_t)arg;
+    gomp_ready_push(&w);
+    gomp_want_cores();
+    gomp_waiter_sleep(&w);
+    do {
+        for (int i = rand_r(&seed) % 200; i > 0; i--)
+            inv_cpu_relax();
+        barrier();
+    } while (!stop);
+    gomp_seat_yield();
+    return NULL;
+}
+
+int main (int argc, char **argv)
+{
+    pthread_t threads[THREADS];
+    alarm(HANG_S);
+    for (intptr_t i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, thread_main, (void *)i) != 0)
+            fail("no thread");
+    usleep(1000 * (unsigned)(argc > 1 ? atoi(argv[1]) : 2000));
+    atomic_store(&stopping, true);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    if (atomic_load(&free_cores) != (1u << CORES) - 1 || atomic_load(&gomp_ready_count) != 0)
+        fail("a core or a thread is left");
+    if (generation < 10)
+        fail("hardly a barrier was passed");
+    puts("handover: every thread came through, both cores are free");
+    return 0;
+}
