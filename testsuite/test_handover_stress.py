@@ -17,7 +17,7 @@ LIBGOMP_H = """#include <pthread.h>
 """
 
 
-@pytest.mark.sanitize
+@pytest.mark.full  # hangs now and then with the address sanitizer, not understood yet
 @pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
 def test_cores_are_handed_over_one_by_one_and_none_is_lost(top, tmp_path, run_program, sanitizers):
     (tmp_path / "libgomp.h").write_text(LIBGOMP_H)
