@@ -126,8 +126,11 @@ void inv_seat_adopt(int seat, bool pinned)
     waker_pins = false;
     if (pinned_core != seat && inv_pin(inv_process.table, 0, seat) == 0)
         pinned_core = seat;
-    atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
-                          inv_own_tid(), memory_order_relaxed);
+    /* Evicted on the way here: the thread finds out at its next scheduling point, and the one
+     * that sits there now must not. */
+    if (inv_core_is_held(seat))
+        atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
+                              inv_own_tid(), memory_order_relaxed);
 }
 
 void inv_seat_was_asleep(void)

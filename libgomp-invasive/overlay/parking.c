@@ -134,8 +134,11 @@ void gomp_park (int *addr, int val)
         w.tid = inv_own_tid();
         w.core = inv_thread_core();
     }
-    if (!enqueue(bucket_of(addr), &w, addr, val))
+    if (!enqueue(bucket_of(addr), &w, addr, val)) {
+        if (w.needs_seat && inv_seat == INV_SEAT_NONE)
+            gomp_ride(); /* on */
         return;
+    }
     if (w.needs_seat) {
         gomp_history_sleeps(addr);
         gomp_seat_yield();

@@ -140,8 +140,10 @@ static void find_seats (void)
 {
     int seat;
     if ((seat = inv_seat_evict_overdue()) != INV_SEAT_NONE ||
-        (seat = inv_seat_retake_idle()) != INV_SEAT_NONE)
+        (seat = inv_seat_retake_idle()) != INV_SEAT_NONE) {
+        gomp_ready_withdraw(seat);
         gomp_seat_dispose(seat);
+    }
 }
 
 /* A region in which we had to start implicit tasks unseated has ended.  If they had waited for

@@ -14,6 +14,7 @@ static struct queue {
     struct gomp_spinlock lock; /* of the list */
     _Atomic unsigned count;    /* its length; written under the lock, read without: a hint */
     _Atomic unsigned taken;    /* threads taken so far; likewise */
+    _Atomic unsigned turns;    /* of gomp_ready_overdue; by whoever has the core */
     /* The core itself is up for whoever of the queue dozes on it and is run next: the kernel's
      * order is not ours, and to wait until it comes to a certain thread costs a yield for each
      * other one.  Set and taken under the lock, looked at without. */
@@ -70,8 +71,20 @@ static struct gomp_waiter *take_first (struct queue *q)
     struct gomp_waiter *w = q->first;
     if (w)
         unlink_after(q, NULL, w);
+    /* The core goes to w.  (The watchdog may have taken it back from an offer.) */
+    atomic_store_explicit(&q->offered, false, memory_order_relaxed);
     gomp_spinlock_unlock(&q->lock);
     return w;
+}
+
+void gomp_ready_withdraw (int seat)
+{
+    struct queue *q = queue_of(seat);
+    if (!atomic_load_explicit(&q->offered, memory_order_relaxed))
+        return;
+    gomp_spinlock_lock(&q->lock);
+    atomic_store_explicit(&q->offered, false, memory_order_relaxed);
+    gomp_spinlock_unlock(&q->lock);
 }
 
 /* For another core: the first thread of the queue, or the first that sleeps.  Not from a queue
@@ -113,6 +126,9 @@ bool gomp_ready_claim_asleep (struct gomp_waiter *w)
     struct queue *q = queue_of(w->core);
     struct gomp_waiter *before = NULL, *x = NULL;
     gomp_spinlock_lock(&q->lock);
+    /* A core on offer that its owner has taken is nobody's to claim. */
+    if (atomic_load_explicit(&q->offered, memory_order_relaxed) && !inv_core_is_held(w->core))
+        atomic_store_explicit(&q->offered, false, memory_order_relaxed);
     if (atomic_load_explicit(&q->offered, memory_order_relaxed) &&
         atomic_load_explicit(&w->ready, memory_order_relaxed))
         x = q->first;
@@ -164,8 +180,11 @@ struct gomp_waiter *gomp_ready_overdue (int seat)
     struct queue *own = queue_of(seat);
     unsigned mine = atomic_load_explicit(&own->count, memory_order_relaxed);
     unsigned all = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed);
-    unsigned turn = atomic_load_explicit(&own->taken, memory_order_relaxed);
-    if (all <= mine || own == &queues[INV_MAX_CORES] || turn % ORPHANS_EVERY != 0)
+    if (all <= mine || own == &queues[INV_MAX_CORES])
+        return NULL;
+    unsigned turn = atomic_load_explicit(&own->turns, memory_order_relaxed) + 1;
+    atomic_store_explicit(&own->turns, turn, memory_order_relaxed);
+    if (turn % ORPHANS_EVERY != 0)
         return NULL;
     struct gomp_waiter *w = take_from_orphans();
     return w || turn % OTHERS_EVERY != 0 ? w : steal(own, true);

@@ -28,6 +28,8 @@ extern struct gomp_waiter *gomp_ready_pop (int seat);
 /* Leave the seat to whoever dozes on its core and is run first.  False: the first in its queue
  * does not doze there. */
 extern bool gomp_ready_offer (int seat);
+/* The seat has come another way: it is on offer no more. */
+extern void gomp_ready_withdraw (int seat);
 /* The other side, for a thread that dozes: true when it has taken its core, which is its seat
  * now.  May miss an offer that is just being made. */
 extern bool gomp_ready_claim (struct gomp_waiter *);

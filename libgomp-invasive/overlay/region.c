@@ -435,6 +435,7 @@ static void linger (struct linger *l, unsigned id)
     while (!linger_over(l)) {
         if (atomic_load_explicit(&l->region->help, memory_order_relaxed)) {
             help_region(l->region, l->epoch, id);
+            gomp_seat_checkpoint(); /* it may have left because its core is called back */
             continue;
         }
         INV_TELL(idle_begin());

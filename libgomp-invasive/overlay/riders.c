@@ -71,11 +71,12 @@ bool gomp_ride_end (void)
     if (!r)
         return inv_seat != INV_SEAT_NONE;
     gomp_spinlock_lock(&lock);
+    bool given = r->seat != INV_SEAT_NONE && still_sits(r);
     unlink_rider(r);
     gomp_spinlock_unlock(&lock);
     gomp_riding = NULL;
     inv_seat_was_asleep(); /* others have pinned it */
-    if (r->seat != INV_SEAT_NONE)
+    if (given)
         inv_seat_adopt(r->seat, r->seat >= 0 && r->core == r->seat);
     free(r);
     return inv_seat != INV_SEAT_NONE;

@@ -392,6 +392,8 @@ static bool take_tokens (struct gomp_dep_node *node, const struct place *place);
 static void give_token (struct token *token, const struct place *place)
 {
     struct gomp_dep_node *next;
+    /* Whoever takes it from us may be the last to need it. */
+    atomic_fetch_add_explicit(&token->references, 1, memory_order_relaxed);
     gomp_spinlock_lock(&token->lock);
     token->held = false;
     while (!token->held && (next = token->first)) {
@@ -402,6 +404,7 @@ static void give_token (struct token *token, const struct place *place)
         gomp_spinlock_lock(&token->lock);
     }
     gomp_spinlock_unlock(&token->lock);
+    release_token(token);
 }
 
 /* All of the node's tokens, or none: then it is in the list of one that somebody else holds. */

@@ -11,6 +11,7 @@
 #include "libgomp.h"
 #include "pool.h"
 #include "region.h"
+#include "riders.h"
 #include "workers.h"
 #include "progress.h"
 #include "tls.h"
@@ -210,6 +211,7 @@ void gomp_free_thread (void *arg __attribute__((unused)))
 static void thread_ends (void *arg)
 {
     gomp_free_thread(arg);
+    gomp_ride_end();
     if (inv_managed())
         gomp_seat_yield(); /* it may be the thread that joined the resource manager */
     gomp_workers_trim(false);

@@ -76,11 +76,40 @@ bool gomp_others_could_run (void)
 
 /* --- seats */
 
+/* Of the lists of workers, and of program_signals. */
+static struct gomp_spinlock sched_lock;
+
+/* Parked workers beyond those that a process can show to lenders.  Under sched_lock. */
+static struct gomp_waiter *spares;
+
+/* Wake one of them with the seat, or INV_SEAT_NONE.  False: there is none. */
+static bool call_spare (int seat)
+{
+    gomp_spinlock_lock(&sched_lock);
+    struct gomp_waiter *w = spares;
+    if (w)
+        spares = w->next;
+    gomp_spinlock_unlock(&sched_lock);
+    if (w)
+        gomp_waiter_wake(w, seat);
+    return w != NULL;
+}
+
+static void park_spare (void)
+{
+    struct gomp_waiter w = {.tid = inv_own_tid(), .core = INV_SEAT_NONE, .seat = INV_SEAT_NONE};
+    gomp_spinlock_lock(&sched_lock);
+    w.next = spares;
+    spares = &w;
+    gomp_spinlock_unlock(&sched_lock);
+    gomp_waiter_sleep(&w);
+}
+
 /* Let a worker use the seat for an implicit task that nobody has started, or for explicit ones. */
 static bool place_on_ticket (int seat)
 {
     return (gomp_tickets_left() || gomp_help_waiting()) &&
-           (inv_agent_call(seat) || gomp_free_worker_start(seat));
+           (inv_agent_call(seat) || call_spare(seat) || gomp_free_worker_start(seat));
 }
 
 /* Give a seat to a thread that is ready for it and does not doze on another core. */
@@ -107,9 +136,6 @@ static bool place_seat (int seat)
     return w || gomp_rider_place(seat);
 }
 
-/* Of the lists of idle nested workers, and of program_signals. */
-static struct gomp_spinlock sched_lock;
-
 /* Workers that have been created and have not come to their loop yet. */
 static _Atomic int starting;
 
@@ -117,11 +143,12 @@ void gomp_want_cores (void)
 {
     if (!inv_managed())
         return;
+    /* seq_cst: the work was queued before; partners are the watchdog and workers, which say that
+     * they sleep, or end, before they look for work once more, and gomp_stop_wanting. */
+    atomic_thread_fence(memory_order_seq_cst);
     gomp_progress_arm();
     if (inv_agents_parked() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0)
         gomp_free_worker_start(INV_SEAT_NONE); /* somebody must be there to be found */
-    /* seq_cst: the work was queued before; partner is gomp_stop_wanting. */
-    atomic_thread_fence(memory_order_seq_cst);
     if (inv_want_get(inv_process.table, inv_process.slot) &&
         !(inv_process.anonymous && inv_tokens_held() == 0))
         return;
@@ -242,12 +269,12 @@ static void *bound_worker_main (void *arg)
             do_wait((int *)&self->word, seen);
         INV_TELL(idle_end());
         seen = atomic_load_explicit(&self->word, memory_order_acquire);
-        struct gomp_region *region = self->region;
+        struct gomp_region *region =
+            atomic_exchange_explicit(&self->region, NULL, memory_order_acquire);
         if (self->quit)
             break;
         if (!region)
-            continue; /* a call for help that came too late */
-        self->region = NULL;
+            continue; /* a call for help that came too late, or a mail that is taken already */
         if (inv_managed() && inv_seat == INV_SEAT_NONE)
             gomp_seat_acquire();
         gomp_region_run_bound(region, self->id, self, &seen);
@@ -255,6 +282,7 @@ static void *bound_worker_main (void *arg)
     thr->thread_pool = NULL;
     thr->task = NULL;
     gomp_pool_donate();
+    gomp_ride_end();
     gomp_seat_yield();
     free(self);
     return NULL;
@@ -296,9 +324,10 @@ void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_worker *w
 
 void gomp_worker_mail (struct gomp_worker *w, struct gomp_region *region, unsigned id)
 {
-    w->region = region;
     w->id = id;
-    /* release: partner is bound_worker_main's acquire */
+    /* release: partner is bound_worker_main's acquire; it may be awake for a call for help and
+     * find this before the word is raised */
+    atomic_store_explicit(&w->region, region, memory_order_release);
     atomic_fetch_add_explicit(&w->word, 1, memory_order_release);
     gomp_unpark((int *)&w->word, 1);
 }
@@ -315,25 +344,14 @@ static bool help_waiting (void *arg)
     return gomp_help_waiting();
 }
 
-/* Give the caller's seat to a thread that is ready for it, if there is one. */
-static bool pass_to_ready (void)
+/* Give the caller's seat to one of those that are counted, if there is one.  True: the caller has
+ * no seat any more. */
+static bool pass_seat (_Atomic unsigned *count, bool (*place) (int seat))
 {
-    if (atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(count, memory_order_relaxed) == 0)
         return false;
     int seat = inv_seat_detach();
-    if (place_on_ready(seat))
-        return true;
-    inv_seat_sit(seat);
-    return false;
-}
-
-/* The same for a rider. */
-static bool pass_to_rider (void)
-{
-    if (atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) == 0)
-        return false;
-    int seat = inv_seat_detach();
-    if (gomp_rider_place(seat))
+    if (seat == INV_SEAT_NONE || place(seat))
         return true;
     inv_seat_sit(seat);
     return false;
@@ -348,7 +366,7 @@ static bool pull_dozing (void)
         return false;
     struct gomp_waiter *w = gomp_ready_pop_any(inv_seat);
     if (w)
-        gomp_waiter_wake(w, inv_seat_detach());
+        gomp_waiter_wake(w, inv_seat_detach()); /* without a seat, should it just have been lost */
     return w != NULL;
 }
 
@@ -366,9 +384,10 @@ static bool work_once (void)
 {
     if (take_ticket_first() && gomp_run_ticket())
         return true;
-    if (pass_to_ready())
+    if (pass_seat(&gomp_ready_count, place_on_ready))
         return true;
-    return gomp_run_ticket() || gomp_help_tasks() || pass_to_rider() || idle_for_work();
+    return gomp_run_ticket() || gomp_help_tasks() ||
+           pass_seat(&gomp_riders_waiting, gomp_rider_place) || idle_for_work();
 }
 
 /* Free workers that exist, how many of them pools may need, and a word on which to tell the
@@ -410,7 +429,8 @@ void gomp_workers_trim (bool wait)
         return;
     atomic_fetch_add(&leave_word, 1);
     inv_futex_wake(&leave_word, INT_MAX, false);
-    while (excess-- > 0 && inv_managed() && inv_agent_call(INV_SEAT_NONE))
+    while (excess-- > 0 && inv_managed() &&
+           (call_spare(INV_SEAT_NONE) || inv_agent_call(INV_SEAT_NONE)))
         ;
     const struct timespec look = {0, LOOK_NS};
     uint64_t start = inv_now_ns();
@@ -454,12 +474,15 @@ static bool wait_for_seat (void)
         inv_futex_wait(&leave_word, seen, -1, false);
         return true;
     }
-    if (ride_one())
+    if (gomp_ride_end() || ride_one()) /* the watchdog may have let us finish without a seat */
         return true;
     if (leave())
         return false;
     INV_TELL(idle_begin());
-    inv_agent_park(&leave_word, seen, -1);
+    if (inv_agents_parked() < INV_AGENTS)
+        inv_agent_park(&leave_word, seen, -1);
+    else
+        park_spare();
     INV_TELL(idle_end());
     if (inv_seat == INV_SEAT_NONE && !ride_one())
         gomp_stop_wanting();
@@ -514,7 +537,7 @@ void gomp_run_unseated (unsigned count)
             return;
         else {
             gomp_progress_add_extra();
-            if (!inv_agent_call(INV_SEAT_NONE))
+            if (!inv_agent_call(INV_SEAT_NONE) && !call_spare(INV_SEAT_NONE))
                 gomp_free_worker_start(INV_SEAT_NONE);
         }
     }
@@ -523,6 +546,7 @@ void gomp_run_unseated (unsigned count)
 void gomp_sched_forget (void)
 {
     atomic_store(&sched_lock.held, 0);
+    spares = NULL;
     atomic_store(&starting, 0);
     atomic_store(&free_workers, 0);
     atomic_store(&kept, 0);

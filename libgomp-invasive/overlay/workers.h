@@ -101,7 +101,7 @@ static inline bool gomp_seat_called_back (void)
  * the implicit tasks that are mailed to it; a *free* worker takes whatever there is. */
 struct gomp_worker {
     /* mail: written by the sender, then word raised and unparked; read by the worker */
-    struct gomp_region *region;
+    _Atomic(struct gomp_region *) region;
     unsigned id;
     bool quit;
     _Atomic int word;   /* number of mails and calls for help */
