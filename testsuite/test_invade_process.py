@@ -424,7 +424,8 @@ def test_with_a_socket_that_nobody_answers_the_command_runs_unmanaged(run_progra
 # --- options
 
 @pytest.mark.parametrize("options", [["--cores=x"], ["--cores=1-"], ["--cores=1023"],
-                                     ["--emulate-cores=0"], ["--policy=mine"], ["--threads=two"], ["--team=large"],
+                                     ["--emulate-cores=0"], ["--policy=mine"], ["--threads=two"],
+                                     ["--team=large"],
                                      ["--report=/nonexistent/file"], ["--nonsense"]])
 def test_a_wrong_option_is_refused_before_the_command_runs(run_program, invade, options):
     done = run_program([invade, *options, "--", "echo", "ran"], check=False)

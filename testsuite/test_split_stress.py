@@ -11,7 +11,8 @@ import pytest
 
 
 @pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
-def test_every_chunk_is_claimed_once_whoever_comes_or_leaves(top, tmp_path, run_program, sanitizers):
+def test_every_chunk_is_claimed_once_whoever_comes_or_leaves(
+        top, tmp_path, run_program, sanitizers):
     program = tmp_path / "split"
     source = top / "libgomp-invasive" / "test_split_stress.c"
     subprocess.run([*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread",

@@ -19,7 +19,7 @@
 #endif
 
 /* A sleeping thread.  Lives on its stack; is in the lot, or in the list of those ready
- * to run, or neither (then its waker is about to set ). */
+ * to run, or neither (then its waker is about to set `word`). */
 struct gomp_waiter {
     struct gomp_waiter *next;
     int *addr;

@@ -3,10 +3,11 @@
  * workers.h - which thread of this process computes on which core of its claim.
  *
  * In a managed process a thread needs a *seat* (a core, see libinvasive/process.h) to
- * compute.  There are never more running threads than seats:
+ * compute.  There are never more running threads than seats, unless the watchdog lets more
+ * (riders.h):
  *  - a thread that blocks passes its seat on (gomp_seat_yield): to a thread that is
- *    ready and waits for a seat; else to a worker that starts the next implicit task;
- *    else the core is lent to another process;
+ *    ready and waits for a seat; else to a worker that starts the next implicit task, or takes
+ *    explicit ones; else to a rider; else the core is lent to another process;
  *  - a thread that becomes runnable queues for a seat (gomp_ready) instead of running;
  *  - workers with neither work nor seat are parked as agents, where lenders of other
  *    processes find them.
