@@ -119,7 +119,9 @@ static inline void *gomp_queue_steal (struct gomp_queue *q,
     /* acquire for the ring that gomp_queue_grow has copied the entries to */
     struct gomp_queue_ring *ring = atomic_load_explicit(&q->ring, memory_order_acquire);
     void *task = atomic_load_explicit(&ring->entry[t & ring->mask], memory_order_relaxed);
-    if (allowed && !allowed(task, arg))
+    /* If the ring has grown after others had taken entry t, it holds nothing there: then top, read
+     * after the ring, is past t (gomp_queue_grow has read it before it published the ring). */
+    if (allowed && (atomic_load_explicit(&q->top, memory_order_relaxed) != t || !allowed(task, arg)))
         return NULL;
     if (!atomic_compare_exchange_strong_explicit(&q->top, &t, t + 1, memory_order_seq_cst,
                                                  memory_order_relaxed))
