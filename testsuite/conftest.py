@@ -19,6 +19,9 @@ from pathlib import Path
 
 import pytest
 
+# Who starts the tests in the background has SIGINT ignored, and so would every program of theirs.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 TOP = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()
 TIMEOUT_S = 120
