@@ -77,7 +77,7 @@ def spin_sync(ctx: Context) -> list[Figure]:
 
 
 OTHER_PROGRAMS = 16
-ROUNDS = 400
+ROUNDS = 200
 CROWD_SETTINGS = (Setting("default", 2), Setting("active", 2, ACTIVE),
                   Setting("passive", 2, PASSIVE))
 
