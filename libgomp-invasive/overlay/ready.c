@@ -207,6 +207,28 @@ struct gomp_waiter *gomp_ready_pop_any (int seat)
     return w;
 }
 
+struct gomp_waiter *gomp_ready_pull (int seat, int *left)
+{
+    struct queue *own = queue_of(seat);
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
+        struct queue *q = &queues[core];
+        if (q == own || atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
+            continue;
+        gomp_spinlock_lock(&q->lock);
+        struct gomp_waiter *w = q->first;
+        bool offered = atomic_load_explicit(&q->offered, memory_order_relaxed);
+        if (w) {
+            unlink_after(q, NULL, w);
+            atomic_store_explicit(&q->offered, false, memory_order_relaxed);
+        }
+        gomp_spinlock_unlock(&q->lock);
+        *left = w && offered ? (int)core : INV_SEAT_NONE;
+        if (w)
+            return w;
+    }
+    return NULL;
+}
+
 bool gomp_ready_here (int seat)
 {
     return atomic_load_explicit(&queue_of(seat)->count, memory_order_relaxed) > 0;

@@ -41,6 +41,10 @@ extern bool gomp_ready_claim_asleep (struct gomp_waiter *);
 extern struct gomp_waiter *gomp_ready_overdue (int seat);
 /* Take any thread. */
 extern struct gomp_waiter *gomp_ready_pop_any (int seat);
+/* For a core that stands idle: the first thread of another core's queue, even if that core is on
+ * offer to it.  Then the offer is withdrawn, and *left is that core, which the caller disposes of;
+ * else INV_SEAT_NONE. */
+extern struct gomp_waiter *gomp_ready_pull (int seat, int *left);
 /* Is anybody in the seat's own queue?  A hint. */
 extern bool gomp_ready_here (int seat);
 /* Changes whenever threads are taken (progress.c). */

@@ -364,9 +364,12 @@ static bool pull_dozing (void)
     if (inv_seat == INV_SEAT_NONE || gomp_seat_called_back() ||
         atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
         return false;
-    struct gomp_waiter *w = gomp_ready_pop_any(inv_seat);
+    int left = INV_SEAT_NONE;
+    struct gomp_waiter *w = gomp_ready_pull(inv_seat, &left);
     if (w)
         gomp_waiter_wake(w, inv_seat_detach()); /* without a seat, should it just have been lost */
+    if (left != INV_SEAT_NONE)
+        gomp_seat_dispose(left);
     return w != NULL;
 }
 
