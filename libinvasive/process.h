@@ -102,7 +102,9 @@ int inv_thread_unpin(void);
 void inv_thread_repin(int pinned);
 /* Give a seat up that no thread sits on. */
 void inv_seat_return(int seat);
-/* The kernel's id of the calling thread, cached; and what a child of fork must call first. */
+/* The kernel's id of the calling thread, cached in inv_tid, which is 0 before the first call and set
+ * in every thread that has a seat; and what a child of fork must call first. */
+extern __thread int inv_tid __attribute__((tls_model("initial-exec")));
 int inv_own_tid(void);
 void inv_seat_forget_thread(void);
 /* Give the caller's seat up: lend, and wake who can use it.  inv_seat becomes NONE. */

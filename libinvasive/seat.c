@@ -20,15 +20,15 @@
 __thread int inv_seat __attribute__((tls_model("initial-exec"))) = INV_SEAT_NONE;
 /* The core that this thread is pinned to, so that an unchanged seat costs no system call. */
 static __thread int pinned_core = INV_NO_CORE;
-static __thread int own_tid;
+__thread int inv_tid __attribute__((tls_model("initial-exec")));
 /* Has this thread been asleep where others may have pinned it elsewhere? */
 static __thread bool waker_pins;
 
 int inv_own_tid(void)
 {
-    if (own_tid == 0)
-        own_tid = (int)syscall(SYS_gettid);
-    return own_tid;
+    if (inv_tid == 0)
+        inv_tid = (int)syscall(SYS_gettid);
+    return inv_tid;
 }
 
 int inv_thread_core(void)
@@ -57,7 +57,7 @@ void inv_thread_repin(int pinned)
 
 void inv_seat_forget_thread(void)
 {
-    own_tid = 0;
+    inv_tid = 0;
     pinned_core = INV_NO_CORE;
     inv_seat = INV_SEAT_NONE;
 }

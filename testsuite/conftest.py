@@ -13,6 +13,7 @@ The build directory is $INVASIVE_BUILD, else ./build.  A test says
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -140,3 +141,20 @@ def mpiexec(make_variable) -> str:
     if not program:
         pytest.skip("configured without MPI")
     return program
+
+
+@pytest.fixture
+def check_model(run_program, top, tmp_path):
+    """check_model(SCRIPT, ARGUMENT..., timeout=S) - runs a check.sh of models, all of whose checks
+    must pass; returns its lines"""
+
+    def check(script, *arguments, timeout):
+        if shutil.which("spin") is None:
+            pytest.skip("needs package spin")
+        result = run_program([top / script, *arguments, tmp_path], timeout=timeout, check=False)
+        lines = [line for line in result.stdout.splitlines() if line.startswith(("PASS", "FAIL"))]
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert lines and all(line.startswith("PASS") for line in lines)
+        return lines
+
+    return check

@@ -11,66 +11,21 @@
 # One line of PASS or FAIL each; exit code 0 when all pass.  handover takes half a minute of
 # processor time and 0.6 GB; with --full, some minutes and 2 GB.
 set -u
-models=$(cd "$(dirname "$0")" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../../libinvasive/model/spin.sh"
 which=${1:?which model: deque or handover}
+model=$here/$which.pml
+pan_compile='-DMEMLIM=3000 -DVECTORSZ=512'
 shift
 full=no
 if [ "${1:-}" = --full ]; then
     full=yes
     shift
 fi
-if [ $# -gt 0 ]; then
-    work=$1
-else
-    work=$(mktemp -d) || exit 1
-    trap 'rm -rf "$work"' EXIT
-fi
-cd "$work" || exit 1
-failed=0
-optimize=-O1
-
-# pan FLAG... - sets $errors to pan's count, empty when it could not finish
-pan() {
-    rm -f pan pan.* ./*.trail
-    spin -a "$@" "$models/$which.pml" >spin.log 2>&1 &&
-        ${CC:-cc} $optimize -w -DSAFETY -DCOLLAPSE -DMEMLIM=3000 -DVECTORSZ=512 -o pan pan.c &&
-        ./pan -m100000 $pan_options >pan.log 2>&1
-    errors=$(sed -n 's/.*depth reached.*errors: \([0-9]*\)$/\1/p' pan.log)
-    # a search that was cut short has proved nothing
-    grep -q -e 'error: max search depth' -e 'Search not completed' -e 'memory limit' pan.log &&
-        [ "${errors:-0}" = 0 ] && errors=
-}
-
-verdict() {
-    states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)
-    printf '%s  %s (%s states)\n' "$1" "$2" "${states:-?}"
-    [ "$1" = PASS ] || { failed=1; cat spin.log; head -n 20 pan.log; }
-}
-
-# holds NAME FLAG...
-holds() {
-    name=$1
-    shift
-    pan "$@"
-    if [ "$errors" = 0 ]; then verdict PASS "$name"; else verdict FAIL "$name"; fi
-}
-
-# finds BUG FLAG...
-finds() {
-    bug=$1
-    shift
-    optimize=-O0 # most of the time is the compiler's
-    pan "-DBUG_$bug" "$@"
-    optimize=-O1
-    if [ "${errors:-0}" -gt 0 ]; then
-        verdict PASS "finds $bug"
-    else
-        verdict FAIL "does not find $bug"
-    fi
-}
+work_in "$@"
 
 check_deque() {
-    pan_options= # no -E: an invalid end state is somebody who sleeps for ever
+    pan_run=-m100000 # no -E: an invalid end state is somebody who sleeps for ever
     holds 'no task is taken twice or lost, nobody sleeps while one is queued'
     for bug in PUSH_WITHOUT_FENCE POP_WITHOUT_FENCE LAST_WITHOUT_CAS STEAL_WITHOUT_CAS \
         LOOK_BEFORE_ASLEEP; do
@@ -79,7 +34,7 @@ check_deque() {
 }
 
 check_handover() {
-    pan_options=-E # the model looks at the end states itself
+    pan_run='-m100000 -E' # the model looks at the end states itself
     holds '2 threads, a barrier' -DNT=2 -DROUNDS=1
     holds '2 threads, a barrier twice' -DNT=2 -DROUNDS=2 -DPINNED
     holds '2 threads, a lock' -DNT=2 -DROUNDS=1 -DWITH_LOCK

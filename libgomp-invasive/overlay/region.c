@@ -81,6 +81,17 @@ struct gomp_region *gomp_region_registered (unsigned index)
     return atomic_load_explicit(&registered[index], memory_order_acquire);
 }
 
+/* Is `fn` true of a registered region?  It is called until it is. */
+static inline bool any_registered (bool (*fn) (struct gomp_region *))
+{
+    struct gomp_region *region;
+    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
+    for (unsigned i = 0; i < high; i++)
+        if ((region = gomp_region_registered(i)) && fn(region))
+            return true;
+    return false;
+}
+
 void gomp_regions_forget (void)
 {
     memset(registered, 0, sizeof registered);
@@ -167,24 +178,24 @@ static void leave_gate (struct gomp_region *region, uint64_t what)
 
 /* --- tickets */
 
+static bool has_tickets (struct gomp_region *region)
+{
+    return gomp_tickets_any(&region->tickets);
+}
+
+static bool has_unshared_tickets (struct gomp_region *region)
+{
+    return gomp_tickets_unshared(&region->tickets) > 0;
+}
+
 bool gomp_tickets_left (void)
 {
-    struct gomp_region *region;
-    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
-    for (unsigned i = 0; i < high; i++)
-        if ((region = gomp_region_registered(i)) && gomp_tickets_any(&region->tickets))
-            return true;
-    return false;
+    return any_registered(has_tickets);
 }
 
 bool gomp_tickets_in_sight (void)
 {
-    struct gomp_region *region;
-    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
-    for (unsigned i = 0; i < high; i++)
-        if ((region = gomp_region_registered(i)) && gomp_tickets_unshared(&region->tickets) > 0)
-            return true;
-    return false;
+    return any_registered(has_unshared_tickets);
 }
 
 /* Other threads may run explicit tasks under these numbers.  release; partner: adopt */
@@ -220,21 +231,20 @@ static unsigned run_tickets (struct gomp_region *region)
     return done;
 }
 
+/* The worker's last access to the team is the gate. */
+static bool serve (struct gomp_region *region)
+{
+    unsigned done = has_tickets(region) ? run_tickets(region) : 0;
+    if (done == 0)
+        return false;
+    forget_member();
+    leave_gate(region, done * UNFINISHED_ONE);
+    return true;
+}
+
 bool gomp_run_ticket (void)
 {
-    struct gomp_region *region;
-    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
-    for (unsigned i = 0; i < high; i++) {
-        if (!(region = gomp_region_registered(i)) || !gomp_tickets_any(&region->tickets))
-            continue;
-        unsigned done = run_tickets(region);
-        if (done == 0)
-            continue;
-        forget_member();
-        leave_gate(region, done * UNFINISHED_ONE);
-        return true;
-    }
-    return false;
+    return any_registered(serve);
 }
 
 /* --- helping with explicit tasks */
@@ -247,10 +257,7 @@ bool gomp_region_is_open (struct gomp_region *region, uint32_t epoch)
 
 static bool core_called_back (void)
 {
-    if (!inv_managed() || inv_seat == INV_SEAT_NONE)
-        return false;
-    enum inv_verdict verdict = inv_seat_poll();
-    return verdict == INV_GIVE || verdict == INV_LOST;
+    return inv_managed() && inv_seat != INV_SEAT_NONE && gomp_seat_called_back();
 }
 
 /* Inside the gate the team stays.  False: the region is closed. */
@@ -351,24 +358,19 @@ static bool help_needed (struct gomp_region *region)
     return vacant != 0;
 }
 
+static bool help_where_needed (struct gomp_region *region)
+{
+    return help_needed(region) && help_elastic(region);
+}
+
 bool gomp_help_waiting (void)
 {
-    struct gomp_region *region;
-    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
-    for (unsigned i = 0; i < high; i++)
-        if ((region = gomp_region_registered(i)) && help_needed(region))
-            return true;
-    return false;
+    return any_registered(help_needed);
 }
 
 bool gomp_help_tasks (void)
 {
-    struct gomp_region *region;
-    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
-    for (unsigned i = 0; i < high; i++)
-        if ((region = gomp_region_registered(i)) && help_needed(region) && help_elastic(region))
-            return true;
-    return false;
+    return any_registered(help_where_needed);
 }
 
 bool gomp_region_call_helpers (struct gomp_region *region, int count)

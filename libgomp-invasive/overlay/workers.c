@@ -210,10 +210,7 @@ void gomp_seat_acquire (void)
 
 void gomp_seat_checkpoint (void)
 {
-    if (!inv_managed() || !gomp_seated())
-        return;
-    enum inv_verdict verdict = inv_seat_poll();
-    if (verdict != INV_GIVE && verdict != INV_LOST)
+    if (!inv_managed() || !gomp_seated() || !gomp_seat_called_back())
         return;
     gomp_seat_yield();
     gomp_seat_acquire();
@@ -508,7 +505,7 @@ static void *free_worker_main (void *arg)
             continue;
         }
         gomp_progress_note();
-        if (inv_seat_poll() == INV_GIVE || inv_seat_poll() == INV_LOST || !work_once())
+        if (gomp_seat_called_back() || !work_once())
             gomp_seat_yield();
     }
     gomp_thread()->thread_pool = NULL; /* the last region's, which may be gone */

@@ -81,14 +81,16 @@ extern bool gomp_yield_was_long (void);
  * (progress.c). */
 extern void gomp_run_unseated (unsigned count);
 
-/* Must the calling thread, on its seat, give it up now?  One load when not. */
+/* Must the calling thread, on its seat, give it up now, or has it lost it (to the owner, or in its
+ * sleep to another thread of ours)?  As inv_seat_poll says, by two loads of one line when not. */
 static inline bool gomp_seat_called_back (void)
 {
     int seat = inv_seat;
     if (seat >= 0) {
-        inv_word w = atomic_load_explicit(
-            &inv_core_at(inv_process.table, (unsigned)seat)->word, memory_order_relaxed);
-        if (inv_word_holder(w) == inv_process.slot + 1 && !inv_word_reclaim(w))
+        struct inv_core *core = inv_core_at(inv_process.table, (unsigned)seat);
+        inv_word w = atomic_load_explicit(&core->word, memory_order_relaxed);
+        if (inv_word_holder(w) == inv_process.slot + 1 && !inv_word_reclaim(w) &&
+            atomic_load_explicit(&core->holder_tid, memory_order_relaxed) == inv_tid)
             return false;
     } else if (seat == INV_SEAT_TOKEN && !inv_token_overdrawn(inv_process.table))
         return false;

@@ -11,58 +11,17 @@
 # One line of PASS or FAIL each; exit code 0 when all pass.  All of it takes two minutes of
 # processor time and 0.7 GB, --quick half a minute.
 set -u
-model=$(cd "$(dirname "$0")" && pwd)/core.pml
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/spin.sh"
+model=$here/core.pml
+pan_compile='-DMEMLIM=2000 -DVECTORSZ=256'
+pan_run='-m20000 -E'
 quick=no
 if [ "${1:-}" = --quick ]; then
     quick=yes
     shift
 fi
-if [ $# -gt 0 ]; then
-    work=$1
-else
-    work=$(mktemp -d) || exit 1
-    trap 'rm -rf "$work"' EXIT
-fi
-cd "$work" || exit 1
-failed=0
-
-# pan FLAG... - sets $errors to pan's count, empty when it could not finish
-pan() {
-    rm -f pan pan.* ./*.trail
-    spin -a "$@" "$model" >spin.log 2>&1 &&
-        ${CC:-cc} -O1 -w -DSAFETY -DCOLLAPSE -DMEMLIM=2000 -DVECTORSZ=256 -o pan pan.c &&
-        ./pan -m20000 -E >pan.log 2>&1
-    errors=$(sed -n 's/.*depth reached.*errors: \([0-9]*\)$/\1/p' pan.log)
-    # a search that was cut short has proved nothing
-    grep -q -e 'error: max search depth' -e 'Search not completed' -e 'memory limit' pan.log &&
-        [ "${errors:-0}" = 0 ] && errors=
-}
-
-verdict() {
-    states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)
-    printf '%s  %s (%s states)\n' "$1" "$2" "${states:-?}"
-    [ "$1" = PASS ] || { failed=1; cat spin.log; head -n 20 pan.log; }
-}
-
-# holds NAME FLAG...
-holds() {
-    name=$1
-    shift
-    pan "$@"
-    if [ "$errors" = 0 ]; then verdict PASS "$name"; else verdict FAIL "$name"; fi
-}
-
-# finds BUG FLAG...
-finds() {
-    bug=$1
-    shift
-    pan "-DBUG_$bug" "$@"
-    if [ "${errors:-0}" -gt 0 ]; then
-        verdict PASS "finds $bug"
-    else
-        verdict FAIL "does not find $bug"
-    fi
-}
+work_in "$@"
 
 holds 'waiting: sleep, ring, home core' -DWITH_RING -DROUNDS2=1
 holds 'agents and waiting' -DWITH_AGENTS -DWITH_RING -DROUNDS1=0 -DROUNDS2=1
