@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the threads of one managed process hand their cores to each other, checked with spin in every
-interleaving; and that the model finds the faults that are put in on purpose."""
+"""The protocols of the OpenMP runtime's threads, checked with spin in every interleaving; and that
+the models find the faults that are put in on purpose."""
 
 from __future__ import annotations
 
 import pytest
 
 SCRIPT = "libgomp-invasive/model/check.sh"
+
+
+@pytest.mark.timeout(300)
+def test_no_task_is_taken_twice_and_no_sleeper_missed(check_model):
+    lines = check_model(SCRIPT, "deque", timeout=290)
+    assert sum("finds" in line for line in lines) == 5
 
 
 @pytest.mark.timeout(300)
