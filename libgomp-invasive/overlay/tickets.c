@@ -123,9 +123,8 @@ bool gomp_ticket_take (struct gomp_tickets *t, int seat, unsigned *id)
            steal(t, epoch, id);
 }
 
-bool gomp_tickets_any (struct gomp_tickets *t)
+static bool any_left (struct gomp_tickets *t, uint64_t left)
 {
-    uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
     if ((uint32_t)left > 0)
         return true;
     if (!atomic_load_explicit(&t->shared, memory_order_relaxed))
@@ -136,6 +135,17 @@ bool gomp_tickets_any (struct gomp_tickets *t)
             return true;
     }
     return false;
+}
+
+bool gomp_tickets_any (struct gomp_tickets *t)
+{
+    return any_left(t, atomic_load_explicit(&t->left, memory_order_relaxed));
+}
+
+bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
+{
+    uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
+    return left >> 32 == epoch && any_left(t, left);
 }
 
 void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,
