@@ -16,6 +16,19 @@ def test_no_task_is_taken_twice_and_no_sleeper_missed(check_model):
 
 
 @pytest.mark.timeout(300)
+def test_every_implicit_task_runs_once_and_nobody_waits_in_vain(check_model):
+    lines = check_model(SCRIPT, "tickets", timeout=290)
+    assert sum("finds" in line for line in lines) == 9
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_the_same_with_more_tickets_and_helpers(check_model):
+    lines = check_model(SCRIPT, "tickets", "--full", timeout=590)
+    assert any("more tickets" in line for line in lines)
+
+
+@pytest.mark.timeout(300)
 def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(check_model):
     lines = check_model(SCRIPT, "handover", timeout=290)
     assert sum("finds" in line for line in lines) == 6

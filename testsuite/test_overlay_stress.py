@@ -50,6 +50,10 @@ def test_cores_are_handed_over_one_by_one_and_none_is_lost(stress):
     assert said == "handover: every thread came through, both cores are free\n"
 
 
+def test_every_implicit_task_runs_once_and_the_master_leaves_last(stress):
+    assert stress("tickets", "tickets.c").startswith("tickets: ")
+
+
 def test_every_task_is_taken_once(stress):
     assert stress("taskqueue", "taskqueue.c", "taskpool.c").startswith("taskqueue: all tasks taken")
 

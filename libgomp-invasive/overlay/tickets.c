@@ -2,8 +2,9 @@
 /*
  * tickets.c - handing out the implicit tasks of an elastic region (tickets.h).
  */
+#include "libgomp.h"
 #include "tickets.h"
-#include <libinvasive/process.h>
+#include "workers.h"
 
 enum {
     SHORT_NS = 2000,    /* an implicit task is taken with others when it is shorter, */
@@ -99,8 +100,13 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
      * one.  n may be more or less than would be best, but not more than there are. */
     uint32_t first = atomic_load_explicit(&t->nthreads, memory_order_relaxed) - left;
     *id = first;
-    if (n > 1)
+    if (n > 1) {
         put(t, seat, (uint32_t)(now >> 32), first + 1, first + n);
+        /* Since the exchange nobody could see them.  Who found nothing then and said so (does not
+         * want cores, a watchdog asleep) would leave them to us alone, and our implicit task may
+         * wait for one of them. */
+        gomp_want_cores();
+    }
     return true;
 }
 
