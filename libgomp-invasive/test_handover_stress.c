@@ -114,17 +114,28 @@ static void give_back (int seat)
     atomic_fetch_or(&free_cores, 1u << seat);
 }
 
-/* Also after each core that is given back: who queued meanwhile has found none. */
+static _Atomic unsigned asked; /* for cores, so often */
+
+/* Who queues and finds no free core has asked first: so who gives one back that it could not
+ * place looks whether anybody has asked meanwhile, and stops if not.  The threads that are left
+ * in the queues then are on a core that is on offer, and the caller, on its way to sleep, may be
+ * the one that is to take it.  (libinvasive calls an agent instead.) */
 void gomp_want_cores (void)
 {
-    unsigned set;
-    while (atomic_load(&gomp_ready_count) > 0 && (set = atomic_load(&free_cores)) != 0) {
-        int seat = __builtin_ctz(set);
-        if (!atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << seat)))
-            continue;
-        if (!place(seat))
+    unsigned before, set;
+    atomic_fetch_add(&asked, 1);
+    do {
+        before = atomic_load(&asked);
+        while (atomic_load(&gomp_ready_count) > 0 && (set = atomic_load(&free_cores)) != 0) {
+            int seat = __builtin_ctz(set);
+            if (!atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << seat)))
+                continue;
+            if (place(seat))
+                continue;
             give_back(seat);
-    }
+            break;
+        }
+    } while (atomic_load(&asked) != before);
 }
 
 void gomp_seat_yield (void)

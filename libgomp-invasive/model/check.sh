@@ -4,8 +4,8 @@
 # in: the model must find every one, or it checks less than it says.
 #
 #   check.sh MODEL [--full] [DIRECTORY]
-#     MODEL      deque, or handover
-#     --full     handover: also what takes minutes
+#     MODEL      deque, tickets, or handover
+#     --full     tickets, handover: also what takes minutes
 #     DIRECTORY  where to work (default: a temporary one, removed afterwards)
 #
 # One line of PASS or FAIL each; exit code 0 when all pass.  handover takes half a minute of
@@ -13,7 +13,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../libinvasive/model/spin.sh"
-which=${1:?which model: deque or handover}
+which=${1:?which model: deque, tickets or handover}
 model=$here/$which.pml
 pan_compile='-DMEMLIM=3000 -DVECTORSZ=512'
 shift
@@ -31,6 +31,24 @@ check_deque() {
         LOOK_BEFORE_ASLEEP; do
         finds $bug
     done
+}
+
+check_tickets() {
+    pan_run=-m100000 # as above
+    holds 'two regions'
+    holds 'a worker without a share' -DREGIONS=1 -DSHARELESS
+    holds 'workers that help' -DREGIONS=1 -DHELPS=1
+    for bug in PUT_UNTOLD OWN_WITHOUT_CAS GATE_TOO_EARLY LOOK_BEFORE_WAITS; do
+        finds $bug -DREGIONS=1
+    done
+    finds PUT_OVERWRITES -DREGIONS=1 -DN=5
+    finds NUMBER_BEFORE
+    finds LEFT_BEFORE_NUMBER
+    finds ENTER_WITHOUT_CAS -DREGIONS=1 -DHELPS=1
+    finds CLOSE_WITHOUT_CAS -DREGIONS=1 -DHELPS=1
+    [ $full = yes ] || return
+    holds 'two regions, workers that help' -DHELPS=1
+    holds 'more tickets' -DN=4 -DREGIONS=1
 }
 
 check_handover() {
@@ -52,7 +70,7 @@ check_handover() {
 }
 
 case $which in
-deque | handover) "check_$which" ;;
-*) echo "check.sh: no model $which: deque or handover" >&2; exit 2 ;;
+deque | tickets | handover) "check_$which" ;;
+*) echo "check.sh: no model $which: deque, tickets or handover" >&2; exit 2 ;;
 esac
 exit $failed

@@ -70,9 +70,14 @@ static struct view look (void)
             continue;
         uint64_t left = atomic_load_explicit(&region->tickets.left, memory_order_acquire);
         v.seated += (left >> 32) * 65536 - (uint32_t)left;
-        if (gomp_tickets_any(&region->tickets)) {
-            v.fn = region->start.fn;
-            v.nthreads = region->start.nthreads;
+        /* acquire: who sees the next region's sees that no ticket of this one is left.  The
+         * number may be the next region's; it only makes for a worse guess. */
+        void (*fn) (void *) = atomic_load_explicit(&region->fn, memory_order_acquire);
+        unsigned nthreads =
+            atomic_load_explicit(&region->tickets.nthreads, memory_order_relaxed);
+        if (gomp_tickets_any_of(&region->tickets, (uint32_t)(left >> 32))) {
+            v.fn = fn;
+            v.nthreads = nthreads;
             v.region = region;
             v.epoch = (uint32_t)(left >> 32);
             v.count += (uint32_t)left > 0 ? (uint32_t)left : v.nthreads;

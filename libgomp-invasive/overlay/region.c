@@ -467,6 +467,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     unsigned n = region->start.nthreads;
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
     region->elastic = elastic;
+    atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
     atomic_store_explicit(&region->help, false, memory_order_relaxed);
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
         atomic_store_explicit(&region->vacant[word], 0, memory_order_relaxed);

@@ -2,8 +2,9 @@
 /*
  * tickets.c - handing out the implicit tasks of an elastic region (tickets.h).
  */
+#include "libgomp.h"
 #include "tickets.h"
-#include <libinvasive/process.h>
+#include "workers.h"
 
 enum {
     SHORT_NS = 2000,    /* an implicit task is taken with others when it is shorter, */
@@ -99,8 +100,13 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
      * one.  n may be more or less than would be best, but not more than there are. */
     uint32_t first = atomic_load_explicit(&t->nthreads, memory_order_relaxed) - left;
     *id = first;
-    if (n > 1)
+    if (n > 1) {
         put(t, seat, (uint32_t)(now >> 32), first + 1, first + n);
+        /* Since the exchange nobody could see them.  Who found nothing then and said so (does not
+         * want cores, a watchdog asleep) would leave them to us alone, and our implicit task may
+         * wait for one of them. */
+        gomp_want_cores();
+    }
     return true;
 }
 
@@ -123,9 +129,8 @@ bool gomp_ticket_take (struct gomp_tickets *t, int seat, unsigned *id)
            steal(t, epoch, id);
 }
 
-bool gomp_tickets_any (struct gomp_tickets *t)
+static bool any_left (struct gomp_tickets *t, uint64_t left)
 {
-    uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
     if ((uint32_t)left > 0)
         return true;
     if (!atomic_load_explicit(&t->shared, memory_order_relaxed))
@@ -136,6 +141,17 @@ bool gomp_tickets_any (struct gomp_tickets *t)
             return true;
     }
     return false;
+}
+
+bool gomp_tickets_any (struct gomp_tickets *t)
+{
+    return any_left(t, atomic_load_explicit(&t->left, memory_order_relaxed));
+}
+
+bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
+{
+    uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
+    return left >> 32 == epoch && any_left(t, left);
 }
 
 void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,

@@ -49,8 +49,11 @@ extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t n
 /* Take one; for the thread that has the seat.  With it the region cannot end before the
  * taker has counted it done. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int seat, unsigned *id);
-/* Are there any, those in shares included?  A hint. */
+/* Are there any, those in shares included?  A hint: there may be some on their way into a share.
+ * Who has put them there then calls gomp_want_cores, for those who have looked before. */
 extern bool gomp_tickets_any (struct gomp_tickets *);
+/* The same for one region only. */
+extern bool gomp_tickets_any_of (struct gomp_tickets *, uint32_t epoch);
 
 /* The same without those in shares: what a spinning thread may look at all the time. */
 static inline uint32_t gomp_tickets_unshared (struct gomp_tickets *t)

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * tickets.pml - how the implicit tasks of an elastic region are handed out, and how it ends
+ * (overlay/tickets.c; the gate, the master's wait and helpers of region.c; gomp_stop_wanting and
+ * gomp_want_cores of workers.c), every interleaving.
+ *
+ * A master opens REGIONS regions, one after the other, of N implicit tasks and of N - 1; two workers take what
+ * they find, enter the gate to help with explicit tasks, and sleep when they find nothing.  The
+ * first implicit task after the master's waits for the next one in a loop of its own: its thread
+ * keeps its core.  Worker 2 believes that it sits where worker 1 does (it has been evicted and has
+ * not seen it), or, with SHARELESS, has a seat without a share.  How many tickets are taken at once
+ * is left open.  There is no watchdog: nothing here heals what got lost.
+ *
+ * What is checked:
+ *  - every implicit task is run once, in its own region           (assertions in execute and the master)
+ *  - nobody touches a team that the master has left               (assertions of `alive`)
+ *  - the master, a worker or an implicit task never waits in vain: the invalid end states
+ *
+ * One STEP is one access to memory that others race for.  Left out: memory orders (the stress has
+ * the sanitizer for them), bound workers, cancellation.
+ *
+ * BUG_* break it on purpose; check.sh sees that each is found.
+ */
+#ifndef N
+#define N 3
+#endif
+#ifndef REGIONS
+#define REGIONS 2
+#endif
+#ifndef HELPS
+#define HELPS 0 /* how often each worker comes to help */
+#endif
+#define SIZE (region == 1 -> N : N - 1)
+#define NS 2 /* shares */
+#define STEP(x) d_step { x }
+
+/* --- tickets: the word `left`, and the shares, each one word as well */
+byte left_epoch, left_count, nthreads;
+byte share_epoch[NS], share_first[NS], share_end[NS];
+
+/* --- the gate, one word, and the master's wait */
+byte unfinished, inside;
+byte end_word;
+bool master_waits;
+
+/* --- workers */
+bool want, bell[3], over;
+
+/* --- what the model knows besides */
+byte alive;       /* the epoch whose team is there; 0: none */
+bool ran[N];
+
+#define IS_EMPTY(i) (share_first[i] >= share_end[i])
+
+/* ok: there are tickets, here or in shares.  Two looks: what was taken from the one in between and
+ * not put into the other yet is missed. */
+inline look_for_tickets()
+{
+    STEP(ok = left_count > 0; seen = left_epoch);
+    if
+    :: ok -> seen = 0
+    :: else -> STEP(ok = (share_epoch[0] == seen && !IS_EMPTY(0)) ||
+                         (share_epoch[1] == seen && !IS_EMPTY(1)); seen = 0)
+    fi
+}
+
+inline want_cores()
+{
+    STEP(if
+         :: !want -> want = true; bell[1] = true; bell[2] = true
+         :: else
+         fi)
+}
+
+/* Nothing to do: ok, if there is after all. */
+inline stop_wanting()
+{
+    STEP(want = false);
+    look_for_tickets();
+    if
+    :: ok -> want_cores()
+    :: else
+    fi
+}
+
+/* --- taking */
+
+/* In a STEP: from share i. */
+inline take_from(i, own)
+{
+    ok = share_epoch[i] == epoch && !IS_EMPTY(i);
+    if
+    :: ok && own -> id = share_first[i]; share_first[i] = id + 1
+    :: ok && !own -> share_end[i] = share_end[i] - 1; id = share_end[i]
+    :: else
+    fi
+}
+
+/* In a STEP, and there are so many. */
+inline take_count(n)
+{
+    count = n;
+    epoch = left_epoch;
+    first = left_count;
+    left_count = left_count - n
+}
+
+#ifdef BUG_NUMBER_BEFORE
+#define NUMBER_BEFORE STEP(number = nthreads);
+#define NUMBER_AFTER
+#else
+#define NUMBER_BEFORE
+#define NUMBER_AFTER number = nthreads;
+#endif
+
+#ifdef BUG_PUT_OVERWRITES
+#define MAY_PUT(i) true
+#else
+#define MAY_PUT(i) IS_EMPTY(i)
+#endif
+
+inline take_unshared(seat)
+{
+    NUMBER_BEFORE
+    if
+    :: atomic { left_count > 0 -> take_count(1) }
+    :: atomic { left_count > 1 && seat < NS -> take_count(2) }
+    :: atomic { left_count > 2 && seat < NS -> take_count(left_count) }
+    :: left_count == 0 -> count = 0
+    fi;
+    if
+    :: count > 0 ->
+        STEP(NUMBER_AFTER id = number - first; first = id + 1; ok = true);
+        if
+        :: count > 1 ->
+            at = seat;
+            do
+            :: d_step { MAY_PUT(at) -> share_epoch[at] = epoch; share_first[at] = first;
+                        share_end[at] = id + count } break
+            :: !MAY_PUT(at) -> at = (at + 1) % NS
+            od;
+            skip; /* a break may not lead into a d_step */
+            STEP(at = 0; count = 0; first = 0);
+#ifndef BUG_PUT_UNTOLD
+            want_cores()
+#endif
+        :: else -> STEP(count = 0; first = 0)
+        fi;
+        number = 0
+    :: else
+    fi
+}
+
+/* ok: id is the taker's.  With BUG_OWN_WITHOUT_CAS the share's thread reads it, then writes it. */
+inline take(seat)
+{
+    STEP(epoch = left_epoch; ok = false);
+    if
+    :: seat < NS ->
+#ifdef BUG_OWN_WITHOUT_CAS
+        STEP(ok = share_epoch[seat] == epoch && !IS_EMPTY(seat); id = share_first[seat];
+             first = share_end[seat]);
+        if
+        :: ok -> STEP(share_first[seat] = id + 1; share_end[seat] = first)
+        :: else
+        fi
+#else
+        STEP(take_from(seat, true))
+#endif
+    :: else
+    fi;
+    if
+    :: ok
+    :: else -> take_unshared(seat)
+    fi;
+    if
+    :: ok
+    :: else -> STEP(take_from(0, false); number = 0)
+    fi;
+    if
+    :: ok
+    :: else -> STEP(take_from(1, false))
+    fi
+}
+
+/* --- running */
+
+inline execute()
+{
+    STEP(assert(id < nthreads && alive == epoch && !ran[id % N]);
+         ran[id % N] = true; ok = id == 1 && nthreads > 2; id = 0);
+    if
+    :: ok -> ran[2]; ok = false
+    :: else
+    fi
+}
+
+/* The implicit tasks were the last but one access; ours to the team was before. */
+inline leave_gate(tasks, threads)
+{
+    STEP(assert(unfinished >= (tasks) && inside >= (threads));
+         unfinished = unfinished - (tasks); inside = inside - (threads);
+         ok = unfinished == 0 && inside == 1; epoch = 0);
+    if
+    :: ok -> STEP(ok = false; if :: master_waits -> end_word++ :: else fi)
+    :: else
+    fi
+}
+
+/* Takes one, or as many as there are. */
+inline run_tickets(seat)
+{
+    done = 0;
+    do
+    :: take(seat);
+        if
+        :: ok -> execute(); done++
+        :: else -> break
+        fi
+    :: done > 0 -> break /* our core is asked back */
+    od;
+    skip;
+    if
+    :: done == 0 -> epoch = 0
+    :: else ->
+#ifdef BUG_GATE_TOO_EARLY
+        leave_gate(done, 0);
+        STEP(assert(alive == epoch))
+#else
+        STEP(assert(alive == epoch)); /* make_vacant */
+        leave_gate(done, 0)
+#endif
+    fi;
+    done = 0
+}
+
+/* --- the master */
+
+inline open_region()
+{
+    STEP(alive = region; unfinished = SIZE; inside = 1;
+         id = 0; do :: id < N -> ran[id] = false; id++ :: else -> break od;
+         id = 0);
+#ifdef BUG_LEFT_BEFORE_NUMBER
+    STEP(left_epoch = region; left_count = SIZE - 1);
+    STEP(nthreads = SIZE);
+#else
+    STEP(nthreads = SIZE);
+    STEP(left_epoch = region; left_count = SIZE - 1);
+#endif
+    want_cores()
+}
+
+#define ALL_OVER (unfinished == 0 && inside == 1)
+
+/* ok: closed */
+inline close_gate()
+{
+#ifdef BUG_CLOSE_WITHOUT_CAS
+    STEP(ok = ALL_OVER);
+    if
+    :: ok -> STEP(inside = 0)
+    :: else
+    fi
+#else
+    STEP(ok = ALL_OVER;
+         if :: ok -> inside = 0 :: else fi)
+#endif
+}
+
+inline wait_for_end()
+{
+    STEP(word = end_word);
+#ifdef BUG_LOOK_BEFORE_WAITS
+    STEP(ok = ALL_OVER);
+    STEP(master_waits = true);
+#else
+    STEP(master_waits = true);
+    STEP(ok = ALL_OVER);
+#endif
+    if
+    :: ok
+    :: else ->
+        stop_wanting(); /* its core goes to who finds tickets, or to another process */
+        end_word != word
+    fi;
+    STEP(master_waits = false; ok = false; word = 0)
+}
+
+proctype master()
+{
+    byte region = 0, epoch, id, count, first, number, at, seen, done, word;
+    bool ok;
+    do
+    :: region < REGIONS ->
+        region++;
+        open_region();
+        leave_gate(1, 0); /* implicit task 0 */
+        ran[0] = true;
+        do
+        :: close_gate();
+            if
+            :: ok -> break
+            :: else
+            fi;
+            look_for_tickets();
+            if
+            :: ok -> run_tickets(0)
+            :: else -> wait_for_end()
+            fi
+        od;
+        skip;
+        STEP(alive = 0; assert(unfinished == 0 && left_count == 0);
+             id = 0; do :: id < SIZE -> assert(ran[id]); id++ :: else -> break od; id = 0)
+    :: else -> break
+    od;
+    over = true;
+    bell[1] = true;
+    bell[2] = true
+}
+
+/* --- workers */
+
+inline help()
+{
+#ifdef BUG_ENTER_WITHOUT_CAS
+    STEP(ok = unfinished > 0 || inside > 0);
+    if
+    :: ok -> STEP(inside++)
+    :: else
+    fi;
+#else
+    STEP(ok = unfinished > 0 || inside > 0;
+         if :: ok -> inside++ :: else fi);
+#endif
+    if
+    :: ok ->
+        STEP(assert(alive != 0)); /* looks for tasks of the team */
+        leave_gate(0, 1)
+    :: else
+    fi
+}
+
+proctype worker(byte me, seat)
+{
+    byte epoch, id, count, first, number, at, seen, done, helps = HELPS;
+    bool ok;
+    do
+    :: over -> break
+    :: else ->
+        if
+        :: helps > 0 -> helps--; help()
+        :: true ->
+            look_for_tickets();
+            if
+            :: ok -> run_tickets(seat)
+            :: else ->
+                STEP(bell[me] = false);
+                stop_wanting();
+                if
+                :: ok -> ok = false
+                :: else -> bell[me] || over
+                fi
+            fi
+        fi
+    od
+}
+
+init
+{
+    atomic {
+        run master();
+        run worker(1, 1);
+#ifdef SHARELESS
+        run worker(2, NS)
+#else
+        run worker(2, 1)
+#endif
+    }
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * test_tickets_stress.c - tickets and the gate under fire: a master opens one region after another,
+ * for the number of milliseconds in argv[1] (default 2000), and workers take their implicit tasks.
+ * Compiled with overlay/tickets.c; the gate is used here as region.c uses it, and workers sleep and
+ * are called as workers.c has it.
+ *
+ * What it checks:
+ *  - every implicit task is run once, and by somebody who sees what the master has written, which is
+ *    not atomic (ThreadSanitizer watches): also when workers come late, from another region, when
+ *    two believe that they sit on the same core, and when they have no core or one without a share;
+ *  - the master leaves a region after the last access of the last worker;
+ *  - an implicit task may wait for another one of the same batch although everybody sleeps who
+ *    found nothing before the batch was in its share: a run that hangs is ended by an alarm.
+ */
+#define _GNU_SOURCE
+#include "libgomp.h"
+#include "tickets.h"
+#include "workers.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORKERS = 3, MOST = 300, HANG_S = 40 };
+#define UNFINISHED_ONE (UINT64_C(1) << 32)
+#define INSIDE_ONE UINT64_C(1)
+
+struct inv_process inv_process = {.managed = true, .ncores = 2};
+
+static struct gomp_tickets tickets;
+static _Atomic uint64_t gate;
+/* Of the open region: written by the master, read by who runs its implicit tasks. */
+static struct {
+    unsigned nthreads, waits; /* `waits` waits for the next one; nthreads: none does */
+} region;
+static unsigned char marks[MOST];
+static _Atomic bool next_is_done;
+static _Atomic bool want, over;
+static _Atomic uint32_t bell;
+static _Atomic unsigned long together, slept;
+
+static _Noreturn void fail (const char *what, unsigned id)
+{
+    fprintf(stderr, "tickets: %s (%u of %u)\n", what, id, region.nthreads);
+    abort();
+}
+
+static void ring (void)
+{
+    atomic_fetch_add(&bell, 1);
+    inv_futex_wake(&bell, INT_MAX, false);
+}
+
+/* As in workers.c: who queues work does so before it looks whether cores are wanted. */
+void gomp_want_cores (void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!atomic_exchange(&want, true))
+        ring();
+}
+
+/* A worker has found nothing. */
+static void sleep_until_wanted (void)
+{
+    uint32_t seen = atomic_load(&bell);
+    atomic_store(&want, false);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (gomp_tickets_any(&tickets))
+        gomp_want_cores();
+    else if (!atomic_load(&over)) {
+        atomic_fetch_add_explicit(&slept, 1, memory_order_relaxed);
+        inv_futex_wait(&bell, seen, -1, false);
+    }
+}
+
+static void run (unsigned id)
+{
+    if (id >= region.nthreads)
+        fail("no such implicit task", id);
+    if (marks[id]++)
+        fail("run twice", id);
+    if (id == region.waits)
+        while (!atomic_load(&next_is_done))
+            sched_yield();
+    if (id == region.waits + 1)
+        atomic_store(&next_is_done, true);
+}
+
+/* The last access to the region. */
+static void leave_gate (unsigned done)
+{
+    atomic_fetch_sub(&gate, done * UNFINISHED_ONE);
+}
+
+static void take_tickets (int seat, unsigned *seed)
+{
+    unsigned id, done = 0;
+    while (gomp_ticket_take(&tickets, seat, &id)) {
+        run(id);
+        done++;
+        if ((unsigned)rand_r(seed) % 32 == 0)
+            break;
+    }
+    if (done > 0)
+        leave_gate(done);
+}
+
+/* A core with a share, most often; two threads may have the same; a core without; none. */
+static int some_seat (unsigned *seed)
+{
+    static const int seats[] = {
+        0, 1, 1, GOMP_TICKET_SHARES - 1, GOMP_TICKET_SHARES, INV_SEAT_NONE, 2, 0};
+    return seats[(unsigned)rand_r(seed) % (sizeof seats / sizeof seats[0])];
+}
+
+static void *worker_main (void *arg)
+{
+    unsigned seed = (unsigned)(uintptr_t)arg;
+    while (!atomic_load(&over)) {
+        if (gomp_tickets_any(&tickets))
+            take_tickets(some_seat(&seed), &seed);
+        else if ((unsigned)rand_r(&seed) % 4 == 0)
+            sleep_until_wanted();
+    }
+    return NULL;
+}
+
+static void run_region (uint32_t epoch, unsigned *seed)
+{
+    static const uint32_t task_ns[] = {0, 5, 30, 300, 1500, 5000};
+    unsigned n = 2 + (unsigned)rand_r(seed) % (MOST - 1);
+    memset(marks, 0, sizeof marks);
+    region.nthreads = n;
+    region.waits = rand_r(seed) % 2 ? (unsigned)rand_r(seed) % (n - 1) : n;
+    atomic_store(&next_is_done, false);
+    atomic_store_explicit(&gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
+    gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6]);
+    gomp_want_cores();
+    run(0);
+    leave_gate(1);
+    while (gomp_tickets_any(&tickets))
+        take_tickets(some_seat(seed), seed);
+    while (atomic_load_explicit(&gate, memory_order_acquire) != INSIDE_ONE)
+        if (gomp_tickets_any(&tickets))
+            take_tickets(some_seat(seed), seed);
+        else
+            sched_yield();
+    atomic_store(&gate, 0);
+    if (atomic_load(&tickets.shared))
+        together++;
+    for (unsigned id = 0; id < n; id++)
+        if (marks[id] != 1)
+            fail("not run", id);
+}
+
+int main (int argc, char **argv)
+{
+    uint64_t ms = (uint64_t)(argc > 1 ? atol(argv[1]) : 2000);
+    unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    uint32_t epoch = UINT32_MAX - 100; /* wraps */
+    struct timespec ts;
+    pthread_t threads[WORKERS];
+    alarm(HANG_S);
+    for (uintptr_t i = 0; i < WORKERS; i++)
+        if (pthread_create(&threads[i], NULL, worker_main, (void *)(i + 1)) != 0)
+            fail("no thread", 0);
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    uint64_t now, end = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000 + ms;
+    unsigned long regions = 0;
+    do {
+        run_region(++epoch, &seed);
+        regions++;
+        clock_gettime(CLOCK_MONOTONIC, &ts);
+        now = (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+    } while (now < end);
+    atomic_store(&over, true);
+    ring();
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(threads[i], NULL);
+    printf("tickets: %lu regions, %lu with batches, slept %lu times\n", regions, together, slept);
+    return regions < 10 || together == 0 || slept == 0;
+}

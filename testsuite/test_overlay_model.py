@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The protocols of the OpenMP runtime's threads, checked with spin in every interleaving; and that
+the models find the faults that are put in on purpose."""
+
+from __future__ import annotations
+
+import pytest
+
+SCRIPT = "libgomp-invasive/model/check.sh"
+
+
+@pytest.mark.timeout(300)
+def test_no_task_is_taken_twice_and_no_sleeper_missed(check_model):
+    lines = check_model(SCRIPT, "deque", timeout=290)
+    assert sum("finds" in line for line in lines) == 5
+
+
+@pytest.mark.timeout(300)
+def test_every_implicit_task_runs_once_and_nobody_waits_in_vain(check_model):
+    lines = check_model(SCRIPT, "tickets", timeout=290)
+    assert sum("finds" in line for line in lines) == 9
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_the_same_with_more_tickets_and_helpers(check_model):
+    lines = check_model(SCRIPT, "tickets", "--full", timeout=590)
+    assert any("more tickets" in line for line in lines)
+
+
+@pytest.mark.timeout(300)
+def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(check_model):
+    lines = check_model(SCRIPT, "handover", timeout=290)
+    assert sum("finds" in line for line in lines) == 6
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_the_same_with_three_threads_from_the_start(check_model):
+    lines = check_model(SCRIPT, "handover", "--full", timeout=1790)
+    assert sum("3 threads" in line for line in lines) == 3

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What the threads of the OpenMP runtime share without locks: each alone and under fire, with the
+sanitizers on.  Compiled here, without libgomp, so that it needs no build."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+# All that the files of the overlay that are compiled here need of libgomp's own header.
+LIBGOMP_H = """#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#define MEMMODEL_RELAXED __ATOMIC_RELAXED
+"""
+
+pytestmark = [pytest.mark.sanitize,
+              pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])]
+
+
+@pytest.fixture
+def stress(top, tmp_path, run_program, sanitizers):
+    """stress(PROGRAM, FILE...) - what test_PROGRAM_stress.c, linked with those files of the overlay,
+    says after two seconds"""
+
+    def run(program, *files):
+        (tmp_path / "libgomp.h").write_text(LIBGOMP_H)
+        ours = top / "libgomp-invasive"
+        subprocess.run(
+            [*os.environ.get("CC", "gcc").split(), "-std=gnu17", "-O1", "-g", "-pthread", "-Wall",
+             "-Wextra", "-Werror", "-Wno-tsan", f"-fsanitize={sanitizers}",
+             "-fno-sanitize-recover=all", "-I", tmp_path, "-I", ours / "overlay", "-I", top,
+             "-I", top / "include", ours / f"test_{program}_stress.c",
+             *(ours / "overlay" / name for name in files), "-o", tmp_path / program],
+            check=True, timeout=100)
+        # without randomized addresses: some kernels place mappings where ThreadSanitizer has its own
+        result = run_program(["setarch", "-R", tmp_path / program, "2000"], timeout=60,
+                             env={"TSAN_OPTIONS": "halt_on_error=1"})
+        assert result.stderr == ""
+        return result.stdout
+
+    return run
+
+
+def test_cores_are_handed_over_one_by_one_and_none_is_lost(stress):
+    said = stress("handover", "parking.c", "ready.c")
+    assert said == "handover: every thread came through, both cores are free\n"
+
+
+def test_every_implicit_task_runs_once_and_the_master_leaves_last(stress):
+    assert stress("tickets", "tickets.c").startswith("tickets: ")
+
+
+def test_every_task_is_taken_once(stress):
+    assert stress("taskqueue", "taskqueue.c", "taskpool.c").startswith("taskqueue: all tasks taken")
+
+
+def test_every_chunk_is_claimed_once_whoever_comes_or_leaves(stress):
+    assert stress("split").startswith("split: ")
