@@ -224,18 +224,29 @@ static struct inv_table *handshake(const char *where, struct inv_request request
 }
 
 /* The child of a fork shares the mapping but is not the process that rmd knows: it runs
- * unmanaged, with the affinity that the program had. */
+ * unmanaged, with the affinity that the program had.  The fork may also have come while
+ * another thread was joining.  That thread is not in the child, which may join by itself. */
 static void after_fork_in_child(void)
 {
-    if (!inv_managed())
+    join_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (inv_managed()) {
+        sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+        atomic_store(&inv_process.managed, false);
+        atomic_store(&join_tried, true);
+    } else if (atomic_load(&join_tried) || !inv_process.table) {
         return;
-    sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
-    atomic_store(&inv_process.managed, false);
+    }
     inv_table_unmap(inv_process.table);
     inv_process.table = NULL;
     atomic_store(&inv_process.waiting, 0);
     inv_seat_forget_thread();
     inv_agents_forget();
+}
+
+/* Before anybody can join: a fork may come at any time then. */
+static void __attribute__((constructor)) watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
 /* The first seat: our own core; in a crowded start the one that is given back first. */
@@ -286,7 +297,6 @@ static void join_once(int rank, int size, int local_size)
     inv_process.ncores = table->ncores;
     inv_process.anonymous = table->mode == INV_MODE_ANONYMOUS;
     inv_process.emulated = table->emulated;
-    pthread_atfork(NULL, NULL, after_fork_in_child);
     inv_process.table = table;
     bool seated = take_first_seat();
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);

@@ -64,3 +64,10 @@ def test_invasive_off_is_unmanaged_under_invade(compile_with_library, run_progra
     program = compile_with_library(top / "doc/examples/claim.c", "-fopenmp")
     result = run_program([build / "invade", program], env={"INVASIVE": "off"})
     assert "unmanaged" in result.stdout.splitlines()[0]
+
+
+def test_a_child_forked_while_its_parent_joins_can_make_claims(compile_with_library, run_program,
+                                                               top):
+    program = compile_with_library(top / "libinvasive/test_join_fork.c",
+                                   f"-I{top / 'libinvasive'}", "-pthread")
+    assert run_program([program], timeout=60).stdout == "claims in parent and child: made\n"

@@ -7,6 +7,7 @@ output matches dg-output. Each program runs in a directory and process group of 
 
 import concurrent.futures
 import dataclasses
+import itertools
 import os
 import re
 import select
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 OK = "ok"
@@ -23,11 +25,17 @@ OUTPUT_LIMIT = 1 << 20
 @dataclasses.dataclass
 class Condition:
     """How to run a program: with the libgomp.so.1 of a directory (None: the system's), and behind
-    the words of a command (empty: directly)."""
+    the words of a command (empty: directly), one of several commands in turn."""
 
     name: str
     library: Path = None
-    launcher: tuple = ()
+    launchers: tuple = ((),)
+
+    def __post_init__(self):
+        self.turns = itertools.cycle(self.launchers)
+
+    def command(self, program):
+        return [*next(self.turns), str(program)]
 
     def environment(self, settings):
         environment = {
@@ -109,7 +117,7 @@ def run(program, condition, limit=60):
     try:
         with open(os.path.join(directory, "output"), "w+b") as output:
             process = subprocess.Popen(
-                [*condition.launcher, str(program.path)],
+                condition.command(program.path),
                 cwd=directory,
                 env=condition.environment(program.settings),
                 stdin=subprocess.DEVNULL,
@@ -149,13 +157,21 @@ def last_line(text):
     return f": {lines[-1][:120]}" if lines else ""
 
 
-def run_all(programs, condition, jobs, limit=60, progress=None):
-    """Run all PROGRAMS, JOBS at a time; return {name: result}."""
+def run_all(programs, condition, jobs, times, limit=60, progress=None):
+    """Run all PROGRAMS, JOBS at a time; return {name: result}. TIMES, {name: seconds}, is what they
+    took before and gets what they take now: those that take long (most of them sleep) come first,
+    so that none is waited for at the end."""
     results = {}
+
+    def one(program):
+        start = time.monotonic()
+        result = run(program, condition, limit)
+        times[program.name] = round(time.monotonic() - start, 4)
+        return result
+
+    order = sorted(programs, key=lambda program: -times.get(program.name, 0))
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        waiting = {
-            pool.submit(run, program, condition, limit): program.name for program in programs
-        }
+        waiting = {pool.submit(one, program): program.name for program in order}
         try:
             for future in concurrent.futures.as_completed(waiting):
                 results[waiting[future]] = future.result()
