@@ -82,6 +82,8 @@ static int agent_seat(struct inv_agent *agent, int a)
     if (inv_want_get(inv_process.table, inv_process.slot) &&
         (seat = inv_seat_try()) != INV_SEAT_NONE)
         inv_seat_sit(seat);
+    if (seat == INV_SEAT_NONE && core >= 0)
+        inv_seat_woken_on(core);
     return seat;
 }
 
@@ -139,26 +141,40 @@ int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns
     return seat;
 }
 
-/* Take agent a, if it is parked, and give it the seat. */
-static bool call_one(int a, int seat)
+/* Take agent a, if it is parked, and give it the seat; it wakes on the core. */
+static bool call_one(int a, int seat, int core)
 {
-    atomic_fetch_add(&callers[a], 1);
+    /* Nobody waits for who brings no seat.  The agent may wake on the caller's core and run
+     * before the caller has come out of the system call that wakes it. */
+    if (seat != INV_SEAT_NONE)
+        atomic_fetch_add(&callers[a], 1);
     bool taken = agent_withdraw(our_slot(), a);
     if (taken) {
         atomic_store(&handed[a], seat);
-        inv_agent_wake(inv_process.table, inv_process.slot, a, seat >= 0 ? seat : INV_NO_CORE);
+        inv_agent_wake(inv_process.table, inv_process.slot, a, core);
     }
-    atomic_fetch_sub(&callers[a], 1);
+    if (seat != INV_SEAT_NONE)
+        atomic_fetch_sub(&callers[a], 1);
     return taken;
+}
+
+static bool call_any(int seat, int core)
+{
+    uint64_t bits = atomic_load_explicit(&our_slot()->parked, memory_order_relaxed);
+    for (; bits; bits &= bits - 1)
+        if (call_one(__builtin_ctzll(bits), seat, core))
+            return true;
+    return false;
 }
 
 bool inv_agent_call(int seat)
 {
-    uint64_t bits = atomic_load_explicit(&our_slot()->parked, memory_order_relaxed);
-    for (; bits; bits &= bits - 1)
-        if (call_one(__builtin_ctzll(bits), seat))
-            return true;
-    return false;
+    return call_any(seat, seat >= 0 ? seat : INV_NO_CORE);
+}
+
+bool inv_agent_call_unseated(int core)
+{
+    return call_any(INV_SEAT_NONE, core);
 }
 
 unsigned inv_agents_parked(void)

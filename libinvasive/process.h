@@ -84,6 +84,8 @@ void inv_seat_sit(int seat);
 void inv_seat_adopt(int seat, bool pinned);
 /* The caller has slept where a waker may have pinned it: what it knew of that is void. */
 void inv_seat_was_asleep(void);
+/* The same, and most likely to this core.  (What inv_thread_core says then is a guess.) */
+void inv_seat_woken_on(int core);
 /* For a thread that computes without a seat, `tid`: give it one.  pin: it is not pinned there
  * yet.  False when it could not be pinned. */
 bool inv_seat_pass(int seat, int tid, bool pin);
@@ -144,6 +146,8 @@ int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns
 /* Wake one parked agent of this process and give it the seat (INV_SEAT_NONE: none; it
  * looks for work itself).  False when no agent is parked; the seat stays the caller's. */
 bool inv_agent_call(int seat);
+/* The same without a seat: it wakes on that core (INV_NO_CORE: where it fell asleep). */
+bool inv_agent_call_unseated(int core);
 /* Number of parked agents. */
 unsigned inv_agents_parked(void);
 /* For the child of a fork: no thread of the parent is here. */

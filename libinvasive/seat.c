@@ -138,6 +138,12 @@ void inv_seat_was_asleep(void)
     waker_pins = true;
 }
 
+void inv_seat_woken_on(int core)
+{
+    pinned_core = core;
+    waker_pins = true;
+}
+
 void inv_seat_sit(int seat)
 {
     inv_seat_adopt(seat, false);

@@ -22,7 +22,7 @@ enum {
 static _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
 static _Atomic unsigned taken; /* work taken off the queue of the ready, by seated threads */
 static _Atomic int extras;     /* tickets that unseated threads are to take */
-static _Atomic unsigned extras_taken;
+static _Atomic unsigned extras_taken; /* those that they have taken; relaxed, a statistic */
 static _Atomic bool started;
 
 void gomp_progress_note (void)
@@ -40,11 +40,14 @@ bool gomp_progress_take_extra (void)
     int n = atomic_load_explicit(&extras, memory_order_relaxed);
     while (n > 0)
         if (atomic_compare_exchange_weak_explicit(&extras, &n, n - 1, memory_order_relaxed,
-                                                  memory_order_relaxed)) {
-            atomic_fetch_add_explicit(&extras_taken, 1, memory_order_relaxed);
+                                                  memory_order_relaxed))
             return true;
-        }
     return false;
+}
+
+void gomp_progress_note_extra (void)
+{
+    atomic_fetch_add_explicit(&extras_taken, 1, memory_order_relaxed);
 }
 
 /* What the watchdog sees of the work that waits. */
@@ -128,12 +131,14 @@ struct watch {
 };
 
 /* Seated threads have gone on by themselves.  If that took long, so long do fn's implicit tasks
- * take. */
+ * take.  (Where they are known to wait for each other all of them have been started, and whoever
+ * has not come to its core yet waits for the others' time slices: that says nothing.) */
 static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
     uint64_t stalled = cpu - w->since_cpu;
     if (now->waiting && w->last.waiting && now->fn && now->fn == w->last.fn &&
-        w->since_wall != 0 && stalled > 2 * PERIOD_NS && 4 * stalled > patience_of(now->fn))
+        w->since_wall != 0 && stalled > 2 * PERIOD_NS && 4 * stalled > patience_of(now->fn) &&
+        verdict_on(now->fn) != GOMP_SPINS)
         judge(now->fn, 4 * stalled, GOMP_UNKNOWN);
     w->since_cpu = cpu;
     w->since_wall = wall;
@@ -153,15 +158,16 @@ static void find_seats (void)
 
 /* A region in which we had to start implicit tasks unseated has ended.  If they had waited for
  * each other it has ended soon after.  If not they may be long: next time wait twice as long as
- * one of them would have taken then.  If that passes too, they wait for each other. */
+ * one of them would have taken then.  If that passes too, they wait for each other, for good: had
+ * we been wrong, so that they are long after all, they are long beside each other. */
 static void learn_from_end (struct watch *w, uint64_t cpu)
 {
     struct gomp_region *region = w->helped.region;
     if (!region || gomp_region_is_open(region, w->helped.epoch))
         return;
     uint64_t took = cpu - w->helped_cpu;
-    bool again = verdict_on(w->helped.fn) == GOMP_SUSPECTED;
-    if (again || took < 4 * PERIOD_NS)
+    enum gomp_verdict before = verdict_on(w->helped.fn);
+    if (before != GOMP_UNKNOWN || took < 4 * PERIOD_NS)
         judge(w->helped.fn, 0, GOMP_SPINS);
     else
         judge(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);

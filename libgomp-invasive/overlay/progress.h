@@ -24,9 +24,10 @@
 extern void gomp_progress_arm (void);
 /* A seated thread has taken queued work. */
 extern void gomp_progress_note (void);
-/* One more thread is to take a ticket without a seat; and: am I that thread? */
+/* One more thread is to take a ticket without a seat; am I that thread?  And: it has taken one. */
 extern void gomp_progress_add_extra (void);
 extern bool gomp_progress_take_extra (void);
+extern void gomp_progress_note_extra (void);
 extern void gomp_progress_forget (void);
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

@@ -219,6 +219,8 @@ static unsigned run_tickets (struct gomp_region *region)
     unsigned id, done = 0;
     uint64_t over[GOMP_VACANT_WORDS] = {0};
     while (gomp_ticket_take(&region->tickets, inv_seat, &id)) {
+        if (__builtin_expect(inv_seat == INV_SEAT_NONE, 0))
+            gomp_progress_note_extra();
         run_implicit_task(region, id);
         set_number(over, id);
         done++;

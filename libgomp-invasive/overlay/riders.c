@@ -38,15 +38,43 @@ static void unlink_rider (struct gomp_rider *r)
         atomic_fetch_sub_explicit(&gomp_riders_waiting, 1, memory_order_relaxed);
 }
 
-/* Pin the rider to a core that this process holds. */
+/* Of the cores that this process holds one that has fewest riders but r: r's own, if no other
+ * has fewer. */
+static int lightest_core (const struct gomp_rider *r)
+{
+    unsigned short count[INV_MAX_CORES] = {0};
+    for (const struct gomp_rider *other = riders; other; other = other->next)
+        if (other != r && other->seat == INV_SEAT_NONE && other->core >= 0)
+            count[other->core]++;
+    int best = r->core >= 0 && inv_core_is_held(r->core) ? r->core : INV_SEAT_NONE;
+    for (int core = 0; core < (int)inv_process.ncores; core++)
+        if (inv_core_is_held(core) && (best < 0 || count[core] < count[best]))
+            best = core;
+    return best;
+}
+
+/* Pin the rider to a core that this process holds.  One that is on such a core stays: whoever
+ * comes to a busy core waits for a time slice there. */
 static void find_core (struct gomp_rider *r)
 {
-    static unsigned next;
     if (inv_process.anonymous)
         return;
-    int core = inv_some_held_core(next++);
+    int core = lightest_core(r);
     if (core >= 0 && core != r->core && inv_pin(inv_process.table, r->tid, core) == 0)
         r->core = core;
+}
+
+int gomp_rider_core (unsigned i, unsigned count)
+{
+    if (inv_process.anonymous)
+        return INV_SEAT_NONE;
+    unsigned held = 0, own = (unsigned)inv_thread_core(); /* none: -1, before the first */
+    for (int core = 0; core < (int)inv_process.ncores; core++)
+        held += inv_core_is_held(core);
+    int core = inv_some_held_core(own + 1);
+    for (unsigned step = i * held / count; step > 0 && core >= 0; step--)
+        core = inv_some_held_core((unsigned)core + 1);
+    return core;
 }
 
 void gomp_ride (void)
@@ -90,14 +118,25 @@ bool gomp_ride_check (void)
     return given && gomp_ride_end();
 }
 
+/* A rider without a seat, if possible one on that core. */
+static struct gomp_rider *who_waits (int core)
+{
+    struct gomp_rider *any = NULL;
+    for (struct gomp_rider *r = riders; r; r = r->next)
+        if (r->seat == INV_SEAT_NONE) {
+            if (r->core == core)
+                return r;
+            any = r;
+        }
+    return any;
+}
+
 bool gomp_rider_place (int seat)
 {
     if (atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) == 0)
         return false;
     gomp_spinlock_lock(&lock);
-    struct gomp_rider *r = riders;
-    while (r && r->seat != INV_SEAT_NONE)
-        r = r->next;
+    struct gomp_rider *r = who_waits(seat);
     if (r) {
         r->seat = seat;
         atomic_fetch_sub_explicit(&gomp_riders_waiting, 1, memory_order_relaxed);

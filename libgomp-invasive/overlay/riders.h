@@ -25,6 +25,9 @@ extern _Atomic unsigned gomp_riders_waiting;
 
 /* The caller goes on without a seat. */
 extern void gomp_ride (void);
+/* A core for the i-th of `count` threads that the caller is about to wake to ride, INV_SEAT_NONE:
+ * any.  The caller's own comes last: who wakes there may take it from the caller at once. */
+extern int gomp_rider_core (unsigned i, unsigned count);
 /* A scheduling point of a rider: true when it has been given a seat, and rides no more. */
 extern bool gomp_ride_check (void);
 /* The caller does not compute any more.  True when it has a seat after all. */

@@ -529,7 +529,7 @@ bool gomp_free_worker_start (int seat)
 
 void gomp_run_unseated (unsigned count)
 {
-    for (; count > 0; count--) {
+    for (unsigned i = 0; i < count; i++) {
         struct gomp_waiter *w = gomp_ready_pop_any(INV_SEAT_NONE);
         if (w)
             gomp_waiter_wake(w, INV_SEAT_NONE);
@@ -537,7 +537,8 @@ void gomp_run_unseated (unsigned count)
             return;
         else {
             gomp_progress_add_extra();
-            if (!inv_agent_call(INV_SEAT_NONE) && !call_spare(INV_SEAT_NONE))
+            if (!inv_agent_call_unseated(gomp_rider_core(i, count)) &&
+                !call_spare(INV_SEAT_NONE))
                 gomp_free_worker_start(INV_SEAT_NONE);
         }
     }
