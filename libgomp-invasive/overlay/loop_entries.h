@@ -256,9 +256,9 @@ static void count_ordered (struct gomp_work_share *ws)
     if (LOOP_WS_IS_DOWN(ws))
         ws->mode |= LOOP_DOWN;
     ws->mode |= LOOP_COUNTED;
+    gomp_ordered_begin(ws, ws->LOOP_F(chunk_size) == ws->LOOP_F(incr));
     ws->LOOP_F(incr) = ws->LOOP_F(next);
     ws->LOOP_F(next) = 0;
-    gomp_ordered_begin(ws);
 }
 
 static bool claim_ordered (struct gomp_thread *thr, LOOP_T *istart, LOOP_T *iend)

@@ -8,6 +8,8 @@
  * thread has one chunk at a time and begins no other before its turn is over, so no two threads
  * look at the same slot, and a thread waits on a word that only the one before it writes.
  * Nobody needs to know who comes next, or whether anybody has come for that chunk yet.
+ * The turn of a chunk is over when its thread asks for the next one; that of a single iteration when
+ * its ordered region is, since it may have no other.
  *
  * Slots are the ints behind ws->ordered_team_ids, which upstream allocates, clears and frees.
  * A slot holds the token of the last chunk that had its turn there, so passing the turn is one
@@ -30,6 +32,7 @@
 #define gomp_ordered_static_next upstream_ordered_static_next
 #define gomp_ordered_sync upstream_ordered_sync
 #define GOMP_ordered_start upstream_GOMP_ordered_start
+#define GOMP_ordered_end upstream_GOMP_ordered_end
 #define UPSTREAM_UNUSED static void __attribute__((unused))
 UPSTREAM_UNUSED upstream_ordered_first (void);
 UPSTREAM_UNUSED upstream_ordered_last (void);
@@ -38,6 +41,7 @@ UPSTREAM_UNUSED upstream_ordered_static_init (void);
 UPSTREAM_UNUSED upstream_ordered_static_next (void);
 UPSTREAM_UNUSED upstream_ordered_sync (void);
 UPSTREAM_UNUSED upstream_GOMP_ordered_start (void);
+UPSTREAM_UNUSED upstream_GOMP_ordered_end (void);
 #include <../libgomp/ordered.c>
 #undef gomp_ordered_first
 #undef gomp_ordered_last
@@ -46,6 +50,7 @@ UPSTREAM_UNUSED upstream_GOMP_ordered_start (void);
 #undef gomp_ordered_static_next
 #undef gomp_ordered_sync
 #undef GOMP_ordered_start
+#undef GOMP_ordered_end
 
 /* Is there an order to keep?  Not in a team of one. */
 static inline bool has_order (const struct gomp_team *team)
@@ -75,11 +80,13 @@ static inline int *slot_of (const struct gomp_thread *thr, unsigned long chunk)
 static inline unsigned long own_chunk (const struct gomp_thread *thr)
 {
     const struct gomp_work_share *ws = thr->ts.work_share;
-    unsigned long trip = thr->ts.static_trip;
+    unsigned long trip = thr->ts.static_trip & ~(LOOP_LAST_TRIP | LOOP_TURN_OVER);
     if (ws->sched != GFS_STATIC && ws->sched != GFS_AUTO)
         return trip;
-    return ((trip & ~LOOP_LAST_TRIP) - 1) * thr->ts.team->nthreads + thr->ts.team_id;
+    return (trip - 1) * thr->ts.team->nthreads + thr->ts.team_id;
 }
+
+#define single_iterations ordered_owner /* 1: no chunk has more.  Upstream: -1 at first */
 
 /* How many threads wait for their turn otherwise than by looking. */
 #define turn_sleepers ordered_num_used
@@ -100,8 +107,9 @@ void gomp_ordered_number (struct gomp_thread *thr, unsigned long chunk)
     thr->ts.static_trip = chunk;
 }
 
-void gomp_ordered_begin (struct gomp_work_share *ws)
+void gomp_ordered_begin (struct gomp_work_share *ws, bool single)
 {
+    ws->single_iterations = single;
     ws->turn_sleepers = 0;
     ws->ordered_cur = 0;
     ws->ordered_team_ids[0] = (unsigned)token_of(0); /* published with the work share */
@@ -115,19 +123,18 @@ void gomp_ordered_first (void)
     struct gomp_work_share *ws = thr->ts.work_share;
     if (!has_order(thr->ts.team) || ws->sched == GFS_DYNAMIC)
         return;
-    if (ws->ordered_owner == -1U) { /* the first chunk of all */
-        ws->ordered_owner = 0;
-        gomp_ordered_begin(ws);
-    }
+    if (ws->single_iterations == -1U) /* the first chunk of all */
+        gomp_ordered_begin(ws, false);
     gomp_ordered_number(thr, ws->ordered_cur++);
 }
 
-/* The chunk is done: it is the turn of the next one. */
+/* The chunk is done: it is the turn of the next one, unless that has come already. */
 void gomp_ordered_last (void)
 {
     struct gomp_thread *thr = gomp_thread();
-    if (!has_order(thr->ts.team))
+    if (!has_order(thr->ts.team) || (thr->ts.static_trip & LOOP_TURN_OVER))
         return;
+    thr->ts.static_trip |= LOOP_TURN_OVER;
     unsigned long next = own_chunk(thr) + 1;
     int *slot = slot_of(thr, next);
     /* release: partner is turn_has_come.  An exchange: either this sees that the thread is asleep
@@ -146,7 +153,7 @@ void gomp_ordered_static_init (void)
 {
     struct gomp_thread *thr = gomp_thread();
     if (has_order(thr->ts.team))
-        gomp_ordered_begin(thr->ts.work_share);
+        gomp_ordered_begin(thr->ts.work_share, thr->ts.work_share->chunk_size == 1);
 }
 
 void gomp_ordered_static_next (void)
@@ -213,7 +220,7 @@ static void sleep_until_turn (struct gomp_work_share *ws, int *slot, int token)
 void gomp_ordered_sync (void)
 {
     struct gomp_thread *thr = gomp_thread();
-    if (!has_order(thr->ts.team))
+    if (!has_order(thr->ts.team) || (thr->ts.static_trip & LOOP_TURN_OVER))
         return;
     unsigned long chunk = own_chunk(thr);
     int *slot = slot_of(thr, chunk), token = token_of(chunk);
@@ -227,6 +234,13 @@ void gomp_ordered_sync (void)
 void GOMP_ordered_start (void)
 {
     gomp_ordered_sync();
+}
+
+void GOMP_ordered_end (void)
+{
+    const struct gomp_thread *thr = gomp_thread();
+    if (has_order(thr->ts.team) && thr->ts.work_share->single_iterations == 1)
+        gomp_ordered_last();
 }
 
 /* --- between two chunks */
