@@ -11,13 +11,18 @@ LOOP_STATIC_NEXT(static_next, long)
 #define gomp_iter_static_next static_next
 /* Wherever a region begins here its function is called fn. */
 #define gomp_resolve_num_threads(requested, count) gomp_resolve_for(fn, requested, count)
+static bool first_ordered (long *, long *);
+#define gomp_iter_dynamic_next_locked first_ordered
 #include <../libgomp/loop.c>
+#undef gomp_iter_dynamic_next_locked
 
 #define LOOP_T long
 #define LOOP_F(field) field
 #define LOOP_UP
 #define LOOP_PASS
 #define LOOP_IS_UP (incr > 0)
+#define LOOP_WS_IS_DOWN(ws) ((ws)->incr < 0)
+#define LOOP_FIRST_ORDERED first_ordered
 #define LOOP_ENTRY(name) "GOMP_loop_" #name
 #define LOOP_UPSTREAM(name) gomp_loop_##name
 #define LOOP_ITER(name) gomp_iter_##name

@@ -9,6 +9,8 @@
  *   LOOP_UP      the parameter that tells the direction (with its comma), if there is one
  *   LOOP_PASS    the same as an argument
  *   LOOP_IS_UP   does the loop count up?
+ *   LOOP_WS_IS_DOWN(ws)  does the loop of this work share count down?
+ *   LOOP_FIRST_ORDERED   a name for what LOOP_UPSTREAM functions call to begin ordered loops
  *   LOOP_ENTRY(name)     the exported name, a string
  *   LOOP_UPSTREAM(name)  upstream's static function
  *   LOOP_STATIC          what LOOP_STATIC_NEXT defined
@@ -242,11 +244,69 @@ runtime_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T *istart, LO
 
 /* --- ordered loops (ordered.c); in a team of one everything is in order */
 
+/* Chunks of dynamic ones are counted, from 0: the number of a chunk tells where it begins and when
+ * its turn is.  One addition claims it.  incr, which is not needed any more, keeps where the loop
+ * begins; its direction is in ws->mode. */
+#define LOOP_FIRST(ws) ((unsigned long long)(ws)->LOOP_F(incr))
+#define LOOP_COUNT(ws) (&(ws)->LOOP_F(next))
+
+/* The caller has the work share for itself. */
+static void count_ordered (struct gomp_work_share *ws)
+{
+    if (LOOP_WS_IS_DOWN(ws))
+        ws->mode |= LOOP_DOWN;
+    ws->mode |= LOOP_COUNTED;
+    gomp_ordered_begin(ws, ws->LOOP_F(chunk_size) == ws->LOOP_F(incr));
+    ws->LOOP_F(incr) = ws->LOOP_F(next);
+    ws->LOOP_F(next) = 0;
+}
+
+static bool claim_ordered (struct gomp_thread *thr, LOOP_T *istart, LOOP_T *iend)
+{
+    struct gomp_work_share *ws = thr->ts.work_share;
+    unsigned long long size = (unsigned long long)ws->LOOP_F(chunk_size), first = LOOP_FIRST(ws),
+                       length = (unsigned long long)ws->LOOP_F(end) - first, offset;
+    if (ws->mode & LOOP_DOWN) {
+        size = -size;
+        length = -length;
+    }
+    /* relaxed: a claim hands over numbers, no data; the turn orders what the chunks do */
+    unsigned long long chunk =
+        (unsigned long long)__atomic_fetch_add(LOOP_COUNT(ws), 1, MEMMODEL_RELAXED);
+    if (__builtin_mul_overflow(chunk, size, &offset) || offset >= length)
+        return false;
+    gomp_ordered_number(thr, (unsigned long)chunk);
+    unsigned long long past = length - offset > size ? offset + size : length;
+    *istart = (LOOP_T)(ws->mode & LOOP_DOWN ? first - offset : first + offset);
+    *iend = (LOOP_T)(ws->mode & LOOP_DOWN ? first - past : first + past);
+    return true;
+}
+
+/* In place of gomp_iter_dynamic_next_locked where upstream begins an ordered loop, under the work
+ * share's lock. */
+static bool LOOP_FIRST_ORDERED (LOOP_T *istart, LOOP_T *iend)
+{
+    struct gomp_thread *thr = gomp_thread();
+    struct gomp_work_share *ws = thr->ts.work_share;
+    if (alone())
+        return LOOP_ITER(dynamic_next_locked)(istart, iend);
+    if (!(ws->mode & LOOP_COUNTED))
+        count_ordered(ws);
+    return claim_ordered(thr, istart, iend);
+}
+
 static bool ordered_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
                                    LOOP_T *istart, LOOP_T *iend)
 {
-    return (alone() ? dynamic_start : LOOP_UPSTREAM(ordered_dynamic_start))(
-        LOOP_PASS start, end, incr, clamp_chunk(LOOP_PASS start, end, incr, chunk), istart, iend);
+    struct gomp_thread *thr = gomp_thread();
+    if (alone())
+        return dynamic_start(LOOP_PASS start, end, incr, chunk, istart, iend);
+    if (gomp_work_share_start(1)) {
+        init_shared(thr->ts.work_share, LOOP_PASS start, end, incr, chunk);
+        count_ordered(thr->ts.work_share);
+        gomp_work_share_init_done();
+    }
+    return claim_ordered(thr, istart, iend);
 }
 
 static bool ordered_guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
@@ -257,12 +317,12 @@ static bool ordered_guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr,
 }
 
 /* Upstream claims the next chunk before the turn of this one ends.  Here the turn ends first, and
- * the next thread need not wait for the claim. */
+ * the next thread need not wait for the claim; nor for this thread's core to be given back. */
 static void end_turn (void)
 {
-    gomp_loop_checkpoint();
     gomp_ordered_sync();
     gomp_ordered_last();
+    gomp_loop_checkpoint();
 }
 
 static bool ordered_static_next (LOOP_T *istart, LOOP_T *iend)
@@ -273,15 +333,12 @@ static bool ordered_static_next (LOOP_T *istart, LOOP_T *iend)
 
 static bool ordered_dynamic_next (LOOP_T *istart, LOOP_T *iend)
 {
-    if (alone())
+    struct gomp_thread *thr = gomp_thread();
+    if (!(thr->ts.work_share->mode & LOOP_COUNTED)) /* of a team of one */
         return take_all(istart, iend);
     end_turn();
-    gomp_mutex_lock(&gomp_thread()->ts.work_share->lock);
-    bool more = LOOP_ITER(dynamic_next_locked)(istart, iend);
-    if (more)
-        gomp_ordered_first();
-    gomp_mutex_unlock(&gomp_thread()->ts.work_share->lock);
-    return more;
+    gomp_ordered_pause();
+    return claim_ordered(thr, istart, iend);
 }
 
 static bool ordered_guided_next (LOOP_T *istart, LOOP_T *iend)
@@ -289,6 +346,7 @@ static bool ordered_guided_next (LOOP_T *istart, LOOP_T *iend)
     if (alone())
         return take_all(istart, iend);
     end_turn();
+    gomp_ordered_pause();
     gomp_mutex_lock(&gomp_thread()->ts.work_share->lock);
     bool more = LOOP_ITER(guided_next_locked)(istart, iend);
     if (more)

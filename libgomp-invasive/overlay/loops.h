@@ -21,7 +21,9 @@
 #endif
 
 enum {
-    LOOP_SPLIT = 4,           /* in ws->mode, above upstream's bits */
+    LOOP_DOWN = 2,            /* in ws->mode: counts down; upstream's bit, in loop_ull.c */
+    LOOP_SPLIT = 4,           /* above upstream's bits */
+    LOOP_COUNTED = 8,         /* ordered and dynamic: the chunks are counted (loop_entries.h) */
     LOOP_CHUNKS_PER_SHARE = 8 /* a loop of fewer is not worth splitting */
 };
 
@@ -44,11 +46,16 @@ static inline void gomp_loop_checkpoint (void)
         unsigned long trip = thr->ts.static_trip;                                                \
         if (trip & LOOP_LAST_TRIP)                                                               \
             return -1;                                                                           \
+        thr->ts.static_trip = trip &= ~LOOP_TURN_OVER;                                           \
         int state = gomp_iter_##name(istart, iend);                                              \
         if (thr->ts.static_trip == -1UL)                                                         \
             thr->ts.static_trip = LOOP_LAST_TRIP | (trip + 1);                                   \
         return state;                                                                            \
     }
+
+/* The same in ordered loops of any schedule, whose static_trip tells the number of the chunk: its
+ * turn is over. */
+#define LOOP_TURN_OVER (LOOP_LAST_TRIP >> 1)
 
 /* A split loop keeps its shares where an ordered one keeps its queue: upstream frees that
  * with the work share.  The other fields of ordered loops hold what the claims need. */
@@ -68,6 +75,15 @@ extern bool gomp_loop_split (struct gomp_work_share *, struct gomp_team *, unsig
 extern unsigned gomp_loop_home (const struct gomp_work_share *);
 /* Claim a chunk of a split loop whose home share is empty. */
 extern bool gomp_loop_steal (struct gomp_work_share *, unsigned home, uint32_t *chunk);
+
+/* ordered.c: the first chunk's turn comes; the caller has the work share for itself.  single: all
+ * chunks are of one iteration. */
+extern void gomp_ordered_begin (struct gomp_work_share *, bool single);
+/* The thread has claimed the chunk of that number. */
+extern void gomp_ordered_number (struct gomp_thread *, unsigned long chunk);
+/* The thread's turn is over and it may claim another chunk: now, or after those that have left
+ * their cores with one. */
+extern void gomp_ordered_pause (void);
 
 /* loop_auto.c: what is known of the loop at `site`; a number > 0. */
 extern unsigned gomp_auto_find (const void *site);

@@ -3,18 +3,27 @@
  * ordered.c - loops with ordered regions: whose turn it is.  Replaces upstream's functions for
  * that; its doacross loops stay.
  *
- * The idea: a token goes round a ring of N slots, one for each thread of the team.  The
- * chunks of a loop, in the order of their iterations, belong to slots 0, 1 ... N-1, 0 ...
- * A thread has one chunk at a time and begins no other before its turn is over, so no two
- * threads have the same slot, and a thread waits on a word that only the one before it
- * writes.  Nobody needs to know who comes next.
+ * The idea: the chunks of a loop are numbered in the order of their iterations, and the turn
+ * goes from number to number round a ring of N slots, one for each thread of the team.  A
+ * thread has one chunk at a time and begins no other before its turn is over, so no two threads
+ * look at the same slot, and a thread waits on a word that only the one before it writes.
+ * Nobody needs to know who comes next, or whether anybody has come for that chunk yet.
+ * The turn of a chunk is over when its thread asks for the next one; that of a single iteration when
+ * its ordered region is, since it may have no other.
  *
  * Slots are the ints behind ws->ordered_team_ids, which upstream allocates, clears and frees.
- * The token comes to a slot by a change of its value: to 1 in the first round, to 0 in the
- * second, and so on.  So passing it is one store.
+ * A slot holds the token of the last chunk that had its turn there, so passing the turn is one
+ * exchange; and a bit that asks for a wake-up.
+ *
+ * A hand-over to a thread that has left its core costs as much as some ten short chunks.  So
+ * who waits keeps its core for about that long, whoever wants it, as long as all that wait do
+ * (keep_core); and who has short chunks claims no further one before those that have left their
+ * cores had their turns (let_sleepers_pass).  After that as many threads as there are cores pass
+ * the turn among them, or one alone keeps it.
  */
 #include "wait.h"
 #include "loops.h"
+#include "ready.h"
 
 #define gomp_ordered_first upstream_ordered_first
 #define gomp_ordered_last upstream_ordered_last
@@ -23,6 +32,7 @@
 #define gomp_ordered_static_next upstream_ordered_static_next
 #define gomp_ordered_sync upstream_ordered_sync
 #define GOMP_ordered_start upstream_GOMP_ordered_start
+#define GOMP_ordered_end upstream_GOMP_ordered_end
 #define UPSTREAM_UNUSED static void __attribute__((unused))
 UPSTREAM_UNUSED upstream_ordered_first (void);
 UPSTREAM_UNUSED upstream_ordered_last (void);
@@ -31,6 +41,7 @@ UPSTREAM_UNUSED upstream_ordered_static_init (void);
 UPSTREAM_UNUSED upstream_ordered_static_next (void);
 UPSTREAM_UNUSED upstream_ordered_sync (void);
 UPSTREAM_UNUSED upstream_GOMP_ordered_start (void);
+UPSTREAM_UNUSED upstream_GOMP_ordered_end (void);
 #include <../libgomp/ordered.c>
 #undef gomp_ordered_first
 #undef gomp_ordered_last
@@ -39,6 +50,7 @@ UPSTREAM_UNUSED upstream_GOMP_ordered_start (void);
 #undef gomp_ordered_static_next
 #undef gomp_ordered_sync
 #undef GOMP_ordered_start
+#undef GOMP_ordered_end
 
 /* Is there an order to keep?  Not in a team of one. */
 static inline bool has_order (const struct gomp_team *team)
@@ -46,88 +58,102 @@ static inline bool has_order (const struct gomp_team *team)
     return team != NULL && team->nthreads > 1;
 }
 
-/* The turn of the chunk that a thread has. */
-struct turn {
-    unsigned slot, round;
-};
+/* --- chunks and slots */
 
-/* Static loops: chunk k belongs to thread number k mod N, so that is its slot, and
- * static_trip is how many chunks the thread has been given. */
-static inline struct turn own_turn (const struct gomp_thread *thr)
+enum { TURN_ASLEEP = INT_MIN }; /* in a slot: who waits there is asleep, or about to be */
+
+static inline int token_of (unsigned long chunk)
+{
+    return (int)((chunk + 1) & INT_MAX); /* 0 is in the slots at first */
+}
+
+/* Division of 64 bits takes several times as long, and no loop has as many chunks. */
+static inline int *slot_of (const struct gomp_thread *thr, unsigned long chunk)
+{
+    unsigned n = thr->ts.team->nthreads;
+    unsigned long slot = chunk <= UINT_MAX ? (unsigned)chunk % n : chunk % n;
+    return (int *)&thr->ts.work_share->ordered_team_ids[slot];
+}
+
+/* The number of the chunk that a thread has.  Static loops: chunk k belongs to thread number
+ * k mod N, and static_trip is how many chunks the thread has been given. */
+static inline unsigned long own_chunk (const struct gomp_thread *thr)
 {
     const struct gomp_work_share *ws = thr->ts.work_share;
-    unsigned long trip = thr->ts.static_trip;
-    if (ws->sched == GFS_STATIC || ws->sched == GFS_AUTO)
-        return (struct turn){thr->ts.team_id, (unsigned)trip - 1};
-    return (struct turn){(unsigned)trip, (unsigned)(trip >> 32)};
+    unsigned long trip = thr->ts.static_trip & ~(LOOP_LAST_TRIP | LOOP_TURN_OVER);
+    if (ws->sched != GFS_STATIC && ws->sched != GFS_AUTO)
+        return trip;
+    return (trip - 1) * thr->ts.team->nthreads + thr->ts.team_id;
 }
 
-static inline struct turn after (struct turn t, const struct gomp_team *team)
+#define single_iterations ordered_owner /* 1: no chunk has more.  Upstream: -1 at first */
+
+/* How many threads wait for their turn otherwise than by looking. */
+#define turn_sleepers ordered_num_used
+
+static inline unsigned sleepers (struct gomp_work_share *ws)
 {
-    return t.slot + 1 < team->nthreads ? (struct turn){t.slot + 1, t.round}
-                                       : (struct turn){0, t.round + 1};
+    return __atomic_load_n(&ws->turn_sleepers, MEMMODEL_RELAXED); /* a hint */
 }
 
-static inline int token_in (unsigned round)
+/* acquire: partner is gomp_ordered_last's exchange; ordered regions see each other's work */
+static inline bool turn_has_come (int *slot, int token)
 {
-    return (round & 1) == 0;
+    return (__atomic_load_n(slot, MEMMODEL_ACQUIRE) & ~TURN_ASLEEP) == token;
 }
 
-/* This chunk is done: it is the turn of the next one. */
-static void pass_token (struct gomp_thread *thr)
+void gomp_ordered_number (struct gomp_thread *thr, unsigned long chunk)
 {
-    struct turn next = after(own_turn(thr), thr->ts.team);
-    int *slot = (int *)&thr->ts.work_share->ordered_team_ids[next.slot];
-    /* release: partner is gomp_ordered_sync's acquire; ordered regions see each other's work */
-    __atomic_store_n(slot, token_in(next.round), MEMMODEL_RELEASE);
-    gomp_unpark(slot, 1);
+    thr->ts.static_trip = chunk;
 }
 
-/* Dynamic and guided loops, under the work share's lock: chunks are claimed in the order of
- * iterations, and turns with them. */
-static void take_turn (struct gomp_thread *thr)
+void gomp_ordered_begin (struct gomp_work_share *ws, bool single)
 {
-    struct gomp_work_share *ws = thr->ts.work_share;
-    struct turn mine = {ws->ordered_num_used, ws->ordered_cur}, next = after(mine, thr->ts.team);
-    thr->ts.static_trip = (unsigned long)mine.round << 32 | mine.slot;
-    ws->ordered_num_used = next.slot;
-    ws->ordered_cur = next.round;
+    ws->single_iterations = single;
+    ws->turn_sleepers = 0;
+    ws->ordered_cur = 0;
+    ws->ordered_team_ids[0] = (unsigned)token_of(0); /* published with the work share */
 }
 
+/* Under the work share's lock, with a chunk that was claimed under it: guided loops.  Those of
+ * dynamic ones are counted. */
 void gomp_ordered_first (void)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_work_share *ws = thr->ts.work_share;
-    if (!has_order(thr->ts.team))
+    if (!has_order(thr->ts.team) || ws->sched == GFS_DYNAMIC)
         return;
-    take_turn(thr);
-    if (ws->ordered_owner == -1U) { /* the first chunk of all */
-        ws->ordered_owner = 0;
-        __atomic_store_n(&ws->ordered_team_ids[0], 1, MEMMODEL_RELAXED);
-    }
+    if (ws->single_iterations == -1U) /* the first chunk of all */
+        gomp_ordered_begin(ws, false);
+    gomp_ordered_number(thr, ws->ordered_cur++);
+}
+
+/* The chunk is done: it is the turn of the next one, unless that has come already. */
+void gomp_ordered_last (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    if (!has_order(thr->ts.team) || (thr->ts.static_trip & LOOP_TURN_OVER))
+        return;
+    thr->ts.static_trip |= LOOP_TURN_OVER;
+    unsigned long next = own_chunk(thr) + 1;
+    int *slot = slot_of(thr, next);
+    /* release: partner is turn_has_come.  An exchange: either this sees that the thread is asleep
+     * or that one's compare-and-swap fails (sleep_until_turn) */
+    if (__atomic_exchange_n(slot, token_of(next), MEMMODEL_ACQ_REL) & TURN_ASLEEP)
+        gomp_unpark(slot, 1);
 }
 
 void gomp_ordered_next (void)
 {
-    struct gomp_thread *thr = gomp_thread();
-    if (!has_order(thr->ts.team))
-        return;
-    pass_token(thr);
-    take_turn(thr);
-}
-
-void gomp_ordered_last (void)
-{
-    struct gomp_thread *thr = gomp_thread();
-    if (has_order(thr->ts.team))
-        pass_token(thr);
+    gomp_ordered_last();
+    gomp_ordered_first();
 }
 
 void gomp_ordered_static_init (void)
 {
     struct gomp_thread *thr = gomp_thread();
-    if (has_order(thr->ts.team)) /* published with the work share */
-        thr->ts.work_share->ordered_team_ids[0] = 1;
+    if (has_order(thr->ts.team))
+        gomp_ordered_begin(thr->ts.work_share, thr->ts.work_share->chunk_size == 1);
 }
 
 void gomp_ordered_static_next (void)
@@ -135,20 +161,119 @@ void gomp_ordered_static_next (void)
     gomp_ordered_last();
 }
 
+/* --- waiting */
+
+enum {
+    LOOKS_MOST = 128, /* some 3 us: what it costs to give the core up and get it back */
+    LOOKS_LEAST = 8,
+    SHORT_NS = 5000,  /* a chunk in which handing cores over takes longer than computing */
+    PASS_MOST = 32,   /* how often others are let pass between two chunks */
+    PASS_LOOKS = 16
+};
+
+/* As many looks as have been worth it lately. */
+static __thread unsigned char looks __attribute__((tls_model("initial-exec"))) = LOOKS_MOST;
+
+/* What a thread knows of its last chunk, if it had to sleep before its turn.  Stale after another
+ * loop, which costs a wrong decision once. */
+static __thread struct {
+    uint64_t claimed_ns;  /* when it got the chunk; 0: not known */
+    uint64_t computed_ns; /* how long it computed before it slept */
+    uint64_t turn_ns;     /* when its turn came; 0: it did not sleep */
+} pace __attribute__((tls_model("initial-exec")));
+
+/* Look for the turn for a while. */
+static bool keep_core (int *slot, int token)
+{
+    for (unsigned i = 0; i < looks; i++) {
+        if (turn_has_come(slot, token)) {
+            looks = looks < LOOKS_MOST / 2 ? looks * 2 : LOOKS_MOST;
+            return true;
+        }
+        cpu_relax();
+    }
+    looks = looks / 2 > LOOKS_LEAST ? looks / 2 : LOOKS_LEAST;
+    return false;
+}
+
+static void sleep_until_turn (struct gomp_work_share *ws, int *slot, int token)
+{
+    uint64_t now = inv_now_ns();
+    pace.computed_ns = pace.claimed_ns ? now - pace.claimed_ns : SHORT_NS;
+    __atomic_add_fetch(&ws->turn_sleepers, 1, MEMMODEL_RELAXED);
+    while (!turn_has_come(slot, token)) {
+        int value = __atomic_load_n(slot, MEMMODEL_RELAXED);
+        if ((value & ~TURN_ASLEEP) == token)
+            continue;
+        /* Fails when gomp_ordered_last has just been here. */
+        if (!(value & TURN_ASLEEP) &&
+            !__atomic_compare_exchange_n(slot, &value, value | TURN_ASLEEP, false,
+                                         MEMMODEL_RELAXED, MEMMODEL_RELAXED))
+            continue;
+        do_wait(slot, value | TURN_ASLEEP);
+    }
+    __atomic_sub_fetch(&ws->turn_sleepers, 1, MEMMODEL_RELAXED);
+    pace.turn_ns = inv_now_ns();
+}
+
 /* Wait for the turn of the chunk that this thread has. */
 void gomp_ordered_sync (void)
 {
     struct gomp_thread *thr = gomp_thread();
-    if (!has_order(thr->ts.team))
+    if (!has_order(thr->ts.team) || (thr->ts.static_trip & LOOP_TURN_OVER))
         return;
-    struct turn mine = own_turn(thr);
-    int *slot = (int *)&thr->ts.work_share->ordered_team_ids[mine.slot];
-    int token = token_in(mine.round);
-    while (__atomic_load_n(slot, MEMMODEL_ACQUIRE) != token)
-        do_wait(slot, !token);
+    unsigned long chunk = own_chunk(thr);
+    int *slot = slot_of(thr, chunk), token = token_of(chunk);
+    if (turn_has_come(slot, token))
+        return;
+    struct gomp_work_share *ws = thr->ts.work_share;
+    if (sleepers(ws) > 0 || !keep_core(slot, token))
+        sleep_until_turn(ws, slot, token);
 }
 
 void GOMP_ordered_start (void)
 {
     gomp_ordered_sync();
+}
+
+void GOMP_ordered_end (void)
+{
+    const struct gomp_thread *thr = gomp_thread();
+    if (has_order(thr->ts.team) && thr->ts.work_share->single_iterations == 1)
+        gomp_ordered_last();
+}
+
+/* --- between two chunks */
+
+/* Let those run that have left their cores with a chunk.  They may compute for long, or others
+ * may: so not for ever. */
+static void let_sleepers_pass (struct gomp_work_share *ws)
+{
+    for (unsigned i = 0; i < PASS_MOST && sleepers(ws) > 0; i++) {
+        if (!inv_managed()) {
+            if (gomp_yield_was_long())
+                return;
+        } else if (inv_seat != INV_SEAT_NONE && gomp_ready_here(inv_seat)) {
+            gomp_seat_yield();
+            gomp_seat_acquire();
+        } else {
+            for (unsigned k = 0; k < PASS_LOOKS; k++)
+                cpu_relax();
+        }
+    }
+}
+
+void gomp_ordered_pause (void)
+{
+    if (pace.turn_ns == 0) {
+        pace.claimed_ns = 0;
+        return;
+    }
+    uint64_t now = inv_now_ns(), computed = pace.computed_ns + (now - pace.turn_ns);
+    pace.turn_ns = 0;
+    pace.claimed_ns = now;
+    if (computed >= SHORT_NS || sleepers(gomp_thread()->ts.work_share) == 0)
+        return;
+    let_sleepers_pass(gomp_thread()->ts.work_share);
+    pace.claimed_ns = inv_now_ns();
 }
