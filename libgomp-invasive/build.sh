@@ -148,7 +148,9 @@ for file in bar.c task.c team.c mutex.c sem.c ptrlock.c lock.c proc.c parallel.c
 done
 ours="parking.lo ready.lo riders.lo spin.lo tickets.lo workers.lo region.lo history.lo progress.lo places.lo tls.lo taskqueue.lo taskpool.lo \
     taskrun.lo taskdeps.lo taskgroup.lo taskloop.lo tasktarget.lo loop_split.lo loop_auto.lo"
-env -u MAKEFLAGS -u MAKELEVEL make $jobs search_path="$path" \
+# The Makefile knows what its own objects were made from; this tells it of ours.
+for object in $ours; do echo "-include .deps/${object%.lo}.Plo"; done >ours.mk
+env -u MAKEFLAGS -u MAKELEVEL make -f Makefile -f ours.mk $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \
     LIBS="$ours -L$libinvasive -l:libinvasive.so.0" \
     XLDFLAGS="-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN:\$\$ORIGIN/..'" libgomp.la >make.log 2>&1 ||

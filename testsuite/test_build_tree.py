@@ -183,3 +183,14 @@ def test_no_sanitizer_complains_in_the_tests_of_libinvasive_rmd_and_invade(
     run_program([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
                  f"--basetemp={directory / 'pytest-tmp'}", top / "testsuite", "-m", "sanitize"],
                 env, timeout=850)
+
+
+def test_objects_of_the_overlay_are_built_again_when_a_header_changes(build, top, run_program):
+    work = build / "libgomp-invasive/libgomp-build"
+    overlay = top / "libgomp-invasive/overlay"
+    make = ["make", "-C", work, "-f", "Makefile", "-f", "ours.mk", "-n", "--no-print-directory"]
+    search = f"search_path={overlay}"
+    assert "riders.c" not in run_program([*make, search, "taskrun.lo"]).stdout
+    for name in ("taskrun", "region"):
+        changed = run_program([*make, search, "-W", overlay / "region.h", f"{name}.lo"])
+        assert f"{name}.c" in changed.stdout
