@@ -10,7 +10,7 @@ enum {
     SHORT_NS = 2000,    /* an implicit task is taken with others when it is shorter, */
     TOGETHER_NS = 2000, /* so many that they take about this long, and no more than a core's fair
                            share of all, */
-    ALONE_NS = 200      /* but all that are left, if it would take longer to have another core help */
+    ALONE_NS = 200      /* but all that are left, if to have another core help would take longer */
 };
 
 /* --- ranges */
@@ -89,8 +89,8 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
     return part < together ? part : together;
 }
 
-/* From which end a core takes short implicit tasks: always the same, so that what it brings into its
- * cache of one region's is there for the next one's.  (Long ones are taken in order: a program
+/* From which end a core takes short implicit tasks: always the same, so that what it brings into
+ * its cache of one region's is there for the next one's.  (Long ones are taken in order: a program
  * may be made for that.) */
 static bool takes_last (struct gomp_tickets *t, int seat)
 {

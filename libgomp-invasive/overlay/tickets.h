@@ -27,7 +27,7 @@ enum {
 };
 
 struct gomp_tickets {
-    /* epoch << 32 | first << 16 | end: nobody has taken the implicit tasks first .. end - 1.  Written
+    /* epoch << 32 | first << 16 | end: nobody has taken implicit tasks first .. end - 1.  Written
      * by the master when the region opens (release; partner: the takers' acquire CAS), then
      * cut down by takers from either end. */
     _Atomic uint64_t left __attribute__((aligned(64)));
