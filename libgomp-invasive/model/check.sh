@@ -42,7 +42,6 @@ check_tickets() {
         finds $bug -DREGIONS=1
     done
     finds PUT_OVERWRITES -DREGIONS=1 -DN=5
-    finds NUMBER_BEFORE
     finds LEFT_BEFORE_NUMBER
     finds ENTER_WITHOUT_CAS -DREGIONS=1 -DHELPS=1
     finds CLOSE_WITHOUT_CAS -DREGIONS=1 -DHELPS=1

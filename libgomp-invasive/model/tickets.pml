@@ -35,7 +35,7 @@
 #define STEP(x) d_step { x }
 
 /* --- tickets: the word `left`, and the shares, each one word as well */
-byte left_epoch, left_count, nthreads;
+byte left_epoch, left_first, left_end, nthreads;
 byte share_epoch[NS], share_first[NS], share_end[NS];
 
 /* --- the gate, one word, and the master's wait */
@@ -51,12 +51,13 @@ byte alive;       /* the epoch whose team is there; 0: none */
 bool ran[N];
 
 #define IS_EMPTY(i) (share_first[i] >= share_end[i])
+#define LEFT (left_end - left_first)
 
 /* ok: there are tickets, here or in shares.  Two looks: what was taken from the one in between and
  * not put into the other yet is missed. */
 inline look_for_tickets()
 {
-    STEP(ok = left_count > 0; seen = left_epoch);
+    STEP(ok = LEFT > 0; seen = left_epoch);
     if
     :: ok -> seen = 0
     :: else -> STEP(ok = (share_epoch[0] == seen && !IS_EMPTY(0)) ||
@@ -96,22 +97,16 @@ inline take_from(i, own)
     fi
 }
 
-/* In a STEP, and there are so many. */
-inline take_count(n)
+/* In a STEP, and there are so many: from the front, those on seat 1 from the back. */
+inline take_count(n, seat)
 {
     count = n;
     epoch = left_epoch;
-    first = left_count;
-    left_count = left_count - n
+    if
+    :: seat == 1 -> left_end = left_end - n; id = left_end
+    :: else -> id = left_first; left_first = left_first + n
+    fi
 }
-
-#ifdef BUG_NUMBER_BEFORE
-#define NUMBER_BEFORE STEP(number = nthreads);
-#define NUMBER_AFTER
-#else
-#define NUMBER_BEFORE
-#define NUMBER_AFTER number = nthreads;
-#endif
 
 #ifdef BUG_PUT_OVERWRITES
 #define MAY_PUT(i) true
@@ -121,16 +116,15 @@ inline take_count(n)
 
 inline take_unshared(seat)
 {
-    NUMBER_BEFORE
     if
-    :: atomic { left_count > 0 -> take_count(1) }
-    :: atomic { left_count > 1 && seat < NS -> take_count(2) }
-    :: atomic { left_count > 2 && seat < NS -> take_count(left_count) }
-    :: left_count == 0 -> count = 0
+    :: atomic { LEFT > 0 -> take_count(1, seat) }
+    :: atomic { LEFT > 1 && seat < NS -> take_count(2, seat) }
+    :: atomic { LEFT > 2 && seat < NS -> take_count(LEFT, seat) }
+    :: LEFT == 0 -> count = 0
     fi;
     if
     :: count > 0 ->
-        STEP(NUMBER_AFTER id = number - first; first = id + 1; ok = true);
+        STEP(first = id + 1; ok = true);
         if
         :: count > 1 ->
             at = seat;
@@ -145,8 +139,7 @@ inline take_unshared(seat)
             want_cores()
 #endif
         :: else -> STEP(count = 0; first = 0)
-        fi;
-        number = 0
+        fi
     :: else
     fi
 }
@@ -175,7 +168,7 @@ inline take(seat)
     fi;
     if
     :: ok
-    :: else -> STEP(take_from(0, false); number = 0)
+    :: else -> STEP(take_from(0, false))
     fi;
     if
     :: ok
@@ -242,11 +235,11 @@ inline open_region()
          id = 0; do :: id < N -> ran[id] = false; id++ :: else -> break od;
          id = 0);
 #ifdef BUG_LEFT_BEFORE_NUMBER
-    STEP(left_epoch = region; left_count = SIZE - 1);
+    STEP(left_epoch = region; left_first = 1; left_end = SIZE);
     STEP(nthreads = SIZE);
 #else
     STEP(nthreads = SIZE);
-    STEP(left_epoch = region; left_count = SIZE - 1);
+    STEP(left_epoch = region; left_first = 1; left_end = SIZE);
 #endif
     want_cores()
 }
@@ -289,7 +282,7 @@ inline wait_for_end()
 
 proctype master()
 {
-    byte region = 0, epoch, id, count, first, number, at, seen, done, word;
+    byte region = 0, epoch, id, count, first, at, seen, done, word;
     bool ok;
     do
     :: region < REGIONS ->
@@ -310,7 +303,7 @@ proctype master()
             fi
         od;
         skip;
-        STEP(alive = 0; assert(unfinished == 0 && left_count == 0);
+        STEP(alive = 0; assert(unfinished == 0 && LEFT == 0);
              id = 0; do :: id < SIZE -> assert(ran[id]); id++ :: else -> break od; id = 0)
     :: else -> break
     od;
@@ -343,7 +336,7 @@ inline help()
 
 proctype worker(byte me, seat)
 {
-    byte epoch, id, count, first, number, at, seen, done, helps = HELPS;
+    byte epoch, id, count, first, at, seen, done, helps = HELPS;
     bool ok;
     do
     :: over -> break

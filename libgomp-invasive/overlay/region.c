@@ -129,11 +129,20 @@ static void take_place (struct gomp_region *region, unsigned id)
     thr->place = choice.place;
 }
 
-static void start_implicit_task (struct gomp_region *region, unsigned id)
+/* Become thread number `id` after another one of the same region. */
+static inline void change_number (struct gomp_region *region, unsigned id)
+{
+    struct gomp_thread *thr = gomp_thread();
+    thr->ts.team_id = id;
+    thr->ts.def_allocator = region->start.def_allocator;
+    thr->task = &region->start.team->implicit_task[id];
+}
+
+/* The thread is a member already. */
+static inline void start_implicit_task (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
     const struct gomp_region_start *s = &region->start;
-    become_member(region, id);
     thr->ts.work_share = &s->team->work_shares[0];
     thr->ts.last_work_share = NULL;
     thr->ts.single_count = 0;
@@ -221,6 +230,10 @@ static unsigned run_tickets (struct gomp_region *region)
     while (gomp_ticket_take(&region->tickets, inv_seat, &id)) {
         if (__builtin_expect(inv_seat == INV_SEAT_NONE, 0))
             gomp_progress_note_extra();
+        if (done == 0)
+            become_member(region, id);
+        else
+            change_number(region, id);
         run_implicit_task(region, id);
         set_number(over, id);
         done++;
@@ -453,6 +466,7 @@ void gomp_region_run_bound (struct gomp_region *region, unsigned id, struct gomp
                             int *seen)
 {
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
+    become_member(region, id);
     run_implicit_task(region, id);
     forget_member();
     leave_gate(region, UNFINISHED_ONE);

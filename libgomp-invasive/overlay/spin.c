@@ -106,22 +106,22 @@ static bool may_idle (uint64_t start)
     return idle < (inv_seat_owned() ? SPIN_KEEP_NS : SPIN_BORROWED_NS);
 }
 
-bool gomp_idle_spin (bool (*ready) (void *), void *arg)
+enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0;
     bool hurry = sleep_at_once();
     for (unsigned i = 1;; i++) {
         if (ready(arg))
-            return true;
+            return GOMP_IDLE_READY;
         if (gomp_core_needed())
-            return false;
+            return GOMP_IDLE_NEEDED;
         inv_cpu_relax();
         if (i % POLL_EVERY)
             continue;
         if (start == 0)
             start = inv_now_ns();
         if (hurry || !may_idle(start))
-            return false;
+            return GOMP_IDLE_LONG;
     }
 }
 
@@ -222,7 +222,8 @@ bool gomp_spin_until (bool (*ready) (void *), void *arg)
 {
     if (!inv_managed())
         return spin_unmanaged(ready, arg);
-    return inv_seat == INV_SEAT_NONE ? spin_unseated(ready, arg) : gomp_idle_spin(ready, arg);
+    return inv_seat == INV_SEAT_NONE ? spin_unseated(ready, arg)
+                                     : gomp_idle_spin(ready, arg) == GOMP_IDLE_READY;
 }
 
 struct word_wait {

@@ -26,17 +26,28 @@ __thread struct gomp_thread gomp_tls_data;
 
 /* --- teams */
 
-/* The structure of the pool's last team, if it fits. */
+static gomp_simple_barrier_t *dock_of (struct gomp_thread_pool *pool)
+{
+    if (pool->threads_size == 0) { /* threads_dock is not initialised yet */
+        memset(&pool->threads_dock, 0, sizeof pool->threads_dock);
+        pool->threads_size = 1;
+    }
+    return &pool->threads_dock;
+}
+
+/* The structure of the pool's last team, if it fits.  One of one thread has a place of its own, or
+ * regions with an if clause would cost the large one. */
 static struct gomp_team *reuse_team (unsigned nthreads)
 {
     struct gomp_thread *thr = gomp_thread();
     if (thr->ts.team != NULL)
         return NULL;
     struct gomp_thread_pool *pool = gomp_get_thread_pool(thr, nthreads);
-    struct gomp_team *team = pool->last_team;
+    struct gomp_team **kept = nthreads == 1 ? &dock_of(pool)->alone : &pool->last_team;
+    struct gomp_team *team = *kept;
     if (team == NULL || team->nthreads != nthreads)
         return NULL;
-    pool->last_team = NULL;
+    *kept = NULL;
     return team;
 }
 
@@ -52,6 +63,8 @@ static struct gomp_team *allocate_team (unsigned nthreads)
     gomp_barrier_init(&team->barrier, nthreads);
     gomp_mutex_init(&team->task_lock);
     team->nthreads = nthreads;
+    team->work_share_list_alloc = NULL;
+    team->work_share_list_free = NULL;
     team->own.tasks = NULL;
     team->ordered_release = (void *)&team->implicit_task[nthreads];
     gomp_sem_t *sems = (gomp_sem_t *)&team->ordered_release[nthreads];
@@ -70,6 +83,8 @@ static void init_work_shares (struct gomp_team *team)
     team->work_shares_to_free = &team->work_shares[0];
     gomp_init_work_share(&team->work_shares[0], 0, team->nthreads);
     team->work_shares[0].next_alloc = NULL;
+    if (team->work_share_list_alloc == &team->work_shares[1] && !team->work_share_list_free)
+        return; /* the last region has taken none, nor given any back */
     team->work_share_list_free = NULL;
     team->work_share_list_alloc = &team->work_shares[1];
     for (int i = 1; i < INLINE_SHARES; i++)
@@ -101,15 +116,6 @@ static void free_team (struct gomp_team *team)
 }
 
 /* --- pools */
-
-static gomp_simple_barrier_t *dock_of (struct gomp_thread_pool *pool)
-{
-    if (pool->threads_size == 0) { /* threads_dock is not initialised yet */
-        memset(&pool->threads_dock, 0, sizeof pool->threads_dock);
-        pool->threads_size = 1;
-    }
-    return &pool->threads_dock;
-}
 
 static struct gomp_region *pool_region (struct gomp_thread_pool *pool)
 {
@@ -183,6 +189,8 @@ static void free_pool (struct gomp_thread *thr, bool join)
             gomp_region_free(dock->region);
         }
         gomp_workers_keep(-(int)dock->kept);
+        if (dock->alone)
+            free_team(dock->alone);
     }
     count_threads(pool, 1);
     if (pool->last_team)
@@ -442,8 +450,9 @@ static void finish_implicit_tasks (struct gomp_team *team, bool had_tasks)
 
 static void keep_for_next_region (struct gomp_thread_pool *pool, struct gomp_team *team)
 {
-    struct gomp_team *older = pool->last_team;
-    pool->last_team = team;
+    struct gomp_team **kept = team->nthreads == 1 ? &dock_of(pool)->alone : &pool->last_team;
+    struct gomp_team *older = *kept;
+    *kept = team;
     if (older)
         free_team(older);
 }
@@ -458,7 +467,7 @@ void gomp_team_end (void)
         INV_TELL(task_end(team, 0));
     if (region)
         gomp_region_finish(region);
-    else
+    else if (gomp_barrier_flags(&team->barrier) & BAR_TASKS)
         gomp_team_barrier_wait(&team->barrier); /* of one thread: its explicit tasks */
     bool had_tasks = gomp_barrier_flags(&team->barrier) & BAR_TASKS;
     if (__builtin_expect(had_tasks, 0)) {
@@ -476,7 +485,8 @@ void gomp_team_end (void)
     bool nested = thr->ts.level != 0;
     if (region && nested)
         end_nested(team, region);
-    if (nested || thr->ts.team != NULL || team->nthreads == 1)
+    /* (The pool of a thread that ends is gone before an artificial team of it.) */
+    if (nested || thr->ts.team != NULL || thr->thread_pool == NULL)
         free_team(team);
     else
         keep_for_next_region(thr->thread_pool, team);

@@ -8,8 +8,9 @@
 
 enum {
     SHORT_NS = 2000,    /* an implicit task is taken with others when it is shorter, */
-    TOGETHER_NS = 2000, /* so many that they take about this long, */
-    PARTS = 1           /* and no more than this part of a core's fair share of what is left */
+    TOGETHER_NS = 2000, /* so many that they take about this long, and no more than a core's fair
+                           share of all, */
+    ALONE_NS = 200      /* but all that are left, if to have another core help would take longer */
 };
 
 /* --- ranges */
@@ -36,7 +37,9 @@ static bool is_empty (uint64_t range)
 
 /* --- shares */
 
-static bool take_from (struct gomp_ticket_share *share, uint32_t epoch, bool own, unsigned *id)
+static inline __attribute__((always_inline)) bool take_from (struct gomp_ticket_share *share,
+                                                             uint32_t epoch, bool own,
+                                                             unsigned *id)
 {
     uint64_t now = atomic_load_explicit(&share->range, memory_order_relaxed), next;
     do {
@@ -77,31 +80,45 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
     uint32_t task_ns = atomic_load_explicit(&t->task_ns, memory_order_relaxed);
     if (!may_share || task_ns == 0 || task_ns >= SHORT_NS)
         return 1;
+    if (left * task_ns <= ALONE_NS)
+        return left;
     uint32_t together = TOGETHER_NS / task_ns + 1;
-    if (left <= together)
-        return left; /* it would take longer to have another core help */
-    uint32_t part = left / (PARTS * inv_process.ncores) + 1;
+    uint32_t all = atomic_load_explicit(&t->nthreads, memory_order_relaxed);
+    uint32_t part = (all + inv_process.ncores - 1) / inv_process.ncores;
+    part = part < left ? part : left;
     return part < together ? part : together;
+}
+
+/* From which end a core takes short implicit tasks: always the same, so that what it brings into
+ * its cache of one region's is there for the next one's.  (Long ones are taken in order: a program
+ * may be made for that.) */
+static bool takes_last (struct gomp_tickets *t, int seat)
+{
+    uint32_t task_ns = atomic_load_explicit(&t->task_ns, memory_order_relaxed);
+    return seat > 0 && seat % 2 == 1 && task_ns > 0 && task_ns < SHORT_NS;
 }
 
 /* From the word that all share. */
 static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
 {
-    uint64_t now = atomic_load_explicit(&t->left, memory_order_relaxed);
-    uint32_t left, n;
+    bool last = takes_last(t, seat);
+    uint64_t now = atomic_load_explicit(&t->left, memory_order_relaxed), next;
+    uint32_t epoch, first, n;
     do {
-        left = (uint32_t)now;
-        if (left == 0)
+        if (is_empty(now))
             return false;
-        n = how_many(t, left, share_of(t, seat) != NULL);
-    } while (!atomic_compare_exchange_weak_explicit(&t->left, &now, now - n,
-                                                    memory_order_acquire, memory_order_relaxed));
-    /* What was read before the exchange may be of an earlier region: the number must be of this
-     * one.  n may be more or less than would be best, but not more than there are. */
-    uint32_t first = atomic_load_explicit(&t->nthreads, memory_order_relaxed) - left;
+        epoch = (uint32_t)(now >> 32);
+        n = how_many(t, end_of(now) - first_of(now), share_of(t, seat) != NULL);
+        first = last ? end_of(now) - n : first_of(now);
+        next = last ? range_of(epoch, first_of(now), first)
+                    : range_of(epoch, first + n, end_of(now));
+    } while (!atomic_compare_exchange_weak_explicit(&t->left, &now, next, memory_order_acquire,
+                                                    memory_order_relaxed));
+    /* What was read before the exchange may be of an earlier region: n may be more or less than
+     * would be best, but not more than there are. */
     *id = first;
     if (n > 1) {
-        put(t, seat, (uint32_t)(now >> 32), first + 1, first + n);
+        put(t, seat, epoch, first + 1, first + n);
         /* Since the exchange nobody could see them.  Who found nothing then and said so (does not
          * want cores, a watchdog asleep) would leave them to us alone, and our implicit task may
          * wait for one of them. */
@@ -120,18 +137,24 @@ static bool steal (struct gomp_tickets *t, uint32_t epoch, unsigned *id)
     return false;
 }
 
+/* Apart, so that a ticket of the own share costs no more than it must. */
+static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int seat,
+                                                      uint32_t epoch, unsigned *id)
+{
+    return take_unshared(t, seat, id) || steal(t, epoch, id);
+}
+
 bool gomp_ticket_take (struct gomp_tickets *t, int seat, unsigned *id)
 {
     uint32_t epoch =
         (uint32_t)(atomic_load_explicit(&t->left, memory_order_acquire) >> 32);
     struct gomp_ticket_share *own = share_of(t, seat);
-    return (own && take_from(own, epoch, true, id)) || take_unshared(t, seat, id) ||
-           steal(t, epoch, id);
+    return (own && take_from(own, epoch, true, id)) || take_elsewhere(t, seat, epoch, id);
 }
 
 static bool any_left (struct gomp_tickets *t, uint64_t left)
 {
-    if ((uint32_t)left > 0)
+    if (!is_empty(left))
         return true;
     if (!atomic_load_explicit(&t->shared, memory_order_relaxed))
         return false;
@@ -161,5 +184,5 @@ void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthread
     atomic_store_explicit(&t->task_ns, task_ns, memory_order_relaxed);
     atomic_store_explicit(&t->shared, false, memory_order_relaxed);
     /* release: takers see everything above, and what the caller has written */
-    atomic_store_explicit(&t->left, (uint64_t)epoch << 32 | (nthreads - 1), memory_order_release);
+    atomic_store_explicit(&t->left, range_of(epoch, 1, nthreads), memory_order_release);
 }

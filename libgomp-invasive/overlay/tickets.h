@@ -27,14 +27,15 @@ enum {
 };
 
 struct gomp_tickets {
-    /* epoch << 32 | implicit tasks that nobody has taken.  Written by the master when the region
-     * opens (release; partner: the takers' acquire CAS), then counted down by takers. */
+    /* epoch << 32 | first << 16 | end: nobody has taken implicit tasks first .. end - 1.  Written
+     * by the master when the region opens (release; partner: the takers' acquire CAS), then
+     * cut down by takers from either end. */
     _Atomic uint64_t left __attribute__((aligned(64)));
     /* Written by the master before `left`; relaxed: a late thread may look at the next region's. */
     _Atomic uint32_t nthreads;
     _Atomic uint32_t task_ns; /* what one takes, 0: not known */
     _Atomic bool shared; /* there may be tickets in shares; set before they are put there */
-    /* epoch << 32 | first << 16 | end: the implicit tasks first .. end - 1.  Put by the thread on the
+    /* Like `left`: put by the thread on the
      * share's core, when it is empty (release), taken by CAS (acquire): by that thread from the
      * front, by others from the back.  The epoch keeps a thread that has slept from taking a
      * ticket of another region. */
@@ -55,10 +56,16 @@ extern bool gomp_tickets_any (struct gomp_tickets *);
 /* The same for one region only. */
 extern bool gomp_tickets_any_of (struct gomp_tickets *, uint32_t epoch);
 
-/* The same without those in shares: what a spinning thread may look at all the time. */
+/* How many the word `left` speaks of. */
+static inline uint32_t gomp_tickets_in (uint64_t left)
+{
+    return (uint32_t)(uint16_t)left - (uint16_t)(left >> 16);
+}
+
+/* Those that are not in shares: what a spinning thread may look at all the time. */
 static inline uint32_t gomp_tickets_unshared (struct gomp_tickets *t)
 {
-    return (uint32_t)atomic_load_explicit(&t->left, memory_order_relaxed);
+    return gomp_tickets_in(atomic_load_explicit(&t->left, memory_order_relaxed));
 }
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

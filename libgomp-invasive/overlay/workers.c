@@ -370,13 +370,14 @@ static bool pull_dozing (void)
     return w != NULL;
 }
 
-/* Spin for work; false: for too long. */
+/* Spin for work; false: for too long.  (That others have taken what was in sight before we came to
+ * it is no reason to give the core up.) */
 static bool idle_for_work (void)
 {
     INV_TELL(idle_begin());
-    bool found = gomp_idle_spin(help_waiting, NULL);
+    enum gomp_idle_end end = gomp_idle_spin(help_waiting, NULL);
     INV_TELL(idle_end());
-    return found || pull_dozing() || gomp_threads_waiting();
+    return end != GOMP_IDLE_LONG || pull_dozing() || gomp_threads_waiting();
 }
 
 /* One round of a free worker that has a seat.  False: nothing to do. */

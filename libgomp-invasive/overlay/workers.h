@@ -73,8 +73,13 @@ extern bool gomp_work_waiting (void);
  * or has not a seat, managed or not.  True when `ready` says so; false when it is time to sleep,
  * or to give the seat to other work. */
 extern bool gomp_spin_until (bool (*ready) (void *), void *arg);
-/* The same for a thread that has a seat. */
-extern bool gomp_idle_spin (bool (*ready) (void *), void *arg);
+/* The same for a thread that has a seat, and why it is over. */
+enum gomp_idle_end {
+    GOMP_IDLE_READY,
+    GOMP_IDLE_NEEDED, /* another thread or implicit task could use the core, at least just now */
+    GOMP_IDLE_LONG
+};
+extern enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg);
 /* Yield.  True when it has taken so long that a thread with a time slice of its own has run. */
 extern bool gomp_yield_was_long (void);
 /* Let up to `count` queued threads and unstarted implicit tasks run without a seat
