@@ -15,6 +15,7 @@ LIBGOMP_H = """#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #define MEMMODEL_RELAXED __ATOMIC_RELAXED
+extern void *gomp_malloc (size_t);
 """
 
 pytestmark = [pytest.mark.sanitize,
@@ -52,6 +53,10 @@ def test_cores_are_handed_over_one_by_one_and_none_is_lost(stress):
 
 def test_every_implicit_task_runs_once_and_the_master_leaves_last(stress):
     assert stress("tickets", "tickets.c").startswith("tickets: ")
+
+
+def test_no_core_that_riders_are_given_is_lost(stress):
+    assert stress("riders", "riders.c").startswith("riders: ")
 
 
 def test_every_task_is_taken_once(stress):
