@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.sanitize,
 
 @pytest.fixture
 def stress(top, tmp_path, run_program, sanitizers):
-    """stress(PROGRAM, FILE...) - what test_PROGRAM_stress.c, linked with those files of the overlay,
-    says after two seconds"""
+    """stress(PROGRAM, FILE...) - what test_PROGRAM_stress.c, linked with those files of the
+    overlay, says after two seconds"""
 
     def run(program, *files):
         (tmp_path / "libgomp.h").write_text(LIBGOMP_H)
@@ -37,7 +37,7 @@ def stress(top, tmp_path, run_program, sanitizers):
              "-I", top / "include", ours / f"test_{program}_stress.c",
              *(ours / "overlay" / name for name in files), "-o", tmp_path / program],
             check=True, timeout=100)
-        # without randomized addresses: some kernels place mappings where ThreadSanitizer has its own
+        # without randomized addresses: some kernels place mappings where the sanitizer has its own
         result = run_program(["setarch", "-R", tmp_path / program, "2000"], timeout=60,
                              env={"TSAN_OPTIONS": "halt_on_error=1"})
         assert result.stderr == ""
