@@ -6,8 +6,8 @@
  * states are free, held, and taken away by an owner.
  *
  * What it checks:
- *  - in the first half at most one thread has a core, and what it writes there, which is not atomic,
- *    the next one sees (ThreadSanitizer watches);
+ *  - in the first half at most one thread has a core, and what it writes there, which is not
+ *    atomic, the next one sees (ThreadSanitizer watches);
  *  - in the second half, in which an owner takes cores out of the middle of all this, and the
  *    watchdog looks after those who have lost theirs, no core is lost or given back twice;
  *  - in the end nobody rides, and no rider is counted.

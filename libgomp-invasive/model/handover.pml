@@ -23,6 +23,21 @@
  * the others.  A critical section is one step where nobody can tell (its lock must be free then).
  * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
  * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Who is
+ * woken without a seat rides to its next wait.  WITHOUT_PULL is for fewer states.  Left out: seats
+ * for riders, tickets (tickets.pml), tokens.
+ *
+ * What is checked:
+ *  - at most one thread sits on a core, and the process holds it            (assertions in sit);
+ *    but a core that was evicted may have been sat on or given away on the way: who sits down last
+ *    has it, if the process has it again, and the other finds out at its next scheduling point
+ *  - a core on offer has somebody in its queue who is going to look       (ready_offer, last_look)
+ *  - when nothing moves any more, every thread has come to its end: no wake-up is lost
+ *  - then no core is held or on offer any more: no seat is lost              (both in init)
+ *
+ * One STEP is one access to memory that others race for, or several of which only one matters to
+ * the others.  A critical section is one step where nobody can tell (its lock must be free then).
+ * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
+ * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Who is
  * woken without a seat rides to its next wait.  WITHOUT_PULL is for fewer states.  Left out: seats for riders, tickets (tickets.pml),
  * tokens.
  *

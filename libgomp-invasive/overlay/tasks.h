@@ -115,8 +115,8 @@ extern struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *);
 extern void gomp_team_tasks_free (struct gomp_team *);
 extern struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *, unsigned id);
 
-/* That part; NULL: not made yet.  acquire; partner: the CAS of gomp_team_tasks_make, which any member
- * may have called.  (Who has found it once, or has been told by a member, may read it plainly.) */
+/* That part; NULL: not made yet.  acquire; partner: the CAS of gomp_team_tasks_make, which any
+ * member may have called.  (Who has found it once may read it plainly.) */
 static inline struct gomp_team_tasks *gomp_team_tasks (struct gomp_team *team)
 {
     return __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
