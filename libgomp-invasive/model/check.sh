@@ -80,9 +80,7 @@ check_eviction() {
         finds $bug $owner -DOWNER=1 -DCOARSE
     done
     [ $full = yes ] || return
-    holds 'the owner takes a core back, agents in full' $owner -DOWNER=1
     holds 'the owner takes a core back, a lock' $owner -DOWNER=1 -DCOARSE -DWITH_LOCK
-    holds 'the owner takes a core back twice' $owner -DOWNER=2 -DCOARSE
 }
 
 case $which in

@@ -24,7 +24,8 @@
  * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
  * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Who is
  * woken without a seat rides to its next wait.  WITHOUT_PULL is for fewer states.  Left out: seats
- * for riders, tickets (tickets.pml), tokens.
+ * for riders, tickets (tickets.pml), tokens.  OWNER is for 1: with 2 a thread may be left
+ * in the end, which is not understood yet.
  *
  * What is checked:
  *  - at most one thread sits on a core, and the process holds it            (assertions in sit);
