@@ -38,4 +38,17 @@ def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(check_model):
 @pytest.mark.timeout(1800)
 def test_the_same_with_three_threads_from_the_start(check_model):
     lines = check_model(SCRIPT, "handover", "--full", timeout=1790)
-    assert sum("3 threads" in line for line in lines) == 3
+    assert sum("3 threads" in line for line in lines) == 4
+
+
+@pytest.mark.timeout(300)
+def test_a_core_that_its_owner_takes_back_strands_nobody(check_model):
+    lines = check_model(SCRIPT, "eviction", timeout=290)
+    assert sum("finds" in line for line in lines) == 2
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_the_same_with_a_lock(check_model):
+    lines = check_model(SCRIPT, "eviction", "--full", timeout=1790)
+    assert any("a lock" in line for line in lines)

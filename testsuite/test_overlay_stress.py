@@ -15,6 +15,7 @@ LIBGOMP_H = """#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #define MEMMODEL_RELAXED __ATOMIC_RELAXED
+extern void *gomp_malloc (size_t);
 """
 
 pytestmark = [pytest.mark.sanitize,
@@ -23,8 +24,8 @@ pytestmark = [pytest.mark.sanitize,
 
 @pytest.fixture
 def stress(top, tmp_path, run_program, sanitizers):
-    """stress(PROGRAM, FILE...) - what test_PROGRAM_stress.c, linked with those files of the overlay,
-    says after two seconds"""
+    """stress(PROGRAM, FILE...) - what test_PROGRAM_stress.c, linked with those files of the
+    overlay, says after two seconds"""
 
     def run(program, *files):
         (tmp_path / "libgomp.h").write_text(LIBGOMP_H)
@@ -36,7 +37,7 @@ def stress(top, tmp_path, run_program, sanitizers):
              "-I", top / "include", ours / f"test_{program}_stress.c",
              *(ours / "overlay" / name for name in files), "-o", tmp_path / program],
             check=True, timeout=100)
-        # without randomized addresses: some kernels place mappings where ThreadSanitizer has its own
+        # without randomized addresses: some kernels place mappings where the sanitizer has its own
         result = run_program(["setarch", "-R", tmp_path / program, "2000"], timeout=60,
                              env={"TSAN_OPTIONS": "halt_on_error=1"})
         assert result.stderr == ""
@@ -52,6 +53,10 @@ def test_cores_are_handed_over_one_by_one_and_none_is_lost(stress):
 
 def test_every_implicit_task_runs_once_and_the_master_leaves_last(stress):
     assert stress("tickets", "tickets.c").startswith("tickets: ")
+
+
+def test_no_core_that_riders_are_given_is_lost(stress):
+    assert stress("riders", "riders.c").startswith("riders: ")
 
 
 def test_every_task_is_taken_once(stress):

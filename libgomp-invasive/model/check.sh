@@ -4,16 +4,16 @@
 # in: the model must find every one, or it checks less than it says.
 #
 #   check.sh MODEL [--full] [DIRECTORY]
-#     MODEL      deque, tickets, or handover
-#     --full     tickets, handover: also what takes minutes
+#     MODEL      deque, tickets, handover, or eviction
+#     --full     all but deque: also what takes minutes
 #     DIRECTORY  where to work (default: a temporary one, removed afterwards)
 #
-# One line of PASS or FAIL each; exit code 0 when all pass.  handover takes half a minute of
-# processor time and 0.6 GB; with --full, some minutes and 2 GB.
+# One line of PASS or FAIL each; exit code 0 when all pass.  Each takes at most a minute of
+# processor time and 0.8 GB; with --full, some minutes and 3 GB.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../libinvasive/model/spin.sh"
-which=${1:?which model: deque, tickets or handover}
+which=${1:?which model: deque, tickets, handover or eviction}
 model=$here/$which.pml
 pan_compile='-DMEMLIM=3000 -DVECTORSZ=512'
 shift
@@ -61,15 +61,29 @@ check_handover() {
         finds $bug -DNT=2 -DROUNDS=1
     done
     finds NO_LOOK_AFTER_STOP -DNT=3 -DROUNDS=1 -DCOARSE
-    holds '3 threads, a barrier' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED
+    holds '3 threads, a barrier' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED -DWITHOUT_PULL
     [ $full = yes ] || return
+    holds '3 threads, a barrier, idle cores pull' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED
     holds '3 threads, a barrier, pinned nowhere yet' -DNT=3 -DROUNDS=1 -DCOARSE
     holds '3 threads, a barrier, agents in full' -DNT=3 -DROUNDS=1 -DPINNED
     holds '2 threads, a lock twice, a stranger' -DNT=2 -DROUNDS=2 -DWITH_LOCK -DSTRANGER=1
 }
 
+# handover.pml, with a core that is another process's
+check_eviction() {
+    pan_run='-m100000 -E'
+    model=$here/handover.pml
+    owner='-DNT=2 -DROUNDS=1 -DPINNED'
+    holds 'the owner takes a core back' $owner -DOWNER=1 -DCOARSE
+    for bug in TAKE_LEAVES_OFFER PULL_FORGETS_OFFER; do
+        finds $bug $owner -DOWNER=1 -DCOARSE
+    done
+    [ $full = yes ] || return
+    holds 'the owner takes a core back, a lock' $owner -DOWNER=1 -DCOARSE -DWITH_LOCK
+}
+
 case $which in
-deque | tickets | handover) "check_$which" ;;
-*) echo "check.sh: no model $which: deque, tickets or handover" >&2; exit 2 ;;
+deque | tickets | handover | eviction) "check_$which" ;;
+*) echo "check.sh: no model $which: deque, tickets, handover or eviction" >&2; exit 2 ;;
 esac
 exit $failed

@@ -7,11 +7,14 @@
  * section so often.  Who has to wait parks and passes its core on: to a thread that is ready, or
  * the core is lent.  Then it dozes as long as it likes, and falls asleep.  Thread 0 has core 0 in
  * the beginning, the others are pinned nowhere yet.  NW free workers are parked as agents, and with
- * STRANGER another process takes free cores and lends them back.  No watchdog: nothing here heals
- * what got lost.
+ * STRANGER another process takes free cores and lends them back.  With OWNER core 1 is another
+ * process's, which asks for it as often, takes it when it is given up or in the middle of whatever
+ * goes on there, and lends it again.  No watchdog: nothing here heals what got lost.
  *
  * What is checked:
- *  - at most one thread sits on a core, and the process holds it            (assertions in sit)
+ *  - at most one thread sits on a core, and the process holds it            (assertions in sit);
+ *    but a core that was evicted may have been sat on or given away on the way: who sits down last
+ *    has it, if the process has it again, and the other finds out at its next scheduling point
  *  - a core on offer has somebody in its queue who is going to look       (ready_offer, last_look)
  *  - when nothing moves any more, every thread has come to its end: no wake-up is lost
  *  - then no core is held or on offer any more: no seat is lost              (both in init)
@@ -19,8 +22,25 @@
  * One STEP is one access to memory that others race for, or several of which only one matters to
  * the others.  A critical section is one step where nobody can tell (its lock must be free then).
  * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
- * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Left
- * out: eviction and owners that ask for their core, riders, tickets, tokens.
+ * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Who is
+ * woken without a seat rides to its next wait.  WITHOUT_PULL is for fewer states.  Left out: seats
+ * for riders, tickets (tickets.pml), tokens.  OWNER is for 1: with 2 a thread may be left
+ * in the end, which is not understood yet.
+ *
+ * What is checked:
+ *  - at most one thread sits on a core, and the process holds it            (assertions in sit);
+ *    but a core that was evicted may have been sat on or given away on the way: who sits down last
+ *    has it, if the process has it again, and the other finds out at its next scheduling point
+ *  - a core on offer has somebody in its queue who is going to look       (ready_offer, last_look)
+ *  - when nothing moves any more, every thread has come to its end: no wake-up is lost
+ *  - then no core is held or on offer any more: no seat is lost              (both in init)
+ *
+ * One STEP is one access to memory that others race for, or several of which only one matters to
+ * the others.  A critical section is one step where nobody can tell (its lock must be free then).
+ * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
+ * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Who is
+ * woken without a seat rides to its next wait.  WITHOUT_PULL is for fewer states.  Left out: seats for riders, tickets (tickets.pml),
+ * tokens.
  *
  * BUG_* break it on purpose; check.sh sees that each is found.
  */
@@ -61,7 +81,9 @@ byte sleepers;
 
 /* --- libinvasive: cores, what this process wants, agents */
 bool held[NC];        /* by this process */
-bool lent[NC];        /* held by the stranger */
+bool lent[NC];        /* held by the stranger, or the owner */
+bool asked[NC];       /* by the owner: nobody else may take it */
+bool evicted;         /* some time */
 bool want;
 bool parked[NW], bell[NW];
 byte agent_core[NW];  /* a hint: to be borrowed */
@@ -79,8 +101,21 @@ bool inside;
 /* in a STEP */
 inline sit(c, who)
 {
-    assert(held[c] && sitter[c] == NONE);
-    sitter[c] = who
+    assert(evicted || (held[c] && sitter[c] == NONE));
+    if
+    :: held[c] -> sitter[c] = who
+    :: else
+    fi
+}
+
+/* In a STEP: s becomes NONE if the thread does not sit there any more. */
+inline detach(s, who)
+{
+    assert(evicted || sitter[s] == who);
+    if
+    :: sitter[s] == who -> sitter[s] = NONE
+    :: else -> s = NONE
+    fi
 }
 
 /* The first of the queue that matches goes into w; the order stays.  x is the one looked at. */
@@ -120,6 +155,19 @@ inline ready_push(who)
 #define MAY_STEAL(q) true
 #endif
 
+/* In a STEP: the core goes to who is first in its queue, also if it was evicted while on offer and
+ * has come back meanwhile. */
+inline take_first(s)
+{
+    extract(queue[s], true);
+#ifndef BUG_TAKE_LEAVES_OFFER
+    if
+    :: w != NONE -> offered[s] = false
+    :: else
+    fi
+#endif
+}
+
 /* in a STEP */
 inline take_from_other(q, asleep_only)
 {
@@ -145,7 +193,7 @@ inline wake_taken(s)
 inline wake_popped(s)
 {
     d_step { NONE_LOCKED ->
-        extract(queue[s], true);
+        take_first(s);
         take_from_other((s + 1) % (NC + 1), true);
         take_from_other((s + 2) % (NC + 1), true);
         wake_taken(s) }
@@ -154,7 +202,7 @@ inline wake_popped(s)
 inline wake_popped_any(s)
 {
     d_step { NONE_LOCKED ->
-        extract(queue[s], true);
+        take_first(s);
         take_from_other((s + 1) % (NC + 1), true);
         take_from_other((s + 2) % (NC + 1), true);
         take_from_other((s + 1) % (NC + 1), false);
@@ -175,7 +223,6 @@ inline ready_offer(s)
 {
     d_step { !locked[s] ->
         ok = false;
-        sitter[s] = NONE; /* the caller's, if any */
         if
         :: len(queue[s]) > 0 -> queue[s]?<x>; ok = word[x] != ASLEEP; x = 0; locked[s] = ok
         :: else
@@ -192,6 +239,11 @@ inline ready_offer(s)
 inline claim(me)
 {
     ok = false;
+    if
+    :: core[me] != UNPINNED && offered[core[me] % NC] && !held[core[me] % NC] ->
+        offered[core[me]] = false /* its owner has taken it */
+    :: else
+    fi;
     if
     :: MAY_CLAIM(me) && queue[core[me]]??[eval(me)] ->
         extract(queue[core[me]], x == me);
@@ -245,13 +297,18 @@ inline waiter_sleep(me)
         break
     od;
     skip; /* a break may not lead into a d_step */
-    STEP(mine = seat[me]; core[me] = mine; seat[me] = NONE; ready[me] = false;
-         word[me] = DOZING; sound[me] = false; ok = false; sit(mine, me))
+    STEP(mine = seat[me]; seat[me] = NONE; ready[me] = false;
+         word[me] = DOZING; sound[me] = false; ok = false;
+         assert(mine != NONE || evicted);
+         if
+         :: mine != NONE -> core[me] = mine; sit(mine, me)
+         :: else
+         fi)
 }
 
 /* --- libinvasive */
 
-#define FREE(c) (!held[c] && !lent[c])
+#define FREE(c) (!held[c] && !lent[c] && !asked[c])
 
 /* in a STEP */
 inline try_if_wanted(into)
@@ -277,7 +334,7 @@ inline core_offer(s)
 
 inline seat_return(s)
 {
-    STEP(assert(held[s] && sitter[s] == NONE); held[s] = false;
+    STEP(assert(evicted || (held[s] && sitter[s] == NONE)); held[s] = false;
 #ifdef COARSE
          core_offer(s)
     )
@@ -348,26 +405,64 @@ inline stop_wanting()
 #endif
 }
 
+#ifdef OWNER
+#define CALLED_BACK(s) asked[(s) % NC]
+#else
+#define CALLED_BACK(s) false
+#endif
+
 inline seat_dispose(s)
 {
-    place_seat(s);
     if
-    :: ok -> ok = false
+    :: !held[s] /* lost */
     :: else ->
-        stop_wanting();
-        seat_return(s);
+        if
+        :: CALLED_BACK(s)
+        :: else ->
+            place_seat(s);
+            if
+            :: ok
+            :: else -> stop_wanting()
+            fi
+        fi;
+        if
+        :: ok -> ok = false
+        :: else ->
+            seat_return(s);
 #ifndef BUG_NO_LOOK_AFTER_STOP
-        want_cores_if(READY_COUNT > 0)
+            want_cores_if(READY_COUNT > 0)
 #endif
+        fi
     fi
 }
 
 /* mine becomes NONE */
-inline seat_yield()
+inline seat_yield(who)
 {
-    assert(sitter[mine] == me);
-    seat_dispose(mine);
-    mine = NONE
+    if
+    :: mine == NONE
+    :: else ->
+        STEP(detach(mine, who));
+        if
+        :: mine == NONE
+        :: else -> seat_dispose(mine); mine = NONE
+        fi
+    fi
+}
+
+#define LOST(who) (!held[mine % NC] || sitter[mine % NC] != (who))
+
+/* A scheduling point of a thread that goes on (gomp_seat_checkpoint). */
+inline checkpoint(me)
+{
+    if
+    :: mine != NONE && (LOST(me) || CALLED_BACK(mine)) ->
+        seat_yield(me);
+        ready_push(me);
+        want_cores_if(true);
+        waiter_sleep(me)
+    :: else
+    fi
 }
 
 inline park(me, still)
@@ -385,7 +480,7 @@ inline park(me, still)
         lot_locked = false);
 #endif
     if
-    :: ok -> ok = false; seat_yield(); waiter_sleep(me)
+    :: ok -> ok = false; seat_yield(me); waiter_sleep(me)
     :: else
     fi
 }
@@ -470,6 +565,9 @@ proctype thread(byte me)
     fi;
     do
     :: rounds > 0 -> rounds--;
+#ifdef OWNER
+        checkpoint(me);
+#endif
 #ifdef WITH_LOCK
         critical_section(me)
 #else
@@ -477,7 +575,7 @@ proctype thread(byte me)
 #endif
     :: else -> break
     od;
-    seat_yield();
+    seat_yield(me);
     ended++
 }
 
@@ -515,6 +613,31 @@ inline agent_park()
     fi
 }
 
+/* An idle core takes the first thread of the other core's queue, even if that is on offer to it
+ * (pull_dozing). */
+inline pull()
+{
+    d_step { !locked[1 - mine] ->
+        extract(queue[1 - mine], true);
+        ok = w != NONE;
+        got = NONE;
+        if
+        :: ok && offered[1 - mine] -> got = 1 - mine; offered[1 - mine] = false
+        :: else
+        fi };
+    if
+    :: ok ->
+        STEP(detach(mine, NT + me); wake_taken(mine); mine = NONE; ok = false);
+#ifndef BUG_PULL_FORGETS_OFFER
+        if
+        :: got != NONE -> mine = got; got = NONE; seat_dispose(mine); mine = NONE
+        :: else
+        fi
+#endif
+    :: else
+    fi
+}
+
 proctype worker(byte me)
 {
     byte mine = NONE, got = NONE, w = NONE, x, i;
@@ -526,25 +649,56 @@ proctype worker(byte me)
         :: mine != NONE -> STEP(sit(mine, NT + me))
         :: else -> stop_wanting()
         fi
-    :: else ->
+    :: mine != NONE && (LOST(NT + me) || CALLED_BACK(mine)) -> seat_yield(NT + me)
+    :: mine != NONE && !(LOST(NT + me) || CALLED_BACK(mine)) ->
         if
         :: READY_COUNT > 0 ->
-            place_on_ready(mine);
+            STEP(detach(mine, NT + me));
             if
-            :: ok -> ok = false; mine = NONE
-            :: else -> STEP(sit(mine, NT + me))
+            :: mine == NONE
+            :: else ->
+                place_on_ready(mine);
+                if
+                :: ok -> ok = false; mine = NONE
+                :: else -> STEP(sit(mine, NT + me))
+                fi
             fi
         :: else
         fi;
         if
         :: mine == NONE
         :: mine != NONE && len(queue[mine % NC]) > 0
-        :: mine != NONE -> /* idled for long enough */
-            seat_dispose(mine);
-            mine = NONE
+#ifndef WITHOUT_PULL
+        :: mine != NONE && len(queue[1 - mine % NC]) > 0 -> pull()
+#endif
+        :: mine != NONE -> seat_yield(NT + me) /* idled for long enough */
         fi
     od
 }
+
+#ifdef OWNER
+proctype owner()
+{
+    byte rounds = OWNER;
+    do
+    :: rounds > 0 ->
+        rounds--;
+        STEP(if
+             :: FREE(1) -> lent[1] = true
+             :: else -> asked[1] = true
+             fi);
+        if
+        :: lent[1]
+        :: d_step { asked[1] && !held[1] -> lent[1] = true; asked[1] = false }
+        :: d_step { asked[1] && held[1] -> /* late */
+               held[1] = false; sitter[1] = NONE; evicted = true; lent[1] = true; asked[1] = false }
+        fi;
+        STEP(lent[1] = false);
+        STEP(core_offer(1))
+    :: true -> break
+    od
+}
+#endif
 
 #ifdef STRANGER
 proctype stranger()
@@ -596,7 +750,10 @@ init
         od;
         p = 0;
 #ifdef STRANGER
-        run stranger()
+        run stranger();
+#endif
+#ifdef OWNER
+        run owner()
 #endif
     };
     timeout;

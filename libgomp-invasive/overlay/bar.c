@@ -15,7 +15,7 @@
 static void wake_all (gomp_barrier_t *bar, struct gomp_team *team)
 {
     gomp_unpark((int *)&bar->generation, INT_MAX);
-    struct gomp_team_tasks *tasks = team->own.tasks;
+    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
     if (tasks && (uint32_t)atomic_load(&tasks->asleep) > 0)
         gomp_tasks_signal(tasks, INT_MAX);
 }

@@ -75,7 +75,7 @@ struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
  * that we see completed has counted those it has created before (release/acquire). */
 bool gomp_tasks_outstanding (struct gomp_team *team)
 {
-    struct gomp_team_tasks *tasks = team->own.tasks;
+    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
     if (!tasks)
         return false;
     /* seq_cst: two threads that complete the last two tasks must not both miss the other's. */
@@ -93,7 +93,7 @@ bool gomp_tasks_outstanding (struct gomp_team *team)
 
 bool gomp_tasks_visible (struct gomp_team *team)
 {
-    struct gomp_team_tasks *tasks = team->own.tasks;
+    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
     if (!tasks)
         return false;
     if (atomic_load_explicit(&tasks->shared_count, memory_order_relaxed) > 0)
@@ -432,7 +432,7 @@ static struct gomp_task *find (struct gomp_team_tasks *tasks, struct gomp_task_s
 
 struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *root)
 {
-    struct gomp_team_tasks *tasks = thr->ts.team->own.tasks;
+    struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
     if (!tasks || atomic_load_explicit(&tasks->used, memory_order_relaxed) == 0)
         return NULL;
     return find(tasks, gomp_task_slot(thr), root);
@@ -776,7 +776,7 @@ static bool nothing_left (const struct wait *w)
 
 void gomp_tasks_help (struct gomp_team *team, bool (*enough) (void))
 {
-    if (!team->own.tasks)
+    if (!gomp_team_tasks(team))
         return;
     struct wait w = idle_wait(team, nothing_left);
     w.enough = enough;

@@ -115,10 +115,17 @@ extern struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *);
 extern void gomp_team_tasks_free (struct gomp_team *);
 extern struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *, unsigned id);
 
+/* That part; NULL: not made yet.  acquire; partner: the CAS of gomp_team_tasks_make, which any
+ * member may have called.  (Who has found it once may read it plainly.) */
+static inline struct gomp_team_tasks *gomp_team_tasks (struct gomp_team *team)
+{
+    return __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
+}
+
 /* The calling thread's slot. */
 static inline struct gomp_task_slot *gomp_task_slot (struct gomp_thread *thr)
 {
-    struct gomp_team_tasks *tasks = thr->ts.team->own.tasks;
+    struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
     struct gomp_task_slot *slot = tasks ? tasks->slot[thr->ts.team_id] : NULL;
     return __builtin_expect(slot != NULL, 1)
                ? slot

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * test_riders_stress.c - threads that compute without a seat under fire: they ride, are given cores
+ * and give them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
+ * overlay/riders.c; what that needs of libinvasive and workers.c is played here: three cores, whose
+ * states are free, held, and taken away by an owner.
+ *
+ * What it checks:
+ *  - in the first half at most one thread has a core, and what it writes there, which is not
+ *    atomic, the next one sees (ThreadSanitizer watches);
+ *  - in the second half, in which an owner takes cores out of the middle of all this, and the
+ *    watchdog looks after those who have lost theirs, no core is lost or given back twice;
+ *  - in the end nobody rides, and no rider is counted.
+ */
+#define _GNU_SOURCE
+#include "libgomp.h"
+#include "riders.h"
+#include "workers.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { CORES = 3, RIDERS = 5, HANG_S = 40 };
+enum state { FREE, HELD, AWAY };
+
+struct inv_process inv_process = {.managed = true, .ncores = CORES};
+__thread int inv_seat = INV_SEAT_NONE;
+
+static __thread int own_tid, pinned_core = INV_SEAT_NONE;
+static _Atomic int state[CORES], holder_tid[CORES];
+static long computed[CORES]; /* by who sits there, in the first half */
+static _Atomic bool evicting, stopping;
+static _Atomic unsigned long given, evicted;
+
+static _Noreturn void fail (const char *what)
+{
+    fprintf(stderr, "riders: %s\n", what);
+    abort();
+}
+
+/* --- libinvasive, as far as it is needed */
+
+int inv_pin (struct inv_table *table, int tid, int core)
+{
+    (void)table, (void)tid;
+    return core % 2 ? 0 : -1; /* now and then the kernel does not like it */
+}
+bool inv_core_is_held (int core)
+{
+    return atomic_load(&state[core]) == HELD;
+}
+int inv_some_held_core (unsigned k)
+{
+    for (unsigned i = 0; i < CORES; i++)
+        if (inv_core_is_held((int)((k + i) % CORES)))
+            return (int)((k + i) % CORES);
+    return -1;
+}
+int inv_own_tid (void)
+{
+    return own_tid;
+}
+int inv_thread_core (void)
+{
+    return pinned_core;
+}
+void inv_seat_was_asleep (void)
+{
+}
+bool inv_seat_pass (int seat, int tid, bool pin)
+{
+    atomic_store(&holder_tid[seat], tid);
+    return !pin || inv_pin(NULL, tid, seat) == 0;
+}
+bool inv_seat_is_of (int seat, int tid)
+{
+    return inv_core_is_held(seat) && atomic_load(&holder_tid[seat]) == tid;
+}
+void inv_seat_adopt (int seat, bool pinned)
+{
+    (void)pinned;
+    inv_seat = pinned_core = seat;
+    if (inv_core_is_held(seat))
+        atomic_store(&holder_tid[seat], own_tid);
+}
+int inv_seat_detach (void)
+{
+    int seat = inv_seat, me = own_tid;
+    inv_seat = INV_SEAT_NONE;
+    return atomic_compare_exchange_strong(&holder_tid[seat], &me, 0) ? seat : INV_SEAT_NONE;
+}
+
+/* --- workers.c */
+
+void *gomp_malloc (size_t size)
+{
+    return malloc(size);
+}
+void gomp_spinlock_contended (struct gomp_spinlock *l)
+{
+    while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire))
+        sched_yield();
+}
+
+static void dispose (int seat)
+{
+    if (gomp_rider_place(seat)) {
+        atomic_fetch_add_explicit(&given, 1, memory_order_relaxed);
+        return;
+    }
+    int expected = HELD;
+    atomic_compare_exchange_strong(&state[seat], &expected, FREE);
+    gomp_riders_leave(seat);
+}
+
+void gomp_want_cores (void)
+{
+    for (int core = 0; core < CORES; core++) {
+        int expected = FREE;
+        if (atomic_compare_exchange_strong(&state[core], &expected, HELD))
+            dispose(core);
+    }
+}
+
+/* --- threads */
+
+static void compute_on (int core)
+{
+    if (atomic_load(&evicting))
+        return; /* others may sit there too, until their next scheduling point */
+    computed[core]++;
+}
+
+static void *rider_main (void *arg)
+{
+    own_tid = (int)(intptr_t)arg;
+    unsigned seed = (unsigned)own_tid;
+    while (!atomic_load(&stopping)) {
+        gomp_ride();
+        for (unsigned i = (unsigned)rand_r(&seed) % 20; i > 0 && !gomp_seated(); i--)
+            if (i % 8 == 0)
+                sched_yield();
+        if (!gomp_ride_end())
+            continue;
+        compute_on(inv_seat);
+        int seat = inv_seat_detach();
+        if (seat != INV_SEAT_NONE)
+            dispose(seat);
+        else if (!atomic_load(&evicting))
+            fail("two threads on one core");
+    }
+    return NULL;
+}
+
+static void evict (int core)
+{
+    int expected = HELD;
+    if (!atomic_compare_exchange_strong(&state[core], &expected, AWAY))
+        return;
+    atomic_store(&holder_tid[core], 0);
+    atomic_fetch_add_explicit(&evicted, 1, memory_order_relaxed);
+    sched_yield();
+    atomic_store(&state[core], FREE);
+}
+
+/* The watchdog, and the owner of the cores. */
+static void *watchdog_main (void *arg)
+{
+    unsigned seed = (unsigned)(uintptr_t)arg;
+    while (!atomic_load(&stopping)) {
+        if (atomic_load(&evicting))
+            evict((int)((unsigned)rand_r(&seed) % CORES));
+        gomp_riders_look();
+        gomp_want_cores();
+        sched_yield();
+    }
+    return NULL;
+}
+
+int main (int argc, char **argv)
+{
+    unsigned ms = argc > 1 ? (unsigned)atoi(argv[1]) : 2000;
+    pthread_t threads[RIDERS + 1];
+    alarm(HANG_S);
+    for (intptr_t i = 0; i <= RIDERS; i++)
+        if (pthread_create(&threads[i], NULL, i < RIDERS ? rider_main : watchdog_main,
+                           (void *)(i + 1)))
+            fail("no thread");
+    usleep(500 * ms);
+    atomic_store(&evicting, true);
+    usleep(500 * ms);
+    atomic_store(&stopping, true);
+    for (int i = 0; i <= RIDERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int core = 0; core < CORES; core++)
+        if (atomic_load(&state[core]) != FREE)
+            fail("a core is left");
+    if (atomic_load(&gomp_riders_waiting) != 0)
+        fail("a rider is left");
+    printf("riders: %lu cores given, %lu taken away\n", given, evicted);
+    return given == 0 || evicted == 0;
+}
