@@ -216,6 +216,20 @@ static bool keep_core (int *slot, int token)
     return false;
 }
 
+/* The turn goes through threads that are asleep.  They will want this core soon: with
+ * OMP_WAIT_POLICY=passive do_wait would lend it in between, for microseconds. */
+static bool keep_idle_core (int *slot, int token)
+{
+    if (gomp_spin_count_var > 0 || !inv_managed() || inv_seat == INV_SEAT_NONE)
+        return false;
+    for (unsigned i = 0; i < LOOKS_MOST && !gomp_core_needed(); i++) {
+        if (turn_has_come(slot, token))
+            return true;
+        cpu_relax();
+    }
+    return false;
+}
+
 static void sleep_until_turn (struct gomp_work_share *ws, int *slot, int token)
 {
     uint64_t now = inv_now_ns();
@@ -230,7 +244,8 @@ static void sleep_until_turn (struct gomp_work_share *ws, int *slot, int token)
             !__atomic_compare_exchange_n(slot, &value, value | TURN_ASLEEP, false,
                                          MEMMODEL_RELAXED, MEMMODEL_RELAXED))
             continue;
-        do_wait(slot, value | TURN_ASLEEP);
+        if (!keep_idle_core(slot, token))
+            do_wait(slot, value | TURN_ASLEEP);
     }
     __atomic_sub_fetch(&ws->turn_sleepers, 1, MEMMODEL_RELAXED);
     pace.turn_ns = inv_now_ns();
@@ -266,9 +281,12 @@ void gomp_ordered_sync (void)
     if (turn_has_come(slot, token))
         return;
     struct gomp_work_share *ws = thr->ts.work_share;
-    if (sleepers(ws) > 0 ||
-        !(--pace.sample_in ? keep_core(slot, token) : keep_core_timed(slot, token)))
-        sleep_until_turn(ws, slot, token);
+    if (sleepers(ws) == 0) {
+        bool timed = ws->sched == GFS_DYNAMIC && --pace.sample_in == 0;
+        if (timed ? keep_core_timed(slot, token) : keep_core(slot, token))
+            return;
+    }
+    sleep_until_turn(ws, slot, token);
 }
 
 void GOMP_ordered_start (void)
