@@ -273,13 +273,23 @@ static bool claim_ordered (struct gomp_thread *thr, LOOP_T *istart, LOOP_T *iend
     /* relaxed: a claim hands over numbers, no data; the turn orders what the chunks do */
     unsigned long long chunk =
         (unsigned long long)__atomic_fetch_add(LOOP_COUNT(ws), 1, MEMMODEL_RELAXED);
-    if (__builtin_mul_overflow(chunk, size, &offset) || offset >= length)
+    if (__builtin_mul_overflow(chunk, size, &offset) || offset >= length) {
+        gomp_ordered_over(ws);
         return false;
+    }
     gomp_ordered_number(thr, (unsigned long)chunk);
     unsigned long long past = length - offset > size ? offset + size : length;
     *istart = (LOOP_T)(ws->mode & LOOP_DOWN ? first - offset : first + offset);
     *iend = (LOOP_T)(ws->mode & LOOP_DOWN ? first - past : first + past);
     return true;
+}
+
+static bool claim_first (struct gomp_thread *thr, LOOP_T *istart, LOOP_T *iend)
+{
+    bool more = claim_ordered(thr, istart, iend);
+    if (more)
+        gomp_ordered_enter(thr->ts.work_share);
+    return more;
 }
 
 /* In place of gomp_iter_dynamic_next_locked where upstream begins an ordered loop, under the work
@@ -292,7 +302,7 @@ static bool LOOP_FIRST_ORDERED (LOOP_T *istart, LOOP_T *iend)
         return LOOP_ITER(dynamic_next_locked)(istart, iend);
     if (!(ws->mode & LOOP_COUNTED))
         count_ordered(ws);
-    return claim_ordered(thr, istart, iend);
+    return claim_first(thr, istart, iend);
 }
 
 static bool ordered_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
@@ -306,7 +316,7 @@ static bool ordered_dynamic_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr
         count_ordered(thr->ts.work_share);
         gomp_work_share_init_done();
     }
-    return claim_ordered(thr, istart, iend);
+    return claim_first(thr, istart, iend);
 }
 
 static bool ordered_guided_start (LOOP_UP LOOP_T start, LOOP_T end, LOOP_T incr, LOOP_T chunk,
@@ -337,7 +347,7 @@ static bool ordered_dynamic_next (LOOP_T *istart, LOOP_T *iend)
     if (!(thr->ts.work_share->mode & LOOP_COUNTED)) /* of a team of one */
         return take_all(istart, iend);
     end_turn();
-    gomp_ordered_pause();
+    gomp_ordered_pause(thr->ts.work_share);
     return claim_ordered(thr, istart, iend);
 }
 
@@ -346,7 +356,7 @@ static bool ordered_guided_next (LOOP_T *istart, LOOP_T *iend)
     if (alone())
         return take_all(istart, iend);
     end_turn();
-    gomp_ordered_pause();
+    gomp_ordered_pause(gomp_thread()->ts.work_share);
     gomp_mutex_lock(&gomp_thread()->ts.work_share->lock);
     bool more = LOOP_ITER(guided_next_locked)(istart, iend);
     if (more)

@@ -81,9 +81,11 @@ extern bool gomp_loop_steal (struct gomp_work_share *, unsigned home, uint32_t *
 extern void gomp_ordered_begin (struct gomp_work_share *, bool single);
 /* The thread has claimed the chunk of that number. */
 extern void gomp_ordered_number (struct gomp_thread *, unsigned long chunk);
-/* The thread's turn is over and it may claim another chunk: now, or after those that have left
- * their cores with one. */
-extern void gomp_ordered_pause (void);
+/* The thread's turn is over and it may claim another chunk: now, or after others have had turns. */
+extern void gomp_ordered_pause (struct gomp_work_share *);
+/* Dynamic loops: the thread has claimed its first chunk; there are no more chunks. */
+extern void gomp_ordered_enter (struct gomp_work_share *);
+extern void gomp_ordered_over (struct gomp_work_share *);
 
 /* loop_auto.c: what is known of the loop at `site`; a number > 0. */
 extern unsigned gomp_auto_find (const void *site);

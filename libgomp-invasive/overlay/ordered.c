@@ -8,8 +8,8 @@
  * thread has one chunk at a time and begins no other before its turn is over, so no two threads
  * look at the same slot, and a thread waits on a word that only the one before it writes.
  * Nobody needs to know who comes next, or whether anybody has come for that chunk yet.
- * The turn of a chunk is over when its thread asks for the next one; that of a single iteration when
- * its ordered region is, since it may have no other.
+ * The turn of a chunk is over when its thread asks for the next one; that of a single iteration
+ * when its ordered region is, since it may have no other.
  *
  * Slots are the ints behind ws->ordered_team_ids, which upstream allocates, clears and frees.
  * A slot holds the token of the last chunk that had its turn there, so passing the turn is one
@@ -19,7 +19,15 @@
  * who waits keeps its core for about that long, whoever wants it, as long as all that wait do
  * (keep_core); and who has short chunks claims no further one before those that have left their
  * cores had their turns (let_sleepers_pass).  After that as many threads as there are cores pass
- * the turn among them, or one alone keeps it.
+ * the turn among them.
+ *
+ * Even that costs a cache miss or two for each chunk, which is worth it only if they have enough to
+ * compute outside of their ordered regions.  A thread that waits for its turn for more than half
+ * of its time does not: with one thread less the turn would come round as soon.  (Two threads that
+ * compute p outside and o inside, and hand over in h, need o + h for a chunk and wait for
+ * o + 2h - p; one alone needs p + o, which is less if p < h, and that is when the wait is
+ * more than half of the two chunks' time.)  So such a thread claims no chunk for a while (rest), as
+ * long as another one goes on, and then tries again.
  */
 #include "wait.h"
 #include "loops.h"
@@ -168,19 +176,31 @@ enum {
     LOOKS_LEAST = 8,
     SHORT_NS = 5000,  /* a chunk in which handing cores over takes longer than computing */
     PASS_MOST = 32,   /* how often others are let pass between two chunks */
-    PASS_LOOKS = 16
+    PASS_LOOKS = 16,
+    SAMPLE_EVERY = 8,
+    SAMPLE_AGAIN = 4, /* after a rest */
+    IDLE_VOTES = 2,   /* so many samples in sequence: rest */
+    REST_LEAST_NS = 10000,
+    REST_MOST_NS = 160000,
+    REST_LOOK_NS = 4000, /* does another thread go on? */
+    REST_LOOKS = 32
 };
 
 /* As many looks as have been worth it lately. */
 static __thread unsigned char looks __attribute__((tls_model("initial-exec"))) = LOOKS_MOST;
 
-/* What a thread knows of its last chunk, if it had to sleep before its turn.  Stale after another
- * loop, which costs a wrong decision once. */
+/* What a thread knows of its chunks.  Stale after another loop, which costs a wrong decision
+ * once. */
 static __thread struct {
+    /* the last one, if it had to sleep before its turn */
     uint64_t claimed_ns;  /* when it got the chunk; 0: not known */
     uint64_t computed_ns; /* how long it computed before it slept */
     uint64_t turn_ns;     /* when its turn came; 0: it did not sleep */
-} pace __attribute__((tls_model("initial-exec")));
+    /* those that it had to wait for otherwise: every so many of them one is timed */
+    uint64_t sampled_ns; /* when; 0: none yet */
+    uint64_t rest_ns;    /* how long to rest next */
+    unsigned char sample_in, sample_every, idle_votes;
+} pace __attribute__((tls_model("initial-exec"))) = {.rest_ns = REST_LEAST_NS, .sample_in = 1};
 
 /* Look for the turn for a while. */
 static bool keep_core (int *slot, int token)
@@ -193,6 +213,20 @@ static bool keep_core (int *slot, int token)
         cpu_relax();
     }
     looks = looks / 2 > LOOKS_LEAST ? looks / 2 : LOOKS_LEAST;
+    return false;
+}
+
+/* The turn goes through threads that are asleep.  They will want this core soon: with
+ * OMP_WAIT_POLICY=passive do_wait would lend it in between, for microseconds. */
+static bool keep_idle_core (int *slot, int token)
+{
+    if (gomp_spin_count_var > 0 || !inv_managed() || inv_seat == INV_SEAT_NONE)
+        return false;
+    for (unsigned i = 0; i < LOOKS_MOST && !gomp_core_needed(); i++) {
+        if (turn_has_come(slot, token))
+            return true;
+        cpu_relax();
+    }
     return false;
 }
 
@@ -210,10 +244,30 @@ static void sleep_until_turn (struct gomp_work_share *ws, int *slot, int token)
             !__atomic_compare_exchange_n(slot, &value, value | TURN_ASLEEP, false,
                                          MEMMODEL_RELAXED, MEMMODEL_RELAXED))
             continue;
-        do_wait(slot, value | TURN_ASLEEP);
+        if (!keep_idle_core(slot, token))
+            do_wait(slot, value | TURN_ASLEEP);
     }
     __atomic_sub_fetch(&ws->turn_sleepers, 1, MEMMODEL_RELAXED);
     pace.turn_ns = inv_now_ns();
+}
+
+/* The same as keep_core, and learn whether this thread waits for more than half of its time. */
+static bool keep_core_timed (int *slot, int token)
+{
+    uint64_t start = inv_now_ns();
+    bool came = keep_core(slot, token);
+    uint64_t now = inv_now_ns(), since = pace.sampled_ns, chunks = pace.sample_every;
+    pace.sampled_ns = now;
+    pace.sample_in = pace.sample_every = SAMPLE_EVERY;
+    if (since == 0)
+        return came;
+    if (2 * (now - start) * chunks <= now - since) {
+        pace.idle_votes = 0;
+        pace.rest_ns = REST_LEAST_NS;
+    } else if (pace.idle_votes < IDLE_VOTES) {
+        pace.idle_votes++;
+    }
+    return came;
 }
 
 /* Wait for the turn of the chunk that this thread has. */
@@ -227,8 +281,12 @@ void gomp_ordered_sync (void)
     if (turn_has_come(slot, token))
         return;
     struct gomp_work_share *ws = thr->ts.work_share;
-    if (sleepers(ws) > 0 || !keep_core(slot, token))
-        sleep_until_turn(ws, slot, token);
+    if (sleepers(ws) == 0) {
+        bool timed = ws->sched == GFS_DYNAMIC && --pace.sample_in == 0;
+        if (timed ? keep_core_timed(slot, token) : keep_core(slot, token))
+            return;
+    }
+    sleep_until_turn(ws, slot, token);
 }
 
 void GOMP_ordered_start (void)
@@ -263,17 +321,90 @@ static void let_sleepers_pass (struct gomp_work_share *ws)
     }
 }
 
-void gomp_ordered_pause (void)
+/* In dynamic loops: how many threads claim chunks, and whether all have been claimed.  Not on the
+ * line that claims change. */
+#define claimants ordered_cur
+#define CLAIMS_OVER (1U << 31)
+
+void gomp_ordered_enter (struct gomp_work_share *ws)
 {
-    if (pace.turn_ns == 0) {
-        pace.claimed_ns = 0;
-        return;
-    }
+    pace.sample_in = 1;
+    pace.sampled_ns = 0;
+    pace.idle_votes -= pace.idle_votes == IDLE_VOTES; /* that was another loop */
+    __atomic_add_fetch(&ws->claimants, 1, MEMMODEL_RELAXED);
+}
+
+void gomp_ordered_over (struct gomp_work_share *ws)
+{
+    if (!(__atomic_load_n(&ws->claimants, MEMMODEL_RELAXED) & CLAIMS_OVER))
+        __atomic_or_fetch(&ws->claimants, CLAIMS_OVER, MEMMODEL_RELAXED);
+}
+
+static inline bool claims_over (struct gomp_work_share *ws)
+{
+    return __atomic_load_n(&ws->claimants, MEMMODEL_RELAXED) & CLAIMS_OVER;
+}
+
+/* Stay away from the claims while another thread goes on with them. */
+static void wait_while_claims_go_on (struct gomp_work_share *ws)
+{
+    uint64_t start = inv_now_ns(), looked = start, now;
+    long count = __atomic_load_n(&ws->next, MEMMODEL_RELAXED), before;
+    do {
+        for (unsigned i = 0; i < REST_LOOKS && !claims_over(ws); i++)
+            cpu_relax();
+        if (claims_over(ws))
+            return;
+        if (!inv_managed() && gomp_others_could_run() && gomp_yield_was_long())
+            return;
+        if (sleepers(ws) > 0)
+            let_sleepers_pass(ws);
+        gomp_loop_checkpoint();
+        now = inv_now_ns();
+        if (now - looked < REST_LOOK_NS)
+            continue;
+        looked = now;
+        before = count;
+        count = __atomic_load_n(&ws->next, MEMMODEL_RELAXED);
+        if (count == before)
+            return;
+    } while (now - start < pace.rest_ns);
+}
+
+static void rest (struct gomp_work_share *ws)
+{
+    unsigned n = __atomic_load_n(&ws->claimants, MEMMODEL_RELAXED);
+    do /* nobody rests who is alone */
+        if ((n & CLAIMS_OVER) || n <= 1)
+            return;
+    while (!__atomic_compare_exchange_n(&ws->claimants, &n, n - 1, true, MEMMODEL_RELAXED,
+                                        MEMMODEL_RELAXED));
+    wait_while_claims_go_on(ws);
+    __atomic_add_fetch(&ws->claimants, 1, MEMMODEL_RELAXED);
+    pace.rest_ns = pace.rest_ns < REST_MOST_NS ? 2 * pace.rest_ns : REST_MOST_NS;
+    pace.idle_votes = IDLE_VOTES - 1;
+    pace.sample_in = pace.sample_every = SAMPLE_AGAIN;
+    pace.sampled_ns = inv_now_ns();
+}
+
+/* After a chunk whose thread slept. */
+static void pause_for_sleepers (struct gomp_work_share *ws)
+{
     uint64_t now = inv_now_ns(), computed = pace.computed_ns + (now - pace.turn_ns);
     pace.turn_ns = 0;
     pace.claimed_ns = now;
-    if (computed >= SHORT_NS || sleepers(gomp_thread()->ts.work_share) == 0)
+    if (computed >= SHORT_NS || sleepers(ws) == 0)
         return;
-    let_sleepers_pass(gomp_thread()->ts.work_share);
+    let_sleepers_pass(ws);
     pace.claimed_ns = inv_now_ns();
+}
+
+void gomp_ordered_pause (struct gomp_work_share *ws)
+{
+    if (pace.turn_ns)
+        pause_for_sleepers(ws);
+    else
+        pace.claimed_ns = 0;
+    if (pace.idle_votes >= IDLE_VOTES && ws->sched == GFS_DYNAMIC)
+        rest(ws);
 }

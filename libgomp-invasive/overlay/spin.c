@@ -42,6 +42,7 @@ enum {
     CROWDED_MOST = 32,      /* yields among more threads of our own than processors */
     CROWDED_WORTH = 8,      /* as many as a sleep and a wake cost */
     CROWDED_PROBE = 32,     /* where they have not been worth it, try again in one wait of these */
+    CROWDED_PLACE = 256,    /* sleep without a yield in one wait of these */
     CROWDED_LOOKS = 4,      /* pauses before each of these */
     NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
 };
@@ -158,8 +159,18 @@ static void learn_crowded (bool worth)
         crowded_yields += CROWDED_WORTH;
 }
 
+/* The kernel moves no thread that yields: three of four may share one of two cores for long, while
+ * the fourth sleeps on its own for most of the time.  Who sleeps is woken on an idle core. */
+static bool is_placed_anew (void)
+{
+    static __thread unsigned short waits __attribute__((tls_model("initial-exec")));
+    return ++waits % CROWDED_PLACE == 0;
+}
+
 static bool spin_crowded (bool (*ready) (void *), void *arg)
 {
+    if (is_placed_anew())
+        return ready(arg);
     unsigned patience = crowded_patience();
     for (unsigned i = 0; i < patience; i++) {
         for (unsigned k = 0; k < CROWDED_LOOKS; k++) {

@@ -105,7 +105,7 @@ enum { TEAMS = sizeof teams / sizeof teams[0] };
 #define LOOPS(NAME, ...)                                                                           \
     static void NAME##_loops(void)                                                                 \
     {                                                                                              \
-        static const long sizes[] = {1, 5, 150, 1500};                                              \
+        static const long sizes[] = {1, 5, 150, 1500};                                             \
         for (int t = 0; t < TEAMS; t++)                                                            \
             for (int s = 0; s < (teams[t] > 16 ? 3 : 4); s++) {                                    \
                 int team = teams[t], chunk = 1 + s % 2 * 2;                                        \
@@ -176,8 +176,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"dynamic", dynamic_loops}, {"static", static_loops}, {"guided", guided_loops},
-                 {"runtime", runtime_loops}, {"task", task_loops},     {"meet", meetings}};
+    } cases[] = {{"dynamic", dynamic_loops}, {"static", static_loops},
+                 {"guided", guided_loops},   {"runtime", runtime_loops},
+                 {"task", task_loops},       {"meet", meetings}};
     CHECK(argc == 2, "usage: %s CASE", argv[0]);
     omp_init_lock(&lock);
     omp_set_dynamic(0);
