@@ -21,6 +21,7 @@ CONDITIONS = {
     "one-core": (1, ["--cores={first}"]),
     "pair": (2, []),  # cores are lent and reclaimed between the two
     "crowd": (5, []),  # more processes than cores: anonymous tokens
+    "changing": (1, []),  # cores come and go every millisecond; for programs tagged so
 }
 
 # Runs its first argument COUNT times at once; fails if one of them does.
@@ -51,6 +52,8 @@ def cases():
                 continue
             if condition == "crowd" and "managed" in about:
                 continue  # some of a crowd find no core in time, and run unmanaged
+            if condition == "changing" and "changing" not in about:
+                continue
             for argument in about.get("each", [""])[0].split() or [None]:
                 name = f"{path.stem}-{argument}" if argument else path.stem
                 yield pytest.param(path.stem, argument, condition, id=f"{name}-{condition}")
@@ -77,8 +80,22 @@ def compiled(tmp_path_factory, make_variable):
     return compile_program
 
 
+@pytest.fixture(scope="session")
+def shake(build, top, tmp_path_factory, make_variable):
+    """The program that makes the cores of its command change."""
+    program = tmp_path_factory.mktemp("shake") / "shake"
+    libraries = build / "lib"
+    subprocess.run(
+        [*(make_variable("CC") or "gcc").split(), "-O2", top / "testsuite/upstream/shake.c"]
+        + [f"-I{top}", f"-I{top}/include", f"-L{libraries}", "-l:libinvasive.so.0"]
+        + [f"-Wl,-rpath,{libraries}", "-o", program],
+        check=True, timeout=60,
+    )
+    return program
+
+
 @pytest.fixture
-def in_condition(build):
+def in_condition(build, request):
     """in_condition(NAME) -> (words before the command, environment, how many run at once)"""
 
     def prepare(condition):
@@ -95,6 +112,8 @@ def in_condition(build):
         count, options = CONDITIONS[condition]
         first = min(os.sched_getaffinity(0))
         words = [str(invade), *(option.format(first=first) for option in options), "--"]
+        if condition == "changing":
+            words.append(request.getfixturevalue("shake"))
         if count > 1:
             words += ["sh", "-c", AT_ONCE, "sh", str(count)]
         return words, {}, count

@@ -19,7 +19,7 @@
 #include "upstream.h"
 #include <string.h>
 
-enum kind { DEP_OUT, DEP_MUTEX, DEP_INOUTSET, DEP_IN }; /* strongest first */
+enum kind { DEP_OUT, DEP_MUTEX, DEP_INOUTSET, DEP_IN, DEP_KINDS }; /* strongest first */
 
 /* One dependence, as decoded from what the compiler hands over. */
 struct dep {
@@ -109,9 +109,21 @@ static struct gomp_deps *deps_of (const struct gomp_task *parent)
  * [2...] their addresses, those first.  Or [0] 0, [1] n, [2] out and inout, [3] mutexinoutset, [4] in,
  * [5...] the addresses in that order, then addresses of depend objects: pairs of address and kind. */
 
-static size_t count_deps (void **depend)
+struct layout {
+    void **address;
+    size_t out, mutex, normal, n; /* each kind ends before this one */
+};
+
+static struct layout layout_of (void **depend)
 {
-    return depend[0] ? (size_t)depend[0] : (size_t)depend[1];
+    struct layout l;
+    bool old = depend[0] != NULL;
+    l.n = (size_t)depend[old ? 0 : 1];
+    l.out = (size_t)depend[old ? 1 : 2];
+    l.mutex = l.out + (old ? 0 : (size_t)depend[3]);
+    l.normal = old ? l.n : l.mutex + (size_t)depend[4];
+    l.address = depend + (old ? 2 : 5);
+    return l;
 }
 
 static enum kind kind_of_object (uintptr_t kind)
@@ -133,28 +145,33 @@ static enum kind kind_of_object (uintptr_t kind)
     }
 }
 
-/* Into deps[count_deps], the strongest first, so that the first of an address counts. */
-static void decode (void **depend, struct dep *deps)
+static inline struct dep dep_at (const struct layout *l, size_t i)
 {
-    size_t n = count_deps(depend);
-    bool old = depend[0] != NULL;
-    size_t nout = (size_t)depend[old ? 1 : 2];
-    size_t nmutex = old ? 0 : (size_t)depend[3];
-    size_t normal = old ? n : nout + nmutex + (size_t)depend[4];
-    void **address = depend + (old ? 2 : 5);
-    for (size_t i = 0; i < n; i++) {
-        struct dep d = {address[i], i < nout            ? DEP_OUT
-                                    : i < nout + nmutex ? DEP_MUTEX
-                                                        : DEP_IN};
-        size_t at = i;
-        if (i >= normal) {
-            void **object = address[i];
-            d = (struct dep){object[0], kind_of_object((uintptr_t)object[1])};
-            for (; at > 0 && deps[at - 1].kind > d.kind; at--)
-                deps[at] = deps[at - 1];
-        }
-        deps[at] = d;
+    if (i < l->normal)
+        return (struct dep){l->address[i], i < l->out     ? DEP_OUT
+                                           : i < l->mutex ? DEP_MUTEX
+                                                          : DEP_IN};
+    void **object = l->address[i];
+    return (struct dep){object[0], kind_of_object((uintptr_t)object[1])};
+}
+
+/* The strongest first, so that the first of an address counts.  NULL: they are in that order, as all
+ * are but objects.  On the heap, since an iterator makes as many as the program likes. */
+static struct dep *sort_deps (const struct layout *l)
+{
+    if (l->normal == l->n)
+        return NULL;
+    struct dep *sorted = gomp_malloc(l->n * sizeof *sorted);
+    size_t at[DEP_KINDS + 1] = {0}; /* where the next of each kind goes */
+    for (size_t i = 0; i < l->n; i++)
+        at[dep_at(l, i).kind + 1]++;
+    for (enum kind k = 1; k < DEP_KINDS; k++)
+        at[k] += at[k - 1];
+    for (size_t i = 0; i < l->n; i++) {
+        struct dep d = dep_at(l, i);
+        sorted[at[d.kind]++] = d;
     }
+    return sorted;
 }
 
 static bool is_all_memory (const struct dep *d)
@@ -484,23 +501,26 @@ static void enter_one (struct gomp_task *parent, struct gomp_dep_node *node, str
 
 bool gomp_deps_enter (struct gomp_task *parent, struct gomp_task *child, void **depend)
 {
-    size_t n = count_deps(depend);
+    struct layout layout = layout_of(depend);
+    size_t n = layout.n;
     if (n == 0)
         return true;
-    struct dep deps[n];
-    decode(depend, deps);
+    struct dep *sorted = sort_deps(&layout);
     if (!parent->depend_hash)
         parent->depend_hash = (struct htab *)make_table(16);
     struct gomp_dep_node *node = make_node(child, n);
     child->own.node = node;
     if (deps_of(parent)->all)
         add_edge(deps_of(parent)->all, node);
-    for (size_t i = 0; i < n; i++)
-        if (is_all_memory(&deps[i])) {
+    for (size_t i = 0; i < n; i++) {
+        struct dep d = sorted ? sorted[i] : dep_at(&layout, i);
+        if (is_all_memory(&d)) {
             enter_all_memory(deps_of(parent), node);
             break;
-        } else
-            enter_one(parent, node, &node->member[i], &deps[i], n);
+        }
+        enter_one(parent, node, &node->member[i], &d, n);
+    }
+    free(sorted);
     /* acq_rel: partner is settle, by whoever finishes the last predecessor */
     if (atomic_fetch_sub(&node->awaits, 1) != 1)
         return false;
@@ -556,23 +576,31 @@ static struct set *relevant_set (struct entry *e, enum kind kind)
     return kind == e->kind && (kind == DEP_IN || kind == DEP_INOUTSET) ? &e->before : &e->current;
 }
 
+static bool table_pending (struct gomp_deps *table)
+{
+    for (size_t k = 0; k <= table->mask; k++)
+        if (table->entry[k].used && set_pending(&table->entry[k].current))
+            return true;
+    return false;
+}
+
+static bool dep_pending (struct gomp_deps *table, const struct dep *d)
+{
+    if (is_all_memory(d))
+        return table_pending(table);
+    struct entry *e = lookup(table, d->addr);
+    return e->used && set_pending(relevant_set(e, d->kind));
+}
+
 bool gomp_deps_pending (struct gomp_task *parent, void **depend)
 {
     struct gomp_deps *table = deps_of(parent);
-    size_t n = count_deps(depend);
-    struct dep deps[n + 1];
-    decode(depend, deps);
     if (table->all && !finished(table->all))
         return true;
-    for (size_t i = 0; i < n; i++) {
-        if (is_all_memory(&deps[i])) {
-            for (size_t k = 0; k <= table->mask; k++)
-                if (table->entry[k].used && set_pending(&table->entry[k].current))
-                    return true;
-            return false;
-        }
-        struct entry *e = lookup(table, deps[i].addr);
-        if (e->used && set_pending(relevant_set(e, deps[i].kind)))
+    struct layout layout = layout_of(depend);
+    for (size_t i = 0; i < layout.n; i++) {
+        struct dep d = dep_at(&layout, i);
+        if (dep_pending(table, &d))
             return true;
     }
     return false;
@@ -583,29 +611,38 @@ static bool node_done (const void *arg)
     return atomic_load_explicit(&((struct gomp_dep_node *)arg)->awaits, memory_order_acquire) == 0;
 }
 
+static void wait_for_table (struct gomp_deps *table, struct gomp_dep_node *node)
+{
+    for (size_t k = 0; k <= table->mask; k++)
+        wait_for_set(&table->entry[k].current, node);
+}
+
+static void wait_for_dep (struct gomp_deps *table, const struct dep *d, struct gomp_dep_node *node)
+{
+    if (is_all_memory(d)) {
+        wait_for_table(table, node);
+        return;
+    }
+    struct entry *e = lookup(table, d->addr);
+    if (e->used)
+        wait_for_set(relevant_set(e, d->kind), node);
+}
+
 /* An undeferred task with dependences, a taskwait with some: wait for the siblings in question. */
 void gomp_task_maybe_wait_for_dependencies (void **depend)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_task *parent = thr->task;
     struct gomp_deps *table = deps_of(parent);
-    size_t n = count_deps(depend);
-    struct dep deps[n + 1];
+    struct layout layout = layout_of(depend);
     struct gomp_dep_node node;
-    decode(depend, deps);
     init_node(&node, NULL);
     node.waiter = parent;
     if (table->all)
         add_edge(table->all, &node);
-    for (size_t i = 0; i < n; i++) {
-        if (is_all_memory(&deps[i])) {
-            for (size_t k = 0; k <= table->mask; k++)
-                wait_for_set(&table->entry[k].current, &node);
-            break;
-        }
-        struct entry *e = lookup(table, deps[i].addr);
-        if (e->used)
-            wait_for_set(relevant_set(e, deps[i].kind), &node);
+    for (size_t i = 0; i < layout.n; i++) {
+        struct dep d = dep_at(&layout, i);
+        wait_for_dep(table, &d, &node);
     }
     if (atomic_fetch_sub(&node.awaits, 1) != 1)
         gomp_task_wait(GOMP_WAIT_NODE, node_done, &node);

@@ -5,6 +5,7 @@
  * and in nested ones.
  *
  * @mends the stock library hangs in the wavefront of dependences
+ * @changing
  */
 #include "check.h"
 #include <omp.h>
