@@ -95,6 +95,12 @@ check_upstream() {
         "regions do not begin with gomp_team_start of team.c any more"
     expect libgomp/parallel.c '\bgomp_team_end \(\)' \
         "regions do not end with gomp_team_end of team.c any more"
+    expect libgomp/ordered.c '^GOMP_ordered_end \(' \
+        "the end of an ordered region is not in ordered.c any more"
+    expect libgomp/loop.c '\bgomp_iter_dynamic_next_locked \(' \
+        "ordered loops do not begin with gomp_iter_dynamic_next_locked any more"
+    expect libgomp/loop_ull.c '\bgomp_iter_ull_dynamic_next_locked \(' \
+        "ordered loops of unsigned long long do not begin as expected any more"
     expect libgomp/env.c '\bgomp_managed_threads\b' \
         "the count of threads that throttles spinning is not gomp_managed_threads any more"
 }
