@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_omp_programs import SOURCES, compiled, in_condition  # noqa: F401 (fixtures)
+from test_omp_programs import SOURCES, compiled, in_condition, shake  # noqa: F401 (fixtures)
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages use Debian's libgomp
 OPENBLAS = Path("/usr/lib/x86_64-linux-gnu/openblas-openmp")

@@ -7,7 +7,13 @@ import os
 import subprocess
 
 import pytest
-from test_omp_programs import CONDITIONS, SOURCES, compiled, in_condition  # noqa: F401 (fixtures)
+from test_omp_programs import (  # noqa: F401 (fixtures)
+    CONDITIONS,
+    SOURCES,
+    compiled,
+    in_condition,
+    shake,
+)
 
 ALONE = [name for name, of in CONDITIONS.items() if not of or of[0] == 1]
 FORMAT = "at %n of %N level %L"

@@ -11,7 +11,7 @@ import statistics
 from typing import NamedTuple
 
 import pytest
-from test_omp_programs import compiled, in_condition  # noqa: F401 (fixtures)
+from test_omp_programs import compiled, in_condition, shake  # noqa: F401 (fixtures)
 
 LITTLE_US = 500  # without a hint a thread spins for 3 ms, managed for 1 ms
 MUCH_US = 10000
