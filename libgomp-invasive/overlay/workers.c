@@ -139,6 +139,17 @@ static bool place_seat (int seat)
 /* Workers that have been created and have not come to their loop yet. */
 static _Atomic int starting;
 
+/* Use cores that are free for work that waits. */
+static void take_free_cores (void)
+{
+    int seat;
+    while (gomp_work_waiting() && (seat = inv_seat_try()) != INV_SEAT_NONE)
+        if (!place_seat(seat)) {
+            inv_seat_return(seat);
+            break;
+        }
+}
+
 void gomp_want_cores (void)
 {
     if (!inv_managed())
@@ -153,12 +164,7 @@ void gomp_want_cores (void)
         !(inv_process.anonymous && inv_tokens_held() == 0))
         return;
     inv_want(true);
-    int seat;
-    while (gomp_work_waiting() && (seat = inv_seat_try()) != INV_SEAT_NONE)
-        if (!place_seat(seat)) {
-            inv_seat_return(seat);
-            break;
-        }
+    take_free_cores();
 }
 
 /* Nothing to do here: say so, so that nobody wakes us for nothing.  Work that came between
@@ -172,11 +178,22 @@ void gomp_stop_wanting (void)
         gomp_want_cores();
 }
 
+/* The seat is lost, and with it its turn at the queues.  That we want cores may have been said when
+ * there was nothing to do any more, so that nobody has looked for free ones; and while it is said
+ * nobody looks (gomp_want_cores): who gives a seat up does, so we must, who have none to give. */
+static void dispose_of_lost (void)
+{
+    gomp_stop_wanting();
+    take_free_cores();
+}
+
 void gomp_seat_dispose (int seat)
 {
     enum inv_verdict verdict = inv_seat_check(seat);
-    if (verdict == INV_LOST)
+    if (verdict == INV_LOST) {
+        dispose_of_lost();
         return;
+    }
     if (verdict != INV_GIVE && place_seat(seat))
         return;
     /* Waiting for another process: what is left here is for others to see first. */
@@ -192,8 +209,8 @@ void gomp_seat_dispose (int seat)
 
 void gomp_seat_yield (void)
 {
-    if (inv_seat != INV_SEAT_NONE)
-        gomp_seat_dispose(inv_seat_detach());
+    if (inv_managed())
+        gomp_seat_dispose(inv_seat_detach()); /* also of none: see dispose_of_lost */
 }
 
 void gomp_seat_acquire (void)
