@@ -404,38 +404,37 @@ inline stop_wanting()
 #define CALLED_BACK(s) false
 #endif
 
-/* Of a lost seat, or of none */
-inline seat_dispose_lost()
+#define IS_LOST(s) ((s) == NONE || !held[(s) % NC])
+
+/* in seat_dispose */
+inline give_up(s)
 {
-#ifdef BUG_LOST_LOOKS_AWAY
-    skip
-#else
     stop_wanting();
-    take_free_cores()
+    seat_return(s);
+#ifndef BUG_NO_LOOK_AFTER_STOP
+    want_cores_if(READY_COUNT > 0)
 #endif
 }
 
+/* A seat that is lost (or none) or asked back serves nobody who is ready. */
 inline seat_dispose(s)
 {
     if
-    :: s == NONE || !held[s % NC] -> seat_dispose_lost()
+    :: IS_LOST(s) ->
+#ifdef BUG_LOST_LOOKS_AWAY
+        skip
+#else
+        stop_wanting();
+        take_free_cores()
+#endif
+#ifdef OWNER
+    :: !IS_LOST(s) && CALLED_BACK(s) -> give_up(s); take_free_cores()
+#endif
     :: else ->
-        if
-        :: CALLED_BACK(s)
-        :: else ->
-            place_seat(s);
-            if
-            :: ok
-            :: else -> stop_wanting()
-            fi
-        fi;
+        place_seat(s);
         if
         :: ok -> ok = false
-        :: else ->
-            seat_return(s);
-#ifndef BUG_NO_LOOK_AFTER_STOP
-            want_cores_if(READY_COUNT > 0)
-#endif
+        :: else -> give_up(s)
         fi
     fi
 }

@@ -178,39 +178,33 @@ void gomp_stop_wanting (void)
         gomp_want_cores();
 }
 
-/* The seat is lost, and with it its turn at the queues.  That we want cores may have been said when
- * there was nothing to do any more, so that nobody has looked for free ones; and while it is said
- * nobody looks (gomp_want_cores): who gives a seat up does, so we must, who have none to give. */
-static void dispose_of_lost (void)
-{
-    gomp_stop_wanting();
-    take_free_cores();
-}
-
 void gomp_seat_dispose (int seat)
 {
     enum inv_verdict verdict = inv_seat_check(seat);
-    if (verdict == INV_LOST) {
-        dispose_of_lost();
-        return;
-    }
-    if (verdict != INV_GIVE && place_seat(seat))
+    bool ours = verdict != INV_LOST && verdict != INV_GIVE;
+    if (ours && place_seat(seat))
         return;
     /* Waiting for another process: what is left here is for others to see first. */
-    /* Say first that we do not want it, or it would be offered to our own agents.  Forced out,
-     * we go on wanting: the owner may need it for a moment only. */
-    if (verdict != INV_GIVE)
-        gomp_stop_wanting();
-    inv_seat_return(seat);
-    gomp_riders_leave(seat);
-    if (gomp_work_waiting())
-        gomp_want_cores();
+    /* Say first that we do not want it, or it would be offered to our own agents. */
+    gomp_stop_wanting();
+    if (verdict != INV_LOST) {
+        inv_seat_return(seat);
+        gomp_riders_leave(seat);
+    }
+    if (!gomp_work_waiting())
+        return;
+    gomp_want_cores();
+    /* That we want cores may have been said when the work was gone already, so that nobody has
+     * tried those that were free; and while it is said nobody tries: every seat that is given up
+     * serves what waits.  One that is lost or asked back does not, so look for another. */
+    if (!ours)
+        take_free_cores();
 }
 
 void gomp_seat_yield (void)
 {
     if (inv_managed())
-        gomp_seat_dispose(inv_seat_detach()); /* also of none: see dispose_of_lost */
+        gomp_seat_dispose(inv_seat_detach()); /* also when it is lost, or none */
 }
 
 void gomp_seat_acquire (void)
