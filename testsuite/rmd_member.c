@@ -9,6 +9,9 @@
  *   borrow|lend CORE             -> 0 or 1
  *   reclaim CORE                 -> "asked", or "no" when there is no need or right to
  *   want 0|1                     -> 0
+ *   rob SLOT                     -> waits for a parked agent of that process, takes its cores and
+ *                                   leaves them free, offered to nobody, as if it had asked for
+ *                                   one before, when there was no work: number of cores
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after a second
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
@@ -28,6 +31,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 static struct inv_table *table;
 static unsigned me;
@@ -128,6 +132,21 @@ static void park(unsigned agent)
     printf("%d\n", (int)atomic_load(&a->core));
 }
 
+static void rob(unsigned slot)
+{
+    unsigned evicted, count = 0;
+    for (int tries = 0; tries < 10000 && !atomic_load(&inv_slot_at(table, slot)->parked); tries++)
+        usleep(1000);
+    inv_want_set(table, slot, true);
+    for (unsigned c = 0; c < table->ncores; c++) {
+        if (inv_word_holder(atomic_load(&inv_core_at(table, c)->word)) != slot + 1)
+            continue;
+        inv_core_own(table, c, (int)me);
+        count += inv_core_evict(table, c, me, &evicted) && inv_core_lend(table, c, me);
+    }
+    printf("%u\n", count);
+}
+
 static void show_table(void)
 {
     printf("%u %d", table->mode, (int)atomic_load(&table->free_tokens));
@@ -184,6 +203,8 @@ int main(int argc, char **argv)
         } else if (sscanf(line, "want %d", &a) == 1) {
             inv_want_set(table, me, a);
             printf("0\n");
+        } else if (sscanf(line, "rob %d", &a) == 1) {
+            rob((unsigned)a);
         } else if (sscanf(line, "park %d", &a) == 1) {
             park((unsigned)a);
         } else if (!strcmp(verb, "token")) {

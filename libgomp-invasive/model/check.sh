@@ -78,7 +78,9 @@ check_eviction() {
     for bug in TAKE_LEAVES_OFFER PULL_FORGETS_OFFER; do
         finds $bug $owner -DOWNER=1 -DCOARSE
     done
+    finds LOST_LOOKS_AWAY $owner -DOWNER=2 -DCOARSE
     [ $full = yes ] || return
+    holds 'the owner takes a core back twice' $owner -DOWNER=2 -DCOARSE
     holds 'the owner takes a core back, a lock' $owner -DOWNER=1 -DCOARSE -DWITH_LOCK
 }
 

@@ -24,23 +24,7 @@
  * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
  * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Who is
  * woken without a seat rides to its next wait.  WITHOUT_PULL is for fewer states.  Left out: seats
- * for riders, tickets (tickets.pml), tokens.  OWNER is for 1: with 2 a thread may be left
- * in the end, which is not understood yet.
- *
- * What is checked:
- *  - at most one thread sits on a core, and the process holds it            (assertions in sit);
- *    but a core that was evicted may have been sat on or given away on the way: who sits down last
- *    has it, if the process has it again, and the other finds out at its next scheduling point
- *  - a core on offer has somebody in its queue who is going to look       (ready_offer, last_look)
- *  - when nothing moves any more, every thread has come to its end: no wake-up is lost
- *  - then no core is held or on offer any more: no seat is lost              (both in init)
- *
- * One STEP is one access to memory that others race for, or several of which only one matters to
- * the others.  A critical section is one step where nobody can tell (its lock must be free then).
- * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
- * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Who is
- * woken without a seat rides to its next wait.  WITHOUT_PULL is for fewer states.  Left out: seats for riders, tickets (tickets.pml),
- * tokens.
+ * for riders, tickets (tickets.pml), tokens.
  *
  * BUG_* break it on purpose; check.sh sees that each is found.
  */
@@ -367,12 +351,9 @@ inline place_seat(s)
 
 /* Where the real one starts a worker because none is parked or on its way, here those that there
  * are must do: they park some time. */
-inline want_cores_if(needed)
+inline take_free_cores()
 {
-    STEP(if
-         :: needed -> ok = want; want = true
-         :: else -> ok = true
-         fi);
+    ok = false;
     do
     :: ok -> break
     :: else ->
@@ -394,6 +375,18 @@ inline want_cores_if(needed)
     ok = false
 }
 
+inline want_cores_if(needed)
+{
+    STEP(if
+         :: needed -> ok = want; want = true
+         :: else -> ok = true
+         fi);
+    if
+    :: ok -> ok = false
+    :: else -> take_free_cores()
+    fi
+}
+
 inline stop_wanting()
 {
     if
@@ -411,27 +404,37 @@ inline stop_wanting()
 #define CALLED_BACK(s) false
 #endif
 
+#define IS_LOST(s) ((s) == NONE || !held[(s) % NC])
+
+/* in seat_dispose */
+inline give_up(s)
+{
+    stop_wanting();
+    seat_return(s);
+#ifndef BUG_NO_LOOK_AFTER_STOP
+    want_cores_if(READY_COUNT > 0)
+#endif
+}
+
+/* A seat that is lost (or none) or asked back serves nobody who is ready. */
 inline seat_dispose(s)
 {
     if
-    :: !held[s] /* lost */
+    :: IS_LOST(s) ->
+#ifdef BUG_LOST_LOOKS_AWAY
+        skip
+#else
+        stop_wanting();
+        take_free_cores()
+#endif
+#ifdef OWNER
+    :: !IS_LOST(s) && CALLED_BACK(s) -> give_up(s); take_free_cores()
+#endif
     :: else ->
-        if
-        :: CALLED_BACK(s)
-        :: else ->
-            place_seat(s);
-            if
-            :: ok
-            :: else -> stop_wanting()
-            fi
-        fi;
+        place_seat(s);
         if
         :: ok -> ok = false
-        :: else ->
-            seat_return(s);
-#ifndef BUG_NO_LOOK_AFTER_STOP
-            want_cores_if(READY_COUNT > 0)
-#endif
+        :: else -> give_up(s)
         fi
     fi
 }
@@ -439,15 +442,12 @@ inline seat_dispose(s)
 /* mine becomes NONE */
 inline seat_yield(who)
 {
-    if
-    :: mine == NONE
-    :: else ->
-        STEP(detach(mine, who));
-        if
-        :: mine == NONE
-        :: else -> seat_dispose(mine); mine = NONE
-        fi
-    fi
+    STEP(if
+         :: mine != NONE -> detach(mine, who)
+         :: else
+         fi);
+    seat_dispose(mine);
+    mine = NONE
 }
 
 #define LOST(who) (!held[mine % NC] || sitter[mine % NC] != (who))

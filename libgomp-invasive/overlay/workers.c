@@ -139,6 +139,17 @@ static bool place_seat (int seat)
 /* Workers that have been created and have not come to their loop yet. */
 static _Atomic int starting;
 
+/* Use cores that are free for work that waits. */
+static void take_free_cores (void)
+{
+    int seat;
+    while (gomp_work_waiting() && (seat = inv_seat_try()) != INV_SEAT_NONE)
+        if (!place_seat(seat)) {
+            inv_seat_return(seat);
+            break;
+        }
+}
+
 void gomp_want_cores (void)
 {
     if (!inv_managed())
@@ -153,12 +164,7 @@ void gomp_want_cores (void)
         !(inv_process.anonymous && inv_tokens_held() == 0))
         return;
     inv_want(true);
-    int seat;
-    while (gomp_work_waiting() && (seat = inv_seat_try()) != INV_SEAT_NONE)
-        if (!place_seat(seat)) {
-            inv_seat_return(seat);
-            break;
-        }
+    take_free_cores();
 }
 
 /* Nothing to do here: say so, so that nobody wakes us for nothing.  Work that came between
@@ -175,25 +181,30 @@ void gomp_stop_wanting (void)
 void gomp_seat_dispose (int seat)
 {
     enum inv_verdict verdict = inv_seat_check(seat);
-    if (verdict == INV_LOST)
-        return;
-    if (verdict != INV_GIVE && place_seat(seat))
+    bool ours = verdict != INV_LOST && verdict != INV_GIVE;
+    if (ours && place_seat(seat))
         return;
     /* Waiting for another process: what is left here is for others to see first. */
-    /* Say first that we do not want it, or it would be offered to our own agents.  Forced out,
-     * we go on wanting: the owner may need it for a moment only. */
-    if (verdict != INV_GIVE)
-        gomp_stop_wanting();
-    inv_seat_return(seat);
-    gomp_riders_leave(seat);
-    if (gomp_work_waiting())
-        gomp_want_cores();
+    /* Say first that we do not want it, or it would be offered to our own agents. */
+    gomp_stop_wanting();
+    if (verdict != INV_LOST) {
+        inv_seat_return(seat);
+        gomp_riders_leave(seat);
+    }
+    if (!gomp_work_waiting())
+        return;
+    gomp_want_cores();
+    /* That we want cores may have been said when the work was gone already, so that nobody has
+     * tried those that were free; and while it is said nobody tries: every seat that is given up
+     * serves what waits.  One that is lost or asked back does not, so look for another. */
+    if (!ours)
+        take_free_cores();
 }
 
 void gomp_seat_yield (void)
 {
-    if (inv_seat != INV_SEAT_NONE)
-        gomp_seat_dispose(inv_seat_detach());
+    if (inv_managed())
+        gomp_seat_dispose(inv_seat_detach()); /* also when it is lost, or none */
 }
 
 void gomp_seat_acquire (void)

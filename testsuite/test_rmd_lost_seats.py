@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""OpenMP programs whose cores another process of the domain takes in the middle of their work."""
+
+import subprocess
+
+import pytest
+from test_omp_programs import compiled  # noqa: F401 (a fixture)
+from test_rmd_domain import eventually, rmd  # noqa: F401 (rmd is a fixture)
+
+
+@pytest.mark.timeout(60)
+def test_who_lost_its_core_finds_a_free_one_for_who_waits(build, rmd, compiled):  # noqa: F811
+    domain = rmd(3)
+    (robber,) = domain.joined(1, 0)
+    program = subprocess.Popen(
+        [build / "invade", f"--socket={domain.name}", compiled("core_lost")], text=True, bufsize=1,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with program:
+        assert program.stdout.readline() == "locked\n"
+        (slot,) = set(robber.states()) - {robber.slot}
+        eventually(lambda: robber.holders().count(slot), 1)
+        # Now nobody holds a core, all are free, and none is going to be offered.
+        assert robber.ask(f"rob {slot}") == "1"
+        program.stdin.write("unlock\n")
+        assert program.stdout.readline() == "runs\n"
+        eventually(lambda: robber.holders().count(slot), 1)
+        program.stdin.write("end\n")
+        assert program.wait(20) == 0
