@@ -121,7 +121,7 @@ def in_condition(build, request):
     return prepare
 
 
-@pytest.mark.parametrize("name, argument, condition", cases())
+@pytest.mark.parametrize("name, argument, condition", list(cases()))
 def test_omp_program(name, argument, condition, compiled, in_condition, run_program):
     about = tags(SOURCES / f"{name}.c")
     words, environment, count = in_condition(condition)

@@ -18,7 +18,7 @@ def test_no_task_is_taken_twice_and_no_sleeper_missed(check_model):
 @pytest.mark.timeout(300)
 def test_every_implicit_task_runs_once_and_nobody_waits_in_vain(check_model):
     lines = check_model(SCRIPT, "tickets", timeout=290)
-    assert sum("finds" in line for line in lines) == 9
+    assert sum("finds" in line for line in lines) == 8
 
 
 @pytest.mark.full
