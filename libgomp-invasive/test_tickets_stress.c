@@ -6,9 +6,10 @@
  * are called as workers.c has it.
  *
  * What it checks:
- *  - every implicit task is run once, and by somebody who sees what the master has written, which
- *    is not atomic (ThreadSanitizer watches): also when workers come late, from another region, when
- *    two believe that they sit on the same core, and when they have no core or one without a share;
+ *  - every implicit task is run once, and by somebody who sees what the master has written,
+ *    which is not atomic (ThreadSanitizer watches): also when workers come late, from another
+ *    region, when two believe that they sit on the same core, and when they have no core or one
+ *    without a share;
  *  - the master leaves a region after the last access of the last worker;
  *  - an implicit task may wait for another one of the same batch although everybody sleeps who
  *    found nothing before the batch was in its share: a run that hangs is ended by an alarm.

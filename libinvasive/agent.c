@@ -120,6 +120,7 @@ int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns
         leave = inv_futex_wait(&agent->bell, seen, timeout_ns, true) == -ETIMEDOUT;
     if (agent_withdraw(slot, a)) {
         agent_free(a);
+        inv_seat_was_asleep(); /* a caller that came too late last time may have pinned us */
         if (seat != INV_SEAT_NONE)
             inv_seat_sit(seat);
         return seat;
@@ -150,7 +151,10 @@ static bool call_one(int a, int seat, int core)
         atomic_fetch_add(&callers[a], 1);
     bool taken = agent_withdraw(our_slot(), a);
     if (taken) {
-        atomic_store(&handed[a], seat);
+        /* Without a seat it stays NONE, as take_handed leaves it: when we come here the agent may
+         * have been woken by somebody else, have parked again and been handed a seat. */
+        if (seat != INV_SEAT_NONE)
+            atomic_store(&handed[a], seat);
         inv_agent_wake(inv_process.table, inv_process.slot, a, core);
     }
     if (seat != INV_SEAT_NONE)

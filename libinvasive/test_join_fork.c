@@ -81,10 +81,11 @@ int main(void)
     pid_t child = fork();
     if (child == 0) {
         alarm(CHILD_LIMIT_S);
+        close(connection);
         _exit(inv_invade(NULL, INV_NONBLOCKING, &claim) == 0 && !claim.managed ? 0 : 2);
     }
     need(child > 0, "fork");
-    close(connection); /* only the child's copy of the other thread's end keeps it open */
+    close(connection);
     need(pthread_create(&server, NULL, hang_up, &listener) == 0, "pthread_create");
     need(waitpid(child, &status, 0) == child, "waitpid");
     if (status)

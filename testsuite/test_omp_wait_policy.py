@@ -63,15 +63,18 @@ def test_a_count_limits_the_spinning(waits):
                                    {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "infinite"}],
                          ids=["active", "infinite", "passive-but-infinite"])
 def test_active_and_infinite_do_not_sleep_alone_on_a_core(hints, waits):
+    everything = []
     for _ in range(5):
         found, _ = waits("unmanaged", hints)
+        everything += found
         awake = [wait for wait in found if wait.sleeps == 0]
         gave_up = [wait for wait in found
                    if wait.sleeps > 0 and wait.interrupted == 0 and wait.cpu_us > LITTLE_US]
-        if awake or gave_up:
+        if len(awake) + len(gave_up) > len(found) // 3:
             break
-    else:
-        return  # other programs compute on our cores all the time: the promise is not for now
+    else:  # other programs compute on our cores all the time: the promise is not for now
+        assert any(wait.interrupted for wait in everything), everything
+        return
     # Interrupts may look like company now and then.
     assert len(gave_up) <= len(awake), found
     assert max(wait.cpu_us for wait in awake) > MUCH_US, found

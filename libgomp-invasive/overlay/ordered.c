@@ -9,7 +9,8 @@
  * look at the same slot, and a thread waits on a word that only the one before it writes.
  * Nobody needs to know who comes next, or whether anybody has come for that chunk yet.
  * The turn of a chunk is over when its thread asks for the next one; that of a single iteration
- * when its ordered region is, since it may have no other.
+ * when its ordered region is, since OpenMP allows no other in it.  (Upstream runs a second one in
+ * order as well; LLVM's runtime does not either.)
  *
  * Slots are the ints behind ws->ordered_team_ids, which upstream allocates, clears and frees.
  * A slot holds the token of the last chunk that had its turn there, so passing the turn is one
@@ -182,6 +183,7 @@ enum {
     IDLE_VOTES = 2,   /* so many samples in sequence: rest */
     REST_LEAST_NS = 10000,
     REST_MOST_NS = 160000,
+    REST_WANTED_NS = 20000, /* on a core that somebody wants; see SPIN_WANTED_NS in spin.c */
     REST_LOOK_NS = 4000, /* does another thread go on? */
     REST_LOOKS = 32
 };
@@ -345,7 +347,15 @@ static inline bool claims_over (struct gomp_work_share *ws)
     return __atomic_load_n(&ws->claimants, MEMMODEL_RELAXED) & CLAIMS_OVER;
 }
 
-/* Stay away from the claims while another thread goes on with them. */
+/* Would anybody use the core of this thread, which rests on it? */
+static bool rests_on_wanted_core (void)
+{
+    return inv_managed() && inv_seat != INV_SEAT_NONE &&
+           (gomp_core_needed() || inv_seat_poll() == INV_WANTED);
+}
+
+/* Stay away from the claims while another thread goes on with them; but not for long on a core
+ * that somebody wants, which comes to him by a wait for the turn. */
 static void wait_while_claims_go_on (struct gomp_work_share *ws)
 {
     uint64_t start = inv_now_ns(), looked = start, now;
@@ -366,7 +376,7 @@ static void wait_while_claims_go_on (struct gomp_work_share *ws)
         looked = now;
         before = count;
         count = __atomic_load_n(&ws->next, MEMMODEL_RELAXED);
-        if (count == before)
+        if (count == before || (now - start >= REST_WANTED_NS && rests_on_wanted_core()))
             return;
     } while (now - start < pace.rest_ns);
 }

@@ -68,7 +68,7 @@ static struct view look (void)
                      .waiting = gomp_threads_queued(),
                      .count = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed)};
     struct gomp_region *region;
-    for (unsigned i = 0; i < 16; i++) {
+    for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED; i++) {
         if (!(region = gomp_region_registered(i)))
             continue;
         uint64_t left = atomic_load_explicit(&region->tickets.left, memory_order_acquire);

@@ -13,13 +13,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { MAX_REGISTERED = 16 };
 #define UNFINISHED_ONE (UINT64_C(1) << 32)
 #define INSIDE_ONE UINT64_C(1)
 
 /* Regions that idle workers look at.  Slots are set under registry_lock and read
  * without; NULL: none.  `registered_high` only grows. */
-static _Atomic (struct gomp_region *) registered[MAX_REGISTERED];
+static _Atomic (struct gomp_region *) registered[GOMP_REGIONS_REGISTERED];
 static _Atomic unsigned registered_high;
 static struct gomp_spinlock registry_lock;
 static struct gomp_region *free_regions;
@@ -53,7 +52,7 @@ bool gomp_region_register (struct gomp_region *region)
     if (region->registered)
         return true;
     gomp_spinlock_lock(&registry_lock);
-    for (unsigned i = 0; i < MAX_REGISTERED && !region->registered; i++)
+    for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED && !region->registered; i++)
         if (!atomic_load_explicit(&registered[i], memory_order_relaxed)) {
             atomic_store_explicit(&registered[i], region, memory_order_release);
             if (i >= registered_high)
@@ -67,7 +66,7 @@ bool gomp_region_register (struct gomp_region *region)
 void gomp_region_unregister (struct gomp_region *region)
 {
     gomp_spinlock_lock(&registry_lock);
-    for (unsigned i = 0; i < MAX_REGISTERED; i++)
+    for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED; i++)
         if (atomic_load_explicit(&registered[i], memory_order_relaxed) == region)
             atomic_store_explicit(&registered[i], NULL, memory_order_relaxed);
     region->registered = false;

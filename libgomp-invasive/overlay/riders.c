@@ -6,6 +6,7 @@
 #include "riders.h"
 #include "workers.h"
 #include <stdlib.h>
+#include <string.h>
 
 struct gomp_rider {
     struct gomp_rider *next;
@@ -21,6 +22,18 @@ _Atomic unsigned gomp_riders_waiting;
  * call that moves a rider: it must not go on and hand its seat over meanwhile. */
 static struct gomp_spinlock lock;
 static struct gomp_rider *riders;
+static unsigned short riders_on[INV_MAX_CORES]; /* of those without a seat, for each core */
+
+/* Where a rider is, and whether it has a seat there, changes here only. */
+static void put_rider (struct gomp_rider *r, int core, int seat)
+{
+    if (r->seat == INV_SEAT_NONE && r->core >= 0)
+        riders_on[r->core]--;
+    r->core = core;
+    r->seat = seat;
+    if (r->seat == INV_SEAT_NONE && r->core >= 0)
+        riders_on[r->core]++;
+}
 
 /* Is the core still ours, and tid on it? */
 static bool still_sits (const struct gomp_rider *r)
@@ -34,22 +47,23 @@ static void unlink_rider (struct gomp_rider *r)
     while (*link != r)
         link = &(*link)->next;
     *link = r->next;
-    if (r->seat == INV_SEAT_NONE)
+    if (r->seat == INV_SEAT_NONE) {
+        put_rider(r, INV_SEAT_NONE, INV_SEAT_NONE);
         atomic_fetch_sub_explicit(&gomp_riders_waiting, 1, memory_order_relaxed);
+    }
 }
 
-/* Of the cores that this process holds one that has fewest riders but r: r's own, if no other
- * has fewer. */
+/* Of the cores that this process holds one that has fewest riders but r, which has no seat: r's
+ * own, if no other has fewer. */
 static int lightest_core (const struct gomp_rider *r)
 {
-    unsigned short count[INV_MAX_CORES] = {0};
-    for (const struct gomp_rider *other = riders; other; other = other->next)
-        if (other != r && other->seat == INV_SEAT_NONE && other->core >= 0)
-            count[other->core]++;
     int best = r->core >= 0 && inv_core_is_held(r->core) ? r->core : INV_SEAT_NONE;
+    unsigned least = best >= 0 ? riders_on[best] - 1U : 0;
     for (int core = 0; core < (int)inv_process.ncores; core++)
-        if (inv_core_is_held(core) && (best < 0 || count[core] < count[best]))
+        if (core != best && inv_core_is_held(core) && (best < 0 || riders_on[core] < least)) {
             best = core;
+            least = riders_on[core];
+        }
     return best;
 }
 
@@ -61,7 +75,7 @@ static void find_core (struct gomp_rider *r)
         return;
     int core = lightest_core(r);
     if (core >= 0 && core != r->core && inv_pin(inv_process.table, r->tid, core) == 0)
-        r->core = core;
+        put_rider(r, core, INV_SEAT_NONE);
 }
 
 int gomp_rider_core (unsigned i, unsigned count)
@@ -81,12 +95,16 @@ void gomp_ride (void)
 {
     struct gomp_rider *r = gomp_malloc(sizeof *r);
     *r = (struct gomp_rider){
-        .tid = inv_own_tid(), .core = inv_thread_core(), .seat = INV_SEAT_NONE};
+        .tid = inv_own_tid(), .core = INV_SEAT_NONE, .seat = INV_SEAT_NONE};
     gomp_riding = r;
     gomp_spinlock_lock(&lock);
     r->next = riders;
     riders = r;
+    int core = inv_thread_core();
+    put_rider(r, core, INV_SEAT_NONE);
     find_core(r);
+    if (core >= 0 && r->core == core && !inv_process.anonymous)
+        inv_pin(inv_process.table, r->tid, core); /* it may have been a guess */
     /* seq_cst: partner is gomp_seat_dispose, which gives a seat up and looks again */
     atomic_fetch_add(&gomp_riders_waiting, 1);
     gomp_spinlock_unlock(&lock);
@@ -138,10 +156,11 @@ bool gomp_rider_place (int seat)
     gomp_spinlock_lock(&lock);
     struct gomp_rider *r = who_waits(seat);
     if (r) {
-        r->seat = seat;
+        bool pin = r->core != seat;
+        put_rider(r, r->core, seat);
         atomic_fetch_sub_explicit(&gomp_riders_waiting, 1, memory_order_relaxed);
-        if (inv_seat_pass(seat, r->tid, r->core != seat))
-            r->core = seat;
+        if (inv_seat_pass(seat, r->tid, pin))
+            put_rider(r, seat, seat);
     }
     gomp_spinlock_unlock(&lock);
     return r != NULL;
@@ -163,7 +182,8 @@ void gomp_riders_look (void)
     gomp_spinlock_lock(&lock);
     for (struct gomp_rider *r = riders; r; r = r->next) {
         if (r->seat != INV_SEAT_NONE && !still_sits(r)) {
-            r->seat = r->core = INV_SEAT_NONE; /* who took the core has moved the thread */
+            /* who took the core has moved the thread */
+            put_rider(r, INV_SEAT_NONE, INV_SEAT_NONE);
             atomic_fetch_add(&gomp_riders_waiting, 1);
         }
         if (r->seat == INV_SEAT_NONE && (r->core < 0 || !inv_core_is_held(r->core)))
@@ -176,6 +196,7 @@ void gomp_riders_forget (void)
 {
     atomic_store(&lock.held, 0);
     riders = NULL;
+    memset(riders_on, 0, sizeof riders_on);
     gomp_riding = NULL;
     atomic_store(&gomp_riders_waiting, 0);
 }

@@ -155,8 +155,8 @@ static inline struct dep dep_at (const struct layout *l, size_t i)
     return (struct dep){object[0], kind_of_object((uintptr_t)object[1])};
 }
 
-/* The strongest first, so that the first of an address counts.  NULL: they are in that order, as all
- * are but objects.  On the heap, since an iterator makes as many as the program likes. */
+/* The strongest first, so that the first of an address counts.  NULL: they are in that order, as
+ * all are but objects.  On the heap, since an iterator makes as many as the program likes. */
 static struct dep *sort_deps (const struct layout *l)
 {
     if (l->normal == l->n)

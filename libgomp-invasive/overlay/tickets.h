@@ -2,12 +2,12 @@
 /*
  * tickets.h - handing out the implicit tasks of an elastic region.
  *
- * One word counts those that nobody has taken.  Where implicit tasks are long each is taken
- * from there by itself.  Where the function's are known to be shorter than it takes to bring
- * that word from another core (history.h), a thread takes several at once, fewer as they run
- * out, and puts all but the first into a share that goes with its core: it takes the rest from
- * there without disturbing others, and they, when they have nothing left to do, from the
- * share's other end.  So an implicit task that waits for another one never keeps that from being
+ * One word is the range of those that nobody has taken.  Where implicit tasks are long each is
+ * taken from there by itself, in order.  Where the function's are known to be shorter than it
+ * takes to bring that word from another core (history.h), a thread takes a core's fair share at
+ * once, every second core from the range's end, and puts all but the first into a share that
+ * goes with its core: it takes the rest from there without disturbing others, and they, when
+ * they have nothing left to do, from the share's other end.  So an implicit task that waits for another one never keeps that from being
  * started.
  */
 #ifndef GOMP_TICKETS_H
@@ -35,10 +35,9 @@ struct gomp_tickets {
     _Atomic uint32_t nthreads;
     _Atomic uint32_t task_ns; /* what one takes, 0: not known */
     _Atomic bool shared; /* there may be tickets in shares; set before they are put there */
-    /* Like `left`: put by the thread on the
-     * share's core, when it is empty (release), taken by CAS (acquire): by that thread from the
-     * front, by others from the back.  The epoch keeps a thread that has slept from taking a
-     * ticket of another region. */
+    /* Like `left`: put by the thread on the share's core, when it is empty (release), taken by CAS
+     * (acquire): by that thread from the front, by others from the back.  The epoch keeps a
+     * thread that has slept from taking a ticket of another region. */
     struct gomp_ticket_share {
         _Atomic uint64_t range __attribute__((aligned(64)));
     } share[GOMP_TICKET_SHARES];

@@ -42,8 +42,8 @@ extern void gomp_sched_join (void);
 
 /* w may go on as soon as there is a seat for it. */
 extern void gomp_ready (struct gomp_waiter *w);
-/* Give the calling thread's seat to whom it helps most; returns without a seat.  Who has lost it, or
- * had none, sees to it that a free core is found for those that wait. */
+/* Give the calling thread's seat to whom it helps most; returns without a seat.  Who has lost it,
+ * or had none, sees to it that a free core is found for those that wait. */
 extern void gomp_seat_yield (void);
 /* The same for a seat that no thread sits on; it may be lost, or INV_SEAT_NONE. */
 extern void gomp_seat_dispose (int seat);
