@@ -9,15 +9,15 @@ import pytest
 SCRIPT = "libgomp-invasive/model/check.sh"
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_no_task_is_taken_twice_and_no_sleeper_missed(check_model):
-    lines = check_model(SCRIPT, "deque", timeout=290)
+    lines = check_model(SCRIPT, "deque", timeout=590)
     assert sum("finds" in line for line in lines) == 5
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_every_implicit_task_runs_once_and_nobody_waits_in_vain(check_model):
-    lines = check_model(SCRIPT, "tickets", timeout=290)
+    lines = check_model(SCRIPT, "tickets", timeout=590)
     assert sum("finds" in line for line in lines) == 8
 
 
@@ -28,9 +28,9 @@ def test_the_same_with_more_tickets_and_helpers(check_model):
     assert any("more tickets" in line for line in lines)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(check_model):
-    lines = check_model(SCRIPT, "handover", timeout=290)
+    lines = check_model(SCRIPT, "handover", timeout=590)
     assert sum("finds" in line for line in lines) == 6
 
 
@@ -41,9 +41,9 @@ def test_the_same_with_three_threads_from_the_start(check_model):
     assert sum("3 threads" in line for line in lines) == 4
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_core_that_its_owner_takes_back_strands_nobody(check_model):
-    lines = check_model(SCRIPT, "eviction", timeout=290)
+    lines = check_model(SCRIPT, "eviction", timeout=590)
     assert sum("finds" in line for line in lines) == 3
 
 
