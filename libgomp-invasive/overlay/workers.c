@@ -451,17 +451,27 @@ void gomp_workers_trim (bool wait)
         nanosleep(&look, NULL);
 }
 
-/* Is the calling worker, which is not parked, one too many?  While work waits, one must stay
- * where lenders find it.  (Work that is queued after we looked does not find us among the
- * parked, so its master makes another worker.) */
-static bool leave (void)
+/* A worker that is one too many is on its way to where lenders find it.  Set and cleared by that
+ * worker (seq_cst; no data goes with it). */
+static _Atomic bool staying;
+
+/* While work waits one must stay where lenders find it: is that the caller? */
+static bool must_stay (void)
+{
+    return gomp_work_waiting() && inv_agents_parked() == 0 && !atomic_exchange(&staying, true);
+}
+
+/* Is the calling worker, which is not parked, one too many?  (Work that is queued after we looked
+ * does not find us among the parked, so its master makes another worker.)  *stays: it is, and stays
+ * all the same; it clears `staying` when it has been found. */
+static bool leave (bool *stays)
 {
     /* As many as implicit tasks may sleep in barriers, and while they do, some on their way. */
     enum { ON_THEIR_WAY = 8 };
     int n = atomic_load(&free_workers), enough = atomic_load(&kept);
     if (enough > 0)
         enough += ON_THEIR_WAY;
-    while (n > enough && (!gomp_work_waiting() || inv_agents_parked() > 0))
+    while (n > enough && !(*stays = must_stay()))
         if (atomic_compare_exchange_weak(&free_workers, &n, n - 1))
             return true;
     return false;
@@ -488,7 +498,8 @@ static bool wait_for_seat (void)
     }
     if (gomp_ride_end() || ride_one()) /* the watchdog may have let us finish without a seat */
         return true;
-    if (leave())
+    bool stays = false;
+    if (leave(&stays))
         return false;
     INV_TELL(idle_begin());
     if (inv_agents_parked() < INV_AGENTS)
@@ -496,6 +507,8 @@ static bool wait_for_seat (void)
     else
         park_spare();
     INV_TELL(idle_end());
+    if (stays)
+        atomic_store(&staying, false);
     if (inv_seat == INV_SEAT_NONE && !ride_one())
         gomp_stop_wanting();
     return true;
@@ -563,6 +576,7 @@ void gomp_sched_forget (void)
     atomic_store(&starting, 0);
     atomic_store(&free_workers, 0);
     atomic_store(&kept, 0);
+    atomic_store(&staying, false);
     atomic_store(&tickets_first, 0);
     gomp_ready_forget();
     gomp_riders_forget();

@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <pthread.h>
 
-enum { THREADS = 20, GENERATIONS = 5, WARM = 2, SLACK_BYTES = 200000 };
+enum { THREADS = 20, GENERATIONS = 5, WARM = 2, SLACK_BYTES = 400000 };
 /* The main thread, one for a runtime to watch with, and one that may wait for a core. */
 enum { RESIDENTS = 3 };
 
