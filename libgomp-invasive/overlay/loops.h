@@ -80,7 +80,10 @@ extern bool gomp_loop_steal (struct gomp_work_share *, unsigned home, uint32_t *
  * chunks are of one iteration. */
 extern void gomp_ordered_begin (struct gomp_work_share *, bool single);
 /* The thread has claimed the chunk of that number. */
-extern void gomp_ordered_number (struct gomp_thread *, unsigned long chunk);
+static inline void gomp_ordered_number (struct gomp_thread *thr, unsigned long chunk)
+{
+    thr->ts.static_trip = chunk;
+}
 /* The thread's turn is over and it may claim another chunk: now, or after others have had turns. */
 extern void gomp_ordered_pause (struct gomp_work_share *);
 /* Dynamic loops: the thread has claimed its first chunk; there are no more chunks. */

@@ -111,11 +111,6 @@ static inline bool turn_has_come (int *slot, int token)
     return (__atomic_load_n(slot, MEMMODEL_ACQUIRE) & ~TURN_ASLEEP) == token;
 }
 
-void gomp_ordered_number (struct gomp_thread *thr, unsigned long chunk)
-{
-    thr->ts.static_trip = chunk;
-}
-
 void gomp_ordered_begin (struct gomp_work_share *ws, bool single)
 {
     ws->single_iterations = single;

@@ -148,9 +148,7 @@ static inline void run_undeferred (struct gomp_thread *thr, struct gomp_task_slo
 void gomp_task_run_undeferred (void (*fn) (void *), void *data, unsigned flags)
 {
     struct gomp_thread *thr = gomp_thread();
-    struct gomp_team *team = thr->ts.team;
-    struct gomp_team_tasks *tasks = team ? gomp_team_tasks(team) : NULL;
-    struct gomp_task_slot *slot = tasks ? tasks->slot[thr->ts.team_id] : NULL;
+    struct gomp_task_slot *slot = thr->ts.team ? gomp_task_slot_made(thr) : NULL;
     run_undeferred(thr, slot, fn, data, NULL, 0, 1, flags);
 }
 
@@ -272,9 +270,7 @@ void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
     if (__builtin_expect(team != NULL, 1)) {
         if (gomp_task_discarded(team, parent->taskgroup))
             return;
-        struct gomp_team_tasks *tasks = gomp_team_tasks(team);
-        if (tasks)
-            slot = tasks->slot[thr->ts.team_id];
+        slot = gomp_task_slot_made(thr);
         if (__builtin_expect(if_clause && !parent->final_task, 1) &&
             (!enough_queued(team, slot) || must_defer(parent, flags, depend))) {
             create_deferred(thr, fn, data, cpyfn, arg_size, arg_align, flags, depend, priority,

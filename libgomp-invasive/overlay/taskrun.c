@@ -19,7 +19,7 @@ enum {
 
 struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
 {
-    struct gomp_team_tasks *before = __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
+    struct gomp_team_tasks *before = gomp_team_tasks(team);
     if (before)
         return before;
     size_t n = team->nthreads;

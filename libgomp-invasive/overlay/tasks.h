@@ -122,11 +122,17 @@ static inline struct gomp_team_tasks *gomp_team_tasks (struct gomp_team *team)
     return __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);
 }
 
-/* The calling thread's slot. */
-static inline struct gomp_task_slot *gomp_task_slot (struct gomp_thread *thr)
+/* The slot of the calling thread, which is in a team; NULL: not made yet. */
+static inline struct gomp_task_slot *gomp_task_slot_made (struct gomp_thread *thr)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
-    struct gomp_task_slot *slot = tasks ? tasks->slot[thr->ts.team_id] : NULL;
+    return tasks ? tasks->slot[thr->ts.team_id] : NULL;
+}
+
+/* The same; makes it. */
+static inline struct gomp_task_slot *gomp_task_slot (struct gomp_thread *thr)
+{
+    struct gomp_task_slot *slot = gomp_task_slot_made(thr);
     return __builtin_expect(slot != NULL, 1)
                ? slot
                : gomp_task_slot_make(thr->ts.team, thr->ts.team_id);

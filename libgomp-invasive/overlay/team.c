@@ -35,16 +35,21 @@ static gomp_simple_barrier_t *dock_of (struct gomp_thread_pool *pool)
     return &pool->threads_dock;
 }
 
-/* The structure of the pool's last team, if it fits.  One of one thread has a place of its own, or
- * regions with an if clause would cost the large one. */
+/* Where the pool keeps its last team.  One of one thread has a place of its own, or regions with an
+ * if clause would cost the large one. */
+static struct gomp_team **kept_team (struct gomp_thread_pool *pool, unsigned nthreads)
+{
+    return nthreads == 1 ? &dock_of(pool)->alone : &pool->last_team;
+}
+
+/* The structure of the pool's last team, if it fits. */
 static struct gomp_team *reuse_team (unsigned nthreads)
 {
     struct gomp_thread *thr = gomp_thread();
     if (thr->ts.team != NULL)
         return NULL;
     struct gomp_thread_pool *pool = gomp_get_thread_pool(thr, nthreads);
-    struct gomp_team **kept = nthreads == 1 ? &dock_of(pool)->alone : &pool->last_team;
-    struct gomp_team *team = *kept;
+    struct gomp_team **kept = kept_team(pool, nthreads), *team = *kept;
     if (team == NULL || team->nthreads != nthreads)
         return NULL;
     *kept = NULL;
@@ -450,8 +455,7 @@ static void finish_implicit_tasks (struct gomp_team *team, bool had_tasks)
 
 static void keep_for_next_region (struct gomp_thread_pool *pool, struct gomp_team *team)
 {
-    struct gomp_team **kept = team->nthreads == 1 ? &dock_of(pool)->alone : &pool->last_team;
-    struct gomp_team *older = *kept;
+    struct gomp_team **kept = kept_team(pool, team->nthreads), *older = *kept;
     *kept = team;
     if (older)
         free_team(older);

@@ -7,8 +7,8 @@
  * takes to bring that word from another core (history.h), a thread takes a core's fair share at
  * once, every second core from the range's end, and puts all but the first into a share that
  * goes with its core: it takes the rest from there without disturbing others, and they, when
- * they have nothing left to do, from the share's other end.  So an implicit task that waits for another one never keeps that from being
- * started.
+ * they have nothing left to do, from the share's other end.  So an implicit task that waits for
+ * another one never keeps that from being started.
  */
 #ifndef GOMP_TICKETS_H
 #define GOMP_TICKETS_H 1
