@@ -97,21 +97,35 @@ AC_SUBST([$2_LIBS])
 INV_FOUND([$1], [$$2_MPICC, $$2_MPIEXEC])
 ])
 
+dnl Both MPIs where both are installed, unless the user says which.
 AC_DEFUN([INV_MPI], [
 AC_ARG_WITH([mpi],
-  [AS_HELP_STRING([--with-mpi=mpich|openmpi|both], [the MPI that the shim is built for @<:@mpich@:>@])],
-  [], [with_mpi=mpich])
+  [AS_HELP_STRING([--with-mpi=mpich|openmpi|both|no],
+    [the MPIs that the shim is built for @<:@those that are installed@:>@])],
+  [], [with_mpi=yes])
+AS_IF([test "x$with_mpi" = xyes], [
+  AC_MSG_CHECKING([which MPIs are installed])
+  inv_mpich=no
+  inv_openmpi=no
+  AS_IF([(command -v mpicc.mpich && command -v mpiexec.mpich) >/dev/null 2>&1], [inv_mpich=yes])
+  AS_IF([(command -v mpicc.openmpi && command -v mpiexec.openmpi) >/dev/null 2>&1], [inv_openmpi=yes])
+  AS_CASE([$inv_mpich-$inv_openmpi],
+    [yes-yes], [with_mpi=both],
+    [no-yes], [with_mpi=openmpi],
+    [with_mpi=mpich])
+  AC_MSG_RESULT([$with_mpi])])
 AS_CASE([$with_mpi],
   [mpich|openmpi|both|no], [],
-  [yes], [with_mpi=mpich],
   [AC_MSG_ERROR([--with-mpi=$with_mpi: mpich, openmpi, both or no])])
 AS_CASE([$with_mpi], [mpich|both], [INV_ONE_MPI([mpich], [MPICH], [mpich libmpich-dev])])
 AS_CASE([$with_mpi], [openmpi|both],
   [INV_ONE_MPI([openmpi], [OPENMPI], [openmpi-bin libopenmpi-dev])])
 AM_CONDITIONAL([MPICH], [test "x$with_mpi" = xmpich || test "x$with_mpi" = xboth])
 AM_CONDITIONAL([OPENMPI], [test "x$with_mpi" = xopenmpi || test "x$with_mpi" = xboth])
+AM_CONDITIONAL([BOTH_MPIS], [test "x$with_mpi" = xboth])
 AM_CONDITIONAL([MPI], [test "x$with_mpi" != xno])
-# The applications are built for one MPI: MPICH when there is a choice.
+# The applications and test programs of plain names are for MPICH when there is a choice; those
+# for Open MPI are called NAME.openmpi then.
 AS_CASE([$with_mpi],
   [mpich|both], [MPI_CPPFLAGS=$MPICH_CPPFLAGS; MPI_LIBS=$MPICH_LIBS; MPIEXEC=$MPICH_MPIEXEC],
   [openmpi], [MPI_CPPFLAGS=$OPENMPI_CPPFLAGS; MPI_LIBS=$OPENMPI_LIBS; MPIEXEC=$OPENMPI_MPIEXEC],

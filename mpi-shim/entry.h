@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * entry.h - from an exported MPI_X to what it does now.
+ * entry.h - from an exported MPI_X or PMPI_X to what it does now, and what the two halves
+ * of the shim know of each other.
  *
- * Every exported function jumps to where its entry points: to the MPI library's own
- * PMPI_X in a process that is not managed (one indirect jump is then all that the shim
- * costs), to our wrapper in one that is.  Nothing here knows an MPI's types, so a
- * library of another ABI is passed through untouched.
+ * The dispatcher (resolve.c, shim-entries.c) is preloaded.  It exports MPI_X and PMPI_X,
+ * each of which jumps to where its entry points: to the MPI library's own function in a
+ * process that is not managed (a load and an indirect jump are then all that the shim
+ * costs), to our wrapper in one that is.  It passes machine words and knows no MPI's types.
+ *
+ * The wrappers are in a variant, a library for each binary interface, compiled from one
+ * source with that interface's mpi.h.  The dispatcher loads the one that fits the MPI
+ * library which it finds at the first MPI call.
  */
 #ifndef SHIM_ENTRY_H
 #define SHIM_ENTRY_H
@@ -17,32 +22,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A PMPI function: its name, where its address goes, the wrapper and the entry's number
- * (-1: not wrapped).  The last one of shim_symbols has no name. */
+/* A PMPI function that a variant calls: its name, where its address goes, what takes its
+ * place in a managed process and the entry's number (NULL and -1: not wrapped).  The
+ * last one of a table has no name. */
 struct shim_symbol {
     const char *name;
     void **real;
-    void *wrapper;
+    void *guard;
     int call;
     bool optional;
 };
+
 extern const struct shim_symbol shim_symbols[];
 
-/* NULL until the first call resolves it. */
-extern void *_Atomic shim_entry[SHIM_CALLS];
+/* What a variant shows, by the name shim_variant. */
+struct shim_variant {
+    const struct shim_symbol *symbols;
+    /* Where the dispatcher says how to switch the entries to the guards, and back. */
+    void (**wrap)(bool wrap);
+};
 
-/* Find the MPI library and fill the entries.  Returns the function for this call; never
- * NULL: without an MPI library one that says so and returns an error code. */
-void *shim_resolve(enum shim_call call);
+/* --- in the dispatcher */
 
-/* From now on: the wrappers, or the library's own functions. */
-void shim_entries_wrap(bool wrap);
+enum shim_level { SHIM_MPI, SHIM_PMPI, SHIM_LEVELS };
 
-static inline void *shim_call(enum shim_call call)
+/* Where the entries jump to: at first to functions that resolve them. */
+extern void *_Atomic shim_entry[SHIM_LEVELS][SHIM_CALLS];
+/* "PMPI_Send", and so on. */
+extern const char *const shim_names[SHIM_CALLS];
+
+/* Find the MPI library and fill the entries.  Returns the function for this call, which
+ * `caller`, an address in the program, made; never NULL: without an MPI library one that
+ * returns an error code, after it has been said. */
+void *shim_resolve(enum shim_level level, enum shim_call call, const void *caller);
+
+static inline void *shim_target(enum shim_level level, enum shim_call call)
 {
     /* acquire: partner is the release store in set_entry (resolve.c) */
-    void *function = atomic_load_explicit(&shim_entry[call], memory_order_acquire);
-    return __builtin_expect(function != NULL, 1) ? function : shim_resolve(call);
+    return atomic_load_explicit(&shim_entry[level][call], memory_order_acquire);
 }
 
 #endif

@@ -5,11 +5,12 @@
     generate.py prototypes.txt OUTDIR
 
 writes four files:
-    shim-numbers.h   a number for every wrapped function
+    shim-numbers.h   a number for every function that has an entry
+    shim-entries.c   the dispatcher's entries: MPI_* and PMPI_* stubs that jump to where
+                     shim_entry[] points.  They pass machine words, so they suit any MPI
     shim-pmpi.h      the table of PMPI functions, and the prototypes of all wrappers
-    shim-entries.c   what programs call: MPI_* stubs that jump to where shim_entry[] points.
-                     They pass machine words, so they suit any MPI's handle types
-    shim-wrappers.c  the wrappers of every kind that is not written by hand
+    shim-wrappers.c  the wrappers of every kind that is not written by hand, and the guards
+                     of all: a guard calls its wrapper, or from inside another the function
 """
 
 import re
@@ -37,8 +38,9 @@ TYPES = {
     "msg*": "MPI_Message *",
     "char*": "char *",
     "argv": "char ***",
+    "word": "uintptr_t ",
 }
-KINDS = "use hand send push post init sync coll icoll meet drop".split()
+KINDS = "use pass hand send push post init sync coll icoll meet drop".split()
 
 
 class Function:
@@ -70,6 +72,8 @@ def parse(text):
         kind, name, optional, arguments = match.groups()
         if kind == "icoll":
             args = [*functions[name[1:].capitalize()].args, ("req*", "request")]
+        elif kind == "pass" and (arguments or "").isdigit():
+            args = [("word", f"w{i}") for i in range(int(arguments))]
         else:
             args = [tuple(a.split()) for a in (arguments or "").split(",") if a.strip()]
         for arg in args:
@@ -80,9 +84,9 @@ def parse(text):
 
 
 def header(functions):
-    wrapped = [f for f in functions if f.kind != "use"]
-    yield "#ifndef SHIM_PMPI_H\n#define SHIM_PMPI_H\n#include <mpi.h>\n"
-    yield "/* The MPI library's own functions; filled by shim_resolve (resolve.c). */"
+    wrapped = [f for f in functions if f.kind not in ("use", "pass")]
+    yield "#ifndef SHIM_PMPI_H\n#define SHIM_PMPI_H\n#include <mpi.h>\n#include <stdint.h>\n"
+    yield "/* The MPI library's own functions; filled by the dispatcher (resolve.c). */"
     yield "struct shim_pmpi {"
     for f in functions:
         yield f"    int (*{f.name})({f.params()});"
@@ -104,27 +108,55 @@ def numbers(functions):
 
 
 def entries(functions):
-    wrapped = [f for f in functions if f.kind != "use"]
-    yield '#include "shim-numbers.h"\n#include "entry.h"\n'
+    """Of an entry and of the function that it points to at first only the latter is slow."""
+    entered = [f for f in functions if f.kind != "use"]
+    yield '#include "entry.h"\n'
     yield '#define EXPORT __attribute__((visibility("default")))\n'
-    for f in wrapped:
+    yield "const char *const shim_names[SHIM_CALLS] = {"
+    yield from (f'    "PMPI_{f.name}",' for f in entered)
+    yield "};\n"
+    for f in entered:
         words = [f"w{i}" for i in range(len(f.args))]
         params = ", ".join(f"uintptr_t {w}" for w in words) or "void"
-        yield f"EXPORT int MPI_{f.name}({params});"
-        yield f"EXPORT int MPI_{f.name}({params})\n{{"
-        yield f"    int (*call)({', '.join(['uintptr_t'] * len(words)) or 'void'}) ="
-        yield f"        shim_call(SHIM_CALL_{f.name});"
-        yield f"    return call({', '.join(words)});\n}}\n"
+        types = ", ".join(["uintptr_t"] * len(words)) or "void"
+        for level in ("MPI", "PMPI"):
+            where = f"SHIM_{level}, SHIM_CALL_{f.name}"
+            yield f"static int first_{level}_{f.name}({params})\n{{"
+            yield f"    int (*call)({types}) =\n        shim_resolve({where},"
+            yield "                     __builtin_return_address(0));"
+            yield f"    return call({', '.join(words)});\n}}\n"
+            yield f"EXPORT int {level}_{f.name}({params});"
+            yield f"EXPORT int {level}_{f.name}({params})\n{{"
+            yield f"    int (*call)({types}) = shim_target({where});"
+            yield f"    return call({', '.join(words)});\n}}\n"
+    yield "void *_Atomic shim_entry[SHIM_LEVELS][SHIM_CALLS] = {"
+    for level in ("MPI", "PMPI"):
+        yield "    {"
+        yield from (f"        (void *)first_{level}_{f.name}," for f in entered)
+        yield "    },"
+    yield "};"
+
+
+def guard(f):
+    """From inside a wrapper, and for kind pass, the function itself."""
+    function = f"shim_pmpi.{f.name}" if f.kind == "pass" else f"shim_{f.name}"
+    yield f"static int guard_{f.name}({f.params()})\n{{"
+    yield f"    if (SHIM_INSIDE())\n        return shim_pmpi.{f.name}({f.values()});"
+    yield "    SHIM_ENTER();"
+    yield f"    int result = {function}({f.values()});"
+    yield "    SHIM_LEAVE();"
+    yield "    return result;\n}\n"
 
 
 def tables(functions):
-    """The names to look up, and where the answers go."""
+    """The names to look up, where the answers go, and what the entries get."""
     yield "const struct shim_symbol shim_symbols[] = {"
     for f in functions:
-        call = "-1" if f.kind == "use" else f"SHIM_CALL_{f.name}"
-        wrapper = "NULL" if f.kind == "use" else f"(void *)shim_{f.name}"
+        use = f.kind == "use"
+        call = "-1" if use else f"SHIM_CALL_{f.name}"
+        entry = "NULL" if use else f"(void *)guard_{f.name}"
         yield (
-            f'    {{"PMPI_{f.name}", (void **)&shim_pmpi.{f.name}, {wrapper}, {call}, '
+            f'    {{"PMPI_{f.name}", (void **)&shim_pmpi.{f.name}, {entry}, {call}, '
             f"{str(f.optional).lower()}}},"
         )
     yield "    {NULL, NULL, NULL, -1, false}\n};\n"
@@ -236,6 +268,9 @@ def wrappers(functions):
             yield f"int shim_{f.name}({f.params()})\n{{"
             yield from body(f)
             yield "}\n"
+    for f in functions:
+        if f.kind != "use":
+            yield from guard(f)
     yield from tables(functions)
 
 

@@ -1,44 +1,124 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * resolve.c - finding the MPI library of this process at the first MPI call.
+ * resolve.c - the dispatcher: finding the MPI library of this process at the first MPI
+ * call, and the variant of the shim that speaks its binary interface.
  *
- * The shim is preloaded into everything that a launch starts and is linked to no MPI.
- * The program brings one: linked, or loaded privately by a plug-in or an interpreter,
- * where only the list of loaded objects shows it.  An MPI whose binary interface is not
- * MPICH's is left alone.
+ * The dispatcher is preloaded into everything that a launch starts and is linked to no
+ * MPI.  The program brings one: linked, or loaded privately by a plug-in or an interpreter;
+ * then it is what the caller's own object is linked with.
+ *
+ * Why both MPI_X and PMPI_X: Open MPI's Fortran functions call PMPI_X, and so does a
+ * profiler.  With entries of both kinds a call goes program -> profiler's MPI_X -> our
+ * PMPI_X -> the library's PMPI_X, whether the profiler was preloaded or linked: where
+ * another library after us has an MPI_X, ours leads there, as it would without us.
  */
 #define _GNU_SOURCE
 #include "entry.h"
 #include "process.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-void *_Atomic shim_entry[SHIM_CALLS];
+/* What a call does without us: MPI_X is the next one in search order, PMPI_X the library's. */
+static void *own[SHIM_LEVELS][SHIM_CALLS];
+static void *guard[SHIM_CALLS]; /* the variant's; NULL: not wrapped */
+static bool profiled[SHIM_CALLS]; /* the next MPI_X is another's than the MPI library's */
 
-static pthread_mutex_t resolve_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    void *library;      /* dlopen's handle; it stays open: we keep addresses in it */
+    void *scope;        /* where MPI_X is looked up for what the program would get */
+    uintptr_t from, to; /* the library's addresses */
+} mpi;
 
-static void set_entry(int call, void *function)
+static pthread_mutex_t resolve_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static bool resolving, resolved;
+
+/* --- entries */
+
+static void set_entry(enum shim_level level, int call, void *function)
 {
-    atomic_store_explicit(&shim_entry[call], function, memory_order_release);
+    if (function)
+        atomic_store_explicit(&shim_entry[level][call], function, memory_order_release);
 }
 
-void shim_entries_wrap(bool wrap)
+static void set_call(int call, bool wrap)
 {
-    for (const struct shim_symbol *s = shim_symbols; s->name; s++)
-        if (s->call >= 0)
-            set_entry(s->call, wrap ? s->wrapper : *s->real);
+    void *wrapper = wrap ? guard[call] : NULL;
+    set_entry(SHIM_MPI, call, wrapper && !profiled[call] ? wrapper : own[SHIM_MPI][call]);
+    set_entry(SHIM_PMPI, call, wrapper ? wrapper : own[SHIM_PMPI][call]);
+}
+
+/* For the variant: from now on the wrappers, or the library's own functions. */
+static void wrap_all(bool wrap)
+{
+    for (int call = 0; call < SHIM_CALLS; call++)
+        set_call(call, wrap);
+}
+
+/* --- the MPI library */
+
+struct span {
+    uintptr_t address, from, to;
+};
+
+/* dl_iterate_phdr: the addresses of the object that has this one. */
+static int has_address(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct span *span = arg;
+    uintptr_t from = UINTPTR_MAX, to = 0;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type != PT_LOAD)
+            continue;
+        from = start < from ? start : from;
+        to = start + segment->p_memsz > to ? start + segment->p_memsz : to;
+    }
+    if (span->address < from || span->address >= to)
+        return 0;
+    span->from = from;
+    span->to = to;
+    return 1;
+}
+
+static bool is_ours(const void *address)
+{
+    struct span span = {.address = (uintptr_t)shim_resolve};
+    dl_iterate_phdr(has_address, &span);
+    return (uintptr_t)address >= span.from && (uintptr_t)address < span.to;
+}
+
+static void *object_of(const void *address)
+{
+    Dl_info info;
+    return dladdr(address, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
+                                                    : NULL;
+}
+
+/* The library that has this function is the one; names are looked up in `scope`. */
+static bool is_library_of(void *init, void *scope)
+{
+    struct span span = {.address = (uintptr_t)init};
+    if (!init || is_ours(init) || !dl_iterate_phdr(has_address, &span))
+        return false;
+    mpi.library = object_of(init);
+    mpi.scope = scope;
+    mpi.from = span.from;
+    mpi.to = span.to;
+    return mpi.library != NULL;
 }
 
 /* dl_iterate_phdr: an object whose file is called libmpi*, and that has PMPI_Init. */
-static int is_mpi_library(struct dl_phdr_info *info, size_t size, void *result)
+static int is_mpi_library(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
+    (void)arg;
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *file = slash ? slash + 1 : info->dlpi_name;
     if (strncmp(file, "libmpi", 6) != 0)
@@ -46,94 +126,162 @@ static int is_mpi_library(struct dl_phdr_info *info, size_t size, void *result)
     void *library = dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD);
     if (!library)
         return 0;
-    if (dlsym(library, "PMPI_Init") && dlsym(library, "MPI_Init")) {
-        *(void **)result = library; /* stays open: we keep addresses in it */
-        return 1;
-    }
+    bool found = is_library_of(dlsym(library, "PMPI_Init"), library);
     dlclose(library);
-    return 0;
-}
-
-/* The handle to look PMPI names up with; NULL when no MPI is loaded. */
-static void *mpi_library(void)
-{
-    if (dlsym(RTLD_NEXT, "PMPI_Init"))
-        return RTLD_NEXT;
-    void *library = NULL;
-    dl_iterate_phdr(is_mpi_library, &library);
-    return library;
+    return found;
 }
 
 /* RTLD_NEXT means "after the object that calls dlsym": ours. */
-static void *lookup(void *library, const char *name)
+static void *lookup(void *scope, const char *name)
 {
-    return library == RTLD_NEXT ? dlsym(RTLD_NEXT, name) : dlsym(library, name);
+    return scope == RTLD_NEXT ? dlsym(RTLD_NEXT, name) : dlsym(scope, name);
 }
 
-/* Does the library speak the binary interface that we were compiled for?  It may use
- * other handle types otherwise (Open MPI; the MPI 5 standard interface). */
-static bool has_mpich_abi(void *library)
+/* In the order in which the dynamic linker would look: the program's libraries, those of the
+ * object that makes this call, and at last whatever is loaded. */
+static bool find_library(const void *caller)
 {
-    int (*get_version)(char *, int *) = lookup(library, "PMPI_Get_library_version");
-    int (*get_abi)(int *, int *) = lookup(library, "PMPI_Abi_get_version");
+    if (is_library_of(dlsym(RTLD_NEXT, "PMPI_Init"), RTLD_NEXT))
+        return true;
+    void *scope = object_of(caller);
+    if (scope && is_library_of(dlsym(scope, "PMPI_Init"), scope))
+        return true;
+    if (scope)
+        dlclose(scope);
+    return dl_iterate_phdr(is_mpi_library, NULL) != 0;
+}
+
+static void find_own(void)
+{
+    for (int call = 0; call < SHIM_CALLS; call++) {
+        const char *pmpi = shim_names[call], *name = pmpi + 1;
+        void *next = lookup(mpi.scope, name);
+        bool library = (uintptr_t)next >= mpi.from && (uintptr_t)next < mpi.to;
+        if (!next || is_ours(next)) {
+            next = dlsym(mpi.library, name);
+            library = true;
+        }
+        own[SHIM_MPI][call] = next;
+        own[SHIM_PMPI][call] = dlsym(mpi.library, pmpi);
+        profiled[call] = !library;
+    }
+}
+
+/* --- the variant */
+
+/* Which binary interface the library speaks; NULL: none that we know. */
+static const char *interface_name(void)
+{
+    int (*get_version)(char *, int *) = dlsym(mpi.library, "PMPI_Get_library_version");
+    int (*get_abi)(int *, int *) = dlsym(mpi.library, "PMPI_Abi_get_version");
     static char version[16384]; /* MPI_MAX_LIBRARY_VERSION_STRING of any library */
     int length = 0, major = -1, minor = -1;
-    if (!get_version || get_version(version, &length) != 0)
-        return false;
     if (get_abi && get_abi(&major, &minor) == 0 && major > 0)
-        return false;
+        return major == 1 ? "abi" : NULL;
+    if (!get_version || get_version(version, &length) != 0)
+        return NULL;
     version[sizeof version - 1] = '\0';
-    return strstr(version, "MPICH") || strstr(version, "MVAPICH") ||
-           strstr(version, "Intel(R) MPI");
+    if (strstr(version, "Open MPI"))
+        return dlsym(mpi.library, "ompi_mpi_comm_world") ? "openmpi" : NULL;
+    if (strstr(version, "MPICH") || strstr(version, "MVAPICH") || strstr(version, "Intel(R) MPI"))
+        return "mpich";
+    return NULL;
 }
 
-static void say_unsupported(void)
+static void say_unmanaged(const char *why)
 {
     const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
-    if (inv_wanted() && (!rank || strcmp(rank, "0") == 0))
-        fprintf(stderr, "invasive: this MPI library has not MPICH's binary interface; its waits "
-                        "are not managed.\n");
+    if (!rank || strcmp(rank, "0") == 0)
+        fprintf(stderr, "invasive: %s; the waits of MPI are not managed.\n", why);
+}
+
+/* The variant lies beside us. */
+static struct shim_variant *load_variant(void)
+{
+    const char *interface = interface_name();
+    Dl_info us;
+    char path[PATH_MAX];
+    if (!interface) {
+        say_unmanaged("this MPI library has a binary interface that is not known here");
+        return NULL;
+    }
+    if (!dladdr((void *)shim_resolve, &us))
+        return NULL;
+    const char *slash = strrchr(us.dli_fname, '/');
+    int n = snprintf(path, sizeof path, "%.*slibinvasive-mpi-%s.so",
+                     slash ? (int)(slash - us.dli_fname + 1) : 0, us.dli_fname, interface);
+    void *variant = n < (int)sizeof path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!variant) {
+        const char *why = dlerror();
+        say_unmanaged(why ? why : "the shim's path is too long");
+        return NULL;
+    }
+    return dlsym(variant, "shim_variant");
+}
+
+/* All of the variant's functions, or none. */
+static bool attach(const struct shim_variant *variant)
+{
+    for (const struct shim_symbol *s = variant->symbols; s->name; s++) {
+        *s->real = dlsym(mpi.library, s->name);
+        if (*s->real || s->optional)
+            continue;
+        char why[128];
+        snprintf(why, sizeof why, "this MPI library has no %s", s->name);
+        say_unmanaged(why);
+        return false;
+    }
+    for (const struct shim_symbol *s = variant->symbols; s->name; s++)
+        if (s->call >= 0 && *s->real)
+            guard[s->call] = s->guard;
+    *variant->wrap = wrap_all;
+    return true;
+}
+
+/* --- the first call */
+
+static void fill(void)
+{
+    find_own();
+    wrap_all(false);
+    if (!inv_wanted())
+        return;
+    const struct shim_variant *variant = load_variant();
+    if (!variant || !attach(variant))
+        return;
+    set_call(SHIM_CALL_Init, true);
+    set_call(SHIM_CALL_Init_thread, true);
 }
 
 /* Not an MPI type in sight: any library's functions return int. */
 static int no_mpi(void)
 {
-    static const char text[] =
-        "invasive: an MPI function was called but no MPI library is loaded\n";
-    ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)ignored;
     return 16; /* MPI_ERR_OTHER or thereabouts in any library */
 }
 
-static void fill(void *library)
+static void *target_now(enum shim_level level, enum shim_call call)
 {
-    bool complete = has_mpich_abi(library);
-    if (!complete)
-        say_unsupported();
-    for (const struct shim_symbol *s = shim_symbols; s->name; s++) {
-        *s->real = lookup(library, s->name);
-        if (!*s->real && !s->optional)
-            complete = false;
-    }
-    bool wrap = complete && inv_wanted();
-    for (const struct shim_symbol *s = shim_symbols; s->name; s++) {
-        if (s->call < 0 || !*s->real)
-            continue;
-        bool first = s->call == SHIM_CALL_Init || s->call == SHIM_CALL_Init_thread;
-        set_entry(s->call, wrap && first ? s->wrapper : *s->real);
-    }
+    if (!own[level][call])
+        return NULL;
+    return shim_target(level, call);
 }
 
-void *shim_resolve(enum shim_call call)
+void *shim_resolve(enum shim_level level, enum shim_call call, const void *caller)
 {
     pthread_mutex_lock(&resolve_lock);
-    void *function = atomic_load_explicit(&shim_entry[call], memory_order_relaxed);
-    if (!function) {
-        void *library = mpi_library();
-        if (library)
-            fill(library);
-        function = atomic_load_explicit(&shim_entry[call], memory_order_relaxed);
+    if (!resolved && !resolving) {
+        resolving = true; /* the library may call MPI functions while we ask it what it is */
+        if (find_library(caller)) {
+            fill();
+            resolved = true;
+        }
+        resolving = false;
     }
+    void *function = target_now(level, call);
     pthread_mutex_unlock(&resolve_lock);
-    return function ? function : (void *)no_mpi;
+    if (function)
+        return function;
+    fprintf(stderr, "invasive: %s was called but no MPI library that has it is loaded\n",
+            shim_names[call] + (level == SHIM_MPI));
+    return (void *)no_mpi;
 }

@@ -12,27 +12,33 @@
 
 enum { NOTES = 4096 }; /* power of two */
 
-/* A request's handle in the low half, member + 3 in the high half.  Only MPICH's integer
- * handles fit; relaxed: a hint, and one word. */
+/* A tag of the request's handle, which may be an integer or a pointer, above the member + 3.
+ * relaxed: a hint, and one word. */
 static _Atomic uint64_t notes[NOTES];
 
-static _Atomic uint64_t *note_of(MPI_Request request)
+static uint64_t mixed(MPI_Request request)
 {
-    return &notes[((uint32_t)request * UINT32_C(0x9e3779b9)) >> 20];
+    return (uint64_t)(uintptr_t)request * UINT64_C(0x9e3779b97f4a7c15);
 }
+
+/* The index is of the bits that the tag has not. */
+static _Atomic uint64_t *note_of(uint64_t mix) { return &notes[mix >> 52]; }
+static uint64_t tag_of(uint64_t mix) { return mix << 16; }
 
 void shim_request_note(MPI_Request request, int member)
 {
-    uint64_t word = (uint32_t)request | (uint64_t)(uint32_t)(member + 3) << 32;
-    atomic_store_explicit(note_of(request), word, memory_order_relaxed);
+    uint64_t mix = mixed(request);
+    atomic_store_explicit(note_of(mix), tag_of(mix) | (uint16_t)(member + 3),
+                          memory_order_relaxed);
 }
 
 int shim_request_member(MPI_Request request)
 {
-    uint64_t word = atomic_load_explicit(note_of(request), memory_order_relaxed);
-    int member = (int)(word >> 32) - 3;
-    return (uint32_t)word == (uint32_t)request && member < shim_world.members ? member
-                                                                              : SHIM_MEMBER_NONE;
+    uint64_t mix = mixed(request);
+    uint64_t word = atomic_load_explicit(note_of(mix), memory_order_relaxed);
+    int member = (int)(word & 0xffff) - 3;
+    return word >> 16 == tag_of(mix) >> 16 && member < shim_world.members ? member
+                                                                          : SHIM_MEMBER_NONE;
 }
 
 static inline void ring_line(struct inv_board_line *line, unsigned slot)

@@ -2,7 +2,8 @@
 /*
  * shim.h - the parts of the MPI shim, as its wrappers see them.
  *
- *   resolve.c   finds the MPI library; which functions are wrapped now
+ *   resolve.c   the dispatcher: finds the MPI library, and the variant for it (entry.h)
+ *   variant.c   what the dispatcher sees of the rest, which is the variant
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
  *   wait.c      the wait engine: look, spin, lend and sleep
@@ -14,6 +15,10 @@
  *
  * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
  * which all ranks of MPI_COMM_WORLD agreed to be managed.
+ *
+ * All but the dispatcher is compiled once for each binary interface, with its mpi.h.
+ * Handles may be integers or pointers, and constants of MPI need not be constants of C:
+ * no case labels, no static initialisers with them.
  */
 #ifndef SHIM_H
 #define SHIM_H
@@ -24,6 +29,35 @@
 
 #include "clock.h"
 #include "entry.h"
+
+/* --- inside a wrapper or not (variant.c)
+ *
+ * MPI libraries call PMPI functions themselves (input and output do, and some components of
+ * Open MPI), and they call the program's functions: operations, attribute functions, error
+ * handlers.  What such a function calls is not a call of the program's main line; it
+ * passes straight through.  So every entry goes through a guard, which generate.py makes:
+ * it notes its frame while the wrapper is at work, and whoever finds itself on the
+ * stack below that frame is inside.  An address, not a flag, since error handlers that leave
+ * by longjmp do not come back to clear it.
+ *
+ * Whoever runs other work of the program inside a wait takes shim_thread.frame away for
+ * that time and puts it back afterwards. */
+
+struct shim_thread {
+    uintptr_t frame;  /* of the guard at work; 0 none */
+    const void *site; /* the program's return address */
+};
+extern __thread struct shim_thread shim_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+#define SHIM_FRAME ((uintptr_t)__builtin_frame_address(0))
+#define SHIM_INSIDE() (__builtin_expect(SHIM_FRAME < shim_thread.frame, 0))
+#define SHIM_ENTER() \
+    (shim_thread.frame = SHIM_FRAME, shim_thread.site = __builtin_return_address(0))
+#define SHIM_LEAVE() (shim_thread.frame = 0)
+
+/* From now on the entries lead to the wrappers, or to the library's own functions. */
+void shim_entries_wrap(bool wrap);
 
 /* --- members: the ranks of MPI_COMM_WORLD that are processes of our domain */
 
@@ -132,7 +166,8 @@ struct shim_site {
     _Atomic uint32_t quick;  /* waits in a row that were too short to lend in */
 };
 struct shim_site *shim_site(const void *call_site);
-#define SHIM_SITE __builtin_return_address(0)
+/* Where in the program the call is that this thread is in. */
+#define SHIM_SITE (shim_thread.site)
 
 struct shim_wait {
     bool (*done)(struct shim_wait *); /* look once; also lets MPI make progress */

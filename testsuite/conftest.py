@@ -108,8 +108,11 @@ def make_variable(build):
 @pytest.fixture(scope="session")
 def stock_env() -> dict:
     """The environment without anything that steers an OpenMP runtime, an MPI or us."""
-    steering = ("OMP_", "GOMP_", "INVASIVE", "LD_PRELOAD", "MPIR_CVAR_")
-    return {k: v for k, v in os.environ.items() if not k.startswith(steering)}
+    steering = ("OMP_", "GOMP_", "INVASIVE", "LD_PRELOAD", "MPIR_CVAR_", "OMPI_MCA_", "PRTE_MCA_")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(steering)}
+    if os.geteuid() == 0:  # a container, most likely; Open MPI asks twice
+        env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    return env
 
 
 @pytest.fixture
@@ -141,6 +144,35 @@ def mpiexec(make_variable) -> str:
     if not program:
         pytest.skip("configured without MPI")
     return program
+
+
+class Mpi:
+    """One of the MPIs that configure found."""
+
+    def __init__(self, name, value, build):
+        prefix = name.upper()
+        self.name, self.mpiexec, self.mpicc = name, value(f"{prefix}_MPIEXEC"), value(f"{prefix}_MPICC")
+        self.flags = value(f"{prefix}_CPPFLAGS").split(), value(f"{prefix}_LIBS").split()
+        self._build = build
+        self._suffix = ".openmpi" if name == "openmpi" and value("MPICH_MPICC") else ""
+
+    def program(self, path) -> Path:
+        """A program of the build tree, such as apps/allreduce/allreduce, compiled for this MPI."""
+        return self._build / f"{path}{self._suffix}"
+
+    def run(self, ranks, *command) -> list:
+        """The command line; more ranks than cores, and no binding, with either MPI."""
+        more = ["--oversubscribe", "--bind-to", "none"] if self.name == "openmpi" else []
+        return [self.mpiexec, *more, "-n", ranks, *command]
+
+
+@pytest.fixture(scope="session", params=["mpich", "openmpi"])
+def mpi(request, make_variable, build) -> Mpi:
+    """Each MPI that there is: the test is run with one after the other."""
+    name = request.param
+    if not make_variable(f"{name.upper()}_MPIEXEC"):
+        pytest.skip(f"configured without {name}")
+    return Mpi(name, make_variable, build)
 
 
 @pytest.fixture

@@ -12,30 +12,30 @@ RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
 
 
 @pytest.fixture
-def calls(build):
-    return build / "mpi-shim/tests/calls"
+def calls(mpi):
+    return mpi.program("mpi-shim/tests/calls")
 
 
 @pytest.fixture
-def scenes(build):
-    return build / "mpi-shim/tests/scenes"
+def scenes(mpi):
+    return mpi.program("mpi-shim/tests/scenes")
 
 
 @pytest.fixture
-def managed(build, mpiexec, run_program):
+def managed(build, mpi, run_program):
     """managed(RANKS, COMMAND...): runs it under invade with two cores."""
 
     def run(ranks, *command, cores=TWO_CORES, **more):
-        return run_program([build / "invade", cores, "--report", "--", mpiexec, "-n", ranks,
+        return run_program([build / "invade", cores, "--report", "--", mpi.mpiexec, "-n", ranks,
                             *command], **more)
 
     return run
 
 
 @pytest.fixture
-def stock(mpiexec, run_program):
+def stock(mpi, run_program):
     def run(ranks, *command, **more):
-        return run_program([mpiexec, "-n", ranks, *command], **more)
+        return run_program(mpi.run(ranks, *command), **more)
 
     return run
 
@@ -99,6 +99,7 @@ def test_every_function_of_the_table_is_exported_and_none_is_wanted(build, top, 
     names = {word for word in defined if word.startswith(("MPI_", "PMPI_", "shim_"))}
     table = (top / "mpi-shim/prototypes.txt").read_text()
     lines = re.findall(r"^(\w+)\s+(\w+)\??(?::|$)", table, re.M)
-    assert names == {f"MPI_{name}" for kind, name in lines if kind != "use"}
+    assert names == {level + name for kind, name in lines if kind != "use"
+                     for level in ("MPI_", "PMPI_")}
     undefined = run_program(["nm", "-D", "--undefined-only", library]).stdout
     assert "MPI_" not in undefined

@@ -141,6 +141,23 @@ static bool calm_asan(void)
     return ok;
 }
 
+/* Open MPI's launcher would bind each rank to a core, where borrowed cores are out of its reach
+ * until it has joined, and would refuse more ranks than cores.  What the user has set is left
+ * alone, and so is what the command line says.  (Open MPI 4; the last two: 5.) */
+static bool loosen_open_mpi(void)
+{
+    static const char *const settings[][2] = {
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+    };
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (setenv(settings[i][0], settings[i][1], 0))
+            return false;
+    return true;
+}
+
 bool invade_environment(const struct invade_paths *paths, const struct invade_manager *manager,
                         const struct invade_options *options)
 {
@@ -148,7 +165,7 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
         set_number("INVASIVE_CORES", manager->ncores) &&
         (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
         (!options->team || !setenv("INVASIVE_TEAM", options->team, 1)) &&
-        set_preload(paths) && calm_asan())
+        set_preload(paths) && calm_asan() && loosen_open_mpi())
         return true;
     invade_say("cannot set the environment: %s. Running unmanaged.", strerror(errno));
     return false;

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * variant.c - what the dispatcher sees of the wrappers for one binary interface.
+ */
+#include "shim.h"
+
+__thread struct shim_thread shim_thread __attribute__((tls_model("initial-exec")));
+
+/* Set by the dispatcher (resolve.c), which then knows all of shim_symbols. */
+static void (*wrap_entries)(bool wrap);
+
+__attribute__((visibility("default"))) extern const struct shim_variant shim_variant;
+const struct shim_variant shim_variant = {.symbols = shim_symbols, .wrap = &wrap_entries};
+
+void shim_entries_wrap(bool wrap)
+{
+    wrap_entries(wrap);
+}
