@@ -283,7 +283,8 @@ int rmd_server_open(const char *name, struct rmd_domain *d)
               !listen(listener.fd, 128) && !rmd_watch(&listener, EPOLLIN);
     umask(mask);
     if (!ok)
-        rmd_say("cannot listen on %s: %s", name, strerror(errno));
+        rmd_say("cannot listen on %s: %s%s", name, strerror(errno),
+                errno == ENOENT ? ": its directory must be there" : "");
     return ok ? 0 : -1;
 }
 

@@ -67,10 +67,18 @@ void gomp_team_find_limit (void (*fn) (void *), unsigned requested)
         gomp_team_limit = gomp_cores_at_hand();
 }
 
+static void check_bind (void)
+{
+    const char *wish = getenv("INVASIVE_BIND");
+    if (wish && strcmp(wish, "strict") != 0 && strcmp(wish, "elastic") != 0)
+        gomp_error("INVASIVE_BIND is '%s', which is neither strict nor elastic: ignored", wish);
+}
+
 /* After env.c's constructor, which is linked before us. */
 static void __attribute__((constructor)) initialize_adaptive (void)
 {
     const char *wish = getenv("INVASIVE_TEAM");
+    check_bind();
     if (!wish || strcmp(wish, "fixed") == 0)
         return;
     if (strcmp(wish, "adaptive") != 0) {

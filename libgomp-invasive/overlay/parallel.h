@@ -21,6 +21,8 @@ extern bool gomp_team_adaptive;
 extern bool gomp_team_dyn_ours;
 /* The limit for the region that the calling thread begins; 0: none. */
 extern __thread unsigned gomp_team_limit __attribute__((tls_model("initial-exec")));
+/* proc.c: make a default team size no larger than OMP_THREAD_LIMIT lets teams become. */
+extern void gomp_limit_default_team (void);
 /* Find it.  requested: the num_threads clause, or 0. */
 extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
 

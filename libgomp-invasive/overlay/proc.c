@@ -48,6 +48,16 @@ void gomp_init_num_threads (void)
         gomp_global_icv.nthreads_var = default_team();
 }
 
+/* Once the environment has been read.  A program may divide its data by omp_get_max_threads(), so
+ * that must be a size which teams can have. */
+void gomp_limit_default_team (void)
+{
+    unsigned limit = gomp_global_icv.thread_limit_var;
+    bool told = getenv("OMP_NUM_THREADS") || getenv("OMP_NUM_THREADS_ALL");
+    if (inv_wanted() && !told && gomp_global_icv.nthreads_var > limit)
+        gomp_global_icv.nthreads_var = limit;
+}
+
 /* INVASIVE_TEAM=adaptive: only functions that are better off with fewer threads get fewer; sizes
  * that the program asks for are not cut down to the default just because sizes may vary. */
 static unsigned adaptive_max_threads (void)

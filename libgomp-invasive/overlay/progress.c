@@ -16,6 +16,7 @@ enum {
     PERIOD_NS = 5000000,      /* between two looks, and the least patience in CPU time */
     WALL_FACTOR = 20,         /* patience in wall time: implicit tasks may wait asleep */
     IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
+    STARVED_HELPS = 30,       /* so many times help was in vain: for 3 s, where patience is least */
 };
 #define MAX_PATIENCE_NS UINT64_C(20000000000)
 
@@ -129,6 +130,7 @@ struct watch {
     struct view helped;             /* the region that we last ran threads of unseated */
     uint64_t helped_cpu;            /* when they had last got somewhere before */
     unsigned helped_nthreads;
+    unsigned starved; /* helps in sequence for which threads could not be made while all slept */
 };
 
 /* Seated threads have gone on by themselves.  If that took long, so long do fn's implicit tasks
@@ -143,6 +145,7 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
         judge(now->fn, 4 * stalled, GOMP_UNKNOWN);
     w->since_cpu = cpu;
     w->since_wall = wall;
+    w->starved = 0;
 }
 
 /* Work waits: use our own cores that others are late to give back, and those that a thread
@@ -175,10 +178,22 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     w->helped.region = NULL;
 }
 
+/* Threads that sleep, in a barrier for instance, wait for implicit tasks that need more threads than
+ * the system gives us.  Better say so than wait for ever: stock libgomp ends when it cannot make the
+ * first of them. */
+static void note_starved (struct watch *w, bool made, bool asleep)
+{
+    w->starved = made || !asleep ? 0 : w->starved + 1;
+    if (w->starved == STARVED_HELPS)
+        gomp_fatal("Thread creation failed, and those that there are wait for more: use fewer by "
+                   "OMP_NUM_THREADS, or see OMP_STACKSIZE and ulimit -u -v");
+}
+
 /* Nobody with a seat gets anywhere: let all that waits run beside them. */
 static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
-    gomp_run_unseated(now->count);
+    bool made = gomp_run_unseated(now->count);
+    note_starved(w, made, cpu - w->since_cpu < PERIOD_NS);
     if (now->region) {
         w->helped = *now;
         w->helped_cpu = w->since_cpu;
@@ -239,6 +254,9 @@ static void start_watchdog (void)
     if (pthread_create(&handle, NULL, watchdog_main, NULL) == 0) {
         pthread_setaffinity_np(handle, sizeof inv_process.wide_mask, &inv_process.wide_mask);
         pthread_detach(handle);
+    } else { /* whoever arms it next tries again */
+        atomic_store(&started, false);
+        atomic_store(&armed, 0);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

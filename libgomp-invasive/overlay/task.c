@@ -11,6 +11,7 @@ enum {
     CHECKPOINT_EVERY = 32, /* tasks that run at once, between two looks whether our core is
                               asked back */
     MOST_CHILDREN = 8192,  /* of one task, before it is made to wait for predecessors of more */
+    MOST_NESTED = 64,      /* tasks that run at once, each within the one before; a power of two */
 };
 
 /* --- tasks as such */
@@ -168,6 +169,13 @@ static inline bool enough_queued (struct gomp_team *team, struct gomp_task_slot 
     return size >= (int64_t)((uint32_t)hungry + (hungry >> 32));
 }
 
+/* A task that runs at once needs its creator's stack.  A chain, each task of which creates the next one,
+ * has no end that we know: one in so many is queued, and runs when those before it have returned. */
+static inline bool nests_deep (const struct gomp_task *parent)
+{
+    return parent->own.depth % MOST_NESTED == MOST_NESTED - 1;
+}
+
 /* We ran a task at once; was that too long for the thieves? */
 static inline void after_undeferred (struct gomp_team *team, struct gomp_task_slot *slot)
 {
@@ -272,7 +280,8 @@ void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
             return;
         slot = gomp_task_slot_made(thr);
         if (__builtin_expect(if_clause && !parent->final_task, 1) &&
-            (!enough_queued(team, slot) || must_defer(parent, flags, depend))) {
+            (!enough_queued(team, slot) || nests_deep(parent) ||
+             must_defer(parent, flags, depend))) {
             create_deferred(thr, fn, data, cpyfn, arg_size, arg_align, flags, depend, priority,
                             detach);
             return;

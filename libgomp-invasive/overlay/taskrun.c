@@ -13,6 +13,7 @@ enum {
     CALM_TASKS = 1024,      /* so many queued and none stolen: the threshold falls again */
     LOOK_LEAST = 2,         /* pauses between two looks for work, at first */
     LOOK_MOST = 64,         /* and later */
+    LONG_CHAIN = 64,        /* at this depth ended parents are looked for; no recursion is so deep */
 };
 
 /* --- what a team has */
@@ -469,14 +470,36 @@ static bool no_child_left (struct gomp_task *task)
     return gomp_done_released(now) == GOMP_DONE_ENDED;
 }
 
+/* A task that has ended is kept for its children, of whom it may be the last, and so on: of a chain, each
+ * task of which creates the next, every task would be.  So one that starts replaces a parent that has
+ * ended and has no other child, and counts as the child of whose child that was.  Nobody else looks at
+ * such a parent: its own thread has left it, and who walks from a descendant up to its ancestors
+ * cannot come by, since the task that starts has no children yet. */
+static void __attribute__((noinline)) replace_ended_parents (struct gomp_task *task)
+{
+    struct gomp_task *parent = task->parent;
+    /* acquire: partner is no_child_left, by which the parent's thread has left it */
+    while (parent->own.depth > 0 &&
+           gomp_done_released(atomic_load_explicit(&parent->own.done, memory_order_acquire)) ==
+               GOMP_DONE_ENDED - 1) {
+        struct gomp_task *ended = parent;
+        parent = ended->parent;
+        set_parent(task, parent);
+        task->own.traits |= GOMP_TRAIT_REPLACES;
+        gomp_task_release(ended);
+    }
+}
+
 void gomp_task_finish (struct gomp_task *task, struct gomp_task *waiting)
 {
     struct gomp_task *parent = task->parent;
-    uint64_t what = GOMP_DONE_BODY + GOMP_DONE_RELEASED;
+    uint64_t body = task->own.traits & GOMP_TRAIT_REPLACES ? 0 : GOMP_DONE_BODY;
+    uint64_t what = body + GOMP_DONE_RELEASED;
     uint32_t others = task->own.created - task->own.own_done;
     if (others > 0 &&
         gomp_done_released(atomic_load_explicit(&task->own.done, memory_order_acquire)) != others) {
-        tell_parent(parent, GOMP_DONE_BODY);
+        if (body)
+            tell_parent(parent, body);
         what = GOMP_DONE_RELEASED;
         if (!no_child_left(task))
             return;
@@ -531,6 +554,8 @@ void gomp_task_execute (struct gomp_task_slot *slot, struct gomp_task *task)
     if (task->copy_ctors_done || !gomp_task_discarded(team, task->taskgroup)) {
         task->kind = GOMP_TASK_TIED;
         task->own.mark = gomp_queue_mark(&slot->queue);
+        if (__builtin_expect(task->own.depth >= LONG_CHAIN, 0))
+            replace_ended_parents(task);
         thr->task = task;
         if (__builtin_expect(task->fn != NULL, 1))
             task->fn(task->fn_data);

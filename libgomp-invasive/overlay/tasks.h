@@ -12,7 +12,8 @@
  * gomp_tasks_outstanding).  A task counts its queued children itself (created, own_done); other
  * threads that complete or release a child add to its `done`.  A task's memory is released when it
  * is complete and all of its children are released: so the chain of parents of any task is there,
- * which is what tells descendants from others.
+ * which is what tells descendants from others.  (In long chains a task may take the place of parents that
+ * have ended: replace_ended_parents.)
  *
  * A task on the stack that queues a child moves to the heap first, with all of its ancestors that
  * are on the stack: whoever is queued has no parent on a stack.
@@ -40,7 +41,10 @@ enum gomp_task_detach {
     GOMP_DETACH_FULFILLED, /* the event is fulfilled: the end of the body completes it */
 };
 
-enum { GOMP_TRAIT_OWN_ARGUMENTS = 1 /* fn_data is a block from malloc */ };
+enum {
+    GOMP_TRAIT_OWN_ARGUMENTS = 1, /* fn_data is a block from malloc */
+    GOMP_TRAIT_REPLACES = 2 /* its parent is that of another child, whose body is over already */
+};
 
 /* The word `done` of a task.  Low half: children that other threads have completed, and whether the
  * task sleeps for them.  High half: children that others have released.  A task that waits for its

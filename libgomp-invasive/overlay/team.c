@@ -9,6 +9,7 @@
  * between is region.c; who computes where is workers.c.
  */
 #include "libgomp.h"
+#include "parallel.h"
 #include "pool.h"
 #include "region.h"
 #include "riders.h"
@@ -531,6 +532,7 @@ static void __attribute__((constructor)) initialize_team (void)
      * that are no more than those; our default is larger (proc.c). */
     if (inv_wanted() && !gomp_places_list)
         gomp_available_cpus = inv_domain_cores();
+    gomp_limit_default_team();
 }
 
 static void __attribute__((destructor)) team_destructor (void)

@@ -552,21 +552,22 @@ bool gomp_free_worker_start (int seat)
     return true;
 }
 
-void gomp_run_unseated (unsigned count)
+bool gomp_run_unseated (unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         struct gomp_waiter *w = gomp_ready_pop_any(INV_SEAT_NONE);
         if (w)
             gomp_waiter_wake(w, INV_SEAT_NONE);
         else if (!gomp_tickets_left())
-            return;
+            break;
         else {
             gomp_progress_add_extra();
             if (!inv_agent_call_unseated(gomp_rider_core(i, count)) &&
-                !call_spare(INV_SEAT_NONE))
-                gomp_free_worker_start(INV_SEAT_NONE);
+                !call_spare(INV_SEAT_NONE) && !gomp_free_worker_start(INV_SEAT_NONE))
+                return false;
         }
     }
+    return true;
 }
 
 void gomp_sched_forget (void)

@@ -84,8 +84,8 @@ extern enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg);
 /* Yield.  True when it has taken so long that a thread with a time slice of its own has run. */
 extern bool gomp_yield_was_long (void);
 /* Let up to `count` queued threads and unstarted implicit tasks run without a seat
- * (progress.c). */
-extern void gomp_run_unseated (unsigned count);
+ * (progress.c).  False: a thread is missing that the system does not give us. */
+extern bool gomp_run_unseated (unsigned count);
 
 /* Must the calling thread, on its seat, give it up now, or has it lost it (to the owner, or in its
  * sleep to another thread of ours)?  As inv_seat_poll says, by two loads of one line when not. */
