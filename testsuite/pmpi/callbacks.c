@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int rank, size, called;
+static int rank, size, called, named;
 static jmp_buf back;
 
 /* Communicates with itself, which works anywhere. */
@@ -49,10 +49,25 @@ static int delete_attribute(MPI_Comm comm, int key, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+/* MPICH names the function that found the error: MPI_Recv, unless something made another of it. */
+static void name_error(void)
+{
+    int out[2] = {0}, in, length;
+    char text[MPI_MAX_ERROR_STRING + 1] = "";
+    MPI_Request request;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Isend(out, 2, MPI_INT, 0, 10, MPI_COMM_SELF, &request);
+    int code = MPI_Recv(&in, 1, MPI_INT, 0, 10, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Error_string(code, text, &length);
+    named = strstr(text, "MPI_Recv") != NULL || strstr(text, "internal_Recv") != NULL;
+}
+
 static void on_error(MPI_Comm *comm, int *code, ...)
 {
     (void)comm, (void)code;
     call_mpi();
+    name_error();
 }
 
 static void on_error_leave(MPI_Comm *comm, int *code, ...)
@@ -107,6 +122,7 @@ static void handlers(void)
     MPI_Send(&rank, 1, MPI_INT, size + 1, 1, comm);
     MPI_Barrier(comm);
     say("handler calls", called);
+    say("an error's text names MPI_Recv", named);
     MPI_Comm_create_errhandler(on_error_leave, &handler);
     MPI_Comm_set_errhandler(comm, handler);
     MPI_Errhandler_free(&handler);
