@@ -261,11 +261,13 @@ def wrapper_drop(f):
 
 def wrappers(functions):
     yield '#include "shim.h"\n'
+    yield "/* Into its guard, which would push the arguments again. */"
+    yield "#define INLINED inline __attribute__((always_inline))\n"
     yield "struct shim_pmpi shim_pmpi;\n"
     for f in functions:
         body = globals().get(f"wrapper_{f.kind}")
         if body:
-            yield f"int shim_{f.name}({f.params()})\n{{"
+            yield f"INLINED int shim_{f.name}({f.params()})\n{{"
             yield from body(f)
             yield "}\n"
     for f in functions:

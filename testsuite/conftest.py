@@ -151,7 +151,8 @@ class Mpi:
 
     def __init__(self, name, value, build):
         prefix = name.upper()
-        self.name, self.mpiexec, self.mpicc = name, value(f"{prefix}_MPIEXEC"), value(f"{prefix}_MPICC")
+        self.name = name
+        self.mpiexec, self.mpicc = value(f"{prefix}_MPIEXEC"), value(f"{prefix}_MPICC")
         self.flags = value(f"{prefix}_CPPFLAGS").split(), value(f"{prefix}_LIBS").split()
         self._build = build
         self._suffix = ".openmpi" if name == "openmpi" and value("MPICH_MPICC") else ""

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Fortran programs, by mpif.h, `use mpi` and `use mpi_f08`: the same results, and their waits go
+through the shim."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+INTERFACES = ["USE_MPIF_H", "USE_MPI", "USE_MPI_F08"]
+WAITS = ["recv", "wait", "test", "waitall", "waitany", "probe", "sendrecv", "bottom", "barrier",
+         "allreduce", "rooted"]
+
+
+@pytest.fixture(scope="session")
+def compiled(mpi, top, tmp_path_factory):
+    """compiled(INTERFACE) - waits.F90 with this interface and the MPI in turn."""
+    compiler = shutil.which(f"mpif90.{mpi.name}")
+    if not compiler or not shutil.which("gfortran"):
+        pytest.skip(f"mpif90.{mpi.name} and gfortran are needed")
+    programs = {}
+
+    def program(interface):
+        if interface not in programs:
+            where = tmp_path_factory.mktemp(f"{mpi.name}-{interface}")
+            made = subprocess.run([compiler, f"-D{interface}", "-O1", "-o", "waits",
+                                   top / "mpi-shim/tests/waits.F90"], check=False, cwd=where,
+                                  capture_output=True, text=True, timeout=100)
+            assert made.returncode == 0, made.stderr
+            programs[interface] = where / "waits"
+        return programs[interface]
+
+    return program
+
+
+@pytest.fixture
+def managed(build, mpi, run_program):
+    def run(ranks, *command, **more):
+        return run_program([build / "invade", TWO_CORES, "--report", "--", mpi.mpiexec, "-n", ranks,
+                            *command], **more)
+
+    return run
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_a_fortran_program_sees_what_it_sees_without_us(mpi, managed, run_program, compiled,
+                                                        interface, ranks):
+    command = [compiled(interface), "all", 1, 4]
+    with_us, stock = managed(ranks, *command), run_program(mpi.run(ranks, *command))
+    assert stock.stdout.count("\n") > 20
+    assert sorted(with_us.stdout.splitlines()) == sorted(stock.stdout.splitlines())
+    ranks_managed = re.findall(r"^ *(\d+) +\d+ +waits ", with_us.stderr, re.M)
+    assert len(ranks_managed) == ranks
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_every_wait_of_a_fortran_program_is_seen(managed, compiled, interface):
+    """Rank 0 computes 9 ms before each of 30 calls: rank 1 waits, and the report says so."""
+    unseen = []
+    for call in WAITS:
+        report = managed(2, compiled(interface), call, 9, 30).stderr
+        waiting = re.search(r"^ *1 +\d+ +\S+ +[\d.]+ +([\d.]+) ", report, re.M)
+        if not waiting or float(waiting[1]) < 0.1:
+            unseen.append((call, report))
+    assert not unseen
+
+
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_what_fortran_bindings_call_is_ours(build, top, mpi, run_program, compiled, interface):
+    """All that they could call, not only what this program does: the dynamic linker tells where
+    it has bound each function that the table has."""
+    table = (top / "mpi-shim/prototypes.txt").read_text()
+    wrapped = {name for kind, name in re.findall(r"^(\w+)\s+(\w+)\??(?::|$)", table, re.M)
+               if kind != "use"}
+    ours = build / "lib/invasive/libinvasive-mpi.so"
+    done = run_program([compiled(interface), "errors", 0, 1],
+                       env={"LD_PRELOAD": f"{build}/lib/libinvasive.so.0 {ours}",
+                            "LD_BIND_NOW": "1", "LD_DEBUG": "bindings"})
+    bindings = re.findall(r"binding file (\S+) \[0\] to (\S+) \[0\]: normal symbol `P?MPI_(\w+)'",
+                          done.stderr)
+    fortran = {(name, target) for user, target, name in bindings
+               if re.search(r"libmpi(chfort|_mpifh|_usempi\w+)\.so", user) and name in wrapped}
+    assert len(fortran) > 50
+    assert {target for _, target in fortran} == {str(ours)}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The shim beside another profiler, and calls that the MPI library makes itself or that come from
+functions which it calls."""
+
+import os
+import re
+
+import pytest
+
+TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+
+
+@pytest.fixture
+def build_c(make_variable, top, run_program, tmp_path):
+    """build_c(NAME, *MORE, out=NAME) - testsuite/pmpi/NAME.c compiled to tmp_path/NAME."""
+
+    def compiled(name, *more, out=None):
+        out = tmp_path / (out or name)
+        run_program([*make_variable("CC").split(), "-O2", "-Wall", "-Wextra", "-Werror", "-o", out,
+                     top / f"testsuite/pmpi/{name}.c", *more])
+        return out
+
+    return compiled
+
+
+@pytest.fixture
+def invade(build, run_program):
+    def run(*command, **more):
+        return run_program([build / "invade", TWO_CORES, "--report", "--", *command], **more)
+
+    return run
+
+
+def counts(path):
+    lines = sorted(path.read_text().splitlines())
+    path.unlink()
+    return lines
+
+
+def managed_ranks(process):
+    return len(re.findall(r"^ *\d+ +\d+ +\S+ +[\d.]+ +[\d.]+ ", process.stderr, re.M))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.parametrize("where", ["before us", "after us", "linked"])
+def test_a_profiler_counts_the_programs_calls_and_nothing_else(
+        build, mpi, top, make_variable, run_program, invade, build_c, tmp_path, where, ranks):
+    profiler = build_c("count_calls", "-shared", "-fPIC", "-fvisibility=default",
+                       out="libcount.so")
+    out = tmp_path / "counts"
+    env = {"COUNT_CALLS": str(out)}
+    program = mpi.program("mpi-shim/tests/calls")
+    if where == "linked":
+        program = tmp_path / "calls"
+        run_program([*make_variable("CC").split(), *mpi.flags[0], "-o", program,
+                     top / "mpi-shim/tests/calls.c", "-Wl,--no-as-needed", profiler,
+                     *mpi.flags[1]])
+    stock_env = env if where == "linked" else {**env, "LD_PRELOAD": str(profiler)}
+    stock = run_program(mpi.run(ranks, program), env=stock_env)
+    without_us = counts(out)
+    command = [mpi.mpiexec, "-n", ranks, program]
+    if where == "before us":
+        command = ["sh", "-c", f'export LD_PRELOAD="{profiler}:$LD_PRELOAD"; exec "$@"', "sh",
+                   *command]
+    elif where == "after us":
+        env["LD_PRELOAD"] = str(profiler)
+    with_us = invade(*command, env=env)
+    assert with_us.stdout == stock.stdout
+    assert counts(out) == without_us
+    assert len(without_us) == ranks and "Allreduce=0" not in without_us[0]
+    assert managed_ranks(with_us) == ranks
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+def test_what_the_library_calls_passes_through_the_shim(mpi, run_program, invade, build_c, tmp_path,
+                                                        ranks):
+    program = build_c("callbacks", *mpi.flags[0], *mpi.flags[1])
+    command = [program, tmp_path / "file"]
+    stock = run_program(mpi.run(ranks, *command))
+    with_us = invade(mpi.mpiexec, "-n", ranks, *command)
+    assert "wrong after file operations: 0" in stock.stdout
+    assert mpi.name != "mpich" or "an error's text names MPI_Recv: 1" in stock.stdout
+    assert with_us.stdout == stock.stdout
+    assert managed_ranks(with_us) == ranks
