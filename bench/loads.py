@@ -3,11 +3,15 @@
 
 The limit of the constant imbalance is measured: the same work shared out equally, stock, with one
 rank on each core.  The limit of the artificial benchmark is arithmetic: 4/7 of the stock time.
+The matrix varies loads, length of an iteration, regions and kind of wait.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
+import statistics
 
 from common import BenchError, Context, Figure, median_ratio, median_value, same_checksum
 
@@ -21,8 +25,8 @@ def units_per_ms(ctx: Context) -> str:
 
 
 def imbalance_command(ctx: Context, loads: str, units: str, work_ms: float, regions: int,
-                      iterations: int, wait: str) -> list[str]:
-    return ctx.mpi(RANKS, ctx.app("imbalance"), f"--loads={loads}", f"--units-per-ms={units}",
+                      iterations: int, wait: str, ranks: int = RANKS) -> list[str]:
+    return ctx.mpi(ranks, ctx.app("imbalance"), f"--loads={loads}", f"--units-per-ms={units}",
                    f"--work-ms={work_ms}", f"--regions={regions}", f"--iterations={iterations}",
                    f"--wait={wait}")
 
@@ -39,6 +43,67 @@ def over_limit(ctx: Context, name: str, goal: float, **shape) -> list[Figure]:
     stock = median_ratio(turns, 1, 0)
     return [Figure(name, median_ratio(turns, 2, 0), "x the limit", "<=", goal,
                    f"stock {stock:.2f}; limit {median_value(turns, 0):.3f} s, the balanced run")]
+
+
+# --- the matrix
+
+LOADS = {"1:3": (2, "1:3", ""), "1:9": (2, "1:9", ""), "alternating": (2, "0.5:1.5", "--alternate"),
+         "1:2:3:4": (4, "1:2:3:4", "")}
+REGIONS = (1, 8)
+LENGTHS_MS = (1, 3, 10, 30, 100)
+WAITS = ("blocking", "polled")
+RUN_S = 0.6  # of one run at the limit
+CORES = 2
+
+
+def length_goal(ms: float) -> float:
+    """1.15 at 1 ms, 1.05 from 30 ms on; in between it falls with the logarithm of the length."""
+    if ms >= 30:
+        return 1.05
+    return round(1.15 - 0.10 * math.log(ms) / math.log(30), 3)
+
+
+def matrix_rows(only: tuple[str, ...]) -> list[tuple]:
+    """(name, loads, regions, ms, wait); --only 1:9,30ms,polled,8regions takes the rows that have
+    one of the words of each kind."""
+    rows = []
+    for loads, regions, ms, wait in itertools.product(LOADS, REGIONS, LENGTHS_MS, WAITS):
+        labels = (loads, f"{regions}regions", f"{ms}ms", wait)
+        kinds = (LOADS, [f"{r}regions" for r in REGIONS], [f"{m}ms" for m in LENGTHS_MS], WAITS)
+        if all(label in only or not set(kind) & set(only) for label, kind in zip(labels, kinds)):
+            rows.append((" ".join(labels), loads, regions, ms, wait))
+    known = {word for kind in kinds for word in kind}
+    if set(only) - known:
+        raise BenchError(f"imbalance-matrix: --only takes {', '.join(sorted(known))}")
+    return rows
+
+
+def matrix(ctx: Context) -> list[Figure]:
+    """Each row against the balanced run of the same length and regions, which is the same work
+    on as many ranks as cores: total work / cores.  Stock is not run; its limit is arithmetic."""
+    units = units_per_ms(ctx)
+    rows = matrix_rows(ctx.only)
+    ratios: dict[str, list[float]] = {row[0]: [] for row in rows}
+
+    def command(ranks, loads, regions, ms, wait, more=""):
+        words = imbalance_command(ctx, loads, units, ms * CORES, regions,
+                                  max(4, round(RUN_S * 1000 / ms)), wait, ranks)
+        return [*words, more] if more else words
+
+    for _ in range(ctx.pairs):
+        for ms, regions in itertools.product(LENGTHS_MS, REGIONS):
+            here = [row for row in rows if row[2:4] == (regions, ms)]
+            if not here:
+                continue
+            limit = ctx.stock(command(RANKS, "1:1", regions, ms, "blocking"), variant="limit")
+            for name, loads, _, _, wait in here:
+                ranks, parts, more = LOADS[loads]
+                run = ctx.invade(command(ranks, parts, regions, ms, wait, more), variant=name)
+                ratios[name].append(run.values["seconds"] / limit.values["seconds"])
+                if ctx.verbose:
+                    print(f"    {name}: {ratios[name][-1]:.3f}", flush=True)
+    return [Figure(name, statistics.median(ratios[name]), "x the limit", "<=", length_goal(row[3]))
+            for name, row in zip(ratios, rows)]
 
 
 def imbalance(ctx: Context) -> list[Figure]:

@@ -29,6 +29,21 @@
 extern "C" {
 #endif
 
+/*
+ * A scalability graph: S(c) = T(1) / T(c), how much faster the process's work is done on c
+ * cores than on one.  S is linear between the points, from S(0) = 0 to the first one, and on
+ * the line of the last two points beyond the last (of the origin and the point, if it is the
+ * only one).  It has to be monotone and concave, so S(c) <= c.  Give two last points of the same
+ * speed-up where more cores bring nothing.
+ */
+enum { INV_SCALABILITY_POINTS = 8 };
+struct inv_scalability {
+    struct inv_scalability_point {
+        unsigned cores; /* larger than that of the point before; 0: no point, nor any after it */
+        float speedup;  /* S(cores) > 0 */
+    } point[INV_SCALABILITY_POINTS];
+};
+
 /* What a process tells the resource manager about its needs.  Zero-initialise it,
  * then set what you know: {0} means "at least one core, as many as there are, no
  * workload known". */
@@ -38,6 +53,8 @@ struct inv_constraint {
     double workload;    /* W >= 0, any unit that is the same in all processes of the
                            job (cells, core-seconds per iteration, ...); cores are
                            shared out in proportion to it.  0 means unknown.  */
+    struct inv_scalability scalability; /* no point: unknown.  Shown by `rmctl status`; the
+                           present policies do not look at it */
 };
 
 /* A snapshot of the claim at the time of the call. */
@@ -66,7 +83,7 @@ enum inv_blocking {
  *
  * Returns 0; or -1 with errno set, the previous constraint staying in force:
  *   EINVAL     min_cores > max_cores (and max_cores != 0), or min_cores larger than the
- *              domain, or workload negative or not finite
+ *              domain, or workload negative or not finite, or scalability not as said above
  *   ETIMEDOUT  blocking, and no decision within one second: the request stays announced
  */
 int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocking,
@@ -98,6 +115,13 @@ struct inv_claim inv_claim_now(void);
  * -1 with errno EINVAL when the workload is negative or not finite.
  */
 int inv_announce_workload(double workload);
+
+/*
+ * inv_announce_scalability - the same for the scalability graph; the rest of the constraint
+ * stays.  NULL: not known any more.  Returns 0, or -1 with errno EINVAL when the graph is not
+ * as struct inv_scalability says.
+ */
+int inv_announce_scalability(const struct inv_scalability *scalability);
 
 /* inv_version - "major.minor.patch" of the library; static storage. */
 const char *inv_version(void);

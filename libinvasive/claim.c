@@ -13,6 +13,7 @@
 #include "invasive.h"
 #include "futex.h"
 #include "process.h"
+#include "scalability.h"
 
 #include <limits.h>
 #include <math.h>
@@ -48,15 +49,19 @@ static bool valid_workload(double workload)
 static bool valid(const struct inv_constraint *c)
 {
     return valid_workload(c->workload) && c->min_cores <= inv_domain_cores() &&
-           (c->max_cores == 0 || c->min_cores <= c->max_cores);
+           (c->max_cores == 0 || c->min_cores <= c->max_cores) &&
+           inv_scalability_valid(&c->scalability);
 }
 
 static bool is_announced(struct inv_slot *slot, const struct inv_constraint *c)
 {
+    struct inv_scalability now;
+    inv_scalability_read(slot, &now);
     return atomic_load_explicit(&slot->min_cores, memory_order_relaxed) == c->min_cores &&
            atomic_load_explicit(&slot->max_cores, memory_order_relaxed) == c->max_cores &&
            atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) ==
-               bits_of(c->workload);
+               bits_of(c->workload) &&
+           inv_scalability_equal(&now, &c->scalability);
 }
 
 /* Write the constraint if it is new.  The caller has the lock.  Returns its number. */
@@ -67,6 +72,7 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
     atomic_store_explicit(&slot->min_cores, c->min_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->max_cores, c->max_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->workload_bits, bits_of(c->workload), memory_order_relaxed);
+    inv_scalability_write(slot, &c->scalability);
     /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
      * they are being written it has the old number, and the bell makes it read again. */
     uint32_t seq = atomic_fetch_add_explicit(&slot->constraint_seq, 1, memory_order_release) + 1;
@@ -182,24 +188,52 @@ int inv_retreat(void)
     return 0;
 }
 
+/* What is in force, as this process has written it. */
+static struct inv_constraint announced(struct inv_slot *slot)
+{
+    struct inv_constraint c = {
+        .min_cores = atomic_load_explicit(&slot->min_cores, memory_order_relaxed),
+        .max_cores = atomic_load_explicit(&slot->max_cores, memory_order_relaxed)};
+    uint64_t bits = atomic_load_explicit(&slot->workload_bits, memory_order_relaxed);
+    memcpy(&c.workload, &bits, sizeof bits);
+    inv_scalability_read(slot, &c.scalability);
+    return c;
+}
+
+/* Change one thing and leave the rest; which it is says the one that is not NULL. */
+static int announce_part(const double *workload, const struct inv_scalability *scalability)
+{
+    if (!inv_join(-1, -1, -1))
+        return 0;
+    struct inv_slot *slot = our_slot();
+    pthread_mutex_lock(&announce_lock);
+    struct inv_constraint c = announced(slot);
+    if (workload)
+        c.workload = *workload;
+    if (scalability)
+        c.scalability = *scalability;
+    write_constraint(slot, &c);
+    pthread_mutex_unlock(&announce_lock);
+    return 0;
+}
+
 int inv_announce_workload(double workload)
 {
     if (!valid_workload(workload)) {
         errno = EINVAL;
         return -1;
     }
-    if (!inv_join(-1, -1, -1))
-        return 0;
-    struct inv_slot *slot = our_slot();
-    if (atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) == bits_of(workload))
-        return 0;
-    pthread_mutex_lock(&announce_lock);
-    write_constraint(slot, &(struct inv_constraint){
-                               .min_cores = atomic_load(&slot->min_cores),
-                               .max_cores = atomic_load(&slot->max_cores),
-                               .workload = workload});
-    pthread_mutex_unlock(&announce_lock);
-    return 0;
+    return announce_part(&workload, NULL);
+}
+
+int inv_announce_scalability(const struct inv_scalability *scalability)
+{
+    static const struct inv_scalability unknown;
+    if (scalability && !inv_scalability_valid(scalability)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return announce_part(NULL, scalability ? scalability : &unknown);
 }
 
 const char *inv_version(void)

@@ -55,18 +55,22 @@ static struct inv_counters *counters_of(struct inv_table *t, unsigned name)
                : NULL;
 }
 
-/* The word was `old` until now: book the time that the holder had another's core. */
+/* The word was `old` until now: book the time that the holder had the core. */
 static void account(struct inv_table *t, unsigned core, inv_word old)
 {
     uint64_t now = now_ns();
     uint64_t since = atomic_exchange_explicit(&inv_core_at(t, core)->since_ns, now,
                                               memory_order_relaxed);
     unsigned holder = inv_word_holder(old), owner = inv_word_owner(old);
-    if (holder == INV_NOBODY || holder == owner || since == 0 || since > now)
+    if (holder == INV_NOBODY || since == 0 || since > now)
         return;
-    struct inv_counters *borrower = counters_of(t, holder), *lender = counters_of(t, owner);
-    if (borrower)
-        add(&borrower->borrowed_ns, now - since);
+    struct inv_counters *user = counters_of(t, holder), *lender = counters_of(t, owner);
+    if (user)
+        add(&user->held_ns, now - since);
+    if (holder == owner)
+        return;
+    if (user)
+        add(&user->borrowed_ns, now - since);
     if (lender)
         add(&lender->lent_used_ns, now - since);
 }

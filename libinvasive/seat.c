@@ -239,7 +239,9 @@ int inv_seat_retake_idle(void)
         uint64_t cpu_ns;
     } last[INV_MAX_CORES];
     struct inv_table *t = inv_process.table;
-    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
+    if (inv_process.anonymous || inv_process.emulated) /* there, kernels sleep to compute */
+        return INV_SEAT_NONE;
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
         struct inv_core *c = inv_core_at(t, core);
         inv_word w = atomic_load_explicit(&c->word, memory_order_relaxed);
         int32_t tid = atomic_load_explicit(&c->holder_tid, memory_order_relaxed);

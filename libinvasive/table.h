@@ -22,12 +22,13 @@
 #include <stdint.h>
 
 enum {
-    INV_TABLE_VERSION = 1,
+    INV_TABLE_VERSION = 2,
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
     INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
     INV_BOARD_LINES = 4096, /* cache lines for arrival boards (board.h) */
     INV_NAME_BYTES = 64,
+    INV_GRAPH_WORDS = 8, /* points of a scalability graph */
 };
 #define INV_TABLE_MAGIC UINT64_C(0x31656c6261766e69) /* "invable1" */
 
@@ -101,6 +102,7 @@ struct inv_counters {
     _Atomic uint64_t reclaim_wait_ns, reclaim_wait_max_ns; /* time from asking to having */
     _Atomic uint64_t borrowed_ns;  /* core time that it used of others' cores */
     _Atomic uint64_t lent_used_ns; /* core time that others used of its cores */
+    _Atomic uint64_t held_ns;      /* core time that it held cores, up to their last change */
     _Atomic uint64_t useful_ns;    /* main thread's time outside MPI waits (mpi-shim) */
     _Atomic uint64_t wait_ns;      /* main thread's time inside MPI waits (mpi-shim) */
     _Atomic uint64_t waits;        /* completed waits that slept at least once */
@@ -132,6 +134,11 @@ struct inv_slot {
     _Atomic uint32_t decided_seq; /* writer: rmd, the last constraint_seq it decided on; futex */
     _Atomic uint32_t min_cores, max_cores; /* 0: not set */
     _Atomic uint64_t workload_bits;        /* a double; 0.0: unknown */
+    _Atomic uint64_t scalability[INV_GRAPH_WORDS]; /* points (scalability.h); 0: no more */
+
+    /* --- for the other ranks of the job: cores that its work has taken of late (mpi-shim), a
+     * double; 0.0 not known.  Writer: the process */
+    _Atomic uint64_t rate_bits;
 
     struct inv_counters counters __attribute__((aligned(64)));
     struct inv_agent agents[INV_AGENTS] __attribute__((aligned(64)));
@@ -163,6 +170,8 @@ struct inv_table {
     _Atomic int32_t free_tokens __attribute__((aligned(64)));
     _Atomic uint32_t rmd_bell __attribute__((aligned(64))); /* futex: a constraint changed */
     _Atomic uint32_t rmd_pid;
+    _Atomic uint64_t owner_moves; /* how often a core has gone from one process to another by
+                                     policy; writer: rmd.  Statistics only */
     _Atomic uint64_t board_used[INV_BOARD_LINES / 64] __attribute__((aligned(64)));
 };
 

@@ -34,6 +34,7 @@ static bool settled(struct shim_wait *w, int result, const int *flag)
 static int look_and_wait(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
 {
     struct shim_wait wait = {.done = look, .arg = a};
+    shim_workload_call(call_site);
     if (!look(&wait))
         shim_wait(&wait, call_site);
     return wait.result;
@@ -83,7 +84,9 @@ static int finish_exchange(struct exchange *e, const struct shim_comm *c, MPI_St
     if (e->source != e->dest)
         shim_ring_rank(c, e->source);
     int received = shim_wait_one(&e->receive, status, shim_member(c, e->source), e->call_site);
-    int sent = shim_wait_one(&e->send, MPI_STATUS_IGNORE, shim_member(c, e->dest), e->call_site);
+    /* one call of the program's, so not shim_wait_one again */
+    int sent = shim_wait_request(&e->send, MPI_STATUS_IGNORE, NULL, false, e->call_site);
+    shim_ring_rank(c, e->dest);
     return received != MPI_SUCCESS ? received : sent;
 }
 
@@ -275,14 +278,16 @@ int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indice
 
 /* --- tests: one look, and a short wait where it is one of a run of failed ones */
 
-static int look_once(bool (*look)(struct shim_wait *), struct args *a)
+static int look_once(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
 {
     struct shim_wait wait = {.done = look, .arg = a};
     bool done = look(&wait);
     if (!done && shim_poll_failed())
         done = shim_poll_wait(&wait);
-    if (done)
+    if (done) {
+        shim_workload_call(call_site);
         shim_poll_hit();
+    }
     return wait.result;
 }
 
@@ -295,11 +300,11 @@ static bool any_active(int count, const MPI_Request *requests)
     return false;
 }
 
-static int test_many(bool (*look)(struct shim_wait *), struct args *a)
+static int test_many(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
 {
     struct shim_ring_set set;
     shim_ring_set_collect(&set, a->count, a->requests);
-    int result = look_once(look, a);
+    int result = look_once(look, a, call_site);
     if (a->flag)
         shim_ring_set_ring(&set);
     return result;
@@ -311,7 +316,7 @@ int shim_Test(MPI_Request *request, int *flag, MPI_Status *status)
         return shim_pmpi.Test(request, flag, status);
     int member = shim_request_member(*request);
     struct args a = {.requests = request, .status = status};
-    int result = look_once(look_test, &a);
+    int result = look_once(look_test, &a, SHIM_SITE);
     *flag = a.flag;
     if (a.flag)
         shim_ring_member(member);
@@ -323,7 +328,7 @@ int shim_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *status
     if (!any_active(count, requests))
         return shim_pmpi.Testall(count, requests, flag, statuses);
     struct args a = {.count = count, .requests = requests, .status = statuses};
-    int result = test_many(look_testall, &a);
+    int result = test_many(look_testall, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
 }
@@ -333,7 +338,7 @@ int shim_Testany(int count, MPI_Request *requests, int *which, int *flag, MPI_St
     if (!any_active(count, requests))
         return shim_pmpi.Testany(count, requests, which, flag, status);
     struct args a = {.count = count, .requests = requests, .number = which, .status = status};
-    int result = test_many(look_testany, &a);
+    int result = test_many(look_testany, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
 }
@@ -350,7 +355,7 @@ int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indice
                      .status = statuses};
     struct shim_ring_set set;
     shim_ring_set_collect(&set, incount, requests);
-    int result = look_once(look_testsome, &a);
+    int result = look_once(look_testsome, &a, SHIM_SITE);
     if (*outcount != 0)
         shim_ring_set_ring(&set);
     return result;
@@ -359,7 +364,7 @@ int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indice
 int shim_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
-    int result = look_once(look_iprobe, &a);
+    int result = look_once(look_iprobe, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
 }
@@ -369,7 +374,7 @@ int shim_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
 {
     struct args a = {
         .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
-    int result = look_once(look_improbe, &a);
+    int result = look_once(look_improbe, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
 }

@@ -98,6 +98,7 @@ bool shim_meet(struct shim_meeting *m, MPI_Comm comm, const void *call_site)
     }
     if (!c->line)
         return false;
+    shim_workload_call(call_site);
     m->start = shim_ticks();
     m->site = shim_site(call_site);
     /* release: partner is the acquire load in arrived() */

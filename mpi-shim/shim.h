@@ -10,7 +10,10 @@
  *   meet.c      collectives that no rank leaves before all have come
  *   calls.c     point-to-point wrappers, completion calls
  *   poll.c      a run of failed tests is a wait too
- *   workload.c  useful time and waiting time, and the workload that follows from them
+ *   workload.c  useful time and waiting time by iteration, and the workload and scalability
+ *               that follow from them
+ *   phase.c     where iterations end; pure
+ *   measure.c   from measurements to a graph, and what has changed for good; pure
  *   ring.c      whom to wake when
  *
  * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
@@ -215,6 +218,12 @@ void shim_part(struct shim_meeting *m);
 /* --- workload (workload.c) */
 
 void shim_workload_start(void);
+/* The calling thread is at a call that can make it wait for others, or at a test that succeeds:
+ * what the program's iterations are found by.  Before the wait. */
+void shim_workload_call(const void *call_site);
+/* It lends its core for a wait; it has it again. */
+void shim_workload_lends(void);
+void shim_workload_regained(void);
 /* The calling thread waited from start to end (ticks). */
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept);
 void shim_workload_stop(void);

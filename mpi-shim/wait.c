@@ -158,6 +158,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks)
     uint64_t start = shim_ticks();
     int64_t slice = FIRST_SLICE_NS;
     bool done, rung = false;
+    shim_workload_lends();
     inv_wait_begin();
     count_sleeper(w, 1);
     for (;;) {
@@ -173,6 +174,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks)
     }
     show_sleeping(w->comm, false);
     inv_wait_end();
+    shim_workload_regained();
     count_sleeper(w, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
     return done;
 }
@@ -220,6 +222,7 @@ int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm
 
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site)
 {
+    shim_workload_call(call_site);
     int result = shim_wait_request(request, status, NULL, false, call_site);
     shim_ring_member(member);
     return result;
@@ -238,6 +241,7 @@ static void ring_board(const struct shim_comm *c)
 
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site)
 {
+    shim_workload_call(call_site);
     ring_board(c);
     int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, false, call_site);
     ring_board(c);

@@ -1,39 +1,107 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * workload.c - useful time is what lies between waits; times cores it is the workload.
+ * workload.c - books useful and waiting time by iteration, and announces what follows.
  *
- * The rank announces W in cores: the core time that it used in a window over the
- * window's length, which is the same for all ranks of a job that keep in step.  A window
- * ends at the first wait at least WINDOW_US after it began, so that it covers whole
- * iterations.  rmd shares ownership out in proportion to W: imbalance that persists;
- * what comes and goes is met by lending.  Only the main thread is watched.
+ * Time is useful between waits.  phase.c says where iterations end; while it does not know,
+ * the time is cut into windows of WINDOW_US.  Both end with a wait, since that is where the
+ * ranks of a job meet, so that iterations take equally long in all of them.  Iterations of
+ * the same call sites are a class.  Of each class
+ *
+ *     w     useful core time / length, in cores: the rate at which the rank works
+ *     S(c)  the rate, iterations / useful time, by c = useful core time / useful time, the
+ *           cores under the teams on average (measure.c)
+ *
+ * are measured over samples of at least SAMPLE_US.  The class that has taken most of the last
+ * second speaks for the rank.  Each rank shows its w in its slot, and announces as workload
+ *
+ *     W_i = cores of the domain * w_i / sum of w_j over the job's ranks in the domain
+ *
+ * in which what slows all of them down alike does not show.  It is announced when it has
+ * changed for good (shim_steady): rmd moves ownership for what persists; what comes and goes
+ * is met by lending.  Only the thread that called MPI_Init is watched.
  */
 #include "shim.h"
 #include "invasive.h"
+#include "iteration.h"
+#include "measure.h"
+#include "phase.h"
 
-enum { WINDOW_US = 10000 };
-static const double CHANGE = 0.05; /* smaller changes are not announced */
+#include <math.h>
+#include <string.h>
+
+/* SHORT: iterations below it on average are put together.  PATIENCE: an iteration is not
+ * waited for longer than this and eight times the mean.  RECENT: see above.  SILENT: so many
+ * samples without a word from another rank, then it counts as an average one. */
+enum { WINDOW_US = 10000, SAMPLE_US = 10000, SHORT_US = 200, PATIENCE_US = 50000 };
+enum { RECENT_NS = 1000000000, TRIAL = 16, GRAPH_SAMPLES = 16, SILENT_SAMPLES = 16 };
+static const double CHANGE = 0.05; /* smaller ones of a graph are not announced */
+static const double CLEARLY = 1.5; /* by so much more time another class takes over */
+
+/* Beside the sums that others may see: the sample so far, in ns, and what came of samples. */
+struct class {
+    double length, useful, cores;
+    unsigned iterations, samples;
+    double recent; /* ns of the last RECENT_NS, about */
+    double rate;   /* w, mean of the last samples */
+    struct shim_scalability scalability;
+};
 
 static struct {
-    uint64_t last_end;     /* ticks: the last wait's end; useful time runs since then */
-    uint64_t window_start; /* ticks */
+    uint64_t last_end; /* ticks: the last wait's end; useful time runs since then */
     uint64_t useful, wait, waits;
-    uint64_t window_useful;   /* `useful` at the window's start */
-    uint64_t window_borrowed; /* the slot's borrowed_ns then */
-    double smooth, announced;
+    uint64_t spun;          /* ticks of waiting in which the thread kept its core */
+    uint64_t idle_ns;       /* core time held while it slept */
+    uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last booked wait */
+    uint64_t lent_held_ns;  /* held_ns() at the last lend */
+
+    enum shim_phase_event due; /* an iteration ends with the wait that comes next */
+    uint64_t deadline;         /* ticks: it ends with the wait that is over after this */
+    double mean_us;            /* length of the iterations since the marker was chosen */
+    unsigned since_mark;
+
+    struct { /* the state when the iteration began */
+        uint64_t ticks, useful, spun, idle_ns, held_ns;
+    } begin;
+    unsigned classes, dominant;
+    struct shim_steady workload;
+    unsigned silent_samples;
+    struct inv_scalability graph;
 } work;
+
+static struct shim_phase phase;
+static struct class class[SHIM_CLASSES];
+static struct shim_iteration_class sums[SHIM_CLASSES];
 
 /* Set in the thread that called MPI_Init. */
 static __thread bool watched __attribute__((tls_model("initial-exec")));
+
+const struct shim_iteration_class *shim_iteration_classes(unsigned *count)
+{
+    *count = work.classes;
+    return sums;
+}
 
 static struct inv_counters *counters(void)
 {
     return &inv_slot_at(inv_process.table, inv_process.slot)->counters;
 }
 
-static uint64_t borrowed_ns(void)
+/* Core time that this process has held cores until now.  Others change the table meanwhile;
+ * an interval may be missed or counted twice, and is put right by the next look. */
+static uint64_t held_ns(void)
 {
-    return atomic_load_explicit(&counters()->borrowed_ns, memory_order_relaxed);
+    uint64_t now = inv_now_ns();
+    uint64_t held = atomic_load_explicit(&counters()->held_ns, memory_order_relaxed);
+    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
+        struct inv_core *c = inv_core_at(inv_process.table, core);
+        if (inv_word_holder(atomic_load_explicit(&c->word, memory_order_relaxed)) !=
+            inv_process.slot + 1)
+            continue;
+        uint64_t since = atomic_load_explicit(&c->since_ns, memory_order_relaxed);
+        if (since && since < now)
+            held += now - since;
+    }
+    return held;
 }
 
 static void publish(void)
@@ -44,32 +112,213 @@ static void publish(void)
     atomic_store_explicit(&c->waits, work.waits, memory_order_relaxed);
 }
 
-static void announce(double cores)
+/* --- announcing */
+
+static bool graphs_differ(const struct inv_scalability *a, const struct inv_scalability *b)
 {
-    work.smooth = work.smooth == 0 ? cores : (work.smooth + cores) / 2;
-    double change = work.smooth - work.announced;
-    if (change > CHANGE * work.announced || -change > CHANGE * work.announced) {
-        inv_announce_workload(work.smooth);
-        work.announced = work.smooth;
+    for (int i = 0; i < INV_SCALABILITY_POINTS; i++)
+        if (a->point[i].cores != b->point[i].cores ||
+            fabsf(a->point[i].speedup - b->point[i].speedup) > (float)CHANGE * b->point[i].speedup)
+            return true;
+    return false;
+}
+
+/* One point says only that nothing is known of any other number of cores. */
+static void announce_graph(const struct class *c)
+{
+    struct inv_scalability graph;
+    if (shim_scalability_graph(&c->scalability, inv_process.ncores, &graph) &&
+        graph.point[1].cores && graphs_differ(&graph, &work.graph) &&
+        inv_announce_scalability(&graph) == 0)
+        work.graph = graph;
+}
+
+/* What another rank shows; 0: nothing yet, or nonsense. */
+static double rate_of(unsigned slot)
+{
+    double rate;
+    uint64_t bits = atomic_load_explicit(&inv_slot_at(inv_process.table, slot)->rate_bits,
+                                         memory_order_relaxed); /* a figure by itself */
+    memcpy(&rate, &bits, sizeof rate);
+    return rate > 0 && rate <= INV_MAX_CORES ? rate : 0;
+}
+
+/* The rank's part of what the job's ranks in the domain do; 0: not all have said it yet. */
+static double share(double mine)
+{
+    double sum = mine;
+    int silent = 0, members = shim_world.members;
+    for (int i = 0; i < members; i++) {
+        double rate = i == shim_world.me ? mine : rate_of(shim_world.member[i].slot);
+        sum += i == shim_world.me ? 0 : rate;
+        silent += !(rate > 0);
     }
+    if (silent && ++work.silent_samples < SILENT_SAMPLES)
+        return 0;
+    return mine / sum * (members - silent) / members;
 }
 
-static void new_window(uint64_t now)
+static void announce(double rate)
 {
-    work.window_start = now;
-    work.window_useful = work.useful;
-    work.window_borrowed = borrowed_ns();
+    uint64_t bits;
+    memcpy(&bits, &rate, sizeof bits);
+    atomic_store_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->rate_bits, bits,
+                          memory_order_relaxed);
+    double workload = share(rate) * inv_process.ncores;
+    if (workload > 0 && shim_steady_add(&work.workload, workload))
+        inv_announce_workload(work.workload.told);
 }
 
-static void end_window(uint64_t now)
+/* Which class speaks for the program: the one that has taken most of the time of late. */
+static void weigh(unsigned k, double length)
 {
-    double window = (double)shim_ticks_to_ns(now - work.window_start);
-    double useful = (double)shim_ticks_to_ns(work.useful - work.window_useful);
-    double borrowed = (double)(borrowed_ns() - work.window_borrowed);
-    unsigned owned = inv_claim_now().owned_cores;
-    announce((useful * (owned ? owned : 1) + borrowed) / window);
+    double keep = length < RECENT_NS ? 1 - length / RECENT_NS : 0;
+    for (unsigned i = 0; i < work.classes; i++)
+        class[i].recent *= keep;
+    class[k].recent += length;
+    if (k != work.dominant && class[k].recent > CLEARLY * class[work.dominant].recent)
+        work.dominant = k;
+}
+
+static void end_sample(unsigned k)
+{
+    struct class *c = &class[k];
+    double rate = c->cores / c->length;
+    c->rate = c->samples++ ? c->rate + (rate - c->rate) / 4 : rate;
+    if (k != SHIM_CLASS_WINDOWS && c->useful > 0)
+        shim_scalability_add(&c->scalability, c->cores / c->useful, c->iterations / c->useful);
+    c->length = c->useful = c->cores = 0;
+    c->iterations = 0;
+    if (k != work.dominant)
+        return;
+    announce(c->rate);
+    if (c->samples % GRAPH_SAMPLES == 0)
+        announce_graph(c);
+}
+
+/* --- iterations */
+
+static unsigned class_of(uint64_t sites)
+{
+    for (unsigned k = 1; k < work.classes; k++)
+        if (sums[k].sites == sites)
+            return k;
+    if (work.classes == SHIM_CLASSES)
+        return SHIM_CLASS_WINDOWS;
+    sums[work.classes].sites = sites;
+    return work.classes++;
+}
+
+static void begin_iteration(uint64_t now)
+{
+    work.begin.ticks = now;
+    work.begin.useful = work.useful;
+    work.begin.spun = work.spun;
+    work.begin.idle_ns = work.idle_ns;
+    work.begin.held_ns = held_ns();
+    double patience = phase.marker ? PATIENCE_US + 8 * work.mean_us : WINDOW_US;
+    work.deadline = now + (uint64_t)(patience * (double)shim_us);
+}
+
+/* What the process held less what it held in waits; in any case one core, the thread's own,
+ * and no more than there are. */
+static double core_time(double useful)
+{
+    double held = (double)(held_ns() - work.begin.held_ns);
+    double idle = (double)(work.idle_ns - work.begin.idle_ns);
+    double spun = (double)shim_ticks_to_ns(work.spun - work.begin.spun);
+    return fmin(fmax(held - idle - spun, useful), useful * inv_process.ncores);
+}
+
+static void end_iteration(unsigned k, uint64_t now)
+{
+    if (now > work.last_end) { /* it ends at a call that did not wait */
+        work.useful += now - work.last_end;
+        work.last_end = now;
+    }
+    double length = (double)shim_ticks_to_ns(now - work.begin.ticks);
+    double useful = (double)shim_ticks_to_ns(work.useful - work.begin.useful);
+    double cores = core_time(useful);
+    struct shim_iteration_class *s = &sums[k];
+    s->count++;
+    s->length_ns += (uint64_t)length;
+    s->useful_ns += (uint64_t)useful;
+    s->wait_ns += (uint64_t)(length - useful);
+    s->core_ns += (uint64_t)cores;
+    struct class *c = &class[k];
+    c->length += length;
+    c->useful += useful;
+    c->cores += cores;
+    c->iterations++;
+    weigh(k, length);
     publish();
-    new_window(now);
+    if (c->length >= SAMPLE_US * 1e3)
+        end_sample(k);
+}
+
+/* Iterations that are too short to be measured are made longer, and the other way round. */
+static void judge_length(uint64_t ticks)
+{
+    double us = (double)ticks / (double)shim_us;
+    work.mean_us = work.since_mark ? work.mean_us + (us - work.mean_us) / 8 : us;
+    work.since_mark++;
+    if (us > 8 * SHORT_US)
+        shim_phase_shorten(&phase);
+    if (work.since_mark < TRIAL || work.mean_us >= SHORT_US)
+        return;
+    shim_phase_lengthen(&phase);
+    work.since_mark = 0;
+}
+
+static void pass_boundary(uint64_t now)
+{
+    enum shim_phase_event event = work.due;
+    work.due = SHIM_PHASE_NONE;
+    if (event == SHIM_PHASE_END) {
+        end_iteration(class_of(shim_phase_hash(&phase.ended)), now);
+        judge_length(now - work.begin.ticks);
+    } else {
+        end_iteration(SHIM_CLASS_WINDOWS, now);
+        work.mean_us = work.since_mark = 0;
+    }
+    begin_iteration(now);
+}
+
+static void pass_deadline(uint64_t now)
+{
+    if (phase.marker)
+        shim_phase_forget(&phase);
+    end_iteration(SHIM_CLASS_WINDOWS, now);
+    begin_iteration(now);
+}
+
+/* --- what the wait engine tells */
+
+void shim_workload_call(const void *call_site)
+{
+    if (!watched)
+        return;
+    if (__builtin_expect(work.due != SHIM_PHASE_NONE, 0))
+        pass_boundary(shim_ticks()); /* the call before did not wait */
+    work.due = shim_phase_call(&phase, shim_phase_key(call_site));
+}
+
+void shim_workload_lends(void)
+{
+    if (!watched)
+        return;
+    work.lent_at = shim_ticks();
+    work.lent_held_ns = held_ns();
+}
+
+void shim_workload_regained(void)
+{
+    if (!watched)
+        return;
+    uint64_t held = held_ns();
+    work.lent += shim_ticks() - work.lent_at;
+    if (held > work.lent_held_ns)
+        work.idle_ns += held - work.lent_held_ns;
 }
 
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
@@ -78,24 +327,28 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
         return;
     work.useful += start - work.last_end;
     work.wait += end - start;
+    work.spun += end - start > work.lent ? end - start - work.lent : 0;
+    work.lent = 0;
     work.waits += slept;
     work.last_end = end;
-    if (__builtin_expect(end - work.window_start > WINDOW_US * shim_us, 0))
-        end_window(end);
+    if (__builtin_expect(work.due != SHIM_PHASE_NONE, 0))
+        pass_boundary(end);
+    else if (__builtin_expect(end > work.deadline, 0))
+        pass_deadline(end);
 }
 
 void shim_workload_start(void)
 {
     watched = true;
+    work.classes = 1; /* SHIM_CLASS_WINDOWS */
     work.last_end = shim_ticks();
-    new_window(work.last_end);
+    begin_iteration(work.last_end);
 }
 
 void shim_workload_stop(void)
 {
     if (!watched)
         return;
-    work.useful += shim_ticks() - work.last_end;
-    publish();
+    end_iteration(SHIM_CLASS_WINDOWS, shim_ticks());
     watched = false;
 }

@@ -19,6 +19,7 @@
 #include "futex.h"
 #include "placement.h"
 #include "report.h"
+#include "scalability.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,6 +45,7 @@ static int make_table(struct rmd_domain *d, enum inv_mode mode, struct inv_table
                               INV_MAX_SLOTS, mode, table);
     if (fd >= 0) {
         (*table)->reclaim_bound_us = d->reclaim_bound_us;
+        atomic_store(&(*table)->owner_moves, d->moves);
         atomic_store(&(*table)->rmd_pid, (uint32_t)getpid());
     }
     return fd;
@@ -149,6 +151,8 @@ static void settle(struct rmd_domain *d)
  * holds it there is no one who would offer it to the new owner but us. */
 static void give_core(struct rmd_domain *d, unsigned core, int slot)
 {
+    if (d->owner[core] >= 0 && slot >= 0)
+        atomic_store(&d->table->owner_moves, ++d->moves);
     d->owner[core] = slot;
     inv_core_own(d->table, core, slot);
     /* relaxed: a hint; who gives the core up after us offers it to the owner that we wrote */
@@ -173,6 +177,7 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
     };
     uint64_t bits = atomic_load_explicit(&s->workload_bits, memory_order_relaxed);
     memcpy(&need.workload, &bits, sizeof bits);
+    inv_scalability_read(s, &need.scalability); /* unknown when it is nonsense */
     return need;
 }
 
@@ -371,6 +376,8 @@ static void fill_slot(struct inv_slot *s, pid_t pid, const struct inv_request *r
     atomic_store(&s->min_cores, 0);
     atomic_store(&s->max_cores, 0);
     atomic_store(&s->workload_bits, 0);
+    atomic_store(&s->rate_bits, 0);
+    inv_scalability_write(s, &(struct inv_scalability){0});
     memset((void *)&s->counters, 0, sizeof s->counters);
     for (unsigned a = 0; a < INV_AGENTS; a++) {
         atomic_store(&s->agents[a].tid, 0);

@@ -44,6 +44,7 @@ struct rmd_domain {
     unsigned live;                           /* processes now */
     unsigned joined, expected;               /* since the domain was last empty */
     struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
+    uint64_t moves;           /* of cores from one process to another */
     int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
     struct rmd_reports dead;
 };

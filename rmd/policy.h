@@ -17,6 +17,8 @@
 #ifndef RMD_POLICY_H
 #define RMD_POLICY_H
 
+#include "invasive.h"
+
 #include <float.h>
 #include <stdbool.h>
 
@@ -26,12 +28,15 @@ struct rmd_need {
     unsigned max_cores; /* 0: no limit; below min_cores it is taken as min_cores */
     unsigned owned;     /* now; breaks ties, so that cores do not move for nothing */
     double workload;    /* > 0; 0, negative or not finite: unknown */
+    struct inv_scalability scalability; /* valid (invasive.h) */
 };
 
 struct rmd_snapshot {
     unsigned ncores, nprocs;
     const struct rmd_need *needs; /* nprocs of them */
 };
+
+enum { RMD_MOST_PROCS = 4096 }; /* for which policy_throughput.c has room */
 
 typedef void rmd_policy(const struct rmd_snapshot *snapshot, unsigned *target);
 
@@ -43,12 +48,28 @@ rmd_policy rmd_policy_equal;
 rmd_policy rmd_policy_workload;
 
 /*
+ * The largest sum of the speed-ups S_i(D_i), within everyone's range: cores are given one by
+ * one to the process whose S rises most by it, which finds the best since S is concave.  Where
+ * several rise alike the one with fewer cores for its workload gets it.  The rules above hold,
+ * but for the last: the workload decides ties only.
+ */
+rmd_policy rmd_policy_throughput;
+
+/*
  * Is it worth moving cores to get from what is owned to `target`?  Yes when what is
  * owned breaks a constraint or leaves cores unowned; else when the time of the slowest
- * process, modelled as workload / cores, gets better by more than 3 %.  Measured
- * workloads are noisy, and every move costs somebody a warm cache.
+ * process, modelled as workload / cores, gets better by more than RMD_WORTHWHILE.  Measured
+ * workloads are noisy, every move costs somebody a warm cache, and what is left of the
+ * imbalance is met by lending.
  */
+#define RMD_WORTHWHILE 0.08
 bool rmd_policy_worthwhile(const struct rmd_snapshot *snapshot, const unsigned *target);
+
+/* The range of process i, with one core at least and all cores at most. */
+struct rmd_range {
+    unsigned lo, hi;
+};
+struct rmd_range rmd_range_of(const struct rmd_snapshot *snapshot, unsigned i);
 
 /*
  * The common part: shares in proportion to weights.  The weight of a process is its

@@ -13,15 +13,10 @@
 
 #include <math.h>
 
-struct range {
-    unsigned lo, hi;
-};
-
-/* The range of process i, with one core at least and all cores at most. */
-static struct range range_of(const struct rmd_snapshot *s, unsigned i)
+struct rmd_range rmd_range_of(const struct rmd_snapshot *s, unsigned i)
 {
     const struct rmd_need *need = &s->needs[i];
-    struct range r = {need->min_cores, need->max_cores};
+    struct rmd_range r = {need->min_cores, need->max_cores};
     if (r.lo < 1)
         r.lo = 1;
     if (r.lo > s->ncores)
@@ -34,9 +29,9 @@ static struct range range_of(const struct rmd_snapshot *s, unsigned i)
 }
 
 /* When the minima together are more than there is, they become the maxima. */
-static struct range squeezed(const struct rmd_snapshot *s, unsigned i, bool squeeze)
+static struct rmd_range squeezed(const struct rmd_snapshot *s, unsigned i, bool squeeze)
 {
-    struct range r = range_of(s, i);
+    struct rmd_range r = rmd_range_of(s, i);
     if (squeeze) {
         r.hi = r.lo;
         r.lo = 1;
@@ -44,7 +39,7 @@ static struct range squeezed(const struct rmd_snapshot *s, unsigned i, bool sque
     return r;
 }
 
-static double quota(double level, double weight, struct range r)
+static double quota(double level, double weight, struct rmd_range r)
 {
     double q = level * weight;
     return q < r.lo ? r.lo : q > r.hi ? r.hi : q;
@@ -95,13 +90,13 @@ void rmd_apportion(const struct rmd_snapshot *s, struct rmd_scale scale, unsigne
     }
     unsigned long minima = 0;
     for (unsigned i = 0; i < s->nprocs; i++)
-        minima += range_of(s, i).lo;
+        minima += rmd_range_of(s, i).lo;
     bool squeeze = minima > s->ncores;
     double level = find_level(s, scale, squeeze);
 
     unsigned left = s->ncores;
     for (unsigned i = 0; i < s->nprocs; i++) {
-        struct range r = squeezed(s, i, squeeze);
+        struct rmd_range r = squeezed(s, i, squeeze);
         target[i] = (unsigned)floor(quota(level, weight(s, scale, i), r) + 1e-7);
         left -= target[i];
     }
@@ -109,7 +104,7 @@ void rmd_apportion(const struct rmd_snapshot *s, struct rmd_scale scale, unsigne
         double best = -1;
         unsigned who = s->nprocs;
         for (unsigned i = 0; i < s->nprocs; i++) {
-            struct range r = squeezed(s, i, squeeze);
+            struct rmd_range r = squeezed(s, i, squeeze);
             double rest = quota(level, weight(s, scale, i), r) - target[i];
             if (target[i] >= r.hi || rest <= -1e-6)
                 continue; /* full, or has had its remainder's core */
@@ -136,7 +131,7 @@ void rmd_policy_equal(const struct rmd_snapshot *s, unsigned *target)
 static bool must_move(const struct rmd_snapshot *s, unsigned i)
 {
     const struct rmd_need *need = &s->needs[i];
-    struct range r = range_of(s, i);
+    struct rmd_range r = rmd_range_of(s, i);
     return !rmd_workload_known(need) || need->owned < r.lo || need->owned > r.hi;
 }
 
@@ -155,5 +150,5 @@ bool rmd_policy_worthwhile(const struct rmd_snapshot *s, const unsigned *target)
             then = fmax(then, need->workload / target[i]);
         }
     }
-    return owned != wanted || then < 0.97 * now;
+    return owned != wanted || then < (1 - RMD_WORTHWHILE) * now;
 }

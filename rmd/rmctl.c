@@ -8,6 +8,7 @@
 #include "config.h"
 #endif
 #include "client.h"
+#include "scalability.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -124,6 +125,18 @@ static void print_counters(struct inv_table *t, unsigned slot)
            (double)LOOK(c->reclaim_wait_max_ns) * 1e-3);
 }
 
+/* "1:1 2:1.9 4:3.2": the points of S(c); "-" when it is unknown. */
+static void print_scalability(struct inv_table *t, unsigned slot)
+{
+    struct inv_scalability s;
+    bool valid = inv_scalability_read(inv_slot_at(t, slot), &s);
+    unsigned n = inv_scalability_points(&s);
+    printf("%5u ", slot);
+    for (unsigned i = 0; i < n; i++)
+        printf(" %u:%.3g", s.point[i].cores, (double)s.point[i].speedup);
+    printf("%s\n", !valid ? " not valid" : n ? "" : " -");
+}
+
 static bool lives(struct inv_table *t, unsigned slot)
 {
     /* acquire: partner is rmd's release, after it filled the slot */
@@ -150,6 +163,10 @@ static void print_processes(struct inv_table *t)
     for (unsigned s = 0; s < t->nslots; s++)
         if (lives(t, s))
             print_counters(t, s);
+    printf("%5s  %s\n", "slot", "scalability, cores:speed-up");
+    for (unsigned s = 0; s < t->nslots; s++)
+        if (lives(t, s))
+            print_scalability(t, s);
 }
 
 static bool print_status(const char *name)
@@ -164,6 +181,8 @@ static bool print_status(const char *name)
            t->mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens", t->reclaim_bound_us);
     if (t->mode == INV_MODE_ANONYMOUS)
         printf(", %d free", (int)LOOK(t->free_tokens));
+    else
+        printf(", owners changed %llu times", (unsigned long long)LOOK(t->owner_moves));
     printf("\n");
     if (t->mode == INV_MODE_PINNED)
         print_cores(t);

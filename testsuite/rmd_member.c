@@ -14,6 +14,7 @@
  *                                   one before, when there was no work: number of cores
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after a second
+ *   graph CORES SPEEDUP ...      -> puts these points into its slot, valid or not: 0
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
@@ -113,6 +114,22 @@ static void announce(double workload, unsigned least, unsigned most)
     printf("1\n");
 }
 
+static void put_graph(const char *text)
+{
+    struct inv_slot *s = inv_slot_at(table, me);
+    unsigned cores;
+    float speedup;
+    int used;
+    for (int i = 0; i < INV_GRAPH_WORDS; i++, text += used) {
+        uint32_t bits;
+        if (sscanf(text, "%u %f%n", &cores, &speedup, &used) != 2)
+            break;
+        memcpy(&bits, &speedup, sizeof bits);
+        atomic_store(&s->scalability[i], (uint64_t)cores << 32 | bits);
+    }
+    printf("0\n");
+}
+
 static void park(unsigned agent)
 {
     struct inv_slot *s = inv_slot_at(table, me);
@@ -200,6 +217,8 @@ int main(int argc, char **argv)
                                .status);
         } else if (sscanf(line, "announce %lf %d %d", &w, &a, &b) == 3) {
             announce(w, (unsigned)a, (unsigned)b);
+        } else if (!strcmp(verb, "graph")) {
+            put_graph(line + strlen("graph"));
         } else if (sscanf(line, "want %d", &a) == 1) {
             inv_want_set(table, me, a);
             printf("0\n");

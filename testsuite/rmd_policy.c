@@ -4,11 +4,14 @@
  * one question per line of stdin, one answer per line of stdout.
  *
  *   equal|workload NCORES N  {MIN MAX OWNED WORKLOAD}*N   -> N targets
+ *   throughput NCORES N  {MIN MAX OWNED WORKLOAD}*N  {POINTS {CORES SPEEDUP}*POINTS}*N
+ *                                                         -> N targets; -1 for a graph that is not valid
  *   worthwhile NCORES N  {MIN MAX OWNED WORKLOAD}*N  {TARGET}*N   -> 0 or 1
  *   place NCORES N  {TARGET KEEP WISH}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
  */
 #include "placement.h"
 #include "policy.h"
+#include "scalability.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +27,25 @@ static double next(void)
     return x;
 }
 
+/* False when it is not valid. */
+static bool read_graph(struct inv_scalability *s)
+{
+    unsigned points = (unsigned)next();
+    *s = (struct inv_scalability){0};
+    for (unsigned i = 0; i < points && i < INV_SCALABILITY_POINTS; i++) {
+        s->point[i].cores = (unsigned)next();
+        s->point[i].speedup = (float)next();
+    }
+    return inv_scalability_valid(s);
+}
+
+static rmd_policy *policy_named(const char *what)
+{
+    return what[0] == 'e' ? rmd_policy_equal
+           : what[0] == 't' ? rmd_policy_throughput
+                            : rmd_policy_workload;
+}
+
 static void ask_policy(const char *what, unsigned ncores, unsigned n)
 {
     static struct rmd_need needs[MOST];
@@ -34,6 +56,14 @@ static void ask_policy(const char *what, unsigned ncores, unsigned n)
         needs[i].max_cores = (unsigned)next();
         needs[i].owned = (unsigned)next();
         needs[i].workload = next();
+        needs[i].scalability = (struct inv_scalability){0};
+    }
+    bool valid = true;
+    for (unsigned i = 0; what[0] == 't' && i < n; i++)
+        valid &= read_graph(&needs[i].scalability);
+    if (!valid) {
+        printf("-1\n");
+        return;
     }
     if (!strcmp(what, "worthwhile")) {
         for (unsigned i = 0; i < n; i++)
@@ -41,7 +71,7 @@ static void ask_policy(const char *what, unsigned ncores, unsigned n)
         printf("%d\n", rmd_policy_worthwhile(&s, target));
         return;
     }
-    (what[0] == 'e' ? rmd_policy_equal : rmd_policy_workload)(&s, target);
+    policy_named(what)(&s, target);
     for (unsigned i = 0; i < n; i++)
         printf("%u ", target[i]);
     printf("\n");
@@ -66,7 +96,7 @@ static void ask_placement(unsigned ncores, unsigned n)
 
 int main(void)
 {
-    char what[16];
+    char what[16]; /* the longest is throughput */
     while (scanf("%15s", what) == 1) {
         unsigned ncores = (unsigned)next(), n = (unsigned)next();
         if (ncores < 1 || ncores > MOST || n > MOST)

@@ -59,6 +59,37 @@ def test_imbalance_gives_each_rank_its_load(build, mpiexec, run_program):
     assert checksum(alone.stdout) == checksum(first.stdout) == checksum(second.stdout)
 
 
+def test_imbalance_alternates_loads_without_changing_the_work(build, mpiexec, run_program):
+    """Two iterations of 0:1 and 1:0 are two of either rank's."""
+    command = [mpiexec, "-n", "2", app(build, "imbalance"), *IMBALANCE, "--loads=0:1"]
+    assert checksum(run_program(command).stdout) == checksum(
+        run_program([*command, "--alternate"]).stdout)
+    assert checksum(run_program([*command, "--loads=1:2"]).stdout) != checksum(
+        run_program([*command, "--loads=1:2", "--emulate"]).stdout)
+
+
+STENCIL = ["--size=150", "--steps=12"]
+
+
+@pytest.mark.smoke
+def test_stencil_checksum_is_the_same_with_any_number_of_ranks_and_threads(
+        build, mpiexec, run_program):
+    sums = set()
+    for ranks, threads in ((1, 1), (1, 3), (2, 1), (3, 2), (4, 1), (6, 1)):
+        done = run_program([mpiexec, "-n", ranks, app(build, "stencil"), *STENCIL],
+                           {"OMP_NUM_THREADS": str(threads)})
+        sums.add((checksum(done.stdout), re.search(r"^largest_change (.*)$", done.stdout, re.M)[1]))
+    assert len(sums) == 1
+
+
+def test_stencil_depends_on_size_and_steps(build, mpiexec, run_program):
+    """The checksum is of the temperatures, not of the shape of the program."""
+    program = app(build, "stencil")
+    sums = {checksum(run_program([mpiexec, "-n", "1", program, *STENCIL, more]).stdout)
+            for more in ("--steps=12", "--steps=13", "--size=151")}
+    assert len(sums) == 3
+
+
 @pytest.mark.parametrize("arguments", [["--loads=1:x"], ["--work-ms=-1"], ["--wait=never"], ["x"]])
 def test_imbalance_refuses_arguments_that_make_no_sense(build, mpiexec, run_program, arguments):
     done = run_program([mpiexec, "-n", "1", app(build, "imbalance"), *arguments], check=False)
@@ -73,6 +104,10 @@ def test_imbalance_refuses_arguments_that_make_no_sense(build, mpiexec, run_prog
     ("imbalance", "2", [*IMBALANCE, "--wait=polled"]),
     ("imbalance", "3", [*IMBALANCE, "--loads=1:2:3"]),
     ("imbalance", "5", IMBALANCE),
+    ("imbalance", "2", [*IMBALANCE, "--loads=1:3", "--alternate"]),
+    ("stencil", "2", STENCIL),
+    ("stencil", "4", STENCIL),
+    ("stencil", "9", STENCIL),
 ])
 def test_result_under_invade_is_the_result_without(
         build, mpiexec, run_program, name, ranks, arguments):

@@ -248,6 +248,37 @@ def test_ownership_follows_the_workloads(rmd):
     assert one.owners() == [0] * 5 + [1] * 5
 
 
+def test_a_scalability_graph_is_shown_and_nonsense_in_its_place_is_unknown(rmd, build):
+    r = rmd(8)
+    one, other = r.joined(2, 0, 1)
+    assert one.ask("graph 1 1 2 1.9 8 4.5") == "0" and one.ask("announce 1 0 0") == "0"
+    for nonsense in ("1 2", "4 1 2 1", "1 nan", "1 inf", "1 -3", "3 1 3 1", "4294967295 1e38",
+                     "1 1 2 0.1 3 9", "1 0.1 2 2"):
+        assert other.ask(f"graph {nonsense}") == "0" and other.ask("announce 1 0 0") == "0"
+        lines = [line.split() for line in rmctl(build, f"--socket={r.name}")[1].splitlines()]
+        assert ["0", "1:1", "2:1.9", "8:4.5"] in lines
+        assert ["1", "not", "valid"] in lines
+        assert one.owners() == [0] * 4 + [1] * 4
+
+
+def test_the_changes_of_owners_are_counted(rmd, build):
+    r = rmd(10)
+    one, other = r.joined(2, 0, 1)
+
+    def moved():
+        return int(rmctl(build, f"--socket={r.name}")[1].split("owners changed ")[1].split()[0])
+
+    assert moved() == 0
+    one.ask("announce 1 0 0")
+    other.ask("announce 9 0 0")
+    assert one.owners() == [0] + [1] * 9 and moved() == 4
+    other.ask("announce 9.1 0 0")
+    assert moved() == 4
+    other.kill()
+    eventually(one.owners, [0] * 10)
+    assert moved() == 4  # what a dead process owned was nobody's in between
+
+
 def test_the_equal_policy_ignores_workloads_but_not_ranges(rmd):
     one, other = rmd(10, "--policy=equal").joined(2, 0, 1)
     assert other.ask("announce 9 0 0") == "0"

@@ -120,6 +120,103 @@ def test_a_gain_of_noise_moves_nothing_and_a_broken_range_always_does(ask):
                 question("worthwhile", 17, needs(1, 1), (8, 9))]) == [[0], [0], [1], [1], [1]]
 
 
+# --- throughput: scalability graphs
+
+def random_graph(r, ncores):
+    """Points of a random monotone and concave speed-up, some of them none."""
+    if r.random() < 0.2:
+        return []
+    cores = sorted(r.sample(range(1, ncores + 1), min(ncores, r.randint(1, 8))))
+    points, steepest, last = [], 1.0, (0, 0.0)
+    for c in cores:
+        steepest *= r.choice([1, 1, r.random(), 0.01 if points else 1])
+        last = (c, last[1] + steepest * (c - last[0]))
+        points.append(last)
+    return points
+
+
+def speedup(points, cores):
+    """S(cores), as invasive.h says."""
+    known = [(0, 0.0), *points]
+    i = 1
+    while i < len(known) - 1 and known[i][0] < cores:
+        i += 1
+    (c0, s0), (c1, s1) = known[i - 1], known[i]
+    return s0 + (s1 - s0) / (c1 - c0) * (cores - c0)
+
+
+def graph_words(graphs):
+    return [x for g in graphs for x in (len(g), *(f"{v:.9g}" for point in g for v in point))]
+
+
+def distributions(ncores, ranges):
+    """All that give out every core, within the ranges."""
+    if len(ranges) == 1:
+        low, high = ranges[0]
+        return [(ncores,)] if low <= ncores <= high else []
+    return [(d, *rest) for d in range(ranges[0][0], min(ranges[0][1], ncores) + 1)
+            for rest in distributions(ncores - d, ranges[1:])]
+
+
+def test_no_distribution_has_more_throughput_than_the_policys(ask):
+    cases = []
+    for seed in range(ROUNDS // 2):
+        r = random.Random(seed)
+        n = r.randint(1, 3)
+        ncores = r.randint(n, 14)
+        graphs = [random_graph(r, ncores) or [(1, 1.0)] for _ in range(n)]
+        needs = []
+        for _ in range(n):
+            low = r.choice([0, 0, r.randint(1, max(1, ncores // n))])
+            needs.append((low, r.choice([0, 0, r.randint(max(low, 1), ncores)]), 0, r.random()))
+        cases.append((ncores, needs, graphs))
+    answers = ask([question("throughput", ncores, needs, graph_words(graphs))
+                   for ncores, needs, graphs in cases])
+    for (ncores, needs, graphs), target in zip(cases, answers):
+        ranges = [(max(low, 1), high or ncores) for low, high, *_ in needs]
+
+        def total(distribution):
+            return sum(speedup(g, d) for g, d in zip(graphs, distribution))
+
+        room = min(ncores, sum(high for _, high in ranges))
+        assert sum(target) == room
+        best = max(total(d) for d in distributions(room, ranges))
+        assert total(target) >= best - 1e-3, (ncores, needs, graphs, target)
+
+
+def test_throughput_keeps_to_cores_and_ranges(ask):
+    cases = []
+    for seed in range(ROUNDS):
+        ncores, needs = random_case(seed)
+        graphs = [random_graph(random.Random(seed), ncores) for _ in needs]
+        cases.append((ncores, needs, graphs))
+    answers = ask([question("throughput", ncores, needs, graph_words(graphs))
+                   for ncores, needs, graphs in cases])
+    for (ncores, needs, _), target in zip(cases, answers):
+        minima = [max(need[0], 1) for need in needs]
+        maxima = [max(need[1] or ncores, low) for need, low in zip(needs, minima)]
+        assert sum(target) == min(ncores, sum(maxima))
+        if sum(minima) <= ncores:
+            assert all(a <= d <= b for a, d, b in zip(minima, target, maxima))
+
+
+def test_cores_go_where_they_speed_something_up(ask):
+    flat, half, unknown = [(1, 1), (2, 1)], [(1, 1), (8, 4.5)], []
+    needs = [(0, 0, 0, 1), (0, 0, 0, 1)]
+    assert ask([question("throughput", 8, needs, graph_words(graphs))
+                for graphs in ([flat, half], [half, flat], [half, half], [unknown, flat],
+                               [unknown, unknown])]) == [
+        [1, 7], [7, 1], [4, 4], [4, 4], [4, 4]]
+
+
+@pytest.mark.parametrize("points", [
+    [(1, 2)], [(2, 1), (2, 1)], [(2, 2), (1, 1)], [(1, 1), (2, 0.5)], [(1, 0.5), (2, 2)],
+    [(1, "nan")], [(4, "inf")], [(1, -1)], [(1, 0)], [(1, 1), (2, 1.2), (3, 1.9)]])
+def test_a_graph_that_is_not_monotone_and_concave_is_not_valid(ask, points):
+    words = [len(points), *(x for point in points for x in point)]
+    assert ask([question("throughput", 8, [(0, 0, 0, 1)], words)]) == [[-1]]
+
+
 # --- placement
 
 def runs(owner, who):

@@ -7,8 +7,10 @@
  * The work is counted in units of a fixed integer recurrence of about a microsecond, so that two
  * runs with the same number of units do exactly the same; rank 0 measures how many units make a
  * millisecond, or --units-per-ms says it.  The wait is a blocking call, or a loop that polls
- * MPI_Test as many programs have it.
+ * MPI_Test as many programs have it.  The loads can stay with their ranks, or alternate: each
+ * iteration they go on by one rank.
  */
+#define _GNU_SOURCE
 #include <argp.h>
 #include <math.h>
 #include <mpi.h>
@@ -18,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_LOADS = 256, UNIT_ROUNDS = 256 };
 
@@ -29,10 +32,12 @@ struct options {
     long iterations;
     double units_per_ms; /* 0: measure */
     bool polled;
+    bool alternate; /* the loads go on by one rank each iteration */
+    bool emulate;   /* sleep for the modelled time instead of computing */
     bool calibrate; /* only print units per millisecond */
 };
 
-enum { KEY_UNITS = 256, KEY_WAIT, KEY_CALIBRATE };
+enum { KEY_UNITS = 256, KEY_WAIT, KEY_CALIBRATE, KEY_ALTERNATE, KEY_EMULATE };
 
 static const struct argp_option option_table[] = {
     {"loads", 'l', "A:B:...", 0, "Relative loads of the ranks (default 1:9)", 0},
@@ -40,6 +45,8 @@ static const struct argp_option option_table[] = {
     {"regions", 'r', "N", 0, "Parallel regions of an iteration (default 1)", 0},
     {"iterations", 'i', "N", 0, "Number of iterations (default 50)", 0},
     {"wait", KEY_WAIT, "blocking|polled", 0, "How to wait for the others (default blocking)", 0},
+    {"alternate", KEY_ALTERNATE, 0, 0, "Each iteration the loads go on by one rank", 0},
+    {"emulate", KEY_EMULATE, 0, 0, "Sleep for the modelled time instead of computing", 0},
     {"units-per-ms", KEY_UNITS, "N", 0, "Units of work that take a millisecond (default: measured)",
      0},
     {"calibrate", KEY_CALIBRATE, 0, 0, "Print the units that take a millisecond and exit", 0},
@@ -87,6 +94,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case KEY_UNITS:
         o->units_per_ms = parse_positive(arg, state);
         break;
+    case KEY_ALTERNATE:
+        o->alternate = true;
+        break;
+    case KEY_EMULATE:
+        o->emulate = true;
+        break;
     case KEY_CALIBRATE:
         o->calibrate = true;
         break;
@@ -117,13 +130,42 @@ static uint64_t unit(uint64_t seed)
 }
 
 /* A sum of integers: the same in any order and with any number of threads. */
-static uint64_t region(long first, long count)
+static uint64_t compute(long first, long count)
 {
     uint64_t sum = 0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (long i = first; i < first + count; i++)
         sum += unit((uint64_t)i);
     return sum;
+}
+
+static void sleep_ns(double ns)
+{
+    struct timespec left = {.tv_sec = (time_t)(ns / 1e9), .tv_nsec = (long)fmod(ns, 1e9)};
+    while (nanosleep(&left, &left))
+        ;
+}
+
+/* The numbers of the units instead of the units; each thread sleeps once, for all of its own. */
+static uint64_t emulate(long first, long count, double ns_per_unit)
+{
+    uint64_t sum = 0;
+#pragma omp parallel reduction(+ : sum)
+    {
+        long mine = 0;
+#pragma omp for schedule(static) nowait
+        for (long i = first; i < first + count; i++) {
+            sum += (uint64_t)i;
+            mine++;
+        }
+        sleep_ns((double)mine * ns_per_unit);
+    }
+    return sum;
+}
+
+static uint64_t region(const struct options *o, long first, long count)
+{
+    return o->emulate ? emulate(first, count, 1e6 / o->units_per_ms) : compute(first, count);
 }
 
 /* Units per millisecond on one core: the fastest of some short trials, before any region. */
@@ -156,24 +198,26 @@ static uint64_t sum_over_ranks(uint64_t mine, bool polled)
     return total;
 }
 
-static long units_of_rank(const struct options *o, int rank, int size)
+static long units_of_rank(const struct options *o, int rank, int size, long iteration)
 {
     double all = 0;
+    int turn = o->alternate ? (int)(iteration % o->nloads) : 0;
     for (int r = 0; r < size; r++)
-        all += o->loads[r % o->nloads];
+        all += o->loads[(r + turn) % o->nloads];
     if (!(all > 0))
         return 0;
-    return lround(o->work_ms * o->units_per_ms * o->loads[rank % o->nloads] / all);
+    return lround(o->work_ms * o->units_per_ms * o->loads[(rank + turn) % o->nloads] / all);
 }
 
-static uint64_t run(const struct options *o, long units)
+static uint64_t run(const struct options *o, int rank, int size)
 {
     uint64_t checksum = 0;
     for (long it = 0; it < o->iterations; it++) {
         uint64_t sum = 0;
+        long units = units_of_rank(o, rank, size, it);
         for (long r = 0; r < o->regions; r++) {
             long first = units * r / o->regions, next = units * (r + 1) / o->regions;
-            sum += region(first, next - first);
+            sum += region(o, first, next - first);
         }
         checksum = checksum * 31 + sum_over_ranks(sum, o->polled);
     }
@@ -207,7 +251,7 @@ int main(int argc, char **argv)
 
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
-    uint64_t checksum = run(&o, units_of_rank(&o, rank, size));
+    uint64_t checksum = run(&o, rank, size);
     double seconds = MPI_Wtime() - start;
     if (rank == 0)
         printf("imbalance: %d ranks, %d threads, %ld iterations of %ld regions, wait %s\n"

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * measure.h - from measurements to a scalability graph S(c), and when a figure that is
+ * measured again and again has changed for good.
+ *
+ * Pure: no clock, no MPI.  S(c) = T(1) / T(c) is the throughput of an iteration on c cores
+ * over that on one (papers/invasive-compute-balancing.txt, section 5.3.3), kept monotone and
+ * concave.  See measure.c.
+ */
+#ifndef SHIM_MEASURE_H
+#define SHIM_MEASURE_H
+
+#include "invasive.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SHIM_SCALABILITY_BINS = 32 };
+
+/* Measurements with about the same number of cores.  Zero-initialised: none. */
+struct shim_scalability {
+    struct shim_scalability_bin {
+        double cores, rate; /* weighted means; the latest weigh most */
+        double weight;      /* measurements, up to a limit */
+        uint64_t latest;    /* when the last one was added */
+    } bin[SHIM_SCALABILITY_BINS];
+    uint64_t added;
+};
+
+/* An iteration was computed at this rate (1 / time) with so many cores on average.
+ * Measurements that are not positive and finite are left out. */
+void shim_scalability_add(struct shim_scalability *s, double cores, double rate);
+
+/*
+ * The graph that follows from the measurements, for at most `ncores` cores.  The points are
+ * at whole numbers of cores, from the lowest measured to the highest; S of the first one is
+ * its number of cores, unless one core was measured.  False when nothing was.
+ */
+bool shim_scalability_graph(const struct shim_scalability *s, unsigned ncores,
+                            struct inv_scalability *graph);
+
+/* A figure that is measured again and again, and what others were told of it.
+ * Zero-initialised: nothing yet. */
+struct shim_steady {
+    double told;
+    double sum; /* of the measurements in a row on one side of `told` */
+    int side;   /* -1 below, 1 above */
+    unsigned run;
+    double all; /* of the measurements since it was told, or of the latest block of them */
+    unsigned count;
+};
+
+/*
+ * Add a measurement.  True when `told` is a new one, to be announced: at the second
+ * measurement; when SHIM_STEADY_RUN in a row were on the same side of it by more than 10 %;
+ * when the mean of SHIM_STEADY_BLOCK is off by more than 5 %.  So what alternates is averaged,
+ * what persists is followed after four measurements, and small drift now and then.
+ */
+enum { SHIM_STEADY_FIRST = 2, SHIM_STEADY_RUN = 4, SHIM_STEADY_BLOCK = 60 };
+bool shim_steady_add(struct shim_steady *s, double value);
+
+#endif

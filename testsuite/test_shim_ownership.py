@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Imbalance that persists moves ownership, and that is all; imbalance that alternates does not.
+Eight emulated cores, kernels that sleep: nothing here depends on how busy the machine is, but for
+how long it takes."""
+
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+ITERATIONS = 120
+MANY = 12  # changes of owners; without hysteresis there is one every few iterations
+
+
+@pytest.fixture
+def rmd(build, stock_env):
+    """The socket of an rmd on eight emulated cores that outlives the jobs under it."""
+    socket = f"@invasive-test-ownership-{os.getpid()}"
+    with subprocess.Popen([build / "bin/rmd", f"--socket={socket}", "--emulate-cores=8"],
+                          env=stock_env, stdin=subprocess.DEVNULL) as process:
+        yield socket
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def status(build, socket):
+    """Changes of owners so far, and the cores that each rank owns now."""
+    done = subprocess.run([build / "bin/rmctl", f"--socket={socket}"], capture_output=True,
+                          text=True, timeout=20, check=False)
+    moves = re.search(r"owners changed (\d+) times", done.stdout)
+    ranks = re.findall(r"^ *\d+ +\d+ +(\d) imbalance +(\d+) ", done.stdout, re.M)
+    return int(moves[1]) if moves else 0, {int(rank): int(owned) for rank, owned in ranks}
+
+
+def run(build, mpiexec, socket, env, *arguments):
+    """Runs the program; returns what status() said every now and then, and at its end."""
+    seen = []
+    command = [build / "invade", f"--socket={socket}", "--", mpiexec, "-n", "2",
+               build / "apps/imbalance/imbalance", "--emulate", "--units-per-ms=1000",
+               "--work-ms=80", f"--iterations={ITERATIONS}", *arguments]
+    with subprocess.Popen([str(c) for c in command], env=env, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, start_new_session=True) as job:
+        while job.poll() is None:
+            moves, owned = status(build, socket)
+            if len(owned) == 2:
+                seen.append((moves, owned))
+            time.sleep(0.02)
+        assert job.returncode == 0
+    return seen
+
+
+def test_imbalance_that_persists_moves_ownership_which_then_stays(build, mpiexec, stock_env, rmd):
+    seen = run(build, mpiexec, rmd, stock_env, "--loads=1:3")
+    _, last = seen[-1]
+    assert last[1] > last[0]
+    assert seen[-1][0] <= MANY
+    assert seen[-1][0] - seen[len(seen) // 2][0] <= MANY / 2
+
+
+def test_imbalance_that_alternates_leaves_ownership_alone(build, mpiexec, stock_env, rmd):
+    seen = run(build, mpiexec, rmd, stock_env, "--loads=0.5:1.5", "--alternate")
+    assert seen[-1][0] <= MANY
+    assert all(min(owned.values()) >= 2 for _, owned in seen[len(seen) // 2:])
