@@ -11,6 +11,7 @@
  *   calls.c     point-to-point wrappers, completion calls
  *   poll.c      a run of failed tests is a wait too
  *   workload.c  useful time and waiting time, and the workload that follows from them
+ *   account.c   where the program calls MPI, and how long it waits there
  *   ring.c      whom to wake when
  *
  * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
@@ -27,6 +28,7 @@
 #include "process.h"
 #include "shim-pmpi.h"
 
+#include "account.h"
 #include "clock.h"
 #include "entry.h"
 

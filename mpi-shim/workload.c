@@ -42,6 +42,7 @@ static void publish(void)
     atomic_store_explicit(&c->useful_ns, shim_ticks_to_ns(work.useful), memory_order_relaxed);
     atomic_store_explicit(&c->wait_ns, shim_ticks_to_ns(work.wait), memory_order_relaxed);
     atomic_store_explicit(&c->waits, work.waits, memory_order_relaxed);
+    shim_account_publish();
 }
 
 static void announce(double cores)
@@ -74,7 +75,10 @@ static void end_window(uint64_t now)
 
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 {
-    if (!watched || start < work.last_end)
+    if (watched && start < work.last_end)
+        return;
+    shim_account_waited(start, end, slept);
+    if (!watched)
         return;
     work.useful += start - work.last_end;
     work.wait += end - start;
@@ -97,5 +101,6 @@ void shim_workload_stop(void)
         return;
     work.useful += shim_ticks() - work.last_end;
     publish();
+    shim_account_stop();
     watched = false;
 }
