@@ -193,7 +193,7 @@ static uint64_t burnt_ns(uint64_t start, uint64_t end)
     return burnt < all ? burnt : all;
 }
 
-void shim_account_waited(uint64_t start, uint64_t end, bool slept)
+void shim_account_wait(uint64_t start, uint64_t end, bool slept)
 {
     struct inv_record *r = record();
     if (!r)

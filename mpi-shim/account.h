@@ -16,11 +16,15 @@
 /* The program has called this function from there. */
 void shim_account_called(enum shim_call call, const void *address);
 
+static inline bool shim_recorded(void)
+{
+    /* relaxed: a hint; whoever uses the record loads it again */
+    return __builtin_expect(
+        atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
+}
 static inline void shim_called(enum shim_call call, const void *address)
 {
-    /* relaxed: a hint; shim_account_called looks again */
-    if (__builtin_expect(
-            atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0))
+    if (shim_recorded())
         shim_account_called(call, address);
 }
 
@@ -50,7 +54,12 @@ void shim_account_publish(void);
 void shim_account_lasts(uint64_t start);
 void shim_account_sleeps(uint64_t start);
 void shim_account_woke(void);
-void shim_account_waited(uint64_t start, uint64_t end, bool slept);
+void shim_account_wait(uint64_t start, uint64_t end, bool slept);
+static inline void shim_account_waited(uint64_t start, uint64_t end, bool slept)
+{
+    if (shim_recorded())
+        shim_account_wait(start, end, slept);
+}
 
 /* The site of the calling thread, for waits that are booked when it is elsewhere already. */
 unsigned shim_account_here(void);
