@@ -236,6 +236,7 @@ static void after_fork_in_child(void)
     } else if (atomic_load(&join_tried) || !inv_process.table) {
         return;
     }
+    atomic_store(&inv_process.record, NULL);
     inv_table_unmap(inv_process.table);
     inv_process.table = NULL;
     atomic_store(&inv_process.waiting, 0);
@@ -298,6 +299,7 @@ static void join_once(int rank, int size, int local_size)
     inv_process.anonymous = table->mode == INV_MODE_ANONYMOUS;
     inv_process.emulated = table->emulated;
     inv_process.table = table;
+    inv_record_begin();
     bool seated = take_first_seat();
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
     if (!seated)
@@ -330,5 +332,6 @@ void inv_leave(const char *reason)
     sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
     /* The mapping stays: other threads may be in the middle of something in it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);
+    atomic_store(&inv_process.record, NULL); /* the slot will be another's */
     send_leave();
 }

@@ -27,6 +27,9 @@ struct inv_process {
     /* threads that wait in MPI now: while there are any, idle workers give their cores
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
     _Atomic unsigned waiting;
+    /* our record, where INVASIVE_REPORT asks for one; else NULL.  release/acquire; partner: the
+     * end of inv_join.  NULL again when the slot is not ours any more */
+    struct inv_record *_Atomic record;
 };
 extern struct inv_process inv_process;
 /* The seat of the calling thread; INV_SEAT_NONE in threads that we do not manage. */
@@ -171,6 +174,15 @@ int inv_first_seat(uint64_t limit_ns);
 
 /* Wake process `slot` of this domain if it waits (see inv_ring). */
 void inv_ring_slot(unsigned slot);
+
+/* Begin our record, if INVASIVE_REPORT asks for one; inv_join calls it. */
+void inv_record_begin(void);
+/* What is reported begins and ends here: MPI_Init has ended, MPI_Finalize begins.  Without them it is
+ * from the joining to the process's end. */
+void inv_record_restart(void);
+void inv_record_stop(void);
+/* Bring the record's CPU time up to date.  Nothing happens where there is no record. */
+void inv_record_publish(void);
 
 uint64_t inv_now_ns(void); /* CLOCK_MONOTONIC */
 

@@ -14,14 +14,15 @@
 #include "table.h"
 
 #define INV_PROTOCOL_MAGIC UINT32_C(0x44564e49) /* "INVD" */
-enum { INV_PROTOCOL_VERSION = 1 };
+enum { INV_PROTOCOL_VERSION = 2 };
 
 enum inv_request_kind {
     INV_JOIN = 1,    /* become a process; the answer carries the table, writable */
     INV_OBSERVE = 2, /* look only (rmctl); the answer carries the table, read-only */
     INV_LEAVE = 3,   /* this process goes on unmanaged */
-    INV_REPORT = 4,  /* the answer is followed by `count` messages struct inv_report, one
-                        for each process that the domain has had, dead ones included */
+    INV_REPORT = 4,  /* the answer is followed by `count` messages, one for each process that
+                        the domain has had, dead ones included: a struct inv_report, and after it
+                        the first record_bytes bytes of its struct inv_record */
 };
 
 struct inv_request {
@@ -49,12 +50,17 @@ struct inv_reply {
 struct inv_report {
     int32_t pid, rank, size;
     uint32_t alive;
-    uint32_t owned_cores; /* at the end, or now */
+    uint32_t left;         /* it went on unmanaged: its numbers end then */
+    uint32_t record_bytes; /* 0: it kept no record */
+    uint32_t owned_cores;  /* at the end, or now */
     uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC; end 0 when alive */
     uint64_t owned_ns;         /* core time that it owned: the sum over its cores */
     uint64_t lends, borrows, reclaims, evictions, reclaim_wait_ns, reclaim_wait_max_ns;
     uint64_t borrowed_ns, lent_used_ns, useful_ns, wait_ns, waits;
     char program[INV_NAME_BYTES];
 };
+
+/* The part of a record that says something, when so many sites of it are in use. */
+#define INV_RECORD_BYTES(sites) (offsetof(struct inv_record, site) + (sites) * sizeof(struct inv_site))
 
 #endif

@@ -16,6 +16,8 @@
 #ifndef INV_TABLE_H
 #define INV_TABLE_H
 
+#include "record.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -184,7 +186,9 @@ enum {
     INV_CORES_OFFSET = (sizeof(struct inv_table) + 127) & ~127,
     INV_SLOTS_OFFSET = INV_CORES_OFFSET + INV_MAX_CORES * (int)sizeof(struct inv_core),
     INV_BOARD_OFFSET = INV_SLOTS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_slot),
-    INV_TABLE_BYTES = INV_BOARD_OFFSET + INV_BOARD_LINES * (int)sizeof(struct inv_board_line),
+    INV_BOARD_END = INV_BOARD_OFFSET + INV_BOARD_LINES * (int)sizeof(struct inv_board_line),
+    INV_RECORDS_OFFSET = (INV_BOARD_END + 4095) & ~4095,
+    INV_TABLE_BYTES = INV_RECORDS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_record),
 };
 
 /* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_BOARD_LINES: check what was read
@@ -200,6 +204,11 @@ static inline struct inv_slot *inv_slot_at(struct inv_table *t, unsigned slot)
 static inline struct inv_board_line *inv_board_at(struct inv_table *t, unsigned line)
 {
     return (struct inv_board_line *)((char *)t + INV_BOARD_OFFSET) + line;
+}
+/* What the process in the slot writes down for invade --report. */
+static inline struct inv_record *inv_record_at(struct inv_table *t, unsigned slot)
+{
+    return (struct inv_record *)((char *)t + INV_RECORDS_OFFSET) + slot;
 }
 
 /* Is this a core or a slot of this table?  Negative numbers are not. */

@@ -77,6 +77,21 @@ AC_SUBST([HWLOC_LIBS])
 INV_FOUND([hwloc], [$inv_hwloc])
 ])
 
+dnl What `invade --report=FILE.json` writes with.
+AC_DEFUN([INV_JANSSON], [
+AC_MSG_CHECKING([for jansson])
+AS_IF([$PKG_CONFIG --exists 'jansson >= 2.10'],
+  [JANSSON_CFLAGS=`$PKG_CONFIG --cflags jansson`
+   JANSSON_LIBS=`$PKG_CONFIG --libs jansson`
+   inv_jansson=`$PKG_CONFIG --modversion jansson`
+   AC_MSG_RESULT([$inv_jansson])],
+  [AC_MSG_RESULT([no])
+   INV_MISSING([jansson], [libjansson-dev])])
+AC_SUBST([JANSSON_CFLAGS])
+AC_SUBST([JANSSON_LIBS])
+INV_FOUND([jansson], [$inv_jansson])
+])
+
 dnl INV_ONE_MPI(NAME, PREFIX, PACKAGES) - the flags of one MPI, from its compiler wrapper's -show.
 AC_DEFUN([INV_ONE_MPI], [
 AC_PATH_PROGS([$2_MPICC], [mpicc.$1], [no])

@@ -40,6 +40,7 @@ TYPES = {
     "argv": "char ***",
     "word": "uintptr_t ",
 }
+NEVER_WAIT = "push post init icoll drop pass".split()
 KINDS = "use pass hand send push post init sync coll icoll meet drop".split()
 
 
@@ -143,6 +144,8 @@ def guard(f):
     yield f"static int guard_{f.name}({f.params()})\n{{"
     yield f"    if (SHIM_INSIDE())\n        return shim_pmpi.{f.name}({f.values()});"
     yield "    SHIM_ENTER();"
+    if f.kind not in NEVER_WAIT:
+        yield f"    shim_called(SHIM_CALL_{f.name}, SHIM_SITE);"
     yield f"    int result = {function}({f.values()});"
     yield "    SHIM_LEAVE();"
     yield "    return result;\n}\n"

@@ -21,13 +21,18 @@ static __thread struct {
     uint64_t start, last; /* ticks: the run's first test, and the end of its latest */
     uint64_t stay;        /* how long the next stay may be */
     unsigned tests;
+    unsigned site; /* of the first one (account.h) */
     bool slept;
 } run __attribute__((tls_model("initial-exec")));
 
 static void end_run(uint64_t end, bool hit)
 {
-    if (run.tests >= RUN_TESTS)
+    if (run.tests >= RUN_TESTS) {
+        unsigned here = shim_account_here();
+        shim_account_return_to(run.site);
         shim_workload_waited(run.start, end, run.slept);
+        shim_account_return_to(here);
+    }
     if (run.slept && !hit)
         run.stay = 0;
     run.tests = 0;
@@ -45,6 +50,7 @@ bool shim_poll_failed(void)
     if (run.tests == 0 || now - run.last > GAP_US * shim_us) {
         end_run(run.last, false);
         run.start = now;
+        run.site = shim_account_here();
     }
     run.tests++;
     run.last = now;
@@ -72,9 +78,11 @@ bool shim_poll_wait(struct shim_wait *w)
             return done;
     }
     run.slept = true;
+    shim_account_sleeps(run.start);
     if (run.stay < STAY_FIRST_US * shim_us)
         run.stay = STAY_FIRST_US * shim_us;
     bool done = shim_wait_slices(w, run.stay);
+    shim_account_woke();
     if (run.stay < STAY_MOST_US * shim_us / 2)
         run.stay *= 2;
     else

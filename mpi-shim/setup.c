@@ -178,6 +178,14 @@ static bool all_invade(void)
     }
 }
 
+/* The same in all ranks of this job that share our domain, and in no other process: the first
+ * one's process and its line on the board. */
+static uint64_t job_number(void)
+{
+    int32_t pid = inv_slot_at(inv_process.table, shim_world.member[0].slot)->pid;
+    return (uint64_t)(uint32_t)pid << 32 | (uint32_t)(shim_world.mail_first + 1);
+}
+
 static void set_up(void)
 {
     shim_pmpi.Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
@@ -194,6 +202,7 @@ static void set_up(void)
     }
     shim_pmpi.Comm_group(MPI_COMM_WORLD, &shim_world.group);
     shim_clock_measure();
+    shim_account_start(job_number());
     shim_entries_wrap(true);
     shim_workload_start();
 }

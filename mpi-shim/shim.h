@@ -14,6 +14,7 @@
  *               that follow from them
  *   phase.c     where iterations end; pure
  *   measure.c   from measurements to a graph, and what has changed for good; pure
+ *   account.c   where the program calls MPI, and how long it waits there
  *   ring.c      whom to wake when
  *
  * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
@@ -30,6 +31,7 @@
 #include "process.h"
 #include "shim-pmpi.h"
 
+#include "account.h"
 #include "clock.h"
 #include "entry.h"
 

@@ -15,8 +15,9 @@
 /* In microseconds.  LEND: giving a core up and having it back, with the other core's
  * wake-up; a wait shorter than that is spun through.  SHORT: what a site with long waits
  * spins before it lends.  PATIENT: spinning on a core that nobody wants ends here.  MOVE:
- * looking for another core than the one that its owner asks for. */
-enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10 };
+ * looking for another core than the one that its owner asks for.  LASTS: a report asks for the CPU
+ * time of waits that are longer than this. */
+enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10, LASTS_US = 5 };
 /* Slices of sleep: the first, and the longest.  After a ring: how long to look before the
  * next sleep; what we were rung for may take a moment to arrive. */
 enum { FIRST_SLICE_NS = 100000, LONGEST_SLICE_NS = 1000000, RUNG_US = 5 };
@@ -111,11 +112,14 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
         if (verdict == INV_GIVE || verdict == INV_LOST || spun > PATIENT_US * shim_us ||
             (verdict == INV_WANTED && spun > patient))
             return false;
+        if (spun > LASTS_US * shim_us)
+            shim_account_lasts(start);
     }
 }
 
 static bool spin_yielding(struct shim_wait *w, uint64_t start)
 {
+    shim_account_lasts(start);
     do {
         for (int i = 0; i < 4; i++)
             if (w->done(w))
@@ -187,7 +191,9 @@ void shim_wait(struct shim_wait *w, const void *call_site)
     bool seated = !inv_process.anonymous && inv_seat >= 0;
     if (!(seated ? spin_on_core(w, site, start) : spin_yielding(w, start))) {
         slept = true;
+        shim_account_sleeps(start);
         shim_wait_slices(w, UINT64_MAX);
+        shim_account_woke();
     }
     uint64_t end = shim_ticks();
     shim_site_learn(site, end - start);

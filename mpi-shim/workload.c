@@ -110,6 +110,7 @@ static void publish(void)
     atomic_store_explicit(&c->useful_ns, shim_ticks_to_ns(work.useful), memory_order_relaxed);
     atomic_store_explicit(&c->wait_ns, shim_ticks_to_ns(work.wait), memory_order_relaxed);
     atomic_store_explicit(&c->waits, work.waits, memory_order_relaxed);
+    shim_account_publish();
 }
 
 /* --- announcing */
@@ -323,7 +324,10 @@ void shim_workload_regained(void)
 
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 {
-    if (!watched || start < work.last_end)
+    if (watched && start < work.last_end)
+        return;
+    shim_account_waited(start, end, slept);
+    if (!watched)
         return;
     work.useful += start - work.last_end;
     work.wait += end - start;
@@ -350,5 +354,7 @@ void shim_workload_stop(void)
     if (!watched)
         return;
     end_iteration(SHIM_CLASS_WINDOWS, shim_ticks());
+    publish();
+    shim_account_stop();
     watched = false;
 }

@@ -4,6 +4,7 @@
 #include "client.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,20 +115,46 @@ struct inv_table *rmd_client_observe(const char *name)
     return table;
 }
 
-struct inv_report *rmd_client_reports(const char *name, unsigned *count, int *error)
+/* The next report; false when what comes is none. */
+static bool take_report(int fd, struct rmd_client_report *r)
+{
+    size_t room = sizeof r->report + INV_RECORD_BYTES(INV_SITES);
+    char *message = malloc(room);
+    ssize_t n = message ? recv(fd, message, room, MSG_TRUNC) : -1;
+    bool good = n >= (ssize_t)sizeof r->report && (size_t)n <= room;
+    size_t more = good ? (size_t)n - sizeof r->report : 0;
+    if (good)
+        memcpy(&r->report, message, sizeof r->report);
+    if (good && more >= INV_RECORD_BYTES(0) && more == r->report.record_bytes) {
+        r->sites = (unsigned)((more - INV_RECORD_BYTES(0)) / sizeof(struct inv_site));
+        r->record = aligned_alloc(_Alignof(struct inv_record), sizeof *r->record);
+        if (r->record)
+            memcpy((void *)r->record, message + sizeof r->report, more);
+    }
+    free(message);
+    return good;
+}
+
+struct rmd_client_report *rmd_client_reports(const char *name, unsigned *count, int *error)
 {
     struct inv_reply reply;
     int unused = -1, fd = ask(name, INV_REPORT, &reply, &unused);
     *count = 0;
     *error = fd < 0 || reply.count > REPORTS_MAX ? -1 : 0;
-    struct inv_report *all = NULL;
+    struct rmd_client_report *all = NULL;
     if (!*error && reply.count && (all = calloc(reply.count, sizeof *all)) != NULL)
-        while (*count < reply.count &&
-               recv(fd, &all[*count], sizeof *all, 0) == (ssize_t)sizeof *all)
+        while (*count < reply.count && take_report(fd, &all[*count]))
             (*count)++;
     if (unused >= 0)
         close(unused);
     if (fd >= 0)
         close(fd);
     return all;
+}
+
+void rmd_client_reports_free(struct rmd_client_report *all, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        free(all[i].record);
+    free(all);
 }

@@ -12,8 +12,17 @@
 /* Map the table of that rmd, read-only.  NULL with errno; EPERM: it serves another user. */
 struct inv_table *rmd_client_observe(const char *name);
 
-/* Its reports; the caller frees them.  *count 0 and NULL when there are none; -1 in *error
- * (0 otherwise) with errno when it cannot be asked. */
-struct inv_report *rmd_client_reports(const char *name, unsigned *count, int *error);
+/* A process's account; its record when it kept one (only the part that has the sites in use),
+ * else NULL.  Nothing in the record has been checked. */
+struct rmd_client_report {
+    struct inv_report report;
+    struct inv_record *record;
+    unsigned sites; /* that the record's memory has room for */
+};
+
+/* Its reports; the caller frees them with rmd_client_reports_free.  *count 0 and NULL when there
+ * are none; -1 in *error (0 otherwise) with errno when it cannot be asked. */
+struct rmd_client_report *rmd_client_reports(const char *name, unsigned *count, int *error);
+void rmd_client_reports_free(struct rmd_client_report *reports, unsigned count);
 
 #endif

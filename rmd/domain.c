@@ -127,7 +127,7 @@ void rmd_domain_close(struct rmd_domain *d)
 {
     drop_table(d);
     free(d->header);
-    free(d->dead.items);
+    rmd_reports_free(&d->dead);
 }
 
 /* --- ownership */
@@ -288,7 +288,7 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
 /* --- membership */
 
 /* Take the process out; the survivors get their new shares from the caller. */
-static void bury(struct rmd_domain *d, unsigned slot)
+static void bury(struct rmd_domain *d, unsigned slot, bool left)
 {
     struct rmd_process *p = &d->procs[slot];
     struct inv_slot *s = inv_slot_at(d->table, slot);
@@ -297,14 +297,17 @@ static void bury(struct rmd_domain *d, unsigned slot)
     atomic_store(&s->state, INV_SLOT_DEAD);
     inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
     settle(d);
-    struct inv_report report = rmd_report_of(d, slot, p->settled_ns);
+    struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
+    report.report.left = left;
+    rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
+             freed);
     rmd_reports_add(&d->dead, &report);
+    rmd_record_clear(d, slot);
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)
             d->owner[c] = RMD_NO_OWNER;
     rmd_unwatch(&p->pidfd);
     close(p->pidfd.fd);
-    rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.program, freed);
     memset(p, 0, sizeof *p);
     d->live--;
     atomic_store(&s->state, INV_SLOT_FREE);
@@ -319,9 +322,9 @@ static void tidy_empty(struct rmd_domain *d)
         atomic_store(&d->table->board_used[i], 0);
 }
 
-static void gone(struct rmd_domain *d, unsigned slot)
+static void gone(struct rmd_domain *d, unsigned slot, bool left)
 {
-    bury(d, slot);
+    bury(d, slot, left);
     if (d->live)
         redistribute(d, true);
     else
@@ -332,7 +335,7 @@ static void process_died(struct rmd_source *source, uint32_t events)
 {
     (void)events;
     struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
-    gone(p->domain, (unsigned)(p - p->domain->procs));
+    gone(p->domain, (unsigned)(p - p->domain->procs), false);
 }
 
 static int slot_of(struct rmd_domain *d, pid_t pid)
@@ -347,7 +350,7 @@ void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
 {
     int slot = slot_of(d, pid);
     if (slot >= 0)
-        gone(d, (unsigned)slot);
+        gone(d, (unsigned)slot, true);
 }
 
 /* Printable, and ended: it goes to terminals. */
@@ -421,7 +424,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     unsigned expected = expected_by(d, request);
     int old = slot_of(d, pid); /* it has called exec: another program, the same process */
     if (old >= 0) {
-        bury(d, (unsigned)old);
+        bury(d, (unsigned)old, true);
         d->joined--;
         if (!d->live)
             tidy_empty(d);
@@ -465,19 +468,19 @@ int rmd_domain_observe(struct rmd_domain *d)
     return observer;
 }
 
-struct inv_report *rmd_domain_reports(struct rmd_domain *d, unsigned *count)
+struct rmd_reports rmd_domain_reports(struct rmd_domain *d)
 {
-    *count = d->dead.count + d->live;
-    struct inv_report *all = *count ? calloc(*count, sizeof *all) : NULL;
-    if (!all)
-        return NULL;
-    if (d->dead.count)
-        memcpy(all, d->dead.items, d->dead.count * sizeof *all);
-    unsigned n = d->dead.count;
+    struct rmd_reports all = {0};
+    for (unsigned i = 0; i < d->dead.count; i++) {
+        struct rmd_report copy = rmd_report_copy(&d->dead.items[i]);
+        rmd_reports_add(&all, &copy);
+    }
     if (d->table)
         settle(d);
-    for (unsigned s = 0; s < INV_MAX_SLOTS && n < *count; s++)
-        if (d->procs[s].used)
-            all[n++] = rmd_report_of(d, s, 0);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used) {
+            struct rmd_report report = rmd_report_of(d, s, 0);
+            rmd_reports_add(&all, &report);
+        }
     return all;
 }

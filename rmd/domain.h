@@ -25,9 +25,16 @@ struct rmd_process {
     uint64_t start_ns, settled_ns, owned_ns;
 };
 
+/* A process's account, and its record as it left it. */
+struct rmd_report {
+    struct inv_report report;
+    struct inv_record *record; /* report.record_bytes bytes; NULL when that is 0 */
+};
+
 struct rmd_reports {
-    struct inv_report *items; /* oldest first */
+    struct rmd_report *items; /* oldest first */
     unsigned count, room;
+    size_t record_bytes; /* of all of them */
 };
 
 struct rmd_domain {
@@ -72,8 +79,8 @@ void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
  */
 int rmd_domain_observe(struct rmd_domain *domain);
 
-/* One report for each process that has ever joined, the dead first; the caller frees it.
- * NULL when memory is short (or there are none: *count is 0). */
-struct inv_report *rmd_domain_reports(struct rmd_domain *domain, unsigned *count);
+/* One report for each process that has ever joined, the dead first; the caller frees them with
+ * rmd_reports_free.  Empty when memory is short. */
+struct rmd_reports rmd_domain_reports(struct rmd_domain *domain);
 
 #endif

@@ -3,17 +3,34 @@
 #define _GNU_SOURCE
 #include "report.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPORTS_MAX = 4096 };
+enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26 };
 
 static uint64_t get(_Atomic uint64_t *counter)
 {
     return atomic_load_explicit(counter, memory_order_relaxed); /* statistics: no partner */
 }
 
-struct inv_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t end_ns)
+/* What the process has used of its record.  Nobody here reads what it says. */
+static struct inv_record *copy_record(struct inv_record *r, uint32_t *bytes)
+{
+    *bytes = 0;
+    if (!get(&r->launch))
+        return NULL;
+    uint32_t sites = atomic_load_explicit(&r->sites, memory_order_relaxed);
+    size_t size = INV_RECORD_BYTES(sites < INV_SITES ? sites : INV_SITES);
+    void *copy = malloc(size);
+    if (!copy)
+        return NULL;
+    memcpy(copy, (void *)r, size);
+    *bytes = (uint32_t)size;
+    return copy;
+}
+
+struct rmd_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t end_ns)
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
     struct rmd_process *p = &d->procs[slot];
@@ -41,22 +58,73 @@ struct inv_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t en
     };
     memcpy(r.program, s->program, sizeof r.program);
     r.program[sizeof r.program - 1] = '\0';
-    return r;
+    struct inv_record *record = copy_record(inv_record_at(d->table, slot), &r.record_bytes);
+    return (struct rmd_report){r, record};
 }
 
-void rmd_reports_add(struct rmd_reports *reports, const struct inv_report *report)
+struct rmd_report rmd_report_copy(const struct rmd_report *from)
 {
-    if (reports->count == REPORTS_MAX) {
-        memmove(reports->items, reports->items + 1, (REPORTS_MAX - 1) * sizeof *reports->items);
-        reports->count--;
+    struct rmd_report to = {from->report, NULL};
+    if (from->record)
+        to.record = malloc(from->report.record_bytes);
+    if (to.record)
+        memcpy((void *)to.record, (void *)from->record, from->report.record_bytes);
+    else
+        to.report.record_bytes = 0;
+    return to;
+}
+
+static void drop_record(struct rmd_reports *all, struct rmd_report *r)
+{
+    all->record_bytes -= r->report.record_bytes;
+    r->report.record_bytes = 0;
+    free(r->record);
+    r->record = NULL;
+}
+
+static bool make_room(struct rmd_reports *all)
+{
+    if (all->count == REPORTS_MAX) {
+        drop_record(all, &all->items[0]);
+        memmove(all->items, all->items + 1, (REPORTS_MAX - 1) * sizeof *all->items);
+        all->count--;
     }
-    if (reports->count == reports->room) {
-        unsigned room = reports->room ? reports->room * 2 : 16;
-        struct inv_report *more = realloc(reports->items, room * sizeof *more);
-        if (!more)
-            return; /* a report less */
-        reports->items = more;
-        reports->room = room;
+    if (all->count < all->room)
+        return true;
+    unsigned room = all->room ? all->room * 2 : 16;
+    struct rmd_report *more = realloc(all->items, room * sizeof *more);
+    if (!more)
+        return false;
+    all->items = more;
+    all->room = room;
+    return true;
+}
+
+void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
+{
+    if (!make_room(all)) { /* a report less */
+        free(report->record);
+        return;
     }
-    reports->items[reports->count++] = *report;
+    all->items[all->count++] = *report;
+    all->record_bytes += report->report.record_bytes;
+    for (unsigned i = 0; all->record_bytes > RECORDS_BYTES_MAX; i++)
+        drop_record(all, &all->items[i]);
+}
+
+void rmd_reports_free(struct rmd_reports *all)
+{
+    for (unsigned i = 0; i < all->count; i++)
+        free(all->items[i].record);
+    free(all->items);
+    *all = (struct rmd_reports){0};
+}
+
+void rmd_record_clear(struct rmd_domain *d, unsigned slot)
+{
+    struct inv_record *r = inv_record_at(d->table, slot);
+    off_t offset = (char *)r - (char *)d->table;
+    /* Gives the memory back too. */
+    if (fallocate(d->table_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, sizeof *r))
+        memset((void *)r, 0, sizeof *r);
 }

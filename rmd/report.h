@@ -6,9 +6,17 @@
 #include "domain.h"
 
 /* The report of the process in this slot as of now; end_ns 0: it lives. */
-struct inv_report rmd_report_of(struct rmd_domain *domain, unsigned slot, uint64_t end_ns);
+struct rmd_report rmd_report_of(struct rmd_domain *domain, unsigned slot, uint64_t end_ns);
 
-/* Keep one; the oldest goes when there are very many. */
-void rmd_reports_add(struct rmd_reports *reports, const struct inv_report *report);
+/* Without its record when memory is short. */
+struct rmd_report rmd_report_copy(const struct rmd_report *report);
+
+/* Keep one, with its record.  The oldest goes when there are very many, and the oldest records when
+ * they take much memory. */
+void rmd_reports_add(struct rmd_reports *reports, struct rmd_report *report);
+void rmd_reports_free(struct rmd_reports *reports);
+
+/* Nothing is left of what the process in this slot has written into its record. */
+void rmd_record_clear(struct rmd_domain *domain, unsigned slot);
 
 #endif

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "report.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -31,8 +32,9 @@ struct connection {
     struct rmd_source source;
     struct connection *next;
     struct ucred peer;
-    struct inv_report *reports; /* being sent */
-    unsigned sent, count;
+    struct rmd_reports reports; /* being sent */
+    unsigned sent;
+    bool sending;
 };
 
 static struct rmd_source listener;
@@ -50,7 +52,7 @@ static void hang_up(struct connection *c)
     nconnections--;
     rmd_unwatch(&c->source);
     close(c->source.fd);
-    free(c->reports);
+    rmd_reports_free(&c->reports);
     free(c);
 }
 
@@ -138,22 +140,28 @@ static void answer_observe(struct connection *c)
     close(fd);
 }
 
+static ssize_t send_report(int fd, struct rmd_report *r)
+{
+    struct iovec parts[] = {{&r->report, sizeof r->report},
+                            {(void *)r->record, r->report.record_bytes}};
+    struct msghdr m = {.msg_iov = parts, .msg_iovlen = r->record ? 2 : 1};
+    return sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* Send as many reports as the socket takes.  True when there are no more. */
 static bool send_reports(struct connection *c)
 {
-    for (; c->sent < c->count; c->sent++)
-        if (send(c->source.fd, &c->reports[c->sent], sizeof *c->reports,
-                 MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    for (; c->sent < c->reports.count; c->sent++)
+        if (send_report(c->source.fd, &c->reports.items[c->sent]) < 0)
             return errno != EAGAIN;
     return true;
 }
 
 static bool answer_report(struct connection *c)
 {
-    c->reports = rmd_domain_reports(domain, &c->count);
-    if (!c->reports)
-        c->count = 0;
-    reply(c->source.fd, INV_OK, 0, c->count, -1, "");
+    c->reports = rmd_domain_reports(domain);
+    c->sending = true;
+    reply(c->source.fd, INV_OK, 0, c->reports.count, -1, "");
     if (send_reports(c))
         return true;
     return rmd_watch(&c->source, EPOLLOUT) != 0;
@@ -191,7 +199,7 @@ static bool answer(struct connection *c, const struct inv_request *request)
 static void client_ready(struct rmd_source *source, uint32_t events)
 {
     struct connection *c = (struct connection *)source;
-    if (c->reports) {
+    if (c->sending) {
         if (!(events & EPOLLOUT) || send_reports(c))
             hang_up(c);
         return;

@@ -19,6 +19,9 @@
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
  *   states                       -> slots that are not free
+ *   record LAUNCH SITES SEED     -> begins its record for `invade --report`; SEED not 0: and fills it
+ *                                   with arbitrary bytes: 0
+ *   records                      -> where records begin in the table: bytes
  *   exec                         -> this program again, same process, not joined
  */
 #define _GNU_SOURCE
@@ -164,6 +167,17 @@ static void rob(unsigned slot)
     printf("%u\n", count);
 }
 
+static void record(unsigned long long launch, unsigned sites, unsigned seed)
+{
+    struct inv_record *r = inv_record_at(table, me);
+    srand(seed);
+    for (size_t i = 0; seed && i < sizeof *r; i++)
+        ((unsigned char *)r)[i] = (unsigned char)rand();
+    atomic_store(&r->launch, launch);
+    atomic_store(&r->sites, sites);
+    printf("0\n");
+}
+
 static void show_table(void)
 {
     printf("%u %d", table->mode, (int)atomic_load(&table->free_tokens));
@@ -200,6 +214,7 @@ int main(int argc, char **argv)
 {
     char line[256], name[128];
     int a, b, c;
+    unsigned long long n;
     double w;
     (void)argc;
     setlinebuf(stdout);
@@ -226,6 +241,10 @@ int main(int argc, char **argv)
             rob((unsigned)a);
         } else if (sscanf(line, "park %d", &a) == 1) {
             park((unsigned)a);
+        } else if (sscanf(line, "record %llx %d %d", &n, &a, &b) == 3) {
+            record(n, (unsigned)a, (unsigned)b);
+        } else if (!strcmp(verb, "records")) {
+            printf("%d\n", INV_RECORDS_OFFSET);
         } else if (!strcmp(verb, "token")) {
             printf("%d\n", inv_token_take(table, me));
         } else if (!strcmp(verb, "table")) {

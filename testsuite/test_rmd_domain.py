@@ -425,7 +425,7 @@ def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, tmp_path):
 
 # --- nonsense
 
-MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 1, 1, 2, 3, 4
+MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 2, 1, 2, 3, 4
 REQUEST, REPLY = struct.Struct("=IIIiii64s"), struct.Struct("=IIIII128s")
 
 

@@ -20,6 +20,11 @@ def rmd(build, stock_env):
     socket = f"@invasive-test-ownership-{os.getpid()}"
     with subprocess.Popen([build / "bin/rmd", f"--socket={socket}", "--emulate-cores=8"],
                           env=stock_env, stdin=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 30
+        while subprocess.run([build / "bin/rmctl", f"--socket={socket}"], capture_output=True,
+                             timeout=20, check=False).returncode != 0:
+            assert process.poll() is None and time.monotonic() < deadline, "rmd does not listen"
+            time.sleep(0.02)
         yield socket
         process.terminate()
         assert process.wait(20) == 0

@@ -9,7 +9,8 @@
  *   invade_paths.c   where rmd and the libraries are; the environment
  *   invade_rmd.c     the resource manager of this run
  *   invade_run.c     the command: signals and exit status
- *   invade_report.c  --report
+ *   invade_report.c  --report: invade_model.c (the numbers), invade_symbols.c (source lines),
+ *                    invade_text.c and invade_json.c (how they are written)
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -46,7 +47,8 @@ enum {
 
 static const struct argp_option argp_options[] = {
     {"report", OPT_REPORT, "FILE", OPTION_ARG_OPTIONAL,
-     "at the end, print what every process did with its cores, to stderr or FILE", 0},
+     "at the end, say what every process did with its cores and where it waited, on stderr or in "
+     "FILE, as JSON if that is called .json", 0},
     {"threads", OPT_THREADS, "N", 0, "OpenMP team size of every process", 0},
     {"team", OPT_TEAM, "KIND", 0,
      "fixed (default), or adaptive: no more threads than cores where many of them would sleep", 0},
@@ -179,26 +181,12 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
     return invade_find_rmd(paths) && invade_start(m, paths->rmd, o);
 }
 
-static FILE *open_report(const struct invade_options *o)
-{
-    if (!o->report || !o->report_file)
-        return o->report ? stderr : NULL;
-    FILE *f = fopen(o->report_file, "we");
-    if (!f) {
-        invade_say("cannot write the report to %s: %s", o->report_file, strerror(errno));
-        exit(INVADE_FAILED);
-    }
-    return f;
-}
-
-static void run_unmanaged(const struct invade_options *o, FILE *report)
+static void run_unmanaged(const struct invade_options *o, struct invade_report *report)
 {
     unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
     unsetenv("INVASIVE_CORES");
-    if (report)
-        fprintf(report, "invade: unmanaged, so there is nothing to report\n");
-    if (report && report != stderr)
-        fclose(report);
+    unsetenv("INVASIVE_REPORT");
+    invade_report_unmanaged(report, o->command);
     invade_exec(o->command);
 }
 
@@ -226,26 +214,25 @@ int main(int argc, char **argv)
         setenv("INVASIVE", "off", 1);
     if (o.off || (mode && !strcmp(mode, "off")))
         invade_exec(o.command);
-    FILE *report = open_report(&o);
+    struct invade_report report;
+    if (!invade_report_open(&report, &o))
+        exit(INVADE_FAILED);
     if (o.cores)
         restrict_cores(o.cores);
     if (!invade_find(&paths) || !find_manager(&manager, &paths, &o))
-        run_unmanaged(&o, report);
+        run_unmanaged(&o, &report);
     if (o.verbose)
         invade_say("%s rmd at %s, %u cores", manager.pid ? "private" : "using the", manager.socket,
                    manager.ncores);
-    if (!invade_environment(&paths, &manager, &o)) {
+    if (!invade_environment(&paths, &manager, &o, &report)) {
         invade_stop(&manager);
-        run_unmanaged(&o, report);
+        run_unmanaged(&o, &report);
     }
-    if (!manager.pid && !report)
+    if (!manager.pid && !report.wanted)
         invade_exec(o.command);
     int status = invade_run(o.command);
-    if (report) {
-        invade_report(report, &manager, o.command);
-        if (report != stderr && fclose(report))
-            invade_say("cannot write the report to %s: %s", o.report_file, strerror(errno));
-    }
+    if (report.wanted)
+        invade_report_write(&report, &manager, o.command, status);
     invade_stop(&manager);
     invade_end_as(status);
 }

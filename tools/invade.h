@@ -4,6 +4,7 @@
 #define INVADE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -26,8 +27,17 @@ struct invade_paths {
 struct invade_manager {
     char socket[108]; /* "" when there is none */
     unsigned ncores;
+    bool emulated;
     pid_t pid;   /* of a private one, else 0 */
     int control; /* closing it ends a private one, else -1 */
+};
+
+/* Where --report goes. */
+struct invade_report {
+    bool wanted, json;
+    const char *file; /* NULL: stderr */
+    FILE *text;       /* NULL: JSON, or nothing is wanted */
+    uint64_t launch;  /* by which our processes' records are known */
 };
 
 void invade_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -37,7 +47,8 @@ bool invade_find(struct invade_paths *paths);
 bool invade_find_rmd(struct invade_paths *paths);
 /* Set the variables that the libraries read. */
 bool invade_environment(const struct invade_paths *paths, const struct invade_manager *manager,
-                        const struct invade_options *options);
+                        const struct invade_options *options,
+                        const struct invade_report *report);
 
 /* invade_rmd.c: use one that is there; start a private one; end it. */
 bool invade_use(struct invade_manager *manager, const char *socket);
@@ -54,7 +65,11 @@ int invade_run(char **command);
 /* End as the command did: same exit code, same signal. */
 void invade_end_as(int wait_status) __attribute__((noreturn));
 
-/* invade_report.c */
-void invade_report(FILE *to, const struct invade_manager *manager, char **command);
+/* invade_report.c: false when it cannot be written, which has been said; say that there is nothing
+ * to report; report.  status: of waitpid for the command. */
+bool invade_report_open(struct invade_report *report, const struct invade_options *options);
+void invade_report_unmanaged(struct invade_report *report, char **command);
+void invade_report_write(struct invade_report *report, const struct invade_manager *manager,
+                         char **command, int status);
 
 #endif

@@ -159,13 +159,17 @@ static bool loosen_open_mpi(void)
 }
 
 bool invade_environment(const struct invade_paths *paths, const struct invade_manager *manager,
-                        const struct invade_options *options)
+                        const struct invade_options *options,
+                        const struct invade_report *report)
 {
+    char launch[24];
+    snprintf(launch, sizeof launch, "%llx", (unsigned long long)report->launch);
     if (!setenv("INVASIVE_SOCKET", manager->socket, 1) &&
         set_number("INVASIVE_CORES", manager->ncores) &&
         (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
         (!options->team || !setenv("INVASIVE_TEAM", options->team, 1)) &&
-        set_preload(paths) && calm_asan() && loosen_open_mpi())
+        (!report->wanted || !setenv("INVASIVE_REPORT", launch, 1)) && set_preload(paths) &&
+        calm_asan() && loosen_open_mpi())
         return true;
     invade_say("cannot set the environment: %s. Running unmanaged.", strerror(errno));
     return false;

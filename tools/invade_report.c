@@ -1,109 +1,128 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_report.c - what every process did with its cores, and the job's POP metrics
- * (pop-coe.eu): parallel efficiency and load balance.  The formulas are in invade(1).
+ * invade_report.c - --report: where it goes, and whose processes it is about.
+ *
+ * FILE.json is written as a whole when the command has ended; whether that is possible is found
+ * out before it starts, as far as it can be.  Everything else is text, opened at the start.
  */
+#define _GNU_SOURCE
 #include "invade.h"
-#include "client.h"
+#include "invade_model.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
-
-static uint64_t now_ns(void)
+static bool ends_in_json(const char *file)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    size_t length = strlen(file);
+    return length > 5 && !strcmp(file + length - 5, ".json");
 }
 
-static uint64_t end_of(const struct inv_report *r) { return r->end_ns ? r->end_ns : now_ns(); }
-
-/* Main thread's time outside MPI; a process whose waits nobody measured was never waiting. */
-static uint64_t useful_of(const struct inv_report *r)
+static void cannot_write(const char *file)
 {
-    return r->useful_ns + r->wait_ns ? r->useful_ns : end_of(r) - r->start_ns;
+    invade_say("cannot write the report to %s: %s", file, strerror(errno));
 }
 
-/* Core time in use: its own cores while it did not wait, and others'. */
-static double useful_core_seconds(const struct inv_report *r)
+/* Will a file be possible beside this one, and take its place? */
+static bool can_replace(const char *file)
 {
-    uint64_t useful = useful_of(r), all = useful + r->wait_ns;
-    double share = all ? (double)useful / (double)all : 0;
-    return seconds(r->owned_ns) * share + seconds(r->borrowed_ns);
-}
-
-static int by_rank(const void *a, const void *b)
-{
-    const struct inv_report *x = a, *y = b;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-static void print_process(FILE *to, const struct inv_report *r)
-{
-    char rank[16] = "-";
-    if (r->rank >= 0)
-        snprintf(rank, sizeof rank, "%d", (int)r->rank);
-    double mean = r->reclaims ? (double)r->reclaim_wait_ns / (double)r->reclaims * 1e-3 : 0;
-    fprintf(to, "%5s %8d %-16.16s %10.3f %10.3f %10.3f %10.3f %8llu %8llu %8llu %7.0f\n", rank,
-            (int)r->pid, r->program, seconds(useful_of(r)), seconds(r->wait_ns),
-            seconds(r->lent_used_ns), seconds(r->borrowed_ns), (unsigned long long)r->lends,
-            (unsigned long long)r->borrows, (unsigned long long)r->reclaims, mean);
-}
-
-struct job {
-    uint64_t start, end;
-    double useful, most, core_seconds; /* sum, maximum; of useful core time */
-    uint64_t owned_ns;
-};
-
-static struct job add_up(const struct inv_report *all, unsigned count)
-{
-    struct job j = {.start = UINT64_MAX};
-    for (unsigned i = 0; i < count; i++) {
-        double useful = seconds(useful_of(&all[i]));
-        j.start = all[i].start_ns < j.start ? all[i].start_ns : j.start;
-        j.end = end_of(&all[i]) > j.end ? end_of(&all[i]) : j.end;
-        j.useful += useful;
-        j.most = useful > j.most ? useful : j.most;
-        j.owned_ns += all[i].owned_ns;
-        j.core_seconds += useful_core_seconds(&all[i]);
+    struct stat st;
+    char *directory = strdup(file);
+    char *slash = directory ? strrchr(directory, '/') : NULL;
+    if (!directory)
+        return false;
+    if (slash)
+        slash[slash == directory] = '\0';
+    bool good = !access(slash ? directory : ".", W_OK | X_OK);
+    free(directory);
+    if (good && !stat(file, &st) && !S_ISREG(st.st_mode)) {
+        errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+        good = false;
     }
-    return j;
+    return good;
 }
 
-void invade_report(FILE *to, const struct invade_manager *m, char **command)
+bool invade_report_open(struct invade_report *r, const struct invade_options *o)
+{
+    *r = (struct invade_report){.file = o->report_file};
+    if (!o->report)
+        return true;
+    r->wanted = true;
+    if (getrandom(&r->launch, sizeof r->launch, GRND_NONBLOCK) != sizeof r->launch)
+        r->launch = (uint64_t)time(NULL) << 32 | (uint64_t)getpid();
+    r->launch |= 1; /* never 0 */
+    if (!r->file) {
+        r->text = stderr;
+        return true;
+    }
+    r->json = ends_in_json(r->file);
+    if (!r->json)
+        r->text = fopen(r->file, "we");
+    if (r->json ? can_replace(r->file) : r->text != NULL)
+        return true;
+    cannot_write(r->file);
+    return false;
+}
+
+static void close_text(struct invade_report *r)
+{
+    if (r->text && r->text != stderr && fclose(r->text))
+        cannot_write(r->file);
+}
+
+void invade_report_unmanaged(struct invade_report *r, char **command)
+{
+    if (r->text)
+        fprintf(r->text, "invade: unmanaged, so there is nothing to report\n");
+    close_text(r);
+    if (r->json && !launch_write_json(r->file, NULL, command))
+        cannot_write(r->file);
+}
+
+/* Only this launch's processes, where the resource manager has others too. */
+static unsigned only_ours(struct rmd_client_report *all, unsigned count, uint64_t launch)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct inv_record *r = all[i].record;
+        if (r && atomic_load_explicit(&r->launch, memory_order_relaxed) == launch) /* our copy */
+            all[kept++] = all[i];
+        else
+            free(r);
+    }
+    return kept;
+}
+
+void invade_report_write(struct invade_report *r, const struct invade_manager *m, char **command,
+                         int status)
 {
     unsigned count;
     int error;
-    struct inv_report *all = rmd_client_reports(m->socket, &count, &error);
-    if (!count) {
-        fprintf(to, "invade: %s: %s\n", command[0],
+    struct rmd_client_report *all = rmd_client_reports(m->socket, &count, &error);
+    if (!m->pid)
+        count = only_ours(all, count, r->launch);
+    struct launch l = {
+        .command = command, .status = status, .ncores = m->ncores, .emulated = m->emulated};
+    if (count && !launch_fill(&l, all, count)) {
+        invade_say("cannot write the report: no memory");
+        count = 0;
+    }
+    if (r->text && count)
+        launch_print(r->text, &l);
+    else if (r->text)
+        fprintf(r->text, "invade: %s: %s\n", command[0],
                 error ? "rmd is gone, and what it knew with it"
                       : "no process used OpenMP or MPI under invade: nothing to report");
-        free(all);
-        return;
-    }
-    qsort(all, count, sizeof *all, by_rank);
-    struct job j = add_up(all, count);
-    double elapsed = seconds(j.end - j.start), capacity = m->ncores * elapsed;
-    double efficiency = capacity > 0 ? j.core_seconds / capacity : 0;
-    fprintf(to, "invade: %s: %.3f s, %u core%s, %u process%s\n", command[0], elapsed, m->ncores,
-            m->ncores == 1 ? "" : "s", count, count == 1 ? "" : "es");
-    fprintf(to, "%5s %8s %-16s %10s %10s %10s %10s %8s %8s %8s %7s\n", "rank", "pid", "program",
-            "useful s", "waiting s", "lent c*s", "borrow c*s", "lends", "borrows", "reclaims",
-            "mean us");
-    for (unsigned i = 0; i < count; i++)
-        print_process(to, &all[i]);
-    if (j.owned_ns)
-        fprintf(to, "parallel efficiency %5.1f %%   ", 100 * (efficiency > 1 ? 1 : efficiency));
-    else /* anonymous tokens: useful time is shared with whoever else ran on the core */
-        fprintf(to, "parallel efficiency unknown   ");
-    fprintf(to, "load balance %5.1f %%\n", j.most > 0 ? 100 * j.useful / count / j.most : 100);
-    free(all);
+    close_text(r);
+    if (r->json && !launch_write_json(r->file, &l, command))
+        cannot_write(r->file);
+    if (l.reports)
+        launch_free(&l);
+    else
+        rmd_client_reports_free(all, count);
 }

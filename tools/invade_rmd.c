@@ -37,6 +37,7 @@ bool invade_use(struct invade_manager *m, const char *name)
         return false;
     strcpy(m->socket, name);
     m->ncores = table->ncores;
+    m->emulated = table->emulated;
     m->pid = 0;
     m->control = -1;
     inv_table_unmap(table);
@@ -112,6 +113,7 @@ static bool control_pair(int pair[2])
 
 bool invade_start(struct invade_manager *m, const char *rmd, const struct invade_options *o)
 {
+    m->emulated = o->emulate;
     char socket_arg[128], emulate[48], policy[64], bound[48];
     char *argv[8] = {(char *)"rmd", (char *)"--private", (char *)"--ready-fd=3", socket_arg};
     int argc = 4, pair[2];

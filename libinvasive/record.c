@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * record.c - this process's record for `invade --report`: its beginning, its CPU time, its
+ * end.  The MPI shim writes the rest (mpi-shim/account.c).
+ */
+#define _GNU_SOURCE
+#include "process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t)
+               ? 0
+               : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct inv_record *our_record(void)
+{
+    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+}
+
+/* The number of the launch whose `invade` wants a report; 0: none does. */
+static uint64_t launch_number(void)
+{
+    const char *text = getenv("INVASIVE_REPORT");
+    if (!text || !*text)
+        return 0;
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 16);
+    return errno || *end ? 0 : number;
+}
+
+void inv_record_restart(void)
+{
+    struct inv_record *r = our_record();
+    if (!r)
+        return;
+    atomic_store_explicit(&r->cpu_start_ns, cpu_ns(), memory_order_relaxed);
+    atomic_store_explicit(&r->from_ns, inv_now_ns(), memory_order_relaxed);
+}
+
+void inv_record_stop(void)
+{
+    struct inv_record *r = our_record();
+    if (!r || atomic_load_explicit(&r->until_ns, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&r->until_ns, inv_now_ns(), memory_order_relaxed);
+    inv_record_publish();
+}
+
+void inv_record_begin(void)
+{
+    uint64_t launch = launch_number();
+    if (!launch)
+        return;
+    struct inv_record *r = inv_record_at(inv_process.table, inv_process.slot);
+    atomic_store_explicit(&r->cpu_start_ns, cpu_ns(), memory_order_relaxed);
+    atomic_store_explicit(&r->launch, launch, memory_order_relaxed);
+    atomic_store_explicit(&inv_process.record, r, memory_order_release);
+}
+
+void inv_record_publish(void)
+{
+    struct inv_record *r = our_record();
+    if (!r)
+        return;
+    atomic_store_explicit(&r->cpu_ns, cpu_ns(), memory_order_relaxed);
+    atomic_store_explicit(&r->published_ns, inv_now_ns(), memory_order_relaxed);
+}
+
+/* A process that has got here was not killed. */
+static void __attribute__((destructor)) close_record(void)
+{
+    struct inv_record *r = our_record();
+    if (!r)
+        return;
+    inv_record_stop();
+    atomic_store_explicit(&r->exited, 1, memory_order_relaxed);
+}

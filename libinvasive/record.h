@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * record.h - what a process writes down for `invade --report` while it runs: where it
+ * waited, its classes of iterations, its CPU time.
+ *
+ * Each slot of the core table has room for one record, so that whatever ends the process
+ * leaves it readable; rmd takes a copy before the slot is used again.  It is written only
+ * where INVASIVE_REPORT names the launch; memory that nobody touches costs nothing.
+ *
+ * Writer: the process that has the slot, from any of its threads.  Statistics: all accesses
+ * are relaxed except where a partner is named.  Readers believe none of it (invade_model.c).
+ */
+#ifndef INV_RECORD_H
+#define INV_RECORD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum {
+    INV_SITES = 256,  /* call sites; what has no room is added up in the first */
+    INV_CLASSES = 16, /* classes of iterations */
+    INV_FUNCTION_BYTES = 48,
+    INV_SYMBOL_BYTES = 96,
+    INV_MODULE_BYTES = 248,
+};
+
+/* A place of the program that calls an MPI function. */
+struct inv_site {
+    _Atomic uint64_t calls;         /* made from here */
+    _Atomic uint64_t slept;         /* waits that gave the core away */
+    _Atomic uint64_t waited_ticks;  /* time in waits, all threads */
+    _Atomic uint64_t longest_ticks; /* of one wait */
+    /* release: what follows has been written; partner: whoever reads a record */
+    _Atomic uint32_t named;
+    uint32_t unused;
+    uint64_t offset; /* the call's return address, less where the module is loaded: the address
+                        that its symbol table goes by */
+    char function[INV_FUNCTION_BYTES]; /* "Allreduce" */
+    char symbol[INV_SYMBOL_BYTES];     /* dynamic symbol around it, "" none */
+    char module[INV_MODULE_BYTES];     /* file; the end of its name when that is longer */
+} __attribute__((aligned(64)));
+
+/* Iterations that go through the same call sites; mpi-shim's struct shim_iteration_class. */
+struct inv_class {
+    _Atomic uint64_t sites, count, length_ns, useful_ns, wait_ns, core_ns;
+};
+
+struct inv_record {
+    _Atomic uint64_t launch; /* INVASIVE_REPORT, a number; 0: nothing is recorded */
+    _Atomic uint64_t job;    /* the same in processes that share MPI_COMM_WORLD; 0: no MPI */
+    _Atomic uint32_t exited; /* it ran its exit handlers */
+    _Atomic uint32_t classes; /* how many of them there are */
+    _Atomic uint32_t sites;   /* how many have been asked for; more than INV_SITES: no room */
+    _Atomic uint32_t waiting_site; /* where it sleeps, while waiting_since_ns is not 0 */
+    /* CLOCK_MONOTONIC, 0 not yet: */
+    _Atomic uint64_t from_ns;           /* MPI_Init has ended: what follows is reported, */
+    _Atomic uint64_t until_ns;          /* to here: MPI_Finalize, or exit handlers */
+    _Atomic uint64_t counted_ns;        /* when the slot's counters and the classes were true, */
+    _Atomic uint64_t published_ns;      /* and the CPU time */
+    _Atomic uint64_t waiting_since_ns;  /* the main thread sleeps in a wait since then */
+    _Atomic uint64_t cpu_start_ns;      /* CPU time of the process at the beginning, */
+    _Atomic uint64_t cpu_ns;            /* and now; 0: not known */
+    _Atomic uint64_t spun_ns;           /* CPU time, part of it, in waits for MPI */
+    _Atomic uint64_t ticks_per_ms;      /* unit of the sites' times; 0: not known yet */
+    struct inv_class class[INV_CLASSES];
+    struct inv_site site[INV_SITES];
+} __attribute__((aligned(4096)));
+
+#endif

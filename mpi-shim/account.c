@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * account.c - call sites and their waits, see account.h.
+ *
+ * A call site is a return address and the function that was called.  Both make one word, which
+ * is looked up in a table of this process (open addressing, bounded, never emptied); it
+ * gives the number of the site in the record.  What finds no room goes to site 0.
+ */
+#define _GNU_SOURCE
+#include "shim.h"
+#include "account.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAP = 1024, PROBES = 32 }; /* MAP: a power of two */
+enum { SITE_OTHER = 0 };          /* no room */
+enum { ADDRESS_BITS = 48, BEFORE_US = 10 };
+
+_Static_assert(SHIM_CALLS < 1 << (64 - ADDRESS_BITS), "a function's number fits beside an address");
+
+static struct {
+    _Atomic uint64_t key; /* 0 free; written once, by compare-and-swap */
+    _Atomic int32_t site; /* release/acquire: after the site has been named */
+} map[MAP];
+
+static struct inv_record *record(void)
+{
+    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+}
+
+/* What the calling thread is doing. */
+static __thread struct {
+    unsigned here; /* its site */
+    bool main;
+    /* the wait whose CPU time has been asked for, when that was, and the answer */
+    uint64_t wait_start, asked_ticks, cpu_ns;
+} thread __attribute__((tls_model("initial-exec")));
+
+struct shim_places shim_places;
+
+static void add(_Atomic uint64_t *counter, uint64_t amount)
+{
+    atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+}
+
+/* --- naming a site, once */
+
+static void copy(char *to, size_t room, const char *from)
+{
+    size_t length = from ? strlen(from) : 0;
+    if (length >= room) { /* the end of a name tells more than its beginning */
+        from += length - (room - 1);
+        length = room - 1;
+    }
+    memcpy(to, from ? from : "", length);
+    to[length] = '\0';
+}
+
+/* The file of the module; the main program's has no name there. */
+static void copy_module(struct inv_site *s, const struct link_map *module)
+{
+    char program[4096];
+    if (module->l_name && module->l_name[0]) {
+        copy(s->module, sizeof s->module, module->l_name);
+        return;
+    }
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[n > 0 ? n : 0] = '\0';
+    copy(s->module, sizeof s->module, program);
+}
+
+/* "Recv" */
+static const char *name_of(enum shim_call call)
+{
+    const struct shim_symbol *f = shim_symbols;
+    while (f->name && f->call != (int)call)
+        f++;
+    return f->name ? f->name + strlen("PMPI_") : "";
+}
+
+static void name_site(struct inv_site *s, enum shim_call call, const void *address)
+{
+    Dl_info info;
+    struct link_map *module = NULL;
+    copy(s->function, sizeof s->function, name_of(call));
+    s->offset = (uintptr_t)address;
+    if (dladdr1(address, &info, (void **)&module, RTLD_DL_LINKMAP) && module) {
+        copy(s->symbol, sizeof s->symbol, info.dli_sname);
+        s->offset -= module->l_addr;
+        copy_module(s, module);
+    }
+    /* release: partner is the acquire load of whoever reads the record */
+    atomic_store_explicit(&s->named, 1, memory_order_release);
+}
+
+static int32_t add_site(struct inv_record *r, enum shim_call call, const void *address)
+{
+    uint32_t site = atomic_fetch_add_explicit(&r->sites, 1, memory_order_relaxed);
+    if (site == SITE_OTHER || site >= INV_SITES)
+        return SITE_OTHER;
+    name_site(&r->site[site], call, address);
+    return (int32_t)site;
+}
+
+/* --- looking one up */
+
+static int32_t site_of(struct inv_record *r, enum shim_call call, const void *address)
+{
+    uint64_t where = (uintptr_t)address;
+    if (!where || where >> ADDRESS_BITS)
+        return SITE_OTHER; /* would not fit into one word with the function */
+    uint64_t key = where | (uint64_t)call << ADDRESS_BITS;
+    unsigned first = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+    for (unsigned i = 0; i < PROBES; i++) {
+        unsigned at = (first + i) % MAP;
+        uint64_t found = atomic_load_explicit(&map[at].key, memory_order_relaxed);
+        if (!found && atomic_compare_exchange_strong_explicit(
+                          &map[at].key, &found, key, memory_order_relaxed, memory_order_relaxed)) {
+            int32_t site = add_site(r, call, address);
+            atomic_store_explicit(&map[at].site, site, memory_order_release);
+            return site;
+        }
+        if (found == key) /* SITE_OTHER while another thread names it */
+            return atomic_load_explicit(&map[at].site, memory_order_acquire);
+    }
+    return SITE_OTHER;
+}
+
+void shim_account_called(enum shim_call call, const void *address)
+{
+    struct inv_record *r = record();
+    if (!r)
+        return;
+    thread.here = (unsigned)site_of(r, call, address);
+    add(&r->site[thread.here].calls, 1);
+}
+
+unsigned shim_account_here(void) { return thread.here; }
+void shim_account_return_to(unsigned here) { thread.here = here; }
+
+/* --- waits */
+
+static uint64_t thread_cpu_ns(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t)
+               ? 0
+               : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The CPU time of a wait is asked for, which is a system call, when it has turned out to be long.
+ * Until then the thread has most likely run all the time. */
+void shim_account_lasts(uint64_t start)
+{
+    if (!record() || thread.wait_start == start)
+        return;
+    thread.wait_start = start;
+    thread.asked_ticks = shim_ticks();
+    thread.cpu_ns = thread_cpu_ns();
+}
+
+void shim_account_sleeps(uint64_t start)
+{
+    struct inv_record *r = record();
+    shim_account_lasts(start);
+    if (!r || !thread.main)
+        return;
+    atomic_store_explicit(&r->waiting_site, thread.here, memory_order_relaxed);
+    atomic_store_explicit(&r->waiting_since_ns, inv_now_ns(), memory_order_relaxed);
+}
+
+void shim_account_woke(void)
+{
+    struct inv_record *r = record();
+    if (r && thread.main)
+        atomic_store_explicit(&r->waiting_since_ns, 0, memory_order_relaxed);
+}
+
+/* The CPU time that the wait took. */
+static uint64_t burnt_ns(uint64_t start, uint64_t end)
+{
+    uint64_t all = shim_ticks_to_ns(end - start);
+    if (thread.wait_start != start)
+        return all;
+    uint64_t before = thread.asked_ticks - start;
+    if (before > BEFORE_US * shim_us) /* it has not run all the time, then */
+        before = BEFORE_US * shim_us;
+    uint64_t burnt = shim_ticks_to_ns(before) + thread_cpu_ns() - thread.cpu_ns;
+    return burnt < all ? burnt : all;
+}
+
+void shim_account_wait(uint64_t start, uint64_t end, bool slept)
+{
+    struct inv_record *r = record();
+    if (!r)
+        return;
+    struct inv_site *s = &r->site[thread.here];
+    uint64_t ticks = end - start;
+    add(&s->waited_ticks, ticks);
+    if (slept)
+        add(&s->slept, 1);
+    uint64_t longest = atomic_load_explicit(&s->longest_ticks, memory_order_relaxed);
+    while (ticks > longest && !atomic_compare_exchange_weak_explicit(
+                                  &s->longest_ticks, &longest, ticks, memory_order_relaxed,
+                                  memory_order_relaxed))
+        ;
+    add(&r->spun_ns, burnt_ns(start, end));
+}
+
+/* --- the whole */
+
+static int program_place(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    shim_places.program = info->dlpi_addr;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_LOAD && p->p_vaddr + p->p_memsz > shim_places.program_bytes)
+            shim_places.program_bytes = p->p_vaddr + p->p_memsz;
+    }
+    return 1; /* the first one is the program */
+}
+
+static void find_places(void)
+{
+    Dl_info info;
+    struct link_map *module = NULL;
+    dl_iterate_phdr(program_place, NULL);
+    if (dladdr1((void *)&shim_places, &info, (void **)&module, RTLD_DL_LINKMAP) && module)
+        shim_places.shim = module->l_addr;
+}
+
+void shim_account_start(uint64_t job)
+{
+    find_places();
+    struct inv_record *r = record();
+    if (!r)
+        return;
+    thread.main = true;
+    atomic_store_explicit(&r->sites, SITE_OTHER + 1, memory_order_relaxed);
+    atomic_store_explicit(&r->job, job, memory_order_relaxed);
+    atomic_store_explicit(&r->ticks_per_ms, shim_us * 1000, memory_order_relaxed);
+    inv_record_restart();
+}
+
+void shim_account_stop(void)
+{
+    inv_record_stop();
+}
+
+void shim_account_publish(void)
+{
+    struct inv_record *r = record();
+    if (!r)
+        return;
+    atomic_store_explicit(&r->counted_ns, inv_now_ns(), memory_order_relaxed);
+    inv_record_publish();
+}

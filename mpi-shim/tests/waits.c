@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * waits.c - an MPI program whose waits and work are known, for test_invade_report.py; the first
+ * argument says what it does.
+ *
+ *   places     ranks wait 6, 2 and 1 times as long in three functions
+ *   work       rank r computes (r + 1) * 100 ms of CPU time, in steps that end in a barrier
+ *   pointer    one call through a pointer, of MPI_Send and MPI_Ssend in turns
+ *   many       MPI_Iprobe called once from each of 400 places
+ *   polls      waits in a loop of MPI_Test
+ *   threads    four threads wait at the same place at the same time
+ *   killed     rank 1 waits for 300 ms and is killed; the others wait for it
+ *   untouched  prints how many bytes of the process's room for a record are not 0
+ */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int rank, size;
+
+static void sleep_ms(long ms)
+{
+    const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&t, NULL);
+}
+
+static void burn_ms(double ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    double until = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + 1e-3 * ms;
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    while ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec < until);
+}
+
+/* Rank 0 waits for a message that rank 1 sends after so many milliseconds. */
+static __attribute__((noinline)) int late_ms(long ms)
+{
+    if (rank == 1)
+        sleep_ms(ms);
+    return rank;
+}
+
+static __attribute__((noinline)) void wait_long(void)
+{
+    int x = 0;
+    if (late_ms(60) == 1)
+        MPI_Send(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    else if (rank == 0)
+        MPI_Recv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static __attribute__((noinline)) void wait_some(void)
+{
+    late_ms(20);
+    MPI_Barrier(MPI_COMM_WORLD);
+    __asm__ volatile(""); /* no tail call: it would return to our caller */
+}
+
+static __attribute__((noinline)) void wait_short(void)
+{
+    int x = late_ms(10);
+    MPI_Bcast(&x, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    __asm__ volatile("");
+}
+
+static void scene_places(void)
+{
+    for (int i = 0; i < 10; i++) {
+        wait_long();
+        wait_some();
+        wait_short();
+    }
+}
+
+static void scene_work(void)
+{
+    for (int i = 0; i < 10; i++) {
+        burn_ms(10 * (rank + 1));
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+static void scene_pointer(void)
+{
+    int (*volatile send[2])(const void *, int, MPI_Datatype, int, int,
+                            MPI_Comm) = {MPI_Send, MPI_Ssend};
+    for (int i = 0, x = 0; i < 30; i++)
+        if (rank == 0)
+            MPI_Recv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else if (rank == 1)
+            send[i % 3 == 0](&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+}
+
+#define PROBE MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+#define TEN(x) x x x x x x x x x x
+
+static void scene_many(void)
+{
+    int flag;
+    TEN(TEN(PROBE)) TEN(TEN(PROBE)) TEN(TEN(PROBE)) TEN(TEN(PROBE))
+}
+
+static __attribute__((noinline)) void poll_for_it(void)
+{
+    int x = late_ms(100), flag = 0;
+    MPI_Request request;
+    if (rank == 1)
+        MPI_Send(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Irecv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+        while (!flag)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    }
+}
+
+static void *wait_in_thread(void *tag)
+{
+    int x = 0;
+    for (int i = 0; i < 50; i++)
+        if (rank == 0)
+            MPI_Recv(&x, 1, MPI_INT, 1, (int)(long)tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        else if (rank == 1)
+            MPI_Send(&x, 1, MPI_INT, 0, (int)(long)tag, MPI_COMM_WORLD);
+    return NULL;
+}
+
+static void scene_threads(void)
+{
+    pthread_t threads[4];
+    for (long i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, wait_in_thread, (void *)i);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void scene_killed(void)
+{
+    int x = 0;
+    if (rank == 0) {
+        sleep_ms(300);
+        MPI_Send(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        MPI_Recv(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        sleep_ms(50); /* rank 0 is in its wait by then */
+        raise(SIGKILL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Records are at the end of the core table (libinvasive/table.h), from this offset on. */
+static void scene_untouched(unsigned long records)
+{
+    char line[512];
+    unsigned long from, to, used = 0;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (strstr(line, "memfd:invasive-core-table") && sscanf(line, "%lx-%lx", &from, &to) == 2)
+            for (const char *c = (const char *)from + records; c < (const char *)to; c++)
+                used += *c != 0;
+    if (f)
+        fclose(f);
+    printf("%lu\n", used);
+}
+
+int main(int argc, char **argv)
+{
+    const char *scene = argc > 1 ? argv[1] : "";
+    int level = strcmp(scene, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
+    MPI_Init_thread(&argc, &argv, level, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(scene, "places"))
+        scene_places();
+    else if (!strcmp(scene, "work"))
+        scene_work();
+    else if (!strcmp(scene, "pointer"))
+        scene_pointer();
+    else if (!strcmp(scene, "many"))
+        scene_many();
+    else if (!strcmp(scene, "polls"))
+        poll_for_it();
+    else if (!strcmp(scene, "threads"))
+        scene_threads();
+    else if (!strcmp(scene, "killed"))
+        scene_killed();
+    else if (!strcmp(scene, "untouched"))
+        scene_untouched(argc > 2 ? strtoul(argv[2], NULL, 0) : 0);
+    MPI_Finalize();
+    return 0;
+}

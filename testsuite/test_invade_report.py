@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""invade --report=FILE.json: its schema, what its numbers must have in common, and that it survives
+whatever happens to the processes that it is about."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+CORES = sorted(os.sched_getaffinity(0))
+TWO_CORES = "--cores=" + ",".join(str(c) for c in CORES[:2])
+
+METRICS = {"parallel_efficiency": float, "load_balance": float, "communication_efficiency": float}
+JOB_METRICS = {**METRICS, "work_balance": float, "perfect_balance_gain": float}
+SITE = {"function": str, "symbol": (str, None), "source": (str, None), "module": (str, None),
+        "offset": (str, None), "processes": int, "calls": int, "sleeps": int,
+        "waited_seconds": float, "longest_wait_seconds": float}
+CLASS = {"id": (str, None), "count": int, "elapsed_seconds": float, "useful_seconds": float,
+         "waiting_seconds": float, "useful_core_seconds": float, "metrics": METRICS}
+PROCESS = {"rank": (int, None), "pid": int, "program": (str, None), "end": str,
+           "start_seconds": float, "elapsed_seconds": float, "useful_seconds": float,
+           "waiting_seconds": float, "useful_core_seconds": float, "cpu_seconds": (float, None),
+           "owned_core_seconds": float, "borrowed_core_seconds": float,
+           "lent_core_seconds": float, "lends": int, "borrows": int, "reclaims": int,
+           "evictions": int, "reclaim_wait_seconds": float, "reclaim_wait_longest_seconds": float,
+           "sleeping_waits": int, "metrics": METRICS, "iteration_classes": [CLASS],
+           "call_sites": [SITE]}
+JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks": int,
+       "start_seconds": float, "elapsed_seconds": float, "cores": float,
+       "useful_core_seconds": float, "metrics": JOB_METRICS,
+       "iteration_classes": [{**CLASS, "metrics": JOB_METRICS}], "call_sites": [SITE],
+       "processes": [PROCESS]}
+UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "managed": bool,
+             "jobs": [JOB]}
+REPORT = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
+          "cores_shared": bool, "emulated": bool, "elapsed_seconds": float,
+          "parallel_efficiency": float}
+
+
+def check(value, schema, where="report"):
+    """The value has exactly these members, of these types."""
+    if isinstance(schema, dict):
+        assert isinstance(value, dict) and set(value) == set(schema), f"{where}: {value}"
+        for name, kind in schema.items():
+            check(value[name], kind, f"{where}.{name}")
+    elif isinstance(schema, list):
+        assert isinstance(value, list), where
+        for number, item in enumerate(value):
+            check(item, schema[0], f"{where}[{number}]")
+    elif isinstance(schema, tuple):
+        assert value is None or type(value) is schema[0], f"{where}: {value!r}"
+    else:
+        assert type(value) is schema, f"{where}: {value!r}"
+        assert schema is bool or schema is str or value >= 0, f"{where}: {value!r}"
+
+
+def close(a, b, absolute=1e-6):
+    return abs(a - b) <= absolute + 1e-6 * abs(b)
+
+
+def parsed(path):
+    """The report in this file, with everything checked that is true of all reports."""
+    report = json.loads(path.read_text())
+    check(report, REPORT)
+    assert report["invade_report"] == 1 and report["managed"]
+    for job in report["jobs"]:
+        m, capacity = job["metrics"], job["cores"] * job["elapsed_seconds"]
+        assert close(m["parallel_efficiency"], m["load_balance"] * m["communication_efficiency"])
+        assert close(m["perfect_balance_gain"], 1 - m["parallel_efficiency"])
+        if capacity:
+            assert close(m["parallel_efficiency"], min(1, job["useful_core_seconds"] / capacity))
+        assert all(value <= 1 for value in m.values())
+        assert close(job["useful_core_seconds"],
+                     sum(p["useful_core_seconds"] for p in job["processes"]))
+        for p in job["processes"]:
+            assert close(p["useful_seconds"] + p["waiting_seconds"], p["elapsed_seconds"], 0.05)
+        waits = [site["waited_seconds"] for site in job["call_sites"]]
+        assert waits == sorted(waits, reverse=True)
+    return report
+
+
+@pytest.fixture
+def invade(build):
+    return build / "bin/invade"
+
+
+@pytest.fixture
+def waits(mpi):
+    return mpi.program("mpi-shim/tests/waits")
+
+
+@pytest.fixture
+def report(invade, run_program, tmp_path):
+    """report(COMMAND..., options=[]): the parsed report on it"""
+
+    def run(*command, options=(TWO_CORES,), check=True):
+        file = tmp_path / "report.json"
+        run_program([invade, *options, f"--report={file}", "--", *command], check=check)
+        assert os.listdir(tmp_path) == [file.name]
+        return parsed(file)
+
+    return run
+
+
+@pytest.fixture
+def mpi_job(report, mpi, waits):
+    """mpi_job(RANKS, SCENE): the only job in the report on it, and the report"""
+
+    def run(ranks, scene, **more):
+        whole = report(*mpi.run(ranks, waits, scene), **more)
+        job, = whole["jobs"]
+        assert job["mpi"] and job["ranks"] == ranks == len(job["processes"])
+        assert job["missing_ranks"] == 0
+        assert [p["rank"] for p in job["processes"]] == list(range(ranks))
+        return job, whole
+
+    return run
+
+
+def sites_of(thing, function):
+    return [s for s in thing["call_sites"] if s["function"] == function]
+
+
+# --- call sites
+
+def test_call_sites_come_in_the_order_of_their_waits_with_function_and_place(mpi_job, waits):
+    job, _ = mpi_job(2, "places")
+    first, = sites_of(job, "MPI_Recv")
+    assert job["call_sites"][0] == first
+    assert first["symbol"] == "wait_long" and first["source"].split("/")[-1].startswith("waits.c:")
+    assert first["module"].endswith(waits.name) and int(first["offset"], 16) > 0
+    assert (first["calls"], first["processes"]) == (10, 1)
+    assert first["waited_seconds"] > 0.3 and first["longest_wait_seconds"] >= 0.03
+    barrier, = sites_of(job, "MPI_Barrier")
+    assert (barrier["symbol"], barrier["calls"], barrier["processes"]) == ("wait_some", 20, 2)
+    bcast, = sites_of(job, "MPI_Bcast")
+    assert (bcast["symbol"], bcast["calls"]) == ("wait_short", 20)
+
+
+def test_waits_by_call_site_add_up_to_the_wait_of_the_process(mpi_job):
+    job, _ = mpi_job(2, "places")
+    for p in job["processes"]:
+        assert close(sum(s["waited_seconds"] for s in p["call_sites"]), p["waiting_seconds"], 0.01)
+    for name in ("calls", "waited_seconds"):
+        for s in job["call_sites"]:
+            parts = [t[name] for p in job["processes"] for t in p["call_sites"]
+                     if (t["function"], t["offset"]) == (s["function"], s["offset"])]
+            assert close(sum(parts), s[name])
+
+
+def test_one_place_that_calls_two_functions_is_two_call_sites(mpi_job):
+    job, _ = mpi_job(2, "pointer")
+    (send,), (ssend,) = sites_of(job, "MPI_Send"), sites_of(job, "MPI_Ssend")
+    assert send["offset"] == ssend["offset"]
+    assert (send["calls"], ssend["calls"]) == (20, 10)
+
+
+def test_call_sites_without_room_are_counted_together(mpi_job):
+    job, _ = mpi_job(1, "many")
+    other, = sites_of(job, "other")
+    assert other["module"] is other["offset"] is other["symbol"] is None
+    named = sites_of(job, "MPI_Iprobe")
+    assert len({s["offset"] for s in named}) == len(named) > 200
+    assert all(s["calls"] == 1 for s in named)
+    finalize = len(sites_of(job, "MPI_Finalize"))
+    assert sum(s["calls"] for s in (*named, other)) == 400 + (1 - finalize)
+
+
+def test_threads_at_one_call_site_are_all_counted(mpi_job):
+    job, _ = mpi_job(2, "threads")
+    (send,), (receive,) = sites_of(job, "MPI_Send"), sites_of(job, "MPI_Recv")
+    assert (send["calls"], receive["calls"]) == (200, 200)
+
+
+def test_a_loop_of_tests_is_a_call_site(mpi_job):
+    job, _ = mpi_job(2, "polls")
+    test, = sites_of(job, "MPI_Test")
+    assert test["symbol"] == "poll_for_it" and test["waited_seconds"] > 0
+
+
+# --- metrics
+
+@pytest.mark.parametrize("ranks", [2, 5])  # cores of their own, and more ranks than cores
+def test_work_balance_is_that_of_the_program_whoever_has_the_cores(mpi_job, ranks):
+    """Rank r computes 100 * (r + 1) ms of CPU time, however busy the machine is."""
+    job, whole = mpi_job(ranks, "work")
+    assert whole["cores_shared"] == (ranks > whole["cores"])
+    work = [p["useful_core_seconds"] for p in job["processes"]]
+    for rank, seconds in enumerate(work):
+        assert 0.06 * (rank + 1) < seconds < 0.1 * (rank + 1) + 0.1
+    expected = sum(work) / ranks / max(work)
+    assert close(job["metrics"]["work_balance"], expected)
+    balances = [p["metrics"]["load_balance"] for p in job["processes"]]
+    assert balances == sorted(balances) and balances[-1] == 1
+    mean = sum(p["metrics"]["parallel_efficiency"] for p in job["processes"]) / ranks
+    assert close(mean, job["metrics"]["parallel_efficiency"])
+
+
+OPENMP = r"""
+#include <stdio.h>
+int main(void)
+{
+    double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+    for (long i = 1; i < 30000000; i++)
+        sum += 1.0 / (double)i;
+    printf("%g\\n", sum);
+    return 0;
+}
+"""
+
+
+def test_an_openmp_program_is_a_job_without_ranks(report, run_program, make_variable,
+                                                  tmp_path_factory):
+    program = tmp_path_factory.mktemp("openmp") / "omp"
+    program.with_suffix(".c").write_text(OPENMP)
+    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
+                 program.with_suffix(".c")])
+    job, = report(program)["jobs"]
+    assert (job["mpi"], job["ranks"], job["program"]) == (False, None, "omp")
+    p, = job["processes"]
+    assert p["waiting_seconds"] == 0 and p["end"] == "exited" and p["rank"] is None
+    assert 0 < p["useful_core_seconds"] <= p["cpu_seconds"]
+
+
+def test_every_job_of_a_launch_has_its_own_report(report, mpi, waits):
+    commands = [mpi.run(*job) for job in ((2, waits, "places"), (1, waits, "many"),
+                                          (2, waits, "polls"))]
+    jobs = report("sh", "-c", " && ".join(" ".join(map(str, c)) for c in commands))["jobs"]
+    assert [len(job["processes"]) for job in jobs] == [2, 1, 2]
+    assert [job["call_sites"][0]["function"] for job in jobs[:1]] == ["MPI_Recv"]
+    assert [bool(sites_of(job, "MPI_Iprobe")) for job in jobs] == [False, True, False]
+    assert jobs[0]["start_seconds"] < jobs[1]["start_seconds"] < jobs[2]["start_seconds"]
+
+
+def test_emulated_cores_have_metrics_too(mpi_job):
+    """Kernels that sleep use no CPU time, so it is not what is measured."""
+    job, whole = mpi_job(4, "places", options=("--emulate-cores=8",))
+    assert whole["emulated"] and job["cores"] == 8
+    assert all(p["cpu_seconds"] is None for p in job["processes"])
+    assert job["processes"][1]["useful_core_seconds"] > 0.5
+
+
+# --- whatever happens
+
+def test_a_killed_rank_is_reported_as_such_with_what_it_had_done(report, mpi, waits):
+    whole = report(*mpi.run(2, waits, "killed"), check=False)
+    assert whole["exit_code"] != 0
+    (job,) = whole["jobs"]
+    killed = job["processes"][1]
+    assert (killed["rank"], killed["end"]) == (1, "killed")
+    site, = sites_of(killed, "MPI_Recv")
+    assert site["symbol"] == "scene_killed" and site["waited_seconds"] > 0.2
+    other = job["processes"][0]
+    assert other["end"] == "killed" and sites_of(other, "MPI_Barrier"), "it waits in a barrier"
+    assert sites_of(other, "MPI_Barrier")[0]["waited_seconds"] > 0.01
+
+
+def test_a_rank_that_ends_by_itself_is_not_called_killed(mpi_job):
+    job, _ = mpi_job(2, "polls")
+    assert {p["end"] for p in job["processes"]} == {"exited"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_nothing_is_left_when_invade_is_interrupted(invade, mpiexec, build, tmp_path, number):
+    file = tmp_path / "report.json"
+    file.write_text("before")
+    shm = set(os.listdir("/dev/shm"))
+    with subprocess.Popen([invade, f"--report={file}", mpiexec, "-n", "2",
+                           build / "mpi-shim/tests/scenes", "hang"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        assert process.stdout.readline().strip().isdigit()  # MPI is set up
+        process.send_signal(number)
+        process.stdout.read()  # to the end of the last process
+    if number == signal.SIGKILL:
+        assert file.read_text() == "before", "an old report is whole, or a new one is"
+    else:
+        ends = {p["end"] for job in parsed(file)["jobs"] for p in job["processes"]}
+        assert ends <= {"killed", "running", "exited"} and ends
+    assert os.listdir(tmp_path) == [file.name]
+    deadline = time.monotonic() + 20
+    while set(os.listdir("/dev/shm")) - shm and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not set(os.listdir("/dev/shm")) - shm
+
+
+def test_nothing_is_recorded_without_report(invade, run_program, mpi, waits, build, tmp_path):
+    with subprocess.Popen([build / "testsuite/rmd_member"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as process:
+        offset = process.communicate("records\n")[0].strip()
+    for options, recorded in (([], False), ([f"--report={tmp_path / 'x.json'}"], True)):
+        done = run_program([invade, *options, *mpi.run(1, waits, "untouched", offset)])
+        assert (int(done.stdout) > 0) == recorded
+
+
+def test_unmanaged_is_said_in_json_too(invade, run_program, tmp_path):
+    file = tmp_path / "report.json"
+    run_program([invade, "--socket=@nobody-listens-here", f"--report={file}", "true"])
+    report = json.loads(file.read_text())
+    check(report, UNMANAGED)
+    assert report["managed"] is False and report["command"] == ["true"]
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("name", ["no/such/directory/r.json", "directory.json", "fifo.json"])
+def test_a_report_that_cannot_be_written_stops_before_the_command(invade, run_program, tmp_path,
+                                                                   name):
+    (tmp_path / "directory.json").mkdir()
+    os.mkfifo(tmp_path / "fifo.json")
+    mark = tmp_path / "mark"
+    done = run_program([invade, f"--report={tmp_path / name}", "touch", mark], check=False)
+    assert done.returncode == 125 and not mark.exists()
+    assert f"cannot write the report to {tmp_path / name}: " in done.stderr
+
+
+# --- records that nobody should believe
+
+@pytest.fixture
+def members(invade, run_program, build, tmp_path):
+    """members(SCRIPT...): the report on processes that do as these lines for rmd_member say"""
+
+    def run(*scripts):
+        file, words = tmp_path / "report.json", []
+        for number, script in enumerate(scripts):
+            path = tmp_path / f"script{number}"
+            path.write_text(script)
+            words.append(f"{build / 'testsuite/rmd_member'} < {path}")
+        command = 'set -e; export S="$INVASIVE_SOCKET" L="$INVASIVE_REPORT"; ' + "; ".join(
+            f"sed \"s/SOCKET/$S/;s/LAUNCH/$L/\" {word.split(' < ')[1]} | {word.split(' < ')[0]}"
+            for word in words)
+        run_program([invade, "--emulate-cores=4", f"--report={file}", "sh", "-c", command])
+        return parsed(file)
+
+    return run
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("seed, sites", [*itertools.product([1, 2, 3], [0, 7, 256, -1])])
+def test_arbitrary_bytes_in_a_record_harm_nobody(members, seed, sites):
+    whole = members(f"join SOCKET 0 1 1\nrecord LAUNCH {sites} {seed}\n",
+                    "join SOCKET 0 1 1\nrecord LAUNCH 0 0\n")
+    assert sum(len(job["processes"]) for job in whole["jobs"]) == 2
+    for job in whole["jobs"]:
+        for p in job["processes"]:
+            assert p["useful_seconds"] <= p["elapsed_seconds"] + 1e-6
+
+
+@pytest.mark.sanitize
+def test_ranks_that_are_nowhere_to_be_seen_are_said_to_be_missing(members):
+    job, = members("join SOCKET 2 5 1\nrecord LAUNCH 1 0\n")["jobs"]
+    assert (job["ranks"], job["missing_ranks"], len(job["processes"])) == (5, 4, 1)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_json.c - a report for programs: the schema is in invade(1), JSON.  Its names are a
+ * promise: what they mean changes only together with "invade_report", the version.
+ */
+#define _GNU_SOURCE
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+#include "invade.h"
+#include "invade_model.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef PACKAGE_VERSION
+#define PACKAGE_VERSION ""
+#endif
+
+enum { REPORT_VERSION = 1 };
+
+static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
+
+static void put(json_t *to, const char *name, json_t *value)
+{
+    json_object_set_new(to, name, value ? value : json_null());
+}
+
+static void put_real(json_t *to, const char *name, double value)
+{
+    put(to, name, json_real(isfinite(value) ? value : 0));
+}
+
+static void put_count(json_t *to, const char *name, uint64_t value)
+{
+    put(to, name, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+}
+
+/* Null when it is empty.  What is no UTF-8 is written with question marks. */
+static json_t *text(const char *s)
+{
+    json_t *value = s[0] ? json_string(s) : NULL;
+    char *ascii = s[0] && !value ? strdup(s) : NULL;
+    for (char *c = ascii; c && *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+    if (ascii)
+        value = json_string(ascii);
+    free(ascii);
+    return value;
+}
+
+static json_t *metrics(const struct metrics *m, bool job)
+{
+    json_t *o = json_object();
+    put_real(o, "parallel_efficiency", m->parallel_efficiency);
+    put_real(o, "load_balance", m->load_balance);
+    put_real(o, "communication_efficiency", m->communication_efficiency);
+    if (job) {
+        put_real(o, "work_balance", m->work_balance);
+        put_real(o, "perfect_balance_gain", m->gain);
+    }
+    return o;
+}
+
+static json_t *site(const struct site *s)
+{
+    json_t *o = json_object();
+    char offset[24];
+    snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)s->offset);
+    put(o, "function", text(s->function));
+    put(o, "symbol", text(s->symbol));
+    put(o, "source", text(s->line));
+    put(o, "module", text(s->module));
+    put(o, "offset", s->other ? NULL : json_string(offset));
+    put_count(o, "processes", s->processes);
+    put_count(o, "calls", s->calls);
+    put_count(o, "sleeps", s->slept);
+    put_real(o, "waited_seconds", s->waited);
+    put_real(o, "longest_wait_seconds", s->longest);
+    return o;
+}
+
+static json_t *sites(const struct sites *all)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < all->count; i++)
+        json_array_append_new(list, site(&all->at[i]));
+    return list;
+}
+
+static json_t *classes(const struct class *all, unsigned count, bool job)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < count; i++) {
+        const struct class *c = &all[i];
+        json_t *o = json_object();
+        char id[24];
+        snprintf(id, sizeof id, "%016llx", (unsigned long long)c->sites);
+        put(o, "id", c->sites ? json_string(id) : NULL);
+        put_count(o, "count", c->count);
+        put_real(o, "elapsed_seconds", c->length);
+        put_real(o, "useful_seconds", c->useful);
+        put_real(o, "waiting_seconds", c->waiting);
+        put_real(o, "useful_core_seconds", c->core);
+        put(o, "metrics", metrics(&c->metrics, job));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *process(const struct process *p)
+{
+    const struct inv_report *r = p->counters;
+    json_t *o = json_object();
+    put(o, "rank", r->rank >= 0 ? json_integer(r->rank) : NULL);
+    put_count(o, "pid", (uint64_t)r->pid);
+    put(o, "program", text(r->program));
+    put(o, "end", json_string(p->end));
+    put_real(o, "start_seconds", p->from);
+    put_real(o, "elapsed_seconds", p->until - p->from);
+    put_real(o, "useful_seconds", p->useful);
+    put_real(o, "waiting_seconds", p->waiting);
+    put_real(o, "useful_core_seconds", p->core);
+    put(o, "cpu_seconds", p->cpu >= 0 ? json_real(p->cpu) : NULL);
+    put_real(o, "owned_core_seconds", p->owned);
+    put_real(o, "borrowed_core_seconds", seconds(r->borrowed_ns));
+    put_real(o, "lent_core_seconds", seconds(r->lent_used_ns));
+    put_count(o, "lends", r->lends);
+    put_count(o, "borrows", r->borrows);
+    put_count(o, "reclaims", r->reclaims);
+    put_count(o, "evictions", r->evictions);
+    put_real(o, "reclaim_wait_seconds", seconds(r->reclaim_wait_ns));
+    put_real(o, "reclaim_wait_longest_seconds", seconds(r->reclaim_wait_max_ns));
+    put_count(o, "sleeping_waits", r->waits);
+    put(o, "metrics", metrics(&p->metrics, false));
+    put(o, "iteration_classes", classes(p->class, p->classes, false));
+    put(o, "call_sites", sites(&p->sites));
+    return o;
+}
+
+/* What addr2line knows about a job's sites is true of its processes' as well. */
+static void share_names(struct job *j)
+{
+    sites_resolve(&j->sites, j->sites.count);
+    for (unsigned i = 0; i < j->count; i++)
+        for (unsigned n = 0; n < j->at[i].sites.count; n++) {
+            struct site *to = &j->at[i].sites.at[n];
+            for (unsigned k = 0; k < j->sites.count; k++) {
+                const struct site *from = &j->sites.at[k];
+                if (from->offset != to->offset || strcmp(from->file, to->file))
+                    continue;
+                memcpy(to->symbol, from->symbol, sizeof to->symbol);
+                memcpy(to->line, from->line, sizeof to->line);
+            }
+        }
+}
+
+static json_t *job(struct job *j)
+{
+    json_t *o = json_object(), *all = json_array();
+    share_names(j);
+    put(o, "program", text(j->at[0].counters->program));
+    put(o, "mpi", json_boolean(j->size > 0));
+    put(o, "ranks", j->size ? json_integer(j->size) : NULL);
+    put_count(o, "missing_ranks", j->missing);
+    put_real(o, "start_seconds", j->from);
+    put_real(o, "elapsed_seconds", j->until - j->from);
+    put_real(o, "cores", j->cores);
+    put_real(o, "useful_core_seconds", j->useful_core);
+    put(o, "metrics", metrics(&j->metrics, true));
+    put(o, "iteration_classes", classes(j->class, j->classes, true));
+    put(o, "call_sites", sites(&j->sites));
+    for (unsigned i = 0; i < j->count; i++)
+        json_array_append_new(all, process(&j->at[i]));
+    put(o, "processes", all);
+    return o;
+}
+
+static json_t *report(struct launch *l, char **command)
+{
+    json_t *o = json_object(), *words = json_array(), *jobs = json_array();
+    for (char **word = command; *word; word++)
+        json_array_append_new(words, **word ? text(*word) : json_string(""));
+    put_count(o, "invade_report", REPORT_VERSION);
+    put(o, "invade_version", json_string(PACKAGE_VERSION));
+    put(o, "command", words);
+    put(o, "managed", json_boolean(l != NULL));
+    if (l) {
+        put(o, "exit_code", WIFEXITED(l->status) ? json_integer(WEXITSTATUS(l->status)) : NULL);
+        put(o, "signal", WIFSIGNALED(l->status) ? json_integer(WTERMSIG(l->status)) : NULL);
+        put_count(o, "cores", l->ncores);
+        put(o, "cores_shared", json_boolean(l->anonymous && l->count));
+        put(o, "emulated", json_boolean(l->emulated));
+        put_real(o, "elapsed_seconds", l->elapsed);
+        put_real(o, "parallel_efficiency", l->efficiency);
+        for (unsigned i = 0; i < l->njobs; i++)
+            json_array_append_new(jobs, job(&l->jobs[i]));
+    }
+    put(o, "jobs", jobs);
+    return o;
+}
+
+static int write_out(int fd, json_t *o)
+{
+    FILE *f = fdopen(fd, "w");
+    if (!f) {
+        close(fd);
+        return -1;
+    }
+    int failed = json_dumpf(o, f, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) | (fputc('\n', f) < 0);
+    return fclose(f) || failed ? -1 : 0;
+}
+
+bool launch_write_json(const char *file, struct launch *l, char **command)
+{
+    char *beside = NULL;
+    mode_t mask = umask(0);
+    umask(mask);
+    if (asprintf(&beside, "%s.XXXXXX", file) < 0)
+        return false;
+    int fd = mkostemp(beside, O_CLOEXEC);
+    bool good = fd >= 0;
+    if (good) {
+        fchmod(fd, 0666 & ~mask);
+        json_t *o = report(l, command);
+        errno = ENOMEM; /* what jansson does not say */
+        good = o && !write_out(fd, o) && !rename(beside, file);
+        json_decref(o);
+        int saved = errno;
+        if (!good)
+            unlink(beside);
+        errno = saved;
+    }
+    free(beside);
+    return good;
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_model.c - from the counters and records of processes to jobs and their metrics.  The
+ * formulae are in invade(1), REPORT.
+ *
+ * Counters and records come from memory that the processes write as they like.  Only pid,
+ * program, times of joining and ending, and owned cores are rmd's own.  So every
+ * number is bounded by what is possible, and every name made printable.
+ */
+#define _GNU_SOURCE
+#include "invade.h"
+#include "invade_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { THREADS_MOST = 1 << 16 };
+
+static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
+static double least(double a, double b) { return a < b ? a : b; }
+static double most(double a, double b) { return a > b ? a : b; }
+static double share(double part, double whole)
+{
+    return whole > 0 ? most(0, least(1, part / whole)) : 1;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t get(const _Atomic uint64_t *number)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)number, memory_order_relaxed); /* our copy */
+}
+
+static uint64_t within(uint64_t n, uint64_t low, uint64_t high)
+{
+    return n < low ? low : n > high ? high : n;
+}
+
+/* Printable ASCII, and ended. */
+static void copy_clean(char *to, size_t room, const char *from, size_t length)
+{
+    size_t i = 0;
+    for (; i + 1 < room && i < length && from[i]; i++)
+        to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+    to[i] = '\0';
+}
+
+/* --- call sites */
+
+static int by_waiting(const void *a, const void *b)
+{
+    const struct site *x = a, *y = b;
+    if (x->waited != y->waited)
+        return x->waited > y->waited ? -1 : 1;
+    return x->calls > y->calls ? -1 : x->calls < y->calls;
+}
+
+static struct site site_from(const struct inv_site *s, double tick, double life)
+{
+    struct site to = {.offset = s->offset, .calls = get(&s->calls), .slept = get(&s->slept),
+                      .processes = 1};
+    snprintf(to.function, sizeof to.function, "MPI_");
+    copy_clean(to.function + 4, sizeof to.function - 4, s->function, sizeof s->function);
+    copy_clean(to.symbol, sizeof to.symbol, s->symbol, sizeof s->symbol);
+    copy_clean(to.module, sizeof to.module, s->module, sizeof s->module);
+    memcpy(to.file, s->module, sizeof to.file);
+    to.file[sizeof to.file - 1] = '\0';
+    to.waited = least((double)get(&s->waited_ticks) * tick, life * THREADS_MOST);
+    to.longest = least((double)get(&s->longest_ticks) * tick, life);
+    return to;
+}
+
+/* asleep: seconds for which its main thread has slept when it ended; the wait that it was in has
+ * not been counted. */
+static bool fill_sites(struct process *p, double life, double asleep)
+{
+    uint32_t in = atomic_load_explicit((_Atomic uint32_t *)&p->record->waiting_site,
+                                       memory_order_relaxed);
+    uint64_t per_ms = get(&p->record->ticks_per_ms);
+    double tick = per_ms ? 1e-3 / (double)per_ms : 0;
+    p->sites.at = p->room ? calloc(p->room, sizeof *p->sites.at) : NULL;
+    if (p->room && !p->sites.at)
+        return false;
+    for (unsigned i = 0; i < p->room; i++) {
+        const struct inv_site *s = &p->record->site[i];
+        struct site *to = &p->sites.at[p->sites.count];
+        if (i > 0 && !atomic_load_explicit((_Atomic uint32_t *)&s->named, memory_order_relaxed))
+            continue;
+        *to = site_from(s, tick, life);
+        if (i == in) {
+            to->waited += asleep;
+            to->longest = most(to->longest, asleep);
+        }
+        if (i == 0) { /* what had no room */
+            to->other = true;
+            snprintf(to->function, sizeof to->function, "other");
+        }
+        p->sites.count += to->waited > 0 || to->calls > 0;
+    }
+    if (p->sites.count)
+        qsort(p->sites.at, p->sites.count, sizeof *p->sites.at, by_waiting);
+    return true;
+}
+
+static bool same_site(const struct site *a, const struct site *b)
+{
+    return a->other == b->other && a->offset == b->offset && !strcmp(a->function, b->function) &&
+           !strcmp(a->file, b->file);
+}
+
+static void merge_site(struct sites *all, const struct site *s)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        struct site *to = &all->at[i];
+        if (!same_site(to, s))
+            continue;
+        to->calls += s->calls;
+        to->slept += s->slept;
+        to->waited += s->waited;
+        to->longest = most(to->longest, s->longest);
+        to->processes++;
+        return;
+    }
+    all->at[all->count++] = *s;
+}
+
+static bool merge_sites(struct job *j)
+{
+    unsigned room = 0;
+    for (unsigned i = 0; i < j->count; i++)
+        room += j->at[i].sites.count;
+    j->sites.at = room ? calloc(room, sizeof *j->sites.at) : NULL;
+    if (room && !j->sites.at)
+        return false;
+    for (unsigned i = 0; i < j->count; i++)
+        for (unsigned s = 0; s < j->at[i].sites.count; s++)
+            merge_site(&j->sites, &j->at[i].sites.at[s]);
+    if (j->sites.count)
+        qsort(j->sites.at, j->sites.count, sizeof *j->sites.at, by_waiting);
+    return true;
+}
+
+/* --- processes */
+
+static void fill_classes(struct process *p, double life)
+{
+    const struct inv_record *r = p->record;
+    uint32_t count = atomic_load_explicit((_Atomic uint32_t *)&r->classes, memory_order_relaxed);
+    for (unsigned i = 0; i < count && i < INV_CLASSES; i++) {
+        const struct inv_class *c = &r->class[i];
+        if (!get(&c->count))
+            continue;
+        p->class[p->classes++] = (struct class){
+            .sites = get(&c->sites),
+            .count = get(&c->count),
+            .length = least(seconds(get(&c->length_ns)), life),
+            .useful = least(seconds(get(&c->useful_ns)), life),
+            .waiting = least(seconds(get(&c->wait_ns)), life),
+            .core = least(seconds(get(&c->core_ns)), life * INV_MAX_CORES),
+            .most_useful = least(seconds(get(&c->useful_ns)), life),
+        };
+    }
+}
+
+static const char *end_of(const struct inv_report *c, const struct inv_record *r)
+{
+    if (c->left)
+        return "unmanaged";
+    if (c->alive)
+        return "running";
+    if (!r)
+        return "unknown";
+    return atomic_load_explicit((_Atomic uint32_t *)&r->exited, memory_order_relaxed) ? "exited"
+                                                                                      : "killed";
+}
+
+/* The times of the main thread.  What came after the last count of a process that was killed is
+ * waiting from when it fell asleep, and useful before.  Returns the seconds of that last sleep. */
+static double fill_times(struct process *p, uint64_t from, uint64_t until)
+{
+    const struct inv_report *c = p->counters;
+    double length = seconds(until - from);
+    if (c->useful_ns + c->wait_ns == 0 && !(p->record && get(&p->record->job))) {
+        p->useful = length; /* nobody measures its waits: it has no MPI */
+        return 0;
+    }
+    p->useful = least(seconds(c->useful_ns), length);
+    p->waiting = least(seconds(c->wait_ns), length - p->useful);
+    if (!p->record)
+        return 0;
+    uint64_t counted = within(get(&p->record->counted_ns), from, until);
+    uint64_t asleep = get(&p->record->waiting_since_ns);
+    asleep = within(asleep ? asleep : until, counted, until);
+    p->useful = least(p->useful + seconds(asleep - counted), length);
+    p->waiting = least(p->waiting + seconds(until - asleep), length - p->useful);
+    return seconds(until - asleep);
+}
+
+/* Useful core time: CPU time outside waits; where there is none, as the cores were held. */
+static void fill_core(struct process *p, const struct launch *l, uint64_t until)
+{
+    const struct inv_report *c = p->counters;
+    double life = p->useful + p->waiting;
+    double busy = life > 0 ? p->useful / life : 0;
+    p->cpu = -1;
+    p->core = c->owned_ns ? p->owned * busy + least(seconds(c->borrowed_ns), life * l->ncores)
+                          : p->useful;
+    if (!p->record || l->emulated || !get(&p->record->cpu_ns))
+        return;
+    uint64_t start = get(&p->record->cpu_start_ns), now = get(&p->record->cpu_ns);
+    uint64_t known = within(get(&p->record->published_ns), c->start_ns, until);
+    p->cpu = now > start ? least(seconds(now - start), life * THREADS_MOST) : 0;
+    double spun = seconds(get(&p->record->spun_ns));
+    p->core = most(0, p->cpu - spun);
+    uint64_t asleep = get(&p->record->waiting_since_ns);
+    if (!asleep) /* it was computing when it ended: at least one core's time is missing */
+        p->core += seconds(until - known);
+    p->core = least(p->core, life * l->ncores);
+}
+
+static bool fill_process(struct process *p, const struct launch *l, uint64_t first)
+{
+    const struct inv_report *c = p->counters;
+    uint64_t end = c->end_ns ? c->end_ns : now_ns(), from = c->start_ns, until = end;
+    if (p->record && get(&p->record->from_ns))
+        from = within(get(&p->record->from_ns), from, end);
+    if (p->record && get(&p->record->until_ns))
+        until = within(get(&p->record->until_ns), from, end);
+    p->job = p->record ? get(&p->record->job) : 0;
+    p->end = end_of(c, p->record);
+    p->from = seconds(from - first);
+    p->until = seconds(until - first);
+    p->owned = end > c->start_ns ? seconds(c->owned_ns) * (double)(until - from) /
+                                       (double)(end - c->start_ns)
+                                 : 0;
+    double asleep = fill_times(p, from, until);
+    fill_core(p, l, until);
+    if (!p->record)
+        return true;
+    fill_classes(p, seconds(until - from));
+    return fill_sites(p, seconds(until - from), asleep);
+}
+
+/* --- jobs */
+
+/* core: useful core time of all on `cores` cores; most_useful: the longest useful time of a
+ * rank's main thread.  Some core was useful for at least as long as that, and as the mean. */
+static struct metrics metrics_of(double core, double cores, double most_useful, double elapsed)
+{
+    double mean = cores > 0 ? least(core / cores, elapsed) : 0;
+    double longest = most(mean, least(most_useful, elapsed));
+    struct metrics m = {.parallel_efficiency = share(mean, elapsed),
+                        .communication_efficiency = share(longest, elapsed),
+                        .load_balance = share(mean, longest),
+                        .work_balance = 1};
+    m.gain = 1 - m.parallel_efficiency;
+    return m;
+}
+
+static void fill_ranks(struct job *j, double most_core)
+{
+    double elapsed = j->until - j->from;
+    for (unsigned i = 0; i < j->count; i++) {
+        struct process *p = &j->at[i];
+        double part = j->cores / j->count; /* an equal share */
+        p->metrics.parallel_efficiency = part > 0 && elapsed > 0 ? p->core / part / elapsed : 0;
+        p->metrics.load_balance = share(p->core, most_core);
+        p->metrics.communication_efficiency = share(p->useful, elapsed);
+        for (unsigned c = 0; c < p->classes; c++) {
+            struct class *k = &p->class[c];
+            k->metrics.parallel_efficiency =
+                part > 0 && k->length > 0 ? k->core / part / k->length : 0;
+            k->metrics.communication_efficiency = share(k->useful, k->length);
+        }
+    }
+}
+
+static struct class *class_of(struct job *j, uint64_t sites)
+{
+    for (unsigned i = 0; i < j->classes; i++)
+        if (j->class[i].sites == sites)
+            return &j->class[i];
+    if (j->classes == INV_CLASSES)
+        return NULL;
+    struct class *c = &j->class[j->classes++];
+    *c = (struct class){.sites = sites};
+    return c;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct class *x = a, *y = b;
+    return x->length > y->length ? -1 : x->length < y->length;
+}
+
+static void merge_classes(struct job *j)
+{
+    double most_core[INV_CLASSES] = {0};
+    for (unsigned i = 0; i < j->count; i++)
+        for (unsigned k = 0; k < j->at[i].classes; k++) {
+            const struct class *from = &j->at[i].class[k];
+            struct class *to = class_of(j, from->sites);
+            if (!to)
+                continue;
+            to->count = from->count > to->count ? from->count : to->count;
+            to->length = most(to->length, from->length);
+            to->useful += from->useful;
+            to->waiting += from->waiting;
+            to->core += from->core;
+            to->most_useful = most(to->most_useful, from->useful);
+            most_core[to - j->class] = most(most_core[to - j->class], from->core);
+        }
+    for (unsigned k = 0; k < j->classes; k++) {
+        struct class *c = &j->class[k];
+        c->metrics = metrics_of(c->core, j->cores, c->most_useful, c->length);
+        c->metrics.work_balance = share(c->core / j->count, most_core[k]);
+        for (unsigned i = 0; i < j->count; i++)
+            for (unsigned n = 0; n < j->at[i].classes; n++)
+                if (j->at[i].class[n].sites == c->sites)
+                    j->at[i].class[n].metrics.load_balance =
+                        share(j->at[i].class[n].core, most_core[k]);
+    }
+    qsort(j->class, j->classes, sizeof *j->class, by_length);
+}
+
+static unsigned missing_ranks(const struct job *j)
+{
+    unsigned known = 0;
+    for (unsigned i = 0; i < j->count; i++)
+        known += i == 0 || j->at[i].counters->rank != j->at[i - 1].counters->rank;
+    return j->size > (int)known ? (unsigned)j->size - known : 0;
+}
+
+static bool fill_job(struct job *j, const struct launch *l)
+{
+    double owned = 0, most_useful = 0, most_core = 0;
+    j->size = j->at[0].counters->rank >= 0 ? j->at[0].counters->size : 0;
+    j->missing = missing_ranks(j);
+    j->from = j->at[0].from;
+    for (unsigned i = 0; i < j->count; i++) {
+        struct process *p = &j->at[i];
+        j->from = least(j->from, p->from);
+        j->until = most(j->until, p->until);
+        j->useful_core += p->core;
+        owned += p->owned;
+        most_useful = most(most_useful, p->useful);
+        most_core = most(most_core, p->core);
+    }
+    double elapsed = j->until - j->from;
+    j->cores = l->ncores;
+    if (l->njobs > 1 && owned > 0 && elapsed > 0) /* beside others: what it had by policy */
+        j->cores = least(l->ncores, owned / elapsed);
+    j->metrics = metrics_of(j->useful_core, j->cores, most_useful, elapsed);
+    j->metrics.work_balance = share(j->useful_core / j->count, most_core);
+    merge_classes(j);
+    fill_ranks(j, most_core);
+    return merge_sites(j);
+}
+
+/* Ranks of one MPI_COMM_WORLD are one job; every other process is one by itself. */
+static bool same_job(const struct process *a, const struct process *b)
+{
+    if (a->counters->rank < 0 || b->counters->rank < 0 || a->job != b->job)
+        return false;
+    return a->job || (a->counters->size == b->counters->size &&
+                      !strcmp(a->counters->program, b->counters->program));
+}
+
+/* Jobs in the order of their numbers, ranks in theirs. */
+static int by_job(const void *a, const void *b)
+{
+    const struct inv_report *x = ((const struct process *)a)->counters;
+    const struct inv_report *y = ((const struct process *)b)->counters;
+    uint64_t job = ((const struct process *)a)->job, other = ((const struct process *)b)->job;
+    if ((x->rank < 0) != (y->rank < 0))
+        return x->rank < 0 ? 1 : -1;
+    if (x->rank >= 0 && job != other)
+        return job < other ? -1 : 1;
+    if (x->rank >= 0 && !job && (x->size != y->size || strcmp(x->program, y->program)))
+        return x->size != y->size ? (x->size < y->size ? -1 : 1) : strcmp(x->program, y->program);
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct job *x = a, *y = b;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+static bool fill_jobs(struct launch *l)
+{
+    double core = 0;
+    l->jobs = calloc(l->count, sizeof *l->jobs);
+    if (!l->jobs)
+        return false;
+    for (unsigned i = 0; i < l->count; i++) {
+        if (i == 0 || !same_job(&l->processes[i - 1], &l->processes[i]))
+            l->jobs[l->njobs++].at = &l->processes[i];
+        l->jobs[l->njobs - 1].count++;
+    }
+    for (unsigned i = 0; i < l->njobs; i++)
+        if (!fill_job(&l->jobs[i], l))
+            return false;
+    qsort(l->jobs, l->njobs, sizeof *l->jobs, by_start);
+    double from = l->jobs[0].from, until = 0;
+    for (unsigned i = 0; i < l->njobs; i++) {
+        until = most(until, l->jobs[i].until);
+        core += l->jobs[i].useful_core;
+    }
+    l->elapsed = until - from;
+    l->efficiency = share(core, l->ncores * l->elapsed);
+    return true;
+}
+
+bool launch_fill(struct launch *l, struct rmd_client_report *reports, unsigned count)
+{
+    uint64_t first = UINT64_MAX;
+    l->reports = reports;
+    l->count = count;
+    l->processes = calloc(count, sizeof *l->processes);
+    if (!l->processes)
+        return false;
+    l->anonymous = true;
+    for (unsigned i = 0; i < count; i++) {
+        first = reports[i].report.start_ns < first ? reports[i].report.start_ns : first;
+        l->anonymous = l->anonymous && !reports[i].report.owned_ns;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        reports[i].report.program[INV_NAME_BYTES - 1] = '\0';
+        l->processes[i] = (struct process){.counters = &reports[i].report,
+                                           .record = reports[i].record,
+                                           .room = reports[i].sites};
+        if (!fill_process(&l->processes[i], l, first))
+            return false;
+    }
+    qsort(l->processes, count, sizeof *l->processes, by_job);
+    return fill_jobs(l);
+}
+
+void launch_free(struct launch *l)
+{
+    for (unsigned i = 0; l->processes && i < l->count; i++)
+        free(l->processes[i].sites.at);
+    for (unsigned i = 0; l->jobs && i < l->njobs; i++)
+        free(l->jobs[i].sites.at);
+    free(l->processes);
+    free(l->jobs);
+    rmd_client_reports_free(l->reports, l->count);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_model.h - what a report says, whether as text or as JSON: the launch, its jobs, their
+ * processes, call sites and classes of iterations.  Seconds and core-seconds are doubles.
+ */
+#ifndef INVADE_MODEL_H
+#define INVADE_MODEL_H
+
+#include "client.h"
+
+#include <stdbool.h>
+
+/* POP metrics, from 0 to 1; invade(1) has the formulae. */
+struct metrics {
+    double parallel_efficiency, load_balance, communication_efficiency;
+    double work_balance; /* of the work as the program divides it among its ranks */
+    double gain;         /* part of the time that perfect balance would still save */
+};
+
+struct site {
+    char function[INV_FUNCTION_BYTES]; /* "MPI_Recv"; printable */
+    char symbol[256], module[INV_MODULE_BYTES], line[512]; /* printable; "" unknown */
+    char file[INV_MODULE_BYTES];                           /* module as it was told */
+    uint64_t offset, calls, slept;
+    double waited, longest;
+    unsigned processes; /* how many of the job's */
+    bool other;         /* not one site but all those that the table had no room for */
+};
+
+struct sites {
+    struct site *at; /* those where somebody waited, the longest waits first */
+    unsigned count;
+};
+
+struct class {
+    uint64_t sites, count;
+    double length, useful, waiting, core; /* sums over all iterations */
+    double most_useful;                   /* of a job: of any of its processes */
+    struct metrics metrics;
+};
+
+struct process {
+    const struct inv_report *counters;
+    const struct inv_record *record; /* NULL: it kept none */
+    unsigned room;                   /* sites in it */
+    uint64_t job;
+    const char *end; /* "exited", "killed", "running", "unmanaged", "unknown" */
+    double from, until;      /* seconds since the first process began */
+    double useful, waiting;  /* its main thread, outside and inside waits */
+    double core, owned, cpu; /* core-seconds: useful, owned; CPU time, negative when unknown */
+    struct metrics metrics;  /* gain unused */
+    struct class class[INV_CLASSES];
+    unsigned classes;
+    struct sites sites;
+};
+
+struct job {
+    struct process *at; /* ranks in their order */
+    unsigned count;
+    int size;         /* of MPI_COMM_WORLD; 0: a program without MPI */
+    unsigned missing; /* ranks of which nothing is known here */
+    double from, until, cores;
+    double useful_core; /* core-seconds */
+    struct metrics metrics;
+    struct class class[INV_CLASSES];
+    unsigned classes;
+    struct sites sites;
+};
+
+struct launch {
+    struct rmd_client_report *reports;
+    char **command;
+    int status; /* as of waitpid */
+    unsigned ncores, count, njobs;
+    bool anonymous, emulated;
+    double elapsed;
+    double efficiency; /* of all jobs together */
+    struct process *processes;
+    struct job *jobs;
+};
+
+/* From reports that nobody has checked.  They belong to the launch from here on.  False: no
+ * memory. */
+bool launch_fill(struct launch *launch, struct rmd_client_report *reports, unsigned count);
+void launch_free(struct launch *launch);
+
+/* invade_symbols.c: names and source lines of sites, as far as addr2line knows them. */
+void sites_resolve(struct sites *sites, unsigned count);
+
+/* invade_text.c, invade_json.c */
+void launch_print(FILE *to, struct launch *launch);
+/* Written beside it first, so that the file is there as a whole or not at all.  launch NULL:
+ * the command ran unmanaged.  False with errno. */
+bool launch_write_json(const char *file, struct launch *launch, char **command);
+
+#endif

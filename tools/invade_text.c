@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* invade_text.c - a report for people.  One line for each process, then the metrics of each job. */
+#define _GNU_SOURCE
+#include "invade.h"
+#include "invade_model.h"
+
+#include <string.h>
+
+enum { TOP_SITES = 5, TOP_CLASSES = 4, JOBS_MOST = 16, WHERE_BYTES = 1024 };
+
+static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
+static const char *plural(unsigned n, const char *many) { return n == 1 ? "" : many; }
+
+static void print_process(FILE *to, const struct process *p)
+{
+    const struct inv_report *r = p->counters;
+    char rank[16] = "-";
+    if (r->rank >= 0)
+        snprintf(rank, sizeof rank, "%d", (int)r->rank);
+    double mean = r->reclaims ? (double)r->reclaim_wait_ns / (double)r->reclaims * 1e-3 : 0;
+    fprintf(to, "%5s %8d %-16.16s %10.3f %10.3f %10.3f %10.3f %10.3f %8llu %8llu %8llu %7.0f %s\n",
+            rank, (int)r->pid, r->program, p->useful, p->waiting, p->core,
+            seconds(r->lent_used_ns), seconds(r->borrowed_ns), (unsigned long long)r->lends,
+            (unsigned long long)r->borrows, (unsigned long long)r->reclaims, mean, p->end);
+}
+
+static void print_metrics(FILE *to, const struct job *j)
+{
+    const struct metrics *m = &j->metrics;
+    fprintf(to, "parallel efficiency %5.1f %% = load balance %5.1f %% x communication %5.1f %%\n",
+            100 * m->parallel_efficiency, 100 * m->load_balance, 100 * m->communication_efficiency);
+    if (j->count > 1)
+        fprintf(to, "the work itself is balanced to %.1f %%; ", 100 * m->work_balance);
+    fprintf(to, "perfect balance would still gain %.1f %% of the time\n", 100 * m->gain);
+}
+
+/* "solver.c:12 (step)", "(step) in libfoo.so", "libfoo.so+0x1234" */
+static void describe(char *to, const struct site *s)
+{
+    const char *slash = strrchr(s->module, '/');
+    const char *module = slash ? slash + 1 : s->module;
+    if (s->other)
+        snprintf(to, WHERE_BYTES, "all other places");
+    else if (s->line[0]) {
+        slash = strrchr(s->line, '/');
+        snprintf(to, WHERE_BYTES, "%s (%s)", slash ? slash + 1 : s->line, s->symbol);
+    } else if (s->symbol[0])
+        snprintf(to, WHERE_BYTES, "%s in %s", s->symbol, module);
+    else
+        snprintf(to, WHERE_BYTES, "%s+0x%llx", module, (unsigned long long)s->offset);
+}
+
+static void print_sites(FILE *to, struct job *j)
+{
+    char where[WHERE_BYTES];
+    double all = 0;
+    for (unsigned i = 0; i < j->sites.count; i++)
+        all += j->sites.at[i].waited;
+    if (all <= 0)
+        return;
+    sites_resolve(&j->sites, TOP_SITES);
+    fprintf(to, "waited most in:\n%12s %6s %10s %10s %11s  %-20s %s\n", "seconds", "share", "calls",
+            "slept", "longest ms", "function", "called at");
+    for (unsigned i = 0; i < j->sites.count && i < TOP_SITES; i++) {
+        const struct site *s = &j->sites.at[i];
+        if (s->waited < all / 1000)
+            break;
+        describe(where, s);
+        fprintf(to, "%12.3f %4.0f %% %10llu %10llu %11.3f  %-20s %s\n", s->waited,
+                100 * s->waited / all, (unsigned long long)s->calls, (unsigned long long)s->slept,
+                1e3 * s->longest, s->function, where);
+    }
+}
+
+static void print_classes(FILE *to, const struct job *j)
+{
+    if (!j->classes)
+        return;
+    fprintf(to, "%-12s %10s %10s %11s %10s %10s %14s\n", "iterations", "count", "mean ms",
+            "efficiency", "balance", "of work", "communication");
+    for (unsigned i = 0; i < j->classes && i < TOP_CLASSES; i++) {
+        const struct class *c = &j->class[i];
+        char name[16] = "no pattern";
+        if (c->sites)
+            snprintf(name, sizeof name, "class %u", i + 1);
+        fprintf(to, "%-12s %10llu %10.3f %9.1f %% %8.1f %% %8.1f %% %12.1f %%\n", name,
+                (unsigned long long)c->count, 1e3 * c->length / (double)c->count,
+                100 * c->metrics.parallel_efficiency, 100 * c->metrics.load_balance,
+                100 * c->metrics.work_balance, 100 * c->metrics.communication_efficiency);
+    }
+}
+
+static void print_job(FILE *to, const struct launch *l, struct job *j)
+{
+    if (l->njobs > 1 && j->size)
+        fprintf(to, "\n%s, %u of %d ranks: %.3f s, %.2f cores\n", j->at[0].counters->program,
+                j->count, j->size, j->until - j->from, j->cores);
+    else if (l->njobs > 1)
+        fprintf(to, "\n%s, process %d: %.3f s, %.2f cores\n", j->at[0].counters->program,
+                (int)j->at[0].counters->pid, j->until - j->from, j->cores);
+    else if (j->missing)
+        fprintf(to, "%u of %d ranks ran elsewhere or unmanaged\n", j->missing, j->size);
+    print_metrics(to, j);
+    print_classes(to, j);
+    print_sites(to, j);
+}
+
+void launch_print(FILE *to, struct launch *l)
+{
+    fprintf(to, "invade: %s: %.3f s, %u core%s, %u process%s\n", l->command[0], l->elapsed,
+            l->ncores, plural(l->ncores, "s"), l->count, plural(l->count, "es"));
+    fprintf(to, "%5s %8s %-16s %10s %10s %10s %10s %10s %8s %8s %8s %7s\n", "rank", "pid",
+            "program", "useful s", "waiting s", "used c*s", "lent c*s", "borrow c*s", "lends",
+            "borrows", "reclaims", "mean us");
+    for (unsigned i = 0; i < l->njobs; i++)
+        for (unsigned p = 0; p < l->jobs[i].count; p++)
+            print_process(to, &l->jobs[i].at[p]);
+    if (l->njobs > 1)
+        fprintf(to, "parallel efficiency %5.1f %% of all together\n", 100 * l->efficiency);
+    for (unsigned i = 0; i < l->njobs && i < JOBS_MOST; i++)
+        print_job(to, l, &l->jobs[i]);
+    if (l->njobs > JOBS_MOST)
+        fprintf(to, "\nand %u more\n", l->njobs - JOBS_MOST);
+}
