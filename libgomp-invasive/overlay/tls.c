@@ -71,9 +71,9 @@ static int decide (void)
     return found ? STRICT : ELASTIC;
 }
 
-/* May the region that begins be the first that needs an object which has just been loaded?  The loader is
- * asked under a lock, for some 40 ns, which are many for regions that are known to be short: of those,
- * now and then. */
+/* May the region that begins be the first that needs an object which has just been loaded?  The
+ * loader is asked under a lock, for some 40 ns, which are many for regions that are known to be
+ * short: of those, now and then. */
 static bool may_be_new (void (*fn) (void *))
 {
     enum { SHORT_NS = 5000, LOOK_EVERY = 16 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* threadprivate variables of an object that is loaded after many regions belong to their thread numbers
- * from its first region on, also where they are used from a region of the program's own.
+/* threadprivate variables of an object that is loaded after many regions belong to their thread
+ * numbers from its first region on, also where they are used from a region of the program's own.
  * @plugin thread_data_plugin
  */
 #include "check.h"
