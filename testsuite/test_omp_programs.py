@@ -127,8 +127,8 @@ def test_omp_program(name, argument, condition, compiled, in_condition, run_prog
     words, environment, count = in_condition(condition)
     environment = {**environment, **dict(text.split("=", 1) for text in about.get("env", []))}
     command = [*words, compiled(name)]
-    if name == "plugin_host":
-        command.append(compiled("plugin", "-shared", "-fPIC"))
+    if "plugin" in about:
+        command.append(compiled(about["plugin"][0], "-shared", "-fPIC"))
     elif argument:
         command.append(argument)
     ran = run_program(command, env=environment, timeout=90, check=False)

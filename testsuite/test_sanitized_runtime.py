@@ -18,8 +18,8 @@ LIBINVASIVE = "affinity agent board claim core process seat spawn table tool wai
 # Not here: what meets races of upstream's own (nest locks, the lists of work shares, doacross,
 # whose fences the sanitizer does not know), and what counts threads or their stacks.
 PROGRAMS = ("barriers barriers_in_regions busy_neighbours few_regions many_regions nested "
-            "regions_from_threads runtimes spin_between_tasks static_reduction task_chain task_constructs "
-            "tasks thread_data").split()
+            "regions_from_threads runtimes spin_between_tasks static_reduction task_chain "
+            "task_constructs tasks thread_data").split()
 
 
 @pytest.fixture(scope="module")

@@ -359,8 +359,8 @@ static void open_top_level (struct gomp_region *region, struct gomp_thread_pool 
 {
     bool display = gomp_display_affinity_var && pool->threads_used != region->start.nthreads;
     count_threads(pool, region->start.nthreads);
-    if (inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST && !gomp_strict_threads() &&
-        gomp_region_register(region)) {
+    if (inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST &&
+        !gomp_strict_threads(region->start.fn) && gomp_region_register(region)) {
         region->workers = NULL;
         keep_free_workers(&pool->threads_dock, region->start.nthreads);
         gomp_region_open(region, true);

@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "tls.h"
+#include "history.h"
 #include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -70,18 +71,28 @@ static int decide (void)
     return found ? STRICT : ELASTIC;
 }
 
-bool gomp_strict_threads (void)
+/* May the region that begins be the first that needs an object which has just been loaded?  The
+ * loader is asked under a lock, for some 40 ns, which are many for regions that are known to be
+ * short: of those, now and then. */
+static bool may_be_new (void (*fn) (void *))
+{
+    enum { SHORT_NS = 5000, LOOK_EVERY = 16 };
+    static _Atomic unsigned regions;
+    const struct gomp_history *h = gomp_history_find(fn);
+    uint64_t ns = h ? atomic_load_explicit(&h->core_ns, memory_order_relaxed) : 0;
+    return ns == 0 || ns >= SHORT_NS ||
+           atomic_fetch_add_explicit(&regions, 1, memory_order_relaxed) % LOOK_EVERY == 0;
+}
+
+bool gomp_strict_threads (void (*fn) (void *))
 {
     /* Once strict, always: a pool whose threads have kept data cannot go back. */
     static _Atomic int decision;
     static _Atomic unsigned long long loads_seen;
-    static _Atomic unsigned calls;
     int now = atomic_load_explicit(&decision, memory_order_relaxed);
     if (now == STRICT)
         return true;
-    /* dl_iterate_phdr takes a lock: look for new objects now and then only. */
-    unsigned n = atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
-    if (now == ELASTIC && n % 256 != 0)
+    if (now == ELASTIC && !may_be_new(fn))
         return false;
     unsigned long long loads = 0;
     dl_iterate_phdr(count_loads, &loads);

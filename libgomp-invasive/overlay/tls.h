@@ -9,9 +9,10 @@
 
 /* True when the program or a library that is linked with libgomp has thread-local variables (and so
  * may have threadprivate ones, whose values persist from region to region), or when
- * INVASIVE_BIND=strict; false with INVASIVE_BIND=elastic.  Found out once; objects that
- * are loaded later are seen at the next region after dlopen.  */
+ * INVASIVE_BIND=strict; false with INVASIVE_BIND=elastic.  Found out once; an object that
+ * is loaded later is seen when the next region begins whose function, fn, is new or takes more than
+ * some microseconds, or within a few others. */
 #pragma GCC visibility push(hidden)
-extern bool gomp_strict_threads (void);
+extern bool gomp_strict_threads (void (*fn) (void *));
 #pragma GCC visibility pop
 #endif

@@ -2,6 +2,7 @@
 /* A program without OpenMP may load a plugin that has it, close it while the runtime's threads are
  * parked, load it again, a thousand times, and end.  plugin_host PLUGIN
  * @plain
+ * @plugin plugin
  * @mends stock libgomp is unmapped under its parked threads, which crash
  */
 #include "threads.h"
