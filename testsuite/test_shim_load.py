@@ -13,27 +13,13 @@ from pathlib import Path
 import pytest
 
 TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
-PLUGIN = """
-#include <mpi.h>
-int plugin(void);
-int plugin(void)
-{
-    int rank, size, sum = 0;
-    MPI_Init(0, 0);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    double until = MPI_Wtime() + (rank == 0 ? 0.2 : 0);
-    while (MPI_Wtime() < until)
-        ;
-    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    MPI_Finalize();
-    return sum;
-}
-"""
 LOADER = """
 import ctypes, sys
-print(ctypes.CDLL(sys.argv[1], mode=0).plugin())
+print(ctypes.CDLL(sys.argv[1], mode=int(sys.argv[2])).plugin())
 """
+OPEN_MPI = {"OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "PRTE_MCA_hwloc_default_binding_policy": "none",
+            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 WEAK = """
 extern int MPI_Barrier(int);
 int main(void) { return MPI_Barrier(0) == 0; }
@@ -73,17 +59,72 @@ def test_without_a_manager_the_program_runs_and_it_is_said_once_a_process(mpi, r
     assert 1 <= done.stderr.count("unmanaged") <= 2
 
 
-def test_mpi_that_was_loaded_privately_is_managed(build, run_program, make_variable, mpi, tmp_path):
-    source, plugin, loader = tmp_path / "p.c", tmp_path / "plugin.so", tmp_path / "load.py"
-    source.write_text(PLUGIN)
+@pytest.fixture
+def plugin(run_program, make_variable, mpi, top, tmp_path):
+    """plugin(MODE, LIBRARY...) - the command that loads a shared library with MPI in it so, and
+    calls it; it is linked with others before MPI's."""
+    library, loader = tmp_path / "plugin.so", tmp_path / "load.py"
     loader.write_text(LOADER)
-    run_program([*make_variable("CC").split(), "-shared", "-fPIC", "-o", plugin, source,
-                 *mpi.flags[0], *mpi.flags[1]])
+
+    def command(mode, *more):
+        run_program([*make_variable("CC").split(), "-shared", "-fPIC", "-o", library,
+                     top / "testsuite/pmpi/plugin.c", *mpi.flags[0], "-Wl,--no-as-needed", *more,
+                     *mpi.flags[1]])
+        return [sys.executable, loader, library, mode]
+
+    return command
+
+
+@pytest.mark.parametrize("mode", [0, os.RTLD_GLOBAL])
+def test_mpi_that_was_loaded_late_is_managed(build, run_program, mpi, plugin, mode):
     done = run_program([build / "invade", TWO_CORES, "--report", "--", mpi.mpiexec, "-n", 2,
-                        sys.executable, loader, plugin])
+                        *plugin(mode)])
     assert done.stdout.count("1") == 2
     waiting = re.findall(r"^ *1 +\d+ +\S+ +[\d.]+ +([\d.]+) ", done.stderr, re.M)
     assert waiting and float(waiting[0]) > 0.1
+
+
+def test_a_profiler_that_was_loaded_privately_with_mpi_is_called(build, run_program, top, mpi,
+                                                                 make_variable, plugin, tmp_path):
+    profiler, counts = tmp_path / "libcount.so", tmp_path / "counts"
+    run_program([*make_variable("CC").split(), "-shared", "-fPIC", "-o", profiler,
+                 top / "testsuite/pmpi/count_calls.c"])
+    done = run_program([build / "invade", TWO_CORES, "--report", "--", mpi.mpiexec, "-n", 2,
+                        *plugin(0, profiler)], env={"COUNT_CALLS": str(counts)})
+    assert done.stdout.count("1") == 2
+    assert counts.read_text().count(" Allreduce=1 ") == 2
+    waiting = re.findall(r"^ *1 +\d+ +\S+ +[\d.]+ +([\d.]+) ", done.stderr, re.M)
+    assert waiting and float(waiting[0]) > 0.1
+
+
+def test_mpi_that_looks_into_its_own_libraries_first_works_unmanaged(
+        build, run_program, mpi, plugin):
+    done = run_program([build / "invade", TWO_CORES, "--", mpi.mpiexec, "-n", 2,
+                        *plugin(os.RTLD_DEEPBIND)])
+    assert done.stdout.count("1") == 2
+
+
+def test_open_mpis_launcher_binds_nobody_and_takes_more_ranks_than_cores(
+        build, run_program, make_variable):
+    mpiexec = make_variable("OPENMPI_MPIEXEC")
+    if not mpiexec:
+        pytest.skip("configured without openmpi")
+    look = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+    lines = run_program([build / "invade", "--", mpiexec, "-n",
+                         os.cpu_count() + 1, *look]).stdout.splitlines()
+    assert lines == run_program(look).stdout.splitlines() * (os.cpu_count() + 1)
+
+
+def test_what_the_user_tells_open_mpi_is_left_alone(build, run_program):
+    def seen(env):
+        lines = run_program([build / "invade", "env"], env=env).stdout.splitlines()
+        return {k: v for k, _, v in (line.partition("=") for line in lines) if k in OPEN_MPI}
+
+    assert seen({}) == OPEN_MPI
+    theirs = {"OMPI_MCA_hwloc_base_binding_policy": "core"}
+    assert seen(theirs) == {**OPEN_MPI, **theirs}
+    off = run_program([build / "invade", "--off", "env"]).stdout
+    assert "_MCA_" not in off
 
 
 def test_an_mpi_call_without_an_mpi_library_is_an_error_and_no_crash(build, run_program,

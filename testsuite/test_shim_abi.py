@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Binary interfaces of MPI libraries: the standard one of MPI 5.0, and one that nobody knows."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+PACKAGE = "mpich==5.0.2"
+
+
+@pytest.fixture(scope="session")
+def standard(build) -> Path:
+    """The directory of an MPI with the standard interface, from the Python package index: no
+    release of Debian has one yet.  Where the index cannot be reached, its tests are xfailed."""
+    directory = build / "mpi-abi"
+    if not (directory / ".installed").exists():
+        python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+        for command in ([python, "-m", "venv", "--clear", directory],
+                        [directory / "bin/pip", "install", "--quiet", "--only-binary=:all:",
+                         "--disable-pip-version-check", "--no-deps", PACKAGE]):
+            made = subprocess.run(command, check=False, capture_output=True, text=True, timeout=90)
+            if made.returncode != 0:
+                pytest.xfail(f"{PACKAGE} cannot be had: {made.stderr[-200:]}")
+        (directory / ".installed").write_text(PACKAGE)
+    return directory
+
+
+def test_our_header_is_the_standards(standard, make_variable, top, run_program, tmp_path):
+    header = (top / "mpi-shim/abi/mpi.h").read_text()
+    names = re.findall(r"^#define (MPI_\w+) ", header, re.M)
+    assert len(names) > 50
+    theirs = ["-DMPI_ABI", f"-I{standard}/include"]
+    values = []
+    for name, flags in (("ours", [f"-I{top}/mpi-shim/abi"]), ("theirs", theirs)):
+        run_program([*make_variable("CC").split(), "-o", tmp_path / name, *flags,
+                     "-DNAMES=" + "".join(f"P({n})" for n in names),
+                     top / "testsuite/pmpi/abi_values.c"])
+        values.append(run_program([tmp_path / name]).stdout)
+    assert values[0] == values[1]
+
+
+@pytest.fixture
+def compiled(standard, make_variable, top, run_program, tmp_path):
+    """compiled(NAME) - mpi-shim/tests/NAME.c for the standard interface."""
+
+    def program(name):
+        compiler = make_variable("CC").split()[0]
+        run_program([standard / "bin/mpicc_abi", f"-cc={compiler}", "-pthread", "-o",
+                     tmp_path / name, top / f"mpi-shim/tests/{name}.c"])
+        return tmp_path / name
+
+    return program
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.timeout(300)
+def test_calls_by_the_standard_interface_give_what_they_give_without_us(
+        standard, build, run_program, compiled, ranks):
+    env = {"LD_LIBRARY_PATH": str(standard / "lib")}
+    mpiexec = [standard / "bin/mpiexec", "-n", ranks, compiled("calls")]
+    with_us = run_program([build / "invade", TWO_CORES, "--report", "--", *mpiexec], env=env)
+    assert with_us.stdout == run_program(mpiexec, env=env).stdout
+    managed = re.findall(r"^ *\d+ +\d+ +calls +[\d.]+ +[\d.]+ ", with_us.stderr, re.M)
+    assert len(managed) == ranks
+
+
+@pytest.mark.parametrize("scene", ["poll", "threads", "uneven"])
+def test_waits_by_the_standard_interface_end(standard, build, run_program, compiled, scene):
+    done = run_program([build / "invade", TWO_CORES, "--", standard / "bin/mpiexec", "-n", 2,
+                        compiled("scenes"), scene], env={"LD_LIBRARY_PATH": str(standard / "lib")})
+    assert done.stdout == "done\n"
+
+
+@pytest.fixture
+def fake(make_variable, top, run_program, tmp_path):
+    cc = [*make_variable("CC").split(), "-Wall", "-Wextra", "-Werror"]
+    sources = top / "testsuite/pmpi"
+    run_program([*cc, "-shared", "-fPIC", "-o", tmp_path / "libmpi.so", sources / "fake_mpi.c"])
+    run_program([*cc, "-o", tmp_path / "program", sources / "fake_program.c",
+                 tmp_path / "libmpi.so", f"-Wl,-rpath,{tmp_path}"])
+    return tmp_path / "program"
+
+
+def test_an_unknown_binary_interface_is_passed_through_and_said_once(build, run_program, fake):
+    stock = run_program([fake])
+    with_us = run_program([build / "invade", TWO_CORES, "--", fake])
+    assert stock.stdout == "3 barriers\n"
+    # One more: the library calls itself when it is asked for its version.
+    assert with_us.stdout == "4 barriers\n"
+    assert with_us.stderr.count("not managed") == 1
+    off = run_program([build / "invade", "--off", "--", fake])
+    assert (off.stdout, off.stderr) == ("3 barriers\n", "")
