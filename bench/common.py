@@ -204,13 +204,13 @@ def machine() -> dict:
 
 def mpi_binds_ranks() -> bool | None:
     """Whether mpiexec pins ranks by default (MPICH does not); a pinned rank is another stock."""
-    code = "import os; print(len(os.sched_getaffinity(0)))"
+    code = "import os; print(f'[{len(os.sched_getaffinity(0))}]')"  # lines may come as one
     try:
         done = subprocess.run([MPIEXEC, "-n", "2", sys.executable, "-c", code], check=False,
                               capture_output=True, text=True, timeout=30, env=clean_environment({}))
     except (OSError, subprocess.TimeoutExpired):
         return None
-    counts = done.stdout.split()
+    counts = re.findall(r"\[(\d+)\]", done.stdout)
     return any(int(c) != len(os.sched_getaffinity(0)) for c in counts) if counts else None
 
 
