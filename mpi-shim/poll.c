@@ -3,18 +3,24 @@
  * poll.c - a run of failed tests with next to nothing between them is a wait.
  *
  * Such a program has nothing better to do than to test again, but it may look at
- * something else between its tests, so it is kept inside one for a bounded time, and only
- * while somebody wants the core.  Getting the core back costs its borrower a turn, so the
- * time doubles as long as the runs end with a test that succeeds, up to STAY_MOST_US; a
- * run that ends otherwise, with something else to do, starts it over.  A program that
- * computes between its tests shows it by the time between them, and is not touched.
+ * something else between its tests, so it is kept inside one for a bounded time only.
+ *
+ * While somebody wants the core: a short time, which doubles as long as the runs end with a
+ * test that succeeds, up to STAY_MOST_US, since getting the core back costs its borrower a
+ * turn; a run that ends otherwise, with something else to do, starts it over.  While nobody
+ * does: only when the run has lasted for PATIENT_US, and at most 1/STAY_PART of the time that
+ * it has, so that the program looks at other things that much later and no more.
+ *
+ * A ring ends the stay: it may be for another request than the one that is tested.  A program
+ * that computes between its tests shows it by the time between them, and is not touched.
  */
 #include "shim.h"
 
 /* Microseconds.  GAP: more than this between two tests is computing.  RUN: tests have
  * failed for this long.  YIELD: with more processes than cores, time to let the others
  * run before we sleep. */
-enum { GAP_US = 5, RUN_US = 30, YIELD_US = 200, STAY_FIRST_US = 250, STAY_MOST_US = 10000 };
+enum { GAP_US = 5, RUN_US = 30, YIELD_US = 200, PATIENT_US = 5000 };
+enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_PART = 16 };
 enum { RUN_TESTS = 16 };
 
 static __thread struct {
@@ -48,7 +54,9 @@ bool shim_poll_failed(void)
     }
     run.tests++;
     run.last = now;
-    return run.tests >= RUN_TESTS && now - run.start > RUN_US * shim_us && core_wanted();
+    uint64_t lasts = now - run.start;
+    return run.tests >= RUN_TESTS && lasts > RUN_US * shim_us &&
+           (lasts > PATIENT_US * shim_us || core_wanted());
 }
 
 /* Others may be runnable on this core.  Two rounds: what the first one posted may be what
@@ -74,11 +82,10 @@ bool shim_poll_wait(struct shim_wait *w)
     run.slept = true;
     if (run.stay < STAY_FIRST_US * shim_us)
         run.stay = STAY_FIRST_US * shim_us;
-    bool done = shim_wait_slices(w, run.stay);
-    if (run.stay < STAY_MOST_US * shim_us / 2)
-        run.stay *= 2;
-    else
-        run.stay = STAY_MOST_US * shim_us;
+    uint64_t part = (run.last - run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
+    uint64_t stay = core_wanted() ? run.stay : part < most ? part : most;
+    bool done = shim_wait_slices(w, run.start, stay, true);
+    run.stay = run.stay < most / 2 ? run.stay * 2 : most;
     run.last = shim_ticks();
     return done;
 }

@@ -178,7 +178,20 @@ static bool all_invade(void)
     }
 }
 
-static void set_up(void)
+/* Does the library call us while it waits?  Looked for by letting it look for messages. */
+static unsigned polls_seen;
+static void count_poll(void) { polls_seen++; }
+
+static bool hook_works(void)
+{
+    shim_hook_set(count_poll);
+    for (int i = 0; i < 100 && polls_seen == 0; i++)
+        shim_progress();
+    shim_hook_set(shim_polled);
+    return polls_seen > 0;
+}
+
+static void set_up(int thread_level)
 {
     shim_pmpi.Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
     shim_pmpi.Comm_size(MPI_COMM_WORLD, &shim_world.size);
@@ -187,12 +200,14 @@ static void set_up(void)
         inv_leave(NULL);
         return;
     }
-    int good = meet_members();
-    if (!agree(&good, 1) || !good) {
+    int good[2] = {meet_members(), hook_works() && thread_level != MPI_THREAD_MULTIPLE};
+    if (!agree(good, 2) || !good[0]) {
+        shim_hook_set(NULL);
         inv_leave(shim_world.rank == 0 ? "the core table has no room for this MPI job" : NULL);
         return;
     }
     shim_pmpi.Comm_group(MPI_COMM_WORLD, &shim_world.group);
+    shim_hooked = good[1];
     shim_clock_measure();
     shim_entries_wrap(true);
     shim_workload_start();
@@ -203,7 +218,7 @@ int shim_Init(int *argc, char ***argv)
     shim_clock_start();
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_wanted())
-        set_up();
+        set_up(MPI_THREAD_SINGLE);
     return result;
 }
 
@@ -212,7 +227,7 @@ int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
     shim_clock_start();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_wanted())
-        set_up();
+        set_up(*provided);
     return result;
 }
 
@@ -234,6 +249,7 @@ int shim_Finalize(void)
         shim_Barrier(MPI_COMM_WORLD);
         shim_workload_stop();
         shim_entries_wrap(false);
+        shim_hook_set(NULL);
         shim_comm_drop_all();
         leave_members();
         shim_pmpi.Group_free(&shim_world.group);
