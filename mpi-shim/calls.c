@@ -316,6 +316,7 @@ int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indice
 static int look_once(bool (*look)(struct shim_wait *), struct args *a)
 {
     struct shim_wait wait = {.done = look, .arg = a};
+    shim_poll_begin();
     bool done = look(&wait);
     if (!done && shim_poll_failed())
         done = shim_poll_wait(&wait);

@@ -14,14 +14,15 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-static void (*_Atomic on_poll)(void);
+static void (*_Atomic on_poll)(bool library_yields);
+static const bool *opal_yields; /* Open MPI's own switch, NULL: there is none */
 
-static inline void call_hook(void)
+static inline void call_hook(bool library_yields)
 {
     /* acquire: partner is the store in hook_set */
-    void (*polled)(void) = atomic_load_explicit(&on_poll, memory_order_acquire);
+    void (*polled)(bool) = atomic_load_explicit(&on_poll, memory_order_acquire);
     if (polled)
-        polled();
+        polled(library_yields);
 }
 
 /* Of a library that may have been loaded privately, where its name does not show. */
@@ -53,17 +54,18 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
         atomic_store_explicit(&real, function, memory_order_relaxed);
     }
     unsigned count = ((unsigned (*)(void *))function)(worker);
-    call_hook();
+    if (count == 0) /* else something has arrived, and the library goes to see what */
+        call_hook(false);
     return count;
 }
 
 static int opal_polled(void)
 {
-    call_hook();
+    call_hook(opal_yields && *opal_yields);
     return 0;
 }
 
-void hook_set(void (*polled)(void))
+void hook_set(void (*polled)(bool library_yields))
 {
     static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80", NULL};
     static bool registered;
@@ -71,6 +73,7 @@ void hook_set(void (*polled)(void))
         registered ? NULL : (int (*)(int (*)(void)))find(libraries, "opal_progress_register");
     /* release: what polled() reads was written before */
     atomic_store_explicit(&on_poll, polled, memory_order_release);
+    opal_yields = find(libraries, "opal_progress_yield_when_idle");
     if (opal_progress_register)
         registered = opal_progress_register(opal_polled) == 0;
 }

@@ -6,7 +6,8 @@
 #include <stdbool.h>
 
 /* From now on polled() is called whenever a thread is in the library's progress engine, in a
- * library that can be made to; NULL: no more.  Called in set-up, before there are waits. */
-void hook_set(void (*polled)(void));
+ * library that can be made to, and is told whether the library yields the core afterwards;
+ * NULL: no more.  Called in set-up, before there are waits. */
+void hook_set(void (*polled)(bool library_yields));
 
 #endif

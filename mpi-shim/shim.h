@@ -60,7 +60,7 @@ extern __thread struct shim_thread shim_thread
 /* From now on the entries lead to the wrappers, or to the library's own functions. */
 void shim_entries_wrap(bool wrap);
 /* From now on polled() is called whenever the library polls; NULL: no more (hook.h). */
-void shim_hook_set(void (*polled)(void));
+void shim_hook_set(void (*polled)(bool library_yields));
 
 /* --- members: the ranks of MPI_COMM_WORLD that are processes of our domain */
 
@@ -265,6 +265,7 @@ struct shim_watch {
     bool meeting;           /* nobody leaves the collective before all have come */
     bool asleep;
     unsigned polls; /* of the library, since the call began */
+    unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
     uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
     struct shim_sleep sleep;
 };
@@ -307,7 +308,7 @@ static inline void shim_watch_end(void)
     shim_watch.site = NULL;
 }
 /* What shim_hook_set is given. */
-void shim_polled(void);
+void shim_polled(bool library_yields);
 
 /* A blocking function of the library, watched. */
 #define SHIM_WATCH(comm, peer, other, call)                                                        \
@@ -346,6 +347,8 @@ void shim_workload_stop(void);
 
 /* --- polls (poll.c) */
 
+/* Before a test. */
+void shim_poll_begin(void);
 /* A test has failed.  True: it is one of a run, and lending the core is worth it now. */
 bool shim_poll_failed(void);
 /* Wait inside the test for a short while.  True: done. */

@@ -57,7 +57,7 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks)
 void shim_progress(void)
 {
     int flag;
-    shim_pmpi.Iprobe(0, 32767, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    shim_pmpi.Iprobe(MPI_ANY_SOURCE, 32767, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is
@@ -156,16 +156,24 @@ static int64_t longest_slice(const struct shim_sleep *s)
     return part < LONGEST_SLICE_NS ? part : LONGEST_SLICE_NS;
 }
 
+/* A ring makes the flag a new one, and the slice after a new flag is short: who posts has no
+ * fence, and may have looked at the flag just before it was set (ring.c).  Awake for no reason,
+ * from a ring for the wait before, or by a signal, the slice was none.  The bell is read once:
+ * a ring between two readings would be forgotten. */
 bool shim_sleep_slice(struct shim_sleep *s)
 {
-    bool rung = inv_wait_sleep(s->seen, s->slice);
-    /* The first slice after a ring is short: the flag is new, and who posts has no fence (ring.c). */
-    int64_t longest = rung ? FIRST_SLICE_NS : longest_slice(s);
-    s->slice = rung || s->slice * 2 > longest ? longest : s->slice * 2;
-    s->seen = inv_bell_read();
+    uint64_t before = shim_ticks();
+    inv_wait_sleep(s->seen, s->slice);
+    uint64_t now = shim_ticks();
+    uint32_t bell = inv_bell_read();
+    bool rung = bell != s->seen;
+    bool early = (int64_t)shim_ticks_to_ns(now - before) < s->slice / 2;
+    int64_t longest = longest_slice(s);
+    s->slice = rung || early ? FIRST_SLICE_NS : s->slice * 2 > longest ? longest : s->slice * 2;
+    s->seen = bell;
     show_sleeping(s->comm, true);
     if (rung)
-        s->look_until = shim_ticks() + RUNG_US * shim_us;
+        s->look_until = now + RUNG_US * shim_us;
     return rung;
 }
 

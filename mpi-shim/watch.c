@@ -12,12 +12,17 @@
  * Only where no thread can be kept waiting for a lock of the library meanwhile: not with
  * MPI_THREAD_MULTIPLE.
  */
+#define _GNU_SOURCE
 #include "shim.h"
 
 #include <sched.h>
 
-/* With more processes than cores: time to let the others run before we sleep. */
+/* With more processes than cores: time to let the others run before we sleep.  As much for each
+ * of those that share a core where waits are short as a rule: they take the longer the more
+ * ranks have to run in between, and a sleep takes longer than that. */
 enum { YIELD_US = 200 };
+/* After so many waits without sleep: see that the ranks are spread over the cores. */
+enum { SPREAD_WAITS = 64 };
 
 bool shim_hooked;
 __thread struct shim_watch shim_watch __attribute__((tls_model("initial-exec")));
@@ -53,25 +58,59 @@ static void first_look_at_the_clock(void)
     ring_others();
 }
 
+/* Where calls are quick as a rule, it takes some more polls before we look at the clock. */
+static bool early(void)
+{
+    return shim_watch.polls < 4 * SHIM_WATCH_POLLS &&
+           atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed) >= 8;
+}
+
 static void spin(void)
 {
+    if (shim_watch.start == 0 && early())
+        return;
     if (shim_watch.start == 0)
         first_look_at_the_clock();
     else if (!shim_spin_on(shim_watch.site, shim_ticks() - shim_watch.start))
         fall_asleep();
 }
 
-static void yield(void)
+static uint64_t yield_ticks(void)
+{
+    uint64_t sharing = ((uint64_t)shim_world.members + inv_process.ncores - 1) / inv_process.ncores;
+    uint64_t long_us = YIELD_US * sharing;
+    return shim_us * (shim_site_expects(shim_watch.site) < long_us * shim_us ? long_us : YIELD_US);
+}
+
+static void yield(bool library_yields)
 {
     if (shim_watch.start == 0)
         first_look_at_the_clock();
-    sched_yield();
+    if (!library_yields)
+        sched_yield();
     if (shim_watch.polls % SHIM_WATCH_POLLS == 0 &&
-        shim_ticks() - shim_watch.start > YIELD_US * shim_us)
+        shim_ticks() - shim_watch.start > yield_ticks())
         fall_asleep();
 }
 
-void shim_polled(void)
+/* The kernel moves only who wakes up.  Of four ranks that yield to each other on two cores it
+ * may leave three on one core for half a second, and all wait for those.  So each goes to a
+ * core of its own number, and is free to be moved from there at once. */
+static void spread(void)
+{
+    cpu_set_t now, there;
+    struct inv_table *t = inv_process.table;
+    int cpu = inv_core_at(t, (unsigned)shim_world.me % inv_process.ncores)->os_cpu;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() == cpu || inv_thread_pinned() ||
+        sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_ISSET((size_t)cpu, &now))
+        return;
+    CPU_ZERO(&there);
+    CPU_SET((size_t)cpu, &there);
+    if (sched_setaffinity(0, sizeof there, &there) == 0)
+        sched_setaffinity(0, sizeof now, &now);
+}
+
+void shim_polled(bool library_yields)
 {
     if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
         return;
@@ -80,7 +119,7 @@ void shim_polled(void)
         if (shim_ticks() >= shim_watch.sleep.look_until)
             shim_sleep_slice(&shim_watch.sleep);
     } else if (inv_process.anonymous || inv_seat < 0)
-        yield();
+        yield(library_yields);
     else if (shim_watch.polls % SHIM_WATCH_POLLS == 0)
         spin();
 }
@@ -91,6 +130,11 @@ void shim_watch_waited(void)
     if (slept)
         shim_sleep_end(&shim_watch.sleep);
     shim_watch.asleep = false;
+    shim_watch.awake = slept || !inv_process.anonymous ? 0 : shim_watch.awake + 1;
+    if (shim_watch.awake == SPREAD_WAITS) {
+        shim_watch.awake = 0;
+        spread();
+    }
     uint64_t end = shim_ticks();
     shim_site_learn(shim_watch.site, end - shim_watch.start);
     shim_workload_waited(shim_watch.start, end, slept);
