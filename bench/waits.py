@@ -20,8 +20,8 @@ def check(run):
     return run
 
 
-def medians(turns, index: int, call: str) -> float:
-    return statistics.median(turn[index].values[f"{call}_us"] for turn in turns)
+def medians(turns, index: int, call: str, which: str = "us") -> float:
+    return statistics.median(turn[index].values[f"{call}_{which}"] for turn in turns)
 
 
 def table(ctx: Context, name: str, turns, calls, variants) -> None:
@@ -82,7 +82,8 @@ def oversubscribed_16(ctx: Context) -> list[Figure]:
 
 
 def two_ranks(ctx: Context, calls: tuple[str, ...]) -> dict:
-    """{library: turns of (stock, ours)} of two ranks on two cores."""
+    """{library: turns of (stock, ours)} of two ranks on two cores.  What counts is the fastest of
+    each run's batches of some milliseconds: what else runs on the machine slows the others."""
     result = {}
     for library in libraries(ctx):
         program = Programs(ctx, library, "calls.c")
@@ -99,8 +100,9 @@ def latency(ctx: Context) -> list[Figure]:
     figures = []
     for name, turns in two_ranks(ctx, calls).items():
         for call in calls:
-            stock, ours = (medians(turns, i, call) for i in (0, 1))
-            figures.append(Figure(f"latency-{name}-{call}", median_ratio(turns, 1, 0, f"{call}_us"),
+            stock, ours = (medians(turns, i, call, "best_us") for i in (0, 1))
+            figures.append(Figure(f"latency-{name}-{call}",
+                                  median_ratio(turns, 1, 0, f"{call}_best_us"),
                                   "x stock", "<=", 1.05,
                                   f"{name} {call}: stock {stock:.3f} us, invade {ours:.3f} us"))
     figures.append(Figure("latency", max(f.value for f in figures), "x stock", "<=", 1.05,
@@ -112,8 +114,10 @@ def bandwidth(ctx: Context) -> list[Figure]:
     """A ping-pong of 1 MiB."""
     figures = []
     for name, turns in two_ranks(ctx, ("pingpong_large",)).items():
-        stock, ours = (2 * 2 ** 20 / medians(turns, i, "pingpong_large") / 1000 for i in (0, 1))
-        figures.append(Figure(f"bandwidth-{name}", median_ratio(turns, 0, 1, "pingpong_large_us"),
+        stock, ours = (2 * 2 ** 20 / medians(turns, i, "pingpong_large", "best_us") / 1000
+                       for i in (0, 1))
+        figures.append(Figure(f"bandwidth-{name}",
+                              median_ratio(turns, 0, 1, "pingpong_large_best_us"),
                               "x stock", ">=", 0.98,
                               f"{name}: stock {stock:.2f} GB/s, invade {ours:.2f} GB/s"))
     figures.append(Figure("bandwidth", min(f.value for f in figures), "x stock", ">=", 0.98,

@@ -16,11 +16,13 @@
  */
 #include "shim.h"
 
-/* Microseconds.  GAP: more than this between two tests is computing.  RUN: tests have
+/* Microseconds.  GAP: more than this between two tests is computing, and more than 1/GAP_PART of
+ * the run so far, since a core may be taken from us for a moment by others.  RUN: tests have
  * failed for this long.  YIELD: with more processes than cores, time to let the others
  * run before we sleep. */
 enum { GAP_US = 5, RUN_US = 30, YIELD_US = 200, PATIENT_US = 5000 };
-enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_PART = 16 };
+enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_UNWANTED_US = 20000, STAY_PART = 16 };
+enum { GAP_PART = 64 };
 enum { RUN_TESTS = 16 };
 
 static __thread struct {
@@ -49,7 +51,10 @@ static bool core_wanted(void)
  * want, is not the program's. */
 void shim_poll_begin(void)
 {
-    if (run.tests && shim_ticks() - run.last > GAP_US * shim_us)
+    if (run.tests == 0)
+        return;
+    uint64_t gap = shim_ticks() - run.last;
+    if (gap > GAP_US * shim_us && gap > (run.last - run.start) / GAP_PART)
         end_run(run.last, false);
 }
 
@@ -88,7 +93,8 @@ bool shim_poll_wait(struct shim_wait *w)
     if (run.stay < STAY_FIRST_US * shim_us)
         run.stay = STAY_FIRST_US * shim_us;
     uint64_t part = (run.last - run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
-    uint64_t stay = core_wanted() ? run.stay : part < most ? part : most;
+    uint64_t unwanted = part < STAY_UNWANTED_US * shim_us ? part : STAY_UNWANTED_US * shim_us;
+    uint64_t stay = core_wanted() ? run.stay : unwanted;
     bool done = shim_wait_slices(w, run.start, stay, true);
     run.stay = run.stay < most / 2 ? run.stay * 2 : most;
     run.last = shim_ticks();

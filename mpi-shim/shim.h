@@ -44,9 +44,14 @@
  * Whoever runs other work of the program inside a wait takes shim_thread.frame away for
  * that time and puts it back afterwards. */
 
+struct shim_comm;
 struct shim_thread {
     uintptr_t frame;  /* of the guard at work; 0 none */
     const void *site; /* the program's return address */
+    /* the communicator that this thread used last; dropping any one invalidates all */
+    struct shim_comm *comm;
+    MPI_Comm comm_handle;
+    unsigned comm_drops;
 };
 extern __thread struct shim_thread shim_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -107,7 +112,16 @@ struct shim_comm {
 };
 
 /* The communicator's record; NULL for MPI_COMM_NULL. */
-struct shim_comm *shim_comm(MPI_Comm comm);
+struct shim_comm *shim_comm_find(MPI_Comm comm);
+extern _Atomic unsigned shim_comm_drops; /* how many have been dropped */
+static inline struct shim_comm *shim_comm(MPI_Comm comm)
+{
+    /* acquire: partner is the increment in drop_record, before which nothing was freed */
+    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    if (__builtin_expect(shim_thread.comm_handle == comm && shim_thread.comm_drops == drops, 1))
+        return shim_thread.comm;
+    return shim_comm_find(comm);
+}
 /* The same, for collectives only: the first one sets up the arrival board. */
 struct shim_comm *shim_comm_board(MPI_Comm comm);
 /* Before the handle becomes invalid. */
@@ -231,6 +245,7 @@ struct shim_sleep {
     bool counted;           /* and whose board counts us as one */
     uint32_t seen;          /* the bell before the latest look */
     int64_t slice;          /* ns */
+    bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
     uint64_t look_until;    /* ticks: do not sleep again before, we have just been rung */
 };
@@ -264,6 +279,7 @@ struct shim_watch {
     int peer[2];            /* members that may need to know what we have done */
     bool meeting;           /* nobody leaves the collective before all have come */
     bool asleep;
+    unsigned rings; /* that a sleeper may still give */
     unsigned polls; /* of the library, since the call began */
     unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
     uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */

@@ -23,6 +23,8 @@
 enum { YIELD_US = 200 };
 /* After so many waits without sleep: see that the ranks are spread over the cores. */
 enum { SPREAD_WAITS = 64 };
+/* How often a sleeper that was rung rings others before it sleeps again. */
+enum { MOST_RINGS = 4 };
 
 bool shim_hooked;
 __thread struct shim_watch shim_watch __attribute__((tls_model("initial-exec")));
@@ -48,7 +50,23 @@ static void fall_asleep(void)
 {
     ring_others();
     shim_watch.asleep = true;
+    shim_watch.rings = MOST_RINGS;
     shim_sleep_begin(&shim_watch.sleep, shim_watch.comm, true, shim_watch.start);
+}
+
+/* What we were rung for may have made the library send on, to one who sleeps too.  Only a few
+ * times, or two who wait for a third would wake each other all the time. */
+static void sleep_on(void)
+{
+    bool rung = shim_watch.sleep.look_until != 0;
+    if (shim_ticks() < shim_watch.sleep.look_until)
+        return;
+    shim_watch.sleep.look_until = 0;
+    if (rung && shim_watch.rings > 0) {
+        shim_watch.rings--;
+        ring_others();
+    }
+    shim_sleep_slice(&shim_watch.sleep);
 }
 
 /* What the call has posted so far may be what another one sleeps for. */
@@ -115,10 +133,9 @@ void shim_polled(bool library_yields)
     if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
         return;
     shim_watch.polls++;
-    if (shim_watch.asleep) {
-        if (shim_ticks() >= shim_watch.sleep.look_until)
-            shim_sleep_slice(&shim_watch.sleep);
-    } else if (inv_process.anonymous || inv_seat < 0)
+    if (shim_watch.asleep)
+        sleep_on();
+    else if (inv_process.anonymous || inv_seat < 0)
         yield(library_yields);
     else if (shim_watch.polls % SHIM_WATCH_POLLS == 0)
         spin();
