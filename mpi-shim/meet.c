@@ -35,8 +35,9 @@ static bool arrival_done(struct shim_wait *w)
     struct shim_meeting *m = w->arg;
     if (arrived(m))
         return true;
-    /* Others may need us to send the rest of a message before they can come. */
-    if (++m->looks % LOOKS_PER_PROGRESS == 0)
+    /* Others may need us to send the rest of a message, or to answer a lock, before they can
+     * come: at every look of one who sleeps in between. */
+    if (inv_seat == INV_SEAT_NONE || ++m->looks % LOOKS_PER_PROGRESS == 0)
         shim_progress();
     return false;
 }

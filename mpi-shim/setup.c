@@ -212,7 +212,9 @@ static void set_up(int thread_level)
         inv_leave(NULL);
         return;
     }
-    int good[2] = {meet_members(), hook_works() && thread_level != MPI_THREAD_MULTIPLE};
+    /* One rank alone does not wait for others, and its messages to itself make no polls. */
+    int good[2] = {meet_members(), (hook_works() || shim_world.size == 1) &&
+                                       thread_level != MPI_THREAD_MULTIPLE};
     if (!agree(good, 2) || !good[0]) {
         shim_hook_set(NULL);
         inv_leave(shim_world.rank == 0 ? "the core table has no room for this MPI job" : NULL);
