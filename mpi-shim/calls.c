@@ -5,6 +5,7 @@
  *
  * All follow one pattern: the non-blocking form in a struct args, a look_* function that
  * tries it once for the wait engine, and rings for whoever may wait for the other side.
+ * Where the library calls us while it waits, its blocking function is called instead.
  * Arguments that MPI will refuse go to the blocking function, whose error it is.
  */
 #include "shim.h"
@@ -42,12 +43,11 @@ static int look_and_wait(bool (*look)(struct shim_wait *), struct args *a, const
 
 /* --- receives */
 
-int shim_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-              MPI_Status *status)
+/* Out of the way: it costs the usual case no registers to save. */
+__attribute__((noinline)) static int recv_polled(const struct shim_comm *c, void *buf, int count,
+                                                 MPI_Datatype datatype, int source, int tag,
+                                                 MPI_Comm comm, MPI_Status *status)
 {
-    struct shim_comm *c = shim_comm(comm);
-    if (!shim_recv_valid(c, count, datatype, source, tag))
-        return shim_pmpi.Recv(buf, count, datatype, source, tag, comm, status);
     MPI_Request request;
     int result = shim_pmpi.Irecv(buf, count, datatype, source, tag, comm, &request);
     if (result != MPI_SUCCESS)
@@ -57,12 +57,27 @@ int shim_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, 
     return shim_wait_one(&request, status, member, SHIM_SITE);
 }
 
+int shim_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
+              MPI_Status *status)
+{
+    struct shim_comm *c = shim_comm(comm);
+    if (!shim_recv_valid(c, count, datatype, source, tag))
+        return shim_pmpi.Recv(buf, count, datatype, source, tag, comm, status);
+    if (shim_hooked)
+        return SHIM_WATCH(NULL, shim_member(c, source), SHIM_MEMBER_NONE,
+                          shim_pmpi.Recv(buf, count, datatype, source, tag, comm, status));
+    return recv_polled(c, buf, count, datatype, source, tag, comm, status);
+}
+
 int shim_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
                MPI_Status *status)
 {
     if (*message == MPI_MESSAGE_NULL || *message == MPI_MESSAGE_NO_PROC || count < 0 ||
         datatype == MPI_DATATYPE_NULL)
         return shim_pmpi.Mrecv(buf, count, datatype, message, status);
+    if (shim_hooked)
+        return SHIM_WATCH(NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
+                          shim_pmpi.Mrecv(buf, count, datatype, message, status));
     MPI_Request request;
     int result = shim_pmpi.Imrecv(buf, count, datatype, message, &request);
     if (result != MPI_SUCCESS)
@@ -103,6 +118,10 @@ int shim_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
         return shim_pmpi.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
                                   recvtype, source, recvtag, comm, status);
     }
+    if (shim_hooked)
+        return SHIM_WATCH(NULL, shim_member(c, dest), shim_member(c, source),
+                          shim_pmpi.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                                             recvcount, recvtype, source, recvtag, comm, status));
     struct exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};
     int result = shim_pmpi.Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &e.receive);
     if (result == MPI_SUCCESS)
@@ -131,6 +150,10 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
                           int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     struct shim_comm *c = shim_comm(comm);
+    if (shim_hooked)
+        return SHIM_WATCH(NULL, shim_member(c, dest), shim_member(c, source),
+                          shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source,
+                                                     recvtag, comm, status));
     int size;
     void *copy = shim_send_valid(c, count, datatype, dest, sendtag) &&
                          shim_recv_valid(c, count, datatype, source, recvtag)
@@ -190,6 +213,9 @@ int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
     if (!shim_recv_valid(shim_comm(comm), 0, MPI_BYTE, source, tag))
         return shim_pmpi.Probe(source, tag, comm, status);
+    if (shim_hooked)
+        return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+                          shim_pmpi.Probe(source, tag, comm, status));
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
     return look_and_wait(look_iprobe, &a, SHIM_SITE);
 }
@@ -198,6 +224,9 @@ int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 {
     if (!shim_recv_valid(shim_comm(comm), 0, MPI_BYTE, source, tag))
         return shim_pmpi.Mprobe(source, tag, comm, message, status);
+    if (shim_hooked)
+        return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+                          shim_pmpi.Mprobe(source, tag, comm, message, status));
     struct args a = {
         .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
     return look_and_wait(look_improbe, &a, SHIM_SITE);
@@ -234,7 +263,24 @@ static bool look_testsome(struct shim_wait *w)
 
 int shim_Wait(MPI_Request *request, MPI_Status *status)
 {
-    return shim_wait_one(request, status, shim_request_member(*request), SHIM_SITE);
+    int member = shim_request_member(*request);
+    return shim_hooked ? SHIM_WATCH(NULL, member, SHIM_MEMBER_NONE, shim_pmpi.Wait(request, status))
+                       : shim_wait_one(request, status, member, SHIM_SITE);
+}
+
+/* The library's own function for what `look` tries once. */
+static int watch_many(bool (*look)(struct shim_wait *), struct args *a)
+{
+    int result;
+    shim_watch_begin(NULL, false, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
+    if (look == look_testall)
+        result = shim_pmpi.Waitall(a->count, a->requests, a->status);
+    else if (look == look_testany)
+        result = shim_pmpi.Waitany(a->count, a->requests, a->number, a->status);
+    else
+        result = shim_pmpi.Waitsome(a->count, a->requests, a->number, a->indices, a->status);
+    shim_watch_end();
+    return result;
 }
 
 /* The completion call for many requests: what completed matters to their peers. */
@@ -242,7 +288,7 @@ static int wait_many(bool (*look)(struct shim_wait *), struct args *a, const voi
 {
     struct shim_ring_set set;
     shim_ring_set_collect(&set, a->count, a->requests);
-    int result = look_and_wait(look, a, call_site);
+    int result = shim_hooked ? watch_many(look, a) : look_and_wait(look, a, call_site);
     shim_ring_set_ring(&set);
     return result;
 }
@@ -281,6 +327,7 @@ int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indice
 static int look_once(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
 {
     struct shim_wait wait = {.done = look, .arg = a};
+    shim_poll_begin();
     bool done = look(&wait);
     if (!done && shim_poll_failed())
         done = shim_poll_wait(&wait);

@@ -22,10 +22,7 @@ enum { BUCKETS = 1024 };
 static struct shim_comm *buckets[BUCKETS];
 static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The communicator that this thread used last.  Dropping any one invalidates all. */
-static __thread struct shim_comm *last __attribute__((tls_model("initial-exec")));
-static __thread unsigned last_drops __attribute__((tls_model("initial-exec")));
-static _Atomic unsigned drops = 1;
+_Atomic unsigned shim_comm_drops = 1;
 
 static struct shim_comm **bucket_of(MPI_Comm comm)
 {
@@ -94,17 +91,15 @@ static struct shim_comm *find_or_make(MPI_Comm comm)
     return c;
 }
 
-struct shim_comm *shim_comm(MPI_Comm comm)
+struct shim_comm *shim_comm_find(MPI_Comm comm)
 {
     if (comm == MPI_COMM_NULL)
         return NULL;
-    /* acquire: partner is the increment in drop_record, before which nothing was freed */
-    unsigned now = atomic_load_explicit(&drops, memory_order_acquire);
-    if (last && last_drops == now && last->handle == comm)
-        return last;
-    last = find_or_make(comm);
-    last_drops = now;
-    return last;
+    /* acquire: as in shim_comm */
+    shim_thread.comm_drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    shim_thread.comm = find_or_make(comm);
+    shim_thread.comm_handle = comm;
+    return shim_thread.comm;
 }
 
 static bool board_waited(struct shim_wait *w)
@@ -151,7 +146,7 @@ static void drop_record(struct shim_comm *c)
             (uint64_t)c->size)
             inv_board_free(inv_process.table, c->board_first, lines);
     }
-    atomic_fetch_add_explicit(&drops, 1, memory_order_release);
+    atomic_fetch_add_explicit(&shim_comm_drops, 1, memory_order_release);
     free(c->member_of);
     free(c);
 }

@@ -40,6 +40,8 @@ struct shim_variant {
     const struct shim_symbol *symbols;
     /* Where the dispatcher says how to switch the entries to the guards, and back. */
     void (**wrap)(bool wrap);
+    /* And how to be called while the library polls (hook.c). */
+    void (**hook)(void (*polled)(bool library_yields));
 };
 
 /* --- in the dispatcher */

@@ -174,6 +174,13 @@ def wrapper_send(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield "    if (!shim_send_valid(c, count, datatype, dest, tag))"
     yield f"        return shim_pmpi.{f.name}({f.values()});"
+    yield "    if (shim_hooked)"
+    yield "        return SHIM_WATCH(NULL, shim_member(c, dest), SHIM_MEMBER_NONE,"
+    yield f"                          shim_pmpi.{f.name}({f.values()}));"
+    yield f"    return polled_{f.name}(c, {f.values()});"
+
+
+def polled_send(f):
     yield "    MPI_Request request;"
     yield f"    int result = {request_form(f)};"
     yield "    if (result != MPI_SUCCESS)\n        return result;"
@@ -234,6 +241,13 @@ def wrapper_coll(f):
     yield "    struct shim_comm *c = shim_comm_board(comm);"
     yield f"    if (!({valid_arguments(f)}) || shim_alone(c))"
     yield f"        return shim_pmpi.{f.name}({f.values()});"
+    yield "    if (shim_hooked)"
+    yield "        return SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,"
+    yield f"                          shim_pmpi.{f.name}({f.values()}));"
+    yield f"    return polled_{f.name}(c, {f.values()});"
+
+
+def polled_coll(f):
     yield "    MPI_Request request;"
     yield f"    int result = {request_form(f)};"
     yield "    return result != MPI_SUCCESS ? result"
@@ -268,6 +282,14 @@ def wrappers(functions):
     yield "#define INLINED inline __attribute__((always_inline))\n"
     yield "struct shim_pmpi shim_pmpi;\n"
     for f in functions:
+        # What is done where the library does not call us while it waits: out of the way, so
+        # that the wrapper saves no registers for it.
+        polled = globals().get(f"polled_{f.kind}")
+        if polled:
+            yield "static __attribute__((noinline)) int"
+            yield f"polled_{f.name}(struct shim_comm *c, {f.params()})\n{{"
+            yield from polled(f)
+            yield "}\n"
         body = globals().get(f"wrapper_{f.kind}")
         if body:
             yield f"INLINED int shim_{f.name}({f.params()})\n{{"

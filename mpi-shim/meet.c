@@ -2,23 +2,22 @@
 /*
  * meet.c - collectives that no rank leaves before all have come: barrier, allreduce, ...
  *
- * Each rank writes on the communicator's arrival board how many it has come to.  Who
- * finds all others there calls MPI's blocking function, which is then short; who does
- * not, waits looking at the board, which costs 1 ns a look, and lends its core if that
- * takes long.  A site whose waits were all quick of late skips the look: reading a line
- * that another core has just written costs 100 ns, a fifth of the whole call.
+ * Each rank writes on the communicator's arrival board how many it has come to, so that
+ * the last one to come knows that it is the one to wake those who sleep.
  *
- * In between, whoever is awake waits until nobody sleeps any more, and gives a core back
- * that a sleeper asks for: the blocking function would spin on the very core that the
- * last rank needs to come back.
- *
- * With more processes than cores MPI's blocking function would spin through a whole time
- * slice, so all ranks use the non-blocking one and yield.  Which of the two is used
- * depends only on what all ranks have in common; the two do not match each other.
+ * Where the library calls us while it polls, its own blocking function is called at once and
+ * watched (watch.c).  Elsewhere, with a core for each rank, who finds all others on the board
+ * calls it, which is then short; who does not waits looking at the board, which costs 1 ns a
+ * look, and lends its core if that takes long.  In between, whoever is awake waits until
+ * nobody sleeps any more, and gives a core back that a sleeper asks for: the blocking function
+ * would spin on the very core that the last rank needs to come back.  With more processes than
+ * cores it would spin through a whole time slice, so all ranks use the non-blocking one and
+ * yield.  Which of the two is used depends only on what all ranks have in common; the two do
+ * not match each other.
  */
 #include "shim.h"
 
-enum { TRUST = 32, LOOKS_PER_PROGRESS = 64 };
+enum { LOOKS_PER_PROGRESS = 64 };
 
 static bool arrived(struct shim_meeting *m)
 {
@@ -36,21 +35,11 @@ static bool arrival_done(struct shim_wait *w)
     struct shim_meeting *m = w->arg;
     if (arrived(m))
         return true;
-    /* Others may need us to send the rest of a message before they can come. */
-    if (++m->looks % LOOKS_PER_PROGRESS == 0)
+    /* Others may need us to send the rest of a message, or to answer a lock, before they can
+     * come: at every look of one who sleeps in between. */
+    if (inv_seat == INV_SEAT_NONE || ++m->looks % LOOKS_PER_PROGRESS == 0)
         shim_progress();
     return false;
-}
-
-/* Whoever sees that all have come wakes those who sleep; each is woken by one. */
-static void wake_sleepers(const struct shim_comm *c)
-{
-    if (!atomic_load_explicit(&c->header->sleeping, memory_order_acquire))
-        return;
-    for (int r = 0; r < c->size; r++)
-        if (r != c->rank && atomic_load_explicit(&c->line[r].sleeping, memory_order_acquire) &&
-            atomic_exchange_explicit(&c->line[r].sleeping, 0, memory_order_acq_rel))
-            inv_ring_slot(shim_world.member[c->member_of[r]].slot);
 }
 
 static void await_arrivals(struct shim_meeting *m)
@@ -60,7 +49,7 @@ static void await_arrivals(struct shim_meeting *m)
         shim_wait(&wait, m->call_site);
         m->waited = true;
     }
-    wake_sleepers(m->comm);
+    shim_ring_sleepers(m->comm, true);
 }
 
 /* Has everybody who slept until all had come his core again?  A rank that is at the next
@@ -91,25 +80,31 @@ static void await_awakening(struct shim_meeting *m)
 bool shim_meet(struct shim_meeting *m, MPI_Comm comm, const void *call_site)
 {
     struct shim_comm *c = shim_comm_board(comm);
-    *m = (struct shim_meeting){.comm = c, .call_site = call_site};
+    m->comm = c;
     if (!c || shim_alone(c)) {
         m->comm = NULL;
         return true;
     }
-    if (!c->line)
-        return false;
-    shim_workload_call(call_site);
-    m->start = shim_ticks();
-    m->site = shim_site(call_site);
     /* release: partner is the acquire load in arrived() */
-    atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
-    if (inv_process.anonymous)
-        return false;
-    if (atomic_load_explicit(&m->site->quick, memory_order_relaxed) < TRUST ||
-        atomic_load_explicit(&c->header->sleeping, memory_order_relaxed)) {
-        await_arrivals(m);
-        await_awakening(m);
+    if (c->line)
+        atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
+    if (shim_hooked) {
+        if (c->line)
+            shim_ring_sleepers(c, true);
+        shim_watch_begin(c, true, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
+        return true;
     }
+    if (c->line) /* else shim_wait_collective does */
+        shim_workload_call(call_site);
+    m->call_site = call_site;
+    m->waited = false;
+    m->next = 0;
+    m->looks = 0;
+    m->start = shim_ticks();
+    if (!c->line || inv_process.anonymous)
+        return false;
+    await_arrivals(m);
+    await_awakening(m);
     return true;
 }
 
@@ -126,19 +121,22 @@ int shim_meet_request(struct shim_meeting *m, MPI_Request *request)
     struct shim_comm *c = m->comm;
     if (!c->line)
         return shim_wait_collective(request, c, m->call_site);
-    if (arrived(m))
-        wake_sleepers(c);
+    shim_ring_sleepers(c, true);
     int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, true, m->call_site);
-    wake_sleepers(c);
+    shim_ring_sleepers(c, true);
     return result;
 }
 
 void shim_part(struct shim_meeting *m)
 {
-    if (!m->comm || !m->site)
+    if (!m->comm)
         return;
+    if (shim_hooked) {
+        shim_watch_end();
+        return;
+    }
     uint64_t end = shim_ticks();
     if (!m->waited)
         shim_workload_waited(m->start, end, false);
-    shim_site_learn(m->site, end - m->start);
+    shim_site_learn(shim_site(m->call_site), end - m->start);
 }

@@ -3,18 +3,26 @@
  * poll.c - a run of failed tests with next to nothing between them is a wait.
  *
  * Such a program has nothing better to do than to test again, but it may look at
- * something else between its tests, so it is kept inside one for a bounded time, and only
- * while somebody wants the core.  Getting the core back costs its borrower a turn, so the
- * time doubles as long as the runs end with a test that succeeds, up to STAY_MOST_US; a
- * run that ends otherwise, with something else to do, starts it over.  A program that
- * computes between its tests shows it by the time between them, and is not touched.
+ * something else between its tests, so it is kept inside one for a bounded time only.
+ *
+ * While somebody wants the core: a short time, which doubles as long as the runs end with a
+ * test that succeeds, up to STAY_MOST_US, since getting the core back costs its borrower a
+ * turn; a run that ends otherwise, with something else to do, starts it over.  While nobody
+ * does: only when the run has lasted for PATIENT_US, and at most 1/STAY_PART of the time that
+ * it has, so that the program looks at other things that much later and no more.
+ *
+ * A ring ends the stay: it may be for another request than the one that is tested.  A program
+ * that computes between its tests shows it by the time between them, and is not touched.
  */
 #include "shim.h"
 
-/* Microseconds.  GAP: more than this between two tests is computing.  RUN: tests have
+/* Microseconds.  GAP: more than this between two tests is computing, and more than 1/GAP_PART of
+ * the run so far, since a core may be taken from us for a moment by others.  RUN: tests have
  * failed for this long.  YIELD: with more processes than cores, time to let the others
  * run before we sleep. */
-enum { GAP_US = 5, RUN_US = 30, YIELD_US = 200, STAY_FIRST_US = 250, STAY_MOST_US = 10000 };
+enum { GAP_US = 5, RUN_US = 30, YIELD_US = 200, PATIENT_US = 5000 };
+enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_UNWANTED_US = 20000, STAY_PART = 16 };
+enum { GAP_PART = 64 };
 enum { RUN_TESTS = 16 };
 
 static __thread struct {
@@ -44,17 +52,28 @@ static bool core_wanted(void)
     return inv_process.anonymous || inv_seat < 0 || inv_seat_poll() != INV_KEEP;
 }
 
+/* Before the test: the time that it takes itself, which may be long on a core that others
+ * want, is not the program's. */
+void shim_poll_begin(void)
+{
+    if (run.tests == 0)
+        return;
+    uint64_t gap = shim_ticks() - run.last;
+    if (gap > GAP_US * shim_us && gap > (run.last - run.start) / GAP_PART)
+        end_run(run.last, false);
+}
+
 bool shim_poll_failed(void)
 {
     uint64_t now = shim_ticks();
-    if (run.tests == 0 || now - run.last > GAP_US * shim_us) {
-        end_run(run.last, false);
+    if (run.tests++ == 0) {
         run.start = now;
         run.site = shim_account_here();
     }
-    run.tests++;
     run.last = now;
-    return run.tests >= RUN_TESTS && now - run.start > RUN_US * shim_us && core_wanted();
+    uint64_t lasts = now - run.start;
+    return run.tests >= RUN_TESTS && lasts > RUN_US * shim_us &&
+           (lasts > PATIENT_US * shim_us || core_wanted());
 }
 
 /* Others may be runnable on this core.  Two rounds: what the first one posted may be what
@@ -78,15 +97,13 @@ bool shim_poll_wait(struct shim_wait *w)
             return done;
     }
     run.slept = true;
-    shim_account_sleeps(run.start);
     if (run.stay < STAY_FIRST_US * shim_us)
         run.stay = STAY_FIRST_US * shim_us;
-    bool done = shim_wait_slices(w, run.stay);
-    shim_account_woke();
-    if (run.stay < STAY_MOST_US * shim_us / 2)
-        run.stay *= 2;
-    else
-        run.stay = STAY_MOST_US * shim_us;
+    uint64_t part = (run.last - run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
+    uint64_t unwanted = part < STAY_UNWANTED_US * shim_us ? part : STAY_UNWANTED_US * shim_us;
+    uint64_t stay = core_wanted() ? run.stay : unwanted;
+    bool done = shim_wait_slices(w, run.start, stay, true);
+    run.stay = run.stay < most / 2 ? run.stay * 2 : most;
     run.last = shim_ticks();
     return done;
 }

@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "entry.h"
+#include "hook.h"
 #include "process.h"
 
 #include <dlfcn.h>
@@ -235,6 +236,7 @@ static bool attach(const struct shim_variant *variant)
         if (s->call >= 0 && *s->real)
             guard[s->call] = s->guard;
     *variant->wrap = wrap_all;
+    *variant->hook = hook_set;
     return true;
 }
 

@@ -41,7 +41,7 @@ int shim_request_member(MPI_Request request)
                                                                           : SHIM_MEMBER_NONE;
 }
 
-static inline void ring_line(struct inv_board_line *line, unsigned slot)
+void shim_ring_line(struct inv_board_line *line, unsigned slot)
 {
     /* acquire: partner is the sleeper's store in wait.c; a hint, see the top */
     if (atomic_load_explicit(&line->sleeping, memory_order_acquire) &&
@@ -49,15 +49,11 @@ static inline void ring_line(struct inv_board_line *line, unsigned slot)
         inv_ring_slot(slot);
 }
 
-void shim_ring_member(int member)
+void shim_ring_everybody(void)
 {
-    if (member >= 0) {
-        ring_line(shim_world.member[member].mail, shim_world.member[member].slot);
-    } else if (member == SHIM_MEMBER_ALL) {
-        for (int i = 0; i < shim_world.members; i++)
-            if (i != shim_world.me)
-                ring_line(shim_world.member[i].mail, shim_world.member[i].slot);
-    }
+    for (int i = 0; i < shim_world.members; i++)
+        if (i != shim_world.me)
+            shim_ring_line(shim_world.member[i].mail, shim_world.member[i].slot);
 }
 
 void shim_ring_comm(const struct shim_comm *c)
@@ -67,6 +63,24 @@ void shim_ring_comm(const struct shim_comm *c)
     for (int r = 0; r < c->peers; r++)
         if (c->member_of[r] != shim_world.me)
             shim_ring_member(c->member_of[r]);
+}
+
+static bool all_have_come(const struct shim_comm *c)
+{
+    /* acquire: partner is the release store in shim_meet.  Only the number matters. */
+    for (int r = 0; r < c->size; r++)
+        if ((int64_t)(atomic_load_explicit(&c->line[r].epoch, memory_order_acquire) - c->epoch) < 0)
+            return false;
+    return true;
+}
+
+void shim_ring_all_asleep(const struct shim_comm *c, bool meeting)
+{
+    if (meeting && !all_have_come(c))
+        return;
+    for (int r = 0; r < c->size; r++)
+        if (r != c->rank)
+            shim_ring_line(&c->line[r], shim_world.member[c->member_of[r]].slot);
 }
 
 void shim_ring_set_collect(struct shim_ring_set *set, int count, const MPI_Request *requests)

@@ -186,7 +186,32 @@ static uint64_t job_number(void)
     return (uint64_t)(uint32_t)pid << 32 | (uint32_t)(shim_world.mail_first + 1);
 }
 
-static void set_up(void)
+static unsigned polls_seen;
+static void count_poll(bool library_yields)
+{
+    (void)library_yields;
+    polls_seen++;
+}
+
+/* Does the library call us while it waits?  Found out with a message to ourselves, which we
+ * send when we have waited for it a while. */
+static bool hook_works(void)
+{
+    int sent = 0, received = 0, flag = 0;
+    MPI_Request receive, send;
+    shim_hook_set(count_poll);
+    int result = shim_pmpi.Irecv(&received, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &receive);
+    if (result != MPI_SUCCESS)
+        return false;
+    for (int i = 0; i < 100 && polls_seen == 0; i++)
+        shim_pmpi.Test(&receive, &flag, MPI_STATUS_IGNORE);
+    complete(shim_pmpi.Isend(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &send), &send);
+    complete(MPI_SUCCESS, &receive);
+    shim_hook_set(shim_polled);
+    return polls_seen > 0;
+}
+
+static void set_up(int thread_level)
 {
     shim_pmpi.Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
     shim_pmpi.Comm_size(MPI_COMM_WORLD, &shim_world.size);
@@ -195,12 +220,16 @@ static void set_up(void)
         inv_leave(NULL);
         return;
     }
-    int good = meet_members();
-    if (!agree(&good, 1) || !good) {
+    /* One rank alone does not wait for others, and its messages to itself make no polls. */
+    int good[2] = {meet_members(), (hook_works() || shim_world.size == 1) &&
+                                       thread_level != MPI_THREAD_MULTIPLE};
+    if (!agree(good, 2) || !good[0]) {
+        shim_hook_set(NULL);
         inv_leave(shim_world.rank == 0 ? "the core table has no room for this MPI job" : NULL);
         return;
     }
     shim_pmpi.Comm_group(MPI_COMM_WORLD, &shim_world.group);
+    shim_hooked = good[1];
     shim_clock_measure();
     shim_account_start(job_number());
     shim_entries_wrap(true);
@@ -212,7 +241,7 @@ int shim_Init(int *argc, char ***argv)
     shim_clock_start();
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_wanted())
-        set_up();
+        set_up(MPI_THREAD_SINGLE);
     return result;
 }
 
@@ -221,7 +250,7 @@ int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
     shim_clock_start();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_wanted())
-        set_up();
+        set_up(*provided);
     return result;
 }
 
@@ -243,6 +272,7 @@ int shim_Finalize(void)
         shim_Barrier(MPI_COMM_WORLD);
         shim_workload_stop();
         shim_entries_wrap(false);
+        shim_hook_set(NULL);
         shim_comm_drop_all();
         leave_members();
         shim_pmpi.Group_free(&shim_world.group);

@@ -7,6 +7,7 @@
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
  *   wait.c      the wait engine: look, spin, lend and sleep
+ *   watch.c     the same from inside the library's own blocking functions
  *   meet.c      collectives that no rank leaves before all have come
  *   calls.c     point-to-point wrappers, completion calls
  *   poll.c      a run of failed tests is a wait too
@@ -48,9 +49,14 @@
  * Whoever runs other work of the program inside a wait takes shim_thread.frame away for
  * that time and puts it back afterwards. */
 
+struct shim_comm;
 struct shim_thread {
     uintptr_t frame;  /* of the guard at work; 0 none */
     const void *site; /* the program's return address */
+    /* the communicator that this thread used last; dropping any one invalidates all */
+    struct shim_comm *comm;
+    MPI_Comm comm_handle;
+    unsigned comm_drops;
 };
 extern __thread struct shim_thread shim_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -63,6 +69,8 @@ extern __thread struct shim_thread shim_thread
 
 /* From now on the entries lead to the wrappers, or to the library's own functions. */
 void shim_entries_wrap(bool wrap);
+/* From now on polled() is called whenever the library polls; NULL: no more (hook.h). */
+void shim_hook_set(void (*polled)(bool library_yields));
 
 /* --- members: the ranks of MPI_COMM_WORLD that are processes of our domain */
 
@@ -109,7 +117,16 @@ struct shim_comm {
 };
 
 /* The communicator's record; NULL for MPI_COMM_NULL. */
-struct shim_comm *shim_comm(MPI_Comm comm);
+struct shim_comm *shim_comm_find(MPI_Comm comm);
+extern _Atomic unsigned shim_comm_drops; /* how many have been dropped */
+static inline struct shim_comm *shim_comm(MPI_Comm comm)
+{
+    /* acquire: partner is the increment in drop_record, before which nothing was freed */
+    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    if (__builtin_expect(shim_thread.comm_handle == comm && shim_thread.comm_drops == drops, 1))
+        return shim_thread.comm;
+    return shim_comm_find(comm);
+}
 /* The same, for collectives only: the first one sets up the arrival board. */
 struct shim_comm *shim_comm_board(MPI_Comm comm);
 /* Before the handle becomes invalid. */
@@ -143,8 +160,30 @@ static inline bool shim_recv_valid(const struct shim_comm *c, int count, MPI_Dat
 
 /* --- ringing (ring.c): no effect, and no shared write, when the other does not sleep */
 
-void shim_ring_member(int member); /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
+void shim_ring_everybody(void);
+void shim_ring_line(struct inv_board_line *line, unsigned slot);
+static inline void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
+{
+    if (member >= 0) {
+        const struct shim_member *m = &shim_world.member[member];
+        /* acquire: partner is the sleeper's store in wait.c; a hint, see ring.c */
+        if (__builtin_expect(atomic_load_explicit(&m->mail->sleeping, memory_order_acquire), 0))
+            shim_ring_line(m->mail, m->slot);
+    } else if (member == SHIM_MEMBER_ALL)
+        shim_ring_everybody();
+}
 void shim_ring_comm(const struct shim_comm *c);
+/* Ring those who sleep in a collective of c; in a meeting only when all have come to it. */
+void shim_ring_all_asleep(const struct shim_comm *c, bool meeting);
+static inline void shim_ring_sleepers(const struct shim_comm *c, bool meeting)
+{
+    /* acquire: partner is count_sleeper in wait.c */
+    if (!c->header)
+        shim_ring_comm(c);
+    else if (__builtin_expect(
+                 atomic_load_explicit(&c->header->sleeping, memory_order_acquire) != 0, 0))
+        shim_ring_all_asleep(c, meeting);
+}
 static inline void shim_ring_rank(const struct shim_comm *c, int peer)
 {
     shim_ring_member(shim_member(c, peer));
@@ -168,11 +207,25 @@ void shim_ring_set_ring(const struct shim_ring_set *set);
 /* What a call site has shown so far.  Written without a lock by any thread: a hint. */
 struct shim_site {
     _Atomic uint32_t expect; /* weighted mean of its waits, in ticks, saturating */
-    _Atomic uint32_t quick;  /* waits in a row that were too short to lend in */
+    _Atomic uint32_t quick;  /* since then, calls in a row that did not wait to speak of */
 };
-struct shim_site *shim_site(const void *call_site);
+enum { SHIM_SITES = 1024 }; /* power of two */
+extern struct shim_site shim_sites[SHIM_SITES];
 /* Where in the program the call is that this thread is in. */
 #define SHIM_SITE (shim_thread.site)
+
+static inline struct shim_site *shim_site(const void *call_site)
+{
+    uint64_t key = (uint64_t)(uintptr_t)call_site * UINT64_C(0x9e3779b97f4a7c15);
+    return &shim_sites[key >> 54];
+}
+
+/* How long the next wait will be: each call that was quick takes a quarter off. */
+static inline uint32_t shim_site_expects(const struct shim_site *site)
+{
+    uint32_t quick = atomic_load_explicit(&site->quick, memory_order_relaxed);
+    return atomic_load_explicit(&site->expect, memory_order_relaxed) >> (quick < 48 ? quick / 2 : 24);
+}
 
 struct shim_wait {
     bool (*done)(struct shim_wait *); /* look once; also lets MPI make progress */
@@ -183,9 +236,27 @@ struct shim_wait {
 };
 /* Wait until done().  Must be called by the thread that would have blocked. */
 void shim_wait(struct shim_wait *w, const void *call_site);
-/* Sleep with the core lent until done() or for this long.  True: done. */
-bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks);
+/* In a wait since `start`, sleep with the core lent until done() or for this long, or until rung.
+ * True: done. */
+bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
 void shim_site_learn(struct shim_site *site, uint64_t ticks);
+/* Is spinning on, in a wait since `start`, still better than to lend the core?  Where its owner asks
+ * for it, the thread may move to another one. */
+bool shim_spin_on(const struct shim_site *site, uint64_t start);
+
+/* A thread that sleeps slice by slice: begin, then again and again a look and a slice, end. */
+struct shim_sleep {
+    struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
+    bool counted;           /* and whose board counts us as one */
+    uint32_t seen;          /* the bell before the latest look */
+    int64_t slice;          /* ns */
+    bool steep;             /* the slice after the first is as long as any */
+    uint64_t start;         /* of the wait, ticks */
+    uint64_t look_until;    /* ticks: do not sleep again before, we have just been rung */
+};
+void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
+bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
+void shim_sleep_end(struct shim_sleep *s);
 
 /* Let MPI make progress on whatever is under way. */
 void shim_progress(void);
@@ -197,11 +268,85 @@ int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 
+void shim_workload_call(const void *call_site);
+
+/* --- watched calls (watch.c)
+ *
+ * Where the library calls us from its progress engine (hook.c), its own blocking functions are
+ * called as they are: a call that is short costs nothing but two stores, and one that is long is
+ * noticed from inside. */
+
+/* Is there such a hook?  The same in all ranks; set once, in set-up. */
+extern bool shim_hooked;
+
+struct shim_watch {
+    struct shim_site *site; /* NULL: this thread is in no watched call */
+    uintptr_t frame;        /* shim_thread's at its beginning */
+    struct shim_comm *comm; /* a collective's, else NULL */
+    int peer[2];            /* members that may need to know what we have done */
+    bool meeting;           /* nobody leaves the collective before all have come */
+    bool asleep;
+    unsigned rings; /* that a sleeper may still give */
+    unsigned polls; /* of the library, since the call began */
+    unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
+    uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
+    struct shim_sleep sleep;
+};
+extern __thread struct shim_watch shim_watch
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* After so many polls a call has become a wait. */
+enum { SHIM_WATCH_POLLS = 16 };
+void shim_watch_abandoned(void);
+void shim_watch_waited(void);
+
+/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
+static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
+{
+    if (__builtin_expect(shim_watch.site != NULL, 0))
+        shim_watch_abandoned();
+    shim_watch.site = shim_site(SHIM_SITE);
+    shim_watch.frame = shim_thread.frame;
+    shim_watch.comm = comm;
+    shim_watch.peer[0] = peer;
+    shim_watch.peer[1] = other;
+    shim_watch.meeting = meeting;
+    shim_watch.polls = 0;
+    shim_watch.start = 0;
+    shim_workload_call(SHIM_SITE);
+}
+
+static inline void shim_watch_end(void)
+{
+    shim_ring_member(shim_watch.peer[0]);
+    if (shim_watch.peer[1] != shim_watch.peer[0])
+        shim_ring_member(shim_watch.peer[1]);
+    if (shim_watch.comm)
+        shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
+    if (__builtin_expect(shim_watch.start != 0, 0)) {
+        shim_watch_waited();
+    } else {
+        uint32_t quick = atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed);
+        atomic_store_explicit(&shim_watch.site->quick, quick + (quick < 64), memory_order_relaxed);
+    }
+    shim_watch.site = NULL;
+}
+/* What shim_hook_set is given. */
+void shim_polled(bool library_yields);
+
+/* A blocking function of the library, watched. */
+#define SHIM_WATCH(comm, peer, other, call)                                                        \
+    __extension__({                                                                                \
+        shim_watch_begin(comm, false, peer, other);                                                \
+        int result_ = (call);                                                                      \
+        shim_watch_end();                                                                          \
+        result_;                                                                                   \
+    })
+
 /* --- meetings (meet.c) */
 
 struct shim_meeting {
     struct shim_comm *comm; /* NULL: nothing to wait for */
-    struct shim_site *site;
     const void *call_site;
     uint64_t start; /* ticks */
     int next;       /* ranks below it have come */
@@ -232,6 +377,8 @@ void shim_workload_stop(void);
 
 /* --- polls (poll.c) */
 
+/* Before a test. */
+void shim_poll_begin(void);
 /* A test has failed.  True: it is one of a run, and lending the core is worth it now. */
 bool shim_poll_failed(void);
 /* Wait inside the test for a short while.  True: done. */

@@ -8,11 +8,18 @@ __thread struct shim_thread shim_thread __attribute__((tls_model("initial-exec")
 
 /* Set by the dispatcher (resolve.c), which then knows all of shim_symbols. */
 static void (*wrap_entries)(bool wrap);
+static void (*set_hook)(void (*polled)(bool library_yields));
 
 __attribute__((visibility("default"))) extern const struct shim_variant shim_variant;
-const struct shim_variant shim_variant = {.symbols = shim_symbols, .wrap = &wrap_entries};
+const struct shim_variant shim_variant = {
+    .symbols = shim_symbols, .wrap = &wrap_entries, .hook = &set_hook};
 
 void shim_entries_wrap(bool wrap)
 {
     wrap_entries(wrap);
+}
+
+void shim_hook_set(void (*polled)(bool library_yields))
+{
+    set_hook(polled);
 }

@@ -18,12 +18,19 @@
  * looking for another core than the one that its owner asks for.  LASTS: a report asks for the CPU
  * time of waits that are longer than this. */
 enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10, LASTS_US = 5 };
-/* Slices of sleep: the first, and the longest.  After a ring: how long to look before the
- * next sleep; what we were rung for may take a moment to arrive. */
-enum { FIRST_SLICE_NS = 100000, LONGEST_SLICE_NS = 1000000, RUNG_US = 5 };
+/* Slices of sleep: the first; the longest where somebody may need us who does not ring; and,
+ * where all others ring, that part of the time that the wait has taken so far, up to a most.
+ * After a ring: how long to look before the next sleep; what we were rung for may take a moment
+ * to arrive. */
+#ifndef SHIM_LONG_SLICE_NS /* a test makes them so long that a ring which is lost shows */
+#define SHIM_LONG_SLICE_NS INT64_C(1000000)
+#endif
+static const int64_t FIRST_SLICE_NS = 100000, LONG_SLICE_NS = SHIM_LONG_SLICE_NS,
+                     LONGEST_SLICE_NS = 10 * SHIM_LONG_SLICE_NS;
+/* In a collective all that is left to come is on its way when we are rung. */
+enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
 
-enum { SITES = 1024 }; /* power of two */
-static struct shim_site sites[SITES];
+struct shim_site shim_sites[SHIM_SITES];
 
 uint64_t shim_us = 1000;
 static uint64_t clock_ticks, clock_ns;
@@ -44,37 +51,26 @@ void shim_clock_measure(void)
         shim_us = 1;
 }
 
-struct shim_site *shim_site(const void *call_site)
-{
-    uint64_t key = (uint64_t)(uintptr_t)call_site * UINT64_C(0x9e3779b97f4a7c15);
-    return &sites[key >> 54];
-}
-
+/* A call that was over before anybody looked at the clock counts as one of no time. */
 void shim_site_learn(struct shim_site *site, uint64_t ticks)
 {
     uint32_t last = ticks > UINT32_MAX / 4 ? UINT32_MAX / 4 : (uint32_t)ticks;
-    uint32_t mean = atomic_load_explicit(&site->expect, memory_order_relaxed);
+    uint32_t mean = shim_site_expects(site);
     atomic_store_explicit(&site->expect, mean - mean / 4 + last / 4, memory_order_relaxed);
-    uint32_t quick = atomic_load_explicit(&site->quick, memory_order_relaxed);
-    if (ticks > 5 * shim_us)
-        quick = 0;
-    else if (quick < UINT32_MAX)
-        quick++;
-    atomic_store_explicit(&site->quick, quick, memory_order_relaxed);
+    atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
 }
 
 void shim_progress(void)
 {
     int flag;
-    shim_pmpi.Iprobe(0, 32767, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    shim_pmpi.Iprobe(MPI_ANY_SOURCE, 32767, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is
  * likely to be over by then, next to nothing where it is not. */
 static uint64_t patience(const struct shim_site *site)
 {
-    uint32_t expect = atomic_load_explicit(&site->expect, memory_order_relaxed);
-    return (expect <= LEND_US * shim_us ? LEND_US : SHORT_US) * shim_us;
+    return (shim_site_expects(site) <= LEND_US * shim_us ? LEND_US : SHORT_US) * shim_us;
 }
 
 /* The owner of our core asks for it while we spin: if there is another one for us, go there
@@ -96,25 +92,28 @@ static bool move_to_other_core(void)
     return true;
 }
 
+bool shim_spin_on(const struct shim_site *site, uint64_t start)
+{
+    uint64_t spun = shim_ticks() - start;
+    if (spun > LASTS_US * shim_us)
+        shim_account_lasts(start);
+    enum inv_verdict verdict = inv_seat_poll();
+    if (verdict == INV_GIVE)
+        return move_to_other_core();
+    return verdict != INV_LOST && spun <= PATIENT_US * shim_us &&
+           (verdict != INV_WANTED || spun <= patience(site));
+}
+
 static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
-    uint64_t patient = patience(site);
-    for (;;) {
+    do {
         for (int i = 0; i < 16; i++) {
             if (w->done(w))
                 return true;
             inv_cpu_relax();
         }
-        uint64_t spun = shim_ticks() - start;
-        enum inv_verdict verdict = inv_seat_poll();
-        if (verdict == INV_GIVE && move_to_other_core())
-            continue;
-        if (verdict == INV_GIVE || verdict == INV_LOST || spun > PATIENT_US * shim_us ||
-            (verdict == INV_WANTED && spun > patient))
-            return false;
-        if (spun > LASTS_US * shim_us)
-            shim_account_lasts(start);
-    }
+    } while (shim_spin_on(site, start));
+    return false;
 }
 
 static bool spin_yielding(struct shim_wait *w, uint64_t start)
@@ -140,46 +139,99 @@ static void show_sleeping(struct shim_comm *c, bool sleeping)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-static void count_sleeper(const struct shim_wait *w, int by)
+static void count_sleeper(const struct shim_sleep *s, int by)
 {
-    if (w->meeting)
-        atomic_fetch_add_explicit(&w->comm->header->sleeping, (uint32_t)by, memory_order_seq_cst);
+    if (s->counted)
+        atomic_fetch_add_explicit(&s->comm->header->sleeping, (uint32_t)by, memory_order_seq_cst);
 }
 
-static bool look_for(struct shim_wait *w, uint64_t ticks)
+void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start)
 {
-    uint64_t start = shim_ticks();
+    *s = (struct shim_sleep){.comm = comm,
+                             .counted = counted && comm && comm->header,
+                             .start = start,
+                             .slice = FIRST_SLICE_NS};
+    shim_account_sleeps(start);
+    shim_workload_lends();
+    inv_wait_begin();
+    count_sleeper(s, 1);
+    s->seen = inv_bell_read();
+    show_sleeping(comm, true);
+}
+
+/* A wait without rings is prolonged by at most LONG_SLICE_NS, or 1/64 of it. */
+static int64_t longest_slice(const struct shim_sleep *s)
+{
+    int64_t part = (int64_t)(shim_ticks_to_ns(shim_ticks() - s->start) / SLICE_PART);
+    if (shim_world.members < shim_world.size || part < LONG_SLICE_NS)
+        return LONG_SLICE_NS;
+    return part < LONGEST_SLICE_NS ? part : LONGEST_SLICE_NS;
+}
+
+static int64_t next_slice(const struct shim_sleep *s)
+{
+    int64_t longest = longest_slice(s);
+    return s->slice * 2 < longest && !s->steep ? s->slice * 2 : longest;
+}
+
+/* A ring makes the flag a new one, and the slice after a new flag is short: who posts has no
+ * fence, and may have looked at the flag just before it was set (ring.c).  Awake for no reason,
+ * from a ring for the wait before, or by a signal, the slice was none.  The bell is read once:
+ * a ring between two readings would be forgotten. */
+bool shim_sleep_slice(struct shim_sleep *s)
+{
+    uint64_t before = shim_ticks();
+    inv_wait_sleep(s->seen, s->slice);
+    uint64_t now = shim_ticks();
+    uint32_t bell = inv_bell_read();
+    bool rung = bell != s->seen;
+    bool early = (int64_t)shim_ticks_to_ns(now - before) < s->slice / 2;
+    s->slice = rung || early ? FIRST_SLICE_NS : next_slice(s);
+    s->seen = bell;
+    show_sleeping(s->comm, true);
+    if (rung)
+        s->look_until = now + (uint64_t)(s->counted ? RUNG_TOGETHER_US : RUNG_US) * shim_us;
+    return rung;
+}
+
+void shim_sleep_end(struct shim_sleep *s)
+{
+    show_sleeping(s->comm, false);
+    inv_wait_end();
+    shim_workload_regained();
+    shim_account_woke();
+    count_sleeper(s, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
+}
+
+static bool look_until(struct shim_wait *w, uint64_t ticks)
+{
     do {
         if (w->done(w))
             return true;
         inv_cpu_relax();
-    } while (shim_ticks() - start < ticks);
+    } while (shim_ticks() < ticks);
     return false;
 }
 
-bool shim_wait_slices(struct shim_wait *w, uint64_t limit_ticks)
+bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_ticks,
+                      bool until_rung)
 {
     uint64_t start = shim_ticks();
-    int64_t slice = FIRST_SLICE_NS;
+    struct shim_sleep sleep;
     bool done, rung = false;
-    shim_workload_lends();
-    inv_wait_begin();
-    count_sleeper(w, 1);
+    shim_sleep_begin(&sleep, w->comm, w->meeting, wait_start);
+    sleep.steep = until_rung; /* a test in a run of many: they have had their short slices */
     for (;;) {
-        uint32_t seen = inv_bell_read();
-        show_sleeping(w->comm, true);
-        done = rung ? look_for(w, RUNG_US * shim_us) : w->done(w);
-        if (done || shim_ticks() - start >= limit_ticks)
+        done = look_until(w, rung ? sleep.look_until : 0);
+        uint64_t waited = shim_ticks() - start;
+        if (done || (rung && until_rung) || waited >= limit_ticks)
             break;
-        rung = inv_wait_sleep(seen, slice);
-        slice = rung                            ? FIRST_SLICE_NS
-                : slice >= LONGEST_SLICE_NS / 2 ? LONGEST_SLICE_NS
-                                                : slice * 2;
+        int64_t left = (int64_t)shim_ticks_to_ns(limit_ticks - waited);
+        if (sleep.slice > left)
+            sleep.slice = left;
+        rung = shim_sleep_slice(&sleep);
     }
-    show_sleeping(w->comm, false);
-    inv_wait_end();
-    shim_workload_regained();
-    count_sleeper(w, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
+    shim_sleep_end(&sleep);
     return done;
 }
 
@@ -191,9 +243,7 @@ void shim_wait(struct shim_wait *w, const void *call_site)
     bool seated = !inv_process.anonymous && inv_seat >= 0;
     if (!(seated ? spin_on_core(w, site, start) : spin_yielding(w, start))) {
         slept = true;
-        shim_account_sleeps(start);
-        shim_wait_slices(w, UINT64_MAX);
-        shim_account_woke();
+        shim_wait_slices(w, start, UINT64_MAX / 2, false);
     }
     uint64_t end = shim_ticks();
     shim_site_learn(site, end - start);

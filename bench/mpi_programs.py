@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The programs of bench/mpi with one MPI library after the other: compiling and running them.
+
+    mpich      Debian's; it has no yielding mode, so that of bench/mpi/yield.c is the reference
+    openmpi    Debian's; its yielding mode is mpi_yield_when_idle, which it takes by itself with
+               more ranks than cores
+
+A library that is not installed is left out, and the figures say so.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common import TOP, BenchError, Context, Run
+
+SOURCES = TOP / "bench" / "mpi"
+
+
+@dataclass
+class Library:
+    """One MPI library and what its own best way to yield is."""
+
+    name: str
+    launcher: str
+    options: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    yielding: dict[str, str] = field(default_factory=dict)  # the environment; {}: yield.c
+
+    def installed(self) -> bool:
+        return bool(shutil.which(f"mpicc.{self.name}") and shutil.which(self.launcher))
+
+
+LIBRARIES = (
+    Library("mpich", "mpiexec.mpich"),
+    Library("openmpi", "mpiexec.openmpi", ("--oversubscribe", "--bind-to", "none"),
+            {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+            {"OMPI_MCA_mpi_yield_when_idle": "1"}),
+)
+
+
+def compiled(ctx: Context, library: Library, source: str, *options: str) -> Path:
+    """The program or, with -shared, the library; made anew when its source is newer."""
+    path, binary = SOURCES / source, ctx.work / f"{Path(source).stem}-{library.name}"
+    ctx.work.mkdir(parents=True, exist_ok=True)
+    if not binary.exists() or binary.stat().st_mtime < path.stat().st_mtime:
+        command = [f"mpicc.{library.name}", "-O2", "-std=gnu17", str(path), *options, "-o",
+                   f"{binary}.new"]
+        made = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        if made.returncode != 0:
+            raise BenchError(f"{' '.join(command)}: {made.stderr[-2000:]}")
+        os.replace(f"{binary}.new", binary)
+    return binary
+
+
+def libraries(ctx: Context) -> list[Library]:
+    found = [lib for lib in LIBRARIES if lib.installed() and ctx.selected("runtimes", lib.name)]
+    if not found:
+        raise BenchError("no MPI library: install mpich or openmpi-bin libopenmpi-dev")
+    return found
+
+
+class Programs:
+    """One program of bench/mpi with one library."""
+
+    def __init__(self, ctx: Context, library: Library, source: str):
+        self.ctx, self.library = ctx, library
+        self.program = compiled(ctx, library, source)
+
+    def command(self, ranks: int, *arguments: str) -> list[str]:
+        return self.ctx.mpi(ranks, *self.library.options, str(self.program), *arguments,
+                            mpiexec=self.library.launcher)
+
+    def stock(self, ranks: int, *arguments: str) -> Run:
+        return self.ctx.run(f"{self.library.name}-stock", self.command(ranks, *arguments),
+                            self.library.env)
+
+    def ours(self, ranks: int, *arguments: str) -> Run:
+        words = [str(self.ctx.build / "invade"), "--", *self.command(ranks, *arguments)]
+        return self.ctx.run(f"{self.library.name}-invade", words, self.library.env)
+
+    def yielding(self, ranks: int, *arguments: str) -> Run:
+        env = {**self.library.env, **self.library.yielding}
+        if not self.library.yielding:
+            env["LD_PRELOAD"] = str(compiled(self.ctx, self.library, "yield.c", "-shared", "-fPIC"))
+        return self.ctx.run(f"{self.library.name}-yield", self.command(ranks, *arguments), env)

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * hook.c - how the MPI library calls us from its progress engine, each time that it polls.
+ *
+ * Open MPI lets anybody register a function for that.  MPICH over UCX calls one function of
+ * another library at each poll, and since we are preloaded it finds ours.  Where neither is
+ * the case, or the library's version does it otherwise, there is no hook, and the wait engine
+ * polls itself: whether we are really called is found out, not assumed.
+ */
+#define _GNU_SOURCE
+#include "hook.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+static void (*_Atomic on_poll)(bool library_yields);
+static const bool *opal_yields; /* Open MPI's own switch, NULL: there is none */
+
+static inline void call_hook(bool library_yields)
+{
+    /* acquire: partner is the store in hook_set */
+    void (*polled)(bool) = atomic_load_explicit(&on_poll, memory_order_acquire);
+    if (polled)
+        polled(library_yields);
+}
+
+/* Of a library that may have been loaded privately, where its name does not show. */
+static void *find(const char *const *libraries, const char *name)
+{
+    void *found = NULL;
+    for (; *libraries && !found; libraries++) {
+        void *library = dlopen(*libraries, RTLD_LAZY | RTLD_NOLOAD);
+        if (library) {
+            found = dlsym(library, name);
+            dlclose(library);
+        }
+    }
+    return found;
+}
+
+__attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker);
+__attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker)
+{
+    static const char *const libraries[] = {"libucp.so.0", NULL};
+    static void *_Atomic real; /* relaxed: every thread finds the same */
+    void *function = atomic_load_explicit(&real, memory_order_relaxed);
+    if (__builtin_expect(!function, 0)) {
+        function = dlsym(RTLD_NEXT, "ucp_worker_progress");
+        if (!function)
+            function = find(libraries, "ucp_worker_progress");
+        if (!function)
+            return 0;
+        atomic_store_explicit(&real, function, memory_order_relaxed);
+    }
+    unsigned count = ((unsigned (*)(void *))function)(worker);
+    if (count == 0) /* else something has arrived, and the library goes to see what */
+        call_hook(false);
+    return count;
+}
+
+static int opal_polled(void)
+{
+    call_hook(opal_yields && *opal_yields);
+    return 0;
+}
+
+void hook_set(void (*polled)(bool library_yields))
+{
+    static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80", NULL};
+    static bool registered;
+    int (*opal_progress_register)(int (*)(void)) =
+        registered ? NULL : (int (*)(int (*)(void)))find(libraries, "opal_progress_register");
+    /* release: what polled() reads was written before */
+    atomic_store_explicit(&on_poll, polled, memory_order_release);
+    opal_yields = find(libraries, "opal_progress_yield_when_idle");
+    if (opal_progress_register)
+        registered = opal_progress_register(opal_polled) == 0;
+}

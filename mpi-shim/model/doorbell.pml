@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * doorbell.pml - a rank that sleeps in an MPI wait and those who may end the wait: wait.c's
+ * shim_sleep_* and watch.c, ring.c, and inv_ring, in every interleaving, on a machine that delays
+ * stores (x86: total store order).
+ *
+ *     sleeper:  read the bell; flag := 1; fence; look; sleep while the bell is as read, a slice
+ *     poster:   post (a store, delayed); is the flag set?  then clear it, bump the bell, wake
+ *
+ * The poster has no fence between its post and its look at the flag, which would cost every
+ * message that nobody sleeps for.  So a ring can be missed: while the flag is new.  The slice that
+ * follows a new flag is therefore a short one, which is taken to be longer than a store is
+ * delayed; all later ones are long.  What must hold: nobody is in a long slice while what he waits
+ * for is there and nobody is about to ring.  In the model a long slice has no end, and an invalid
+ * end state is somebody who sleeps for ever.
+ *
+ * With MEETING, the same for a collective: the poster's post is its arrival, and only who sees
+ * that all have come rings.  Two can come last, and each miss the other; both look again later,
+ * inside the collective or at its end (shim_watch_end), when their stores have been seen.
+ *
+ * BUG_* leave out what the proof needs; check.sh sees that each is found.
+ */
+#ifndef POSTERS
+#define POSTERS 2
+#endif
+#ifndef ROUNDS
+#define ROUNDS 2
+#endif
+
+#ifdef MEETING
+#define WAITS ROUNDS /* until each has come to as many collectives */
+#else
+#define WAITS (POSTERS * ROUNDS) /* until so many messages are there */
+#endif
+
+byte posted[POSTERS];  /* in memory */
+byte own[POSTERS];     /* as the poster itself sees it */
+byte flag = 0;         /* mail line, or the sleeper's line of the board */
+byte counted = 0;      /* the board's header: sleepers in the collective */
+byte bell = 0;         /* 8 bits are enough here */
+bool dozing = false;   /* in the kernel, on the bell */
+bool short_slice;
+byte round = 1;
+
+inline fence(me) { posted[me] = own[me] } /* only within atomic */
+
+#define DELAYED (own[0] != posted[0] || own[POSTERS - 1] != posted[POSTERS - 1])
+
+/* A poster's stores become visible at any time. */
+active [POSTERS] proctype memory()
+{
+end:
+    do
+    :: atomic { own[_pid] != posted[_pid] -> posted[_pid] = own[_pid] }
+    od
+}
+
+inline look()
+{
+#ifdef MEETING
+    here = (posted[0] >= round && posted[POSTERS - 1] >= round)
+#else
+    here = (posted[0] + posted[POSTERS - 1] >= round)
+#endif
+}
+
+active proctype sleeper()
+{
+    byte seen, now;
+    bool here, rung, early;
+
+    do
+    :: round > WAITS -> break
+    :: else ->
+        look();
+        if
+        :: here -> skip
+        :: else ->
+            /* shim_sleep_begin */
+#ifdef MEETING
+            atomic { counted = 1 } /* a locked instruction */
+#endif
+#ifndef BUG_BELL_AFTER_LOOK
+            seen = bell;
+#endif
+            flag = 1; /* with its fence */
+            look();
+#ifdef BUG_LONG_FIRST
+            rung = false;
+#else
+            rung = true; /* the flag is as new as after a ring */
+#endif
+            do
+            :: here -> break
+            :: else ->
+#ifdef BUG_BELL_AFTER_LOOK
+                seen = bell;
+#endif
+                /* shim_sleep_slice */
+                short_slice = rung;
+                rung = false;
+                atomic {
+                    if
+                    :: bell == seen -> dozing = true
+                    :: else
+                    fi
+                }
+                if
+                :: !dozing -> early = true /* woken, maybe for the wait before; or no sleep */
+                :: atomic { short_slice && dozing && !DELAYED -> dozing = false; early = false }
+                fi;
+#ifdef BUG_LATE_WAKE_ENDS_SLICE
+                early = false;
+#endif
+#ifdef BUG_BELL_READ_TWICE
+                rung = (bell != seen);
+                seen = bell;
+#else
+                now = bell;
+#ifndef BUG_LONG_AFTER_RING
+                rung = (now != seen || early);
+#endif
+                seen = now;
+#endif
+                flag = 1;
+                look()
+            od;
+            /* shim_sleep_end */
+            flag = 0;
+            counted = 0
+        fi;
+        round++
+    od
+}
+
+inline ring()
+{
+    if
+    :: flag == 0 -> skip
+    :: else ->
+#ifdef BUG_CLEAR_AFTER_RING
+        atomic { bell++; fence(me) }
+        atomic { dozing = false }
+        flag = 0;
+#else
+        atomic { rings = flag; flag = 0; fence(me) }
+        if
+        :: rings ->
+#ifndef BUG_WAKE_ONLY
+            atomic { bell++ }
+#endif
+            dozing = false
+        :: else
+        fi
+#endif
+    fi
+}
+
+inline ring_if_all_have_come()
+{
+    if
+    :: counted == 0 -> skip
+    :: else ->
+        if
+        :: own[me] <= posted[1 - me] -> ring()
+        :: else
+        fi
+    fi
+}
+
+active [POSTERS] proctype poster()
+{
+    byte me = _pid - POSTERS - 1;
+    byte n = 0;
+    bool rings;
+
+    do
+    :: n == ROUNDS -> break
+    :: else ->
+        n++;
+        atomic { own[me] == posted[me] -> own[me] = n } /* one delayed store is enough */
+#ifdef MEETING
+        ring_if_all_have_come();
+        /* The collective itself: nobody leaves before all have come, and all know it. */
+        posted[0] >= n && posted[POSTERS - 1] >= n;
+#ifndef BUG_LOOKS_ONCE
+        ring_if_all_have_come()
+#endif
+#else
+        ring()
+#endif
+    od
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * watch.c - waiting inside the MPI library's own blocking functions.
+ *
+ * Such a function polls until it is through, and from each poll the library calls us
+ * (hook.c).  A call that is short is over before the clock has been looked at once.  One that
+ * is not is treated as any wait: we spin with it, that is, return at once; yield where there
+ * are more processes than cores; or lend the core and sleep a slice before we return.  From
+ * one of our calls to the next the library looks at everything once, which is the look that a
+ * sleeper must take between showing that it sleeps and sleeping.
+ *
+ * Only where no thread can be kept waiting for a lock of the library meanwhile: not with
+ * MPI_THREAD_MULTIPLE.
+ */
+#define _GNU_SOURCE
+#include "shim.h"
+
+#include <sched.h>
+
+/* With more processes than cores: time to let the others run before we sleep.  As much for each
+ * of those that share a core where waits are short as a rule: they take the longer the more
+ * ranks have to run in between, and a sleep takes longer than that. */
+enum { YIELD_US = 200 };
+/* After so many waits without sleep: see that the ranks are spread over the cores. */
+enum { SPREAD_WAITS = 64 };
+/* How often a sleeper that was rung rings others before it sleeps again. */
+enum { MOST_RINGS = 4 };
+
+bool shim_hooked;
+__thread struct shim_watch shim_watch __attribute__((tls_model("initial-exec")));
+
+/* The call before was left by a jump, from an error handler of the program's.  (A call within
+ * a call does not get here: it passes straight through.) */
+void shim_watch_abandoned(void)
+{
+    if (shim_watch.asleep)
+        shim_sleep_end(&shim_watch.sleep);
+    shim_watch.asleep = false;
+}
+
+static void ring_others(void)
+{
+    shim_ring_member(shim_watch.peer[0]);
+    shim_ring_member(shim_watch.peer[1]);
+    if (shim_watch.comm)
+        shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
+}
+
+static void fall_asleep(void)
+{
+    ring_others();
+    shim_watch.asleep = true;
+    shim_watch.rings = MOST_RINGS;
+    shim_sleep_begin(&shim_watch.sleep, shim_watch.comm, true, shim_watch.start);
+}
+
+/* What we were rung for may have made the library send on, to one who sleeps too.  Only a few
+ * times, or two who wait for a third would wake each other all the time. */
+static void sleep_on(void)
+{
+    bool rung = shim_watch.sleep.look_until != 0;
+    if (shim_ticks() < shim_watch.sleep.look_until)
+        return;
+    shim_watch.sleep.look_until = 0;
+    if (rung && shim_watch.rings > 0) {
+        shim_watch.rings--;
+        ring_others();
+    }
+    shim_sleep_slice(&shim_watch.sleep);
+}
+
+/* What the call has posted so far may be what another one sleeps for. */
+static void first_look_at_the_clock(void)
+{
+    shim_watch.start = shim_ticks();
+    ring_others();
+}
+
+/* Where calls are quick as a rule, it takes some more polls before we look at the clock. */
+static bool early(void)
+{
+    return shim_watch.polls < 4 * SHIM_WATCH_POLLS &&
+           atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed) >= 8;
+}
+
+static void spin(void)
+{
+    if (shim_watch.start == 0 && early())
+        return;
+    if (shim_watch.start == 0)
+        first_look_at_the_clock();
+    else if (!shim_spin_on(shim_watch.site, shim_watch.start))
+        fall_asleep();
+}
+
+static uint64_t yield_ticks(void)
+{
+    uint64_t sharing = ((uint64_t)shim_world.members + inv_process.ncores - 1) / inv_process.ncores;
+    uint64_t long_us = YIELD_US * sharing;
+    return shim_us * (shim_site_expects(shim_watch.site) < long_us * shim_us ? long_us : YIELD_US);
+}
+
+static void yield(bool library_yields)
+{
+    if (shim_watch.start == 0)
+        first_look_at_the_clock();
+    shim_account_lasts(shim_watch.start);
+    if (!library_yields)
+        sched_yield();
+    if (shim_watch.polls % SHIM_WATCH_POLLS == 0 &&
+        shim_ticks() - shim_watch.start > yield_ticks())
+        fall_asleep();
+}
+
+/* The kernel moves only who wakes up.  Of four ranks that yield to each other on two cores it
+ * may leave three on one core for half a second, and all wait for those.  So each goes to a
+ * core of its own number, and is free to be moved from there at once. */
+static void spread(void)
+{
+    cpu_set_t now, there;
+    struct inv_table *t = inv_process.table;
+    int cpu = inv_core_at(t, (unsigned)shim_world.me % inv_process.ncores)->os_cpu;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() == cpu || inv_thread_pinned() ||
+        sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_ISSET((size_t)cpu, &now))
+        return;
+    CPU_ZERO(&there);
+    CPU_SET((size_t)cpu, &there);
+    if (sched_setaffinity(0, sizeof there, &there) == 0)
+        sched_setaffinity(0, sizeof now, &now);
+}
+
+void shim_polled(bool library_yields)
+{
+    if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
+        return;
+    shim_watch.polls++;
+    if (shim_watch.asleep)
+        sleep_on();
+    else if (inv_process.anonymous || inv_seat < 0)
+        yield(library_yields);
+    else if (shim_watch.polls % SHIM_WATCH_POLLS == 0)
+        spin();
+}
+
+void shim_watch_waited(void)
+{
+    bool slept = shim_watch.asleep;
+    if (slept)
+        shim_sleep_end(&shim_watch.sleep);
+    shim_watch.asleep = false;
+    shim_watch.awake = slept || !inv_process.anonymous ? 0 : shim_watch.awake + 1;
+    if (shim_watch.awake == SPREAD_WAITS) {
+        shim_watch.awake = 0;
+        spread();
+    }
+    uint64_t end = shim_ticks();
+    shim_site_learn(shim_watch.site, end - shim_watch.start);
+    shim_workload_waited(shim_watch.start, end, slept);
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ranks that sleep in MPI are woken by those whom they wait for, not by a timer's mercy."""
+
+import os
+import shutil
+
+import pytest
+
+TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+SLICE_S, LIMIT_S = 40, 20  # no wait takes half as long as a ring that is lost would make it take
+
+
+@pytest.fixture
+def program(mpi, top, tmp_path, run_program):
+    """mpi-shim/tests/doorbells.c for this MPI."""
+    path = tmp_path / "doorbells"
+    run_program([mpi.mpicc, "-O1", "-std=gnu17", "-pthread", top / "mpi-shim/tests/doorbells.c",
+                 "-o", path])
+    return path
+
+
+@pytest.fixture
+def rings_only(mpi, top, build, make_variable, tmp_path, run_program):
+    """A build tree whose shim sleeps for SLICE_S where it would sleep for a millisecond."""
+    tree = tmp_path / "tree"
+    for part in ("bin", "lib"):
+        shutil.copytree(build / part, tree / part, symlinks=True)
+    sources = ["calls", "comm", "meet", "poll", "ring", "setup", "variant", "wait", "watch",
+               "workload"]
+    others = sorted(p.stem for p in (top / "mpi-shim").glob("*.c")
+                    if p.stem not in (*sources, "resolve", "hook"))
+    flags = mpi.flags[0]
+    run_program([*make_variable("CC").split(), "-O2", "-std=gnu17", "-shared", "-fPIC",
+                 "-fvisibility=hidden", "-pthread", f"-DSHIM_LONG_SLICE_NS=INT64_C({SLICE_S}000000000)",
+                 f"-I{build}", f"-I{top / 'include'}", f"-I{top / 'libinvasive'}",
+                 f"-I{top / 'mpi-shim'}", f"-I{build / 'mpi-shim'}", *flags,
+                 *(top / f"mpi-shim/{name}.c" for name in sources + others),
+                 build / "mpi-shim/shim-wrappers.c",
+                 "-o", tree / f"lib/invasive/libinvasive-mpi-{mpi.name}.so"], timeout=100)
+    return tree / "bin/invade"
+
+
+def shape(ranks, cores):
+    return f"--emulate-cores={ranks}" if cores == "pinned" else TWO_CORES
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("cores", ["pinned", "anonymous"])
+@pytest.mark.parametrize("ranks", [2, 4, 8, 16])
+def test_no_wake_up_is_lost_among_ranks_that_wait_in_every_way(rings_only, program, mpi, run_program,
+                                                               ranks, cores):
+    if (ranks, cores) == (2, "anonymous"):
+        cores = "pinned"  # two ranks have a core each
+    rounds = {2: 800, 4: 400, 8: 200, 16: 100}[ranks]
+    done = run_program([rings_only, shape(ranks, cores), "--",
+                        *mpi.run(ranks, program, ranks, rounds, LIMIT_S)], timeout=200)
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_two_threads_of_a_rank_wait_while_a_third_computes(build, program, mpi, run_program, ranks):
+    done = run_program([build / "invade", TWO_CORES, "--", *mpi.run(ranks, program, "threads")],
+                       timeout=110)
+    assert done.stdout == "done\n"
