@@ -247,6 +247,9 @@ static bool attach(const struct shim_variant *variant)
             guard[s->call] = s->guard;
     *variant->wrap = wrap_all;
     *variant->hook = hook_set;
+#ifdef SHIM_FORTRAN
+    *variant->caller_offset = (char *)&shim_caller - (char *)__builtin_thread_pointer();
+#endif
     return true;
 }
 
