@@ -42,6 +42,9 @@ struct shim_variant {
     void (**wrap)(bool wrap);
     /* And how to be called while the library polls (hook.c). */
     void (**hook)(void (*polled)(bool library_yields));
+    /* And where a thread's shim_caller is, from the thread pointer on: the same in all threads,
+     * since the dispatcher was there when they began. */
+    ptrdiff_t *caller_offset;
 };
 
 /* --- in the dispatcher */
@@ -57,6 +60,16 @@ extern const char *const shim_names[SHIM_CALLS];
  * `caller`, an address in the program, made; never NULL: without an MPI library one that
  * returns an error code, after it has been said. */
 void *shim_resolve(enum shim_level level, enum shim_call call, const void *caller);
+
+/* Fortran functions have entries of their own where somebody has written them (fortran.c). */
+#if defined(__x86_64__) && defined(__ELF__)
+#define SHIM_FORTRAN
+extern void *_Atomic shim_fortran_entry[];
+extern const char *const shim_fortran_names[];
+/* Where this thread's latest Fortran call of MPI came from; NULL once it has been taken. */
+extern __thread const void *shim_caller;
+void *shim_resolve_fortran(unsigned number, const void *caller);
+#endif
 
 static inline void *shim_target(enum shim_level level, enum shim_call call)
 {

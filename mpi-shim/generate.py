@@ -4,10 +4,11 @@
 
     generate.py prototypes.txt OUTDIR
 
-writes four files:
+writes five files:
     shim-numbers.h   a number for every function that has an entry
     shim-entries.c   the dispatcher's entries: MPI_* and PMPI_* stubs that jump to where
                      shim_entry[] points.  They pass machine words, so they suit any MPI
+    shim-fortran.c   the dispatcher's entries of Fortran functions, which only note who calls
     shim-pmpi.h      the table of PMPI functions, and the prototypes of all wrappers
     shim-wrappers.c  the wrappers of every kind that is not written by hand, and the guards
                      of all: a guard calls its wrapper, or from inside another the function
@@ -136,6 +137,29 @@ def entries(functions):
         yield from (f"        (void *)first_{level}_{f.name}," for f in entered)
         yield "    },"
     yield "};"
+
+
+def fortran(functions):
+    """Suffixes: mpif.h and use mpi; use mpi_f08; use mpi_f08 with MPICH, for any type."""
+    names = [f"mpi_{f.name.lower()}_{suffix}" for f in functions if f.kind != "use"
+             for suffix in ("", "f08_", "f08ts_")]
+    yield '#include "entry.h"\n\n#ifdef SHIM_FORTRAN'
+    yield "const char *const shim_fortran_names[] = {"
+    yield from (f'    "{name}",' for name in names)
+    yield "};\n"
+    yield '__asm__(".macro shim_fortran name, number\\n"'
+    for line in (".globl \\\\name", ".type \\\\name, @function", "\\\\name:", "mov (%rsp), %rax",
+                 "mov shim_caller@gottpoff(%rip), %r11", "mov %rax, %fs:(%r11)",
+                 "jmp *shim_fortran_entry + 8 * \\\\number(%rip)", ".size \\\\name, . - \\\\name",
+                 "shim_fortran_first_\\\\number:", "mov $\\\\number, %eax",
+                 "jmp shim_fortran_first", ".endm", ".text"):
+        yield f'        "{line}\\n"'
+    yield from (f'        "shim_fortran {name}, {i}\\n"' for i, name in enumerate(names))
+    yield '        ".purgem shim_fortran\\n");\n'
+    yield from (f"extern char shim_fortran_first_{i}[];" for i in range(len(names)))
+    yield "void *_Atomic shim_fortran_entry[] = {"
+    yield from (f"    shim_fortran_first_{i}," for i in range(len(names)))
+    yield "};\n#endif"
 
 
 def guard(f):
@@ -313,6 +337,7 @@ def main(table, outdir):
         ("shim-pmpi.h", header(functions)),
         ("shim-numbers.h", numbers(functions)),
         ("shim-entries.c", entries(functions)),
+        ("shim-fortran.c", fortran(functions)),
         ("shim-wrappers.c", wrappers(functions)),
     ):
         (out / name).write_text(spdx + "\n".join(lines) + "\n", encoding="utf-8")

@@ -170,6 +170,16 @@ static void find_own(void)
 
 /* --- the variant */
 
+/* The variant for Open MPI is linked with the library of this name and would load another one
+ * where the process has none so called. */
+static bool has_open_mpis_name(void)
+{
+    void *library = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+    if (library)
+        dlclose(library);
+    return library == mpi.library;
+}
+
 /* Which binary interface the library speaks; NULL: none that we know. */
 static const char *interface_name(void)
 {
@@ -183,7 +193,7 @@ static const char *interface_name(void)
         return NULL;
     version[sizeof version - 1] = '\0';
     if (strstr(version, "Open MPI"))
-        return dlsym(mpi.library, "ompi_mpi_comm_world") ? "openmpi" : NULL;
+        return has_open_mpis_name() ? "openmpi" : NULL;
     if (strstr(version, "MPICH") || strstr(version, "MVAPICH") || strstr(version, "Intel(R) MPI"))
         return "mpich";
     return NULL;
@@ -237,6 +247,9 @@ static bool attach(const struct shim_variant *variant)
             guard[s->call] = s->guard;
     *variant->wrap = wrap_all;
     *variant->hook = hook_set;
+#ifdef SHIM_FORTRAN
+    *variant->caller_offset = (char *)&shim_caller - (char *)__builtin_thread_pointer();
+#endif
     return true;
 }
 

@@ -61,10 +61,26 @@ struct shim_thread {
 extern __thread struct shim_thread shim_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+/* In a Fortran program the return address is in MPI's library; the program's is in the
+ * dispatcher's shim_caller then (fortran.c). */
+extern ptrdiff_t shim_caller_offset;
+static inline const void *shim_program_site(const void *return_address)
+{
+#ifdef SHIM_FORTRAN
+    const void **caller = (void *)((char *)__builtin_thread_pointer() + shim_caller_offset);
+    if (__builtin_expect(*caller != NULL, 0)) {
+        return_address = *caller;
+        *caller = NULL;
+    }
+#endif
+    return return_address;
+}
+
 #define SHIM_FRAME ((uintptr_t)__builtin_frame_address(0))
 #define SHIM_INSIDE() (__builtin_expect(SHIM_FRAME < shim_thread.frame, 0))
 #define SHIM_ENTER() \
-    (shim_thread.frame = SHIM_FRAME, shim_thread.site = __builtin_return_address(0))
+    (shim_thread.frame = SHIM_FRAME,                                                               \
+     shim_thread.site = shim_program_site(__builtin_return_address(0)))
 #define SHIM_LEAVE() (shim_thread.frame = 0)
 
 /* From now on the entries lead to the wrappers, or to the library's own functions. */

@@ -9,10 +9,13 @@ __thread struct shim_thread shim_thread __attribute__((tls_model("initial-exec")
 /* Set by the dispatcher (resolve.c), which then knows all of shim_symbols. */
 static void (*wrap_entries)(bool wrap);
 static void (*set_hook)(void (*polled)(bool library_yields));
+ptrdiff_t shim_caller_offset;
 
 __attribute__((visibility("default"))) extern const struct shim_variant shim_variant;
-const struct shim_variant shim_variant = {
-    .symbols = shim_symbols, .wrap = &wrap_entries, .hook = &set_hook};
+const struct shim_variant shim_variant = {.symbols = shim_symbols,
+                                          .wrap = &wrap_entries,
+                                          .hook = &set_hook,
+                                          .caller_offset = &shim_caller_offset};
 
 void shim_entries_wrap(bool wrap)
 {

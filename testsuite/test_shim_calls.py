@@ -103,3 +103,15 @@ def test_every_function_of_the_table_is_exported_and_none_is_wanted(build, top, 
                      for level in ("MPI_", "PMPI_")}
     undefined = run_program(["nm", "-D", "--undefined-only", library]).stdout
     assert "MPI_" not in undefined
+
+
+def test_the_variants_call_no_mpi_function_by_its_name(build, run_program):
+    """They would get our own entries.  Open MPI's handles are addresses of its data."""
+    variants = sorted((build / "lib/invasive").glob("libinvasive-mpi-*.so"))
+    assert variants
+    for variant in variants:
+        undefined = run_program(["nm", "-D", "--undefined-only", variant]).stdout.split()
+        wanted = {word for word in undefined if "mpi_" in word.lower()}
+        assert all(re.fullmatch("ompi_[a-z0-9_]+", word) for word in wanted)
+        defined = run_program(["nm", "-D", "--defined-only", variant]).stdout.split()
+        assert {word for word in defined if "shim" in word.lower()} == {"shim_variant"}

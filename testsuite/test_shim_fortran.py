@@ -3,6 +3,7 @@
 through the shim."""
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -86,3 +87,30 @@ def test_what_fortran_bindings_call_is_ours(build, top, mpi, run_program, compil
                if re.search(r"libmpi(chfort|_mpifh|_usempi\w+)\.so", user) and name in wrapped}
     assert len(fortran) > 50
     assert {target for _, target in fortran} == {str(ours)}
+
+
+GDB = "".join(f"""
+break shim_{name}
+commands
+silent
+info symbol shim_thread.site
+cont
+end
+""" for name in ("Wait", "Sendrecv", "Barrier"))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only written for x86-64")
+@pytest.mark.parametrize("interface", INTERFACES)
+def test_the_place_of_a_call_is_in_the_fortran_program(build, run_program, compiled, interface,
+                                                       tmp_path):
+    """And not the one place in MPI's Fortran library that calls the C function."""
+    if not shutil.which("gdb"):
+        pytest.skip("gdb is missing")
+    script = tmp_path / "script"
+    script.write_text("set pagination off\nset breakpoint pending on\nset confirm off\n" + GDB
+                      + "run all 0 1\n")
+    done = run_program([build / "invade", TWO_CORES, "--", "gdb", "-q", "-batch", "-x", script,
+                        compiled(interface)])
+    places = re.findall(r"^(\w+) \+ \d+ in section", done.stdout, re.M)
+    assert {"common_parts_MOD_barrier", "common_parts_MOD_exchange", "common_parts_MOD_errors"} <= {
+        place.lstrip("_") for place in places}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * fortran.c - where in a Fortran program a call is.
+ *
+ * The C function that MPI's Fortran function ends in is called from one place in MPI's Fortran
+ * library, whoever calls that.  So the dispatcher has entries for the Fortran functions too:
+ * each notes its return address for this thread and jumps to the library's, as the
+ * arguments are, for nobody here knows how many there are.  The guard of the C function
+ * takes the address (shim.h).
+ *
+ * The entries are in shim-fortran.c, generated; an entry leads at first to a function that
+ * looks up where it should go.
+ */
+#define _GNU_SOURCE
+#include "entry.h"
+
+#ifdef SHIM_FORTRAN
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+
+__thread const void *shim_caller __attribute__((tls_model("initial-exec")));
+
+/* Called from the assembly below. */
+__attribute__((used)) void *shim_resolve_fortran(unsigned number, const void *caller)
+{
+    const char *name = shim_fortran_names[number];
+    void *function = dlsym(RTLD_NEXT, name);
+    Dl_info info;
+    if (!function && dladdr(caller, &info) && info.dli_fname) {
+        void *object = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD); /* stays open, as MPI's */
+        function = object ? dlsym(object, name) : NULL;
+    }
+    if (!function) {
+        fprintf(stderr, "invasive: %s was called but no MPI library that has it is loaded\n", name);
+        _exit(127); /* what the dynamic linker does */
+    }
+    atomic_store_explicit(&shim_fortran_entry[number], function, memory_order_release);
+    return function;
+}
+
+/* rax and r11 are nobody's between a call and a function's first instruction. */
+__asm__(".text\n"
+        ".globl shim_fortran_first\n"
+        ".hidden shim_fortran_first\n"
+        ".type shim_fortran_first, @function\n"
+        "shim_fortran_first:\n" /* eax: the entry's number */
+        "    push %rdi\n    push %rsi\n    push %rdx\n    push %rcx\n    push %r8\n    push %r9\n"
+        "    sub $8, %rsp\n"
+        "    mov %eax, %edi\n"
+        "    mov 56(%rsp), %rsi\n" /* the caller's return address */
+        "    call shim_resolve_fortran\n"
+        "    add $8, %rsp\n"
+        "    pop %r9\n    pop %r8\n    pop %rcx\n    pop %rdx\n    pop %rsi\n    pop %rdi\n"
+        "    jmp *%rax\n"
+        ".size shim_fortran_first, . - shim_fortran_first\n");
+#endif
