@@ -41,7 +41,8 @@ struct shim_variant {
     /* Where the dispatcher says how to switch the entries to the guards, and back. */
     void (**wrap)(bool wrap);
     /* And how to be called while the library polls (hook.c). */
-    void (**hook)(void (*polled)(bool library_yields));
+    void (**hook)(void (*polled)(unsigned polls, bool library_yields),
+                  unsigned every_polls);
     /* And where a thread's shim_caller is, from the thread pointer on: the same in all threads,
      * since the dispatcher was there when they began. */
     ptrdiff_t *caller_offset;

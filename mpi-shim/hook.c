@@ -14,15 +14,17 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-static void (*_Atomic on_poll)(bool library_yields);
+static void (*_Atomic on_poll)(unsigned polls, bool library_yields);
+static unsigned every = 1; /* so many polls are told of at once; written before on_poll */
+enum { OPAL_LOW_PRIORITY = 8 }; /* what Open MPI does by itself */
 static const bool *opal_yields; /* Open MPI's own switch, NULL: there is none */
 
-static inline void call_hook(bool library_yields)
+static inline void call_hook(unsigned polls, bool library_yields)
 {
     /* acquire: partner is the store in hook_set */
-    void (*polled)(bool) = atomic_load_explicit(&on_poll, memory_order_acquire);
+    void (*polled)(unsigned, bool) = atomic_load_explicit(&on_poll, memory_order_acquire);
     if (polled)
-        polled(library_yields);
+        polled(polls, library_yields);
 }
 
 /* Of a library that may have been loaded privately, where its name does not show. */
@@ -54,23 +56,27 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
         atomic_store_explicit(&real, function, memory_order_relaxed);
     }
     unsigned count = ((unsigned (*)(void *))function)(worker);
-    if (count == 0) /* else something has arrived, and the library goes to see what */
-        call_hook(false);
+    static __thread unsigned polls __attribute__((tls_model("initial-exec")));
+    if (count == 0 && ++polls >= every) { /* else something has arrived: it goes to see what */
+        call_hook(polls, false);
+        polls = 0;
+    }
     return count;
 }
 
 static int opal_polled(void)
 {
-    call_hook(opal_yields && *opal_yields);
+    call_hook(OPAL_LOW_PRIORITY, opal_yields && *opal_yields);
     return 0;
 }
 
-void hook_set(void (*polled)(bool library_yields))
+void hook_set(void (*polled)(unsigned polls, bool library_yields), unsigned every_polls)
 {
     static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80", NULL};
     static bool registered;
     int (*opal_progress_register)(int (*)(void)) =
-        registered ? NULL : (int (*)(int (*)(void)))find(libraries, "opal_progress_register");
+        registered ? NULL : (int (*)(int (*)(void)))find(libraries, "opal_progress_register_lp");
+    every = every_polls;
     /* release: what polled() reads was written before */
     atomic_store_explicit(&on_poll, polled, memory_order_release);
     opal_yields = find(libraries, "opal_progress_yield_when_idle");

@@ -86,7 +86,7 @@ static inline const void *shim_program_site(const void *return_address)
 /* From now on the entries lead to the wrappers, or to the library's own functions. */
 void shim_entries_wrap(bool wrap);
 /* From now on polled() is called whenever the library polls; NULL: no more (hook.h). */
-void shim_hook_set(void (*polled)(bool library_yields));
+void shim_hook_set(void (*polled)(unsigned polls, bool library_yields), unsigned every_polls);
 
 /* --- members: the ranks of MPI_COMM_WORLD that are processes of our domain */
 
@@ -240,7 +240,8 @@ static inline struct shim_site *shim_site(const void *call_site)
 static inline uint32_t shim_site_expects(const struct shim_site *site)
 {
     uint32_t quick = atomic_load_explicit(&site->quick, memory_order_relaxed);
-    return atomic_load_explicit(&site->expect, memory_order_relaxed) >> (quick < 48 ? quick / 2 : 24);
+    uint32_t expect = atomic_load_explicit(&site->expect, memory_order_relaxed);
+    return expect >> (quick < 48 ? quick / 2 : 24);
 }
 
 struct shim_wait {
@@ -348,7 +349,7 @@ static inline void shim_watch_end(void)
     shim_watch.site = NULL;
 }
 /* What shim_hook_set is given. */
-void shim_polled(bool library_yields);
+void shim_polled(unsigned polls, bool library_yields);
 
 /* A blocking function of the library, watched. */
 #define SHIM_WATCH(comm, peer, other, call)                                                        \

@@ -100,15 +100,14 @@ static uint64_t yield_ticks(void)
     return shim_us * (shim_site_expects(shim_watch.site) < long_us * shim_us ? long_us : YIELD_US);
 }
 
-static void yield(bool library_yields)
+static void yield(bool library_yields, bool due)
 {
     if (shim_watch.start == 0)
         first_look_at_the_clock();
     shim_account_lasts(shim_watch.start);
     if (!library_yields)
         sched_yield();
-    if (shim_watch.polls % SHIM_WATCH_POLLS == 0 &&
-        shim_ticks() - shim_watch.start > yield_ticks())
+    if (due && shim_ticks() - shim_watch.start > yield_ticks())
         fall_asleep();
 }
 
@@ -129,16 +128,18 @@ static void spread(void)
         sched_setaffinity(0, sizeof now, &now);
 }
 
-void shim_polled(bool library_yields)
+void shim_polled(unsigned polls, bool library_yields)
 {
     if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
         return;
-    shim_watch.polls++;
+    unsigned before = shim_watch.polls / SHIM_WATCH_POLLS;
+    shim_watch.polls += polls;
+    bool due = shim_watch.polls / SHIM_WATCH_POLLS != before;
     if (shim_watch.asleep)
         sleep_on();
     else if (inv_process.anonymous || inv_seat < 0)
-        yield(library_yields);
-    else if (shim_watch.polls % SHIM_WATCH_POLLS == 0)
+        yield(library_yields, due);
+    else if (due)
         spin();
 }
 

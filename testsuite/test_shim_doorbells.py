@@ -31,11 +31,12 @@ def rings_only(mpi, top, build, make_variable, tmp_path, run_program):
                     if p.stem not in (*sources, "resolve", "hook"))
     flags = mpi.flags[0]
     run_program([*make_variable("CC").split(), "-O2", "-std=gnu17", "-shared", "-fPIC",
-                 "-fvisibility=hidden", "-pthread", f"-DSHIM_LONG_SLICE_NS=INT64_C({SLICE_S}000000000)",
+                 "-fvisibility=hidden", "-pthread",
+                 f"-DSHIM_LONG_SLICE_NS=INT64_C({SLICE_S}000000000)",
                  f"-I{build}", f"-I{top / 'include'}", f"-I{top / 'libinvasive'}",
                  f"-I{top / 'mpi-shim'}", f"-I{build / 'mpi-shim'}", *flags,
                  *(top / f"mpi-shim/{name}.c" for name in sources + others),
-                 build / "mpi-shim/shim-wrappers.c",
+                 build / "mpi-shim/shim-wrappers.c", "-lm",
                  "-o", tree / f"lib/invasive/libinvasive-mpi-{mpi.name}.so"], timeout=100)
     return tree / "bin/invade"
 
@@ -47,8 +48,8 @@ def shape(ranks, cores):
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("cores", ["pinned", "anonymous"])
 @pytest.mark.parametrize("ranks", [2, 4, 8, 16])
-def test_no_wake_up_is_lost_among_ranks_that_wait_in_every_way(rings_only, program, mpi, run_program,
-                                                               ranks, cores):
+def test_no_wake_up_is_lost_by_ranks_that_wait_in_every_way(rings_only, program, mpi, run_program,
+                                                            ranks, cores):
     if (ranks, cores) == (2, "anonymous"):
         cores = "pinned"  # two ranks have a core each
     rounds = {2: 800, 4: 400, 8: 200, 16: 100}[ranks]

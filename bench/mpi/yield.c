@@ -65,8 +65,8 @@ int MPI_Recv(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_C
     return finish(PMPI_Irecv(buf, count, type, source, tag, comm, &r), &r, status);
 }
 
-int MPI_Sendrecv(const void *out, int outcount, MPI_Datatype outtype, int dest, int outtag, void *in,
-                 int incount, MPI_Datatype intype, int source, int intag, MPI_Comm comm,
+int MPI_Sendrecv(const void *out, int outcount, MPI_Datatype outtype, int dest, int outtag,
+                 void *in, int incount, MPI_Datatype intype, int source, int intag, MPI_Comm comm,
                  MPI_Status *status)
 {
     MPI_Request r[2];
