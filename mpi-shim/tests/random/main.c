@@ -8,6 +8,7 @@
  *   --only=NAME           with steps of this kind only, and those that make communicators
  *   --log=DIR             what each rank sees goes to DIR/log.SEED.RANK.THREAD
  *   --files=DIR           where MPI-IO may write; without it there is none
+ *   --end=HOW:RANK:MS     that rank ends itself after so many milliseconds: abort or exit
  *
  * Each rank and thread prints a line "seed S rank R thread T: N lines, hash H".
  */
@@ -21,7 +22,7 @@
 static struct {
     uint64_t seed;
     int count, steps, threads;
-    const char *only, *log, *files;
+    const char *only, *log, *files, *end;
 } options = {.seed = 1, .count = 1, .steps = 40};
 
 static const struct kind {
@@ -54,8 +55,26 @@ enum { KINDS = sizeof kinds / sizeof *kinds };
 
 __thread struct world *this_world;
 
+/* Where the program is then is anybody's guess. */
+static void maybe_end(const struct world *w)
+{
+    static double start;
+    char how[16];
+    int rank, ms;
+    if (!options.end || sscanf(options.end, "%15[a-z]:%d:%d", how, &rank, &ms) != 3)
+        return;
+    if (start == 0)
+        start = MPI_Wtime();
+    if (rank != w->rank || MPI_Wtime() - start < ms * 1e-3)
+        return;
+    if (strcmp(how, "abort") == 0)
+        MPI_Abort(MPI_COMM_WORLD, 7);
+    exit(3);
+}
+
 void note(struct world *w, const char *format, ...)
 {
+    maybe_end(w);
     char line[512];
     va_list args;
     va_start(args, format);
@@ -189,6 +208,8 @@ static void parse(int argc, char **argv)
             options.log = value;
         else if (strncmp(argv[i], "--files=", 8) == 0)
             options.files = value;
+        else if (strncmp(argv[i], "--end=", 6) == 0)
+            options.end = value;
     }
 }
 

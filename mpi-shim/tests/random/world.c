@@ -279,6 +279,12 @@ void step_make_comm(struct world *w)
 
 static void forget(struct world *w, struct comm *c)
 {
+#ifdef OPEN_MPI /* crashes in a non-blocking collective of a communicator that has been freed */
+    for (int i = 0; i < PENDING; i++)
+        if (w->pending[i].comm == c)
+            w->pending[i].finish = w->step;
+    finish_pending(w, w->step);
+#endif
     /* Disconnect waits for all that is under way: only a communicator without may be. */
     bool busy = false;
     for (int i = 0; i < PENDING; i++)
