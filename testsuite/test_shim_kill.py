@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whatever ends at any time - a rank, the launcher, the resource manager - the job ends as it does
+without us, and nothing of it is left over.
+
+The job is a long random MPI program (mpi-shim/tests/random), so that a moment chosen at random
+finds each rank in MPI_Init, computing, in a parallel region, or in any kind of wait, with its core
+lent or with others' borrowed.
+
+Which code other than 0 mpiexec ends with depends on which death it hears of first: mostly the
+signal, seldom that of a rank that it has ended itself, with and without us.  After SIGTERM MPICH's
+may end with 0.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = "mpi-shim/tests/random/random"
+TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+END_S, GONE_S = 60, 20  # what a loaded machine may need; a hang is longer
+
+
+class Process:
+    def __init__(self, pid):
+        stat = Path(f"/proc/{pid}/stat").read_text()
+        fields = stat.rsplit(")", 1)[1].split()
+        self.pid, self.name = pid, stat[stat.index("(") + 1:stat.rindex(")")]
+        self.state, self.session, self.started = fields[0], int(fields[3]), fields[19]
+
+
+def processes():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                yield Process(int(entry.name))
+            except (OSError, IndexError, ValueError):
+                continue
+
+
+def until(condition, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.01)
+    return condition()
+
+
+class Job:
+    """A launch in a session of its own.  mpiexec makes sessions for its ranks, so what belongs
+    to it is found by a variable of its environment."""
+
+    def __init__(self, command, env):
+        self.mark = f"INV_TEST_JOB={os.getpid()}.{random.randrange(1 << 40)}"
+        name, value = self.mark.split("=")
+        self.process = subprocess.Popen(
+            [str(word) for word in command], env={**env, name: value}, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+    def members(self):
+        found = []
+        for process in processes():
+            try:
+                environ = Path(f"/proc/{process.pid}/environ").read_bytes()
+            except OSError:
+                continue
+            if process.state not in "ZX" and self.mark.encode() in environ:
+                found.append(process)
+        return found
+
+    def named(self, name):
+        return sorted((p for p in self.members() if p.name == name), key=lambda p: p.pid)
+
+    def wait(self, seconds=END_S):
+        """Its exit code; None: it does not end."""
+        try:
+            return self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def left_over(self):
+        until(lambda: not self.members(), GONE_S)
+        return [(p.pid, p.name) for p in self.members()]
+
+    def clean(self):
+        for process in self.members():
+            try:
+                os.kill(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.process.wait(timeout=20)
+
+
+def invasive_sockets():
+    """Names of abstract sockets of resource managers."""
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    return {line.split()[-1] for line in lines if "@invasive" in line}
+
+
+def shared_memory():
+    return {name for name in os.listdir("/dev/shm")}
+
+
+@pytest.fixture
+def jobs(build, mpi, stock_env):
+    """jobs(RANKS, managed, OPTION...): starts one; all end with the test."""
+    started = []
+
+    def start(ranks, managed, *options):
+        invade = [build / "invade", TWO_CORES, "--"] if managed else []
+        program = mpi.program(PROGRAM)
+        job = Job([*invade, *mpi.run(ranks, program, "--seed=1", "--count=1000000", *options)],
+                  {**stock_env, "OMP_NUM_THREADS": "2"})
+        job.program = program.name
+        started.append(job)
+        return job
+
+    yield start
+    for job in started:
+        job.clean()
+
+
+def started_ranks(job, ranks):
+    found = until(lambda: (lambda all_: all_ if len(all_) == ranks else None)(
+        job.named(job.program)), 30)
+    assert found, "the ranks have not started"
+    return found
+
+
+def end_of(job, seconds=END_S):
+    """How it ended: the exit code, negative for a signal, or None; what is left of it."""
+    code = job.wait(seconds)
+    return code, job.left_over()
+
+
+def end_of_action(job, action, ranks):
+    found = started_ranks(job, ranks)
+    time.sleep(random.choice([0, 0.01, 0.1, 0.3, 0.6, 1]))
+    action(job, found)
+    return end_of(job)
+
+
+def kill_rank(number):
+    def action(job, found):
+        os.kill(random.choice(found).pid, number)
+
+    return action
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+@pytest.mark.timeout(300)
+def test_a_rank_killed_at_any_time_ends_the_job_and_leaves_nothing(jobs, number, ranks):
+    code, left = end_of_action(jobs(ranks, True), kill_rank(number), ranks)
+    assert code is not None, "the job does not end"
+    assert not left
+    assert code != 0 or number == signal.SIGTERM
+
+
+@pytest.mark.parametrize("how,code", [("abort", 7), ("exit", 3)])
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.timeout(300)
+def test_a_rank_that_ends_itself_ends_the_job_with_its_code(jobs, how, code, ranks):
+    option = f"--end={how}:{random.randrange(ranks)}:{random.randrange(1000)}"
+    ended, left = end_of(jobs(ranks, True, option))
+    assert not left
+    if how == "abort":
+        assert ended == code
+    assert ended not in (0, None)
+
+
+def test_interrupting_the_launch_ends_the_job(jobs):
+    job = jobs(2, True)
+    started_ranks(job, 2)
+    time.sleep(random.random())
+    os.killpg(job.process.pid, signal.SIGINT)
+    code, left = end_of(job)
+    assert code is not None and not left
+
+
+def test_killing_the_launcher_ends_the_job_and_its_manager(jobs):
+    job = jobs(2, True)
+    started_ranks(job, 2)
+    job.process.kill()
+    assert end_of(job) == (-signal.SIGKILL, [])
+
+
+def kill_named(*names):
+    def action(job, found):
+        process = next(p for name in names for p in job.named(name))
+        os.kill(process.pid, signal.SIGKILL)
+
+    return action
+
+
+@pytest.mark.parametrize("victim", ["mpiexec", "proxy"])
+@pytest.mark.timeout(300)
+def test_killing_the_mpi_launchers_processes_ends_as_it_does_without_us(jobs, mpi, victim):
+    names = {"mpiexec": ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpiexec.openmpi", "orterun",
+                         "mpirun.openmpi"],
+             "proxy": ["hydra_pmi_proxy"]}[victim]
+    if victim == "proxy" and mpi.name == "openmpi":
+        names = ["random.openmpi"]  # it has no proxy on its own node: a rank instead
+    code, left = end_of_action(jobs(2, True), kill_named(*names), 2)
+    if code is None or code == 0 or left:
+        stock = end_of_action(jobs(2, False), kill_named(*names), 2)
+        assert (code is None, code == 0, [n for _, n in left]) == (
+            stock[0] is None, stock[0] == 0, [n for _, n in stock[1]])
+
+
+def test_killing_the_resource_manager_hurts_nobody(build, mpi, jobs, stock_env):
+    job = Job([build / "invade", TWO_CORES, "--", *mpi.run(2, mpi.program(PROGRAM), "--seed=1",
+                                                           "--count=12")], stock_env)
+    job.program = mpi.program(PROGRAM).name
+    try:
+        started_ranks(job, 2)
+        time.sleep(random.choice([0, 0.1, 0.5]))
+        os.kill(job.named("rmd")[0].pid, signal.SIGKILL)
+        assert end_of(job, 110) == (0, [])
+    finally:
+        job.clean()
+
+
+def test_nothing_of_ours_is_left_in_sockets_or_shared_memory(jobs):
+    """MPI leaves its own files when a rank is killed; ours have no names in the file system."""
+    before = shared_memory()
+    job = jobs(2, True)
+    started_ranks(job, 2)
+    sockets = until(invasive_sockets, 10)
+    code, left = end_of_action(job, kill_rank(signal.SIGKILL), 2)
+    assert code is not None and not left
+    assert not [name for name in shared_memory() - before if "inv" in name]
+    assert sockets is not None
+
+
+@pytest.mark.full
+def test_many_deaths_at_random_times(jobs):
+    for _ in range(60):
+        ranks = random.choice([1, 2, 3, 5])
+        number = random.choice([signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGABRT])
+        code, left = end_of_action(jobs(ranks, True), kill_rank(number), ranks)
+        assert code is not None and not left, (ranks, number, code, left)
