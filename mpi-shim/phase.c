@@ -4,8 +4,8 @@
  *
  * In two steps.  Searching: a period p is tried as long as every call is at the site of the
  * call p before it; it is taken from how long ago a site that breaks the last guess was
- * passed.  Two whole repetitions decide, of six calls at least.  (The idea of periods as the sign of iterations is
- * that of Freitag, Corbalan and Labarta's dynamic periodicity detector.)
+ * passed.  Two whole repetitions decide, of six calls at least.  (That periods are the sign
+ * of iterations is the idea of Freitag, Corbalan and Labarta's dynamic periodicity detector.)
  *
  * Then one site of the period becomes the marker, the one that is passed least often in it,
  * and iterations are what lies between two passes of the marker, whatever else is called
@@ -166,12 +166,15 @@ void shim_phase_lengthen(struct shim_phase *p)
         return;
     /* the one that comes and goes most often: the next loop outwards */
     for (unsigned s = 0; s < p->sites; s++)
-        if (p->comings[s] >= COMINGS && (best == SHIM_PHASE_SITES || p->comings[s] > p->comings[best]))
+        if (p->comings[s] >= COMINGS &&
+            (best == SHIM_PHASE_SITES || p->comings[s] > p->comings[best]))
             best = s;
     if (best != SHIM_PHASE_SITES)
         mark(p, best);
-    else if (p->bundle < SHIM_PHASE_BUNDLE)
-        p->left += p->bundle, p->bundle *= 2;
+    else if (p->bundle < SHIM_PHASE_BUNDLE) {
+        p->left += p->bundle;
+        p->bundle *= 2;
+    }
 }
 
 void shim_phase_shorten(struct shim_phase *p)

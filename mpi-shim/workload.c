@@ -29,9 +29,10 @@
 #include <math.h>
 #include <string.h>
 
-/* SHORT: iterations below it on average are put together.  PATIENCE: an iteration is not
- * waited for longer than this and eight times the mean.  RECENT: see above.  SILENT: so many
- * samples without a word from another rank, then it counts as an average one. */
+/* SHORT: iterations below it on average are put together; on many cores longer ones, too.
+ * PATIENCE: an iteration is not waited for longer than this and eight times the mean.  RECENT:
+ * see above.  SILENT: so many samples without a word from another rank, then it counts as an
+ * average one. */
 enum { WINDOW_US = 10000, SAMPLE_US = 10000, SHORT_US = 200, PATIENCE_US = 50000 };
 enum { RECENT_NS = 1000000000, TRIAL = 16, GRAPH_SAMPLES = 16, SILENT_SAMPLES = 16 };
 static const double CHANGE = 0.05; /* smaller ones of a graph are not announced */
@@ -52,7 +53,9 @@ static struct {
     uint64_t spun;          /* ticks of waiting in which the thread kept its core */
     uint64_t idle_ns;       /* core time held while it slept */
     uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last booked wait */
-    uint64_t lent_held_ns;  /* held_ns() at the last lend */
+    uint64_t lent_held_ns;  /* held_ns() at the last lend, if */
+    bool lent_looked;       /* it was looked at then */
+    uint64_t looked_at;     /* ticks: when it was looked at last at a lend */
 
     enum shim_phase_event due; /* an iteration ends with the wait that comes next */
     uint64_t deadline;         /* ticks: it ends with the wait that is over after this */
@@ -85,6 +88,10 @@ static struct inv_counters *counters(void)
 {
     return &inv_slot_at(inv_process.table, inv_process.slot)->counters;
 }
+
+/* A look at every core's word costs up to 0.1 us a core where others write them: at most so
+ * often, about 1 % of the time. */
+static double least_us_between_looks(void) { return 10.0 * inv_process.ncores; }
 
 /* Core time that this process has held cores until now.  Others change the table meanwhile;
  * an interval may be missed or counted twice, and is put right by the next look. */
@@ -263,9 +270,10 @@ static void judge_length(uint64_t ticks)
     double us = (double)ticks / (double)shim_us;
     work.mean_us = work.since_mark ? work.mean_us + (us - work.mean_us) / 8 : us;
     work.since_mark++;
-    if (us > 8 * SHORT_US)
+    double too_short = fmax(SHORT_US, least_us_between_looks());
+    if (us > 8 * too_short)
         shim_phase_shorten(&phase);
-    if (work.since_mark < TRIAL || work.mean_us >= SHORT_US)
+    if (work.since_mark < TRIAL || work.mean_us >= too_short)
         return;
     shim_phase_lengthen(&phase);
     work.since_mark = 0;
@@ -309,6 +317,11 @@ void shim_workload_lends(void)
     if (!watched)
         return;
     work.lent_at = shim_ticks();
+    work.lent_looked = (double)(work.lent_at - work.looked_at) >
+                       least_us_between_looks() * (double)shim_us;
+    if (!work.lent_looked)
+        return; /* idle workers give their cores up meanwhile: nearly nothing is held */
+    work.looked_at = work.lent_at;
     work.lent_held_ns = held_ns();
 }
 
@@ -316,8 +329,8 @@ void shim_workload_regained(void)
 {
     if (!watched)
         return;
-    uint64_t held = held_ns();
     work.lent += shim_ticks() - work.lent_at;
+    uint64_t held = work.lent_looked ? held_ns() : 0;
     if (held > work.lent_held_ns)
         work.idle_ns += held - work.lent_held_ns;
 }

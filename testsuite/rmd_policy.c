@@ -5,7 +5,7 @@
  *
  *   equal|workload NCORES N  {MIN MAX OWNED WORKLOAD}*N   -> N targets
  *   throughput NCORES N  {MIN MAX OWNED WORKLOAD}*N  {POINTS {CORES SPEEDUP}*POINTS}*N
- *                                                         -> N targets; -1 for a graph that is not valid
+ *                                          -> N targets; -1 for a graph that is not valid
  *   worthwhile NCORES N  {MIN MAX OWNED WORKLOAD}*N  {TARGET}*N   -> 0 or 1
  *   place NCORES N  {TARGET KEEP WISH}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
  */

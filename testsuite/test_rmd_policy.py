@@ -145,6 +145,10 @@ def speedup(points, cores):
     return s0 + (s1 - s0) / (c1 - c0) * (cores - c0)
 
 
+def throughput(graphs, distribution):
+    return sum(speedup(g, d) for g, d in zip(graphs, distribution))
+
+
 def graph_words(graphs):
     return [x for g in graphs for x in (len(g), *(f"{v:.9g}" for point in g for v in point))]
 
@@ -175,13 +179,10 @@ def test_no_distribution_has_more_throughput_than_the_policys(ask):
     for (ncores, needs, graphs), target in zip(cases, answers):
         ranges = [(max(low, 1), high or ncores) for low, high, *_ in needs]
 
-        def total(distribution):
-            return sum(speedup(g, d) for g, d in zip(graphs, distribution))
-
         room = min(ncores, sum(high for _, high in ranges))
         assert sum(target) == room
-        best = max(total(d) for d in distributions(room, ranges))
-        assert total(target) >= best - 1e-3, (ncores, needs, graphs, target)
+        best = max(throughput(graphs, d) for d in distributions(room, ranges))
+        assert throughput(graphs, target) >= best - 1e-3, (ncores, needs, graphs, target)
 
 
 def test_throughput_keeps_to_cores_and_ranges(ask):
