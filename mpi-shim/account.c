@@ -3,8 +3,8 @@
  * account.c - call sites and their waits, see account.h.
  *
  * A call site is a return address and the function that was called.  Both make one word, which
- * is looked up in a table of this process (open addressing, bounded, never emptied); it
- * gives the number of the site in the record.  What finds no room goes to site 0.
+ * is looked up in a table of this process (open addressing, bounded, never emptied) of the
+ * numbers that sites have in the record.  What finds no room goes to site 0.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -18,14 +18,12 @@
 
 enum { MAP = 1024, PROBES = 32 }; /* MAP: a power of two */
 enum { SITE_OTHER = 0 };          /* no room */
-enum { ADDRESS_BITS = 48, BEFORE_US = 10 };
+enum { ADDRESS_BITS = 48, BEFORE_US = 10, UNASKED_US = 50 };
 
 _Static_assert(SHIM_CALLS < 1 << (64 - ADDRESS_BITS), "a function's number fits beside an address");
 
-static struct {
-    _Atomic uint64_t key; /* 0 free; written once, by compare-and-swap */
-    _Atomic int32_t site; /* release/acquire: after the site has been named */
-} map[MAP];
+static uint64_t keys[INV_SITES]; /* by number; written before the number is in the map */
+static _Atomic uint32_t map[MAP]; /* numbers of sites; 0 free; written once */
 
 static struct inv_record *record(void)
 {
@@ -97,35 +95,42 @@ static void name_site(struct inv_site *s, enum shim_call call, const void *addre
     atomic_store_explicit(&s->named, 1, memory_order_release);
 }
 
-static int32_t add_site(struct inv_record *r, enum shim_call call, const void *address)
-{
-    uint32_t site = atomic_fetch_add_explicit(&r->sites, 1, memory_order_relaxed);
-    if (site == SITE_OTHER || site >= INV_SITES)
-        return SITE_OTHER;
-    name_site(&r->site[site], call, address);
-    return (int32_t)site;
-}
-
 /* --- looking one up */
 
-static int32_t site_of(struct inv_record *r, enum shim_call call, const void *address)
+/* A number for a site; SITE_OTHER when there is none left. */
+static uint32_t new_number(struct inv_record *r)
 {
-    uint64_t where = (uintptr_t)address;
-    if (!where || where >> ADDRESS_BITS)
-        return SITE_OTHER; /* would not fit into one word with the function */
-    uint64_t key = where | (uint64_t)call << ADDRESS_BITS;
+    if (atomic_load_explicit(&r->sites, memory_order_relaxed) >= INV_SITES)
+        return SITE_OTHER;
+    uint32_t number = atomic_fetch_add_explicit(&r->sites, 1, memory_order_relaxed);
+    return number < INV_SITES ? number : SITE_OTHER;
+}
+
+/* The number of the site, which has one afterwards if it is not SITE_OTHER.  Of two threads that
+ * come for the first time at once, one's number stays unused. */
+static uint32_t site_of(struct inv_record *r, enum shim_call call, const void *address)
+{
+    uint64_t where = (uintptr_t)address, key = where | (uint64_t)call << ADDRESS_BITS;
     unsigned first = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+    uint32_t mine = SITE_OTHER;
+    if (!where || where >> ADDRESS_BITS)
+        return SITE_OTHER;
     for (unsigned i = 0; i < PROBES; i++) {
-        unsigned at = (first + i) % MAP;
-        uint64_t found = atomic_load_explicit(&map[at].key, memory_order_relaxed);
-        if (!found && atomic_compare_exchange_strong_explicit(
-                          &map[at].key, &found, key, memory_order_relaxed, memory_order_relaxed)) {
-            int32_t site = add_site(r, call, address);
-            atomic_store_explicit(&map[at].site, site, memory_order_release);
-            return site;
+        _Atomic uint32_t *at = &map[(first + i) % MAP];
+        /* acquire: partner is the exchange below, after its site's key was written */
+        uint32_t found = atomic_load_explicit(at, memory_order_acquire);
+        if (!found && mine == SITE_OTHER) {
+            if ((mine = new_number(r)) == SITE_OTHER)
+                return SITE_OTHER;
+            keys[mine] = key;
         }
-        if (found == key) /* SITE_OTHER while another thread names it */
-            return atomic_load_explicit(&map[at].site, memory_order_acquire);
+        if (!found && atomic_compare_exchange_strong_explicit(
+                          at, &found, mine, memory_order_release, memory_order_acquire)) {
+            name_site(&r->site[mine], call, address);
+            return mine;
+        }
+        if (keys[found] == key)
+            return found;
     }
     return SITE_OTHER;
 }
@@ -135,7 +140,7 @@ void shim_account_called(enum shim_call call, const void *address)
     struct inv_record *r = record();
     if (!r)
         return;
-    thread.here = (unsigned)site_of(r, call, address);
+    thread.here = site_of(r, call, address);
     add(&r->site[thread.here].calls, 1);
 }
 
@@ -180,16 +185,19 @@ void shim_account_woke(void)
         atomic_store_explicit(&r->waiting_since_ns, 0, memory_order_relaxed);
 }
 
-/* The CPU time that the wait took. */
+static uint64_t at_most(uint64_t ticks, uint64_t us)
+{
+    return ticks < us * shim_us ? ticks : us * shim_us;
+}
+
+/* The CPU time that the wait took.  What was not asked for is short, or the thread has not run
+ * all the time. */
 static uint64_t burnt_ns(uint64_t start, uint64_t end)
 {
-    uint64_t all = shim_ticks_to_ns(end - start);
     if (thread.wait_start != start)
-        return all;
-    uint64_t before = thread.asked_ticks - start;
-    if (before > BEFORE_US * shim_us) /* it has not run all the time, then */
-        before = BEFORE_US * shim_us;
-    uint64_t burnt = shim_ticks_to_ns(before) + thread_cpu_ns() - thread.cpu_ns;
+        return shim_ticks_to_ns(at_most(end - start, UNASKED_US));
+    uint64_t before = shim_ticks_to_ns(at_most(thread.asked_ticks - start, BEFORE_US));
+    uint64_t burnt = before + thread_cpu_ns() - thread.cpu_ns, all = shim_ticks_to_ns(end - start);
     return burnt < all ? burnt : all;
 }
 

@@ -3,7 +3,7 @@
  * waits.c - an MPI program whose waits and work are known, for test_invade_report.py; the first
  * argument says what it does.
  *
- *   places     ranks wait 6, 2 and 1 times as long in three functions
+ *   places     ranks wait 60, 2 and 1 times as long in three functions
  *   work       rank r computes (r + 1) * 100 ms of CPU time, in steps that end in a barrier
  *   pointer    one call through a pointer, of MPI_Send and MPI_Ssend in turns
  *   many       MPI_Iprobe called once from each of 400 places
@@ -73,10 +73,12 @@ static __attribute__((noinline)) void wait_short(void)
 
 static void scene_places(void)
 {
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 20; i++) {
         wait_long();
-        wait_some();
-        wait_short();
+        if (i % 10 == 0)
+            wait_some();
+        if (i % 10 == 5)
+            wait_short();
     }
 }
 
