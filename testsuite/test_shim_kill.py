@@ -6,8 +6,8 @@ The job is a long random MPI program (mpi-shim/tests/random), so that a moment c
 finds each rank in MPI_Init, computing, in a parallel region, or in any kind of wait, with its core
 lent or with others' borrowed.
 
-Which code other than 0 mpiexec ends with is not compared: without us it was the signal's number each
-time, with us seldom another one (15, 255), for a reason not found yet.  SIGTERM may give 0.
+Which code other than 0 mpiexec ends with is not compared: without us it was the signal's number
+each time, with us seldom another one (15, 255), for a reason not found yet.  SIGTERM may give 0.
 """
 
 import os
