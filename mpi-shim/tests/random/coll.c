@@ -255,6 +255,8 @@ static void draw_call(struct world *w, struct comm *c, struct coll_call *k)
         k->kind = BARRIER;
     if (k->kind == BARRIER || k->kind == BCAST)
         k->in_place = false;
+    if (rooted(k->kind) && k->type_kind == RECORD) /* MPICH 4.0 finds those of a scatter too long */
+        k->type_kind = VECTOR;
     if (k->form == PERSISTENT_FORM && !PERSISTENT_COLLECTIVES)
         k->form = LATER;
 }

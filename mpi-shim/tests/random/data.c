@@ -45,7 +45,7 @@ MPI_Datatype make_type(int kind)
     case 3:
         MPI_Type_contiguous(3, MPI_INT, &type);
         break;
-    case 4:
+    case VECTOR:
         MPI_Type_vector(2, 2, 3, MPI_INT, &type);
         break;
     case RECORD:
@@ -72,15 +72,26 @@ size_t type_extent(int kind)
     return extents[kind];
 }
 
+static void clean_record(struct record *r)
+{
+    struct record clean;
+    memset(&clean, 0, sizeof clean);
+    clean.number = r->number;
+    clean.value = r->value;
+    clean.letter = r->letter;
+    memcpy(r, &clean, sizeof clean);
+}
+
 void clean_gaps(int kind, char *buffer, size_t count)
 {
-    for (size_t i = 0; kind == RECORD && i < count; i++) {
-        struct record *r = (struct record *)(buffer + i * sizeof *r), clean;
-        memset(&clean, 0, sizeof clean);
-        clean.number = r->number;
-        clean.value = r->value;
-        clean.letter = r->letter;
-        memcpy(r, &clean, sizeof clean);
+    for (size_t i = 0; i < count; i++) {
+        char *element = buffer + i * type_extent(kind);
+        if (kind == VECTOR)
+            memset(element + 2 * sizeof(int), 0, sizeof(int));
+        else if (kind == RECORD)
+            clean_record((struct record *)element);
+        else if (kind == INDEXED)
+            memset(element + 3 * sizeof(short), 0, 2 * sizeof(short));
     }
 }
 

@@ -449,7 +449,7 @@ void step_exchange(struct world *w)
         e.replace = chance(&w->shared, 40);
         e.type = below(&w->shared, TYPE_KINDS);
         if (e.replace && e.type == RECORD) /* MPICH 4.0 sends more of these than it has room for */
-            e.type = 4;
+            e.type = VECTOR;
         e.count = some_count(&w->shared, type_extent(e.type), MOST);
         e.room = e.count + below(&w->shared, 10);
         e.tag = 30040 + below(&w->shared, 3);

@@ -123,13 +123,13 @@ static inline int remote_size(const struct comm *c)
 /* --- data.c */
 
 /* A data type of the program's, by number. */
-enum { RECORD = 5, TYPE_KINDS = 7 };
+enum { VECTOR = 4, RECORD, INDEXED, TYPE_KINDS };
 MPI_Datatype make_type(int kind);
 void drop_type(int kind, MPI_Datatype *type);
 /* Bytes between one element's start and the next one's. */
 size_t type_extent(int kind);
 
-/* Open MPI may write to the gaps of a record: before its bytes are looked at. */
+/* Open MPI may write to the gaps of a type: before its bytes are looked at. */
 void clean_gaps(int kind, char *buffer, size_t count);
 
 enum { GUARD = 64 };
