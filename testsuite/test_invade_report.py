@@ -70,6 +70,9 @@ def parsed(path):
     check(report, REPORT)
     assert report["invade_report"] == 1 and report["managed"]
     for job in report["jobs"]:
+        for m in (c["metrics"] for c in job["iteration_classes"]):
+            assert close(m["parallel_efficiency"],
+                         m["load_balance"] * m["communication_efficiency"])
         m, capacity = job["metrics"], job["cores"] * job["elapsed_seconds"]
         assert close(m["parallel_efficiency"], m["load_balance"] * m["communication_efficiency"])
         assert close(m["perfect_balance_gain"], 1 - m["parallel_efficiency"])
@@ -214,6 +217,19 @@ int main(void)
     return 0;
 }
 """
+
+
+def test_iterations_are_reported_by_class_in_each_rank_and_the_job(mpi_job):
+    job, _ = mpi_job(2, "steps")
+    main = job["iteration_classes"][0]
+    assert main["count"] > 50  # without a pattern too, where the machine is too busy for one
+    for p in job["processes"]:
+        mine, = [c for c in p["iteration_classes"] if c["id"] == main["id"]]
+        assert 0 < mine["count"] <= main["count"]
+        assert close(mine["useful_seconds"] + mine["waiting_seconds"], mine["elapsed_seconds"])
+        parts = sum(c["elapsed_seconds"] for c in p["iteration_classes"])
+        assert close(parts, p["elapsed_seconds"], 0.1)
+    assert main["metrics"]["work_balance"] < 0.95
 
 
 def test_an_openmp_program_is_a_job_without_ranks(report, run_program, make_variable,
