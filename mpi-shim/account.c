@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "shim.h"
 #include "account.h"
+#include "iteration.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -19,6 +20,7 @@
 enum { MAP = 1024, PROBES = 32 }; /* MAP: a power of two */
 enum { SITE_OTHER = 0 };          /* no room */
 enum { ADDRESS_BITS = 48, BEFORE_US = 10, UNASKED_US = 50 };
+enum { PUBLISH_NS = 1000000 }; /* not more often: that takes a system call */
 
 _Static_assert(SHIM_CALLS < 1 << (64 - ADDRESS_BITS), "a function's number fits beside an address");
 
@@ -256,16 +258,48 @@ void shim_account_start(uint64_t job)
     inv_record_restart();
 }
 
-void shim_account_stop(void)
+_Static_assert((int)SHIM_CLASSES == (int)INV_CLASSES, "the record has room for all classes");
+
+static void set(_Atomic uint64_t *to, uint64_t value)
 {
-    inv_record_stop();
+    atomic_store_explicit(to, value, memory_order_relaxed);
+}
+
+static void copy_classes(struct inv_record *r)
+{
+    unsigned count;
+    const struct shim_iteration_class *from = shim_iteration_classes(&count);
+    for (unsigned i = 0; i < count; i++) {
+        struct inv_class *to = &r->class[i];
+        set(&to->sites, from[i].sites);
+        set(&to->count, from[i].count);
+        set(&to->length_ns, from[i].length_ns);
+        set(&to->useful_ns, from[i].useful_ns);
+        set(&to->wait_ns, from[i].wait_ns);
+        set(&to->core_ns, from[i].core_ns);
+    }
+    atomic_store_explicit(&r->classes, count, memory_order_relaxed);
+}
+
+static void publish(struct inv_record *r, uint64_t now)
+{
+    copy_classes(r);
+    set(&r->counted_ns, now);
+    inv_record_publish();
 }
 
 void shim_account_publish(void)
 {
     struct inv_record *r = record();
-    if (!r)
-        return;
-    atomic_store_explicit(&r->counted_ns, inv_now_ns(), memory_order_relaxed);
-    inv_record_publish();
+    uint64_t now = r ? inv_now_ns() : 0;
+    if (r && now - atomic_load_explicit(&r->counted_ns, memory_order_relaxed) > PUBLISH_NS)
+        publish(r, now);
+}
+
+void shim_account_stop(void)
+{
+    struct inv_record *r = record();
+    if (r)
+        publish(r, inv_now_ns());
+    inv_record_stop();
 }

@@ -5,6 +5,7 @@
  *
  *   places     ranks wait 60, 2 and 1 times as long in three functions
  *   work       rank r computes (r + 1) * 100 ms of CPU time, in steps that end in a barrier
+ *   steps      150 iterations of 2 * (r + 1) ms of CPU time and a barrier
  *   pointer    one call through a pointer, of MPI_Send and MPI_Ssend in turns
  *   many       MPI_Iprobe called once from each of 400 places
  *   polls      waits in a loop of MPI_Test
@@ -86,6 +87,14 @@ static void scene_work(void)
 {
     for (int i = 0; i < 10; i++) {
         burn_ms(10 * (rank + 1));
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+static void scene_steps(void)
+{
+    for (int i = 0; i < 150; i++) {
+        burn_ms(2 * (rank + 1));
         MPI_Barrier(MPI_COMM_WORLD);
     }
 }
@@ -183,6 +192,8 @@ int main(int argc, char **argv)
         scene_places();
     else if (!strcmp(scene, "work"))
         scene_work();
+    else if (!strcmp(scene, "steps"))
+        scene_steps();
     else if (!strcmp(scene, "pointer"))
         scene_pointer();
     else if (!strcmp(scene, "many"))
