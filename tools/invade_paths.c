@@ -165,6 +165,7 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
     char launch[24];
     snprintf(launch, sizeof launch, "%llx", (unsigned long long)report->launch);
     if (!setenv("INVASIVE_SOCKET", manager->socket, 1) &&
+        (!manager->launch[0] || !setenv("INVASIVE_LAUNCH", manager->launch, 1)) &&
         set_number("INVASIVE_CORES", manager->ncores) &&
         (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
         (!options->team || !setenv("INVASIVE_TEAM", options->team, 1)) &&
