@@ -9,9 +9,11 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "launch.h"
 #include "protocol.h"
 #include "tool.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -29,9 +31,16 @@
 struct inv_process inv_process;
 
 enum { JOIN_TIMEOUT_MS = 5000, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
+enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool join_tried;
+
+/* What the environment said when we were loaded, if this is not the launch's first node; and the
+ * number of cores of its rmd as far as that has answered, 0 unknown. */
+static struct inv_launch launch;
+static bool launched_elsewhere;
+static _Atomic unsigned node_cores;
 
 uint64_t inv_now_ns(void)
 {
@@ -68,49 +77,17 @@ static int env_int(const char *name)
     return errno || *end || value < 0 || value > INT_MAX ? -1 : (int)value;
 }
 
-static int connect_to(const char *where);
+/* --- the resource manager */
 
-/* Are we asked to be managed, and is somebody there to do it?  Looked up once, when the
- * runtime decides on its default team size: without a manager that is the stock one. */
-static bool environment_wants(void)
+/* Anybody can listen on an abstract name. */
+static bool serves_us(int fd)
 {
-    const char *mode = getenv("INVASIVE");
-    const char *where = getenv("INVASIVE_SOCKET");
-    if (!where || !*where || (mode && strcmp(mode, "off") == 0))
+    struct ucred server;
+    socklen_t size = sizeof server;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size))
         return false;
-    int fd = connect_to(where);
-    if (fd < 0) {
-        complain("invasive: cannot reach rmd at %s (%s): is it running? Running unmanaged.", where,
-                 strerror(errno));
-        return false;
-    }
-    close(fd);
-    return true;
-}
-
-bool inv_wanted(void)
-{
-    if (atomic_load_explicit(&join_tried, memory_order_relaxed))
-        return inv_managed();
-    static _Atomic int answer; /* 0 not asked yet, 1 yes, 2 no */
-    if (atomic_load_explicit(&answer, memory_order_relaxed) == 0)
-        atomic_store_explicit(&answer, environment_wants() ? 1 : 2, memory_order_relaxed);
-    return atomic_load_explicit(&answer, memory_order_relaxed) == 1;
-}
-
-unsigned inv_domain_cores(void)
-{
-    if (inv_managed())
-        return inv_process.ncores;
-    int cores = inv_wanted() ? env_int("INVASIVE_CORES") : -1;
-    if (cores > 0 && cores <= INV_MAX_CORES)
-        return (unsigned)cores;
-    cpu_set_t mask;
-    int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 0;
-    if (allowed > 0)
-        return (unsigned)allowed;
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (unsigned)online : 1;
+    errno = EPERM;
+    return server.uid == getuid() || server.uid == 0;
 }
 
 /* Connect to "@abstract" or "/path".  Returns a descriptor, or -1 with errno. */
@@ -132,7 +109,7 @@ static int connect_to(const char *where)
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-    if (connect(fd, (struct sockaddr *)&address, size) < 0) {
+    if (connect(fd, (struct sockaddr *)&address, size) < 0 || !serves_us(fd)) {
         int error = errno;
         close(fd);
         errno = error;
@@ -156,8 +133,10 @@ static bool receive_reply(int fd, struct inv_reply *reply, int *table_fd)
     do
         n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    if (n < 0)
+    if (n <= 0) {
+        errno = n ? errno : ENODATA; /* hung up */
         return false;
+    }
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
             memcpy(table_fd, CMSG_DATA(c), sizeof *table_fd);
@@ -170,43 +149,213 @@ static bool receive_reply(int fd, struct inv_reply *reply, int *table_fd)
     return true;
 }
 
+/* The rmd that belongs to this library: where the whole is installed in one tree, or built. */
+static const char *rmd_path(char *path, size_t bytes)
+{
+    Dl_info own;
+    const char *told = getenv("INVASIVE_RMD");
+    if (told && *told)
+        return told;
+    if (dladdr((void *)rmd_path, &own) && own.dli_fname) {
+        const char *slash = strrchr(own.dli_fname, '/');
+        int n = snprintf(path, bytes, "%.*s/../bin/rmd",
+                         slash ? (int)(slash - own.dli_fname) : 1, slash ? own.dli_fname : ".");
+        if (n > 0 && (size_t)n < bytes && !access(path, X_OK))
+            return path;
+    }
+    return INV_BINDIR "/rmd";
+}
+
+/* Connect to the launch's rmd on this node, which the first one starts.  Who connects while
+ * an rmd ends for want of processes is cut off, and comes back here. */
+static int connect_to_node(void)
+{
+    char path[4096], why[256];
+    const struct timespec pause = {.tv_nsec = 2000000};
+    for (int tries = 0; tries < NODE_TRIES; tries++) {
+        int fd = connect_to(launch.socket);
+        if (fd >= 0 || errno != ECONNREFUSED)
+            return fd;
+        const char *rmd = rmd_path(path, sizeof path);
+        switch (inv_launch_start(&launch, rmd, why, sizeof why)) {
+        case INV_START_FAILED:
+            complain("invasive: cannot start %s on this node (%s). Running unmanaged.", rmd, why);
+            errno = 0; /* it has been said */
+            return -1;
+        case INV_START_RACED:
+            nanosleep(&pause, NULL);
+            break;
+        case INV_STARTED:
+            break;
+        }
+    }
+    errno = ETIMEDOUT;
+    return -1;
+}
+
+/* Connect to the rmd of this process: the one that INVASIVE_SOCKET names, or on another node than
+ * the launch's first that node's.  Sets *where.  -1 with errno, 0 if why has been said. */
+static int reach_manager(const char **where)
+{
+    *where = getenv("INVASIVE_SOCKET");
+    int fd = *where && **where ? connect_to(*where) : -1;
+    if (fd >= 0 || !launched_elsewhere)
+        return fd;
+    *where = launch.socket;
+    return connect_to_node();
+}
+
+static void complain_unreachable(const char *where)
+{
+    if (errno)
+        complain("invasive: cannot reach rmd at %s (%s): is it running? Running unmanaged.", where,
+                 strerror(errno));
+}
+
+/* One request, one answer; again where we were cut off.  Returns false when there is no rmd or
+ * no sensible answer, and has said so.  *table_fd: what came with the answer, -1 nothing. */
+static bool ask_manager(const struct inv_request *request, struct inv_reply *reply, int *table_fd,
+                        const char **where)
+{
+    for (int tries = 0;; tries++) {
+        int fd = reach_manager(where);
+        *table_fd = -1;
+        if (fd < 0) {
+            complain_unreachable(*where);
+            return false;
+        }
+        errno = 0;
+        bool good = send(fd, request, sizeof *request, MSG_NOSIGNAL) == (ssize_t)sizeof *request &&
+                    receive_reply(fd, reply, table_fd);
+        int error = errno;
+        close(fd);
+        if (good)
+            return true;
+        if (*table_fd >= 0)
+            close(*table_fd);
+        bool cut_off = error == ECONNRESET || error == EPIPE || error == ENODATA;
+        if (cut_off && *where == launch.socket && tries < CUT_OFF_TRIES)
+            continue;
+        complain("invasive: rmd at %s did not answer as expected (%s): is it of another version? "
+                 "Running unmanaged.",
+                 *where, strerror(error));
+        return false;
+    }
+}
+
+static struct inv_request request_of(enum inv_request_kind kind)
+{
+    return (struct inv_request){.magic = INV_PROTOCOL_MAGIC,
+                                .version = INV_PROTOCOL_VERSION,
+                                .kind = kind,
+                                .rank = -1,
+                                .size = -1,
+                                .local_size = -1,
+                                .local_rank = -1};
+}
+
+/* On another node nobody has told us how many cores there are: its rmd knows. */
+static bool node_answers(void)
+{
+    struct inv_request request = request_of(INV_OBSERVE);
+    struct inv_reply reply;
+    const char *where;
+    int table_fd;
+    if (!ask_manager(&request, &reply, &table_fd, &where))
+        return false;
+    if (table_fd >= 0)
+        close(table_fd);
+    if (reply.status == INV_OK && reply.count > 0 && reply.count <= INV_MAX_CORES) {
+        atomic_store_explicit(&node_cores, reply.count, memory_order_relaxed);
+        return true;
+    }
+    complain("invasive: rmd at %s refused this process (%s). Running unmanaged.", where,
+             reply.message);
+    return false;
+}
+
+/* Are we asked to be managed, and is somebody there to do it?  Looked up once, when the
+ * runtime decides on its default team size: without a manager that is the stock one. */
+static bool environment_wants(void)
+{
+    const char *mode = getenv("INVASIVE"), *where = getenv("INVASIVE_SOCKET");
+    if (!where || !*where || (mode && strcmp(mode, "off") == 0))
+        return false;
+    int fd = connect_to(where);
+    if (fd < 0 && launched_elsewhere)
+        return node_answers();
+    if (fd < 0) {
+        complain_unreachable(where);
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
+bool inv_wanted(void)
+{
+    if (atomic_load_explicit(&join_tried, memory_order_relaxed))
+        return inv_managed();
+    static _Atomic int answer; /* 0 not asked yet, 1 yes, 2 no */
+    if (atomic_load_explicit(&answer, memory_order_relaxed) == 0)
+        atomic_store_explicit(&answer, environment_wants() ? 1 : 2, memory_order_relaxed);
+    return atomic_load_explicit(&answer, memory_order_relaxed) == 1;
+}
+
+bool inv_asked(void)
+{
+    const char *where = getenv("INVASIVE_SOCKET");
+    return where && *where;
+}
+
+unsigned inv_domain_cores(void)
+{
+    if (inv_managed())
+        return inv_process.ncores;
+    int cores = -1;
+    if (inv_wanted()) {
+        int told = (int)atomic_load_explicit(&node_cores, memory_order_relaxed);
+        cores = told ? told : env_int("INVASIVE_CORES");
+    }
+    if (cores > 0 && cores <= INV_MAX_CORES)
+        return (unsigned)cores;
+    cpu_set_t mask;
+    int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 0;
+    if (allowed > 0)
+        return (unsigned)allowed;
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (unsigned)online : 1;
+}
+
 /* The JOIN request with the hints that the caller or the launcher's environment has. */
 static struct inv_request join_request(int rank, int size, int local_size)
 {
-    struct inv_request request = {.magic = INV_PROTOCOL_MAGIC,
-                                  .version = INV_PROTOCOL_VERSION,
-                                  .kind = INV_JOIN,
-                                  .rank = rank,
-                                  .size = size,
-                                  .local_size = local_size};
+    struct inv_request request = request_of(INV_JOIN);
+    request.rank = rank;
+    request.size = size;
+    request.local_size = local_size;
     if (request.rank < 0 && (request.rank = env_int("PMI_RANK")) < 0)
         request.rank = env_int("OMPI_COMM_WORLD_RANK");
     if (request.size < 0 && (request.size = env_int("PMI_SIZE")) < 0)
         request.size = env_int("OMPI_COMM_WORLD_SIZE");
     if (request.local_size < 0 && (request.local_size = env_int("MPI_LOCALNRANKS")) < 0)
         request.local_size = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if ((request.local_rank = env_int("MPI_LOCALRANKID")) < 0)
+        request.local_rank = env_int("OMPI_COMM_WORLD_LOCAL_RANK");
     strncpy(request.program, program_invocation_short_name, sizeof request.program - 1);
     return request;
 }
 
-/* Ask rmd at `where`; on success the table is mapped.  On failure says why. */
-static struct inv_table *handshake(const char *where, struct inv_request request, unsigned *slot)
+/* Ask rmd; on success the table is mapped.  On failure says why. */
+static struct inv_table *handshake(struct inv_request request, unsigned *slot)
 {
-    int fd = connect_to(where);
-    if (fd < 0) {
-        complain("invasive: cannot reach rmd at %s (%s): is it running? Running unmanaged.", where,
-                 strerror(errno));
-        return NULL;
-    }
     struct inv_reply reply;
     struct inv_table *table = NULL;
-    int table_fd = -1;
-    if (send(fd, &request, sizeof request, MSG_NOSIGNAL) != (ssize_t)sizeof request ||
-        !receive_reply(fd, &reply, &table_fd))
-        complain("invasive: rmd at %s did not answer as expected (%s): is it of another version? "
-                 "Running unmanaged.",
-                 where, strerror(errno));
-    else if (reply.status != INV_OK)
+    const char *where;
+    int table_fd;
+    if (!ask_manager(&request, &reply, &table_fd, &where))
+        return NULL;
+    if (reply.status != INV_OK)
         complain("invasive: rmd at %s refused this process (%s). Running unmanaged.", where,
                  reply.message);
     else if (table_fd < 0 || !(table = inv_table_map(table_fd, true)) || reply.slot >= table->nslots) {
@@ -218,7 +367,6 @@ static struct inv_table *handshake(const char *where, struct inv_request request
     }
     if (table_fd >= 0)
         close(table_fd);
-    close(fd);
     *slot = reply.slot;
     return table;
 }
@@ -245,9 +393,11 @@ static void after_fork_in_child(void)
 }
 
 /* Before anybody can join: a fork may come at any time then. */
-static void __attribute__((constructor)) watch_forks(void)
+static void __attribute__((constructor)) begin(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
+    const char *text = getenv("INVASIVE_LAUNCH");
+    launched_elsewhere = text && inv_launch_parse(&launch, text) && launch.home != inv_node_id();
 }
 
 /* The first seat: our own core; in a crowded start the one that is given back first. */
@@ -272,11 +422,12 @@ static bool take_first_seat(void)
 static void send_leave(void)
 {
     const char *where = getenv("INVASIVE_SOCKET");
-    int fd = where ? connect_to(where) : -1;
+    int fd = where && *where ? connect_to(where) : -1;
+    if (fd < 0 && launched_elsewhere)
+        fd = connect_to(launch.socket);
     if (fd < 0)
         return;
-    struct inv_request request = {
-        .magic = INV_PROTOCOL_MAGIC, .version = INV_PROTOCOL_VERSION, .kind = INV_LEAVE};
+    struct inv_request request = request_of(INV_LEAVE);
     struct inv_reply reply;
     int none;
     if (send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
@@ -290,8 +441,7 @@ static void join_once(int rank, int size, int local_size)
         return;
     sched_getaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
     unsigned slot;
-    struct inv_table *table =
-        handshake(getenv("INVASIVE_SOCKET"), join_request(rank, size, local_size), &slot);
+    struct inv_table *table = handshake(join_request(rank, size, local_size), &slot);
     if (!table)
         return;
     inv_process.slot = slot;

@@ -54,6 +54,10 @@ bool inv_join(int rank, int size, int local_size);
  * "off") and this process has not given up.  Cheap; usable before inv_join. */
 bool inv_wanted(void);
 
+/* True when the process was launched to be managed, whether or not it can be or wants to be:
+ * ranks of one job then have to agree. */
+bool inv_asked(void);
+
 /* Number of cores of the domain, before and after joining (INVASIVE_CORES). */
 unsigned inv_domain_cores(void);
 

@@ -14,7 +14,7 @@
 #include "table.h"
 
 #define INV_PROTOCOL_MAGIC UINT32_C(0x44564e49) /* "INVD" */
-enum { INV_PROTOCOL_VERSION = 2 };
+enum { INV_PROTOCOL_VERSION = 3 };
 
 enum inv_request_kind {
     INV_JOIN = 1,    /* become a process; the answer carries the table, writable */
@@ -27,7 +27,8 @@ enum inv_request_kind {
 
 struct inv_request {
     uint32_t magic, version, kind;
-    int32_t rank, size, local_size; /* MPI's; -1 unknown */
+    /* MPI's; -1 unknown.  The local ones are among the ranks of this node */
+    int32_t rank, size, local_size, local_rank;
     char program[INV_NAME_BYTES];   /* NUL-terminated; untrusted */
 };
 
@@ -42,7 +43,7 @@ struct inv_reply {
     uint32_t magic, version;
     uint32_t status; /* enum inv_status */
     uint32_t slot;   /* INV_JOIN: yours */
-    uint32_t count;  /* INV_REPORT */
+    uint32_t count;  /* INV_REPORT: messages to come; INV_OBSERVE: cores of the domain */
     char message[128]; /* why, when status != INV_OK */
 };
 

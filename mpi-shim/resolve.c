@@ -259,7 +259,7 @@ static void fill(void)
 {
     find_own();
     wrap_all(false);
-    if (!inv_wanted())
+    if (!inv_asked()) /* who is asked and does not want has to tell the other ranks */
         return;
     const struct shim_variant *variant = load_variant();
     if (!variant || !attach(variant))

@@ -2,7 +2,8 @@
 /*
  * setup.c - MPI_Init and MPI_Finalize: the set-up phase of invasive computing.
  *
- * After MPI has started, each rank joins the domain and invades without blocking until
+ * After MPI has started, each rank joins the domain of its node; when all are known to have
+ * (roll.c), they invade without blocking until
  * every rank of MPI_COMM_WORLD holds a core; a reduction tells them all.  When one cannot
  * be managed, or the time limit passes, all of them go on unmanaged: wrappers must be in
  * force in all ranks or in none, since they use collectives that have to match.
@@ -216,7 +217,12 @@ static void set_up(int thread_level)
 {
     shim_pmpi.Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
     shim_pmpi.Comm_size(MPI_COMM_WORLD, &shim_world.size);
-    inv_join(shim_world.rank, shim_world.size, local_size());
+    bool joined = inv_wanted() && inv_join(shim_world.rank, shim_world.size, local_size());
+    const char *why = shim_roll_call(joined);
+    if (why) {
+        inv_leave(*why ? why : NULL);
+        return;
+    }
     if (!all_invade()) {
         inv_leave(NULL);
         return;
@@ -241,7 +247,7 @@ int shim_Init(int *argc, char ***argv)
 {
     shim_clock_start();
     int result = shim_pmpi.Init(argc, argv);
-    if (result == MPI_SUCCESS && inv_wanted())
+    if (result == MPI_SUCCESS && inv_asked())
         set_up(MPI_THREAD_SINGLE);
     return result;
 }
@@ -250,7 +256,7 @@ int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     shim_clock_start();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
-    if (result == MPI_SUCCESS && inv_wanted())
+    if (result == MPI_SUCCESS && inv_asked())
         set_up(*provided);
     return result;
 }

@@ -5,6 +5,7 @@
  *   resolve.c   the dispatcher: finds the MPI library, and the variant for it (entry.h)
  *   variant.c   what the dispatcher sees of the rest, which is the variant
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
+ *   roll.c      whether all ranks are here and managed, before anything else is agreed on
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
  *   wait.c      the wait engine: look, spin, lend and sleep
  *   watch.c     the same from inside the library's own blocking functions
@@ -112,6 +113,12 @@ struct shim_world {
     MPI_Group group;
 };
 extern struct shim_world shim_world;
+
+/* --- the roll (roll.c)
+ * Every rank's part in finding out whether all of them are managed, which `mine` says of this
+ * one; called once, in MPI_Init.  NULL: yes.  Else why nobody is; "" when that was said
+ * elsewhere. */
+const char *shim_roll_call(bool mine);
 
 /* --- communicators (comm.c) */
 

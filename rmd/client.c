@@ -72,7 +72,8 @@ static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *r
                                   .kind = kind,
                                   .rank = -1,
                                   .size = -1,
-                                  .local_size = -1};
+                                  .local_size = -1,
+                                  .local_rank = -1};
     union {
         char room[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;

@@ -181,15 +181,16 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
     return need;
 }
 
-/* Where a rank begins when it owns nothing yet: neighbours in rank order, however the
- * order of joining. */
+/* Where a rank begins when it owns nothing yet: neighbours in the order of this node's ranks,
+ * however the order of joining. */
 static int wish_of(struct rmd_domain *d, unsigned slot)
 {
-    struct inv_slot *s = inv_slot_at(d->table, slot);
-    if (s->rank < 0 || s->size < 1 || s->rank >= s->size || d->expected != (unsigned)s->size)
+    const struct rmd_process *p = &d->procs[slot];
+    if (p->local_rank < 0 || p->local_rank >= p->local_size ||
+        d->expected != (unsigned)p->local_size)
         return -1;
     unsigned n = d->topology.ncores, share = n / d->expected, rest = n % d->expected;
-    unsigned rank = (unsigned)s->rank;
+    unsigned rank = (unsigned)p->local_rank;
     return (int)(rank * share + (rank < rest ? rank : rest));
 }
 
@@ -320,6 +321,8 @@ static void tidy_empty(struct rmd_domain *d)
     atomic_store(&d->table->free_tokens, (int32_t)d->topology.ncores);
     for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
         atomic_store(&d->table->board_used[i], 0);
+    if (d->emptied)
+        d->emptied();
 }
 
 static void gone(struct rmd_domain *d, unsigned slot, bool left)
@@ -419,6 +422,14 @@ static unsigned expected_by(const struct rmd_domain *d, const struct inv_request
     return n < INV_MAX_SLOTS ? n : INV_MAX_SLOTS;
 }
 
+/* Where nothing is known of this node's ranks, these may be all; if not, wish_of sees it. */
+static void note_local_rank(struct rmd_process *p, const struct inv_request *request)
+{
+    bool known = request->local_rank >= 0;
+    p->local_rank = known ? request->local_rank : request->rank;
+    p->local_size = known ? request->local_size : request->size;
+}
+
 int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
 {
     unsigned expected = expected_by(d, request);
@@ -441,6 +452,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     if (d->expected < expected)
         d->expected = expected;
     fill_slot(inv_slot_at(d->table, (unsigned)slot), pid, request);
+    note_local_rank(&d->procs[slot], request);
     redistribute(d, true);
     rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
              inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,

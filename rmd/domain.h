@@ -21,7 +21,8 @@ struct rmd_process {
     struct rmd_domain *domain;
     bool used;
     pid_t pid;
-    unsigned owned; /* cores */
+    int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
+    unsigned owned;             /* cores */
     uint64_t start_ns, settled_ns, owned_ns;
 };
 
@@ -43,6 +44,7 @@ struct rmd_domain {
     rmd_policy *policy;
     unsigned procs_hint; /* 0 unknown */
     unsigned reclaim_bound_us;
+    void (*emptied)(void); /* called when the last process has gone; may be NULL */
 
     struct inv_table *table; /* NULL before the first join */
     int table_fd;

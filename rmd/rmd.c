@@ -5,9 +5,10 @@
  * It sleeps until something happens: a client connects (server.c), a member dies or
  * announces a constraint (domain.c), its launcher goes away, a signal comes.
  *
- * The embedded form (--private) belongs to one `invade`: it ends when the other end of its
- * ready descriptor is closed, however the launcher ended, and its socket is abstract, so
- * that nothing is left.
+ * The form for a further node of a launch (--node) is nobody's: it ends when no process has
+ * been there for a while.  The embedded form (--private) belongs to one `invade`: it ends when
+ * the other end of its ready descriptor is closed, however the launcher ended.  The socket of
+ * both is abstract, so that nothing is left.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -27,17 +28,37 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "(version unknown)"
 #endif
 
-enum { OPT_PRIVATE = 256, OPT_CORES, OPT_EMULATE, OPT_PROCS, OPT_BOUND, OPT_READY_FD, OPT_POLICY };
+enum {
+    OPT_PRIVATE = 256,
+    OPT_NODE,
+    OPT_CORES,
+    OPT_EMULATE,
+    OPT_PROCS,
+    OPT_BOUND,
+    OPT_READY_FD,
+    OPT_LISTEN_FD,
+    OPT_POLICY
+};
+
+/* How long a node's rmd waits for a first process, or for another one. */
+enum { NODE_LINGER_S = 2 };
 
 static const struct argp_option options[] = {
     {"socket", 's', "NAME", 0, "listen on NAME: @NAME for an abstract socket, or a path", 0},
     {"private", OPT_PRIVATE, NULL, 0, "serve one launcher: end when it ends", 0},
+    {"node", OPT_NODE, NULL, 0,
+     "serve one node of a launch: end when no process has been there for 2 seconds; CPUs of "
+     "--cores that this node does not have do not matter",
+     0},
+    {"listen-fd", OPT_LISTEN_FD, "N", 0,
+     "descriptor N listens already, on the name of --socket", 0},
     {"ready-fd", OPT_READY_FD, "N", 0,
      "write \"ready CORES\" to descriptor N when clients may connect; with --private, end when "
      "its other end is closed",
@@ -53,8 +74,8 @@ static const struct argp_option options[] = {
 
 struct settings {
     const char *socket, *cores;
-    bool private;
-    int ready_fd;
+    bool private, node;
+    int ready_fd, listen_fd;
     unsigned emulate;
 };
 
@@ -79,6 +100,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case OPT_PRIVATE:
         s->private = true;
+        return 0;
+    case OPT_NODE:
+        s->node = true;
+        return 0;
+    case OPT_LISTEN_FD:
+        s->listen_fd = (int)number(state, arg, 3, 1 << 20);
         return 0;
     case OPT_READY_FD:
         s->ready_fd = (int)number(state, arg, 3, 1 << 20);
@@ -148,14 +175,47 @@ static int watch_launcher(const struct settings *s)
     int n = snprintf(line, sizeof line, "ready %u\n", domain.topology.ncores);
     if (write(s->ready_fd, line, (size_t)n) != n)
         return -1;
+    if (s->node)
+        return close(s->ready_fd);
     source.fd = s->ready_fd;
     return s->private ? rmd_watch(&source, EPOLLRDHUP) : 0; /* HUP and ERR come unasked */
+}
+
+/* --- the end of a node's rmd */
+
+static struct rmd_source linger;
+
+static void linger_from_now(void)
+{
+    const struct itimerspec t = {.it_value.tv_sec = NODE_LINGER_S};
+    timerfd_settime(linger.fd, 0, &t, NULL);
+}
+
+static void lingered(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations && !domain.live)
+        rmd_stop(0);
+}
+
+static int watch_emptiness(void)
+{
+    linger = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                                 lingered};
+    if (linger.fd < 0)
+        return -1;
+    domain.emptied = linger_from_now;
+    linger_from_now();
+    return rmd_watch(&linger, EPOLLIN);
 }
 
 static int find_cores(const struct settings *s)
 {
     int failed = s->emulate ? inv_topology_emulate(&domain.topology, s->emulate)
                             : inv_topology_detect(&domain.topology, s->cores);
+    if (failed && s->node && s->cores && errno == ENODEV)
+        failed = inv_topology_detect(&domain.topology, NULL);
     if (!failed)
         return 0;
     if (errno == EINVAL)
@@ -200,7 +260,7 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         options, parse, NULL, "rmd - moves cores between the processes of a node",
         NULL,    NULL,  NULL};
-    struct settings s = {.socket = "/run/invasive/rmd.sock", .ready_fd = -1};
+    struct settings s = {.socket = "/run/invasive/rmd.sock", .ready_fd = -1, .listen_fd = -1};
     argp_program_version = "rmd " PACKAGE_VERSION;
     domain.policy = rmd_policy_workload;
     domain.reclaim_bound_us = 5000;
@@ -208,11 +268,12 @@ int main(int argc, char **argv)
     if (check_kernel() || find_cores(&s))
         return 1;
     be_prompt();
-    if (watch_signals() || rmd_domain_open(&domain)) {
+    if (watch_signals() || rmd_domain_open(&domain) || (s.node && watch_emptiness())) {
         rmd_say("cannot start: %s", strerror(errno));
         return 1;
     }
-    if (rmd_server_open(s.socket, &domain))
+    if (s.listen_fd >= 0 ? rmd_server_inherit(s.listen_fd, &domain)
+                         : rmd_server_open(s.socket, &domain))
         return 1;
     if (watch_launcher(&s)) {
         rmd_say("cannot reach the launcher: %s", strerror(errno));

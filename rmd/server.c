@@ -11,6 +11,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +137,7 @@ static void answer_observe(struct connection *c)
         refuse(c, INV_E_FULL, "rmd cannot show the core table");
         return;
     }
-    reply(c->source.fd, INV_OK, 0, 0, fd, "");
+    reply(c->source.fd, INV_OK, 0, domain->topology.ncores, fd, "");
     close(fd);
 }
 
@@ -170,7 +171,8 @@ static bool answer_report(struct connection *c)
 static bool plausible(const struct inv_request *r)
 {
     return r->rank >= -1 && r->rank <= RANK_MAX && r->size >= -1 && r->size <= RANK_MAX &&
-           r->local_size >= -1 && r->local_size <= RANK_MAX &&
+           r->local_size >= -1 && r->local_size <= RANK_MAX && r->local_rank >= -1 &&
+           r->local_rank <= RANK_MAX &&
            memchr(r->program, '\0', sizeof r->program);
 }
 
@@ -270,6 +272,13 @@ static int bind_or_take_over(int fd, socklen_t size)
     return bind(fd, (struct sockaddr *)&address, size);
 }
 
+static int serve(struct rmd_domain *d)
+{
+    domain = d;
+    listener.ready = client_connects;
+    return rmd_watch(&listener, EPOLLIN);
+}
+
 int rmd_server_open(const char *name, struct rmd_domain *d)
 {
     size_t length = strlen(name);
@@ -283,17 +292,28 @@ int rmd_server_open(const char *name, struct rmd_domain *d)
         address.sun_path[0] = '\0';
     socklen_t size =
         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] != '@'));
-    domain = d;
-    listener.ready = client_connects;
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t mask = umask(0177); /* a path is for our user only */
     bool ok = listener.fd >= 0 && !bind_or_take_over(listener.fd, size) &&
-              !listen(listener.fd, 128) && !rmd_watch(&listener, EPOLLIN);
+              !listen(listener.fd, 128) && !serve(d);
     umask(mask);
     if (!ok)
         rmd_say("cannot listen on %s: %s%s", name, strerror(errno),
                 errno == ENOENT ? ": its directory must be there" : "");
     return ok ? 0 : -1;
+}
+
+int rmd_server_inherit(int fd, struct rmd_domain *d)
+{
+    int listens = 0, type = 0;
+    socklen_t size = sizeof listens;
+    listener.fd = fd;
+    if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
+        !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
+        fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 && !serve(d))
+        return 0;
+    rmd_say("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
+    return -1;
 }
 
 void rmd_server_close(void)

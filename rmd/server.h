@@ -12,6 +12,8 @@
  * Returns 0; or -1, and has said why.
  */
 int rmd_server_open(const char *name, struct rmd_domain *domain);
+/* The same with a socket that the starter listens on already, an abstract one. */
+int rmd_server_inherit(int fd, struct rmd_domain *domain);
 /* Stop listening; a path is removed. */
 void rmd_server_close(void);
 

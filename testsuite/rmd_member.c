@@ -76,13 +76,14 @@ static struct inv_reply ask(const char *name, struct inv_request request, int *p
     return reply;
 }
 
-static void join(const char *name, int rank, int size, int local_size)
+static void join(const char *name, int rank, int size, int local_size, int local_rank)
 {
     int fd;
     struct inv_request request = {.kind = INV_JOIN,
                                   .rank = rank,
                                   .size = size,
                                   .local_size = local_size,
+                                  .local_rank = local_rank,
                                   .program = "member"};
     struct inv_reply reply = ask(name, request, &fd);
     if (reply.status != INV_OK) {
@@ -213,7 +214,7 @@ static void on_core(const char *verb, unsigned core)
 int main(int argc, char **argv)
 {
     char line[256], name[128];
-    int a, b, c;
+    int a, b, c, d;
     unsigned long long n;
     double w;
     (void)argc;
@@ -222,12 +223,14 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof line, stdin)) {
         char verb[16] = "";
         sscanf(line, "%15s", verb);
-        if (sscanf(line, "join %127s %d %d %d", name, &a, &b, &c) == 4) {
-            join(name, a, b, c);
+        int joining = sscanf(line, "join %127s %d %d %d %d", name, &a, &b, &c, &d);
+        if (joining >= 4) {
+            join(name, a, b, c, joining == 5 ? d : -1);
         } else if (sscanf(line, "leave %127s", name) == 1) {
             printf("%u\n", ask(name,
                                (struct inv_request){
-                                   .kind = INV_LEAVE, .rank = -1, .size = -1, .local_size = -1},
+                                   .kind = INV_LEAVE, .rank = -1, .size = -1, .local_size = -1,
+                                   .local_rank = -1},
                                &a)
                                .status);
         } else if (sscanf(line, "announce %lf %d %d", &w, &a, &b) == 3) {

@@ -43,8 +43,8 @@ class Member:
     def hear(self):
         return self.process.stdout.readline().strip()
 
-    def join(self, rank=-1, size=-1, local=-1):
-        return int(self.ask(f"join {self.name} {rank} {size} {local}"))
+    def join(self, rank=-1, size=-1, local=-1, local_rank=-1):
+        return int(self.ask(f"join {self.name} {rank} {size} {local} {local_rank}"))
 
     def table(self):
         """mode, free tokens, owners, holders, reclaims"""
@@ -134,6 +134,58 @@ def eventually(get, expected):
         time.sleep(0.005)
 
 
+# --- the form for a further node of a launch
+
+@pytest.fixture
+def node_rmd(build):
+    """node_rmd(OPTIONS...) - rmd --node on a socket that listens before rmd runs; its name too"""
+    started = []
+
+    def start(*options):
+        name = f"@rmd-test-node-{os.getpid()}-{next(counter)}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind("\0" + name[1:])
+            listener.listen()
+            out, ready = os.pipe()
+            started.append(subprocess.Popen(
+                [build / "bin" / "rmd", "--node", f"--ready-fd={ready}", f"--socket={name}",
+                 f"--listen-fd={listener.fileno()}", *options],
+                pass_fds=(ready, listener.fileno())))
+            os.close(ready)
+        with os.fdopen(out) as pipe:
+            return started[-1], name, pipe.read()
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait(PATIENCE_S)
+
+
+def test_a_nodes_rmd_ends_when_nobody_comes(node_rmd):
+    process, _, said = node_rmd("--emulate-cores=3")
+    assert said == "ready 3\n"
+    assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_nodes_rmd_serves_as_long_as_a_process_is_there(build, node_rmd):
+    process, name, _ = node_rmd("--emulate-cores=3")
+    member = Member(build, name)
+    try:
+        member.join()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(4)
+    finally:
+        member.close()
+    assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_node_without_any_of_the_listed_cpus_uses_what_it_has(node_rmd):
+    has = os.sched_getaffinity(0)
+    absent = next(cpu for cpu in range(1024) if cpu not in has)
+    assert node_rmd(f"--cores={absent}")[2] == f"ready {len(has)}\n"
+    assert node_rmd(f"--cores={absent},{min(has)}")[2] == "ready 1\n"
+
+
 # --- shares
 
 @pytest.mark.smoke
@@ -152,6 +204,17 @@ def test_the_first_to_come_does_not_get_everything(rmd):
 def test_ranks_are_neighbours_in_rank_order_however_they_join(rmd):
     members = rmd(8).joined(4, 2, 0, 3, 1)
     assert members[0].owners() == [1, 1, 3, 3, 0, 0, 2, 2]
+
+
+def test_the_order_is_that_of_the_ranks_on_this_node(rmd):
+    """Of six ranks in all, 1, 3 and 5 are here."""
+    r = rmd(6)
+    places = {}
+    for rank, local_rank in ((5, 2), (1, 0), (3, 1)):
+        member = r.member()
+        places[local_rank] = member.join(rank, 6, 3, local_rank)
+    owners = r.members[0].owners()
+    assert owners == [slot for local_rank in range(3) for slot in [places[local_rank]] * 2]
 
 
 def test_an_uneven_share_leaves_no_core_over(rmd):
@@ -425,8 +488,8 @@ def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, tmp_path):
 
 # --- nonsense
 
-MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 2, 1, 2, 3, 4
-REQUEST, REPLY = struct.Struct("=IIIiii64s"), struct.Struct("=IIIII128s")
+MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 3, 1, 2, 3, 4
+REQUEST, REPLY = struct.Struct("=IIIiiii64s"), struct.Struct("=IIIII128s")
 
 
 def exchange(name, data):
@@ -444,13 +507,13 @@ def exchange(name, data):
 
 
 @pytest.mark.parametrize("data", [
-    b"x", REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, b"x" * 64),
-    REQUEST.pack(MAGIC, VERSION, 77, 0, 1, 1, b"p"),
-    REQUEST.pack(MAGIC, VERSION + 1, JOIN, 0, 1, 1, b"p"),
-    REQUEST.pack(1, VERSION, JOIN, 0, 1, 1, b"p"),
-    REQUEST.pack(MAGIC, VERSION, JOIN, -7, 1, 1, b"p"),
-    REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 2**31 - 1, b"p"),
-    REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, b"p") + b"more", b"y" * 60000])
+    b"x", REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, 0, b"x" * 64),
+    REQUEST.pack(MAGIC, VERSION, 77, 0, 1, 1, 0, b"p"),
+    REQUEST.pack(MAGIC, VERSION + 1, JOIN, 0, 1, 1, 0, b"p"),
+    REQUEST.pack(1, VERSION, JOIN, 0, 1, 1, 0, b"p"),
+    REQUEST.pack(MAGIC, VERSION, JOIN, -7, 1, 1, 0, b"p"),
+    REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 2**31 - 1, 0, b"p"),
+    REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, 0, b"p") + b"more", b"y" * 60000])
 def test_a_malformed_request_is_refused(rmd, data):
     r = rmd(2)
     assert exchange(r.name, data) == (1, [])
@@ -461,7 +524,7 @@ def test_random_requests_do_no_harm(rmd):
     r = rmd(2)
     chance = random.Random(2)
     for _ in range(300):
-        data = bytearray(REQUEST.pack(MAGIC, VERSION, OBSERVE, 0, 1, 1, b"p"))
+        data = bytearray(REQUEST.pack(MAGIC, VERSION, OBSERVE, 0, 1, 1, 0, b"p"))
         for _ in range(chance.randint(1, 6)):
             data[chance.randrange(len(data))] = chance.randrange(256)
         if data[8] in (JOIN, LEAVE):
@@ -485,7 +548,7 @@ def test_an_observer_cannot_write(rmd):
     for join_first in (False, True):
         if join_first:
             r.member().join()
-        status, (fd,) = exchange(r.name, REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, b"p"))
+        status, (fd,) = exchange(r.name, REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, -1, b"p"))
         assert status == 0
         with pytest.raises(OSError):
             os.pwrite(fd, b"x", 0)
@@ -498,7 +561,7 @@ def test_another_user_is_refused(rmd):
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         os.setuid(65534)
-        status = exchange(r.name, REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, b"p"))[0]
+        status = exchange(r.name, REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, 0, b"p"))[0]
         os.write(writer, bytes([status]))
         os._exit(0)
     os.close(writer)

@@ -8,6 +8,7 @@
  *
  *   invade_paths.c   where rmd and the libraries are; the environment
  *   invade_rmd.c     the resource manager of this run
+ *   invade_node.c    those of other nodes, and one for all ranks of a node
  *   invade_run.c     the command: signals and exit status
  *   invade_report.c  --report: invade_model.c (the numbers), invade_symbols.c (source lines),
  *                    invade_text.c and invade_json.c (how they are written)
@@ -162,11 +163,25 @@ static bool wants_its_own(const struct invade_options *o)
     return o->cores || o->emulate || o->policy || o->reclaim_bound_us;
 }
 
+/* One that is there already: of the surrounding invade, or of the machine. */
+static bool find_running(struct invade_manager *m, const struct invade_options *o)
+{
+    const char *outer = getenv("INVASIVE_SOCKET");
+    if (wants_its_own(o))
+        return false;
+    if (outer && *outer && invade_use(m, outer)) {
+        if (!getenv("INVASIVE_LAUNCH"))
+            invade_name_launch(m, o);
+        return true;
+    }
+    return false;
+}
+
 static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
                          const struct invade_options *o)
 {
-    const char *outer = getenv("INVASIVE_SOCKET");
     if (o->socket) {
+        invade_name_launch(m, o);
         if (invade_use(m, o->socket))
             return true;
         invade_say("cannot reach rmd at %s (%s): is it running, and as your user? "
@@ -174,16 +189,40 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
                    o->socket, strerror(errno));
         return false;
     }
-    if (!wants_its_own(o) && outer && *outer && invade_use(m, outer))
+    if (find_running(m, o))
         return true;
-    if (!wants_its_own(o) && !access(SERVICE, F_OK) && invade_use(m, SERVICE))
+    if (!wants_its_own(o) && invade_launched_elsewhere(m))
+        return invade_find_rmd(paths) && invade_use_node(m, paths->rmd);
+    if (!wants_its_own(o) && !access(SERVICE, F_OK) && invade_use(m, SERVICE)) {
+        invade_name_launch(m, o);
         return true;
-    return invade_find_rmd(paths) && invade_start(m, paths->rmd, o);
+    }
+    if (!invade_find_rmd(paths))
+        return false;
+    if (invade_name_job(m, o)) /* the other ranks of this node have an invade each, too */
+        return invade_use_node(m, paths->rmd);
+    if (!invade_start(m, paths->rmd, o))
+        return false;
+    invade_name_launch(m, o);
+    return true;
+}
+
+/* Where every rank has an invade of its own, one of each node reports, and only the one with rank
+ * 0 to the very file. */
+static void one_report_a_node(struct invade_options *o)
+{
+    static char named[4096], host[256];
+    o->report = o->report && invade_rank(true) == 0;
+    if (o->report && o->report_file && invade_rank(false) != 0 && !gethostname(host, 255)) {
+        snprintf(named, sizeof named, "%s.%s", o->report_file, host);
+        o->report_file = named;
+    }
 }
 
 static void run_unmanaged(const struct invade_options *o, struct invade_report *report)
 {
     unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
+    unsetenv("INVASIVE_LAUNCH");
     unsetenv("INVASIVE_CORES");
     unsetenv("INVASIVE_REPORT");
     invade_report_unmanaged(report, o->command);
@@ -204,7 +243,7 @@ int main(int argc, char **argv)
         NULL};
     struct invade_options o = {0};
     static struct invade_paths paths;
-    struct invade_manager manager = {.control = -1};
+    static struct invade_manager manager = {.control = -1};
     argp_program_version = "invade " PACKAGE_VERSION;
     argp_err_exit_status = INVADE_FAILED;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
@@ -215,6 +254,7 @@ int main(int argc, char **argv)
     if (o.off || (mode && !strcmp(mode, "off")))
         invade_exec(o.command);
     struct invade_report report;
+    one_report_a_node(&o);
     if (!invade_report_open(&report, &o))
         exit(INVADE_FAILED);
     if (o.cores)

@@ -3,6 +3,8 @@
 #ifndef INVADE_H
 #define INVADE_H
 
+#include "launch.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,6 +32,7 @@ struct invade_manager {
     bool emulated;
     pid_t pid;   /* of a private one, else 0 */
     int control; /* closing it ends a private one, else -1 */
+    char launch[INV_LAUNCH_BYTES]; /* INVASIVE_LAUNCH for the command; "" leaves it as it is */
 };
 
 /* Where --report goes. */
@@ -55,6 +58,16 @@ bool invade_use(struct invade_manager *manager, const char *socket);
 bool invade_start(struct invade_manager *manager, const char *rmd,
                   const struct invade_options *options);
 void invade_stop(struct invade_manager *manager);
+
+/* invade_node.c: name a new launch that begins here; or the job whose rank we are, false if we are
+ * none; or take over the launch of another node that we are in, false if there is none */
+void invade_name_launch(struct invade_manager *manager, const struct invade_options *options);
+bool invade_name_job(struct invade_manager *manager, const struct invade_options *options);
+bool invade_launched_elsewhere(struct invade_manager *manager);
+/* Use the rmd of manager->launch on this node; start it if nobody has.  False: has said why. */
+bool invade_use_node(struct invade_manager *manager, const char *rmd);
+/* The MPI rank that we are, of all or of this node; 0 when we are none. */
+int invade_rank(bool of_this_node);
 
 /* invade_run.c: SIGCHLD as waiting for children needs it, where our caller ignores it;
  * become the command (returns never); or run it as a child and return its

@@ -158,6 +158,41 @@ static bool loosen_open_mpi(void)
     return true;
 }
 
+/* Does this start an MPI job, without -x?  Open MPI refuses that beside a list of variables. */
+static bool takes_list(char **command)
+{
+    static const char *const launchers[] = {"mpirun", "mpiexec", "orterun"};
+    const char *slash = strrchr(command[0], '/'), *name = slash ? slash + 1 : command[0];
+    bool known = false;
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
+        known = known || !strncmp(name, launchers[i], strlen(launchers[i]));
+    for (char **arg = command + 1; *arg; arg++)
+        if (!strcmp(*arg, "-x") || !strcmp(*arg, "--x"))
+            return false;
+    return known;
+}
+
+/* Open MPI passes only variables of its own on to other nodes, and what this one of them lists. */
+static bool set_openmpi_list(char **command)
+{
+    static const char list[] = "OMPI_MCA_mca_base_env_list";
+    static const char *const ours[] = {"INVASIVE",       "INVASIVE_SOCKET",  "INVASIVE_LAUNCH",
+                                       "INVASIVE_CORES", "INVASIVE_THREADS", "INVASIVE_TEAM",
+                                       "INVASIVE_BIND",  "INVASIVE_TOOL",    "INVASIVE_RMD",
+                                       "INVASIVE_REPORT", "LD_PRELOAD"};
+    char value[4096];
+    const char *theirs = getenv(list);
+    if (!takes_list(command) || (theirs && (strlen(theirs) > sizeof value / 2 ||
+                                            strstr(theirs, "INVASIVE_SOCKET"))))
+        return true;
+    size_t length = (size_t)snprintf(value, sizeof value, "%s", theirs ? theirs : "");
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (getenv(ours[i]))
+            length += (size_t)snprintf(value + length, sizeof value - length, "%s%s",
+                                       length ? ";" : "", ours[i]);
+    return !setenv(list, value, 1);
+}
+
 bool invade_environment(const struct invade_paths *paths, const struct invade_manager *manager,
                         const struct invade_options *options,
                         const struct invade_report *report)
@@ -165,11 +200,12 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
     char launch[24];
     snprintf(launch, sizeof launch, "%llx", (unsigned long long)report->launch);
     if (!setenv("INVASIVE_SOCKET", manager->socket, 1) &&
+        (!manager->launch[0] || !setenv("INVASIVE_LAUNCH", manager->launch, 1)) &&
         set_number("INVASIVE_CORES", manager->ncores) &&
         (!options->threads || set_number("INVASIVE_THREADS", options->threads)) &&
         (!options->team || !setenv("INVASIVE_TEAM", options->team, 1)) &&
         (!report->wanted || !setenv("INVASIVE_REPORT", launch, 1)) && set_preload(paths) &&
-        calm_asan() && loosen_open_mpi())
+        calm_asan() && loosen_open_mpi() && set_openmpi_list(options->command))
         return true;
     invade_say("cannot set the environment: %s. Running unmanaged.", strerror(errno));
     return false;

@@ -148,7 +148,8 @@ bool invade_start(struct invade_manager *m, const char *rmd, const struct invade
         waitpid(m->pid, &status, 0);
     }
     explain(rmd, status);
-    *m = (struct invade_manager){.control = -1};
+    m->pid = 0;
+    m->control = -1;
     return false;
 }
 

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The resource manager that the first process of a launch starts on a further node: one for all,
+nobody's child, with nothing of its starter.  Here this machine is the further node, since the
+launch says that its home is another one."""
+
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(60)
+counter = itertools.count()
+NO_CHILD = """
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile sig_atomic_t signals;
+static void note(int number) { signals += number == SIGCHLD; }
+int main(void)
+{
+    char byte;
+    signal(SIGCHLD, note);
+    if (read(0, &byte, 1) != 1)
+        return 2;
+    #pragma omp parallel num_threads(2)
+    usleep(1000);
+    printf("%d signals, %s\\n", (int)signals,
+           waitpid(-1, 0, WNOHANG | __WALL) < 0 && errno == ECHILD ? "no child" : "a child");
+}
+"""
+
+
+def until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+class Launch:
+    """A launch with another home; what it has here."""
+
+    def __init__(self, build):
+        self.name = f"invasive-{os.getuid()}-node-test{os.getpid()}-{next(counter)}"
+        self.env = {
+            "INVASIVE_SOCKET": "@invasive-test-nobody-listens", "INVASIVE_CORES": "7",
+            "INVASIVE_LAUNCH": f"{self.name}/1/--policy/equal/--emulate-cores/3",
+            "LD_PRELOAD": f"{build}/lib/libinvasive.so.0:{build}/lib/invasive/libgomp.so.1"}
+
+    def managers(self):
+        """pids of resource managers of this launch."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except (OSError, ValueError):
+                continue
+            if words[0] == b"rmd" and f"--socket=@{self.name}".encode() in words:
+                found.append(int(entry.name))
+        return found
+
+
+@pytest.fixture
+def launch(build):
+    one = Launch(build)
+    yield one
+    left = not until(lambda: not one.managers())
+    for pid in one.managers():
+        os.kill(pid, signal.SIGKILL)
+    assert not left, "a resource manager outlived its processes"
+
+
+@pytest.fixture
+def start(launch, stock_env):
+    """start(COMMAND..., MORE=...) - a process of the launch"""
+    started = []
+
+    def go(*command, **more):
+        started.append(subprocess.Popen([str(c) for c in command], env={**stock_env, **launch.env},
+                                        **{"stdin": subprocess.DEVNULL, **more}))
+        return started[-1]
+
+    yield go
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def compiled(run_program, make_variable, tmp_path):
+    """compiled(TEXT) - the program of this C text with OpenMP"""
+
+    def go(text):
+        source, program = tmp_path / "t.c", tmp_path / "t"
+        source.write_text(text)
+        run_program([*make_variable("CC").split(), "-fopenmp", "-o", program, source])
+        return program
+
+    return go
+
+
+def test_many_processes_start_one_manager(launch, start):
+    processes = [start("sleep", "0.5") for _ in range(30)]
+    seen = set()
+    while any(p.poll() is None for p in processes):
+        seen.update(launch.managers())
+        time.sleep(0.02)
+    assert len(seen) == 1
+    assert all(p.wait() == 0 for p in processes)
+
+
+def test_the_manager_has_nothing_of_its_starter(launch, start, tmp_path):
+    ignore = [signal.SIGINT, signal.SIGUSR1, signal.SIGQUIT]
+
+    def set_up():
+        os.chdir(tmp_path)
+        for number in ignore:
+            signal.signal(number, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+
+    with open(tmp_path / "file", "w", encoding="ascii") as file:
+        starter = start("sleep", "5", pass_fds=(file.fileno(),), preexec_fn=set_up,
+                        stdout=file, stderr=file)
+        assert until(launch.managers)
+        assert until(lambda: all((Path("/proc") / str(p) / "fd/5").exists()
+                                 for p in launch.managers()))
+        process = Path("/proc") / str(launch.managers()[0])
+        files = [os.readlink(fd) for fd in (process / "fd").iterdir()]
+        assert not [name for name in files if name.startswith(str(tmp_path))], files
+        assert os.readlink(process / "cwd") == "/"
+        lines = (process / "status").read_text().splitlines()
+        status = dict(line.split(":\t", 1) for line in lines)
+        assert int(status["PPid"]) not in (starter.pid, os.getpid())
+        assert not int(status["SigIgn"], 16) & sum(1 << (n - 1) for n in ignore)
+        assert not int(status["SigBlk"], 16) & 1 << (signal.SIGUSR2 - 1)
+        pid = int(process.name)
+        assert os.getsid(pid) == os.getpgid(pid) == pid
+        assert b"LD_PRELOAD" not in (process / "environ").read_bytes()
+
+
+def test_the_starter_has_no_child_and_gets_no_signal(compiled, launch, start):
+    """It starts one when it is loaded, and another one at its first region."""
+    process = start(compiled(NO_CHILD), stdout=subprocess.PIPE, text=True, stdin=subprocess.PIPE)
+    assert until(launch.managers)
+    assert until(lambda: not launch.managers())
+    assert process.communicate("x", timeout=30)[0] == "0 signals, no child\n"
+    assert launch.managers()
+
+
+def test_a_name_that_is_bound_but_not_listened_on_yet_is_waited_for(launch, start):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
+        other.bind("\0" + launch.name)
+        process = start("echo", "fine", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(0.2)
+    assert process.communicate(timeout=30) == ("fine\n", "")
+    assert launch.managers()
+
+
+def test_the_default_team_fits_this_node(compiled, launch, run_program):
+    """Three cores here, whatever the home node has: 33 is the first multiple from 32 on."""
+    program = compiled("#include <omp.h>\n#include <stdio.h>\n"
+                       'int main(void) { printf("%d\\n", omp_get_max_threads()); }\n')
+    assert run_program([program], env=launch.env).stdout == "33\n"
+
+
+def test_a_process_after_the_managers_end_starts_another(launch, start):
+    first = start("sleep", "0.1")
+    first.wait()
+    before = launch.managers()
+    assert until(lambda: not launch.managers())
+    start("sleep", "0.5").wait()
+    assert before
+    assert launch.managers() and launch.managers() != before
+
+
+@pytest.mark.parametrize("text", ["", "/", "name", "name/", "/1", "name/zz", "n" * 5000 + "/1",
+                                  "n" * 200 + "/1", "name/1" + "/x" * 100])
+def test_nonsense_for_a_launch_is_no_launch(launch, run_program, text):
+    done = run_program(["true"], env={**launch.env, "INVASIVE_LAUNCH": text})
+    assert done.stdout == ""
+    assert done.stderr.count("Running unmanaged.") == 1
+
+
+def test_that_a_manager_cannot_start_is_said_and_the_program_runs(launch, run_program, tmp_path):
+    cannot = tmp_path / "rmd"
+    cannot.write_text("#!/bin/sh\necho no such luck >&2\nexit 1\n")
+    cannot.chmod(0o755)
+    done = run_program(["echo", "fine"], env={**launch.env, "INVASIVE_RMD": str(cannot)})
+    assert done.stdout == "fine\n"
+    assert done.stderr == (f"invasive: cannot start {cannot} on this node (no such luck). "
+                           "Running unmanaged.\n")

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ranks on several hosts: each host has a resource manager of its own, started with the ranks,
+and cores stay on their host.
+
+The hosts are two network namespaces of this machine, each with a name, one address and a link to
+the other.  MPI reaches the second one as it would reach any host, by a program in the place of
+ssh, and its ranks talk over TCP.  Abstract sockets belong to a network namespace, so nothing of
+the first host's resource manager can be seen on the second.
+
+Namespaces need root, or user namespaces.  Where neither is to be had the tests are skipped, which
+CI takes as a failure."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(120)
+ADDRESSES = ["10.77.0.1", "10.77.0.2"]
+NAMES = ["nodea", "nodeb"]
+HOLD = "hostname $0 && mount -t sysfs sysfs /sys && ip link set lo up && echo ready && exec cat"
+SSH_ENV = ["PATH=/usr/local/bin:/usr/bin:/bin", "OMPI_ALLOW_RUN_AS_ROOT=1",
+           "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"]  # of a log-in on another host
+LOADS = "40:40:8:8"  # dealt out in turn, each host has one rank that computes 40 ms and one 8
+
+
+class Host:
+    """A namespace that lives as long as a process of ours keeps its standard input open."""
+
+    def __init__(self, name, address, first):
+        self.name, self.address = name, address
+        self.user = first.user if first else os.geteuid() != 0
+        if first and self.user:
+            command = [*first.prefix("-U", "--preserve-credentials"), "unshare", "-n", "-u", "-m"]
+        else:
+            command = ["unshare", *(["-Ur"] if self.user else []), "-n", "-u", "-m"]
+        self.process = subprocess.Popen([*command, "sh", "-c", HOLD, name], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+        if self.process.stdout.readline() != "ready\n":
+            self.process.stdin.close()
+            pytest.skip(f"no network namespaces here: {self.process.stderr.read()}")
+
+    def prefix(self, *namespaces):
+        return ["nsenter", "-t", str(self.process.pid), *namespaces]
+
+    def inside(self, *command):
+        """The command line that runs the command on this host."""
+        user = ["-U", "--preserve-credentials"] if self.user else []
+        return [*self.prefix(*user, "-n", "-u", "-m"), "--", *(str(c) for c in command)]
+
+    def do(self, *command):
+        return subprocess.run(self.inside(*command), check=True, stdout=subprocess.PIPE, text=True,
+                              timeout=20).stdout
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def sockets(self):
+        """The abstract sockets of resource managers."""
+        return re.findall(r"@invasive\S+", self.do("cat", "/proc/net/unix"))
+
+
+def until(condition, seconds):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def link(hosts):
+    first, second = hosts
+    first.do("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns",
+             second.process.pid)
+    for host in hosts:
+        host.do("ip", "addr", "add", f"{host.address}/24", "dev", "eth0")
+        host.do("ip", "link", "set", "eth0", "up")
+    for host in hosts:
+        assert until(lambda h=host: h.do("cat", "/sys/class/net/eth0/operstate") == "up\n", 20)
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    for tool in ("ip", "unshare", "nsenter"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"needs {tool} (packages iproute2, util-linux)")
+    made = [Host(NAMES[0], ADDRESSES[0], None)]
+    made.append(Host(NAMES[1], ADDRESSES[1], made[0]))
+    link(made)
+    yield made
+    for host in made:
+        host.end()
+
+
+@pytest.fixture
+def launcher(hosts, tmp_path):
+    """launcher(COMMAND...) - a program in the place of ssh; on the second host, the command
+    (taskset, env, ...) starts what MPI starts there."""
+
+    def make(*before):
+        script = tmp_path / "launch"
+        lines = ["#!/bin/sh", "while case $1 in -*) true ;; *) false ;; esac; do shift; done",
+                 "host=$1; shift", "case $host in"]
+        for host, words in zip(hosts, ((), before)):
+            there = " ".join(["env", "-i", *SSH_ENV, *host.inside(*words, "sh", "-c")])
+            lines.append(f'{host.address}) exec {there} "$*" ;;')
+        script.write_text("\n".join([*lines, "esac", "exit 9", ""]))
+        script.chmod(0o755)
+        return script
+
+    return make
+
+
+@pytest.fixture
+def start(mpi, launcher, stock_env):
+    """start(RANKS, COMMAND...) - the command line of the MPI's launcher, ranks dealt out to the
+    hosts in turn; and the environment for it."""
+
+    def make(ranks, *command, before=()):
+        script = launcher(*before)
+        if mpi.name == "mpich":
+            line = [mpi.mpiexec, "-disable-auto-cleanup", "-launcher", "ssh", "-launcher-exec",
+                    script, "-hosts", ",".join(ADDRESSES), "-n", ranks]
+        else:
+            where = ",".join(f"{a}:{ranks}" for a in ADDRESSES)
+            tcp = ["pml", "ob1", "btl", "tcp,vader,self", "btl_tcp_if_include", "eth0",
+                   "oob_tcp_if_include", "eth0", "plm_rsh_agent", script]
+            line = [mpi.mpiexec, *(w for name, value in zip(tcp[::2], tcp[1::2])
+                                   for w in ("--mca", name, value)),
+                    "--host", where, "--map-by", "node", "--bind-to", "none", "-n", ranks]
+        return [*line, *command]
+
+    return make
+
+
+@pytest.fixture
+def run(hosts, run_program, mpi):
+    """run(COMMAND...) on the first host.  The exit code is not MPICH's own where the program had to
+    end itself, see finalize in nodes.c."""
+
+    def go(*command):
+        return run_program(hosts[0].inside(*command), env={"UCX_TLS": "tcp,self"}, timeout=60,
+                           check=mpi.name != "mpich")
+
+    return go
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(hosts):
+    yield
+    for host in hosts:
+        assert until(lambda h=host: not h.sockets(), 20), f"left on {host.name}: {host.sockets()}"
+
+
+def hosts_of(output):
+    return {int(r): host for r, host in re.findall(r"^rank (\d+) host (\S+) ", output, re.M)}
+
+
+def reported(text):
+    """{rank: (lends, borrows)} as invade --report gives them."""
+    rows = re.findall(r"^ *(\d+) +\d+ +\S+(?: +(?:\d+\.\d+|-))+ +(\d+) +(\d+) ", text, re.M)
+    return {int(rank): (int(lends), int(borrows)) for rank, lends, borrows in rows}
+
+
+def watch(host, rmctl, found):
+    """Look at the resource managers of a host until one has processes; what it shows."""
+    for line in re.findall(r"@invasive\S+", host.do("cat", "/proc/net/unix")):
+        look = host.inside(rmctl, f"--socket={line}", "status")
+        text = subprocess.run(look, text=True, timeout=20, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL).stdout
+        ranks = {int(r) for r in re.findall(r"^ +\d+ +\d+ +(\d+) nodes", text, re.M)}
+        lends = sum(int(n) for n in re.findall(
+            r"^ +\d+ +(\d+) +\d+ +\d+ +\d+ +[\d.]+ +[\d.]+$", text, re.M))
+        if ranks:
+            found.setdefault(line, set()).update(ranks)
+            found[line, "lends"] = max(lends, found.get((line, "lends"), 0))
+            found[line, "cpus"] = re.findall(
+                r"^ +\d+ +(\d+) +\S+ +\S+ +\S+ +(?:asked|-)$", text, re.M)
+
+
+@pytest.fixture
+def watched(hosts, build, stock_env):
+    """watched(COMMAND...) - runs it on the first host; returns its output, its errors, and for each
+    host what its resource managers showed: {socket: ranks, (socket, "lends"): n, ...}"""
+
+    def go(*command):
+        shown = [{}, {}]
+        with subprocess.Popen(hosts[0].inside(*command), text=True, start_new_session=True,
+                              env={**stock_env, "UCX_TLS": "tcp,self"}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                end = time.monotonic() + 60
+                while process.poll() is None and time.monotonic() < end:
+                    for host, found in zip(hosts, shown):
+                        watch(host, build / "rmctl", found)
+                    time.sleep(0.1)
+                out, err = process.communicate(timeout=1)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return out, err, shown
+
+    return go
+
+
+def test_each_host_has_a_manager_for_its_ranks_and_lends_among_them(start, watched, build, mpi):
+    out, err, shown = watched(build / "invade", "--emulate-cores=2", "--report",
+                              *start(4, mpi.program("mpi-shim/tests/nodes"), 30, LOADS))
+    assert f"sum {30 * 29 // 2 * 10}" in out, out + err
+    assert hosts_of(out) == {0: "nodea", 1: "nodeb", 2: "nodea", 3: "nodeb"}
+    for found, ranks in zip(shown, ({0, 2}, {1, 3})):
+        sockets = [s for s in found if isinstance(s, str)]
+        assert len(sockets) == 1, f"{found}"
+        assert found[sockets[0]] == ranks
+        assert found[sockets[0], "lends"] > 0, "nobody lent a core"
+    assert set(reported(err)) == {0, 2}
+    assert sum(borrows for _, borrows in reported(err).values()) > 0
+    assert "2 of 4 ranks ran elsewhere or unmanaged" in err
+
+
+def test_results_are_those_of_a_stock_run_with_more_ranks_than_cores(start, run, build, mpi):
+    """Six ranks: anonymous tokens on both hosts."""
+    command = start(6, mpi.program("mpi-shim/tests/nodes"), 20, "6:2:4")
+    stock = run(*command)
+    managed = run(build / "invade", "--emulate-cores=2", *command)
+    assert sorted(managed.stdout.splitlines()) == sorted(
+        re.sub(r"cores \d+$", "cores 2", line) for line in stock.stdout.splitlines())
+    assert "unmanaged." not in managed.stderr
+
+
+def test_ranks_of_a_host_with_tokens_agree_with_those_of_one_with_cores(start, run, build, mpi):
+    """Three ranks on two hosts with one core each: one host counts tokens, the other pins."""
+    done = run(build / "invade", "--report", "--emulate-cores=1",
+               *start(3, mpi.program("mpi-shim/tests/nodes"), 20, "6:2:4"))
+    assert f"sum {20 * 19 // 2 * 6}" in done.stdout
+    assert "unmanaged." not in done.stderr
+    assert set(reported(done.stderr)) == {0, 2}
+
+
+def test_the_other_host_uses_the_cpus_that_it_has(start, watched, build, mpi):
+    """--cores names CPUs of the first host; the second has another one."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("needs two CPUs")
+    command = start(2, mpi.program("mpi-shim/tests/nodes"), 60, "5",
+                    before=("taskset", "-c", str(cpus[1])))
+    out, err, shown = watched(build / "invade", f"--cores={cpus[0]}", *command)
+    assert "sum" in out, out + err
+    for found, cpu in zip(shown, cpus):
+        assert [v for k, v in found.items() if k[1] == "cpus"] == [[str(cpu)]], found
+
+
+def test_an_invade_for_each_rank_shares_the_hosts_manager(start, watched, build, mpi):
+    out, err, shown = watched(*start(4, build / "invade", "--emulate-cores=2",
+                                     mpi.program("mpi-shim/tests/nodes"), 30, LOADS))
+    assert f"sum {30 * 29 // 2 * 10}" in out, out + err
+    assert "unmanaged." not in err
+    for found, ranks in zip(shown, ({0, 2}, {1, 3})):
+        assert [r for s, r in found.items() if isinstance(s, str)] == [ranks], found
+
+
+def test_a_host_without_us_makes_all_ranks_unmanaged(start, run, build, mpi):
+    """The environment did not travel, or nothing is installed there."""
+    program = mpi.program("mpi-shim/tests/nodes")
+    script = ["sh", "-c", 'test $(hostname) = nodea || unset LD_PRELOAD; exec "$@"', "sh"]
+    done = run(build / "invade", "--emulate-cores=2", *start(2, *script, program, 10, "2"))
+    assert "sum 135" in done.stdout
+    assert done.stderr.count("MPI rank 1 does not run under invade: running unmanaged") == 1
+
+
+@pytest.mark.parametrize("rmd", ["/nonexistent/rmd", "/bin/false"])
+def test_a_host_that_cannot_start_a_manager_makes_all_ranks_unmanaged(start, run, build, mpi, rmd):
+    program = mpi.program("mpi-shim/tests/nodes")
+    done = run(build / "invade", "--emulate-cores=2",
+               *start(2, program, 10, "2", before=("env", f"INVASIVE_RMD={rmd}")))
+    assert "sum 135" in done.stdout
+    assert f"cannot start {rmd} on this node" in done.stderr
+    assert "MPI rank 1 is not managed: running unmanaged" in done.stderr
+
+
+def ranks_of(lines):
+    return dict(tuple(int(w) for w in line.split()) for line in lines)
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_ends_the_job_on_both_hosts(hosts, start, build, mpi, stock_env, victim):
+    command = [c for c in start(4, mpi.program("mpi-shim/tests/nodes"), "hang")
+               if c != "-disable-auto-cleanup"]
+    with subprocess.Popen(hosts[0].inside(build / "invade", "--emulate-cores=2", *command),
+                          env={**stock_env, "UCX_TLS": "tcp,self"}, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          start_new_session=True) as launch:
+        try:
+            pids = ranks_of(launch.stdout.readline() for _ in range(4))
+            assert sorted(pids) == [0, 1, 2, 3]
+            assert all(host.sockets() for host in hosts)
+            time.sleep(0.3)  # they sleep in the wait by now
+            os.kill(pids[victim], signal.SIGKILL)
+            assert launch.wait(timeout=40) != 0
+            assert until(lambda: not any(alive(p) for p in pids.values()), 20)
+            assert until(lambda: not any(host.sockets() for host in hosts), 20)
+        finally:
+            for pid in [p for p in pids.values() if alive(p)]:
+                os.kill(pid, signal.SIGKILL)
