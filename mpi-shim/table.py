@@ -115,3 +115,28 @@ def parse(text):
         if "+" in marks:
             functions[name + "_c"] = Function(kind, name + "_c", args, True, large=True)
     return list(functions.values())
+
+
+# What doc/mpi-shim.7 says of the kinds, in this order.
+WAYS = (
+    ("Waits of one rank for another, and collectives", "send recv mrecv sendrecv wait sync coll"),
+    ("Collectives without a non-blocking form; the ranks come together first",
+     "meet gmeet found wmeet fmeet"),
+    ("Tests; a run of failed ones is a wait", "poll"),
+    ("One-sided synchronisation that waits for the target to make progress: it is woken", "wake"),
+    ("Not waits; they wake a rank that waits for them",
+     "push post init cinit icoll rpost fpost tell"),
+    ("Passed through: they may block, and what they call inside is not managed", "pass"),
+    ("Passed through: they may block", "list"),
+)
+
+
+def manual(functions):
+    """The section of doc/mpi-shim.7 that says what is intercepted, and how.  A function whose
+    large-count form is treated in the same way is listed once."""
+    lines = ['.\\" begin table', ".SS What is intercepted",
+             "Names stand for those that end in _c as well, where there are any.", ".PD 0"]
+    for way, kinds in WAYS:
+        names = [f.name for f in functions if f.kind in kinds.split() and not f.large]
+        lines += [".TP", f".I {way}:", ", ".join(sorted(names)) + "."]
+    return "\n".join([*lines, ".PD", '.\\" end table']) + "\n"

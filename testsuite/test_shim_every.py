@@ -120,3 +120,9 @@ def test_the_tables_prototypes_are_those_of_mpi_h(mpi, table, run_program, tmp_p
             lines.append(f"int (*p_{f.name})({f.params()}) = MPI_{f.name};")
     source.write_text("\n".join(lines) + "\n")
     run_program([mpi.mpicc, "-Werror", "-Wno-deprecated-declarations", "-fsyntax-only", source])
+
+
+def test_the_manual_lists_every_function_of_the_table(table, top):
+    module, functions = table
+    assert module.manual(functions) in (top / "doc/mpi-shim.7").read_text(), (
+        "put the output of manual() in mpi-shim/table.py between 'begin table' and 'end table'")
