@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * calls.c - the wrappers that prototypes.txt marks "hand": receives, combined sends and
- * receives, probes, completion calls and tests.
+ * calls.c - wrappers that are written by hand: MPI_Sendrecv_replace, starts, probes,
+ * completion calls and tests.
  *
  * All follow one pattern: the non-blocking form in a struct args, a look_* function that
  * tries it once for the wait engine, and rings for whoever may wait for the other side.
@@ -10,6 +10,7 @@
  */
 #include "shim.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* Every look's arguments; each uses what it needs. */
@@ -32,101 +33,34 @@ static bool settled(struct shim_wait *w, int result, const int *flag)
 }
 
 /* A look, then the engine. */
-static int look_and_wait(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
+int shim_look_and_wait(shim_look *look, void *args, const void *call_site)
 {
-    struct shim_wait wait = {.done = look, .arg = a};
+    struct shim_wait wait = {.done = look, .arg = args};
     shim_workload_call(call_site);
     if (!look(&wait))
         shim_wait(&wait, call_site);
     return wait.result;
 }
 
-/* --- receives */
+/* --- point to point */
 
-/* Out of the way: it costs the usual case no registers to save. */
-__attribute__((noinline)) static int recv_polled(const struct shim_comm *c, void *buf, int count,
-                                                 MPI_Datatype datatype, int source, int tag,
-                                                 MPI_Comm comm, MPI_Status *status)
+/* Nothing but MPI_BOTTOM, the address 0, can be NULL; predefined types have no addresses in them. */
+bool shim_null_buffer_valid(MPI_Datatype datatype)
 {
-    MPI_Request request;
-    int result = shim_pmpi.Irecv(buf, count, datatype, source, tag, comm, &request);
-    if (result != MPI_SUCCESS)
-        return result;
-    int member = shim_member(c, source);
-    shim_ring_member(member);
-    return shim_wait_one(&request, status, member, SHIM_SITE);
+    int integers, addresses, datatypes, combiner = MPI_COMBINER_NAMED;
+    shim_pmpi.Type_get_envelope(datatype, &integers, &addresses, &datatypes, &combiner);
+    return combiner != MPI_COMBINER_NAMED;
 }
 
-int shim_Recv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
-              MPI_Status *status)
-{
-    struct shim_comm *c = shim_comm(comm);
-    if (!shim_recv_valid(c, count, datatype, source, tag))
-        return shim_pmpi.Recv(buf, count, datatype, source, tag, comm, status);
-    if (shim_hooked)
-        return SHIM_WATCH(NULL, shim_member(c, source), SHIM_MEMBER_NONE,
-                          shim_pmpi.Recv(buf, count, datatype, source, tag, comm, status));
-    return recv_polled(c, buf, count, datatype, source, tag, comm, status);
-}
-
-int shim_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
-               MPI_Status *status)
-{
-    if (*message == MPI_MESSAGE_NULL || *message == MPI_MESSAGE_NO_PROC || count < 0 ||
-        datatype == MPI_DATATYPE_NULL)
-        return shim_pmpi.Mrecv(buf, count, datatype, message, status);
-    if (shim_hooked)
-        return SHIM_WATCH(NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
-                          shim_pmpi.Mrecv(buf, count, datatype, message, status));
-    MPI_Request request;
-    int result = shim_pmpi.Imrecv(buf, count, datatype, message, &request);
-    if (result != MPI_SUCCESS)
-        return result;
-    shim_ring_member(SHIM_MEMBER_ALL);
-    return shim_wait_one(&request, status, SHIM_MEMBER_ALL, SHIM_SITE);
-}
-
-/* A receive and a send that have been posted together. */
-struct exchange {
-    MPI_Request receive, send;
-    int source, dest;
-    const void *call_site;
-};
-
-static int finish_exchange(struct exchange *e, const struct shim_comm *c, MPI_Status *status)
+int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status)
 {
     shim_ring_rank(c, e->dest);
     if (e->source != e->dest)
         shim_ring_rank(c, e->source);
+    bool hushed = shim_hush(c);
     int received = shim_wait_one(&e->receive, status, shim_member(c, e->source), e->call_site);
-    /* one call of the program's, so not shim_wait_one again */
-    int sent = shim_wait_request(&e->send, MPI_STATUS_IGNORE, NULL, false, e->call_site);
-    shim_ring_rank(c, e->dest);
-    return received != MPI_SUCCESS ? received : sent;
-}
-
-int shim_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                  void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
-                  MPI_Comm comm, MPI_Status *status)
-{
-    struct shim_comm *c = shim_comm(comm);
-    if (!shim_send_valid(c, sendcount, sendtype, dest, sendtag) ||
-        !shim_recv_valid(c, recvcount, recvtype, source, recvtag)) {
-        /* An end is MPI_PROC_NULL: one-sided, or an error. */
-        if (dest == MPI_PROC_NULL && shim_recv_valid(c, recvcount, recvtype, source, recvtag))
-            return shim_Recv(recvbuf, recvcount, recvtype, source, recvtag, comm, status);
-        return shim_pmpi.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                                  recvtype, source, recvtag, comm, status);
-    }
-    if (shim_hooked)
-        return SHIM_WATCH(NULL, shim_member(c, dest), shim_member(c, source),
-                          shim_pmpi.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
-                                             recvcount, recvtype, source, recvtag, comm, status));
-    struct exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};
-    int result = shim_pmpi.Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &e.receive);
-    if (result == MPI_SUCCESS)
-        result = shim_pmpi.Isend(sendbuf, sendcount, sendtype, dest, sendtag, comm, &e.send);
-    return result == MPI_SUCCESS ? finish_exchange(&e, c, status) : result;
+    int sent = shim_wait_one(&e->send, MPI_STATUS_IGNORE, shim_member(c, e->dest), e->call_site);
+    return shim_speak(hushed, c->handle, received != MPI_SUCCESS ? received : sent);
 }
 
 /* The data to send, out of the way of what will be received: a copy for the caller to free;
@@ -155,20 +89,53 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
                           shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source,
                                                      recvtag, comm, status));
     int size;
-    void *copy = shim_send_valid(c, count, datatype, dest, sendtag) &&
-                         shim_recv_valid(c, count, datatype, source, recvtag)
+    void *copy = shim_send_valid(c, buf, count, datatype, dest, sendtag) &&
+                         shim_recv_valid(c, buf, count, datatype, source, recvtag)
                      ? packed(buf, count, datatype, comm, &size)
                      : NULL;
     if (!copy)
         return shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
                                           comm, status);
-    struct exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};
+    struct shim_exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};
     int result = shim_pmpi.Irecv(buf, count, datatype, source, recvtag, comm, &e.receive);
     if (result == MPI_SUCCESS)
         result = shim_pmpi.Isend(copy, size, MPI_PACKED, dest, sendtag, comm, &e.send);
     if (result == MPI_SUCCESS)
-        result = finish_exchange(&e, c, status);
+        result = shim_exchange_wait(&e, c, status);
     free(copy);
+    return result;
+}
+
+int shim_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, int dest,
+                            int sendtag, int source, int recvtag, MPI_Comm comm,
+                            MPI_Status *status)
+{
+    if (count >= 0 && count <= INT_MAX)
+        return shim_Sendrecv_replace(buf, (int)count, datatype, dest, sendtag, source, recvtag,
+                                     comm, status);
+    return shim_pmpi.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
+                                        status);
+}
+
+int shim_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
+                MPI_Request *request)
+{
+    int result = shim_pmpi.Imrecv(buf, count, datatype, message, request);
+    if (result == MPI_SUCCESS) {
+        shim_request_note(*request, SHIM_MEMBER_ALL);
+        shim_ring_member(SHIM_MEMBER_ALL);
+    }
+    return result;
+}
+
+int shim_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
+                  MPI_Request *request)
+{
+    int result = shim_pmpi.Imrecv_c(buf, count, datatype, message, request);
+    if (result == MPI_SUCCESS) {
+        shim_request_note(*request, SHIM_MEMBER_ALL);
+        shim_ring_member(SHIM_MEMBER_ALL);
+    }
     return result;
 }
 
@@ -186,10 +153,18 @@ int shim_Startall(int count, MPI_Request *requests)
 {
     int result = shim_pmpi.Startall(count, requests);
     struct shim_ring_set set;
-    if (result == MPI_SUCCESS) {
+    if (result == MPI_SUCCESS && count > 0) {
         shim_ring_set_collect(&set, count, requests);
         shim_ring_set_ring(&set);
     }
+    return result;
+}
+
+/* Another thread of ours may wait for it. */
+int shim_Grequest_complete(MPI_Request request)
+{
+    int result = shim_pmpi.Grequest_complete(request);
+    shim_ring_member(shim_world.me);
     return result;
 }
 
@@ -211,25 +186,25 @@ static bool look_improbe(struct shim_wait *w)
 
 int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-    if (!shim_recv_valid(shim_comm(comm), 0, MPI_BYTE, source, tag))
+    if (!shim_recv_valid(shim_comm(comm), NULL, 0, MPI_BYTE, source, tag))
         return shim_pmpi.Probe(source, tag, comm, status);
     if (shim_hooked)
         return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                           shim_pmpi.Probe(source, tag, comm, status));
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
-    return look_and_wait(look_iprobe, &a, SHIM_SITE);
+    return shim_look_and_wait(look_iprobe, &a, SHIM_SITE);
 }
 
 int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-    if (!shim_recv_valid(shim_comm(comm), 0, MPI_BYTE, source, tag))
+    if (!shim_recv_valid(shim_comm(comm), NULL, 0, MPI_BYTE, source, tag))
         return shim_pmpi.Mprobe(source, tag, comm, message, status);
     if (shim_hooked)
         return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                           shim_pmpi.Mprobe(source, tag, comm, message, status));
     struct args a = {
         .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
-    return look_and_wait(look_improbe, &a, SHIM_SITE);
+    return shim_look_and_wait(look_improbe, &a, SHIM_SITE);
 }
 
 /* --- completion */
@@ -263,13 +238,15 @@ static bool look_testsome(struct shim_wait *w)
 
 int shim_Wait(MPI_Request *request, MPI_Status *status)
 {
+    if (!request)
+        return shim_pmpi.Wait(request, status);
     int member = shim_request_member(*request);
     return shim_hooked ? SHIM_WATCH(NULL, member, SHIM_MEMBER_NONE, shim_pmpi.Wait(request, status))
                        : shim_wait_one(request, status, member, SHIM_SITE);
 }
 
 /* The library's own function for what `look` tries once. */
-static int watch_many(bool (*look)(struct shim_wait *), struct args *a)
+static int watch_many(shim_look *look, struct args *a)
 {
     int result;
     shim_watch_begin(NULL, false, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
@@ -284,26 +261,30 @@ static int watch_many(bool (*look)(struct shim_wait *), struct args *a)
 }
 
 /* The completion call for many requests: what completed matters to their peers. */
-static int wait_many(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
+static int wait_many(shim_look *look, struct args *a, const void *call_site)
 {
     struct shim_ring_set set;
     shim_ring_set_collect(&set, a->count, a->requests);
-    int result = shim_hooked ? watch_many(look, a) : look_and_wait(look, a, call_site);
+    int result = shim_hooked ? watch_many(look, a) : shim_look_and_wait(look, a, call_site);
     shim_ring_set_ring(&set);
     return result;
 }
 
 int shim_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
 {
-    if (count <= 0)
+    if (count <= 0 || !requests)
         return shim_pmpi.Waitall(count, requests, statuses);
+    if (!shim_hooked && shim_any_partitioned(count, requests)) {
+        shim_await_partitioned(count, requests, SHIM_SITE);
+        return shim_pmpi.Waitall(count, requests, statuses);
+    }
     struct args a = {.count = count, .requests = requests, .status = statuses};
     return wait_many(look_testall, &a, SHIM_SITE);
 }
 
 int shim_Waitany(int count, MPI_Request *requests, int *which, MPI_Status *status)
 {
-    if (count <= 0)
+    if (count <= 0 || !requests)
         return shim_pmpi.Waitany(count, requests, which, status);
     struct args a = {.count = count, .requests = requests, .number = which, .status = status};
     return wait_many(look_testany, &a, SHIM_SITE);
@@ -312,7 +293,7 @@ int shim_Waitany(int count, MPI_Request *requests, int *which, MPI_Status *statu
 int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indices,
                   MPI_Status *statuses)
 {
-    if (incount <= 0)
+    if (incount <= 0 || !requests || !outcount)
         return shim_pmpi.Waitsome(incount, requests, outcount, indices, statuses);
     struct args a = {.count = incount,
                      .requests = requests,
@@ -324,9 +305,9 @@ int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indice
 
 /* --- tests: one look, and a short wait where it is one of a run of failed ones */
 
-static int look_once(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
+int shim_look_once(shim_look *look, void *args, const void *call_site)
 {
-    struct shim_wait wait = {.done = look, .arg = a};
+    struct shim_wait wait = {.done = look, .arg = args};
     shim_poll_begin();
     bool done = look(&wait);
     if (!done && shim_poll_failed())
@@ -341,17 +322,17 @@ static int look_once(bool (*look)(struct shim_wait *), struct args *a, const voi
 /* Requests whose completion would be news: not all of them null. */
 static bool any_active(int count, const MPI_Request *requests)
 {
-    for (int i = 0; i < count; i++)
+    for (int i = 0; requests && i < count; i++)
         if (requests[i] != MPI_REQUEST_NULL)
             return true;
     return false;
 }
 
-static int test_many(bool (*look)(struct shim_wait *), struct args *a, const void *call_site)
+static int test_many(shim_look *look, struct args *a, const void *call_site)
 {
     struct shim_ring_set set;
     shim_ring_set_collect(&set, a->count, a->requests);
-    int result = look_once(look, a, call_site);
+    int result = shim_look_once(look, a, call_site);
     if (a->flag)
         shim_ring_set_ring(&set);
     return result;
@@ -359,11 +340,11 @@ static int test_many(bool (*look)(struct shim_wait *), struct args *a, const voi
 
 int shim_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    if (*request == MPI_REQUEST_NULL)
+    if (!request || !flag || *request == MPI_REQUEST_NULL)
         return shim_pmpi.Test(request, flag, status);
     int member = shim_request_member(*request);
     struct args a = {.requests = request, .status = status};
-    int result = look_once(look_test, &a, SHIM_SITE);
+    int result = shim_look_once(look_test, &a, SHIM_SITE);
     *flag = a.flag;
     if (a.flag)
         shim_ring_member(member);
@@ -372,7 +353,7 @@ int shim_Test(MPI_Request *request, int *flag, MPI_Status *status)
 
 int shim_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *statuses)
 {
-    if (!any_active(count, requests))
+    if (!flag || !any_active(count, requests))
         return shim_pmpi.Testall(count, requests, flag, statuses);
     struct args a = {.count = count, .requests = requests, .status = statuses};
     int result = test_many(look_testall, &a, SHIM_SITE);
@@ -382,7 +363,7 @@ int shim_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *status
 
 int shim_Testany(int count, MPI_Request *requests, int *which, int *flag, MPI_Status *status)
 {
-    if (!any_active(count, requests))
+    if (!flag || !any_active(count, requests))
         return shim_pmpi.Testany(count, requests, which, flag, status);
     struct args a = {.count = count, .requests = requests, .number = which, .status = status};
     int result = test_many(look_testany, &a, SHIM_SITE);
@@ -393,7 +374,7 @@ int shim_Testany(int count, MPI_Request *requests, int *which, int *flag, MPI_St
 int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indices,
                   MPI_Status *statuses)
 {
-    if (!any_active(incount, requests))
+    if (!outcount || !any_active(incount, requests))
         return shim_pmpi.Testsome(incount, requests, outcount, indices, statuses);
     struct args a = {.count = incount,
                      .requests = requests,
@@ -402,16 +383,34 @@ int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indice
                      .status = statuses};
     struct shim_ring_set set;
     shim_ring_set_collect(&set, incount, requests);
-    int result = look_once(look_testsome, &a, SHIM_SITE);
+    int result = shim_look_once(look_testsome, &a, SHIM_SITE);
     if (*outcount != 0)
         shim_ring_set_ring(&set);
     return result;
 }
 
+static bool look_get_status(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    return settled(w, shim_pmpi.Request_get_status(*a->requests, &a->flag, a->status), &a->flag);
+}
+
+int shim_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    if (!flag || request == MPI_REQUEST_NULL)
+        return shim_pmpi.Request_get_status(request, flag, status);
+    struct args a = {.requests = &request, .status = status};
+    int result = shim_look_once(look_get_status, &a, SHIM_SITE);
+    *flag = a.flag;
+    return result;
+}
+
 int shim_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
 {
+    if (!flag)
+        return shim_pmpi.Iprobe(source, tag, comm, flag, status);
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
-    int result = look_once(look_iprobe, &a, SHIM_SITE);
+    int result = shim_look_once(look_iprobe, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
 }
@@ -419,9 +418,11 @@ int shim_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
 int shim_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
                  MPI_Status *status)
 {
+    if (!flag)
+        return shim_pmpi.Improbe(source, tag, comm, flag, message, status);
     struct args a = {
         .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
-    int result = look_once(look_improbe, &a, SHIM_SITE);
+    int result = shim_look_once(look_improbe, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
 }

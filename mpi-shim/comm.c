@@ -30,45 +30,83 @@ static struct shim_comm **bucket_of(MPI_Comm comm)
     return &buckets[key >> 54];
 }
 
+/* The group's ranks in MPI_COMM_WORLD, MPI_UNDEFINED for those outside; for the caller to free. */
+static int *world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
+{
+    MPI_Group group;
+    int *ranks = malloc((size_t)size * 2 * sizeof *ranks);
+    if (!ranks)
+        abort();
+    for (int r = 0; r < size; r++)
+        ranks[size + r] = r;
+    get_group(comm, &group);
+    shim_pmpi.Group_translate_ranks(group, size, ranks + size, shim_world.group, ranks);
+    shim_pmpi.Group_free(&group);
+    return ranks;
+}
+
+static bool in_world(int world_rank) { return world_rank >= 0 && world_rank < shim_world.size; }
+
 /* Member numbers of the ranks that messages can go to. */
 static void find_members(struct shim_comm *c)
 {
-    MPI_Group group;
-    int *ranks = malloc((size_t)c->peers * 2 * sizeof *ranks);
+    int *ranks = world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
+                             c->handle, c->peers);
     c->member_of = malloc((size_t)c->peers * sizeof *c->member_of);
-    if (!ranks || !c->member_of)
+    if (!c->member_of)
         abort();
-    int *world_ranks = ranks + c->peers;
-    for (int r = 0; r < c->peers; r++)
-        ranks[r] = r;
-    int (*get_group)(MPI_Comm, MPI_Group *) =
-        c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group;
-    get_group(c->handle, &group);
-    shim_pmpi.Group_translate_ranks(group, c->peers, ranks, shim_world.group, world_ranks);
-    shim_pmpi.Group_free(&group);
     c->all_here = !c->inter;
     for (int r = 0; r < c->peers; r++) {
-        int w = world_ranks[r];
+        c->foreign = c->foreign || !in_world(ranks[r]);
         c->member_of[r] =
-            w >= 0 && w < shim_world.size ? shim_world.member_of[w] : SHIM_MEMBER_NONE;
+            in_world(ranks[r]) ? shim_world.member_of[ranks[r]] : SHIM_MEMBER_NONE;
         if (c->member_of[r] == SHIM_MEMBER_NONE)
             c->all_here = false;
     }
     free(ranks);
+    if (!c->inter)
+        return;
+    ranks = world_ranks(shim_pmpi.Comm_group, c->handle, c->size);
+    for (int r = 0; r < c->size; r++)
+        c->foreign = c->foreign || !in_world(ranks[r]);
+    free(ranks);
+}
+
+/* A handle that is no communicator is the program's error, and the wrapped function's to report:
+ * no error handler may hear of it from us. */
+static bool rank_in(MPI_Comm comm, int *rank)
+{
+    MPI_Comm told[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+    MPI_Errhandler handlers[2];
+    for (int i = 0; i < 2; i++) {
+        shim_pmpi.Comm_get_errhandler(told[i], &handlers[i]);
+        shim_pmpi.Comm_set_errhandler(told[i], MPI_ERRORS_RETURN);
+    }
+    bool good = shim_pmpi.Comm_rank(comm, rank) == MPI_SUCCESS;
+    for (int i = 0; i < 2; i++) {
+        shim_pmpi.Comm_set_errhandler(told[i], handlers[i]);
+        if (handlers[i] != MPI_ERRORS_ARE_FATAL && handlers[i] != MPI_ERRORS_RETURN)
+            shim_pmpi.Errhandler_free(&handlers[i]);
+    }
+    return good;
 }
 
 static struct shim_comm *make(MPI_Comm comm)
 {
+    int rank, inter = 0, topology = MPI_UNDEFINED;
+    if (!rank_in(comm, &rank))
+        return NULL;
     struct shim_comm *c = calloc(1, sizeof *c);
-    int inter = 0;
     if (!c)
         abort();
     c->handle = comm;
+    c->rank = rank;
     c->board_first = -1;
-    shim_pmpi.Comm_rank(comm, &c->rank);
     shim_pmpi.Comm_size(comm, &c->size);
     shim_pmpi.Comm_test_inter(comm, &inter);
+    shim_pmpi.Topo_test(comm, &topology);
     c->inter = inter;
+    c->topology = topology != MPI_UNDEFINED;
     c->peers = c->size;
     if (c->inter)
         shim_pmpi.Comm_remote_size(comm, &c->peers);
@@ -82,8 +120,7 @@ static struct shim_comm *find_or_make(MPI_Comm comm)
     struct shim_comm **bucket = bucket_of(comm), *c = *bucket;
     while (c && c->handle != comm)
         c = c->next;
-    if (!c) {
-        c = make(comm);
+    if (!c && (c = make(comm))) {
         c->next = *bucket;
         *bucket = c;
     }
@@ -96,10 +133,14 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
     if (comm == MPI_COMM_NULL)
         return NULL;
     /* acquire: as in shim_comm */
-    shim_thread.comm_drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
-    shim_thread.comm = find_or_make(comm);
-    shim_thread.comm_handle = comm;
-    return shim_thread.comm;
+    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    struct shim_comm *c = find_or_make(comm);
+    if (c) {
+        shim_thread.comm_drops = drops;
+        shim_thread.comm = c;
+        shim_thread.comm_handle = comm;
+    }
+    return c;
 }
 
 static bool board_waited(struct shim_wait *w)

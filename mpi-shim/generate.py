@@ -12,77 +12,18 @@ writes five files:
     shim-pmpi.h      the table of PMPI functions, and the prototypes of all wrappers
     shim-wrappers.c  the wrappers of every kind that is not written by hand, and the guards
                      of all: a guard calls its wrapper, or from inside another the function
+    counted.h        for tests/: counts which functions a program calls
 """
 
-import re
 import sys
 from pathlib import Path
 
-TYPES = {
-    "in": "const void *",
-    "out": "void *",
-    "int": "int ",
-    "ints": "const int *",
-    "type": "MPI_Datatype ",
-    "types": "const MPI_Datatype *",
-    "comm": "MPI_Comm ",
-    "op": "MPI_Op ",
-    "info": "MPI_Info ",
-    "group": "MPI_Group ",
-    "int*": "int *",
-    "comm*": "MPI_Comm *",
-    "group*": "MPI_Group *",
-    "req*": "MPI_Request *",
-    "reqs": "MPI_Request *",
-    "stat*": "MPI_Status *",
-    "stats": "MPI_Status *",
-    "msg*": "MPI_Message *",
-    "char*": "char *",
-    "argv": "char ***",
-    "word": "uintptr_t ",
-}
-NEVER_WAIT = "push post init icoll drop pass".split()
-KINDS = "use pass hand send push post init sync coll icoll meet drop".split()
+import wrappers as bodies
+from table import parse
+
+NEVER_WAIT = "push post init cinit icoll rpost fpost tell drop pass".split()
 
 
-class Function:
-    """One line of the table."""
-
-    def __init__(self, kind, name, args, optional):
-        self.kind, self.name, self.args, self.optional = kind, name, args, optional
-
-    def params(self):
-        return ", ".join(TYPES[t] + n for t, n in self.args) or "void"
-
-    def values(self):
-        return ", ".join(n for _, n in self.args)
-
-    def arg(self, *names):
-        """The first of these names that is an argument, or None."""
-        return next((n for n in names if n in (a for _, a in self.args)), None)
-
-
-def parse(text):
-    functions = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        line = line.split("#")[0].strip()
-        if not line:
-            continue
-        match = re.fullmatch(r"(\w+)\s+(\w+)(\??)(?::\s*(.*))?", line)
-        if not match or match[1] not in KINDS:
-            sys.exit(f"prototypes.txt:{number}: not understood: {line}")
-        kind, name, optional, arguments = match.groups()
-        if kind == "icoll":
-            args = [*functions[name[1:].capitalize()].args, ("req*", "request")]
-        elif kind == "pass" and (arguments or "").isdigit():
-            args = [("word", f"w{i}") for i in range(int(arguments))]
-        else:
-            args = [tuple(a.split()) for a in (arguments or "").split(",") if a.strip()]
-        for arg in args:
-            if len(arg) != 2 or arg[0] not in TYPES:
-                sys.exit(f"prototypes.txt:{number}: unknown argument: {' '.join(arg)}")
-        functions[name] = Function(kind, name, args, bool(optional))
-    return list(functions.values())
 
 
 def header(functions):
@@ -189,117 +130,6 @@ def tables(functions):
     yield "    {NULL, NULL, NULL, -1, false}\n};\n"
 
 
-def request_form(f):
-    values = f.values()
-    return f"shim_pmpi.I{f.name.lower()}({values}{', ' if values else ''}&request)"
-
-
-def wrapper_send(f):
-    yield "    struct shim_comm *c = shim_comm(comm);"
-    yield "    if (!shim_send_valid(c, count, datatype, dest, tag))"
-    yield f"        return shim_pmpi.{f.name}({f.values()});"
-    yield "    if (shim_hooked)"
-    yield "        return SHIM_WATCH(NULL, shim_member(c, dest), SHIM_MEMBER_NONE,"
-    yield f"                          shim_pmpi.{f.name}({f.values()}));"
-    yield f"    return polled_{f.name}(c, {f.values()});"
-
-
-def polled_send(f):
-    yield "    MPI_Request request;"
-    yield f"    int result = {request_form(f)};"
-    yield "    if (result != MPI_SUCCESS)\n        return result;"
-    yield "    shim_ring_rank(c, dest);"
-    yield "    return shim_wait_one(&request, MPI_STATUS_IGNORE, shim_member(c, dest), SHIM_SITE);"
-
-
-def wrapper_push(f):
-    yield f"    int result = shim_pmpi.{f.name}({f.values()});"
-    yield "    if (result == MPI_SUCCESS)\n        shim_ring_rank(shim_comm(comm), dest);"
-    yield "    return result;"
-
-
-def wrapper_post(f):
-    peer = f.arg("dest", "source")
-    yield f"    int result = shim_pmpi.{f.name}({f.values()});"
-    yield "    if (result == MPI_SUCCESS) {"
-    yield "        struct shim_comm *c = shim_comm(comm);"
-    yield f"        shim_request_note(*request, shim_member(c, {peer}));"
-    yield f"        shim_ring_rank(c, {peer});\n    }}"
-    yield "    return result;"
-
-
-def wrapper_init(f):
-    peer = f.arg("dest", "source")
-    yield f"    int result = shim_pmpi.{f.name}({f.values()});"
-    yield "    if (result == MPI_SUCCESS)"
-    yield f"        shim_request_note(*request, shim_member(shim_comm(comm), {peer}));"
-    yield "    return result;"
-
-
-def wrapper_sync(f):
-    yield "    struct shim_meeting m;"
-    if f.arg("op"):  # an error of all ranks: left to the blocking function to report
-        yield "    if (op == MPI_OP_NULL)"
-        yield f"        return shim_pmpi.{f.name}({f.values()});"
-    yield "    if (shim_meet(&m, comm, SHIM_SITE)) {"
-    yield f"        int direct = shim_pmpi.{f.name}({f.values()});"
-    yield "        shim_part(&m);\n        return direct;\n    }"
-    yield "    MPI_Request request;"
-    yield f"    int result = {request_form(f)};"
-    yield "    return result == MPI_SUCCESS ? shim_meet_request(&m, &request) : result;"
-
-
-def valid_arguments(f):
-    """Errors in what every rank must pass: left to the blocking function to report."""
-    tests = ["c"]
-    if f.name in ("Bcast", "Reduce", "Scan", "Exscan"):
-        tests.append("count >= 0 && datatype != MPI_DATATYPE_NULL")
-    if f.arg("op"):
-        tests.append("op != MPI_OP_NULL")
-    if f.arg("root"):
-        tests.append("shim_root_valid(c, root)")
-    return " && ".join(tests)
-
-
-def wrapper_coll(f):
-    yield "    struct shim_comm *c = shim_comm_board(comm);"
-    yield f"    if (!({valid_arguments(f)}) || shim_alone(c))"
-    yield f"        return shim_pmpi.{f.name}({f.values()});"
-    yield "    if (shim_hooked)"
-    yield "        return SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,"
-    yield f"                          shim_pmpi.{f.name}({f.values()}));"
-    yield f"    return polled_{f.name}(c, {f.values()});"
-
-
-def polled_coll(f):
-    yield "    MPI_Request request;"
-    yield f"    int result = {request_form(f)};"
-    yield "    return result != MPI_SUCCESS ? result"
-    yield "                                 : shim_wait_collective(&request, c, SHIM_SITE);"
-
-
-def wrapper_icoll(f):
-    yield f"    int result = shim_pmpi.{f.name}({f.values()});"
-    yield "    if (result == MPI_SUCCESS) {"
-    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
-    yield "        shim_ring_comm(shim_comm(comm));\n    }"
-    yield "    return result;"
-
-
-def wrapper_meet(f):
-    yield "    struct shim_meeting m;"
-    yield "    bool direct = shim_meet(&m, comm, SHIM_SITE);"
-    yield "    if (!direct)\n        shim_meet_arrivals(&m);"
-    yield f"    int result = shim_pmpi.{f.name}({f.values()});"
-    yield "    shim_part(&m);"
-    yield "    return result;"
-
-
-def wrapper_drop(f):
-    yield "    shim_comm_drop(*comm);"
-    yield f"    return shim_pmpi.{f.name}({f.values()});"
-
-
 def wrappers(functions):
     yield '#include "shim.h"\n'
     yield "/* Into its guard, which would push the arguments again. */"
@@ -308,13 +138,13 @@ def wrappers(functions):
     for f in functions:
         # What is done where the library does not call us while it waits: out of the way, so
         # that the wrapper saves no registers for it.
-        polled = globals().get(f"polled_{f.kind}")
+        polled = getattr(bodies, f"polled_{f.kind}", None)
         if polled:
             yield "static __attribute__((noinline)) int"
             yield f"polled_{f.name}(struct shim_comm *c, {f.params()})\n{{"
             yield from polled(f)
             yield "}\n"
-        body = globals().get(f"wrapper_{f.kind}")
+        body = getattr(bodies, f"wrapper_{f.kind}", None)
         if body:
             yield f"INLINED int shim_{f.name}({f.params()})\n{{"
             yield from body(f)
@@ -325,8 +155,25 @@ def wrappers(functions):
     yield from tables(functions)
 
 
+def counting(functions):
+    """Every call of a function of the table also counts itself."""
+    yield "#ifndef COUNTED_H\n#define COUNTED_H\n"
+    yield "static const char *const counted_names[] = {"
+    for f in functions:
+        yield f'    "{f.name}",'
+    yield "};"
+    yield "enum { COUNTED = sizeof counted_names / sizeof *counted_names };"
+    yield "static unsigned counted[COUNTED];\n"
+    for number, f in enumerate(functions):  # mpi.h may have a macro in place of what is gone
+        yield f"#ifndef MPI_{f.name}"
+        yield f"#define MPI_{f.name}(...) (counted[{number}]++, MPI_{f.name}(__VA_ARGS__))\n#endif"
+    yield "\n#endif"
+
+
 def main(table, outdir):
     functions = parse(Path(table).read_text(encoding="utf-8"))
+    countable = [f for f in functions if f.kind != "use"]
+    functions = [f for f in functions if f.kind != "list"]
     spdx = (
         "/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */\n"
         "/* Generated by generate.py from prototypes.txt. */\n"
@@ -339,6 +186,7 @@ def main(table, outdir):
         ("shim-entries.c", entries(functions)),
         ("shim-fortran.c", fortran(functions)),
         ("shim-wrappers.c", wrappers(functions)),
+        ("counted.h", counting(countable)),
     ):
         (out / name).write_text(spdx + "\n".join(lines) + "\n", encoding="utf-8")
 

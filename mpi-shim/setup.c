@@ -213,6 +213,19 @@ static bool hook_works(void)
     return polls_seen > 0;
 }
 
+/* For what the shim itself has to say to the others. */
+static void make_own_communicator(void)
+{
+    MPI_Request request;
+    int *tag_ub, flag = 0;
+    if (complete(shim_pmpi.Comm_idup(MPI_COMM_WORLD, &shim_world.own, &request), &request) !=
+        MPI_SUCCESS)
+        abort(); /* the others go on with theirs */
+    shim_pmpi.Comm_set_errhandler(shim_world.own, MPI_ERRORS_RETURN);
+    shim_pmpi.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_ub, &flag);
+    shim_world.tag_ub = flag ? *tag_ub : 32767;
+}
+
 static void set_up(int thread_level)
 {
     shim_pmpi.Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
@@ -237,6 +250,7 @@ static void set_up(int thread_level)
     }
     shim_pmpi.Comm_group(MPI_COMM_WORLD, &shim_world.group);
     shim_hooked = good[1];
+    make_own_communicator();
     shim_clock_measure();
     shim_account_start(job_number());
     shim_entries_wrap(true);
@@ -283,6 +297,7 @@ int shim_Finalize(void)
         shim_comm_drop_all();
         leave_members();
         shim_pmpi.Group_free(&shim_world.group);
+        shim_pmpi.Comm_free(&shim_world.own);
     }
     return shim_pmpi.Finalize();
 }

@@ -12,12 +12,15 @@
  *   meet.c      collectives that no rank leaves before all have come
  *   calls.c     point-to-point wrappers, completion calls
  *   poll.c      a run of failed tests is a wait too
+ *   party.c     ranks that come together without a communicator of theirs
+ *   construct.c, onesided.c, files.c, partitioned.c   wrappers that are written by hand
  *   workload.c  useful time and waiting time by iteration, and the workload and scalability
  *               that follow from them
  *   phase.c     where iterations end; pure
  *   measure.c   from measurements to a graph, and what has changed for good; pure
  *   account.c   where the program calls MPI, and how long it waits there
  *   ring.c      whom to wake when
+ *   handler.c   which error handler hears of an error in a wait
  *
  * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
  * which all ranks of MPI_COMM_WORLD agreed to be managed.
@@ -111,6 +114,8 @@ struct shim_world {
     struct shim_member member[INV_MAX_SLOTS];
     int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
     MPI_Group group;
+    MPI_Comm own; /* a duplicate of MPI_COMM_WORLD, for messages of our own */
+    int tag_ub;
 };
 extern struct shim_world shim_world;
 
@@ -127,7 +132,11 @@ struct shim_comm {
     int rank, size; /* of the local group */
     int peers;      /* ranks that messages can go to: size, or the remote size */
     bool inter;
+    bool topology; /* has neighbours */
+    bool foreign;  /* some ranks are not of our MPI_COMM_WORLD: they may not be managed */
     bool all_here; /* an intracommunicator whose ranks are all members */
+    bool handler_differs;   /* handler.c */
+    unsigned handlers_seen; /* when that was found out */
     bool board_tried;
     int board_first; /* line number, -1 none */
     /* header->epoch counts the ranks that have dropped the board, header->sleeping is the
@@ -139,7 +148,8 @@ struct shim_comm {
     struct shim_comm *next;
 };
 
-/* The communicator's record; NULL for MPI_COMM_NULL. */
+/* The communicator's record; NULL for what is none, about which MPI has yet to
+ * complain. */
 struct shim_comm *shim_comm_find(MPI_Comm comm);
 extern _Atomic unsigned shim_comm_drops; /* how many have been dropped */
 static inline struct shim_comm *shim_comm(MPI_Comm comm)
@@ -162,23 +172,37 @@ static inline int shim_member(const struct shim_comm *c, int peer)
            : peer == MPI_ANY_SOURCE                 ? SHIM_MEMBER_ALL
                                                     : SHIM_MEMBER_NONE;
 }
+/* Will all its ranks do as we do?  If not, all of them call the blocking function. */
+static inline bool shim_managed(const struct shim_comm *c) { return c && !c->foreign; }
 static inline bool shim_alone(const struct shim_comm *c) { return c->size == 1 && !c->inter; }
 static inline bool shim_root_valid(const struct shim_comm *c, int root)
 {
     return c->inter || (unsigned)root < (unsigned)c->size;
 }
 /* Errors are left to the blocking function, so that its name is in the message. */
-static inline bool shim_send_valid(const struct shim_comm *c, int count, MPI_Datatype datatype,
-                                   int dest, int tag)
+bool shim_null_buffer_valid(MPI_Datatype datatype);
+static inline bool shim_data_valid(const struct shim_comm *c, const void *buf, MPI_Count count,
+                                   MPI_Datatype datatype, int tag)
 {
     return c && count >= 0 && datatype != MPI_DATATYPE_NULL && tag >= 0 &&
-           (unsigned)dest < (unsigned)c->peers;
+           tag <= shim_world.tag_ub && (buf || count == 0 || shim_null_buffer_valid(datatype));
 }
-static inline bool shim_recv_valid(const struct shim_comm *c, int count, MPI_Datatype datatype,
-                                   int source, int tag)
+static inline bool shim_send_valid(const struct shim_comm *c, const void *buf, MPI_Count count,
+                                   MPI_Datatype datatype, int dest, int tag)
 {
-    return c && count >= 0 && datatype != MPI_DATATYPE_NULL && (tag >= 0 || tag == MPI_ANY_TAG) &&
+    return shim_data_valid(c, buf, count, datatype, tag) && (unsigned)dest < (unsigned)c->peers;
+}
+static inline bool shim_recv_valid(const struct shim_comm *c, const void *buf, MPI_Count count,
+                                   MPI_Datatype datatype, int source, int tag)
+{
+    return shim_data_valid(c, buf, count, datatype, tag == MPI_ANY_TAG ? 0 : tag) &&
            ((unsigned)source < (unsigned)c->peers || source == MPI_ANY_SOURCE);
+}
+static inline bool shim_matched_valid(const MPI_Message *message, MPI_Count count,
+                                      MPI_Datatype datatype)
+{
+    return message && *message != MPI_MESSAGE_NULL && *message != MPI_MESSAGE_NO_PROC &&
+           count >= 0 && datatype != MPI_DATATYPE_NULL;
 }
 
 /* --- ringing (ring.c): no effect, and no shared write, when the other does not sleep */
@@ -282,7 +306,8 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
 void shim_sleep_end(struct shim_sleep *s);
 
-/* Let MPI make progress on whatever is under way. */
+/* Let MPI make progress on whatever is under way.  Nobody sends with this tag. */
+enum { SHIM_TAG_NOBODY = 32767 };
 void shim_progress(void);
 
 /* comm and meeting as in struct shim_wait. */
@@ -366,6 +391,43 @@ void shim_polled(unsigned polls, bool library_yields);
         shim_watch_end();                                                                          \
         result_;                                                                                   \
     })
+/* A receive and a send that have been posted together (calls.c). */
+struct shim_exchange {
+    MPI_Request receive, send;
+    int source, dest;
+    const void *call_site;
+};
+int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status);
+
+/* --- error handlers (handler.c): around a wait for what a blocking function has become.  False: no
+ * need, and shim_speak() does nothing.  Returns `result`, after the handler has been called. */
+
+extern _Atomic unsigned shim_handlers_set; /* how often the program has set one */
+bool shim_hush_now(struct shim_comm *c, unsigned set);
+int shim_speak_now(MPI_Comm comm, int result);
+static inline bool shim_hush(struct shim_comm *c)
+{
+    unsigned set = atomic_load_explicit(&shim_handlers_set, memory_order_relaxed);
+    return __builtin_expect(set != 0, 0) && shim_hush_now(c, set);
+}
+static inline int shim_speak(bool hushed, MPI_Comm comm, int result)
+{
+    return __builtin_expect(hushed, 0) ? shim_speak_now(comm, result) : result;
+}
+
+/* --- looks (calls.c): a look tries a non-blocking function once; it is a struct shim_wait's
+ * done() and has its arguments in arg.  Return MPI's code. */
+
+typedef bool shim_look(struct shim_wait *w);
+int shim_look_and_wait(shim_look *look, void *args, const void *call_site);
+/* One look, and a short wait where it is one of a run of failed ones. */
+int shim_look_once(shim_look *look, void *args, const void *call_site);
+
+/* --- partitioned requests (partitioned.c): the blocking function follows when all of them are
+ * complete */
+
+bool shim_any_partitioned(int count, const MPI_Request *requests);
+void shim_await_partitioned(int count, MPI_Request *requests, const void *call_site);
 
 /* --- meetings (meet.c) */
 
@@ -385,6 +447,53 @@ int shim_meet_request(struct shim_meeting *m, MPI_Request *request);
 /* For a function without a non-blocking form: wait for the arrivals after all. */
 void shim_meet_arrivals(struct shim_meeting *m);
 void shim_part(struct shim_meeting *m);
+
+/* --- coming together before a function that cannot be split (construct.c, party.c).  Each
+ * returns when all ranks have come; what they wait for in MPI after that is short. */
+
+/* The ranks of a communicator, which is managed; shim_part() ends it. */
+void shim_assemble(struct shim_meeting *m, MPI_Comm comm, const void *call_site);
+/* The same; returns a number that all of them agree on, and that no two windows or files have
+ * at the same time, or few. */
+int shim_assemble_tag(MPI_Comm comm, const void *call_site);
+/* The ranks of a group.  Does nothing if they are not all of our MPI_COMM_WORLD. */
+void shim_assemble_group(MPI_Group group, int tag, const void *call_site);
+int shim_text_tag(const char *text);
+/* Two ranks, of which I am one; `peer` is a rank of MPI_COMM_WORLD. */
+void shim_assemble_two(int peer, int tag, const void *call_site);
+
+/* Ranks that stay together for a window's or a file's life.  NULL: nobody to wait for. */
+struct shim_party {
+    MPI_Group group;
+    int size, me;
+    int *world_rank; /* of each */
+    int tag;
+    const void *kind;
+    uintptr_t handle;
+    bool posted, started; /* a window's exposure and access epoch */
+    int locks;
+    struct shim_party *next;
+};
+void shim_assemble_party(struct shim_party *p, const void *call_site);
+void shim_party_ring(const struct shim_party *p);
+struct shim_party *shim_party_of_win(MPI_Win win);
+struct shim_party *shim_party_of_file(MPI_File file);
+void shim_remember_win(MPI_Win win, int tag);
+void shim_remember_file(MPI_File file, int tag);
+/* Take the record out before the handle becomes invalid; then drop it, or put it back. */
+struct shim_party *shim_party_take(struct shim_party *p);
+void shim_party_put_back(struct shim_party *p);
+void shim_party_drop(struct shim_party *p);
+/* Say that I have posted to the ranks of a group; wait until they have posted to me. */
+void shim_party_tell_posted(const struct shim_party *p, MPI_Group group);
+void shim_party_await_posted(const struct shim_party *p, MPI_Group group, const void *call_site);
+
+/* --- windows (onesided.c) */
+
+enum { SHIM_RANKS_ALL = -1 };
+/* Wake the target, which has to make progress.  Returns its member number. */
+int shim_rouse(MPI_Win win, int rank);
+void shim_window_locked(MPI_Win win, int change);
 
 /* --- workload (workload.c) */
 

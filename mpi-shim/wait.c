@@ -62,8 +62,8 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks)
 
 void shim_progress(void)
 {
-    int flag;
-    shim_pmpi.Iprobe(MPI_ANY_SOURCE, 32767, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    int flag; /* stays 0.  Not on MPI_COMM_SELF: MPICH looks nowhere else then */
+    shim_pmpi.Iprobe(MPI_ANY_SOURCE, SHIM_TAG_NOBODY, shim_world.own, &flag, MPI_STATUS_IGNORE);
 }
 
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * construct.c - making communicators, and what else has no non-blocking form but cannot end
+ * before all ranks have come: they come together first, with their cores lent, and call MPI's
+ * function then.
+ */
+#include "shim.h"
+
+void shim_assemble(struct shim_meeting *m, MPI_Comm comm, const void *call_site)
+{
+    if (shim_meet(m, comm, call_site))
+        return;
+    MPI_Request request;
+    if (m->comm->line)
+        shim_meet_arrivals(m);
+    else if (shim_pmpi.Ibarrier(comm, &request) == MPI_SUCCESS)
+        shim_wait_collective(&request, m->comm, call_site);
+}
+
+int shim_assemble_tag(MPI_Comm comm, const void *call_site)
+{
+    static _Atomic int next;
+    struct shim_comm *c = shim_comm(comm);
+    int mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed), highest = mine;
+    MPI_Request request;
+    if (shim_alone(c) || shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, comm,
+                                              &request) != MPI_SUCCESS)
+        return mine;
+    shim_wait_collective(&request, c, call_site);
+    /* Relaxed: a number that two threads take at once serves too (party.c). */
+    if (highest > mine)
+        atomic_store_explicit(&next, highest + 1, memory_order_relaxed);
+    return highest;
+}
+
+/* With more ranks than cores the non-blocking form, like any other collective (meet.c). */
+int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
+{
+    struct shim_comm *c = shim_comm(comm);
+    struct shim_meeting m;
+    if (!shim_managed(c) || !newcomm)
+        return shim_pmpi.Comm_dup(comm, newcomm);
+    if (c->inter)
+        shim_assemble(&m, comm, SHIM_SITE);
+    else if (!shim_meet(&m, comm, SHIM_SITE)) {
+        MPI_Request request;
+        int result = shim_pmpi.Comm_idup(comm, newcomm, &request);
+        return result == MPI_SUCCESS ? shim_meet_request(&m, &request) : result;
+    }
+    int result = shim_pmpi.Comm_dup(comm, newcomm);
+    shim_part(&m);
+    return result;
+}
+
+int shim_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
+{
+    struct shim_comm *c = shim_comm(comm);
+    struct shim_meeting m;
+    if (!shim_managed(c) || !newcomm)
+        return shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
+    shim_assemble(&m, comm, SHIM_SITE);
+    int result = shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
+    shim_part(&m);
+    return result;
+}
+
+/* The leader and the other group's leader, if that one can be spoken to. */
+static void meet_other_leader(MPI_Comm peer_comm, int leader, int tag, const void *call_site)
+{
+    struct shim_comm *c = shim_comm(peer_comm);
+    MPI_Group group;
+    int peer = MPI_UNDEFINED;
+    if (!c || c->inter || (unsigned)leader >= (unsigned)c->peers || tag < 0)
+        return;
+    shim_pmpi.Comm_group(peer_comm, &group);
+    shim_pmpi.Group_translate_ranks(group, 1, &leader, shim_world.group, &peer);
+    shim_pmpi.Group_free(&group);
+    if (peer >= 0 && peer != shim_world.rank)
+        shim_assemble_two(peer, tag, call_site);
+}
+
+/* All of mine come, then our leaders know that both groups have, then so do all of mine.  A leader
+ * whose own group is not managed does its part too: the other one cannot know. */
+int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
+                          int tag, MPI_Comm *newcomm)
+{
+    struct shim_comm *c = shim_comm(comm);
+    if (shim_hooked)
+        return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+                          shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader,
+                                                     tag, newcomm));
+    if (!c || c->inter || !newcomm || (unsigned)local_leader >= (unsigned)c->size)
+        return shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag,
+                                          newcomm);
+    struct shim_meeting m;
+    if (!c->foreign) {
+        shim_assemble(&m, comm, SHIM_SITE);
+        shim_part(&m);
+    }
+    if (c->rank == local_leader)
+        meet_other_leader(peer_comm, remote_leader, tag, SHIM_SITE);
+    if (!c->foreign)
+        shim_assemble(&m, comm, SHIM_SITE);
+    int result =
+        shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag, newcomm);
+    if (!c->foreign)
+        shim_part(&m);
+    return result;
+}
+
+int shim_Comm_disconnect(MPI_Comm *comm)
+{
+    struct shim_comm *c = comm ? shim_comm(*comm) : NULL;
+    if (!shim_hooked && shim_managed(c) && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF) {
+        struct shim_meeting m;
+        shim_assemble(&m, *comm, SHIM_SITE);
+        shim_part(&m);
+    }
+    if (comm)
+        shim_comm_drop(*comm);
+    return shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
+                                    shim_pmpi.Comm_disconnect(comm))
+                       : shim_pmpi.Comm_disconnect(comm);
+}

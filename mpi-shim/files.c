@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * files.c - collectives on files: their ranks come together first (party.c), so that what is left
+ * of MPI's own wait is the access itself.
+ */
+#include "shim.h"
+
+int shim_File_close(MPI_File *file)
+{
+    struct shim_party *p = file ? shim_party_of_file(*file) : NULL;
+    if (!shim_hooked)
+        shim_assemble_party(p, SHIM_SITE);
+    shim_party_take(p);
+    int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
+                                          shim_pmpi.File_close(file))
+                             : shim_pmpi.File_close(file);
+    if (result == MPI_SUCCESS)
+        shim_party_drop(p);
+    else
+        shim_party_put_back(p);
+    return result;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * handler.c - errors that MPI finds in a wait of ours go to the error handler to which the blocking
+ * function would have reported them: the communicator's.
+ *
+ * Open MPI's MPI_Test does that itself.  MPICH's reports to MPI_COMM_SELF's (before 4.0 to
+ * MPI_COMM_WORLD's), whatever communicator the request is of.  Where the communicator's handler is another one, or the program's own
+ * function, these two are kept quiet during the wait, and the communicator's is called after it.
+ * As long as the program has never set a handler all are the same, and nothing of this happens.
+ */
+#include "shim.h"
+
+#include <pthread.h>
+#include <string.h>
+
+_Atomic unsigned shim_handlers_set;
+
+static pthread_mutex_t quiet_lock = PTHREAD_MUTEX_INITIALIZER;
+static int quiet; /* waits that want quiet now; several threads may wait */
+static MPI_Errhandler kept[2];
+
+static bool test_reports_to_communicator(void)
+{
+    static _Atomic int known; /* relaxed: whoever finds it out finds the same */
+    int known_now = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!known_now) {
+        static char version[16384];
+        int length = 0;
+        shim_pmpi.Get_library_version(version, &length);
+        known_now = strstr(version, "Open MPI") ? 1 : 2;
+        atomic_store_explicit(&known, known_now, memory_order_relaxed);
+    }
+    return known_now == 1;
+}
+
+static MPI_Comm place(int i) { return i ? MPI_COMM_WORLD : MPI_COMM_SELF; }
+
+static bool predefined(MPI_Errhandler handler)
+{
+    return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL;
+}
+
+/* Does an error in a wait on it have to be reported in another way than MPI_Test does? */
+static bool differs(MPI_Comm comm)
+{
+    MPI_Errhandler handler[3];
+    MPI_Comm at[3] = {comm, place(0), place(1)};
+    for (int i = 0; i < 3; i++)
+        shim_pmpi.Comm_get_errhandler(at[i], &handler[i]);
+    bool same = handler[0] == handler[1] && handler[0] == handler[2] && predefined(handler[0]);
+    for (int i = 0; i < 3; i++)
+        if (!predefined(handler[i]))
+            shim_pmpi.Errhandler_free(&handler[i]);
+    return !same;
+}
+
+bool shim_hush_now(struct shim_comm *c, unsigned set)
+{
+    if (c->handlers_seen != set) {
+        c->handler_differs = !test_reports_to_communicator() && differs(c->handle);
+        c->handlers_seen = set;
+    }
+    if (!c->handler_differs)
+        return false;
+    pthread_mutex_lock(&quiet_lock);
+    for (int i = 0; quiet == 0 && i < 2; i++) {
+        shim_pmpi.Comm_get_errhandler(place(i), &kept[i]);
+        shim_pmpi.Comm_set_errhandler(place(i), MPI_ERRORS_RETURN);
+    }
+    quiet++;
+    pthread_mutex_unlock(&quiet_lock);
+    return true;
+}
+
+int shim_speak_now(MPI_Comm comm, int result)
+{
+    pthread_mutex_lock(&quiet_lock);
+    quiet--;
+    for (int i = 0; quiet == 0 && i < 2; i++) {
+        shim_pmpi.Comm_set_errhandler(place(i), kept[i]);
+        if (!predefined(kept[i]))
+            shim_pmpi.Errhandler_free(&kept[i]);
+    }
+    pthread_mutex_unlock(&quiet_lock);
+    if (result != MPI_SUCCESS)
+        shim_pmpi.Comm_call_errhandler(comm, result);
+    return result;
+}
+
+static int noted(int result)
+{
+    /* relaxed: two threads that set and wait at once have no order in MPI either */
+    atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
+    return result;
+}
+
+/* While another thread's wait keeps these two quiet, what is set comes into force after it. */
+int shim_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+{
+    pthread_mutex_lock(&quiet_lock);
+    int result = shim_pmpi.Comm_set_errhandler(comm, handler);
+    for (int i = 0; quiet && result == MPI_SUCCESS && i < 2; i++)
+        if (comm == place(i)) {
+            if (!predefined(kept[i]))
+                shim_pmpi.Errhandler_free(&kept[i]);
+            shim_pmpi.Comm_get_errhandler(comm, &kept[i]);
+            shim_pmpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        }
+    pthread_mutex_unlock(&quiet_lock);
+    return noted(result);
+}
+
+int shim_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
+{
+    return noted(shim_pmpi.Errhandler_set(comm, handler));
+}

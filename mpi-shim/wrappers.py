@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
+"""The bodies of the wrappers, by kind; generate.py writes them out."""
+
+
+def request_form(f, args=None, request="request"):
+    """A call of the non-blocking function."""
+    values = f.values() if args is None else args
+    small = f.name.removesuffix(f.large)
+    return f"shim_pmpi.I{small.lower()}{f.large}({values}{', ' if values else ''}&{request})"
+
+
+def start(f, args=None):
+    """The non-blocking function, whose errors are ours."""
+    yield "    MPI_Request request;"
+    yield f"    int result = {request_form(f, args)};"
+    yield "    if (result != MPI_SUCCESS)\n        return result;"
+
+
+def only_if(condition, f):
+    """What MPI will refuse is left to the function itself, whose error it is."""
+    yield f"    if (!({condition}))"
+    yield f"        return {f.direct()};"
+
+
+def watched(f, comm="NULL", peer="SHIM_MEMBER_NONE", other="SHIM_MEMBER_NONE"):
+    """Where the library calls us while it polls, its own function is called."""
+    yield "    if (shim_hooked)"
+    yield f"        return SHIM_WATCH({comm}, {peer}, {other},"
+    yield f"                          {f.direct()});"
+
+
+def polled(f, comm="c"):
+    yield f"    return polled_{f.name}({comm}, {f.values()});"
+
+
+def wrapper_send(f):
+    yield "    struct shim_comm *c = shim_comm(comm);"
+    yield from only_if("shim_send_valid(c, buf, count, datatype, dest, tag)", f)
+    yield from watched(f, peer="shim_member(c, dest)")
+    yield from polled(f)
+
+
+def polled_send(f):
+    yield from start(f)
+    yield "    shim_ring_rank(c, dest);"
+    yield "    bool hushed = shim_hush(c);"
+    yield "    int member = shim_member(c, dest);"
+    yield "    result = shim_wait_one(&request, MPI_STATUS_IGNORE, member, SHIM_SITE);"
+    yield "    return shim_speak(hushed, comm, result);"
+
+
+def wrapper_recv(f):
+    yield "    struct shim_comm *c = shim_comm(comm);"
+    yield from only_if("shim_recv_valid(c, buf, count, datatype, source, tag)", f)
+    yield from watched(f, peer="shim_member(c, source)")
+    yield from polled(f)
+
+
+def polled_recv(f):
+    yield from start(f, f.values().removesuffix(", status"))
+    yield "    int member = shim_member(c, source);"
+    yield "    shim_ring_member(member);"
+    yield "    bool hushed = shim_hush(c);"
+    yield "    result = shim_wait_one(&request, status, member, SHIM_SITE);"
+    yield "    return shim_speak(hushed, comm, result);"
+
+
+def wrapper_mrecv(f):
+    yield from only_if("shim_matched_valid(message, count, datatype)", f)
+    yield from watched(f, peer="SHIM_MEMBER_ALL")
+    yield from polled(f, "NULL")
+
+
+def polled_mrecv(f):
+    yield "    (void)c;"
+    yield from start(f, f.values().removesuffix(", status"))
+    yield "    shim_ring_member(SHIM_MEMBER_ALL);"
+    yield "    return shim_wait_one(&request, status, SHIM_MEMBER_ALL, SHIM_SITE);"
+
+
+def wrapper_sendrecv(f):
+    """One end may be MPI_PROC_NULL: then the other end is all there is."""
+    large = f.large
+    recv = "recvbuf, recvcount, recvtype, source, recvtag, comm"
+    yield "    struct shim_comm *c = shim_comm(comm);"
+    yield "    bool sends = shim_send_valid(c, sendbuf, sendcount, sendtype, dest, sendtag);"
+    yield "    bool receives = shim_recv_valid(c, recvbuf, recvcount, recvtype, source, recvtag);"
+    yield "    if (receives && dest == MPI_PROC_NULL &&"
+    yield "        shim_data_valid(c, sendbuf, sendcount, sendtype, sendtag))"
+    yield f"        return shim_Recv{large}({recv}, status);"
+    yield from only_if("sends && receives", f)
+    yield from watched(f, peer="shim_member(c, dest)", other="shim_member(c, source)")
+    yield from polled(f)
+
+
+def polled_sendrecv(f):
+    large = f.large
+    send = "sendbuf, sendcount, sendtype, dest, sendtag, comm"
+    recv = "recvbuf, recvcount, recvtype, source, recvtag, comm"
+    yield "    struct shim_exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};"
+    yield f"    int result = shim_pmpi.Irecv{large}({recv}, &e.receive);"
+    yield "    if (result == MPI_SUCCESS)"
+    yield f"        result = shim_pmpi.Isend{large}({send}, &e.send);"
+    yield "    return result == MPI_SUCCESS ? shim_exchange_wait(&e, c, status) : result;"
+
+
+def wrapper_push(f):
+    yield f"    int result = {f.direct()};"
+    yield "    if (result == MPI_SUCCESS)\n        shim_ring_rank(shim_comm(comm), dest);"
+    yield "    return result;"
+
+
+def wrapper_post(f):
+    peer = f.arg("dest", "source")
+    yield f"    int result = {f.direct()};"
+    yield "    if (result == MPI_SUCCESS) {"
+    yield "        struct shim_comm *c = shim_comm(comm);"
+    if f.arg("dest") and f.arg("source"):
+        yield "        shim_request_note(*request, source == dest ? shim_member(c, dest)"
+        yield "                                                   : SHIM_MEMBER_ALL);"
+        yield "        shim_ring_rank(c, source);"
+    else:
+        yield f"        shim_request_note(*request, shim_member(c, {peer}));"
+    yield f"        shim_ring_rank(c, {peer});\n    }}"
+    yield "    return result;"
+
+
+def wrapper_init(f):
+    peer = f.arg("dest", "source")
+    yield f"    int result = {f.direct()};"
+    yield "    if (result == MPI_SUCCESS)"
+    yield f"        shim_request_note(*request, shim_member(shim_comm(comm), {peer}));"
+    yield "    return result;"
+
+
+def valid_arguments(f):
+    """A test for errors in what every rank must pass."""
+    tests = ["shim_managed(c)"]
+    count, datatype = f.arg("count", "recvcount"), f.arg("datatype", "recvtype")
+    if count and not (f.arg("root") and count == "recvcount"):  # for the root only, or not
+        tests.append(f"{count} >= 0 && {datatype} != MPI_DATATYPE_NULL")
+    if f.arg("op"):
+        tests.append("op != MPI_OP_NULL")
+    if f.arg("root"):
+        tests.append("shim_root_valid(c, root)")
+    if f.name.startswith("Neighbor"):
+        tests.append("c->topology")
+    return " && ".join(tests)
+
+
+def wrapper_sync(f):
+    yield "    struct shim_comm *c = shim_comm(comm);"
+    yield from only_if(valid_arguments(f), f)
+    yield "    struct shim_meeting m;"
+    yield "    if (shim_meet(&m, comm, SHIM_SITE)) {"
+    yield f"        int direct = {f.direct()};"
+    yield "        shim_part(&m);\n        return direct;\n    }"
+    yield from start(f)
+    yield "    bool hushed = shim_hush(c);"
+    yield "    return shim_speak(hushed, comm, shim_meet_request(&m, &request));"
+
+
+def wrapper_coll(f):
+    yield "    struct shim_comm *c = shim_comm(comm);"
+    yield from only_if(valid_arguments(f) + " && !shim_alone(c)", f)
+    yield "    shim_comm_board(comm);"
+    yield from watched(f, comm="c")
+    yield from polled(f)
+
+
+def polled_coll(f):
+    yield from start(f)
+    yield "    bool hushed = shim_hush(c);"
+    yield "    return shim_speak(hushed, comm, shim_wait_collective(&request, c, SHIM_SITE));"
+
+
+def wrapper_icoll(f):
+    yield f"    int result = {f.direct()};"
+    yield "    if (result == MPI_SUCCESS) {"
+    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
+    yield "        shim_ring_comm(shim_comm(comm));\n    }"
+    yield "    return result;"
+
+
+def wrapper_cinit(f):
+    yield f"    int result = {f.direct()};"
+    yield "    if (result == MPI_SUCCESS)"
+    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
+    yield "    return result;"
+
+
+def valid_construction(f):
+    """A test for errors that one rank alone may make, and that MPI reports before it meets."""
+    tests = ["shim_managed(c)"]
+    if f.name == "Intercomm_merge":
+        tests.append("c->inter")
+    elif f.name not in ("Comm_split", "Comm_create"):
+        tests.append("!c->inter")
+    if f.arg("newcomm"):
+        tests.append("newcomm")
+    for name, test in (
+        ("color", "(color >= 0 || color == MPI_UNDEFINED)"),
+        ("group", "group != MPI_GROUP_NULL"),
+        ("ndims", "ndims >= 0"),
+        ("nnodes", "nnodes >= 0"),
+        ("n", "n >= 0"),
+        ("indegree", "indegree >= 0 && outdegree >= 0"),
+        ("root", "shim_root_valid(c, root)"),
+        ("size", "size >= 0"),
+        ("disp_unit", "disp_unit > 0"),
+        ("filename", "filename"),
+    ):
+        if f.arg(name):
+            tests.append(test)
+    return " && ".join(tests)
+
+
+def wrapper_meet(f):
+    yield "    struct shim_comm *c = shim_comm(comm);"
+    yield from only_if(valid_construction(f), f)
+    yield "    struct shim_meeting m;"
+    yield "    shim_assemble(&m, comm, SHIM_SITE);"
+    yield f"    int result = {f.direct()};"
+    yield "    shim_part(&m);"
+    yield "    return result;"
+
+
+def wrapper_gmeet(f):
+    tag = f.arg("tag") or "shim_text_tag(stringtag)"
+    yield from watched(f)
+    yield "    if (newcomm)"
+    yield f"        shim_assemble_group(group, {tag}, SHIM_SITE);"
+    yield f"    return {f.direct()};"
+
+
+def wrapper_found(f):
+    made = f.arg("win", "file")
+    yield "    struct shim_comm *c = shim_comm(comm);"
+    yield from only_if(f"{valid_construction(f)} && {made}", f)
+    yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(comm, SHIM_SITE);"
+    yield "    int result ="
+    yield "        shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,"
+    yield f"                                 {f.direct()})"
+    yield f"                    : {f.direct()};"
+    yield "    if (result == MPI_SUCCESS)"
+    yield f"        shim_remember_{made}(*{made}, tag);"
+    yield "    return result;"
+
+
+def wrapper_wmeet(f):
+    yield from watched(f)
+    yield "    shim_assemble_party(shim_party_of_win(win), SHIM_SITE);"
+    yield f"    return {f.direct()};"
+
+
+def wrapper_fmeet(f):
+    tests = []
+    yield from watched(f)
+    for name, test in (
+        ("count", "count >= 0 && datatype != MPI_DATATYPE_NULL"),
+        ("offset", "offset >= 0" if not f.arg("whence") else None),
+        ("size", "size >= 0"),
+    ):
+        if f.arg(name) and test:
+            tests.append(test)
+    if tests:
+        yield f"    if ({' && '.join(tests)})"
+    indent = "    " * (2 if tests else 1)
+    yield indent + "shim_assemble_party(shim_party_of_file(file), SHIM_SITE);"
+    yield f"    return {f.direct()};"
+
+
+def wrapper_wake(f):
+    change = {"Win_lock": 1, "Win_unlock": -1}.get(f.name.removesuffix("_all"))
+    yield f"    int member = shim_rouse(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
+    yield f"    int result = shim_hooked ? SHIM_WATCH(NULL, member, SHIM_MEMBER_NONE, {f.direct()})"
+    yield f"                             : {f.direct()};"
+    if change:
+        yield f"    shim_window_locked(win, result == MPI_SUCCESS ? {change} : 0);"
+    yield "    return result;"
+
+
+def wrapper_rpost(f):
+    yield f"    int result = {f.direct()};"
+    yield "    if (result == MPI_SUCCESS)"
+    yield "        shim_request_note(*request, shim_rouse(win, rank));"
+    yield "    return result;"
+
+
+def wrapper_fpost(f):
+    yield f"    int result = {f.direct()};"
+    yield "    if (result == MPI_SUCCESS) {"
+    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
+    yield "        shim_party_ring(shim_party_of_file(file));\n    }"
+    yield "    return result;"
+
+
+def wrapper_drop(f):
+    yield "    if (comm)\n        shim_comm_drop(*comm);"
+    yield f"    return {f.direct()};"
