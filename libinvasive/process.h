@@ -144,6 +144,17 @@ void inv_set_work_probe(bool (*work_waiting)(void));
 /* Stop wanting unless there is work, which is looked for again after it was said. */
 void inv_want_if_work(void);
 
+/* --- task points: somebody else's wait in which ready OpenMP tasks may run (invade --mpi-tasks) */
+
+struct inv_task_point {
+    bool (*ready)(void); /* is there a task that the calling thread may run?  A hint; some loads */
+    bool (*run)(void);   /* run one; false: there was none.  The caller has a seat */
+};
+/* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *point stays. */
+void inv_set_task_point(const struct inv_task_point *point);
+/* What was set, or NULL: this process has no OpenMP runtime that offers it. */
+const struct inv_task_point *inv_task_point(void);
+
 /* --- agents: workers with nothing to do, parked where lenders can wake them */
 
 /* Park the calling thread (it has no seat) until a lender or inv_agent_call wakes it, or

@@ -384,6 +384,20 @@ void inv_set_work_probe(bool (*work_waiting)(void))
     atomic_store(&work_probe, work_waiting);
 }
 
+/* Written once before the first region; a thread that does not see it yet has no task. */
+static _Atomic(const struct inv_task_point *) task_point;
+
+void inv_set_task_point(const struct inv_task_point *point)
+{
+    /* release: partner is inv_task_point; the struct is there before its address */
+    atomic_store_explicit(&task_point, point, memory_order_release);
+}
+
+const struct inv_task_point *inv_task_point(void)
+{
+    return atomic_load_explicit(&task_point, memory_order_acquire);
+}
+
 void inv_want_if_work(void)
 {
     bool (*work_waiting)(void) = atomic_load(&work_probe);

@@ -439,6 +439,22 @@ struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *ro
     return find(tasks, gomp_task_slot(thr), root);
 }
 
+/* From the own queue only descendants may be popped: entries below the current task's mark belong to
+ * the tasks below it on the stack, whose marks would lie above the bottom for ever.  Taking the oldest
+ * leaves the bottom where it is. */
+struct gomp_task *gomp_tasks_find_any (struct gomp_thread *thr)
+{
+    struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
+    if (!tasks || !gomp_tasks_visible(thr->ts.team))
+        return NULL;
+    struct gomp_task_slot *slot = gomp_task_slot(thr);
+    struct gomp_task *task = find(tasks, slot, thr->task);
+    if (task || (task = shared_take(tasks, NULL)))
+        return task;
+    task = gomp_queue_steal(&slot->queue, NULL, NULL);
+    return task ? task : steal(tasks, slot, NULL);
+}
+
 /* --- running and completing */
 
 bool gomp_task_cancelled (struct gomp_team *team, struct gomp_taskgroup *group)

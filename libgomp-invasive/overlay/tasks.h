@@ -192,6 +192,10 @@ extern void gomp_tasks_help (struct gomp_team *, bool (*enough) (void));
 /* A task that may run now, or NULL; root: only a descendant of that one. */
 extern struct gomp_task *gomp_tasks_find (struct gomp_thread *, struct gomp_task *root);
 
+/* One that a thread may run which waits for something outside OpenMP in the middle of its task: any
+ * of the team's. */
+extern struct gomp_task *gomp_tasks_find_any (struct gomp_thread *);
+
 /* Execute tasks until done(arg); sleep when there are none.  Only descendants of the current task
  * run meanwhile. */
 enum gomp_wait_for { GOMP_WAIT_CHILDREN, GOMP_WAIT_GROUP, GOMP_WAIT_NODE };

@@ -35,6 +35,7 @@ void gomp_sched_join (void)
         return;
     inv_join(-1, -1, -1); /* whoever comes second waits for the first */
     inv_set_work_probe(gomp_work_waiting);
+    inv_set_task_point(&gomp_task_point);
     atomic_store_explicit(&tried, true, memory_order_release);
 }
 

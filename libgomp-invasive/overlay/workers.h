@@ -70,6 +70,8 @@ extern bool gomp_threads_waiting (void);
 extern bool gomp_core_needed (void);
 /* Is there anything that a seat could be used for now, explicit tasks included? */
 extern bool gomp_work_waiting (void);
+/* taskpoint.c: what waits outside OpenMP may run. */
+extern const struct inv_task_point gomp_task_point;
 /* Wait for something without sleeping as long as that is right (spin.c); for a thread that has
  * or has not a seat, managed or not.  True when `ready` says so; false when it is time to sleep,
  * or to give the seat to other work. */
