@@ -240,8 +240,9 @@ static void set_up(int thread_level)
         inv_leave(NULL);
         return;
     }
+    shim_tasks_start();
     /* One rank alone does not wait for others, and its messages to itself make no polls. */
-    int good[2] = {meet_members(), (hook_works() || shim_world.size == 1) &&
+    int good[2] = {meet_members(), (hook_works() || shim_world.size == 1) && !shim_tasks_wanted &&
                                        thread_level != MPI_THREAD_MULTIPLE};
     if (!agree(good, 2) || !good[0]) {
         shim_hook_set(NULL, 1);

@@ -11,6 +11,7 @@
  *   watch.c     the same from inside the library's own blocking functions
  *   meet.c      collectives that no rank leaves before all have come
  *   calls.c     point-to-point wrappers, completion calls
+ *   tasks.c     OpenMP tasks that run in waits, on request
  *   poll.c      a run of failed tests is a wait too
  *   party.c     ranks that come together without a communicator of theirs
  *   construct.c, onesided.c, files.c, partitioned.c   wrappers that are written by hand
@@ -284,6 +285,8 @@ struct shim_wait {
 };
 /* Wait until done().  Must be called by the thread that would have blocked. */
 void shim_wait(struct shim_wait *w, const void *call_site);
+/* The same, but in any case without running tasks meanwhile. */
+void shim_wait_idle(struct shim_wait *w, const void *call_site);
 /* In a wait since `start`, sleep with the core lent until done() or for this long, or until rung.
  * True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
@@ -428,6 +431,14 @@ int shim_look_once(shim_look *look, void *args, const void *call_site);
 
 bool shim_any_partitioned(int count, const MPI_Request *requests);
 void shim_await_partitioned(int count, MPI_Request *requests, const void *call_site);
+
+/* --- tasks in waits (tasks.c) */
+
+/* Has the user asked for that?  Set in set-up, from the environment; the same in all ranks. */
+extern bool shim_tasks_wanted;
+void shim_tasks_start(void);
+/* shim_wait, running tasks meanwhile; false: there is no OpenMP runtime that offers any. */
+bool shim_tasks_wait(struct shim_wait *w, const void *call_site);
 
 /* --- meetings (meet.c) */
 

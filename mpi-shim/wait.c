@@ -237,6 +237,12 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
 
 void shim_wait(struct shim_wait *w, const void *call_site)
 {
+    if (!shim_tasks_wanted || !shim_tasks_wait(w, call_site))
+        shim_wait_idle(w, call_site);
+}
+
+void shim_wait_idle(struct shim_wait *w, const void *call_site)
+{
     uint64_t start = shim_ticks();
     struct shim_site *site = shim_site(call_site);
     bool slept = false;

@@ -548,7 +548,8 @@ def test_an_observer_cannot_write(rmd):
     for join_first in (False, True):
         if join_first:
             r.member().join()
-        status, (fd,) = exchange(r.name, REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, -1, b"p"))
+        request = REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, -1, b"p")
+        status, (fd,) = exchange(r.name, request)
         assert status == 0
         with pytest.raises(OSError):
             os.pwrite(fd, b"x", 0)

@@ -38,6 +38,7 @@ enum {
     OPT_REPORT = 256,
     OPT_THREADS,
     OPT_TEAM,
+    OPT_MPI_TASKS,
     OPT_CORES,
     OPT_EMULATE,
     OPT_POLICY,
@@ -53,6 +54,8 @@ static const struct argp_option argp_options[] = {
     {"threads", OPT_THREADS, "N", 0, "OpenMP team size of every process", 0},
     {"team", OPT_TEAM, "KIND", 0,
      "fixed (default), or adaptive: no more threads than cores where many of them would sleep", 0},
+    {"mpi-tasks", OPT_MPI_TASKS, NULL, 0,
+     "threads that wait in MPI run OpenMP tasks meanwhile; see mpi-shim(7) for what may go wrong", 0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
     {"policy", OPT_POLICY, "NAME", 0,
@@ -100,6 +103,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (strcmp(arg, "fixed") && strcmp(arg, "adaptive"))
             argp_error(state, "'%s' is no kind of team: use fixed or adaptive", arg);
         o->team = arg;
+        return 0;
+    case OPT_MPI_TASKS:
+        o->mpi_tasks = true;
         return 0;
     case OPT_CORES:
         o->cores = arg;

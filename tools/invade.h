@@ -16,7 +16,7 @@ struct invade_options {
     char **command; /* NULL-terminated */
     const char *socket, *cores, *policy, *team, *report_file;
     unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
-    bool report, off, verbose;
+    bool report, mpi_tasks, off, verbose;
 };
 
 /* Where things are: in the build tree and installed alike. */
