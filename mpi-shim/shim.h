@@ -291,7 +291,7 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site);
  * True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
 void shim_site_learn(struct shim_site *site, uint64_t ticks);
-/* Is spinning on, in a wait since `start`, still better than to lend the core?  Where its owner asks
+/* Is spinning on, in a wait since `start`, still better than a lend?  Where the core's owner asks
  * for it, the thread may move to another one. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start);
 

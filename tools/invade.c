@@ -55,7 +55,7 @@ static const struct argp_option argp_options[] = {
     {"team", OPT_TEAM, "KIND", 0,
      "fixed (default), or adaptive: no more threads than cores where many of them would sleep", 0},
     {"mpi-tasks", OPT_MPI_TASKS, NULL, 0,
-     "threads that wait in MPI run OpenMP tasks meanwhile; see mpi-shim(7) for what may go wrong", 0},
+     "threads that wait in MPI run OpenMP tasks meanwhile; read mpi-shim(7) first", 0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
     {"policy", OPT_POLICY, "NAME", 0,
