@@ -12,10 +12,12 @@ The build directory is $INVASIVE_BUILD, else ./build.  A test says
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -191,3 +193,12 @@ def check_model(run_program, top, tmp_path):
         return lines
 
     return check
+
+
+@pytest.fixture
+def table(top, monkeypatch):
+    """The functions of mpi-shim/prototypes.txt, as the generator reads them."""
+    monkeypatch.syspath_prepend(str(top / "mpi-shim"))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    parser = importlib.import_module("table")
+    return parser.parse((top / "mpi-shim/prototypes.txt").read_text())

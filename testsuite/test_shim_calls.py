@@ -1,25 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The MPI shim changes nothing that a program can see: data, statuses, errors, exit codes."""
 
-import importlib
 import os
 import re
 import shutil
-import sys
 
 import pytest
 
 TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
-
-
-@pytest.fixture
-def table(top, monkeypatch):
-    """prototypes.txt as the generator reads it."""
-    monkeypatch.syspath_prepend(str(top / "mpi-shim"))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    parser = importlib.import_module("table")
-    return parser.parse((top / "mpi-shim/prototypes.txt").read_text())
 
 
 @pytest.fixture

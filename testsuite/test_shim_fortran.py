@@ -71,12 +71,10 @@ def test_every_wait_of_a_fortran_program_is_seen(managed, compiled, interface):
 
 
 @pytest.mark.parametrize("interface", INTERFACES)
-def test_what_fortran_bindings_call_is_ours(build, top, mpi, run_program, compiled, interface):
+def test_what_fortran_bindings_call_is_ours(build, table, mpi, run_program, compiled, interface):
     """All that they could call, not only what this program does: the dynamic linker tells where
     it has bound each function that the table has."""
-    table = (top / "mpi-shim/prototypes.txt").read_text()
-    wrapped = {name for kind, name in re.findall(r"^(\w+)\s+(\w+)\??(?::|$)", table, re.M)
-               if kind != "use"}
+    wrapped = {f.name for f in table if f.kind not in ("use", "list")}
     ours = build / "lib/invasive/libinvasive-mpi.so"
     done = run_program([compiled(interface), "errors", 0, 1],
                        env={"LD_PRELOAD": f"{build}/lib/libinvasive.so.0 {ours}",
