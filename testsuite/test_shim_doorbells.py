@@ -20,10 +20,18 @@ def program(mpi, top, tmp_path, run_program):
     return path
 
 
+@pytest.fixture(scope="module")
+def trees():
+    """What rings_only has made, by MPI library."""
+    return {}
+
+
 @pytest.fixture
-def rings_only(mpi, top, build, make_variable, tmp_path, run_program):
+def rings_only(trees, mpi, top, build, make_variable, tmp_path_factory, run_program):
     """A build tree whose shim sleeps for SLICE_S where it would sleep for a millisecond."""
-    tree = tmp_path / "tree"
+    if mpi.name in trees:
+        return trees[mpi.name]
+    tree = tmp_path_factory.mktemp(f"rings-only-{mpi.name}")
     for part in ("bin", "lib"):
         shutil.copytree(build / part, tree / part, symlinks=True)
     sources = [p for p in sorted((top / "mpi-shim").glob("*.c")) if p.stem not in DISPATCHER]
@@ -35,7 +43,8 @@ def rings_only(mpi, top, build, make_variable, tmp_path, run_program):
                  f"-I{top / 'mpi-shim'}", f"-I{build / 'mpi-shim'}", *flags,
                  *sources, build / "mpi-shim/shim-wrappers.c", "-lm", "-o",
                  tree / f"lib/invasive/libinvasive-mpi-{mpi.name}.so"], timeout=100)
-    return tree / "bin/invade"
+    trees[mpi.name] = tree / "bin/invade"
+    return trees[mpi.name]
 
 
 def shape(ranks, cores):
