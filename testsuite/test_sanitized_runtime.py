@@ -14,7 +14,8 @@ import pytest
 pytestmark = pytest.mark.full
 
 CC = "gcc -fsanitize=thread -Wno-tsan"
-LIBINVASIVE = "affinity agent board claim core process seat spawn table tool wait".split()
+LIBINVASIVE = ("affinity agent board claim core launch process record scalability seat spawn table "
+               "tool wait").split()
 # Not here: what meets races of upstream's own (nest locks, the lists of work shares, doacross,
 # whose fences the sanitizer does not know), and what counts threads or their stacks.
 PROGRAMS = ("barriers barriers_in_regions busy_neighbours few_regions many_regions nested "
@@ -33,6 +34,7 @@ def sanitized(top, build, make_variable, tmp_path_factory):
     shutil.copy(build / "lib/invasive/libinvasive-mpi.so", tree / "lib/invasive")
     subprocess.run(
         [*CC.split(), "-std=gnu17", "-O1", "-g", "-fPIC", "-shared", "-pthread", "-DHAVE_CONFIG_H",
+         '-DINV_BINDIR="/nowhere"',
          *(f"-I{path}" for path in (build, top, top / "include", top / "libinvasive")),
          *(top / "libinvasive" / f"{name}.c" for name in LIBINVASIVE), "-ldl", "-Wl,-z,defs",
          "-Wl,-soname,libinvasive.so.0", "-o", tree / "lib/libinvasive.so.0"],
@@ -58,6 +60,18 @@ def test_no_thread_reads_what_another_is_writing(top, tmp_path, sanitized, run_p
     # without randomized addresses: some kernels place mappings where ThreadSanitizer has its own
     result = run_program(["setarch", "-R", sanitized / "bin/invade", "--threads=8", "--", program],
                          timeout=300)
+    assert "ThreadSanitizer" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("case", "dynamic static guided runtime task meet".split())
+def test_turns_of_ordered_loops_need_no_more_than_their_atomics(top, tmp_path, sanitized,
+                                                                run_program, case):
+    """ordered.c's ring, in which a chunk's turn is passed on without a lock."""
+    (tmp_path / "upstream").write_text("race:work.c\n")  # the lists of work shares
+    program = compile_sanitized(top, tmp_path, "ordered_turns")
+    result = run_program(["setarch", "-R", sanitized / "bin/invade", "--threads=8", "--", program,
+                          case], timeout=300,
+                         env={"TSAN_OPTIONS": f"suppressions={tmp_path / 'upstream'}"})
     assert "ThreadSanitizer" not in result.stdout + result.stderr
 
 
