@@ -76,18 +76,9 @@ static void find_members(struct shim_comm *c)
  * no error handler may hear of it from us. */
 static bool rank_in(MPI_Comm comm, int *rank)
 {
-    MPI_Comm told[2] = {MPI_COMM_WORLD, MPI_COMM_SELF};
-    MPI_Errhandler handlers[2];
-    for (int i = 0; i < 2; i++) {
-        shim_pmpi.Comm_get_errhandler(told[i], &handlers[i]);
-        shim_pmpi.Comm_set_errhandler(told[i], MPI_ERRORS_RETURN);
-    }
+    shim_quiet_begin();
     bool good = shim_pmpi.Comm_rank(comm, rank) == MPI_SUCCESS;
-    for (int i = 0; i < 2; i++) {
-        shim_pmpi.Comm_set_errhandler(told[i], handlers[i]);
-        if (handlers[i] != MPI_ERRORS_ARE_FATAL && handlers[i] != MPI_ERRORS_RETURN)
-            shim_pmpi.Errhandler_free(&handlers[i]);
-    }
+    shim_quiet_end();
     return good;
 }
 

@@ -3,9 +3,11 @@
  * handler.c - errors that MPI finds in a wait of ours go to the error handler to which the blocking
  * function would have reported them: the communicator's.
  *
- * Open MPI's MPI_Test does that itself.  MPICH's reports to MPI_COMM_SELF's (before 4.0 to
- * MPI_COMM_WORLD's), whatever communicator the request is of.  Where the communicator's handler is another one, or the program's own
- * function, these two are kept quiet during the wait, and the communicator's is called after it.
+ * Open MPI's MPI_Test does that itself.  MPICH's reports to MPI_COMM_SELF's, which is
+ * MPI_COMM_WORLD's as long as it has never been set (before 4.0 to MPI_COMM_WORLD's), whatever
+ * communicator the request is of.  Where the communicator's handler is another one, or the
+ * program's own function, these are kept quiet during the wait, and the communicator's is called
+ * after it.  One that has never been set stays so: to set it to what it is would change what it is.
  * As long as the program has never set a handler all are the same, and nothing of this happens.
  */
 #include "shim.h"
@@ -18,6 +20,7 @@ _Atomic unsigned shim_handlers_set;
 static pthread_mutex_t quiet_lock = PTHREAD_MUTEX_INITIALIZER;
 static int quiet; /* waits that want quiet now; several threads may wait */
 static MPI_Errhandler kept[2];
+static int kept_places;
 
 static bool test_reports_to_communicator(void)
 {
@@ -33,7 +36,10 @@ static bool test_reports_to_communicator(void)
     return known_now == 1;
 }
 
-static MPI_Comm place(int i) { return i ? MPI_COMM_WORLD : MPI_COMM_SELF; }
+static bool self_set; /* by the program; under quiet_lock */
+
+static MPI_Comm place(int i) { return i ? MPI_COMM_SELF : MPI_COMM_WORLD; }
+static int places(void) { return self_set ? 2 : 1; }
 
 static bool predefined(MPI_Errhandler handler)
 {
@@ -54,34 +60,45 @@ static bool differs(MPI_Comm comm)
     return !same;
 }
 
+void shim_quiet_begin(void)
+{
+    pthread_mutex_lock(&quiet_lock);
+    if (quiet == 0)
+        kept_places = places();
+    for (int i = 0; quiet == 0 && i < kept_places; i++) {
+        shim_pmpi.Comm_get_errhandler(place(i), &kept[i]);
+        shim_pmpi.Comm_set_errhandler(place(i), MPI_ERRORS_RETURN);
+    }
+    quiet++;
+    pthread_mutex_unlock(&quiet_lock);
+}
+
+void shim_quiet_end(void)
+{
+    pthread_mutex_lock(&quiet_lock);
+    quiet--;
+    for (int i = 0; quiet == 0 && i < kept_places; i++) {
+        shim_pmpi.Comm_set_errhandler(place(i), kept[i]);
+        if (!predefined(kept[i]))
+            shim_pmpi.Errhandler_free(&kept[i]);
+    }
+    pthread_mutex_unlock(&quiet_lock);
+}
+
 bool shim_hush_now(struct shim_comm *c, unsigned set)
 {
     if (c->handlers_seen != set) {
         c->handler_differs = !test_reports_to_communicator() && differs(c->handle);
         c->handlers_seen = set;
     }
-    if (!c->handler_differs)
-        return false;
-    pthread_mutex_lock(&quiet_lock);
-    for (int i = 0; quiet == 0 && i < 2; i++) {
-        shim_pmpi.Comm_get_errhandler(place(i), &kept[i]);
-        shim_pmpi.Comm_set_errhandler(place(i), MPI_ERRORS_RETURN);
-    }
-    quiet++;
-    pthread_mutex_unlock(&quiet_lock);
-    return true;
+    if (c->handler_differs)
+        shim_quiet_begin();
+    return c->handler_differs;
 }
 
 int shim_speak_now(MPI_Comm comm, int result)
 {
-    pthread_mutex_lock(&quiet_lock);
-    quiet--;
-    for (int i = 0; quiet == 0 && i < 2; i++) {
-        shim_pmpi.Comm_set_errhandler(place(i), kept[i]);
-        if (!predefined(kept[i]))
-            shim_pmpi.Errhandler_free(&kept[i]);
-    }
-    pthread_mutex_unlock(&quiet_lock);
+    shim_quiet_end();
     if (result != MPI_SUCCESS)
         shim_pmpi.Comm_call_errhandler(comm, result);
     return result;
@@ -99,7 +116,8 @@ int shim_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
 {
     pthread_mutex_lock(&quiet_lock);
     int result = shim_pmpi.Comm_set_errhandler(comm, handler);
-    for (int i = 0; quiet && result == MPI_SUCCESS && i < 2; i++)
+    self_set |= comm == MPI_COMM_SELF && result == MPI_SUCCESS;
+    for (int i = 0; quiet && result == MPI_SUCCESS && i < kept_places; i++)
         if (comm == place(i)) {
             if (!predefined(kept[i]))
                 shim_pmpi.Errhandler_free(&kept[i]);
@@ -112,5 +130,9 @@ int shim_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
 
 int shim_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
 {
-    return noted(shim_pmpi.Errhandler_set(comm, handler));
+    int result = shim_pmpi.Errhandler_set(comm, handler);
+    pthread_mutex_lock(&quiet_lock);
+    self_set |= comm == MPI_COMM_SELF && result == MPI_SUCCESS;
+    pthread_mutex_unlock(&quiet_lock);
+    return noted(result);
 }

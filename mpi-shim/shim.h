@@ -407,6 +407,9 @@ int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status 
 
 extern _Atomic unsigned shim_handlers_set; /* how often the program has set one */
 bool shim_hush_now(struct shim_comm *c, unsigned set);
+/* Until the end nobody is called for errors that are not of a communicator, or of our MPI_Test. */
+void shim_quiet_begin(void);
+void shim_quiet_end(void);
 int shim_speak_now(MPI_Comm comm, int result);
 static inline bool shim_hush(struct shim_comm *c)
 {
