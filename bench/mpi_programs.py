@@ -68,23 +68,23 @@ class Programs:
     """One program of bench/mpi with one library."""
 
     def __init__(self, ctx: Context, library: Library, source: str):
-        self.ctx, self.library = ctx, library
+        self.ctx, self.mpi = ctx, library
         self.program = compiled(ctx, library, source)
 
     def command(self, ranks: int, *arguments: str) -> list[str]:
-        return self.ctx.mpi(ranks, *self.library.options, str(self.program), *arguments,
-                            mpiexec=self.library.launcher)
+        return self.ctx.mpi(ranks, *self.mpi.options, str(self.program), *arguments,
+                            mpiexec=self.mpi.launcher)
 
     def stock(self, ranks: int, *arguments: str) -> Run:
-        return self.ctx.run(f"{self.library.name}-stock", self.command(ranks, *arguments),
-                            self.library.env)
+        return self.ctx.run(f"{self.mpi.name}-stock", self.command(ranks, *arguments),
+                            self.mpi.env)
 
     def ours(self, ranks: int, *arguments: str) -> Run:
         words = [str(self.ctx.build / "invade"), "--", *self.command(ranks, *arguments)]
-        return self.ctx.run(f"{self.library.name}-invade", words, self.library.env)
+        return self.ctx.run(f"{self.mpi.name}-invade", words, self.mpi.env)
 
     def yielding(self, ranks: int, *arguments: str) -> Run:
-        env = {**self.library.env, **self.library.yielding}
-        if not self.library.yielding:
-            env["LD_PRELOAD"] = str(compiled(self.ctx, self.library, "yield.c", "-shared", "-fPIC"))
-        return self.ctx.run(f"{self.library.name}-yield", self.command(ranks, *arguments), env)
+        env = {**self.mpi.env, **self.mpi.yielding}
+        if not self.mpi.yielding:
+            env["LD_PRELOAD"] = str(compiled(self.ctx, self.mpi, "yield.c", "-shared", "-fPIC"))
+        return self.ctx.run(f"{self.mpi.name}-yield", self.command(ranks, *arguments), env)

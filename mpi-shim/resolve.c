@@ -31,7 +31,7 @@ static void *guard[SHIM_CALLS]; /* the variant's; NULL: not wrapped */
 static bool profiled[SHIM_CALLS]; /* the next MPI_X is another's than the MPI library's */
 
 static struct {
-    void *library;      /* dlopen's handle; it stays open: we keep addresses in it */
+    void *handle;       /* dlopen's; it stays open: we keep addresses in it */
     void *scope;        /* where MPI_X is looked up for what the program would get */
     uintptr_t from, to; /* the library's addresses */
 } mpi;
@@ -108,11 +108,11 @@ static bool is_library_of(void *init, void *scope)
     struct span span = {.address = (uintptr_t)init};
     if (!init || is_ours(init) || !dl_iterate_phdr(has_address, &span))
         return false;
-    mpi.library = object_of(init);
+    mpi.handle = object_of(init);
     mpi.scope = scope;
     mpi.from = span.from;
     mpi.to = span.to;
-    return mpi.library != NULL;
+    return mpi.handle != NULL;
 }
 
 /* dl_iterate_phdr: an object whose file is called libmpi*, and that has PMPI_Init. */
@@ -159,11 +159,11 @@ static void find_own(void)
         void *next = lookup(mpi.scope, name);
         bool library = (uintptr_t)next >= mpi.from && (uintptr_t)next < mpi.to;
         if (!next || is_ours(next)) {
-            next = dlsym(mpi.library, name);
+            next = dlsym(mpi.handle, name);
             library = true;
         }
         own[SHIM_MPI][call] = next;
-        own[SHIM_PMPI][call] = dlsym(mpi.library, pmpi);
+        own[SHIM_PMPI][call] = dlsym(mpi.handle, pmpi);
         profiled[call] = !library;
     }
 }
@@ -177,14 +177,14 @@ static bool has_open_mpis_name(void)
     void *library = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
     if (library)
         dlclose(library);
-    return library == mpi.library;
+    return library == mpi.handle;
 }
 
 /* Which binary interface the library speaks; NULL: none that we know. */
 static const char *interface_name(void)
 {
-    int (*get_version)(char *, int *) = dlsym(mpi.library, "PMPI_Get_library_version");
-    int (*get_abi)(int *, int *) = dlsym(mpi.library, "PMPI_Abi_get_version");
+    int (*get_version)(char *, int *) = dlsym(mpi.handle, "PMPI_Get_library_version");
+    int (*get_abi)(int *, int *) = dlsym(mpi.handle, "PMPI_Abi_get_version");
     static char version[16384]; /* MPI_MAX_LIBRARY_VERSION_STRING of any library */
     int length = 0, major = -1, minor = -1;
     if (get_abi && get_abi(&major, &minor) == 0 && major > 0)
@@ -234,7 +234,7 @@ static struct shim_variant *load_variant(void)
 static bool attach(const struct shim_variant *variant)
 {
     for (const struct shim_symbol *s = variant->symbols; s->name; s++) {
-        *s->real = dlsym(mpi.library, s->name);
+        *s->real = dlsym(mpi.handle, s->name);
         if (*s->real || s->optional)
             continue;
         char why[128];
