@@ -236,13 +236,15 @@ def test_killing_the_mpi_launcher_ends_as_it_does_without_us(jobs):
 
 
 def test_killing_the_resource_manager_hurts_nobody(build, mpi, jobs, stock_env):
-    job = Job([build / "invade", TWO_CORES, "--", *mpi.run(2, mpi.program(PROGRAM), "--seed=1",
-                                                           "--count=12")], stock_env)
-    job.program = mpi.program(PROGRAM).name
+    # Two seconds at least: the job must not be over before the manager is killed.
+    program = mpi.program("mpi-shim/tests/nodes")
+    job = Job([build / "invade", TWO_CORES, "--", *mpi.run(2, program, "200", "5:20")], stock_env)
+    job.program = program.name
     try:
         started_ranks(job, 2)
+        manager, = job.named("rmd")
         time.sleep(random.choice([0, 0.1, 0.5]))
-        os.kill(job.named("rmd")[0].pid, signal.SIGKILL)
+        os.kill(manager.pid, signal.SIGKILL)
         assert end_of(job, 110) == (0, [])
     finally:
         job.clean()
