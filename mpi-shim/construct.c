@@ -118,7 +118,5 @@ int shim_Comm_disconnect(MPI_Comm *comm)
     }
     if (comm)
         shim_comm_drop(*comm);
-    return shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
-                                    shim_pmpi.Comm_disconnect(comm))
-                       : shim_pmpi.Comm_disconnect(comm);
+    return SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Comm_disconnect(comm));
 }

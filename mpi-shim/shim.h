@@ -394,6 +394,10 @@ void shim_polled(unsigned polls, bool library_yields);
         shim_watch_end();                                                                          \
         result_;                                                                                   \
     })
+/* The same where the library calls us while it polls; else the function as it is. */
+#define SHIM_WATCH_OR_CALL(peer, call)                                                             \
+    (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
+
 /* A receive and a send that have been posted together (calls.c). */
 struct shim_exchange {
     MPI_Request receive, send;

@@ -238,10 +238,7 @@ def wrapper_found(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(f"{valid_construction(f)} && {made}", f)
     yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(comm, SHIM_SITE);"
-    yield "    int result ="
-    yield "        shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,"
-    yield f"                                 {f.direct()})"
-    yield f"                    : {f.direct()};"
+    yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"
     yield "    if (result == MPI_SUCCESS)"
     yield f"        shim_remember_{made}(*{made}, tag);"
     yield "    return result;"
@@ -273,8 +270,7 @@ def wrapper_fmeet(f):
 def wrapper_wake(f):
     change = {"Win_lock": 1, "Win_unlock": -1}.get(f.name.removesuffix("_all"))
     yield f"    int member = shim_rouse(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
-    yield f"    int result = shim_hooked ? SHIM_WATCH(NULL, member, SHIM_MEMBER_NONE, {f.direct()})"
-    yield f"                             : {f.direct()};"
+    yield f"    int result = SHIM_WATCH_OR_CALL(member, {f.direct()});"
     if change:
         yield f"    shim_window_locked(win, result == MPI_SUCCESS ? {change} : 0);"
     yield "    return result;"
