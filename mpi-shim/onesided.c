@@ -42,10 +42,7 @@ int shim_Win_free(MPI_Win *win)
         shim_assemble_party(p, SHIM_SITE);
     shim_party_take(p);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_free(win));
-    if (result == MPI_SUCCESS)
-        shim_party_drop(p);
-    else
-        shim_party_put_back(p);
+    shim_party_end(p, result == MPI_SUCCESS);
     return result;
 }
 

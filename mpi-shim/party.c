@@ -116,17 +116,15 @@ static struct shim_party *find(const void *kind, uintptr_t handle)
     return p;
 }
 
-void shim_party_put_back(struct shim_party *p)
+static void put(struct shim_party *p)
 {
-    if (!p)
-        return;
     pthread_mutex_lock(&parties_lock);
     p->next = parties;
     parties = p;
     pthread_mutex_unlock(&parties_lock);
 }
 
-struct shim_party *shim_party_take(struct shim_party *p)
+void shim_party_take(struct shim_party *p)
 {
     pthread_mutex_lock(&parties_lock);
     for (struct shim_party **link = &parties; p && *link; link = &(*link)->next)
@@ -135,13 +133,17 @@ struct shim_party *shim_party_take(struct shim_party *p)
             break;
         }
     pthread_mutex_unlock(&parties_lock);
-    return p;
 }
 
-void shim_party_drop(struct shim_party *p)
+void shim_party_end(struct shim_party *p, bool gone)
 {
-    if (p)
-        free(p->world_rank);
+    if (!p)
+        return;
+    if (!gone) {
+        put(p);
+        return;
+    }
+    free(p->world_rank);
     free(p);
 }
 
@@ -152,7 +154,7 @@ static void remember(const void *kind, uintptr_t handle, MPI_Group group, int ta
         p->tag = tag;
         p->kind = kind;
         p->handle = handle;
-        shim_party_put_back(p);
+        put(p);
     } else
         free(p);
 }

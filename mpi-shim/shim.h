@@ -498,10 +498,9 @@ struct shim_party *shim_party_of_win(MPI_Win win);
 struct shim_party *shim_party_of_file(MPI_File file);
 void shim_remember_win(MPI_Win win, int tag);
 void shim_remember_file(MPI_File file, int tag);
-/* Take the record out before the handle becomes invalid; then drop it, or put it back. */
-struct shim_party *shim_party_take(struct shim_party *p);
-void shim_party_put_back(struct shim_party *p);
-void shim_party_drop(struct shim_party *p);
+/* Take the record out before the handle becomes invalid; then say whether the handle is gone. */
+void shim_party_take(struct shim_party *p);
+void shim_party_end(struct shim_party *p, bool gone);
 /* Say that I have posted to the ranks of a group; wait until they have posted to me. */
 void shim_party_tell_posted(const struct shim_party *p, MPI_Group group);
 void shim_party_await_posted(const struct shim_party *p, MPI_Group group, const void *call_site);
