@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
 """The bodies of the wrappers, by kind; generate.py writes them out."""
 
+# A request that matters to any of the others.
+NOTE_ALL = "shim_request_note(*request, SHIM_MEMBER_ALL);"
+
 
 def request_form(f, args=None, request="request"):
     """A call of the non-blocking function."""
@@ -104,33 +107,31 @@ def polled_sendrecv(f):
     yield "    return result == MPI_SUCCESS ? shim_exchange_wait(&e, c, status) : result;"
 
 
-def wrapper_push(f):
+def done(f, *then):
+    """The function itself; `then` where it has succeeded."""
     yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS)\n        shim_ring_rank(shim_comm(comm), dest);"
-    yield "    return result;"
+    yield "    if (result == MPI_SUCCESS) {"
+    yield from (f"        {line}" for line in then)
+    yield "    }\n    return result;"
+
+
+def wrapper_push(f):
+    yield from done(f, "shim_ring_rank(shim_comm(comm), dest);")
 
 
 def wrapper_post(f):
     peer = f.arg("dest", "source")
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS) {"
-    yield "        struct shim_comm *c = shim_comm(comm);"
+    member, rings = f"shim_member(c, {peer})", [f"shim_ring_rank(c, {peer});"]
     if f.arg("dest") and f.arg("source"):
-        yield "        shim_request_note(*request, source == dest ? shim_member(c, dest)"
-        yield "                                                   : SHIM_MEMBER_ALL);"
-        yield "        shim_ring_rank(c, source);"
-    else:
-        yield f"        shim_request_note(*request, shim_member(c, {peer}));"
-    yield f"        shim_ring_rank(c, {peer});\n    }}"
-    yield "    return result;"
+        member = "source == dest ? shim_member(c, dest) : SHIM_MEMBER_ALL"
+        rings = ["shim_ring_rank(c, source);", *rings]
+    yield from done(f, "struct shim_comm *c = shim_comm(comm);",
+                    f"shim_request_note(*request, {member});", *rings)
 
 
 def wrapper_init(f):
-    peer = f.arg("dest", "source")
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS)"
-    yield f"        shim_request_note(*request, shim_member(shim_comm(comm), {peer}));"
-    yield "    return result;"
+    member = f"shim_member(shim_comm(comm), {f.arg('dest', 'source')})"
+    yield from done(f, f"shim_request_note(*request, {member});")
 
 
 def valid_arguments(f):
@@ -175,18 +176,11 @@ def polled_coll(f):
 
 
 def wrapper_icoll(f):
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS) {"
-    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
-    yield "        shim_ring_comm(shim_comm(comm));\n    }"
-    yield "    return result;"
+    yield from done(f, NOTE_ALL, "shim_ring_comm(shim_comm(comm));")
 
 
 def wrapper_cinit(f):
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS)"
-    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
-    yield "    return result;"
+    yield from done(f, NOTE_ALL)
 
 
 def valid_construction(f):
@@ -277,18 +271,11 @@ def wrapper_wake(f):
 
 
 def wrapper_rpost(f):
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS)"
-    yield "        shim_request_note(*request, shim_rouse(win, rank));"
-    yield "    return result;"
+    yield from done(f, "shim_request_note(*request, shim_rouse(win, rank));")
 
 
 def wrapper_fpost(f):
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS) {"
-    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
-    yield "        shim_party_ring(shim_party_of_file(file));\n    }"
-    yield "    return result;"
+    yield from done(f, NOTE_ALL, "shim_party_ring(shim_party_of_file(file));")
 
 
 def wrapper_drop(f):
