@@ -117,28 +117,6 @@ int shim_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
                                         status);
 }
 
-int shim_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
-                MPI_Request *request)
-{
-    int result = shim_pmpi.Imrecv(buf, count, datatype, message, request);
-    if (result == MPI_SUCCESS) {
-        shim_request_note(*request, SHIM_MEMBER_ALL);
-        shim_ring_member(SHIM_MEMBER_ALL);
-    }
-    return result;
-}
-
-int shim_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
-                  MPI_Request *request)
-{
-    int result = shim_pmpi.Imrecv_c(buf, count, datatype, message, request);
-    if (result == MPI_SUCCESS) {
-        shim_request_note(*request, SHIM_MEMBER_ALL);
-        shim_ring_member(SHIM_MEMBER_ALL);
-    }
-    return result;
-}
-
 /* --- persistent requests */
 
 int shim_Start(MPI_Request *request)
