@@ -157,7 +157,7 @@ def wrapper_sync(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(valid_arguments(f), f)
     yield "    struct shim_meeting m;"
-    yield "    if (shim_meet(&m, comm, SHIM_SITE)) {"
+    yield "    if (shim_meet(&m, c, SHIM_SITE)) {"
     yield f"        int direct = {f.direct()};"
     yield "        shim_part(&m);\n        return direct;\n    }"
     yield from start(f)
@@ -168,7 +168,7 @@ def wrapper_sync(f):
 def wrapper_coll(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(valid_arguments(f) + " && !shim_alone(c)", f)
-    yield "    shim_comm_board(comm);"
+    yield "    shim_comm_board(c);"
     yield from watched(f, comm="c")
     yield from polled(f)
 
@@ -217,7 +217,7 @@ def wrapper_meet(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(valid_construction(f), f)
     yield "    struct shim_meeting m;"
-    yield "    shim_assemble(&m, comm, SHIM_SITE);"
+    yield "    shim_assemble(&m, c, SHIM_SITE);"
     yield f"    int result = {f.direct()};"
     yield "    shim_part(&m);"
     yield "    return result;"
@@ -235,7 +235,7 @@ def wrapper_found(f):
     made = f.arg("win", "file")
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(f"{valid_construction(f)} && {made}", f)
-    yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(comm, SHIM_SITE);"
+    yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(c, SHIM_SITE);"
     yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"
     yield "    if (result == MPI_SUCCESS)"
     yield f"        shim_remember_{made}(*{made}, tag);"
