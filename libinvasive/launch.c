@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -284,12 +284,9 @@ static int move_up(int fd)
 /* A listening socket; -1 with errno EADDRINUSE when the name is taken. */
 static int listen_on(const char *name)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(name);
-    memcpy(address.sun_path, name, length);
-    address.sun_path[0] = '\0';
+    struct sockaddr_un address;
+    socklen_t size = inv_socket_address(&address, name);
     int fd = move_up(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, size) || listen(fd, 1024))) {
         int error = errno;
         close(fd);

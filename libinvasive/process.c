@@ -11,6 +11,7 @@
 #include "process.h"
 #include "launch.h"
 #include "protocol.h"
+#include "socket.h"
 #include "tool.h"
 
 #include <dlfcn.h>
@@ -24,13 +25,12 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 struct inv_process inv_process;
 
-enum { JOIN_TIMEOUT_MS = 5000, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
+enum { JOIN_TIMEOUT_S = 5, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
 enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -79,43 +79,9 @@ static int env_int(const char *name)
 
 /* --- the resource manager */
 
-/* Anybody can listen on an abstract name. */
-static bool serves_us(int fd)
+static int connect_to(const char *name)
 {
-    struct ucred server;
-    socklen_t size = sizeof server;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size))
-        return false;
-    errno = EPERM;
-    return server.uid == getuid() || server.uid == 0;
-}
-
-/* Connect to "@abstract" or "/path".  Returns a descriptor, or -1 with errno. */
-static int connect_to(const char *where)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(where);
-    if (length >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(address.sun_path, where, length);
-    if (where[0] == '@')
-        address.sun_path[0] = '\0';
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    struct timeval limit = {.tv_sec = JOIN_TIMEOUT_MS / 1000};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-    if (connect(fd, (struct sockaddr *)&address, size) < 0 || !serves_us(fd)) {
-        int error = errno;
-        close(fd);
-        errno = error;
-        return -1;
-    }
-    return fd;
+    return name && *name ? inv_socket_connect(name, JOIN_TIMEOUT_S) : -1;
 }
 
 /* Receive the reply and the table's descriptor (-1 when none came). */
@@ -198,7 +164,7 @@ static int connect_to_node(void)
 static int reach_manager(const char **where)
 {
     *where = getenv("INVASIVE_SOCKET");
-    int fd = *where && **where ? connect_to(*where) : -1;
+    int fd = connect_to(*where);
     if (fd >= 0 || !launched_elsewhere)
         return fd;
     *where = launch.socket;
@@ -422,7 +388,7 @@ static bool take_first_seat(void)
 static void send_leave(void)
 {
     const char *where = getenv("INVASIVE_SOCKET");
-    int fd = where && *where ? connect_to(where) : -1;
+    int fd = connect_to(where);
     if (fd < 0 && launched_elsewhere)
         fd = connect_to(launch.socket);
     if (fd < 0)

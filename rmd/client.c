@@ -2,6 +2,7 @@
 /* client.c - one connection per request, as protocol.h has it. */
 #define _GNU_SOURCE
 #include "client.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -9,11 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-enum { REPORTS_MAX = 1 << 16 };
+enum { REPORTS_MAX = 1 << 16, PATIENCE_S = 2 };
 
 static int fail(int fd, int error)
 {
@@ -21,34 +20,6 @@ static int fail(int fd, int error)
         close(fd);
     errno = error;
     return -1;
-}
-
-static int connect_to(const char *name)
-{
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    size_t length = strlen(name);
-    if (length < 2 || length >= sizeof a.sun_path)
-        return fail(-1, EINVAL);
-    memcpy(a.sun_path, name, length);
-    if (name[0] == '@')
-        a.sun_path[0] = '\0';
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    const struct timeval patience = {.tv_sec = 2};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    socklen_t size =
-        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] != '@'));
-    if (connect(fd, (struct sockaddr *)&a, size))
-        return fail(fd, errno);
-    /* Anybody can listen on an abstract name. */
-    struct ucred server;
-    size = sizeof server;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size) ||
-        (server.uid != getuid() && server.uid != 0))
-        return fail(fd, EPERM);
-    return fd;
 }
 
 static int take_fd(struct msghdr *m)
@@ -64,7 +35,7 @@ static int take_fd(struct msghdr *m)
 /* Send a request of this kind and take the answer; returns the connection. */
 static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *reply, int *passed)
 {
-    int fd = connect_to(name);
+    int fd = inv_socket_connect(name, PATIENCE_S);
     if (fd < 0)
         return -1;
     struct inv_request request = {.magic = INV_PROTOCOL_MAGIC,
