@@ -209,21 +209,10 @@ static bool ask_manager(const struct inv_request *request, struct inv_reply *rep
     }
 }
 
-static struct inv_request request_of(enum inv_request_kind kind)
-{
-    return (struct inv_request){.magic = INV_PROTOCOL_MAGIC,
-                                .version = INV_PROTOCOL_VERSION,
-                                .kind = kind,
-                                .rank = -1,
-                                .size = -1,
-                                .local_size = -1,
-                                .local_rank = -1};
-}
-
 /* On another node nobody has told us how many cores there are: its rmd knows. */
 static bool node_answers(void)
 {
-    struct inv_request request = request_of(INV_OBSERVE);
+    struct inv_request request = inv_request_of(INV_OBSERVE);
     struct inv_reply reply;
     const char *where;
     int table_fd;
@@ -296,7 +285,7 @@ unsigned inv_domain_cores(void)
 /* The JOIN request with the hints that the caller or the launcher's environment has. */
 static struct inv_request join_request(int rank, int size, int local_size)
 {
-    struct inv_request request = request_of(INV_JOIN);
+    struct inv_request request = inv_request_of(INV_JOIN);
     request.rank = rank;
     request.size = size;
     request.local_size = local_size;
@@ -393,7 +382,7 @@ static void send_leave(void)
         fd = connect_to(launch.socket);
     if (fd < 0)
         return;
-    struct inv_request request = request_of(INV_LEAVE);
+    struct inv_request request = inv_request_of(INV_LEAVE);
     struct inv_reply reply;
     int none;
     if (send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)

@@ -38,13 +38,7 @@ static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *r
     int fd = inv_socket_connect(name, PATIENCE_S);
     if (fd < 0)
         return -1;
-    struct inv_request request = {.magic = INV_PROTOCOL_MAGIC,
-                                  .version = INV_PROTOCOL_VERSION,
-                                  .kind = kind,
-                                  .rank = -1,
-                                  .size = -1,
-                                  .local_size = -1,
-                                  .local_rank = -1};
+    struct inv_request request = inv_request_of(kind);
     union {
         char room[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
