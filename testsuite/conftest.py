@@ -196,9 +196,14 @@ def check_model(run_program, top, tmp_path):
 
 
 @pytest.fixture
-def table(top, monkeypatch):
-    """The functions of mpi-shim/prototypes.txt, as the generator reads them."""
+def table_module(top, monkeypatch):
+    """mpi-shim/table.py."""
     monkeypatch.syspath_prepend(str(top / "mpi-shim"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    parser = importlib.import_module("table")
-    return parser.parse((top / "mpi-shim/prototypes.txt").read_text())
+    return importlib.import_module("table")
+
+
+@pytest.fixture
+def table(top, table_module):
+    """The functions of mpi-shim/prototypes.txt, as the generator reads them."""
+    return table_module.parse((top / "mpi-shim/prototypes.txt").read_text())
