@@ -292,7 +292,7 @@ int main(int argc, char **argv)
         int remote;
         MPI_Comm_remote_size(parent, &remote);
         talk(&parent, 1, world_size + remote);
-        free(text);
+        free(log_text);
         MPI_Finalize();
         return wrong > 0;
     }
