@@ -92,8 +92,10 @@ static bool receive_reply(int fd, struct inv_reply *reply, int *table_fd)
         char space[CMSG_SPACE(sizeof(int))];
     } control;
     struct iovec iov = {reply, sizeof *reply};
-    struct msghdr message = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
     *table_fd = -1;
     ssize_t n;
     do
@@ -313,7 +315,8 @@ static struct inv_table *handshake(struct inv_request request, unsigned *slot)
     if (reply.status != INV_OK)
         complain("invasive: rmd at %s refused this process (%s). Running unmanaged.", where,
                  reply.message);
-    else if (table_fd < 0 || !(table = inv_table_map(table_fd, true)) || reply.slot >= table->nslots) {
+    else if (table_fd < 0 || !(table = inv_table_map(table_fd, true)) ||
+             reply.slot >= table->nslots) {
         complain("invasive: the core table of rmd at %s cannot be used (%s). Running unmanaged.",
                  where, table ? "slot out of range" : strerror(errno));
         if (table)
@@ -358,7 +361,8 @@ static void __attribute__((constructor)) begin(void)
 /* The first seat: our own core; in a crowded start the one that is given back first. */
 static bool take_first_seat(void)
 {
-    uint64_t patience_ms = inv_first_owned_core() != INV_NO_CORE ? FIRST_SEAT_TIMEOUT_MS : GUEST_SEAT_TIMEOUT_MS;
+    uint64_t patience_ms = inv_first_owned_core() != INV_NO_CORE ? FIRST_SEAT_TIMEOUT_MS
+                                                                 : GUEST_SEAT_TIMEOUT_MS;
     uint64_t limit = inv_now_ns() + patience_ms * UINT64_C(1000000);
     if (inv_process.anonymous) {
         inv_token_force(inv_process.table, inv_process.slot);

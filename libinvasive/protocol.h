@@ -74,6 +74,7 @@ struct inv_report {
 };
 
 /* The part of a record that says something, when so many sites of it are in use. */
-#define INV_RECORD_BYTES(sites) (offsetof(struct inv_record, site) + (sites) * sizeof(struct inv_site))
+#define INV_RECORD_BYTES(sites)                                                                    \
+    (offsetof(struct inv_record, site) + (sites) * sizeof(struct inv_site))
 
 #endif

@@ -44,7 +44,7 @@ int shim_look_and_wait(shim_look *look, void *args, const void *call_site)
 
 /* --- point to point */
 
-/* Nothing but MPI_BOTTOM, the address 0, can be NULL; predefined types have no addresses in them. */
+/* Nothing but MPI_BOTTOM, the address 0, can be NULL; predefined types have no addresses. */
 bool shim_null_buffer_valid(MPI_Datatype datatype)
 {
     int integers, addresses, datatypes, combiner = MPI_COMBINER_NAMED;

@@ -21,7 +21,10 @@
 enum topic { TOPIC_MEETING, TOPIC_POSTED, TOPIC_GROUP, TOPIC_LEADERS, TOPICS };
 enum { NUMBERS = SHIM_TAG_NOBODY / TOPICS };
 
-static int message_tag(int number, enum topic topic) { return number % NUMBERS * TOPICS + (int)topic; }
+static int message_tag(int number, enum topic topic)
+{
+    return number % NUMBERS * TOPICS + (int)topic;
+}
 
 static int member_at(int world_rank) { return shim_world.member_of[world_rank]; }
 
