@@ -84,39 +84,6 @@ static int connect_to(const char *name)
     return name && *name ? inv_socket_connect(name, JOIN_TIMEOUT_S) : -1;
 }
 
-/* Receive the reply and the table's descriptor (-1 when none came). */
-static bool receive_reply(int fd, struct inv_reply *reply, int *table_fd)
-{
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec iov = {reply, sizeof *reply};
-    struct msghdr message = {.msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    *table_fd = -1;
-    ssize_t n;
-    do
-        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        errno = n ? errno : ENODATA; /* hung up */
-        return false;
-    }
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-            memcpy(table_fd, CMSG_DATA(c), sizeof *table_fd);
-    if (n != (ssize_t)sizeof *reply || reply->magic != INV_PROTOCOL_MAGIC ||
-        reply->version != INV_PROTOCOL_VERSION) {
-        errno = EPROTO;
-        return false;
-    }
-    reply->message[sizeof reply->message - 1] = '\0';
-    return true;
-}
-
 /* The rmd that belongs to this library: where the whole is installed in one tree, or built. */
 static const char *rmd_path(char *path, size_t bytes)
 {
@@ -192,15 +159,11 @@ static bool ask_manager(const struct inv_request *request, struct inv_reply *rep
             complain_unreachable(*where);
             return false;
         }
-        errno = 0;
-        bool good = send(fd, request, sizeof *request, MSG_NOSIGNAL) == (ssize_t)sizeof *request &&
-                    receive_reply(fd, reply, table_fd);
+        bool good = inv_socket_ask(fd, request, reply, table_fd);
         int error = errno;
         close(fd);
         if (good)
             return true;
-        if (*table_fd >= 0)
-            close(*table_fd);
         bool cut_off = error == ECONNRESET || error == EPIPE || error == ENODATA;
         if (cut_off && *where == launch.socket && tries < CUT_OFF_TRIES)
             continue;
@@ -389,8 +352,7 @@ static void send_leave(void)
     struct inv_request request = inv_request_of(INV_LEAVE);
     struct inv_reply reply;
     int none;
-    if (send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
-        receive_reply(fd, &reply, &none);
+    inv_socket_ask(fd, &request, &reply, &none);
     close(fd);
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
-/* socket.c - rmd's socket by its name. */
+/* socket.c - asking rmd on its socket. */
 #define _GNU_SOURCE
 #include "socket.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/time.h>
@@ -53,4 +52,50 @@ int inv_socket_connect(const char *name, unsigned patience_s)
         return -1;
     }
     return fd;
+}
+
+/* The descriptor that has come with a message, -1 none. */
+static int descriptor_in(struct msghdr *message)
+{
+    int fd = -1;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c))
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+            memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    return fd;
+}
+
+bool inv_socket_ask(int fd, const struct inv_request *request, struct inv_reply *reply,
+                    int *passed)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {reply, sizeof *reply};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    ssize_t n;
+    *passed = -1;
+    if (send(fd, request, sizeof *request, MSG_NOSIGNAL) < 0)
+        return false;
+    do
+        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0) {
+        errno = n ? errno : ENODATA;
+        return false;
+    }
+    *passed = descriptor_in(&message);
+    if (n == (ssize_t)sizeof *reply && reply->magic == INV_PROTOCOL_MAGIC &&
+        reply->version == INV_PROTOCOL_VERSION) {
+        reply->message[sizeof reply->message - 1] = '\0';
+        return true;
+    }
+    if (*passed >= 0)
+        close(*passed);
+    *passed = -1;
+    errno = EPROTO;
+    return false;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * socket.h - rmd's socket by its name: "@NAME", which is abstract, or a path.
+ * socket.h - asking rmd (protocol.h).  Its socket has a name: "@NAME", an abstract one, or a path.
  */
 #ifndef INV_SOCKET_H
 #define INV_SOCKET_H
 
+#include "protocol.h"
+
+#include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -18,5 +21,13 @@ socklen_t inv_socket_address(struct sockaddr_un *address, const char *name);
  * and EPERM when who listens is neither our user nor root.  Thread safe.
  */
 int inv_socket_connect(const char *name, unsigned patience_s);
+
+/*
+ * One request, one answer.  *passed: the descriptor that came with it, for the caller to close, -1
+ * none; and -1 when it returns false, with errno: send's, recvmsg's (EAGAIN: no patience left),
+ * ENODATA when the other end has hung up, EPROTO when what came is no reply of this version.
+ */
+bool inv_socket_ask(int fd, const struct inv_request *request, struct inv_reply *reply,
+                    int *passed);
 
 #endif

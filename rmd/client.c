@@ -16,20 +16,9 @@ enum { REPORTS_MAX = 1 << 16, PATIENCE_S = 2 };
 
 static int fail(int fd, int error)
 {
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     errno = error;
     return -1;
-}
-
-static int take_fd(struct msghdr *m)
-{
-    int fd = -1;
-    for (struct cmsghdr *h = CMSG_FIRSTHDR(m); h; h = CMSG_NXTHDR(m, h))
-        if (h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-            h->cmsg_len == CMSG_LEN(sizeof fd))
-            memcpy(&fd, CMSG_DATA(h), sizeof fd);
-    return fd;
 }
 
 /* Send a request of this kind and take the answer; returns the connection. */
@@ -39,27 +28,13 @@ static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *r
     if (fd < 0)
         return -1;
     struct inv_request request = inv_request_of(kind);
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct iovec iov = {reply, sizeof *reply};
-    struct msghdr m = {.msg_iov = &iov,
-                       .msg_iovlen = 1,
-                       .msg_control = control.room,
-                       .msg_controllen = sizeof control.room};
-    if (send(fd, &request, sizeof request, MSG_NOSIGNAL) < 0)
-        return fail(fd, errno);
-    ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-    if (n < 0)
-        return fail(fd, errno == EAGAIN ? ETIMEDOUT : errno);
-    *passed = take_fd(&m);
-    if (n == sizeof *reply && reply->magic == INV_PROTOCOL_MAGIC &&
-        reply->version == INV_PROTOCOL_VERSION && reply->status == INV_OK)
+    if (!inv_socket_ask(fd, &request, reply, passed))
+        return fail(fd, errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? EPROTO : errno);
+    if (reply->status == INV_OK)
         return fd;
     if (*passed >= 0)
         close(*passed);
-    return fail(fd, n == sizeof *reply && reply->status == INV_E_UID ? EPERM : EPROTO);
+    return fail(fd, reply->status == INV_E_UID ? EPERM : EPROTO);
 }
 
 struct inv_table *rmd_client_observe(const char *name)
