@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The MPI shim changes nothing that a program can see: data, statuses, errors, exit codes."""
 
-import os
 import re
 import shutil
 
 import pytest
 
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
 
 
@@ -19,17 +17,6 @@ def calls(mpi):
 @pytest.fixture
 def scenes(mpi):
     return mpi.program("mpi-shim/tests/scenes")
-
-
-@pytest.fixture
-def managed(build, mpi, run_program):
-    """managed(RANKS, COMMAND...): runs it under invade with two cores."""
-
-    def run(ranks, *command, cores=TWO_CORES, **more):
-        return run_program([build / "invade", cores, "--report", "--", mpi.mpiexec, "-n", ranks,
-                            *command], **more)
-
-    return run
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 """Every function of the shim's table does in a managed program what it does without us: results,
 error classes, error handlers.  The programs compare results with what they must be."""
 
-import os
-
 import pytest
 
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
 PROGRAMS = ["every", "construct", "onesided", "files"]
 # Functions that no test calls: they need a name server, or a socket to another job.
@@ -16,10 +13,11 @@ GROWING = "construct"  # also starts processes, and opens ports
 
 
 @pytest.fixture
-def managed(build, mpi, run_program):
-    def run(ranks, name, *arguments, cores=TWO_CORES, **more):
-        return run_program([build / "invade", cores, "--report", "--", mpi.mpiexec, "-n", ranks,
-                            mpi.program(f"mpi-shim/tests/{name}"), *arguments], **more)
+def managed(mpi, managed):
+    """managed(RANKS, NAME, ARGUMENTS...): one of mpi-shim/tests."""
+
+    def run(ranks, name, *arguments, **more):
+        return managed(ranks, mpi.program(f"mpi-shim/tests/{name}"), *arguments, **more)
 
     return run
 
