@@ -211,7 +211,8 @@ static bool look_testsome(struct shim_wait *w)
 {
     struct args *a = w->arg;
     int result = shim_pmpi.Testsome(a->count, a->requests, a->number, a->indices, a->status);
-    return settled(w, result, a->number);
+    a->flag = *a->number;
+    return settled(w, result, &a->flag);
 }
 
 int shim_Wait(MPI_Request *request, MPI_Status *status)
@@ -359,12 +360,7 @@ int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indice
                      .number = outcount,
                      .indices = indices,
                      .status = statuses};
-    struct shim_ring_set set;
-    shim_ring_set_collect(&set, incount, requests);
-    int result = shim_look_once(look_testsome, &a, SHIM_SITE);
-    if (*outcount != 0)
-        shim_ring_set_ring(&set);
-    return result;
+    return test_many(look_testsome, &a, SHIM_SITE);
 }
 
 static bool look_get_status(struct shim_wait *w)
