@@ -492,7 +492,7 @@ bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
 }
 
 /* The dead may have taken an agent's bit, made a core a sleeper's, or sent a message, and
- * died before it woke them.  A needless wake-up is harmless: the agent finds no core and parks again. */
+ * died before it woke them.  A needless wake-up is harmless: the agent finds no core and parks. */
 static void wake_stranded(struct inv_table *t, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(t, slot);

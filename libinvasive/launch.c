@@ -14,6 +14,8 @@
  */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "hash.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +29,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,17 +76,6 @@ bool inv_launch_parse(struct inv_launch *l, const char *text)
     return true;
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text) { return mix(hash, text, strlen(text)); }
-
-#define HASH_BASIS UINT64_C(0xcbf29ce484222325)
-
 /* The first bytes of a small file; "" when there are none. */
 static void read_file(const char *path, char *text, size_t bytes)
 {
@@ -96,15 +86,19 @@ static void read_file(const char *path, char *text, size_t bytes)
         close(fd);
 }
 
-uint64_t inv_node_id(void)
+uint64_t inv_boot_hash(void)
 {
     char boot[64];
-    struct stat net;
-    uint64_t hash = HASH_BASIS;
     read_file("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-    hash = mix_text(hash, boot);
+    return inv_hash_text(INV_HASH_BASIS, boot);
+}
+
+uint64_t inv_node_id(void)
+{
+    struct stat net;
+    uint64_t hash = inv_boot_hash();
     if (!stat("/proc/self/ns/net", &net))
-        hash = mix(hash, &net.st_ino, sizeof net.st_ino);
+        hash = inv_hash(hash, &net.st_ino, sizeof net.st_ino);
     return hash ? hash : 1;
 }
 
@@ -142,10 +136,10 @@ bool inv_job_name(char *name, size_t bytes)
         {"PMI_PORT", "PMI_ID"}, /* MPICH with -pmi-port; PMI_ID shows that we are a rank */
     };
     pid_t server = pmi_server();
-    uint64_t hash = HASH_BASIS;
+    uint64_t hash = INV_HASH_BASIS;
     if (server > 0) {
         unsigned long long ticks = start_time(server);
-        hash = mix(mix(hash, &server, sizeof server), &ticks, sizeof ticks);
+        hash = inv_hash(inv_hash(hash, &server, sizeof server), &ticks, sizeof ticks);
         snprintf(name, bytes, "%016llx", (unsigned long long)hash);
         return true;
     }
@@ -153,9 +147,9 @@ bool inv_job_name(char *name, size_t bytes)
         const char *job = getenv(sets[i][0]), *more = getenv(sets[i][1]);
         if (!job || !more)
             continue;
-        hash = mix_text(hash, job);
+        hash = inv_hash_text(hash, job);
         if (i < 2)
-            hash = mix_text(mix(hash, "", 1), more);
+            hash = inv_hash_text(inv_hash(hash, "", 1), more);
         snprintf(name, bytes, "%016llx", (unsigned long long)hash);
         return true;
     }
@@ -284,12 +278,9 @@ static int move_up(int fd)
 /* A listening socket; -1 with errno EADDRINUSE when the name is taken. */
 static int listen_on(const char *name)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(name);
-    memcpy(address.sun_path, name, length);
-    address.sun_path[0] = '\0';
+    struct sockaddr_un address;
+    socklen_t size = inv_socket_address(&address, name);
     int fd = move_up(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     if (fd >= 0 && (bind(fd, (struct sockaddr *)&address, size) || listen(fd, 1024))) {
         int error = errno;
         close(fd);

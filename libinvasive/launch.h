@@ -37,6 +37,9 @@ struct inv_launch {
  * makes no sense. */
 bool inv_launch_parse(struct inv_launch *launch, const char *text);
 
+/* The running kernel, on whatever machine: its boot's identity, to be mixed with more (hash.h). */
+uint64_t inv_boot_hash(void);
+
 /* This node: the running kernel and the network namespace.  Never 0. */
 uint64_t inv_node_id(void);
 

@@ -11,6 +11,7 @@
 #include "process.h"
 #include "launch.h"
 #include "protocol.h"
+#include "socket.h"
 #include "tool.h"
 
 #include <dlfcn.h>
@@ -21,16 +22,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 struct inv_process inv_process;
 
-enum { JOIN_TIMEOUT_MS = 5000, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
+enum { JOIN_TIMEOUT_S = 5, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
 enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -79,74 +76,9 @@ static int env_int(const char *name)
 
 /* --- the resource manager */
 
-/* Anybody can listen on an abstract name. */
-static bool serves_us(int fd)
+static int connect_to(const char *name)
 {
-    struct ucred server;
-    socklen_t size = sizeof server;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size))
-        return false;
-    errno = EPERM;
-    return server.uid == getuid() || server.uid == 0;
-}
-
-/* Connect to "@abstract" or "/path".  Returns a descriptor, or -1 with errno. */
-static int connect_to(const char *where)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = strlen(where);
-    if (length >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(address.sun_path, where, length);
-    if (where[0] == '@')
-        address.sun_path[0] = '\0';
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    struct timeval limit = {.tv_sec = JOIN_TIMEOUT_MS / 1000};
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-    if (connect(fd, (struct sockaddr *)&address, size) < 0 || !serves_us(fd)) {
-        int error = errno;
-        close(fd);
-        errno = error;
-        return -1;
-    }
-    return fd;
-}
-
-/* Receive the reply and the table's descriptor (-1 when none came). */
-static bool receive_reply(int fd, struct inv_reply *reply, int *table_fd)
-{
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec iov = {reply, sizeof *reply};
-    struct msghdr message = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    *table_fd = -1;
-    ssize_t n;
-    do
-        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        errno = n ? errno : ENODATA; /* hung up */
-        return false;
-    }
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-            memcpy(table_fd, CMSG_DATA(c), sizeof *table_fd);
-    if (n != (ssize_t)sizeof *reply || reply->magic != INV_PROTOCOL_MAGIC ||
-        reply->version != INV_PROTOCOL_VERSION) {
-        errno = EPROTO;
-        return false;
-    }
-    reply->message[sizeof reply->message - 1] = '\0';
-    return true;
+    return name && *name ? inv_socket_connect(name, JOIN_TIMEOUT_S) : -1;
 }
 
 /* The rmd that belongs to this library: where the whole is installed in one tree, or built. */
@@ -198,7 +130,7 @@ static int connect_to_node(void)
 static int reach_manager(const char **where)
 {
     *where = getenv("INVASIVE_SOCKET");
-    int fd = *where && **where ? connect_to(*where) : -1;
+    int fd = connect_to(*where);
     if (fd >= 0 || !launched_elsewhere)
         return fd;
     *where = launch.socket;
@@ -224,15 +156,11 @@ static bool ask_manager(const struct inv_request *request, struct inv_reply *rep
             complain_unreachable(*where);
             return false;
         }
-        errno = 0;
-        bool good = send(fd, request, sizeof *request, MSG_NOSIGNAL) == (ssize_t)sizeof *request &&
-                    receive_reply(fd, reply, table_fd);
+        bool good = inv_socket_ask(fd, request, reply, table_fd);
         int error = errno;
         close(fd);
         if (good)
             return true;
-        if (*table_fd >= 0)
-            close(*table_fd);
         bool cut_off = error == ECONNRESET || error == EPIPE || error == ENODATA;
         if (cut_off && *where == launch.socket && tries < CUT_OFF_TRIES)
             continue;
@@ -243,21 +171,10 @@ static bool ask_manager(const struct inv_request *request, struct inv_reply *rep
     }
 }
 
-static struct inv_request request_of(enum inv_request_kind kind)
-{
-    return (struct inv_request){.magic = INV_PROTOCOL_MAGIC,
-                                .version = INV_PROTOCOL_VERSION,
-                                .kind = kind,
-                                .rank = -1,
-                                .size = -1,
-                                .local_size = -1,
-                                .local_rank = -1};
-}
-
 /* On another node nobody has told us how many cores there are: its rmd knows. */
 static bool node_answers(void)
 {
-    struct inv_request request = request_of(INV_OBSERVE);
+    struct inv_request request = inv_request_of(INV_OBSERVE);
     struct inv_reply reply;
     const char *where;
     int table_fd;
@@ -330,7 +247,7 @@ unsigned inv_domain_cores(void)
 /* The JOIN request with the hints that the caller or the launcher's environment has. */
 static struct inv_request join_request(int rank, int size, int local_size)
 {
-    struct inv_request request = request_of(INV_JOIN);
+    struct inv_request request = inv_request_of(INV_JOIN);
     request.rank = rank;
     request.size = size;
     request.local_size = local_size;
@@ -358,7 +275,8 @@ static struct inv_table *handshake(struct inv_request request, unsigned *slot)
     if (reply.status != INV_OK)
         complain("invasive: rmd at %s refused this process (%s). Running unmanaged.", where,
                  reply.message);
-    else if (table_fd < 0 || !(table = inv_table_map(table_fd, true)) || reply.slot >= table->nslots) {
+    else if (table_fd < 0 || !(table = inv_table_map(table_fd, true)) ||
+             reply.slot >= table->nslots) {
         complain("invasive: the core table of rmd at %s cannot be used (%s). Running unmanaged.",
                  where, table ? "slot out of range" : strerror(errno));
         if (table)
@@ -403,7 +321,8 @@ static void __attribute__((constructor)) begin(void)
 /* The first seat: our own core; in a crowded start the one that is given back first. */
 static bool take_first_seat(void)
 {
-    uint64_t patience_ms = inv_first_owned_core() != INV_NO_CORE ? FIRST_SEAT_TIMEOUT_MS : GUEST_SEAT_TIMEOUT_MS;
+    uint64_t patience_ms = inv_first_owned_core() != INV_NO_CORE ? FIRST_SEAT_TIMEOUT_MS
+                                                                 : GUEST_SEAT_TIMEOUT_MS;
     uint64_t limit = inv_now_ns() + patience_ms * UINT64_C(1000000);
     if (inv_process.anonymous) {
         inv_token_force(inv_process.table, inv_process.slot);
@@ -422,16 +341,15 @@ static bool take_first_seat(void)
 static void send_leave(void)
 {
     const char *where = getenv("INVASIVE_SOCKET");
-    int fd = where && *where ? connect_to(where) : -1;
+    int fd = connect_to(where);
     if (fd < 0 && launched_elsewhere)
         fd = connect_to(launch.socket);
     if (fd < 0)
         return;
-    struct inv_request request = request_of(INV_LEAVE);
+    struct inv_request request = inv_request_of(INV_LEAVE);
     struct inv_reply reply;
     int none;
-    if (send(fd, &request, sizeof request, MSG_NOSIGNAL) == (ssize_t)sizeof request)
-        receive_reply(fd, &reply, &none);
+    inv_socket_ask(fd, &request, &reply, &none);
     close(fd);
 }
 

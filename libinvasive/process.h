@@ -111,8 +111,8 @@ int inv_thread_unpin(void);
 void inv_thread_repin(int pinned);
 /* Give a seat up that no thread sits on. */
 void inv_seat_return(int seat);
-/* The kernel's id of the calling thread, cached in inv_tid, which is 0 before the first call and set
- * in every thread that has a seat; and what a child of fork must call first. */
+/* The kernel's id of the calling thread, cached in inv_tid, which is 0 before the first call and
+ * set in every thread that has a seat; and what a child of fork must call first. */
 extern __thread int inv_tid __attribute__((tls_model("initial-exec")));
 int inv_own_tid(void);
 void inv_seat_forget_thread(void);
@@ -192,8 +192,8 @@ void inv_ring_slot(unsigned slot);
 
 /* Begin our record, if INVASIVE_REPORT asks for one; inv_join calls it. */
 void inv_record_begin(void);
-/* What is reported begins and ends here: MPI_Init has ended, MPI_Finalize begins.  Without them it is
- * from the joining to the process's end. */
+/* What is reported begins and ends here: MPI_Init has ended, MPI_Finalize begins.  Without them it
+ * is from the joining to the process's end. */
 void inv_record_restart(void);
 void inv_record_stop(void);
 /* Bring the record's CPU time up to date.  Nothing happens where there is no record. */

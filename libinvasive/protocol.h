@@ -32,6 +32,18 @@ struct inv_request {
     char program[INV_NAME_BYTES];   /* NUL-terminated; untrusted */
 };
 
+/* A request that says nothing of MPI. */
+static inline struct inv_request inv_request_of(enum inv_request_kind kind)
+{
+    return (struct inv_request){.magic = INV_PROTOCOL_MAGIC,
+                                .version = INV_PROTOCOL_VERSION,
+                                .kind = kind,
+                                .rank = -1,
+                                .size = -1,
+                                .local_size = -1,
+                                .local_rank = -1};
+}
+
 enum inv_status {
     INV_OK = 0,
     INV_E_PROTOCOL = 1, /* malformed or other version */
@@ -62,6 +74,7 @@ struct inv_report {
 };
 
 /* The part of a record that says something, when so many sites of it are in use. */
-#define INV_RECORD_BYTES(sites) (offsetof(struct inv_record, site) + (sites) * sizeof(struct inv_site))
+#define INV_RECORD_BYTES(sites)                                                                    \
+    (offsetof(struct inv_record, site) + (sites) * sizeof(struct inv_site))
 
 #endif

@@ -24,7 +24,8 @@ static int failures;
 
 static int invade(unsigned min, unsigned max, double workload, enum inv_blocking blocking)
 {
-    return inv_invade(&(struct inv_constraint){.min_cores = min, .max_cores = max, .workload = workload}, blocking, NULL);
+    struct inv_constraint c = {.min_cores = min, .max_cores = max, .workload = workload};
+    return inv_invade(&c, blocking, NULL);
 }
 
 static void test_invalid_constraints(void)
@@ -58,14 +59,16 @@ static void test_managed(void)
         return;
     struct inv_slot *slot = inv_slot_at(inv_process.table, inv_process.slot);
 
-    CHECK(inv_invade(&(struct inv_constraint){.min_cores = 1, .workload = 5}, INV_BLOCKING, &claim) == 0);
+    const struct inv_constraint five = {.min_cores = 1, .workload = 5};
+    const struct inv_constraint six = {.min_cores = 1, .max_cores = 1, .workload = 6};
+    CHECK(inv_invade(&five, INV_BLOCKING, &claim) == 0);
     CHECK(atomic_load(&slot->decided_seq) == atomic_load(&slot->constraint_seq));
     CHECK(claim.owned_cores == inv_domain_cores() && claim.held_cores >= 1);
 
     uint32_t seq = atomic_load(&slot->constraint_seq);
     uint32_t bell = atomic_load(&inv_process.table->rmd_bell);
     for (int i = 0; i < 100; i++)
-        CHECK(inv_reinvade(&(struct inv_constraint){.min_cores = 1, .workload = 5}, INV_NONBLOCKING, &claim) == 0);
+        CHECK(inv_reinvade(&five, INV_NONBLOCKING, &claim) == 0);
     CHECK(inv_announce_workload(5) == 0);
     CHECK(invade(2, 1, 0, INV_BLOCKING) == -1);
     CHECK(atomic_load(&slot->constraint_seq) == seq);
@@ -73,7 +76,7 @@ static void test_managed(void)
 
     CHECK(inv_announce_workload(6) == 0 && atomic_load(&slot->constraint_seq) == seq + 1);
     CHECK(atomic_load(&slot->min_cores) == 1);
-    CHECK(inv_reinvade(&(struct inv_constraint){.min_cores = 1, .max_cores = 1, .workload = 6}, INV_BLOCKING, &claim) == 0);
+    CHECK(inv_reinvade(&six, INV_BLOCKING, &claim) == 0);
     CHECK(claim.owned_cores == 1);
     CHECK(inv_retreat() == 0 && atomic_load(&slot->max_cores) == 1);
     CHECK(inv_claim_now().held_cores >= 1);

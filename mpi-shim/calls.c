@@ -44,7 +44,7 @@ int shim_look_and_wait(shim_look *look, void *args, const void *call_site)
 
 /* --- point to point */
 
-/* Nothing but MPI_BOTTOM, the address 0, can be NULL; predefined types have no addresses in them. */
+/* Nothing but MPI_BOTTOM, the address 0, can be NULL; predefined types have no addresses. */
 bool shim_null_buffer_valid(MPI_Datatype datatype)
 {
     int integers, addresses, datatypes, combiner = MPI_COMBINER_NAMED;
@@ -115,28 +115,6 @@ int shim_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
                                      comm, status);
     return shim_pmpi.Sendrecv_replace_c(buf, count, datatype, dest, sendtag, source, recvtag, comm,
                                         status);
-}
-
-int shim_Imrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message,
-                MPI_Request *request)
-{
-    int result = shim_pmpi.Imrecv(buf, count, datatype, message, request);
-    if (result == MPI_SUCCESS) {
-        shim_request_note(*request, SHIM_MEMBER_ALL);
-        shim_ring_member(SHIM_MEMBER_ALL);
-    }
-    return result;
-}
-
-int shim_Imrecv_c(void *buf, MPI_Count count, MPI_Datatype datatype, MPI_Message *message,
-                  MPI_Request *request)
-{
-    int result = shim_pmpi.Imrecv_c(buf, count, datatype, message, request);
-    if (result == MPI_SUCCESS) {
-        shim_request_note(*request, SHIM_MEMBER_ALL);
-        shim_ring_member(SHIM_MEMBER_ALL);
-    }
-    return result;
 }
 
 /* --- persistent requests */
@@ -233,7 +211,8 @@ static bool look_testsome(struct shim_wait *w)
 {
     struct args *a = w->arg;
     int result = shim_pmpi.Testsome(a->count, a->requests, a->number, a->indices, a->status);
-    return settled(w, result, a->number);
+    a->flag = *a->number;
+    return settled(w, result, &a->flag);
 }
 
 int shim_Wait(MPI_Request *request, MPI_Status *status)
@@ -381,12 +360,7 @@ int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indice
                      .number = outcount,
                      .indices = indices,
                      .status = statuses};
-    struct shim_ring_set set;
-    shim_ring_set_collect(&set, incount, requests);
-    int result = shim_look_once(look_testsome, &a, SHIM_SITE);
-    if (*outcount != 0)
-        shim_ring_set_ring(&set);
-    return result;
+    return test_many(look_testsome, &a, SHIM_SITE);
 }
 
 static bool look_get_status(struct shim_wait *w)

@@ -160,12 +160,10 @@ static void make_board(struct shim_comm *c)
     atomic_store_explicit(&c->line[c->rank].slot, inv_process.slot + 1, memory_order_relaxed);
 }
 
-struct shim_comm *shim_comm_board(MPI_Comm comm)
+void shim_comm_board(struct shim_comm *c)
 {
-    struct shim_comm *c = shim_comm(comm);
-    if (c && !c->board_tried && c->all_here && c->size > 1)
+    if (!c->board_tried && c->all_here && c->size > 1)
         make_board(c);
-    return c;
 }
 
 /* The last rank to leave frees the lines: others may still be looking at them. */

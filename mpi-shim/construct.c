@@ -6,24 +6,23 @@
  */
 #include "shim.h"
 
-void shim_assemble(struct shim_meeting *m, MPI_Comm comm, const void *call_site)
+void shim_assemble(struct shim_meeting *m, struct shim_comm *c, const void *call_site)
 {
-    if (shim_meet(m, comm, call_site))
+    if (shim_meet(m, c, call_site))
         return;
     MPI_Request request;
-    if (m->comm->line)
+    if (c->line)
         shim_meet_arrivals(m);
-    else if (shim_pmpi.Ibarrier(comm, &request) == MPI_SUCCESS)
-        shim_wait_collective(&request, m->comm, call_site);
+    else if (shim_pmpi.Ibarrier(c->handle, &request) == MPI_SUCCESS)
+        shim_wait_collective(&request, c, call_site);
 }
 
-int shim_assemble_tag(MPI_Comm comm, const void *call_site)
+int shim_assemble_tag(struct shim_comm *c, const void *call_site)
 {
     static _Atomic int next;
-    struct shim_comm *c = shim_comm(comm);
     int mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed), highest = mine;
     MPI_Request request;
-    if (shim_alone(c) || shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, comm,
+    if (shim_alone(c) || shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle,
                                               &request) != MPI_SUCCESS)
         return mine;
     shim_wait_collective(&request, c, call_site);
@@ -41,8 +40,8 @@ int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
     if (!shim_managed(c) || !newcomm)
         return shim_pmpi.Comm_dup(comm, newcomm);
     if (c->inter)
-        shim_assemble(&m, comm, SHIM_SITE);
-    else if (!shim_meet(&m, comm, SHIM_SITE)) {
+        shim_assemble(&m, c, SHIM_SITE);
+    else if (!shim_meet(&m, c, SHIM_SITE)) {
         MPI_Request request;
         int result = shim_pmpi.Comm_idup(comm, newcomm, &request);
         return result == MPI_SUCCESS ? shim_meet_request(&m, &request) : result;
@@ -58,7 +57,7 @@ int shim_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     struct shim_meeting m;
     if (!shim_managed(c) || !newcomm)
         return shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
-    shim_assemble(&m, comm, SHIM_SITE);
+    shim_assemble(&m, c, SHIM_SITE);
     int result = shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
     shim_part(&m);
     return result;
@@ -94,13 +93,13 @@ int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, i
                                           newcomm);
     struct shim_meeting m;
     if (!c->foreign) {
-        shim_assemble(&m, comm, SHIM_SITE);
+        shim_assemble(&m, c, SHIM_SITE);
         shim_part(&m);
     }
     if (c->rank == local_leader)
         meet_other_leader(peer_comm, remote_leader, tag, SHIM_SITE);
     if (!c->foreign)
-        shim_assemble(&m, comm, SHIM_SITE);
+        shim_assemble(&m, c, SHIM_SITE);
     int result =
         shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag, newcomm);
     if (!c->foreign)
@@ -113,12 +112,10 @@ int shim_Comm_disconnect(MPI_Comm *comm)
     struct shim_comm *c = comm ? shim_comm(*comm) : NULL;
     if (!shim_hooked && shim_managed(c) && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF) {
         struct shim_meeting m;
-        shim_assemble(&m, *comm, SHIM_SITE);
+        shim_assemble(&m, c, SHIM_SITE);
         shim_part(&m);
     }
     if (comm)
         shim_comm_drop(*comm);
-    return shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
-                                    shim_pmpi.Comm_disconnect(comm))
-                       : shim_pmpi.Comm_disconnect(comm);
+    return SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Comm_disconnect(comm));
 }

@@ -11,12 +11,7 @@ int shim_File_close(MPI_File *file)
     if (!shim_hooked)
         shim_assemble_party(p, SHIM_SITE);
     shim_party_take(p);
-    int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
-                                          shim_pmpi.File_close(file))
-                             : shim_pmpi.File_close(file);
-    if (result == MPI_SUCCESS)
-        shim_party_drop(p);
-    else
-        shim_party_put_back(p);
+    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.File_close(file));
+    shim_party_end(p, result == MPI_SUCCESS);
     return result;
 }

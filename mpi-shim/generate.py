@@ -4,7 +4,7 @@
 
     generate.py prototypes.txt OUTDIR
 
-writes five files:
+writes six files:
     shim-numbers.h   a number for every function that has an entry
     shim-entries.c   the dispatcher's entries: MPI_* and PMPI_* stubs that jump to where
                      shim_entry[] points.  They pass machine words, so they suit any MPI
@@ -22,8 +22,6 @@ import wrappers as bodies
 from table import parse
 
 NEVER_WAIT = "push post init cinit icoll rpost fpost tell drop pass".split()
-
-
 
 
 def header(functions):

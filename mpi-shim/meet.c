@@ -77,14 +77,12 @@ static void await_awakening(struct shim_meeting *m)
         shim_ring_comm(m->comm); /* the last one awake: some may have lent theirs meanwhile */
 }
 
-bool shim_meet(struct shim_meeting *m, MPI_Comm comm, const void *call_site)
+bool shim_meet(struct shim_meeting *m, struct shim_comm *c, const void *call_site)
 {
-    struct shim_comm *c = shim_comm_board(comm);
-    m->comm = c;
-    if (!c || shim_alone(c)) {
-        m->comm = NULL;
+    m->comm = shim_alone(c) ? NULL : c;
+    if (!m->comm)
         return true;
-    }
+    shim_comm_board(c);
     /* release: partner is the acquire load in arrived() */
     if (c->line)
         atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);

@@ -41,13 +41,8 @@ int shim_Win_free(MPI_Win *win)
     if (!shim_hooked)
         shim_assemble_party(p, SHIM_SITE);
     shim_party_take(p);
-    int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
-                                          shim_pmpi.Win_free(win))
-                             : shim_pmpi.Win_free(win);
-    if (result == MPI_SUCCESS)
-        shim_party_drop(p);
-    else
-        shim_party_put_back(p);
+    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_free(win));
+    shim_party_end(p, result == MPI_SUCCESS);
     return result;
 }
 
@@ -70,9 +65,7 @@ int shim_Win_start(MPI_Group group, int assertion, MPI_Win win)
     struct shim_party *p = shim_party_of_win(win);
     if (!shim_hooked && p && !p->started && !p->locks && !(assertion & MPI_MODE_NOCHECK))
         shim_party_await_posted(p, group, SHIM_SITE);
-    int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
-                                          shim_pmpi.Win_start(group, assertion, win))
-                             : shim_pmpi.Win_start(group, assertion, win);
+    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_start(group, assertion, win));
     if (result == MPI_SUCCESS && p)
         p->started = true;
     return result;
@@ -82,9 +75,7 @@ int shim_Win_complete(MPI_Win win)
 {
     struct shim_party *p = shim_party_of_win(win);
     shim_party_ring(p);
-    int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
-                                          shim_pmpi.Win_complete(win))
-                             : shim_pmpi.Win_complete(win);
+    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_complete(win));
     if (result == MPI_SUCCESS && p)
         p->started = false;
     shim_party_ring(p); /* they may be in MPI_Win_wait */
@@ -109,7 +100,7 @@ int shim_Win_wait(MPI_Win win)
     if (!p || !p->posted)
         return shim_pmpi.Win_wait(win);
     struct exposure e = {.win = win};
-    int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, 
+    int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                                           shim_pmpi.Win_wait(win))
                              : shim_look_and_wait(look_win_test, &e, SHIM_SITE);
     if (result == MPI_SUCCESS)

@@ -21,7 +21,10 @@
 enum topic { TOPIC_MEETING, TOPIC_POSTED, TOPIC_GROUP, TOPIC_LEADERS, TOPICS };
 enum { NUMBERS = SHIM_TAG_NOBODY / TOPICS };
 
-static int message_tag(int number, enum topic topic) { return number % NUMBERS * TOPICS + (int)topic; }
+static int message_tag(int number, enum topic topic)
+{
+    return number % NUMBERS * TOPICS + (int)topic;
+}
 
 static int member_at(int world_rank) { return shim_world.member_of[world_rank]; }
 
@@ -116,17 +119,15 @@ static struct shim_party *find(const void *kind, uintptr_t handle)
     return p;
 }
 
-void shim_party_put_back(struct shim_party *p)
+static void put(struct shim_party *p)
 {
-    if (!p)
-        return;
     pthread_mutex_lock(&parties_lock);
     p->next = parties;
     parties = p;
     pthread_mutex_unlock(&parties_lock);
 }
 
-struct shim_party *shim_party_take(struct shim_party *p)
+void shim_party_take(struct shim_party *p)
 {
     pthread_mutex_lock(&parties_lock);
     for (struct shim_party **link = &parties; p && *link; link = &(*link)->next)
@@ -135,13 +136,17 @@ struct shim_party *shim_party_take(struct shim_party *p)
             break;
         }
     pthread_mutex_unlock(&parties_lock);
-    return p;
 }
 
-void shim_party_drop(struct shim_party *p)
+void shim_party_end(struct shim_party *p, bool gone)
 {
-    if (p)
-        free(p->world_rank);
+    if (!p)
+        return;
+    if (!gone) {
+        put(p);
+        return;
+    }
+    free(p->world_rank);
     free(p);
 }
 
@@ -152,7 +157,7 @@ static void remember(const void *kind, uintptr_t handle, MPI_Group group, int ta
         p->tag = tag;
         p->kind = kind;
         p->handle = handle;
-        shim_party_put_back(p);
+        put(p);
     } else
         free(p);
 }

@@ -98,8 +98,9 @@ static bool is_ours(const void *address)
 static void *object_of(const void *address)
 {
     Dl_info info;
-    return dladdr(address, &info) && info.dli_fname ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD)
-                                                    : NULL;
+    if (!dladdr(address, &info) || !info.dli_fname)
+        return NULL;
+    return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 /* The library that has this function is the one; names are looked up in `scope`. */

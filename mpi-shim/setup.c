@@ -11,7 +11,9 @@
  */
 #define _GNU_SOURCE
 #include "shim.h"
+#include "hash.h"
 #include "invasive.h"
+#include "launch.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -69,33 +71,21 @@ static int local_size(void)
     return -1;
 }
 
-static uint64_t mix(uint64_t hash, const void *bytes, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
 /* The table's memory object, as the kernel names it: device and inode of our mapping, and
  * the machine.  The same socket name may mean two tables in two containers. */
 static uint64_t domain_identity(void)
 {
-    char line[512], boot[64] = "";
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (f) {
-        if (fgets(boot, sizeof boot, f))
-            hash = mix(hash, boot, strlen(boot));
-        fclose(f);
-    }
-    f = fopen("/proc/self/maps", "re");
+    char line[512];
+    uint64_t hash = inv_boot_hash();
+    FILE *f = fopen("/proc/self/maps", "re");
     while (f && fgets(line, sizeof line, f)) {
         unsigned long from, to, inode;
         unsigned major, minor;
         if (sscanf(line, "%lx-%lx %*s %*x %x:%x %lu", &from, &to, &major, &minor, &inode) == 5 &&
             (uintptr_t)inv_process.table >= from && (uintptr_t)inv_process.table < to) {
-            hash = mix(mix(mix(hash, &major, sizeof major), &minor, sizeof minor), &inode,
-                       sizeof inode);
+            hash = inv_hash(hash, &major, sizeof major);
+            hash = inv_hash(hash, &minor, sizeof minor);
+            hash = inv_hash(hash, &inode, sizeof inode);
             break;
         }
     }

@@ -161,8 +161,8 @@ static inline struct shim_comm *shim_comm(MPI_Comm comm)
         return shim_thread.comm;
     return shim_comm_find(comm);
 }
-/* The same, for collectives only: the first one sets up the arrival board. */
-struct shim_comm *shim_comm_board(MPI_Comm comm);
+/* Before a collective, and only there: the first one sets up the arrival board. */
+void shim_comm_board(struct shim_comm *c);
 /* Before the handle becomes invalid. */
 void shim_comm_drop(MPI_Comm comm);
 void shim_comm_drop_all(void);
@@ -394,6 +394,10 @@ void shim_polled(unsigned polls, bool library_yields);
         shim_watch_end();                                                                          \
         result_;                                                                                   \
     })
+/* The same where the library calls us while it polls; else the function as it is. */
+#define SHIM_WATCH_OR_CALL(peer, call)                                                             \
+    (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
+
 /* A receive and a send that have been posted together (calls.c). */
 struct shim_exchange {
     MPI_Request receive, send;
@@ -453,10 +457,10 @@ struct shim_meeting {
     unsigned looks;
     bool waited; /* by the wait engine, which has booked it */
 };
-/* Come to a meeting of all ranks of comm.  True: all have come, or are so close that the
- * blocking function is the best way to wait for them; call it, then shim_part.  False:
+/* Come to a meeting of all ranks of c, which is managed.  True: all have come, or are so close
+ * that the blocking function is the best way to wait for them; call it, then shim_part.  False:
  * use the non-blocking form and shim_meet_request.  All ranks get the same answer. */
-bool shim_meet(struct shim_meeting *m, MPI_Comm comm, const void *call_site);
+bool shim_meet(struct shim_meeting *m, struct shim_comm *c, const void *call_site);
 int shim_meet_request(struct shim_meeting *m, MPI_Request *request);
 /* For a function without a non-blocking form: wait for the arrivals after all. */
 void shim_meet_arrivals(struct shim_meeting *m);
@@ -466,10 +470,10 @@ void shim_part(struct shim_meeting *m);
  * returns when all ranks have come; what they wait for in MPI after that is short. */
 
 /* The ranks of a communicator, which is managed; shim_part() ends it. */
-void shim_assemble(struct shim_meeting *m, MPI_Comm comm, const void *call_site);
+void shim_assemble(struct shim_meeting *m, struct shim_comm *c, const void *call_site);
 /* The same; returns a number that all of them agree on, and that no two windows or files have
  * at the same time, or few. */
-int shim_assemble_tag(MPI_Comm comm, const void *call_site);
+int shim_assemble_tag(struct shim_comm *c, const void *call_site);
 /* The ranks of a group.  Does nothing if they are not all of our MPI_COMM_WORLD. */
 void shim_assemble_group(MPI_Group group, int tag, const void *call_site);
 int shim_text_tag(const char *text);
@@ -494,10 +498,9 @@ struct shim_party *shim_party_of_win(MPI_Win win);
 struct shim_party *shim_party_of_file(MPI_File file);
 void shim_remember_win(MPI_Win win, int tag);
 void shim_remember_file(MPI_File file, int tag);
-/* Take the record out before the handle becomes invalid; then drop it, or put it back. */
-struct shim_party *shim_party_take(struct shim_party *p);
-void shim_party_put_back(struct shim_party *p);
-void shim_party_drop(struct shim_party *p);
+/* Take the record out before the handle becomes invalid; then say whether the handle is gone. */
+void shim_party_take(struct shim_party *p);
+void shim_party_end(struct shim_party *p, bool gone);
 /* Say that I have posted to the ranks of a group; wait until they have posted to me. */
 void shim_party_tell_posted(const struct shim_party *p, MPI_Group group);
 void shim_party_await_posted(const struct shim_party *p, MPI_Group group, const void *call_site);

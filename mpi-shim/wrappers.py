@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
 """The bodies of the wrappers, by kind; generate.py writes them out."""
 
+# A request that matters to any of the others.
+NOTE_ALL = "shim_request_note(*request, SHIM_MEMBER_ALL);"
+
 
 def request_form(f, args=None, request="request"):
     """A call of the non-blocking function."""
@@ -104,33 +107,35 @@ def polled_sendrecv(f):
     yield "    return result == MPI_SUCCESS ? shim_exchange_wait(&e, c, status) : result;"
 
 
-def wrapper_push(f):
+def done(f, *then):
+    """The function itself; `then` where it has succeeded."""
     yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS)\n        shim_ring_rank(shim_comm(comm), dest);"
-    yield "    return result;"
+    yield "    if (result == MPI_SUCCESS) {"
+    yield from (f"        {line}" for line in then)
+    yield "    }\n    return result;"
+
+
+def wrapper_push(f):
+    yield from done(f, "shim_ring_rank(shim_comm(comm), dest);")
 
 
 def wrapper_post(f):
+    """A matched message does not say whose it was."""
+    if f.arg("message"):
+        yield from done(f, NOTE_ALL, "shim_ring_member(SHIM_MEMBER_ALL);")
+        return
     peer = f.arg("dest", "source")
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS) {"
-    yield "        struct shim_comm *c = shim_comm(comm);"
+    member, rings = f"shim_member(c, {peer})", [f"shim_ring_rank(c, {peer});"]
     if f.arg("dest") and f.arg("source"):
-        yield "        shim_request_note(*request, source == dest ? shim_member(c, dest)"
-        yield "                                                   : SHIM_MEMBER_ALL);"
-        yield "        shim_ring_rank(c, source);"
-    else:
-        yield f"        shim_request_note(*request, shim_member(c, {peer}));"
-    yield f"        shim_ring_rank(c, {peer});\n    }}"
-    yield "    return result;"
+        member = "source == dest ? shim_member(c, dest) : SHIM_MEMBER_ALL"
+        rings = ["shim_ring_rank(c, source);", *rings]
+    yield from done(f, "struct shim_comm *c = shim_comm(comm);",
+                    f"shim_request_note(*request, {member});", *rings)
 
 
 def wrapper_init(f):
-    peer = f.arg("dest", "source")
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS)"
-    yield f"        shim_request_note(*request, shim_member(shim_comm(comm), {peer}));"
-    yield "    return result;"
+    member = f"shim_member(shim_comm(comm), {f.arg('dest', 'source')})"
+    yield from done(f, f"shim_request_note(*request, {member});")
 
 
 def valid_arguments(f):
@@ -152,7 +157,7 @@ def wrapper_sync(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(valid_arguments(f), f)
     yield "    struct shim_meeting m;"
-    yield "    if (shim_meet(&m, comm, SHIM_SITE)) {"
+    yield "    if (shim_meet(&m, c, SHIM_SITE)) {"
     yield f"        int direct = {f.direct()};"
     yield "        shim_part(&m);\n        return direct;\n    }"
     yield from start(f)
@@ -163,7 +168,7 @@ def wrapper_sync(f):
 def wrapper_coll(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(valid_arguments(f) + " && !shim_alone(c)", f)
-    yield "    shim_comm_board(comm);"
+    yield "    shim_comm_board(c);"
     yield from watched(f, comm="c")
     yield from polled(f)
 
@@ -175,18 +180,11 @@ def polled_coll(f):
 
 
 def wrapper_icoll(f):
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS) {"
-    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
-    yield "        shim_ring_comm(shim_comm(comm));\n    }"
-    yield "    return result;"
+    yield from done(f, NOTE_ALL, "shim_ring_comm(shim_comm(comm));")
 
 
 def wrapper_cinit(f):
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS)"
-    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
-    yield "    return result;"
+    yield from done(f, NOTE_ALL)
 
 
 def valid_construction(f):
@@ -219,7 +217,7 @@ def wrapper_meet(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(valid_construction(f), f)
     yield "    struct shim_meeting m;"
-    yield "    shim_assemble(&m, comm, SHIM_SITE);"
+    yield "    shim_assemble(&m, c, SHIM_SITE);"
     yield f"    int result = {f.direct()};"
     yield "    shim_part(&m);"
     yield "    return result;"
@@ -237,11 +235,8 @@ def wrapper_found(f):
     made = f.arg("win", "file")
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if(f"{valid_construction(f)} && {made}", f)
-    yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(comm, SHIM_SITE);"
-    yield "    int result ="
-    yield "        shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,"
-    yield f"                                 {f.direct()})"
-    yield f"                    : {f.direct()};"
+    yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(c, SHIM_SITE);"
+    yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"
     yield "    if (result == MPI_SUCCESS)"
     yield f"        shim_remember_{made}(*{made}, tag);"
     yield "    return result;"
@@ -273,26 +268,18 @@ def wrapper_fmeet(f):
 def wrapper_wake(f):
     change = {"Win_lock": 1, "Win_unlock": -1}.get(f.name.removesuffix("_all"))
     yield f"    int member = shim_rouse(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
-    yield f"    int result = shim_hooked ? SHIM_WATCH(NULL, member, SHIM_MEMBER_NONE, {f.direct()})"
-    yield f"                             : {f.direct()};"
+    yield f"    int result = SHIM_WATCH_OR_CALL(member, {f.direct()});"
     if change:
         yield f"    shim_window_locked(win, result == MPI_SUCCESS ? {change} : 0);"
     yield "    return result;"
 
 
 def wrapper_rpost(f):
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS)"
-    yield "        shim_request_note(*request, shim_rouse(win, rank));"
-    yield "    return result;"
+    yield from done(f, "shim_request_note(*request, shim_rouse(win, rank));")
 
 
 def wrapper_fpost(f):
-    yield f"    int result = {f.direct()};"
-    yield "    if (result == MPI_SUCCESS) {"
-    yield "        shim_request_note(*request, SHIM_MEMBER_ALL);"
-    yield "        shim_party_ring(shim_party_of_file(file));\n    }"
-    yield "    return result;"
+    yield from done(f, NOTE_ALL, "shim_party_ring(shim_party_of_file(file));")
 
 
 def wrapper_drop(f):

@@ -9,10 +9,10 @@
 #define _GNU_SOURCE
 #include "server.h"
 #include "report.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #if !defined(SO_PEERPIDFD) && (defined(__x86_64__) || defined(__aarch64__))
@@ -281,17 +280,11 @@ static int serve(struct rmd_domain *d)
 
 int rmd_server_open(const char *name, struct rmd_domain *d)
 {
-    size_t length = strlen(name);
-    if (length < 2 || length >= sizeof address.sun_path) {
-        rmd_say("socket name '%s' is too %s", name, length < 2 ? "short" : "long");
+    socklen_t size = inv_socket_address(&address, name);
+    if (!size) {
+        rmd_say("socket name '%s' is too %s", name, errno == EINVAL ? "short" : "long");
         return -1;
     }
-    address.sun_family = AF_UNIX;
-    memcpy(address.sun_path, name, length + 1);
-    if (name[0] == '@')
-        address.sun_path[0] = '\0';
-    socklen_t size =
-        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] != '@'));
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     mode_t mask = umask(0177); /* a path is for our user only */
     bool ok = listener.fd >= 0 && !bind_or_take_over(listener.fd, size) &&

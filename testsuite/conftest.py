@@ -21,6 +21,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from machine import TWO_CORES
 
 # Who starts the tests in the background has SIGINT ignored, and so would every program of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -196,9 +197,30 @@ def check_model(run_program, top, tmp_path):
 
 
 @pytest.fixture
-def table(top, monkeypatch):
-    """The functions of mpi-shim/prototypes.txt, as the generator reads them."""
+def table_module(top, monkeypatch):
+    """mpi-shim/table.py."""
     monkeypatch.syspath_prepend(str(top / "mpi-shim"))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    parser = importlib.import_module("table")
-    return parser.parse((top / "mpi-shim/prototypes.txt").read_text())
+    return importlib.import_module("table")
+
+
+@pytest.fixture
+def table(top, table_module):
+    """The functions of mpi-shim/prototypes.txt, as the generator reads them."""
+    return table_module.parse((top / "mpi-shim/prototypes.txt").read_text())
+
+
+@pytest.fixture
+def invade(build) -> Path:
+    return build / "bin" / "invade"
+
+
+@pytest.fixture
+def managed(invade, mpi, run_program):
+    """managed(RANKS, COMMAND...): an MPI job under invade with two cores, and what came of it."""
+
+    def run(ranks, *command, cores=TWO_CORES, **more):
+        return run_program([invade, cores, "--report", "--", mpi.mpiexec, "-n", ranks, *command],
+                           **more)
+
+    return run

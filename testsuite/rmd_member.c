@@ -28,13 +28,12 @@
 #include "core.h"
 #include "futex.h"
 #include "protocol.h"
+#include "socket.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 static struct inv_table *table;
@@ -42,14 +41,10 @@ static unsigned me;
 
 static int connect_to(const char *name)
 {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    size_t length = strlen(name);
-    memcpy(a.sun_path, name, length);
-    if (name[0] == '@')
-        a.sun_path[0] = '\0';
+    struct sockaddr_un a;
+    socklen_t size = inv_socket_address(&a, name);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (connect(fd, (struct sockaddr *)&a,
-                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (name[0] != '@')))) {
+    if (connect(fd, (struct sockaddr *)&a, size)) {
         perror("connect");
         exit(2);
     }

@@ -9,12 +9,6 @@ import subprocess
 
 import pytest
 
-
-@pytest.fixture
-def invade(build):
-    return build / "bin" / "invade"
-
-
 MANAGED = "echo ${INVASIVE_SOCKET-none} ${INVASIVE_CORES-none} ${LD_PRELOAD-none}"
 
 

@@ -99,11 +99,6 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.fixture
-def invade(build):
-    return build / "bin" / "invade"
-
-
 @pytest.fixture(scope="session")
 def programs(make_variable, tmp_path_factory):
     folder = tmp_path_factory.mktemp("jobs")

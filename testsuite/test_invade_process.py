@@ -23,11 +23,6 @@ pytestmark = pytest.mark.sanitize
 PATIENCE_S = 20
 
 
-@pytest.fixture
-def invade(build):
-    return build / "bin" / "invade"
-
-
 @pytest.fixture(scope="session")
 def compiled(make_variable, tmp_path_factory):
     """compiled(NAME, SOURCE, FLAGS...) - the path of a small C program."""

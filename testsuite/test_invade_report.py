@@ -11,9 +11,9 @@ import signal
 import subprocess
 
 import pytest
+from machine import TWO_CORES
 
 CORES = sorted(os.sched_getaffinity(0))
-TWO_CORES = "--cores=" + ",".join(str(c) for c in CORES[:2])
 
 METRICS = {"parallel_efficiency": float, "load_balance": float, "communication_efficiency": float}
 JOB_METRICS = {**METRICS, "work_balance": float, "perfect_balance_gain": float}
@@ -85,11 +85,6 @@ def parsed(path):
         waits = [site["waited_seconds"] for site in job["call_sites"]]
         assert waits == sorted(waits, reverse=True)
     return report
-
-
-@pytest.fixture
-def invade(build):
-    return build / "bin/invade"
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from machine import TWO_CORES
 
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 PACKAGE = "mpich==5.0.2"
 
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Ranks that sleep in MPI are woken by those whom they wait for, not by a timer's mercy."""
 
-import os
 import shutil
 
 import pytest
+from machine import TWO_CORES
 
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 DISPATCHER = ["resolve", "hook", "fortran"]  # the others are the wrappers and the wait engine
 SLICE_S, LIMIT_S = 40, 20  # no wait takes half as long as a ring that is lost would make it take
 

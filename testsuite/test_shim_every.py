@@ -2,13 +2,8 @@
 """Every function of the shim's table does in a managed program what it does without us: results,
 error classes, error handlers.  The programs compare results with what they must be."""
 
-import importlib
-import os
-import sys
-
 import pytest
 
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
 PROGRAMS = ["every", "construct", "onesided", "files"]
 # Functions that no test calls: they need a name server, or a socket to another job.
@@ -18,19 +13,11 @@ GROWING = "construct"  # also starts processes, and opens ports
 
 
 @pytest.fixture
-def table(top, monkeypatch):
-    """The module that reads prototypes.txt, and its functions."""
-    monkeypatch.syspath_prepend(str(top / "mpi-shim"))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    module = importlib.import_module("table")
-    return module, module.parse((top / "mpi-shim/prototypes.txt").read_text())
+def managed(mpi, managed):
+    """managed(RANKS, NAME, ARGUMENTS...): one of mpi-shim/tests."""
 
-
-@pytest.fixture
-def managed(build, mpi, run_program):
-    def run(ranks, name, *arguments, cores=TWO_CORES, **more):
-        return run_program([build / "invade", cores, "--report", "--", mpi.mpiexec, "-n", ranks,
-                            mpi.program(f"mpi-shim/tests/{name}"), *arguments], **more)
+    def run(ranks, name, *arguments, **more):
+        return managed(ranks, mpi.program(f"mpi-shim/tests/{name}"), *arguments, **more)
 
     return run
 
@@ -102,17 +89,16 @@ def test_every_function_of_the_table_is_called_by_a_test(managed, mpi, table, ru
     library = next(word for line in run_program(["ldd", mpi.program("mpi-shim/tests/every")])
                    .stdout.splitlines() if "libmp" in line for word in line.split() if "/" in word)
     symbols = set(run_program(["nm", "-D", "--defined-only", library]).stdout.split())
-    has = {f.name for f in table[1] if f.kind != "use" and f"MPI_{f.name}" in symbols}
+    has = {f.name for f in table if f.kind != "use" and f"MPI_{f.name}" in symbols}
     spare = NOT_CALLED | ({"Errhandler_set"} if mpi.name == "openmpi" else {
         "Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect"})
     assert has - called - {"Init_thread"} - spare == set()
 
 
 def test_the_tables_prototypes_are_those_of_mpi_h(mpi, table, run_program, tmp_path):
-    module, functions = table
     source = tmp_path / "prototypes.c"
     lines = ["#include <mpi.h>", "#include <stdint.h>"]
-    for f in functions:
+    for f in table:
         words = any(kind == "word" for kind, _ in f.args)
         if f.kind == "list" or words or f.name in ("Errhandler_set", "Pready_list"):
             continue  # no arguments, or const differs
@@ -122,7 +108,6 @@ def test_the_tables_prototypes_are_those_of_mpi_h(mpi, table, run_program, tmp_p
     run_program([mpi.mpicc, "-Werror", "-Wno-deprecated-declarations", "-fsyntax-only", source])
 
 
-def test_the_manual_lists_every_function_of_the_table(table, top):
-    module, functions = table
-    assert module.manual(functions) in (top / "doc/mpi-shim.7").read_text(), (
+def test_the_manual_lists_every_function_of_the_table(table_module, table, top):
+    assert table_module.manual(table) in (top / "doc/mpi-shim.7").read_text(), (
         "put the output of manual() in mpi-shim/table.py between 'begin table' and 'end table'")

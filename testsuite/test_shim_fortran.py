@@ -2,15 +2,14 @@
 """Fortran programs, by mpif.h, `use mpi` and `use mpi_f08`: the same results, and their waits go
 through the shim."""
 
-import os
 import platform
 import re
 import shutil
 import subprocess
 
 import pytest
+from machine import TWO_CORES
 
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 INTERFACES = ["USE_MPIF_H", "USE_MPI", "USE_MPI_F08"]
 WAITS = ["recv", "wait", "test", "waitall", "waitany", "probe", "sendrecv", "bottom", "barrier",
          "allreduce", "rooted"]
@@ -35,15 +34,6 @@ def compiled(mpi, top, tmp_path_factory):
         return programs[interface]
 
     return program
-
-
-@pytest.fixture
-def managed(build, mpi, run_program):
-    def run(ranks, *command, **more):
-        return run_program([build / "invade", TWO_CORES, "--report", "--", mpi.mpiexec, "-n", ranks,
-                            *command], **more)
-
-    return run
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])

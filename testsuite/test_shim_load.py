@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import TWO_CORES
 
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 LOADER = """
 import ctypes, sys
 print(ctypes.CDLL(sys.argv[1], mode=int(sys.argv[2])).plugin())

@@ -3,16 +3,15 @@
 
 The module is Debian's for Open MPI (python3-mpi4py); for MPICH it is built from the same source."""
 
-import os
 import re
 import subprocess
 import sys
 
 import pytest
+from machine import TWO_CORES
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3000)]
 VERSION = "3.1.4"
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 # They start processes of their own, which Comm_spawn places by rules of the launcher.
 LEFT_OUT = ["-e", "spawn", "-e", "dynproc"]
 

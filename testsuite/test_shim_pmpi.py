@@ -2,12 +2,10 @@
 """The shim beside another profiler, and calls that the MPI library makes itself or that come from
 functions which it calls."""
 
-import os
 import re
 
 import pytest
-
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+from machine import TWO_CORES
 
 
 @pytest.fixture

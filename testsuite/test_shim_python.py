@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Python programs with mpi4py, whose MPI is linked to a module that Python loads privately."""
 
-import os
 import re
 
 import pytest
+from machine import TWO_CORES
 
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 PROGRAM = """
 import sys, time
 from mpi4py import MPI

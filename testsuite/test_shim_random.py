@@ -5,16 +5,15 @@ mpi-shim/tests/random makes programs from seeds; each rank writes what it sees t
 program is run twice, and the logs are compared.  DEVELOPERS.md says how to run one seed again.
 """
 
-import os
 import random
 import re
 import shlex
 import time
 
 import pytest
+from machine import TWO_CORES
 
 PROGRAM = "mpi-shim/tests/random/random"
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 # Waits of threads that OpenMP or MPI would spin in are no part of what is compared.
 QUIET = {"OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "2"}
 

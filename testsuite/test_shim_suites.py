@@ -2,15 +2,14 @@
 """Test programs of others, built by Debian for either MPI, find the same under invade as without:
 ScaLAPACK's (package scalapack-mpi-test), NetPIPE (netpipe-mpich2, netpipe-openmpi)."""
 
-import os
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+from machine import TWO_CORES
 
 pytestmark = pytest.mark.full
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 
 
 @pytest.fixture

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """invade --mpi-tasks: a thread that waits in MPI runs OpenMP tasks meanwhile, when asked to."""
 
-import os
 
 import pytest
-
-TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+from machine import TWO_CORES
 
 
 @pytest.fixture

@@ -4,30 +4,14 @@
  * statuses, counts, errors.  Prints all that in rank order; the test compares a managed
  * run's text with an unmanaged one's.
  */
+#include "log.h"
+
 #include <mpi.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* gcc takes MPI_STATUSES_IGNORE for an array that is too short. */
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-
-enum { BIG = 300000, LOG_BYTES = 1 << 20 };
-
-static char *text;
-static size_t length;
-static int world_rank, world_size;
-
-static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(text + length, LOG_BYTES - length, format, args);
-    va_end(args);
-    if (n > 0 && length + (size_t)n < LOG_BYTES)
-        length += (size_t)n;
-}
+enum { BIG = 300000, MOST_RANKS = 64 };
 
 static void note_ints(const char *what, const int *values, int count)
 {
@@ -70,7 +54,7 @@ static void compose(void *in, void *inout, int *count, MPI_Datatype *type)
 
 static void reductions(MPI_Comm comm, int rank, int size)
 {
-    int mine[7], all[7], part[7 * 64] = {0};
+    int mine[7], all[7], part[7 * MOST_RANKS] = {0};
     for (int i = 0; i < 7; i++)
         mine[i] = rank * 10 + i;
     MPI_Allreduce(mine, all, 7, MPI_INT, MPI_SUM, comm);
@@ -90,7 +74,7 @@ static void reductions(MPI_Comm comm, int rank, int size)
     memset(all, 0, sizeof all);
     MPI_Exscan(mine, all, 7, MPI_INT, MPI_SUM, comm);
     note_ints("exscan", all, rank ? 7 : 0);
-    int counts[64];
+    int counts[MOST_RANKS];
     for (int r = 0; r < size; r++)
         counts[r] = r % 3; /* zero among them */
     for (int i = 0; i < 7 * size; i++)
@@ -119,7 +103,8 @@ static void user_operation(MPI_Comm comm, int rank)
 
 static void gathers(MPI_Comm comm, int rank, int size)
 {
-    int mine[3] = {rank, rank * rank, -rank}, all[3 * 64], counts[64], displs[64], total = 0;
+    int mine[3] = {rank, rank * rank, -rank}, all[3 * MOST_RANKS];
+    int counts[MOST_RANKS], displs[MOST_RANKS], total = 0;
     for (int r = 0; r < size; r++) {
         counts[r] = r % 4 < 3 ? r % 4 : 0;
         displs[r] = total;
@@ -147,8 +132,8 @@ static void gathers(MPI_Comm comm, int rank, int size)
 
 static void all_to_all(MPI_Comm comm, int rank, int size)
 {
-    int out[128], in[128], counts[64], displs[64], bytes[64];
-    MPI_Datatype types[64];
+    int out[128], in[128], counts[MOST_RANKS], displs[MOST_RANKS], bytes[MOST_RANKS];
+    MPI_Datatype types[MOST_RANKS];
     for (int r = 0; r < size; r++) {
         out[2 * r] = rank * 100 + r;
         out[2 * r + 1] = -out[2 * r];
@@ -512,28 +497,11 @@ static void many_communicators(void)
     note("many communicators: %d\n", total);
 }
 
-static void print_in_rank_order(void)
-{
-    int lengths[64], displs[64], total = 0, mine = (int)length;
-    MPI_Gather(&mine, 1, MPI_INT, lengths, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    for (int r = 0; world_rank == 0 && r < world_size; r++) {
-        displs[r] = total;
-        total += lengths[r];
-    }
-    char *all = malloc((size_t)total + 1);
-    MPI_Gatherv(text, mine, MPI_CHAR, all, lengths, displs, MPI_CHAR, 0, MPI_COMM_WORLD);
-    if (world_rank == 0)
-        fwrite(all, 1, (size_t)total, stdout);
-    free(all);
-}
-
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    text = malloc(LOG_BYTES);
-    if (!text || world_size > 64)
+    log_begin();
+    if (world_size > MOST_RANKS)
         MPI_Abort(MPI_COMM_WORLD, 2);
     MPI_Comm reversed, odd;
     MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &reversed);
@@ -549,8 +517,7 @@ int main(int argc, char **argv)
     errors();
     between_groups();
     many_communicators();
-    print_in_rank_order();
-    free(text);
+    log_end();
     MPI_Comm_free(&reversed);
     if (odd != MPI_COMM_NULL)
         MPI_Comm_disconnect(&odd);

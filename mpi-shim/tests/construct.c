@@ -193,7 +193,8 @@ static void collectives_between(MPI_Comm inter, int odd)
     for (int r = 0; r < MOST_RANKS; r++)
         counts[r] = 0;
     counts[0] = mine * theirs; /* the same in total on both sides */
-    int *many = malloc((size_t)counts[0] * sizeof *many), *got = calloc((size_t)counts[0], sizeof *got);
+    int *many = malloc((size_t)counts[0] * sizeof *many);
+    int *got = calloc((size_t)counts[0], sizeof *got);
     for (int i = 0; i < mine * theirs; i++)
         many[i] = 1;
     MPI_Reduce_scatter(many, got, counts, MPI_INT, MPI_SUM, inter);
@@ -292,7 +293,7 @@ int main(int argc, char **argv)
         int remote;
         MPI_Comm_remote_size(parent, &remote);
         talk(&parent, 1, world_size + remote);
-        free(text);
+        free(log_text);
         MPI_Finalize();
         return wrong > 0;
     }

@@ -104,8 +104,8 @@ static void BODY(rooted)(MPI_Comm comm, const COUNT *counts, const DISP *displs,
               MPI_INT, recvbuf, 2, MPI_INT, root, comm);
     EACH_FORM(Gatherv, gatherv, fill(by_rank, 4), rank != root || BODY(gathered)(counts, 0),
               sendbuf, counts[rank], MPI_INT, recvbuf, counts, displs, MPI_INT, root, comm);
-    EACH_FORM(Scatter, scatter, fill(by_rank, ROOM), BODY(run)(0, 2, root * 100 + 2 * rank), sendbuf,
-              2, MPI_INT, recvbuf, 2, MPI_INT, root, comm);
+    EACH_FORM(Scatter, scatter, fill(by_rank, ROOM), BODY(run)(0, 2, root * 100 + 2 * rank),
+              sendbuf, 2, MPI_INT, recvbuf, 2, MPI_INT, root, comm);
     EACH_FORM(Scatterv, scatterv, fill(by_rank, ROOM),
               BODY(run)(0, (int)counts[rank], root * 100 + first), sendbuf, counts, displs, MPI_INT,
               recvbuf, counts[rank], MPI_INT, root, comm);
@@ -220,7 +220,8 @@ static void BODY(messages)(MPI_Comm comm)
     }
     F(Sendrecv)(&value, 1, MPI_INT, next, 64, &got, 1, MPI_INT, previous, 64, comm, &s);
     expect(got == wanted && s.MPI_TAG == 64, "Sendrecv");
-    F(Sendrecv)(&value, 1, MPI_INT, MPI_PROC_NULL, 64, &got, 1, MPI_INT, MPI_PROC_NULL, 64, comm, &s);
+    F(Sendrecv)(&value, 1, MPI_INT, MPI_PROC_NULL, 64, &got, 1, MPI_INT, MPI_PROC_NULL, 64, comm,
+                &s);
     expect(s.MPI_SOURCE == MPI_PROC_NULL, "Sendrecv with nobody");
     got = value;
     F(Sendrecv_replace)(&got, 1, MPI_INT, next, 65, previous, 65, comm, &s);

@@ -8,32 +8,18 @@
 #define EXPECT_H
 
 #include <mpi.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "counted.h"
+#include "log.h"
 
-/* gcc takes MPI_STATUSES_IGNORE for an array that is too short. */
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#pragma GCC diagnostic ignored "-Wstringop-overread" /* and MPI_UNWEIGHTED */
+#pragma GCC diagnostic ignored "-Wstringop-overread" /* gcc and MPI_UNWEIGHTED, as in log.h */
 
-enum { LOG_BYTES = 1 << 18, MOST_RANKS = 16 };
+enum { MOST_RANKS = 16 };
 
-static char *text;
-static size_t length;
-static int world_rank, world_size, wrong;
-
-static void __attribute__((format(printf, 1, 2))) note(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(text + length, LOG_BYTES - length, format, args);
-    va_end(args);
-    if (n > 0 && length + (size_t)n < LOG_BYTES)
-        length += (size_t)n;
-}
+static int wrong;
 
 static inline void expect(int good, const char *what)
 {
@@ -57,27 +43,14 @@ static void start(int *argc, char ***argv, int level)
         MPI_Init(argc, argv);
     else
         MPI_Init_thread(argc, argv, level, &provided);
-    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-    text = malloc(LOG_BYTES);
-    if (!text || world_size > MOST_RANKS)
+    log_begin();
+    if (world_size > MOST_RANKS)
         MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
 static int finish(void)
 {
-    if (world_rank > 0)
-        MPI_Send(text, (int)length, MPI_CHAR, 0, 999, MPI_COMM_WORLD);
-    for (int r = 0; r < world_size && world_rank == 0; r++) {
-        MPI_Status status;
-        int bytes = (int)length;
-        if (r > 0) {
-            MPI_Recv(text, LOG_BYTES, MPI_CHAR, r, 999, MPI_COMM_WORLD, &status);
-            MPI_Get_count(&status, MPI_CHAR, &bytes);
-        }
-        printf("--- rank %d\n%.*s", r, bytes, text);
-    }
-    free(text);
+    log_end();
     MPI_Finalize();
     for (int i = 0; i < COUNTED && world_rank == 0; i++)
         if (counted[i])

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * hash.h - FNV-1a, of 64 bits: numbers for what has a name.
+ */
+#ifndef INV_HASH_H
+#define INV_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define INV_HASH_BASIS UINT64_C(0xcbf29ce484222325)
+
+/* `hash`, INV_HASH_BASIS at first, with these bytes after what it is of. */
+static inline uint64_t inv_hash(uint64_t hash, const void *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static inline uint64_t inv_hash_text(uint64_t hash, const char *text)
+{
+    return inv_hash(hash, text, strlen(text));
+}
+
+#endif

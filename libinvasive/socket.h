@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * socket.h - asking rmd (protocol.h).  Its socket has a name: "@NAME", an abstract one, or a path.
+ */
+#ifndef INV_SOCKET_H
+#define INV_SOCKET_H
+
+#include "protocol.h"
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* Sets *address to that of `name`; returns its size in bytes.  0 with errno EINVAL when the name is
+ * shorter than two characters, ENAMETOOLONG when it does not fit. */
+socklen_t inv_socket_address(struct sockaddr_un *address, const char *name);
+
+/*
+ * Connect to the rmd at `name`.  Sending and receiving fail after patience_s seconds.
+ * Returns a descriptor for the caller to close; or -1 with errno: inv_socket_address's, connect's,
+ * and EPERM when who listens is neither our user nor root.  Thread safe.
+ */
+int inv_socket_connect(const char *name, unsigned patience_s);
+
+/*
+ * One request, one answer.  *passed: the descriptor that came with it, for the caller to close, -1
+ * none; and -1 when it returns false, with errno: send's, recvmsg's (EAGAIN: no patience left),
+ * ENODATA when the other end has hung up, EPROTO when what came is no reply of this version.
+ */
+bool inv_socket_ask(int fd, const struct inv_request *request, struct inv_reply *reply,
+                    int *passed);
+
+#endif
