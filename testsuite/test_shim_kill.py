@@ -6,14 +6,20 @@ The job is a long random MPI program (mpi-shim/tests/random), so that a moment c
 finds each rank in MPI_Init, computing, in a parallel region, or in any kind of wait, with its core
 lent or with others' borrowed.
 
-Which code other than 0 mpiexec ends with is not compared: without us it was the signal's number
-each time, with us seldom another one (15, 255), for a reason not found yet.  SIGTERM may give 0.
+Which code other than 0 mpiexec ends with is not compared: it is the signal's number most times, but
+with or without us now and then another one where a rank dies in MPI_Init.  MPICH's gives 255 when
+its proxy ends itself, since it cannot write to the rank that is gone, and 15 when another rank was
+the first to give up.  SIGTERM may give 0.
+
+Two faults of the MPI libraries, which they have without us too, are kept out: Job.lost_in_pmix and
+PLAIN_SIGNALS.
 """
 
 import os
 import random
 import signal
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -21,7 +27,14 @@ import pytest
 from machine import TWO_CORES
 
 PROGRAM = "mpi-shim/tests/random/random"
+MPIEXEC = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpiexec.openmpi", "orterun",
+           "mpirun.openmpi"]
 END_S, GONE_S = 60, 20  # what a loaded machine may need; a hang is longer
+LOST_S = 10
+
+# The handlers of Open MPI and UCX that print a backtrace need malloc, which waits for ever where
+# the signal came in malloc, as a signal from outside may.
+PLAIN_SIGNALS = {"OMPI_MCA_opal_signal": "", "UCX_HANDLE_ERRORS": "none"}
 
 
 class Process:
@@ -58,9 +71,10 @@ class Job:
     def __init__(self, command, env):
         self.mark = f"INV_TEST_JOB={os.getpid()}.{random.randrange(1 << 40)}"
         name, value = self.mark.split("=")
+        self.errors = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             [str(word) for word in command], env={**env, name: value}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            stdout=subprocess.DEVNULL, stderr=self.errors, start_new_session=True)
 
     def members(self):
         found = []
@@ -78,22 +92,43 @@ class Job:
 
     def wait(self, seconds=END_S):
         """Its exit code; None: it does not end."""
-        try:
-            return self.process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            return None
+        until(lambda: self.ended() or self.lost_in_pmix(), seconds)
+        if not self.ended() and self.lost_in_pmix():
+            if not until(self.ended, LOST_S):
+                self.kill_mpiexec()
+            until(self.ended, seconds)
+        return self.process.poll()
+
+    def ended(self):
+        return self.process.poll() is not None
+
+    def kill_mpiexec(self):
+        self.kill(p for p in self.members() if p.name in MPIEXEC)
+
+    def lost_in_pmix(self):
+        """Has a rank died while Open MPI's mpiexec answered its connection, in MPI_Init?  PMIx
+        4.2.2 then releases the rank's record once too often, and when all ranks are gone and
+        mpiexec finalizes PMIx, it mostly waits for ever for a lock in the freed record."""
+        said = os.pread(self.errors.fileno(), 1 << 20, 0)
+        return (b"PMIX ERROR" in said and b"ptl_base_connection_hdlr.c" in said
+                and {p.name for p in self.members()} <= {"invade", "rmd", *MPIEXEC})
 
     def left_over(self):
         until(lambda: not self.members(), GONE_S)
         return [(p.pid, p.name) for p in self.members()]
 
-    def clean(self):
-        for process in self.members():
+    @staticmethod
+    def kill(processes):
+        for process in processes:
             try:
                 os.kill(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+
+    def clean(self):
+        self.kill(self.members())
         self.process.wait(timeout=20)
+        self.errors.close()
 
 
 def invasive_sockets():
@@ -136,7 +171,7 @@ def jobs(build, mpi, stock_env):
         invade = [build / "invade", TWO_CORES, "--"] if managed else []
         program = mpi.program(PROGRAM)
         job = Job([*invade, *mpi.run(ranks, program, "--seed=1", "--count=1000000", *options)],
-                  {**stock_env, "OMP_NUM_THREADS": "2"})
+                  {**stock_env, **PLAIN_SIGNALS, "OMP_NUM_THREADS": "2"})
         job.program = program.name
         started.append(job)
         return job
@@ -176,11 +211,7 @@ def kill_rank(number):
 @pytest.mark.parametrize("ranks", [2, 5])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
 @pytest.mark.timeout(300)
-def test_a_rank_killed_at_any_time_ends_the_job_and_leaves_nothing(request, mpi, jobs, number,
-                                                                   ranks):
-    if mpi.name == "openmpi":
-        request.applymarker(pytest.mark.xfail(
-            strict=False, reason="one job in fifty on a busy machine does not end; not found yet"))
+def test_a_rank_killed_at_any_time_ends_the_job_and_leaves_nothing(jobs, number, ranks):
     code, left = end_of_action(jobs(ranks, True), kill_rank(number), ranks)
     assert code is not None, "the job does not end"
     assert not left
@@ -215,22 +246,12 @@ def test_killing_the_launcher_ends_the_job_and_its_manager(jobs):
     assert end_of(job) == (-signal.SIGKILL, [])
 
 
-def kill_named(*names):
-    def action(job, found):
-        process = next(p for name in names for p in job.named(name))
-        os.kill(process.pid, signal.SIGKILL)
-
-    return action
-
-
 # Not hydra's proxy: without it MPICH's mpiexec waits for ever, with us or not.
 @pytest.mark.timeout(300)
 def test_killing_the_mpi_launcher_ends_as_it_does_without_us(jobs):
-    names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpiexec.openmpi", "orterun",
-             "mpirun.openmpi"]
-    code, left = end_of_action(jobs(2, True), kill_named(*names), 2)
+    code, left = end_of_action(jobs(2, True), lambda job, _: job.kill_mpiexec(), 2)
     if code is None or code == 0 or left:
-        stock = end_of_action(jobs(2, False), kill_named(*names), 2)
+        stock = end_of_action(jobs(2, False), lambda job, _: job.kill_mpiexec(), 2)
         assert (code is None, code == 0, [n for _, n in left]) == (
             stock[0] is None, stock[0] == 0, [n for _, n in stock[1]])
 
