@@ -22,7 +22,7 @@ SITE = {"function": str, "symbol": (str, None), "source": (str, None), "module":
         "waited_seconds": float, "longest_wait_seconds": float}
 CLASS = {"id": (str, None), "count": int, "elapsed_seconds": float, "useful_seconds": float,
          "waiting_seconds": float, "useful_core_seconds": float, "metrics": METRICS}
-PROCESS = {"rank": (int, None), "pid": int, "program": (str, None), "end": str,
+PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None), "end": str,
            "start_seconds": float, "elapsed_seconds": float, "useful_seconds": float,
            "waiting_seconds": float, "useful_core_seconds": float, "cpu_seconds": (float, None),
            "owned_core_seconds": float, "borrowed_core_seconds": float,
@@ -38,7 +38,7 @@ JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks
 UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "managed": bool,
              "jobs": [JOB]}
 REPORT = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
-          "cores_shared": bool, "emulated": bool, "elapsed_seconds": float,
+          "nodes": [{"name": str, "cores": int}], "cores_shared": bool, "emulated": bool, "elapsed_seconds": float,
           "parallel_efficiency": float}
 
 
@@ -348,7 +348,7 @@ def members(invade, run_program, build, tmp_path):
             path = tmp_path / f"script{number}"
             path.write_text(script)
             words.append(f"{build / 'testsuite/rmd_member'} < {path}")
-        command = 'set -e; export S="$INVASIVE_SOCKET" L="$INVASIVE_REPORT"; ' + "; ".join(
+        command = 'set -e; export S="$INVASIVE_SOCKET" L="${INVASIVE_REPORT%%:*}"; ' + "; ".join(
             f"sed \"s/SOCKET/$S/;s/LAUNCH/$L/\" {word.split(' < ')[1]} | {word.split(' < ')[0]}"
             for word in words)
         run_program([invade, "--emulate-cores=4", f"--report={file}", "sh", "-c", command])
