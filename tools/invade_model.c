@@ -157,14 +157,17 @@ static void fill_classes(struct process *p, double life)
         const struct inv_class *c = &r->class[i];
         if (!get(&c->count))
             continue;
+        /* The shim's clock and ours differ by some millionths. */
+        double length = least(seconds(get(&c->length_ns)), life);
+        double useful = least(seconds(get(&c->useful_ns)), length);
         p->class[p->classes++] = (struct class){
             .sites = get(&c->sites),
             .count = get(&c->count),
-            .length = least(seconds(get(&c->length_ns)), life),
-            .useful = least(seconds(get(&c->useful_ns)), life),
-            .waiting = least(seconds(get(&c->wait_ns)), life),
+            .length = length,
+            .useful = useful,
+            .waiting = least(seconds(get(&c->wait_ns)), length - useful),
             .core = least(seconds(get(&c->core_ns)), life * INV_MAX_CORES),
-            .most_useful = least(seconds(get(&c->useful_ns)), life),
+            .most_useful = useful,
         };
     }
 }
