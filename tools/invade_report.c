@@ -141,7 +141,7 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
     else if (r->text)
         fprintf(r->text, "invade: %s: %s\n", command[0],
                 error ? "rmd is gone, and what it knew with it"
-                      : "no process used OpenMP or MPI under invade: nothing to report");
+                      : "no process used OpenMP or MPI under invade on this node: nothing to report");
     close_text(r);
     if (r->json && !launch_write_json(r->file, &l, command))
         cannot_write(r->file);
