@@ -156,7 +156,7 @@ static bool ask_manager(const struct inv_request *request, struct inv_reply *rep
             complain_unreachable(*where);
             return false;
         }
-        bool good = inv_socket_ask(fd, request, reply, table_fd);
+        bool good = inv_socket_ask(fd, request, sizeof *request, reply, table_fd);
         int error = errno;
         close(fd);
         if (good)
@@ -337,20 +337,21 @@ static bool take_first_seat(void)
     return true;
 }
 
-/* Tell rmd that this process goes on without it, so that its cores are free at once. */
-static void send_leave(void)
+bool inv_tell_manager(const struct inv_request *request, size_t bytes)
 {
     const char *where = getenv("INVASIVE_SOCKET");
     int fd = connect_to(where);
     if (fd < 0 && launched_elsewhere)
         fd = connect_to(launch.socket);
     if (fd < 0)
-        return;
-    struct inv_request request = inv_request_of(INV_LEAVE);
+        return false;
     struct inv_reply reply;
-    int none;
-    inv_socket_ask(fd, &request, &reply, &none);
+    int none = -1;
+    bool good = inv_socket_ask(fd, request, bytes, &reply, &none) && reply.status == INV_OK;
+    if (none >= 0)
+        close(none);
     close(fd);
+    return good;
 }
 
 static void join_once(int rank, int size, int local_size)
@@ -401,5 +402,7 @@ void inv_leave(const char *reason)
     /* The mapping stays: other threads may be in the middle of something in it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);
     atomic_store(&inv_process.record, NULL); /* the slot will be another's */
-    send_leave();
+    /* Its cores are free at once. */
+    struct inv_request request = inv_request_of(INV_LEAVE);
+    inv_tell_manager(&request, sizeof request);
 }

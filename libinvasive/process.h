@@ -199,6 +199,21 @@ void inv_record_stop(void);
 /* Bring the record's CPU time up to date.  Nothing happens where there is no record. */
 void inv_record_publish(void);
 
+/* --- the report of a process on another node than the `invade` that wants it (package.c) */
+
+struct inv_package;
+struct inv_request;
+/* Does that `invade` run on this node?  False where no report is wanted. */
+bool inv_report_is_here(void);
+/* What there is to say of this process, which has stopped its record: bytes of it. */
+size_t inv_package_fill(struct inv_package *package);
+/* A package from another process that has arrived here: hand it to our rmd as one of our launch and
+ * our job.  behind_ns: what our clock shows less what the sender's shows.  False: it is no
+ * package, or rmd does not take it. */
+bool inv_package_deliver(struct inv_package *package, size_t bytes, int64_t behind_ns);
+/* Send rmd a request, the beginning of so many bytes; true when it says INV_OK. */
+bool inv_tell_manager(const struct inv_request *request, size_t bytes);
+
 uint64_t inv_now_ns(void); /* CLOCK_MONOTONIC */
 
 #endif

@@ -5,8 +5,8 @@
  * watches it through a pidfd.  The peer's pid and uid are those that the kernel tells
  * (SO_PEERCRED), never a field of a message.
  *
- * Every message is one struct inv_request or struct inv_reply, of exactly that size,
- * in the byte order of the machine.
+ * Every message is one struct inv_request or struct inv_reply, of exactly that size, or
+ * a struct inv_package, in the byte order of the machine.
  */
 #ifndef INV_PROTOCOL_H
 #define INV_PROTOCOL_H
@@ -14,7 +14,7 @@
 #include "table.h"
 
 #define INV_PROTOCOL_MAGIC UINT32_C(0x44564e49) /* "INVD" */
-enum { INV_PROTOCOL_VERSION = 3 };
+enum { INV_PROTOCOL_VERSION = 4 };
 
 enum inv_request_kind {
     INV_JOIN = 1,    /* become a process; the answer carries the table, writable */
@@ -23,6 +23,8 @@ enum inv_request_kind {
     INV_REPORT = 4,  /* the answer is followed by `count` messages, one for each process that
                         the domain has had, dead ones included: a struct inv_report, and after it
                         the first record_bytes bytes of its struct inv_record */
+    INV_DEPOSIT = 5, /* keep the report of a process on another node among those of the domain; a
+                        struct inv_package, from a member */
 };
 
 struct inv_request {
@@ -59,6 +61,8 @@ struct inv_reply {
     char message[128]; /* why, when status != INV_OK */
 };
 
+enum { INV_HOST_BYTES = 64 };
+
 /* What `invade --report` prints of a process. */
 struct inv_report {
     int32_t pid, rank, size;
@@ -71,10 +75,23 @@ struct inv_report {
     uint64_t lends, borrows, reclaims, evictions, reclaim_wait_ns, reclaim_wait_max_ns;
     uint64_t borrowed_ns, lent_used_ns, useful_ns, wait_ns, waits;
     char program[INV_NAME_BYTES];
+    /* of a process on another node; node 0 and no name: of this one */
+    uint64_t node;       /* the same in processes that share a core table */
+    uint32_t node_cores; /* cores of its domain */
+    char host[INV_HOST_BYTES];
 };
 
 /* The part of a record that says something, when so many sites of it are in use. */
 #define INV_RECORD_BYTES(sites)                                                                    \
     (offsetof(struct inv_record, site) + (sites) * sizeof(struct inv_site))
+
+/* A report that travels: from its process over MPI, then to another node's rmd. */
+struct inv_package {
+    struct inv_request request; /* INV_DEPOSIT */
+    struct inv_report report;   /* times by the clock of the node where the package is */
+    /* report.record_bytes bytes of struct inv_record, which has another alignment elsewhere */
+    unsigned char record[INV_RECORD_BYTES(INV_SITES)];
+};
+#define INV_PACKAGE_BYTES(record_bytes) (offsetof(struct inv_package, record) + (record_bytes))
 
 #endif

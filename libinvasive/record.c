@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "launch.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,16 +24,25 @@ static struct inv_record *our_record(void)
     return atomic_load_explicit(&inv_process.record, memory_order_acquire);
 }
 
-/* The number of the launch whose `invade` wants a report; 0: none does. */
-static uint64_t launch_number(void)
+/* INVASIVE_REPORT=LAUNCH[:NODE]: the number of the launch whose `invade` wants a report, and
+ * the node where it runs (inv_node_id).  Launch 0: none does. */
+static uint64_t launch_number(uint64_t *node)
 {
     const char *text = getenv("INVASIVE_REPORT");
+    *node = 0;
     if (!text || !*text)
         return 0;
     char *end;
     errno = 0;
     unsigned long long number = strtoull(text, &end, 16);
+    *node = *end == ':' ? strtoull(end + 1, &end, 16) : inv_node_id();
     return errno || *end ? 0 : number;
+}
+
+bool inv_report_is_here(void)
+{
+    uint64_t node;
+    return launch_number(&node) && node == inv_node_id();
 }
 
 void inv_record_restart(void)
@@ -55,7 +65,7 @@ void inv_record_stop(void)
 
 void inv_record_begin(void)
 {
-    uint64_t launch = launch_number();
+    uint64_t node, launch = launch_number(&node);
     if (!launch)
         return;
     struct inv_record *r = inv_record_at(inv_process.table, inv_process.slot);

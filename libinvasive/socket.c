@@ -64,8 +64,8 @@ static int descriptor_in(struct msghdr *message)
     return fd;
 }
 
-bool inv_socket_ask(int fd, const struct inv_request *request, struct inv_reply *reply,
-                    int *passed)
+bool inv_socket_ask(int fd, const struct inv_request *request, size_t bytes,
+                    struct inv_reply *reply, int *passed)
 {
     union {
         struct cmsghdr header;
@@ -78,7 +78,7 @@ bool inv_socket_ask(int fd, const struct inv_request *request, struct inv_reply 
                              .msg_controllen = sizeof control};
     ssize_t n;
     *passed = -1;
-    if (send(fd, request, sizeof *request, MSG_NOSIGNAL) < 0)
+    if (send(fd, request, bytes, MSG_NOSIGNAL) < 0)
         return false;
     do
         n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 enum {
-    INV_TABLE_VERSION = 2,
+    INV_TABLE_VERSION = 3,
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
     INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
@@ -116,6 +116,7 @@ struct inv_slot {
     int32_t pid;
     int32_t rank; /* MPI rank, -1 unknown */
     int32_t size; /* MPI world size, -1 unknown */
+    uint64_t start_ns; /* CLOCK_MONOTONIC: it has joined */
     char program[INV_NAME_BYTES];
 
     /* --- wants: read by lenders */
@@ -141,6 +142,11 @@ struct inv_slot {
     /* --- for the other ranks of the job: cores that its work has taken of late (mpi-shim), a
      * double; 0.0 not known.  Writer: the process */
     _Atomic uint64_t rate_bits;
+
+    /* --- statistics, writer: rmd.  Core time that it had owned at settled_ns, and how many cores it
+     * has owned since then */
+    _Atomic uint64_t owned_ns, settled_ns;
+    _Atomic uint32_t owned_cores;
 
     struct inv_counters counters __attribute__((aligned(64)));
     struct inv_agent agents[INV_AGENTS] __attribute__((aligned(64)));

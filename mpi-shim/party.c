@@ -17,9 +17,9 @@
 #include <stdlib.h>
 
 /* What the message says; the rest of the tag says for whom.  MPI has tags up to 32767 at least,
- * and the last one is SHIM_TAG_NOBODY. */
+ * and the last ones are SHIM_TAG_NOBODY and SHIM_TAG_REPORT. */
 enum topic { TOPIC_MEETING, TOPIC_POSTED, TOPIC_GROUP, TOPIC_LEADERS, TOPICS };
-enum { NUMBERS = SHIM_TAG_NOBODY / TOPICS };
+enum { NUMBERS = SHIM_TAG_REPORT / TOPICS };
 
 static int message_tag(int number, enum topic topic)
 {

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { TAG = 32749, HEAR_LIMIT_S = 10, ANSWER_LIMIT_S = 30 };
+enum { TAG = 32749 };
+static const uint64_t hear_limit_ns = 10000000000, answer_limit_ns = 30000000000;
 
 struct roll {
     int count; /* the others */
@@ -36,10 +37,9 @@ static bool past(uint64_t limit_ns, unsigned *looks)
     return inv_now_ns() > limit_ns;
 }
 
-/* True when all requests completed in time. */
-static bool complete_all(int count, MPI_Request *requests, uint64_t seconds)
+bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns)
 {
-    uint64_t limit = inv_now_ns() + seconds * UINT64_C(1000000000);
+    uint64_t limit = inv_now_ns() + within_ns;
     unsigned looks = 0;
     for (;;) {
         int flag = 0;
@@ -66,7 +66,7 @@ static int answer_heard(struct roll *roll, int answer)
         }
         MPI_Request sending;
         if (shim_pmpi.Isend(&answer, 1, MPI_INT, r, TAG, MPI_COMM_WORLD, &sending) == MPI_SUCCESS)
-            complete_all(1, &sending, ANSWER_LIMIT_S);
+            shim_complete_all(1, &sending, answer_limit_ns);
     }
     return absent;
 }
@@ -82,7 +82,7 @@ static const char *hear_all(bool mine)
     for (int r = 1; r < shim_world.size; r++)
         shim_pmpi.Irecv(&roll.said[r - 1], 1, MPI_INT, r, TAG, MPI_COMM_WORLD,
                         &roll.requests[r - 1]);
-    bool all = complete_all(roll.count, roll.requests, HEAR_LIMIT_S);
+    bool all = shim_complete_all(roll.count, roll.requests, hear_limit_ns);
     int refused = -1;
     for (int r = shim_world.size - 1; all && r > 0; r--)
         if (!roll.said[r - 1])
@@ -107,10 +107,10 @@ static const char *ask_first(bool mine)
     if (shim_pmpi.Irecv(&answer, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, &receiving) != MPI_SUCCESS ||
         shim_pmpi.Isend(&vote, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, &sending) != MPI_SUCCESS)
         return "MPI rank 0 cannot be asked";
-    if (!complete_all(1, &sending, ANSWER_LIMIT_S) ||
-        !complete_all(1, &receiving, ANSWER_LIMIT_S)) {
+    if (!shim_complete_all(1, &sending, answer_limit_ns) ||
+        !shim_complete_all(1, &receiving, answer_limit_ns)) {
         shim_pmpi.Cancel(&receiving);
-        complete_all(1, &receiving, ANSWER_LIMIT_S);
+        shim_complete_all(1, &receiving, answer_limit_ns);
         return "MPI rank 0 does not run under invade";
     }
     return answer ? NULL : "";

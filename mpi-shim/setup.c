@@ -24,12 +24,6 @@
 
 enum { SETUP_LIMIT_NS = 2000000000, RETRY_US = 1000 };
 
-/* What a rank tells the others about where it is. */
-struct whereabouts {
-    uint64_t domain; /* the same in processes that share a core table */
-    int32_t slot, mail_first;
-};
-
 /* Not MPI's own wait: with more ranks than cores that one spins through time slices. */
 static int complete(int result, MPI_Request *request)
 {
@@ -52,7 +46,7 @@ static bool agree(int *minima, int count)
                     &request) == MPI_SUCCESS;
 }
 
-static bool tell_all(const struct whereabouts *mine, struct whereabouts *all)
+static bool tell_all(const struct shim_whereabouts *mine, struct shim_whereabouts *all)
 {
     MPI_Request request;
     return complete(shim_pmpi.Iallgather(mine, sizeof *mine, MPI_BYTE, all, sizeof *mine, MPI_BYTE,
@@ -95,7 +89,7 @@ static uint64_t domain_identity(void)
 }
 
 /* Number the ranks of my domain in rank order.  The first one is its leader. */
-static void number_members(const struct whereabouts *all, uint64_t domain)
+static void number_members(const struct shim_whereabouts *all, uint64_t domain)
 {
     struct inv_table *t = inv_process.table;
     shim_world.members = 0;
@@ -111,7 +105,7 @@ static void number_members(const struct whereabouts *all, uint64_t domain)
     }
 }
 
-static int leader_of(const struct whereabouts *all, uint64_t domain)
+static int leader_of(const struct shim_whereabouts *all, uint64_t domain)
 {
     int r = 0;
     while (all[r].domain != domain)
@@ -123,11 +117,12 @@ static int leader_of(const struct whereabouts *all, uint64_t domain)
  * rank calls tell_all twice, whatever happens. */
 static bool meet_members(void)
 {
-    struct whereabouts *all = calloc((size_t)shim_world.size, sizeof *all);
+    struct shim_whereabouts *all = calloc((size_t)shim_world.size, sizeof *all);
     shim_world.member_of = calloc((size_t)shim_world.size, sizeof *shim_world.member_of);
     if (!all || !shim_world.member_of)
         abort(); /* the others wait for us in a collective */
-    struct whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, -1};
+    struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, -1,
+                                    shim_recorded(), inv_report_is_here()};
     bool good = tell_all(&mine, all);
     number_members(all, mine.domain);
     int leader = leader_of(all, mine.domain);
@@ -139,6 +134,8 @@ static bool meet_members(void)
     shim_world.mail_first = first;
     for (int i = 0; good && i < shim_world.members; i++)
         shim_world.member[i].mail = inv_board_at(inv_process.table, (unsigned)(first + i));
+    if (good)
+        shim_gather_plan(all);
     free(all);
     return good;
 }
@@ -286,6 +283,7 @@ int shim_Finalize(void)
         shim_entries_wrap(false);
         shim_hook_set(NULL, 1);
         shim_comm_drop_all();
+        shim_gather();
         leave_members();
         shim_pmpi.Group_free(&shim_world.group);
         shim_pmpi.Comm_free(&shim_world.own);

@@ -126,6 +126,23 @@ extern struct shim_world shim_world;
  * elsewhere. */
 const char *shim_roll_call(bool mine);
 
+/* True when all requests completed within so many nanoseconds; false also when one failed. */
+bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
+
+/* --- invade --report with ranks on other nodes (gather.c) */
+
+/* What a rank tells the others about where it is. */
+struct shim_whereabouts {
+    uint64_t domain; /* the same in processes that share a core table */
+    int32_t slot, mail_first;
+    int32_t recorded, reporter_here; /* booleans: it keeps a record; the `invade` that wants it runs
+                                        on its node */
+};
+/* Who will bring whose report home: the same question to all ranks, in MPI_Init. */
+void shim_gather_plan(const struct shim_whereabouts *all);
+/* In MPI_Finalize, when the record has been stopped.  Takes some seconds at most. */
+void shim_gather(void);
+
 /* --- communicators (comm.c) */
 
 struct shim_comm {
@@ -309,8 +326,9 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
 void shim_sleep_end(struct shim_sleep *s);
 
-/* Let MPI make progress on whatever is under way.  Nobody sends with this tag. */
-enum { SHIM_TAG_NOBODY = 32767 };
+/* Let MPI make progress on whatever is under way.  Nobody sends with this tag.  The other one: with
+ * which gather.c does; party.c has those below. */
+enum { SHIM_TAG_NOBODY = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
 
 /* comm and meeting as in struct shim_wait. */

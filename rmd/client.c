@@ -28,7 +28,7 @@ static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *r
     if (fd < 0)
         return -1;
     struct inv_request request = inv_request_of(kind);
-    if (!inv_socket_ask(fd, &request, reply, passed))
+    if (!inv_socket_ask(fd, &request, sizeof request, reply, passed))
         return fail(fd, errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? EPROTO : errno);
     if (reply->status == INV_OK)
         return fd;

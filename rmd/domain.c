@@ -132,6 +132,15 @@ void rmd_domain_close(struct rmd_domain *d)
 
 /* --- ownership */
 
+/* For the process itself, whose report does not always come from us (package.c).  Relaxed:
+ * statistics; who reads while we write counts some time twice or not at all. */
+static void show_owned(struct inv_slot *s, const struct rmd_process *p)
+{
+    atomic_store_explicit(&s->owned_ns, p->owned_ns, memory_order_relaxed);
+    atomic_store_explicit(&s->settled_ns, p->settled_ns, memory_order_relaxed);
+    atomic_store_explicit(&s->owned_cores, p->owned, memory_order_relaxed);
+}
+
 /* Add up the core time that everybody has owned until now. */
 static void settle(struct rmd_domain *d)
 {
@@ -145,6 +154,9 @@ static void settle(struct rmd_domain *d)
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] >= 0)
             d->procs[d->owner[c]].owned++;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            show_owned(inv_slot_at(d->table, s), &d->procs[s]);
 }
 
 /* inv_core_own asks the holder for the core where the new owner wants it.  When nobody
@@ -366,9 +378,11 @@ static void copy_name(char *to, const char *from)
 }
 
 /* A fresh slot; everything that the dead one of before left in it is gone. */
-static void fill_slot(struct inv_slot *s, pid_t pid, const struct inv_request *request)
+static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
+                      const struct inv_request *request)
 {
-    s->pid = pid;
+    s->pid = p->pid;
+    s->start_ns = p->start_ns;
     s->rank = request->rank;
     s->size = request->size;
     copy_name(s->program, request->program);
@@ -383,6 +397,7 @@ static void fill_slot(struct inv_slot *s, pid_t pid, const struct inv_request *r
     atomic_store(&s->max_cores, 0);
     atomic_store(&s->workload_bits, 0);
     atomic_store(&s->rate_bits, 0);
+    show_owned(s, p);
     inv_scalability_write(s, &(struct inv_scalability){0});
     memset((void *)&s->counters, 0, sizeof s->counters);
     for (unsigned a = 0; a < INV_AGENTS; a++) {
@@ -451,7 +466,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     d->joined++;
     if (d->expected < expected)
         d->expected = expected;
-    fill_slot(inv_slot_at(d->table, (unsigned)slot), pid, request);
+    fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
     note_local_rank(&d->procs[slot], request);
     redistribute(d, true);
     rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
@@ -478,6 +493,18 @@ int rmd_domain_observe(struct rmd_domain *d)
     }
     errno = saved;
     return observer;
+}
+
+int rmd_domain_deposit(struct rmd_domain *d, pid_t pid, const struct inv_package *package,
+                       size_t bytes)
+{
+    struct rmd_report r;
+    if (slot_of(d, pid) < 0 || !rmd_report_unpack(&r, package, bytes, now_ns()))
+        return -1;
+    rmd_chat("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
+             r.report.host);
+    rmd_reports_add(&d->dead, &r);
+    return 0;
 }
 
 struct rmd_reports rmd_domain_reports(struct rmd_domain *d)

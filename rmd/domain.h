@@ -81,6 +81,11 @@ void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
  */
 int rmd_domain_observe(struct rmd_domain *domain);
 
+/* Keep what a member, the process with this pid, has brought of a process on another node: a package
+ * of which nobody has checked more than that it is no longer than one.  0, or -1 when it is none. */
+int rmd_domain_deposit(struct rmd_domain *domain, pid_t pid, const struct inv_package *package,
+                       size_t bytes);
+
 /* One report for each process that has ever joined, the dead first; the caller frees them with
  * rmd_reports_free.  Empty when memory is short. */
 struct rmd_reports rmd_domain_reports(struct rmd_domain *domain);

@@ -62,6 +62,37 @@ struct rmd_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t en
     return (struct rmd_report){r, record};
 }
 
+/* It goes to terminals. */
+static void clean(char *name, size_t room)
+{
+    size_t i = 0;
+    for (; i < room - 1 && name[i]; i++)
+        if (name[i] <= ' ' || name[i] > '~')
+            name[i] = '?';
+    memset(name + i, 0, room - i);
+}
+
+bool rmd_report_unpack(struct rmd_report *to, const struct inv_package *package, size_t bytes,
+                       uint64_t now_ns)
+{
+    if (bytes < INV_PACKAGE_BYTES(0))
+        return false;
+    size_t record = bytes - INV_PACKAGE_BYTES(0);
+    struct inv_report r = package->report;
+    if (r.record_bytes != record || record < INV_RECORD_BYTES(0) ||
+        record > INV_RECORD_BYTES(INV_SITES) || !r.node ||
+        r.node_cores < 1 || r.node_cores > INV_MAX_CORES)
+        return false;
+    r.end_ns = r.end_ns && r.end_ns < now_ns ? r.end_ns : now_ns;
+    r.start_ns = r.start_ns < r.end_ns ? r.start_ns : r.end_ns;
+    clean(r.program, sizeof r.program);
+    clean(r.host, sizeof r.host);
+    *to = (struct rmd_report){r, malloc(record)};
+    if (to->record)
+        memcpy((void *)to->record, package->record, record);
+    return to->record != NULL;
+}
+
 struct rmd_report rmd_report_copy(const struct rmd_report *from)
 {
     struct rmd_report to = {from->report, NULL};

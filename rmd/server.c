@@ -175,10 +175,22 @@ static bool plausible(const struct inv_request *r)
            memchr(r->program, '\0', sizeof r->program);
 }
 
-/* True when the connection has done its work. */
-static bool answer(struct connection *c, const struct inv_request *request)
+static void answer_deposit(struct connection *c, const struct inv_package *package, size_t bytes)
 {
+    if (rmd_domain_deposit(domain, c->peer.pid, package, bytes))
+        refuse(c, INV_E_PROTOCOL, "no report, or not from a member");
+    else
+        reply(c->source.fd, INV_OK, 0, 0, -1, "");
+}
+
+/* True when the connection has done its work. */
+static bool answer(struct connection *c, const struct inv_package *message, size_t bytes)
+{
+    const struct inv_request *request = &message->request;
     switch (request->kind) {
+    case INV_DEPOSIT:
+        answer_deposit(c, message, bytes);
+        return true;
     case INV_JOIN:
         answer_join(c, request);
         return true;
@@ -197,6 +209,15 @@ static bool answer(struct connection *c, const struct inv_request *request)
     }
 }
 
+/* A message of so many bytes, of which there is memory for a struct inv_package at most. */
+static bool well_formed(const struct inv_request *r, size_t bytes)
+{
+    if (bytes < sizeof *r || r->magic != INV_PROTOCOL_MAGIC || !plausible(r))
+        return false;
+    return bytes == sizeof *r ||
+           (r->kind == INV_DEPOSIT && bytes <= sizeof(struct inv_package));
+}
+
 static void client_ready(struct rmd_source *source, uint32_t events)
 {
     struct connection *c = (struct connection *)source;
@@ -205,20 +226,21 @@ static void client_ready(struct rmd_source *source, uint32_t events)
             hang_up(c);
         return;
     }
-    struct inv_request request;
-    ssize_t n = recv(source->fd, &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
+    static struct inv_package message; /* most are only the request */
+    const struct inv_request *request = &message.request;
+    ssize_t n = recv(source->fd, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool done = true;
     if (n > 0) {
         if (c->peer.pid <= 0 || c->peer.uid != getuid()) /* pid 0: of another namespace */
             refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
-        else if (n != sizeof request || request.magic != INV_PROTOCOL_MAGIC || !plausible(&request))
+        else if (!well_formed(request, (size_t)n))
             refuse(c, INV_E_PROTOCOL, "malformed request");
-        else if (request.version != INV_PROTOCOL_VERSION)
+        else if (request->version != INV_PROTOCOL_VERSION)
             refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
         else
-            done = answer(c, &request);
+            done = answer(c, &message, (size_t)n);
     }
     if (done)
         hang_up(c);

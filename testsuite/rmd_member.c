@@ -21,6 +21,9 @@
  *   states                       -> slots that are not free
  *   record LAUNCH SITES SEED     -> begins its record for `invade --report`; SEED not 0: and fills it
  *                                   with arbitrary bytes: 0
+ *   deposit SOCKET LAUNCH SITES SEED -> brings a report, as of rank 3 of 4 on another node; SITES -1: cut
+ *                                   off before its record; SEED not 0: with arbitrary bytes in it,
+ *                                   odd: also before the record: 0, or "refused STATUS MESSAGE"
  *   records                      -> where records begin in the table: bytes
  *   exec                         -> this program again, same process, not joined
  */
@@ -51,7 +54,8 @@ static int connect_to(const char *name)
     return fd;
 }
 
-static struct inv_reply ask(const char *name, struct inv_request request, int *passed)
+static struct inv_reply ask_with(const char *name, struct inv_request *request, size_t bytes,
+                                 int *passed)
 {
     struct inv_reply reply = {.status = 99};
     char control[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = "";
@@ -59,9 +63,9 @@ static struct inv_reply ask(const char *name, struct inv_request request, int *p
     struct msghdr m = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     int fd = connect_to(name);
-    request.magic = INV_PROTOCOL_MAGIC;
-    request.version = INV_PROTOCOL_VERSION;
-    if (send(fd, &request, sizeof request, 0) < 0 || recvmsg(fd, &m, MSG_CMSG_CLOEXEC) < 0)
+    request->magic = INV_PROTOCOL_MAGIC;
+    request->version = INV_PROTOCOL_VERSION;
+    if (send(fd, request, bytes, 0) < 0 || recvmsg(fd, &m, MSG_CMSG_CLOEXEC) < 0)
         perror("rmd");
     struct cmsghdr *h = CMSG_FIRSTHDR(&m);
     *passed = -1;
@@ -69,6 +73,11 @@ static struct inv_reply ask(const char *name, struct inv_request request, int *p
         memcpy(passed, CMSG_DATA(h), sizeof(int));
     close(fd);
     return reply;
+}
+
+static struct inv_reply ask(const char *name, struct inv_request request, int *passed)
+{
+    return ask_with(name, &request, sizeof request, passed);
 }
 
 static void join(const char *name, int rank, int size, int local_size, int local_rank)
@@ -174,6 +183,36 @@ static void record(unsigned long long launch, unsigned sites, unsigned seed)
     printf("0\n");
 }
 
+static void put_random(void *to, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        ((unsigned char *)to)[i] = (unsigned char)rand();
+}
+
+static void deposit(const char *name, uint64_t launch, int sites, unsigned seed)
+{
+    static struct inv_package p;
+    int unused;
+    uint32_t bytes = sites < 0 ? 0 : (uint32_t)INV_RECORD_BYTES((size_t)sites);
+    p = (struct inv_package){
+        .request = {.kind = INV_DEPOSIT, .rank = -1, .size = -1, .local_size = -1,
+                    .local_rank = -1},
+        .report = {.rank = 3, .size = 4, .alive = 1, .start_ns = 1, .end_ns = 2,
+                   .program = "member", .node = 77, .node_cores = 5, .host = "other"}};
+    srand(seed);
+    if (seed)
+        put_random(p.record, bytes);
+    if (seed % 2)
+        put_random(&p.report, sizeof p.report);
+    p.report.record_bytes = bytes;
+    memcpy(p.record + offsetof(struct inv_record, launch), &launch, sizeof launch);
+    struct inv_reply reply = ask_with(name, &p.request, INV_PACKAGE_BYTES(bytes), &unused);
+    if (reply.status == INV_OK)
+        printf("0\n");
+    else
+        printf("refused %u %s\n", reply.status, reply.message);
+}
+
 static void show_table(void)
 {
     printf("%u %d", table->mode, (int)atomic_load(&table->free_tokens));
@@ -241,6 +280,8 @@ int main(int argc, char **argv)
             park((unsigned)a);
         } else if (sscanf(line, "record %llx %d %d", &n, &a, &b) == 3) {
             record(n, (unsigned)a, (unsigned)b);
+        } else if (sscanf(line, "deposit %127s %llx %d %d", name, &n, &a, &b) == 4) {
+            deposit(name, n, a, (unsigned)b);
         } else if (!strcmp(verb, "records")) {
             printf("%d\n", INV_RECORDS_OFFSET);
         } else if (!strcmp(verb, "token")) {

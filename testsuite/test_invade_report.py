@@ -22,7 +22,7 @@ SITE = {"function": str, "symbol": (str, None), "source": (str, None), "module":
         "waited_seconds": float, "longest_wait_seconds": float}
 CLASS = {"id": (str, None), "count": int, "elapsed_seconds": float, "useful_seconds": float,
          "waiting_seconds": float, "useful_core_seconds": float, "metrics": METRICS}
-PROCESS = {"rank": (int, None), "pid": int, "program": (str, None), "end": str,
+PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None), "end": str,
            "start_seconds": float, "elapsed_seconds": float, "useful_seconds": float,
            "waiting_seconds": float, "useful_core_seconds": float, "cpu_seconds": (float, None),
            "owned_core_seconds": float, "borrowed_core_seconds": float,
@@ -38,8 +38,8 @@ JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks
 UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "managed": bool,
              "jobs": [JOB]}
 REPORT = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
-          "cores_shared": bool, "emulated": bool, "elapsed_seconds": float,
-          "parallel_efficiency": float}
+          "nodes": [{"name": str, "cores": int}], "cores_shared": bool, "emulated": bool,
+          "elapsed_seconds": float, "parallel_efficiency": float}
 
 
 def check(value, schema, where="report"):
@@ -226,13 +226,18 @@ def test_iterations_are_reported_by_class_in_each_rank_and_the_job(mpi_job):
     assert main["metrics"]["work_balance"] < 0.95
 
 
-def test_an_openmp_program_is_a_job_without_ranks(report, run_program, make_variable,
-                                                  tmp_path_factory):
+@pytest.fixture
+def omp(run_program, make_variable, tmp_path_factory):
+    """An OpenMP program."""
     program = tmp_path_factory.mktemp("openmp") / "omp"
     program.with_suffix(".c").write_text(OPENMP)
     run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
                  program.with_suffix(".c")])
-    job, = report(program)["jobs"]
+    return program
+
+
+def test_an_openmp_program_is_a_job_without_ranks(report, omp):
+    job, = report(omp)["jobs"]
     assert (job["mpi"], job["ranks"], job["program"]) == (False, None, "omp")
     p, = job["processes"]
     assert p["waiting_seconds"] == 0 and p["end"] == "exited" and p["rank"] is None
@@ -348,7 +353,7 @@ def members(invade, run_program, build, tmp_path):
             path = tmp_path / f"script{number}"
             path.write_text(script)
             words.append(f"{build / 'testsuite/rmd_member'} < {path}")
-        command = 'set -e; export S="$INVASIVE_SOCKET" L="$INVASIVE_REPORT"; ' + "; ".join(
+        command = 'set -e; export S="$INVASIVE_SOCKET" L="${INVASIVE_REPORT%%:*}"; ' + "; ".join(
             f"sed \"s/SOCKET/$S/;s/LAUNCH/$L/\" {word.split(' < ')[1]} | {word.split(' < ')[0]}"
             for word in words)
         run_program([invade, "--emulate-cores=4", f"--report={file}", "sh", "-c", command])
@@ -372,3 +377,60 @@ def test_arbitrary_bytes_in_a_record_harm_nobody(members, seed, sites):
 def test_ranks_that_are_nowhere_to_be_seen_are_said_to_be_missing(members):
     job, = members("join SOCKET 2 5 1\nrecord LAUNCH 1 0\n")["jobs"]
     assert (job["ranks"], job["missing_ranks"], len(job["processes"])) == (5, 4, 1)
+
+
+# --- reports that have come from other nodes
+
+@pytest.mark.sanitize
+def test_a_report_from_another_node_is_kept_beside_those_of_this_one(members):
+    whole = members("join SOCKET 0 4 1\nrecord LAUNCH 1 0\ndeposit SOCKET LAUNCH 1 0\n")
+    assert whole["cores"] == 9
+    assert [n["cores"] for n in whole["nodes"]] == [4, 5] and whole["nodes"][1]["name"] == "other"
+    p = [(p["rank"], p["node"], p["pid"]) for job in whole["jobs"] for p in job["processes"]]
+    assert p[1] == (3, "other", 0) and p[0][0] == 0
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("seed, sites", [*itertools.product([1, 2, 3, 4], [0, 7, 256])])
+def test_arbitrary_bytes_from_another_node_harm_nobody(members, seed, sites):
+    whole = members("join SOCKET 0 4 1\nrecord LAUNCH 1 0\n"
+                    f"deposit SOCKET LAUNCH {sites} {seed}\ndeposit SOCKET LAUNCH 2 0\n")
+    processes = [p for job in whole["jobs"] for p in job["processes"]]
+    assert len([p for p in processes if p["node"] == "other"]) >= 1 and len(processes) in (2, 3)
+    for p in processes:
+        assert p["useful_seconds"] <= p["elapsed_seconds"] + 1e-6
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("script", ["deposit SOCKET LAUNCH 1 0\njoin SOCKET 0 1 1\n",
+                                    "join SOCKET 0 1 1\ndeposit SOCKET LAUNCH -1 0\n"])
+def test_a_report_from_no_member_or_without_a_record_is_not_kept(members, script):
+    """The first comes from a process that has not joined, which it does only then."""
+    whole = members(script)
+    assert len(whole["nodes"]) == 1
+    assert sum(len(job["processes"]) for job in whole["jobs"]) == 1
+
+
+# --- an invade for each rank
+
+def test_of_an_invade_for_each_rank_the_first_reports_on_the_job(invade, run_program, mpi, waits,
+                                                                 tmp_path):
+    file = tmp_path / "report.json"
+    run_program(mpi.run(3, invade, TWO_CORES, f"--report={file}", "--", waits, "places"))
+    assert os.listdir(tmp_path) == [file.name]
+    whole = parsed(file)
+    assert whole["command"] == [str(waits), "places"]
+    job, = whole["jobs"]
+    assert (job["ranks"], job["missing_ranks"]) == (3, 0)
+    assert [p["rank"] for p in job["processes"]] == [0, 1, 2]
+    assert {p["end"] for p in job["processes"]} <= {"exited", "finalized"}
+    assert job["call_sites"][0]["symbol"] == "wait_long"
+
+
+def test_what_a_rank_ran_under_another_invade_before_is_not_in_it(invade, run_program, mpi, waits,
+                                                                  omp, tmp_path):
+    before, file = tmp_path / "before.json", tmp_path / "report.json"
+    run_program(mpi.run(2, "sh", "-c", f"{invade} --report={before} {omp} && "
+                        f"exec {invade} --report={file} {waits} places"))
+    assert [job["program"] for job in parsed(file)["jobs"]] == [waits.name]
+    assert {job["program"] for job in parsed(before)["jobs"]} == {omp.name}

@@ -488,7 +488,7 @@ def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, tmp_path):
 
 # --- nonsense
 
-MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 3, 1, 2, 3, 4
+MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 4, 1, 2, 3, 4
 REQUEST, REPLY = struct.Struct("=IIIiiii64s"), struct.Struct("=IIIII128s")
 
 

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_invade_report import close, parsed
 
 pytestmark = pytest.mark.timeout(120)
 ADDRESSES = ["10.77.0.1", "10.77.0.2"]
@@ -221,9 +222,55 @@ def test_each_host_has_a_manager_for_its_ranks_and_lends_among_them(start, watch
         assert len(sockets) == 1, f"{found}"
         assert found[sockets[0]] == ranks
         assert found[sockets[0], "lends"] > 0, "nobody lent a core"
-    assert set(reported(err)) == {0, 2}
-    assert sum(borrows for _, borrows in reported(err).values()) > 0
-    assert "2 of 4 ranks ran elsewhere or unmanaged" in err
+    for ranks in ({0, 2}, {1, 3}):
+        assert sum(reported(err)[rank][1] for rank in ranks) > 0, "nobody borrowed a core"
+    assert dict(re.findall(r"^ +(\d) .* on (\S+)$", err, re.M)) == {
+        "0": "nodea", "1": "nodeb", "2": "nodea", "3": "nodeb"}
+    assert "4 cores of 2 nodes, 4 processes" in err
+    assert "missing" not in err
+
+
+def check_report(file, cores=2):
+    """Of four ranks, dealt out in turn, that computed as LOADS says."""
+    whole = parsed(file)
+    assert whole["nodes"] == [{"name": name, "cores": cores} for name in NAMES]
+    assert whole["cores"] == 2 * cores
+    job, = whole["jobs"]
+    assert (job["ranks"], job["missing_ranks"], job["cores"]) == (4, 0, 2 * cores)
+    assert [(p["rank"], p["node"]) for p in job["processes"]] == list(enumerate(2 * NAMES))
+    for p in job["processes"]:
+        assert p["end"] in ("exited", "finalized", "killed" if p["node"] == NAMES[0] else None)
+        assert p["owned_core_seconds"] > 0 and p["elapsed_seconds"] > 0.1
+        # they leave MPI_Init together and come to MPI_Finalize together
+        assert close(p["start_seconds"], job["start_seconds"], 5)
+        assert close(p["elapsed_seconds"], job["elapsed_seconds"], 5)
+        assert [s for s in p["call_sites"] if s["function"] == "MPI_Allreduce"]
+    place, = [s for s in job["call_sites"] if s["function"] == "MPI_Allreduce"]
+    assert (place["symbol"], place["processes"], place["calls"]) == ("iterate", 4, 120)
+    for c in job["iteration_classes"]:
+        parts = [k for p in job["processes"] for k in p["iteration_classes"] if k["id"] == c["id"]]
+        assert close(c["useful_seconds"], sum(k["useful_seconds"] for k in parts))
+    assert job["iteration_classes"]
+    work = [p["useful_core_seconds"] for p in job["processes"]]
+    assert close(job["metrics"]["work_balance"], sum(work) / 4 / max(work))
+
+
+def test_the_report_is_on_the_ranks_of_all_hosts_whatever_their_clocks(start, run, build, mpi,
+                                                                       tmp_path):
+    """The second host was booted a day before the first."""
+    file = tmp_path / "report.json"
+    day_before = ("unshare", "-T", "--fork", "--kill-child", "--monotonic", "86400")
+    run(build / "invade", "--emulate-cores=2", f"--report={file}",
+        *start(4, mpi.program("mpi-shim/tests/nodes"), 30, LOADS, before=day_before))
+    check_report(file)
+
+
+def test_of_an_invade_for_each_rank_the_first_reports_on_all(start, run, build, mpi, tmp_path):
+    file = tmp_path / "report.json"
+    run(*start(4, build / "invade", "--emulate-cores=2", f"--report={file}",
+               mpi.program("mpi-shim/tests/nodes"), 30, LOADS))
+    assert [f.name for f in tmp_path.iterdir() if f.name.startswith("report")] == [file.name]
+    check_report(file)
 
 
 def test_results_are_those_of_a_stock_run_with_more_ranks_than_cores(start, run, build, mpi):
@@ -242,7 +289,7 @@ def test_ranks_of_a_host_with_tokens_agree_with_those_of_one_with_cores(start, r
                *start(3, mpi.program("mpi-shim/tests/nodes"), 20, "6:2:4"))
     assert f"sum {20 * 19 // 2 * 6}" in done.stdout
     assert "unmanaged." not in done.stderr
-    assert set(reported(done.stderr)) == {0, 2}
+    assert set(reported(done.stderr)) == {0, 1, 2}
 
 
 def test_the_other_host_uses_the_cpus_that_it_has(start, watched, build, mpi):
@@ -297,11 +344,66 @@ def alive(pid):
         return False
 
 
+def managers(host):
+    """pids of the resource managers of this host"""
+    found, network = [], os.stat(f"/proc/{host.process.pid}/ns/net").st_ino
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if words[0] == b"rmd" and (entry / "ns/net").stat().st_ino == network:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_rank_ends_the_job_on_both_hosts(hosts, start, build, mpi, stock_env, victim):
+def test_the_hosts_go_on_lending_when_a_manager_is_killed(hosts, start, build, mpi, stock_env,
+                                                          tmp_path, victim):
+    """With the table that they have, whichever manager it is; the report is kept by the first
+    host's."""
+    command = start(4, mpi.program("mpi-shim/tests/nodes"), 120, LOADS)
+    with open(tmp_path / "errors", "w+", encoding="ascii") as errors, \
+            subprocess.Popen(hosts[0].inside(build / "invade", "--emulate-cores=2", "--report",
+                                             *command),
+                             env={**stock_env, "UCX_TLS": "tcp,self"}, stdin=subprocess.DEVNULL,
+                             stdout=subprocess.PIPE, stderr=errors, text=True,
+                             start_new_session=True) as launch:
+        try:
+            found = {}
+
+            def works():
+                watch(hosts[victim], build / "rmctl", found)
+                return any(n > 0 for name, n in found.items() if name[1] == "lends")
+
+            assert until(works, 40)
+            before = max(n for name, n in found.items() if name[1] == "lends")
+            manager, = managers(hosts[victim])
+            os.kill(manager, signal.SIGKILL)
+            out, _ = launch.communicate(timeout=60)
+        except BaseException:
+            os.killpg(launch.pid, signal.SIGKILL)
+            raise
+        errors.seek(0)
+        err = errors.read()
+    assert f"sum {120 * 119 // 2 * 10}" in out, out + err
+    assert "unmanaged." not in err
+    if victim == 0:
+        assert "rmd is gone, and what it knew with it" in err
+        return
+    assert set(reported(err)) == {0, 1, 2, 3}
+    assert sum(reported(err)[rank][0] for rank in (1, 3)) > 2 * before + 20
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_rank_ends_the_job_on_both_hosts(hosts, start, build, mpi, stock_env, tmp_path,
+                                                  victim):
+    """And what the second host's ranks have done is missing in the report, not waited for."""
+    file = tmp_path / "report.json"
     command = [c for c in start(4, mpi.program("mpi-shim/tests/nodes"), "hang")
                if c != "-disable-auto-cleanup"]
-    with subprocess.Popen(hosts[0].inside(build / "invade", "--emulate-cores=2", *command),
+    with subprocess.Popen(hosts[0].inside(build / "invade", "--emulate-cores=2",
+                                           f"--report={file}", *command),
                           env={**stock_env, "UCX_TLS": "tcp,self"}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                           start_new_session=True) as launch:
@@ -314,6 +416,9 @@ def test_a_killed_rank_ends_the_job_on_both_hosts(hosts, start, build, mpi, stoc
             assert launch.wait(timeout=40) != 0
             assert until(lambda: not any(alive(p) for p in pids.values()), 20)
             assert until(lambda: not any(host.sockets() for host in hosts), 20)
+            job, = parsed(file)["jobs"]
+            assert [p["rank"] for p in job["processes"]] == [0, 2]
+            assert job["missing_ranks"] == 2
         finally:
             for pid in [p for p in pids.values() if alive(p)]:
                 os.kill(pid, signal.SIGKILL)

@@ -213,18 +213,6 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
     return true;
 }
 
-/* Where every rank has an invade of its own, one of each node reports, and only the one with rank
- * 0 to the very file. */
-static void one_report_a_node(struct invade_options *o)
-{
-    static char named[4096], host[256];
-    o->report = o->report && invade_rank(true) == 0;
-    if (o->report && o->report_file && invade_rank(false) != 0 && !gethostname(host, 255)) {
-        snprintf(named, sizeof named, "%s.%s", o->report_file, host);
-        o->report_file = named;
-    }
-}
-
 static void run_unmanaged(const struct invade_options *o, struct invade_report *report)
 {
     unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
@@ -260,7 +248,6 @@ int main(int argc, char **argv)
     if (o.off || (mode && !strcmp(mode, "off")))
         invade_exec(o.command);
     struct invade_report report;
-    one_report_a_node(&o);
     if (!invade_report_open(&report, &o))
         exit(INVADE_FAILED);
     if (o.cores)
@@ -274,10 +261,10 @@ int main(int argc, char **argv)
         invade_stop(&manager);
         run_unmanaged(&o, &report);
     }
-    if (!manager.pid && !report.wanted)
+    if (!manager.pid && !report.ours)
         invade_exec(o.command);
     int status = invade_run(o.command);
-    if (report.wanted)
+    if (report.ours)
         invade_report_write(&report, &manager, o.command, status);
     invade_stop(&manager);
     invade_end_as(status);

@@ -37,10 +37,13 @@ struct invade_manager {
 
 /* Where --report goes. */
 struct invade_report {
-    bool wanted, json;
+    bool wanted; /* our processes are to keep records */
+    bool ours;   /* and we are to write the report; of ranks with an invade each, rank 0's is */
+    bool json;
     const char *file; /* NULL: stderr */
     FILE *text;       /* NULL: JSON, or nothing is wanted */
     uint64_t launch;  /* by which our processes' records are known */
+    uint64_t since_ns; /* CLOCK_MONOTONIC: who ended before is none of ours */
 };
 
 void invade_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -66,8 +69,8 @@ bool invade_name_job(struct invade_manager *manager, const struct invade_options
 bool invade_launched_elsewhere(struct invade_manager *manager);
 /* Use the rmd of manager->launch on this node; start it if nobody has.  False: has said why. */
 bool invade_use_node(struct invade_manager *manager, const char *rmd);
-/* The MPI rank that we are, of all or of this node; 0 when we are none. */
-int invade_rank(bool of_this_node);
+/* The MPI rank that we are; 0 when we are none. */
+int invade_rank(void);
 
 /* invade_run.c: SIGCHLD as waiting for children needs it, where our caller ignores it;
  * become the command (returns never); or run it as a child and return its

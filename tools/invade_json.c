@@ -116,11 +116,12 @@ static json_t *classes(const struct class *all, unsigned count, bool job)
     return list;
 }
 
-static json_t *process(const struct process *p)
+static json_t *process(const struct launch *l, const struct process *p)
 {
     const struct inv_report *r = p->counters;
     json_t *o = json_object();
     put(o, "rank", r->rank >= 0 ? json_integer(r->rank) : NULL);
+    put(o, "node", text(l->nodes[p->node].name));
     put_count(o, "pid", (uint64_t)r->pid);
     put(o, "program", text(r->program));
     put(o, "end", json_string(p->end));
@@ -163,7 +164,7 @@ static void share_names(struct job *j)
         }
 }
 
-static json_t *job(struct job *j)
+static json_t *job(const struct launch *l, struct job *j)
 {
     json_t *o = json_object(), *all = json_array();
     share_names(j);
@@ -179,9 +180,21 @@ static json_t *job(struct job *j)
     put(o, "iteration_classes", classes(j->class, j->classes, true));
     put(o, "call_sites", sites(&j->sites));
     for (unsigned i = 0; i < j->count; i++)
-        json_array_append_new(all, process(&j->at[i]));
+        json_array_append_new(all, process(l, &j->at[i]));
     put(o, "processes", all);
     return o;
+}
+
+static json_t *nodes(const struct launch *l)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < l->nnodes; i++) {
+        json_t *o = json_object();
+        put(o, "name", text(l->nodes[i].name));
+        put_count(o, "cores", l->nodes[i].cores);
+        json_array_append_new(list, o);
+    }
+    return list;
 }
 
 static json_t *report(struct launch *l, char **command)
@@ -197,12 +210,13 @@ static json_t *report(struct launch *l, char **command)
         put(o, "exit_code", WIFEXITED(l->status) ? json_integer(WEXITSTATUS(l->status)) : NULL);
         put(o, "signal", WIFSIGNALED(l->status) ? json_integer(WTERMSIG(l->status)) : NULL);
         put_count(o, "cores", l->ncores);
+        put(o, "nodes", nodes(l));
         put(o, "cores_shared", json_boolean(l->anonymous && l->count));
         put(o, "emulated", json_boolean(l->emulated));
         put_real(o, "elapsed_seconds", l->elapsed);
         put_real(o, "parallel_efficiency", l->efficiency);
         for (unsigned i = 0; i < l->njobs; i++)
-            json_array_append_new(jobs, job(&l->jobs[i]));
+            json_array_append_new(jobs, job(l, &l->jobs[i]));
     }
     put(o, "jobs", jobs);
     return o;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { THREADS_MOST = 1 << 16 };
 
@@ -156,14 +157,17 @@ static void fill_classes(struct process *p, double life)
         const struct inv_class *c = &r->class[i];
         if (!get(&c->count))
             continue;
+        /* The shim's clock and ours differ by some millionths. */
+        double length = least(seconds(get(&c->length_ns)), life);
+        double useful = least(seconds(get(&c->useful_ns)), length);
         p->class[p->classes++] = (struct class){
             .sites = get(&c->sites),
             .count = get(&c->count),
-            .length = least(seconds(get(&c->length_ns)), life),
-            .useful = least(seconds(get(&c->useful_ns)), life),
-            .waiting = least(seconds(get(&c->wait_ns)), life),
+            .length = length,
+            .useful = useful,
+            .waiting = least(seconds(get(&c->wait_ns)), length - useful),
             .core = least(seconds(get(&c->core_ns)), life * INV_MAX_CORES),
-            .most_useful = least(seconds(get(&c->useful_ns)), life),
+            .most_useful = useful,
         };
     }
 }
@@ -173,7 +177,7 @@ static const char *end_of(const struct inv_report *c, const struct inv_record *r
     if (c->left)
         return "unmanaged";
     if (c->alive)
-        return "running";
+        return r && get(&r->job) && get(&r->until_ns) ? "finalized" : "running";
     if (!r)
         return "unknown";
     return atomic_load_explicit((_Atomic uint32_t *)&r->exited, memory_order_relaxed) ? "exited"
@@ -206,10 +210,11 @@ static double fill_times(struct process *p, uint64_t from, uint64_t until)
 static void fill_core(struct process *p, const struct launch *l, uint64_t until)
 {
     const struct inv_report *c = p->counters;
+    unsigned cores = l->nodes[p->node].cores;
     double life = p->useful + p->waiting;
     double busy = life > 0 ? p->useful / life : 0;
     p->cpu = -1;
-    p->core = c->owned_ns ? p->owned * busy + least(seconds(c->borrowed_ns), life * l->ncores)
+    p->core = c->owned_ns ? p->owned * busy + least(seconds(c->borrowed_ns), life * cores)
                           : p->useful;
     if (!p->record || l->emulated || !get(&p->record->cpu_ns))
         return;
@@ -221,7 +226,7 @@ static void fill_core(struct process *p, const struct launch *l, uint64_t until)
     uint64_t asleep = get(&p->record->waiting_since_ns);
     if (!asleep) /* it was computing when it ended: at least one core's time is missing */
         p->core += seconds(until - known);
-    p->core = least(p->core, life * l->ncores);
+    p->core = least(p->core, life * cores);
 }
 
 static bool fill_process(struct process *p, const struct launch *l, uint64_t first)
@@ -245,6 +250,55 @@ static bool fill_process(struct process *p, const struct launch *l, uint64_t fir
         return true;
     fill_classes(p, seconds(until - from));
     return fill_sites(p, seconds(until - from), asleep);
+}
+
+/* --- nodes */
+
+static unsigned node_of(struct launch *l, const struct inv_report *r)
+{
+    for (unsigned i = 0; i < l->nnodes; i++)
+        if (l->nodes[i].number == r->node)
+            return i;
+    struct node *n = &l->nodes[l->nnodes];
+    n->number = r->node;
+    n->cores = (unsigned)within(r->node_cores, 1, INV_MAX_CORES);
+    copy_clean(n->name, sizeof n->name, r->host, sizeof r->host);
+    l->ncores += n->cores;
+    return l->nnodes++;
+}
+
+/* With this node alone. */
+static bool begin_nodes(struct launch *l, unsigned count)
+{
+    char name[INV_HOST_BYTES] = "";
+    l->nodes = calloc(count + 1, sizeof *l->nodes);
+    if (!l->nodes)
+        return false;
+    if (gethostname(name, sizeof name - 1))
+        name[0] = '\0';
+    copy_clean(l->nodes[0].name, sizeof l->nodes[0].name, name, sizeof name);
+    l->nodes[0].cores = l->ncores;
+    l->nnodes = 1;
+    return true;
+}
+
+/* The cores that a job had.  Beside other jobs: on each node what it owned by policy, where cores
+ * are owned. */
+static double cores_of(const struct job *j, const struct launch *l)
+{
+    double all = 0, elapsed = j->until - j->from;
+    for (unsigned n = 0; n < l->nnodes; n++) {
+        double owned = 0;
+        bool there = false;
+        for (unsigned i = 0; i < j->count; i++)
+            if (j->at[i].node == n) {
+                there = true;
+                owned += j->at[i].owned;
+            }
+        double cores = there ? l->nodes[n].cores : 0;
+        all += l->njobs > 1 && owned > 0 && elapsed > 0 ? least(cores, owned / elapsed) : cores;
+    }
+    return all;
 }
 
 /* --- jobs */
@@ -339,7 +393,7 @@ static unsigned missing_ranks(const struct job *j)
 
 static bool fill_job(struct job *j, const struct launch *l)
 {
-    double owned = 0, most_useful = 0, most_core = 0;
+    double most_useful = 0, most_core = 0;
     j->size = j->at[0].counters->rank >= 0 ? j->at[0].counters->size : 0;
     j->missing = missing_ranks(j);
     j->from = j->at[0].from;
@@ -348,14 +402,11 @@ static bool fill_job(struct job *j, const struct launch *l)
         j->from = least(j->from, p->from);
         j->until = most(j->until, p->until);
         j->useful_core += p->core;
-        owned += p->owned;
         most_useful = most(most_useful, p->useful);
         most_core = most(most_core, p->core);
     }
     double elapsed = j->until - j->from;
-    j->cores = l->ncores;
-    if (l->njobs > 1 && owned > 0 && elapsed > 0) /* beside others: what it had by policy */
-        j->cores = least(l->ncores, owned / elapsed);
+    j->cores = cores_of(j, l);
     j->metrics = metrics_of(j->useful_core, j->cores, most_useful, elapsed);
     j->metrics.work_balance = share(j->useful_core / j->count, most_core);
     merge_classes(j);
@@ -426,7 +477,7 @@ bool launch_fill(struct launch *l, struct rmd_client_report *reports, unsigned c
     l->reports = reports;
     l->count = count;
     l->processes = calloc(count, sizeof *l->processes);
-    if (!l->processes)
+    if (!l->processes || !begin_nodes(l, count))
         return false;
     l->anonymous = true;
     for (unsigned i = 0; i < count; i++) {
@@ -437,7 +488,8 @@ bool launch_fill(struct launch *l, struct rmd_client_report *reports, unsigned c
         reports[i].report.program[INV_NAME_BYTES - 1] = '\0';
         l->processes[i] = (struct process){.counters = &reports[i].report,
                                            .record = reports[i].record,
-                                           .room = reports[i].sites};
+                                           .room = reports[i].sites,
+                                           .node = node_of(l, &reports[i].report)};
         if (!fill_process(&l->processes[i], l, first))
             return false;
     }
@@ -451,6 +503,7 @@ void launch_free(struct launch *l)
         free(l->processes[i].sites.at);
     for (unsigned i = 0; l->jobs && i < l->njobs; i++)
         free(l->jobs[i].sites.at);
+    free(l->nodes);
     free(l->processes);
     free(l->jobs);
     rmd_client_reports_free(l->reports, l->count);

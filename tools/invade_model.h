@@ -39,12 +39,20 @@ struct class {
     struct metrics metrics;
 };
 
+/* Processes that share a core table: a node, or where one has two tables, each of them. */
+struct node {
+    uint64_t number; /* 0: the node where invade runs */
+    unsigned cores;
+    char name[INV_HOST_BYTES];
+};
+
 struct process {
     const struct inv_report *counters;
     const struct inv_record *record; /* NULL: it kept none */
     unsigned room;                   /* sites in it */
     uint64_t job;
-    const char *end; /* "exited", "killed", "running", "unmanaged", "unknown" */
+    unsigned node;   /* index in the launch */
+    const char *end; /* "exited", "finalized", "killed", "running", "unmanaged", "unknown" */
     double from, until;      /* seconds since the first process began */
     double useful, waiting;  /* its main thread, outside and inside waits */
     double core, owned, cpu; /* core-seconds: useful, owned; CPU time, negative when unknown */
@@ -71,10 +79,12 @@ struct launch {
     struct rmd_client_report *reports;
     char **command;
     int status; /* as of waitpid */
-    unsigned ncores, count, njobs;
+    unsigned ncores; /* of all nodes; of this one when it is given to launch_fill */
+    unsigned count, njobs, nnodes;
     bool anonymous, emulated;
     double elapsed;
     double efficiency; /* of all jobs together */
+    struct node *nodes; /* this one first */
     struct process *processes;
     struct job *jobs;
 };

@@ -96,13 +96,11 @@ bool invade_use_node(struct invade_manager *m, const char *rmd)
     return false;
 }
 
-int invade_rank(bool of_this_node)
+int invade_rank(void)
 {
-    static const char *const names[2][3] = {
-        {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"},
-        {"MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}};
+    static const char *const names[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
     for (int i = 0; i < 3; i++) {
-        const char *text = getenv(names[of_this_node][i]);
+        const char *text = getenv(names[i]);
         if (text && *text)
             return atoi(text);
     }

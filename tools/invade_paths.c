@@ -197,8 +197,9 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
                         const struct invade_options *options,
                         const struct invade_report *report)
 {
-    char launch[24];
-    snprintf(launch, sizeof launch, "%llx", (unsigned long long)report->launch);
+    char launch[48];
+    snprintf(launch, sizeof launch, "%llx:%llx", (unsigned long long)report->launch,
+             (unsigned long long)(report->ours ? inv_node_id() : 0));
     if (!setenv("INVASIVE_SOCKET", manager->socket, 1) &&
         (!manager->launch[0] || !setenv("INVASIVE_LAUNCH", manager->launch, 1)) &&
         set_number("INVASIVE_CORES", manager->ncores) &&

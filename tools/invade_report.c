@@ -47,15 +47,35 @@ static bool can_replace(const char *file)
     return good;
 }
 
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Never 0.  The same in the invades that the ranks of one job have on one node. */
+static uint64_t launch_number(void)
+{
+    char job[32];
+    uint64_t number;
+    if (inv_job_name(job, sizeof job))
+        return strtoull(job, NULL, 16) | 1;
+    if (getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
+        number = (uint64_t)time(NULL) << 32 | (uint64_t)getpid();
+    return number | 1;
+}
+
 bool invade_report_open(struct invade_report *r, const struct invade_options *o)
 {
-    *r = (struct invade_report){.file = o->report_file};
+    *r = (struct invade_report){.file = o->report_file, .since_ns = now_ns()};
     if (!o->report)
         return true;
     r->wanted = true;
-    if (getrandom(&r->launch, sizeof r->launch, GRND_NONBLOCK) != sizeof r->launch)
-        r->launch = (uint64_t)time(NULL) << 32 | (uint64_t)getpid();
-    r->launch |= 1; /* never 0 */
+    r->launch = launch_number();
+    r->ours = invade_rank() == 0;
+    if (!r->ours)
+        return true;
     if (!r->file) {
         r->text = stderr;
         return true;
@@ -84,13 +104,17 @@ void invade_report_unmanaged(struct invade_report *r, char **command)
         cannot_write(r->file);
 }
 
-/* Only this launch's processes, where the resource manager has others too. */
-static unsigned only_ours(struct rmd_client_report *all, unsigned count, uint64_t launch)
+/* Only this launch's processes, where the resource manager has others too: also those that a rank
+ * has run under another invade before us. */
+static unsigned only_ours(const struct invade_report *ours, struct rmd_client_report *all,
+                          unsigned count)
 {
     unsigned kept = 0;
     for (unsigned i = 0; i < count; i++) {
         struct inv_record *r = all[i].record;
-        if (r && atomic_load_explicit(&r->launch, memory_order_relaxed) == launch) /* our copy */
+        uint64_t end = all[i].report.end_ns;
+        if (r && (!end || end > ours->since_ns) &&
+            atomic_load_explicit(&r->launch, memory_order_relaxed) == ours->launch) /* our copy */
             all[kept++] = all[i];
         else
             free(r);
@@ -105,7 +129,7 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
     int error;
     struct rmd_client_report *all = rmd_client_reports(m->socket, &count, &error);
     if (!m->pid)
-        count = only_ours(all, count, r->launch);
+        count = only_ours(r, all, count);
     struct launch l = {
         .command = command, .status = status, .ncores = m->ncores, .emulated = m->emulated};
     if (count && !launch_fill(&l, all, count)) {
@@ -117,7 +141,7 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
     else if (r->text)
         fprintf(r->text, "invade: %s: %s\n", command[0],
                 error ? "rmd is gone, and what it knew with it"
-                      : "no process used OpenMP or MPI under invade: nothing to report");
+                      : "no process used OpenMP or MPI under invade on this node: nothing to report");
     close_text(r);
     if (r->json && !launch_write_json(r->file, &l, command))
         cannot_write(r->file);

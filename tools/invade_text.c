@@ -11,17 +11,18 @@ enum { TOP_SITES = 5, TOP_CLASSES = 4, JOBS_MOST = 16, WHERE_BYTES = 1024 };
 static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
 static const char *plural(unsigned n, const char *many) { return n == 1 ? "" : many; }
 
-static void print_process(FILE *to, const struct process *p)
+static void print_process(FILE *to, const struct launch *l, const struct process *p)
 {
     const struct inv_report *r = p->counters;
     char rank[16] = "-";
     if (r->rank >= 0)
         snprintf(rank, sizeof rank, "%d", (int)r->rank);
     double mean = r->reclaims ? (double)r->reclaim_wait_ns / (double)r->reclaims * 1e-3 : 0;
-    fprintf(to, "%5s %8d %-16.16s %10.3f %10.3f %10.3f %10.3f %10.3f %8llu %8llu %8llu %7.0f %s\n",
+    fprintf(to, "%5s %8d %-16.16s %10.3f %10.3f %10.3f %10.3f %10.3f %8llu %8llu %8llu %7.0f %s",
             rank, (int)r->pid, r->program, p->useful, p->waiting, p->core,
             seconds(r->lent_used_ns), seconds(r->borrowed_ns), (unsigned long long)r->lends,
             (unsigned long long)r->borrows, (unsigned long long)r->reclaims, mean, p->end);
+    fprintf(to, l->nnodes > 1 ? " on %s\n" : "\n", l->nodes[p->node].name);
 }
 
 static void print_metrics(FILE *to, const struct job *j)
@@ -99,7 +100,8 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
         fprintf(to, "\n%s, process %d: %.3f s, %.2f cores\n", j->at[0].counters->program,
                 (int)j->at[0].counters->pid, j->until - j->from, j->cores);
     else if (j->missing)
-        fprintf(to, "%u of %d ranks ran elsewhere or unmanaged\n", j->missing, j->size);
+        fprintf(to, "%u of %d ranks are missing: unmanaged, or ended on another node before "
+                    "MPI_Finalize\n", j->missing, j->size);
     print_metrics(to, j);
     print_classes(to, j);
     print_sites(to, j);
@@ -107,14 +109,17 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
 
 void launch_print(FILE *to, struct launch *l)
 {
-    fprintf(to, "invade: %s: %.3f s, %u core%s, %u process%s\n", l->command[0], l->elapsed,
-            l->ncores, plural(l->ncores, "s"), l->count, plural(l->count, "es"));
+    fprintf(to, "invade: %s: %.3f s, %u core%s", l->command[0], l->elapsed, l->ncores,
+            plural(l->ncores, "s"));
+    if (l->nnodes > 1)
+        fprintf(to, " of %u nodes", l->nnodes);
+    fprintf(to, ", %u process%s\n", l->count, plural(l->count, "es"));
     fprintf(to, "%5s %8s %-16s %10s %10s %10s %10s %10s %8s %8s %8s %7s\n", "rank", "pid",
             "program", "useful s", "waiting s", "used c*s", "lent c*s", "borrow c*s", "lends",
             "borrows", "reclaims", "mean us");
     for (unsigned i = 0; i < l->njobs; i++)
         for (unsigned p = 0; p < l->jobs[i].count; p++)
-            print_process(to, &l->jobs[i].at[p]);
+            print_process(to, l, &l->jobs[i].at[p]);
     if (l->njobs > 1)
         fprintf(to, "parallel efficiency %5.1f %% of all together\n", 100 * l->efficiency);
     for (unsigned i = 0; i < l->njobs && i < JOBS_MOST; i++)
