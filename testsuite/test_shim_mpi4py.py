@@ -51,9 +51,9 @@ def files(source):
     return [name for name in names if name not in ("test_spawn", "test_dynproc")]
 
 
-def passes(text):
-    """How many tests were ok, over all ranks, whose lines may be mixed; and the verdicts."""
-    return len(re.findall(r"\bok$", text, re.M)), sorted(re.findall(r"^(?:FAILED.*|OK.*)$", text, re.M))
+def verdicts(text):
+    """What the ranks say at their ends, how many tests failed or were skipped; in any order."""
+    return sorted(re.findall(r"^(?:FAILED.*|OK.*)$", text, re.M))
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
@@ -61,13 +61,13 @@ def test_mpi4pys_suite_passes_the_same(suite, mpi, invade, run_program, ranks):
     python, env, source = suite
     differ = {}
     for name in files(source):
-        command = mpi.run(ranks, python, "test/runtests.py", "--no-builddir", "-v", "-i", f"^{name}$")
+        command = mpi.run(ranks, python, "test/runtests.py", "--no-builddir", "-i", f"^{name}$")
         ends = []
         for launcher in [invade, TWO_CORES, "--"], []:
             try:
                 process = run_program([*launcher, *command], env=env, cwd=source, timeout=FILE_S,
                                       check=False)
-                ends.append((process.returncode, passes(process.stderr)[1]))
+                ends.append((process.returncode, verdicts(process.stderr)))
             except subprocess.TimeoutExpired:
                 ends.append("no end")
         if ends[0] != ends[1] and ends[1] != "no end":

@@ -50,7 +50,8 @@ def test_netpipe_runs_to_its_end(managed, mpi, tmp_path):
     program = shutil.which({"mpich": "NPmpich2", "openmpi": "NPopenmpi"}[mpi.name])
     if not program:
         pytest.skip("needs packages netpipe-mpich2, netpipe-openmpi")
-    managed(2, program, "-n", "10", "-u", "65536", "-o", tmp_path / "out", cwd=tmp_path, timeout=100)
+    managed(2, program, "-n", "10", "-u", "65536", "-o", tmp_path / "out", cwd=tmp_path,
+            timeout=100)
     sizes = [line.split()[0] for line in (tmp_path / "out").read_text().splitlines()]
     assert sizes and int(sizes[-1]) >= 65536
 
