@@ -115,7 +115,6 @@ int shim_Comm_disconnect(MPI_Comm *comm)
         shim_assemble(&m, c, SHIM_SITE);
         shim_part(&m);
     }
-    if (comm)
-        shim_comm_drop(*comm);
+    shim_forget_comm(comm);
     return SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Comm_disconnect(comm));
 }

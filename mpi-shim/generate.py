@@ -101,11 +101,21 @@ def fortran(functions):
     yield "};\n#endif"
 
 
+# What ends a handle of which there is a record: its first argument.
+ENDS_HANDLE = {"Comm_free": "comm", "Comm_disconnect": "comm", "Win_free": "win",
+               "File_close": "file"}
+
+
 def guard(f):
-    """From inside a wrapper, and for kind pass, the function itself."""
+    """From inside a wrapper, and for kind pass, the function itself.  A callback of the program may
+    free what the program has used, though: attributes own communicators, in mpi4py and PETSc."""
+    forget = ENDS_HANDLE.get(f.name)
     function = f"shim_pmpi.{f.name}" if f.kind == "pass" else f"shim_{f.name}"
     yield f"static int guard_{f.name}({f.params()})\n{{"
-    yield f"    if (SHIM_INSIDE())\n        return shim_pmpi.{f.name}({f.values()});"
+    yield "    if (SHIM_INSIDE()) {"
+    if forget:
+        yield f"        shim_forget_{forget}({forget});"
+    yield f"        return shim_pmpi.{f.name}({f.values()});\n    }}"
     yield "    SHIM_ENTER();"
     if f.kind not in NEVER_WAIT:
         yield f"    shim_called(SHIM_CALL_{f.name}, SHIM_SITE);"

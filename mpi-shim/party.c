@@ -183,6 +183,24 @@ void shim_remember_file(MPI_File file, int tag)
 struct shim_party *shim_party_of_win(MPI_Win win) { return find(&of_win, (uintptr_t)win); }
 struct shim_party *shim_party_of_file(MPI_File file) { return find(&of_file, (uintptr_t)file); }
 
+static void forget(struct shim_party *p)
+{
+    shim_party_take(p);
+    shim_party_end(p, true);
+}
+
+void shim_forget_win(const MPI_Win *win)
+{
+    if (win)
+        forget(shim_party_of_win(*win));
+}
+
+void shim_forget_file(const MPI_File *file)
+{
+    if (file)
+        forget(shim_party_of_file(*file));
+}
+
 void shim_assemble_party(struct shim_party *p, const void *call_site)
 {
     if (p)

@@ -182,6 +182,11 @@ static inline struct shim_comm *shim_comm(MPI_Comm comm)
 void shim_comm_board(struct shim_comm *c);
 /* Before the handle becomes invalid. */
 void shim_comm_drop(MPI_Comm comm);
+static inline void shim_forget_comm(const MPI_Comm *comm)
+{
+    if (comm)
+        shim_comm_drop(*comm);
+}
 void shim_comm_drop_all(void);
 
 static inline int shim_member(const struct shim_comm *c, int peer)
@@ -519,6 +524,9 @@ void shim_remember_file(MPI_File file, int tag);
 /* Take the record out before the handle becomes invalid; then say whether the handle is gone. */
 void shim_party_take(struct shim_party *p);
 void shim_party_end(struct shim_party *p, bool gone);
+/* The handle ends where nobody can wait: in a function of the program that MPI calls. */
+void shim_forget_win(const MPI_Win *win);
+void shim_forget_file(const MPI_File *file);
 /* Say that I have posted to the ranks of a group; wait until they have posted to me. */
 void shim_party_tell_posted(const struct shim_party *p, MPI_Group group);
 void shim_party_await_posted(const struct shim_party *p, MPI_Group group, const void *call_site);

@@ -283,5 +283,5 @@ def wrapper_fpost(f):
 
 
 def wrapper_drop(f):
-    yield "    if (comm)\n        shim_comm_drop(*comm);"
+    yield "    shim_forget_comm(comm);"
     yield f"    return {f.direct()};"

@@ -50,7 +50,7 @@ def test_calls_are_the_same_with_a_core_for_each_of_four_ranks(managed, stock, c
 
 
 @pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("scene", ["poll", "compute", "threads", "uneven"])
+@pytest.mark.parametrize("scene", ["poll", "compute", "threads", "uneven", "owned"])
 def test_waits_of_every_kind_end(managed, scenes, scene, ranks):
     assert managed(ranks, scenes, scene).stdout == "done\n"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Test programs of others, built by Debian for either MPI, find the same under invade as without:
-ScaLAPACK's (package scalapack-mpi-test), NetPIPE (netpipe-mpich2, netpipe-openmpi)."""
+hpcc, NetPIPE (netpipe-mpich2, netpipe-openmpi), ScaLAPACK's (scalapack-mpi-test)."""
 
 import re
 import shutil
@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 from machine import TWO_CORES
 
-pytestmark = pytest.mark.full
+HPCC_INPUT = Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
+
+
+ENV = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 @pytest.fixture
-def both(build, mpi, run_program):
-    """both(RANKS, COMMAND...): its standard output without and with us."""
+def managed(invade, mpi, run_program):
+    """managed(RANKS, COMMAND..., timeout=S): its standard output under invade."""
 
     def run(ranks, *command, **more):
-        env = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        line = mpi.run(ranks, *command)
-        return (run_program(line, env=env, timeout=600, **more).stdout,
-                run_program([build / "invade", TWO_CORES, "--", *line], env=env, timeout=600,
-                            **more).stdout)
+        return run_program([invade, TWO_CORES, "--", *mpi.run(ranks, *command)], env=ENV,
+                           **more).stdout
 
     return run
 
@@ -33,20 +33,46 @@ def verdicts(text):
     return [(words[0], words[-1]) for words in cases], re.findall(r"(?:\d+|None) tests? .*", text)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("program", ["xdlu", "xzllt", "xsqr", "xdsep"])
-def test_scalapack_finds_the_same(both, mpi, program):
+def test_scalapack_finds_the_same(managed, run_program, mpi, program):
     found = list(Path("/usr/lib").glob(f"*/scalapack/{mpi.name}-tests/{program}"))
     if not found:
         pytest.skip("needs package scalapack-mpi-test")
-    stock, managed = both(4, found[0], cwd=found[0].parent)
+    where = {"cwd": found[0].parent, "timeout": 900}
+    stock = run_program(mpi.run(4, found[0]), env=ENV, **where).stdout
     assert "PASSED" in stock.upper()
-    assert verdicts(managed) == verdicts(stock)
+    assert verdicts(managed(4, found[0], **where)) == verdicts(stock)
 
 
-def test_netpipe_runs_to_its_end(both, mpi, tmp_path):
+def test_netpipe_runs_to_its_end(managed, mpi, tmp_path):
+    """Messages of all sizes up to 64 KiB, by one, and around the powers of two."""
     program = shutil.which({"mpich": "NPmpich2", "openmpi": "NPopenmpi"}[mpi.name])
     if not program:
         pytest.skip("needs packages netpipe-mpich2, netpipe-openmpi")
-    both(2, program, "-I", "-u", "65536", "-o", tmp_path / "out", cwd=tmp_path)
+    managed(2, program, "-n", "10", "-u", "65536", "-o", tmp_path / "out", cwd=tmp_path,
+            timeout=100)
     sizes = [line.split()[0] for line in (tmp_path / "out").read_text().splitlines()]
     assert sizes and int(sizes[-1]) >= 65536
+
+
+def small_hpcc(ranks):
+    """Its input: a matrix of 200, on a row of all ranks."""
+    lines = HPCC_INPUT.read_text().splitlines()
+    lines[5], lines[7], lines[10], lines[11] = "200 Ns", "32 NBs", "1 Ps", f"{ranks} Qs"
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("ranks", [2, pytest.param(5, marks=pytest.mark.full)])
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)  # Debian builds it for that one
+def test_hpcc_passes_its_checks(managed, mpi, tmp_path, ranks):
+    """Residuals and errors of HPL, PTRANS, DGEMM, RandomAccess, STREAM, FFT."""
+    if not shutil.which("hpcc") or not HPCC_INPUT.exists():
+        pytest.skip("needs package hpcc")
+    (tmp_path / "hpccinf.txt").write_text(small_hpcc(ranks))
+    managed(ranks, "hpcc", cwd=tmp_path, timeout=280)
+    text = (tmp_path / "hpccoutf.txt").read_text()
+    assert "PASSED" in text and "FAILED" not in text
+    assert re.findall("^(Success=.*|MPIRandomAccess_Errors=.*)", text, re.M) == [
+        "Success=1", "MPIRandomAccess_Errors=0"]

@@ -10,6 +10,7 @@
  *   threads    MPI_THREAD_MULTIPLE: two threads a rank, each waits in its own communicator
  *   exit       returns 3 from main after MPI_Finalize
  *   uneven     one rank computes much longer than the others before each collective
+ *   owned      MPI_THREAD_MULTIPLE: an attribute frees a communicator and a window
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -160,17 +161,79 @@ static void scene_uneven(void)
     }
 }
 
+#ifdef OPEN_MPI /* of which 4.1 has no windows with MPI_THREAD_MULTIPLE */
+enum { WINDOWS = 0 };
+#else
+enum { WINDOWS = 1 };
+#endif
+
+/* What a communicator's attribute owns goes with it, as in mpi4py and PETSc. */
+struct owned {
+    MPI_Comm comm;
+    MPI_Win win;
+};
+
+static int free_owned(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)extra;
+    struct owned *owned = value;
+    if (owned->comm != MPI_COMM_NULL)
+        MPI_Comm_free(&owned->comm);
+    if (WINDOWS)
+        MPI_Win_free(&owned->win);
+    return MPI_SUCCESS;
+}
+
+/* On rank 0 the handles that the attribute's function frees are soon those of a larger
+ * communicator and a smaller window. */
+static void scene_owned(void)
+{
+    int key, one = 1, sum = 0;
+    struct owned owned = {.comm = MPI_COMM_NULL};
+    MPI_Comm owner;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, free_owned, &key, NULL);
+    MPI_Comm_dup(MPI_COMM_WORLD, &owner);
+    if (rank == 0) {
+        MPI_Comm_dup(MPI_COMM_SELF, &owned.comm);
+        MPI_Barrier(owned.comm);
+    }
+    if (WINDOWS) {
+        MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &owned.win);
+        MPI_Win_fence(0, owned.win);
+    }
+    MPI_Comm_set_attr(owner, key, &owned);
+    MPI_Comm_free(&owner);
+
+    MPI_Comm world[3];
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &world[i]);
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, world[i]);
+        require(sum == size, "wrong sum");
+    }
+    if (WINDOWS) {
+        MPI_Win alone;
+        MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, MPI_COMM_SELF, &alone);
+        for (int i = 0; i <= rank; i++)
+            MPI_Win_fence(0, alone);
+        MPI_Win_free(&alone);
+    }
+    for (int i = 0; i < 3; i++)
+        MPI_Comm_free(&world[i]);
+    MPI_Comm_free_keyval(&key);
+}
+
 static const struct {
     const char *name;
     void (*play)(void);
 } scenes[] = {{"poll", scene_poll},    {"compute", scene_compute}, {"abort", scene_abort},
               {"hang", scene_hang},    {"threads", scene_threads}, {"exit", NULL},
-              {"uneven", scene_uneven}};
+              {"uneven", scene_uneven}, {"owned", scene_owned}};
 
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
-    int provided, required = strcmp(name, "threads") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    int multiple = strcmp(name, "threads") == 0 || strcmp(name, "owned") == 0;
+    int provided, required = multiple ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, required, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
