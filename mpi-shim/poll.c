@@ -108,8 +108,12 @@ bool shim_poll_wait(struct shim_wait *w)
     return done;
 }
 
-void shim_poll_hit(void)
+/* If the call before did not wait, and an iteration ended there, it did so before this run. */
+void shim_poll_hit(const void *call_site)
 {
+    if (run.tests)
+        shim_workload_settle(run.start);
+    shim_workload_call(call_site);
     if (run.tests)
         end_run(shim_ticks(), true);
 }

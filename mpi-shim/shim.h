@@ -344,6 +344,8 @@ int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const vo
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 
 void shim_workload_call(const void *call_site);
+/* A wait has begun: an iteration that was to end with the call before is over since then. */
+void shim_workload_settle(uint64_t start);
 
 /* --- watched calls (watch.c)
  *
@@ -559,6 +561,6 @@ void shim_poll_begin(void);
 bool shim_poll_failed(void);
 /* Wait inside the test for a short while.  True: done. */
 bool shim_poll_wait(struct shim_wait *w);
-void shim_poll_hit(void);
+void shim_poll_hit(const void *call_site);
 
 #endif
