@@ -325,7 +325,7 @@ struct shim_sleep {
     int64_t slice;          /* ns */
     bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
-    uint64_t look_until;    /* ticks: do not sleep again before, we have just been rung */
+    uint64_t look_until;    /* ticks: do not sleep before; we have just been rung, or were late */
 };
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
