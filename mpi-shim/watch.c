@@ -59,8 +59,11 @@ static void fall_asleep(void)
 static void sleep_on(void)
 {
     bool rung = shim_watch.sleep.look_until != 0;
-    if (shim_ticks() < shim_watch.sleep.look_until)
+    if (shim_ticks() < shim_watch.sleep.look_until) {
+        if (inv_process.anonymous) /* who rang us may have yet to send it, on this core */
+            sched_yield();
         return;
+    }
     shim_watch.sleep.look_until = 0;
     if (rung && shim_watch.rings > 0) {
         shim_watch.rings--;
