@@ -90,7 +90,9 @@ static bool yield_first(struct shim_wait *w)
 
 bool shim_poll_wait(struct shim_wait *w)
 {
-    if (inv_process.anonymous) {
+    /* Who wants a core has threads that cannot run before we lend: a yield comes back when others
+     * have computed here. */
+    if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
         bool done = yield_first(w);
         run.last = shim_ticks();
         if (done || run.last - run.start < YIELD_US * shim_us)

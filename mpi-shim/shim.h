@@ -317,6 +317,10 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks);
  * for it, the thread may move to another one. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start);
 
+/* With more processes than cores: does somebody want the core that we shall not need for long?  Who
+ * yields comes back when the others here have computed, and has held it all that time. */
+bool shim_lends_at_once(const struct shim_site *site);
+
 /* A thread that sleeps slice by slice: begin, then again and again a look and a slice, end. */
 struct shim_sleep {
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */

@@ -118,10 +118,18 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
     return false;
 }
 
-static bool spin_yielding(struct shim_wait *w, uint64_t start)
+bool shim_lends_at_once(const struct shim_site *site)
+{
+    return inv_others_want(inv_process.table, inv_process.slot) &&
+           shim_site_expects(site) > LEND_US * shim_us;
+}
+
+static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
     shim_account_lasts(start);
     do {
+        if (shim_lends_at_once(site))
+            break;
         for (int i = 0; i < 4; i++)
             if (w->done(w))
                 return true;
@@ -265,7 +273,7 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
     struct shim_site *site = shim_site(call_site);
     bool slept = false;
     bool seated = !inv_process.anonymous && inv_seat >= 0;
-    if (!(seated ? spin_on_core(w, site, start) : spin_yielding(w, start))) {
+    if (!(seated ? spin_on_core(w, site, start) : spin_yielding(w, site, start))) {
         slept = true;
         shim_wait_slices(w, start, UINT64_MAX / 2, false);
     }

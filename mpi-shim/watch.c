@@ -108,6 +108,10 @@ static void yield(bool library_yields, bool due)
     if (shim_watch.start == 0)
         first_look_at_the_clock();
     shim_account_lasts(shim_watch.start);
+    if (shim_lends_at_once(shim_watch.site)) {
+        fall_asleep();
+        return;
+    }
     if (!library_yields)
         sched_yield();
     if (due && shim_ticks() - shim_watch.start > yield_ticks())
