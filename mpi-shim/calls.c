@@ -291,10 +291,8 @@ int shim_look_once(shim_look *look, void *args, const void *call_site)
     bool done = look(&wait);
     if (!done && shim_poll_failed())
         done = shim_poll_wait(&wait);
-    if (done) {
-        shim_workload_call(call_site);
-        shim_poll_hit();
-    }
+    if (done)
+        shim_poll_hit(call_site);
     return wait.result;
 }
 

@@ -87,7 +87,9 @@ bool shim_meet(struct shim_meeting *m, struct shim_comm *c, const void *call_sit
     if (c->line)
         atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
     if (shim_hooked) {
-        if (c->line)
+        /* With a core for each they wake up while we send.  Else they may do so on our core, before
+         * we have sent anything: they are rung at our first poll. */
+        if (c->line && !inv_process.anonymous)
             shim_ring_sleepers(c, true);
         shim_watch_begin(c, true, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
         return true;

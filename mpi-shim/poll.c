@@ -90,7 +90,9 @@ static bool yield_first(struct shim_wait *w)
 
 bool shim_poll_wait(struct shim_wait *w)
 {
-    if (inv_process.anonymous) {
+    /* Who wants a core has threads that cannot run before we lend: a yield comes back when others
+     * have computed here. */
+    if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
         bool done = yield_first(w);
         run.last = shim_ticks();
         if (done || run.last - run.start < YIELD_US * shim_us)
@@ -108,8 +110,12 @@ bool shim_poll_wait(struct shim_wait *w)
     return done;
 }
 
-void shim_poll_hit(void)
+/* If the call before did not wait, and an iteration ended there, it did so before this run. */
+void shim_poll_hit(const void *call_site)
 {
+    if (run.tests)
+        shim_workload_settle(run.start);
+    shim_workload_call(call_site);
     if (run.tests)
         end_run(shim_ticks(), true);
 }

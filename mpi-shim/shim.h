@@ -317,6 +317,10 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks);
  * for it, the thread may move to another one. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start);
 
+/* With more processes than cores: does somebody want the core that we shall not need for long?  Who
+ * yields comes back when the others here have computed, and has held it all that time. */
+bool shim_lends_at_once(const struct shim_site *site);
+
 /* A thread that sleeps slice by slice: begin, then again and again a look and a slice, end. */
 struct shim_sleep {
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
@@ -325,7 +329,7 @@ struct shim_sleep {
     int64_t slice;          /* ns */
     bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
-    uint64_t look_until;    /* ticks: do not sleep again before, we have just been rung */
+    uint64_t look_until;    /* ticks: do not sleep before; we have just been rung, or were late */
 };
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
@@ -344,6 +348,8 @@ int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const vo
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 
 void shim_workload_call(const void *call_site);
+/* A wait has begun: an iteration that was to end with the call before is over since then. */
+void shim_workload_settle(uint64_t start);
 
 /* --- watched calls (watch.c)
  *
@@ -559,6 +565,6 @@ void shim_poll_begin(void);
 bool shim_poll_failed(void);
 /* Wait inside the test for a short while.  True: done. */
 bool shim_poll_wait(struct shim_wait *w);
-void shim_poll_hit(void);
+void shim_poll_hit(const void *call_site);
 
 #endif

@@ -16,8 +16,10 @@
  * wake-up; a wait shorter than that is spun through.  SHORT: what a site with long waits
  * spins before it lends.  PATIENT: spinning on a core that nobody wants ends here.  MOVE:
  * looking for another core than the one that its owner asks for.  LASTS: a report asks for the CPU
- * time of waits that are longer than this. */
+ * time of waits that are longer than this.  PREEMPTED: a lend that takes so long has let a borrower
+ * run on the core in the middle of it. */
 enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10, LASTS_US = 5 };
+enum { PREEMPTED_US = 20 };
 /* Slices of sleep: the first; the longest where somebody may need us who does not ring; and,
  * where all others ring, that part of the time that the wait has taken so far, up to a most.
  * After a ring: how long to look before the next sleep; what we were rung for may take a moment
@@ -116,10 +118,18 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
     return false;
 }
 
-static bool spin_yielding(struct shim_wait *w, uint64_t start)
+bool shim_lends_at_once(const struct shim_site *site)
+{
+    return inv_others_want(inv_process.table, inv_process.slot) &&
+           shim_site_expects(site) > LEND_US * shim_us;
+}
+
+static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
     shim_account_lasts(start);
     do {
+        if (shim_lends_at_once(site))
+            break;
         for (int i = 0; i < 4; i++)
             if (w->done(w))
                 return true;
@@ -203,14 +213,30 @@ void shim_sleep_end(struct shim_sleep *s)
     count_sleeper(s, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
 }
 
+/* With more processes than cores what we look for may come from one that has yet to run here. */
 static bool look_until(struct shim_wait *w, uint64_t ticks)
 {
-    do {
+    for (;;) {
         if (w->done(w))
             return true;
-        inv_cpu_relax();
-    } while (shim_ticks() < ticks);
-    return false;
+        if (shim_ticks() >= ticks)
+            return false;
+        if (inv_process.anonymous)
+            sched_yield();
+        else
+            inv_cpu_relax();
+    }
+}
+
+/* Lend the core.  Its borrower may have preempted us on it before we said that we sleep: nobody
+ * has rung us then for what came meanwhile, and one look may not be enough to complete it. */
+static void begin_slices(struct shim_sleep *s, struct shim_wait *w, uint64_t wait_start)
+{
+    uint64_t before = shim_ticks();
+    shim_sleep_begin(s, w->comm, w->meeting, wait_start);
+    uint64_t now = shim_ticks();
+    if (now - before > PREEMPTED_US * shim_us)
+        s->look_until = now + RUNG_US * shim_us;
 }
 
 bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_ticks,
@@ -219,10 +245,10 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     uint64_t start = shim_ticks();
     struct shim_sleep sleep;
     bool done, rung = false;
-    shim_sleep_begin(&sleep, w->comm, w->meeting, wait_start);
+    begin_slices(&sleep, w, wait_start);
     sleep.steep = until_rung; /* a test in a run of many: they have had their short slices */
     for (;;) {
-        done = look_until(w, rung ? sleep.look_until : 0);
+        done = look_until(w, sleep.look_until);
         uint64_t waited = shim_ticks() - start;
         if (done || (rung && until_rung) || waited >= limit_ticks)
             break;
@@ -247,7 +273,7 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
     struct shim_site *site = shim_site(call_site);
     bool slept = false;
     bool seated = !inv_process.anonymous && inv_seat >= 0;
-    if (!(seated ? spin_on_core(w, site, start) : spin_yielding(w, start))) {
+    if (!(seated ? spin_on_core(w, site, start) : spin_yielding(w, site, start))) {
         slept = true;
         shim_wait_slices(w, start, UINT64_MAX / 2, false);
     }

@@ -59,8 +59,11 @@ static void fall_asleep(void)
 static void sleep_on(void)
 {
     bool rung = shim_watch.sleep.look_until != 0;
-    if (shim_ticks() < shim_watch.sleep.look_until)
+    if (shim_ticks() < shim_watch.sleep.look_until) {
+        if (inv_process.anonymous) /* who rang us may have yet to send it, on this core */
+            sched_yield();
         return;
+    }
     shim_watch.sleep.look_until = 0;
     if (rung && shim_watch.rings > 0) {
         shim_watch.rings--;
@@ -105,6 +108,10 @@ static void yield(bool library_yields, bool due)
     if (shim_watch.start == 0)
         first_look_at_the_clock();
     shim_account_lasts(shim_watch.start);
+    if (shim_lends_at_once(shim_watch.site)) {
+        fall_asleep();
+        return;
+    }
     if (!library_yields)
         sched_yield();
     if (due && shim_ticks() - shim_watch.start > yield_ticks())

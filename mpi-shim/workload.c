@@ -312,6 +312,12 @@ void shim_workload_call(const void *call_site)
     work.due = shim_phase_call(&phase, shim_phase_key(call_site));
 }
 
+void shim_workload_settle(uint64_t start)
+{
+    if (watched && work.due != SHIM_PHASE_NONE)
+        pass_boundary(start > work.last_end ? start : work.last_end);
+}
+
 void shim_workload_lends(void)
 {
     if (!watched)
