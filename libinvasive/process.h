@@ -171,12 +171,37 @@ unsigned inv_agents_parked(void);
 /* For the child of a fork: no thread of the parent is here. */
 void inv_agents_forget(void);
 
+/* --- company: threads that compute without a seat (company.c) */
+
+/* Core time that this process has held cores until `now` (inv_now_ns); 0 with more processes than
+ * cores.  Others change the table meanwhile; an interval may be missed or counted twice, and is put
+ * right by the next look. */
+uint64_t inv_held_ns(uint64_t now);
+
+/* The looks of one thread in one wait. */
+struct inv_company {
+    unsigned sleeps;                  /* of the caller, in this wait */
+    uint64_t since_ns;                /* the second one */
+    uint64_t now_ns, cpu_ns, held_ns; /* at the last look; 0 before the first */
+    int64_t asleep;                   /* how often other threads had gone to sleep then */
+    uint64_t ran_ns;                  /* the last look at which others had computed */
+    int found;
+    uint64_t period_ns; /* the least time until the next look */
+};
+enum { INV_COMPANY_UNKNOWN = -1 };
+void inv_company_begin(struct inv_company *c);
+/* Before each sleep.  How many threads but the caller compute without a seat.  keeps: one
+ * of the process's seats is for them.  INV_COMPANY_UNKNOWN: too early to say. */
+int inv_company_look(struct inv_company *c, bool keeps);
+
 /* --- waiting, for the MPI shim */
 
-/* The caller is about to wait: gives its seat up.  Before it, read the bell. */
+/* The caller is about to wait: gives its seat up, unless threads of the program compute that have
+ * none (company.c).  Before it, read the bell. */
 uint32_t inv_bell_read(void);
 void inv_wait_begin(void);
-/* Sleep until the bell is not `seen` any more or the time is over.  True when rung. */
+/* Sleep until the bell is not `seen` any more or the time is over.  True when rung.  What becomes of
+ * the seat is thought over now and then, before the sleep. */
 bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns);
 /* The wait is over: has a seat again when it returns (its own core first; after the
  * reclaim bound the holder is evicted). */

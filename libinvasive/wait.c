@@ -7,6 +7,10 @@
  * the ringer takes the home core on the sleeper's behalf, or asks its holder for it, so
  * that the sleeper wakes on a core that is its own.  A timer bounds every sleep; a
  * holder that does not give the core back within the reclaim bound is evicted.
+ *
+ * Where threads of the program that have no seat compute meanwhile, an own core is not lent, but
+ * kept: the waiting thread stays pinned to it, and the kernel has room for one of them there.  One
+ * for all threads that wait: the process's other cores are for its teams.
  */
 #define _GNU_SOURCE
 #include "futex.h"
@@ -41,6 +45,15 @@ static __thread int home = INV_NO_CORE;
 /* Did this thread have a seat when it began to wait? */
 static __thread bool had_seat;
 
+/* The seat that is kept, which a thread has as inv_seat while it sleeps; INV_SEAT_NONE: none is.
+ * Another thread of this process that needs a seat may take it: from here, first of all. */
+static _Atomic int kept_seat = INV_SEAT_NONE;
+/* Does this thread keep it, as far as it knows? */
+static __thread bool keeps;
+/* How many threads computed without a seat when somebody looked last.  Relaxed: a hint. */
+static _Atomic int company;
+static __thread struct inv_company looks;
+
 uint32_t inv_bell_read(void)
 {
     return atomic_load_explicit(&our_slot()->bell, memory_order_seq_cst);
@@ -65,23 +78,72 @@ int inv_first_owned_core(void)
     return INV_NO_CORE;
 }
 
-void inv_wait_begin(void)
+/* Is a seat that we could lend to be kept?  Not where it serves our own teams. */
+static bool worth_keeping(void)
 {
-    had_seat = inv_seat != INV_SEAT_NONE;
-    if (!had_seat)
-        return;
-    atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    return atomic_load_explicit(&company, memory_order_relaxed) > 0 &&
+           !inv_want_get(inv_process.table, inv_process.slot);
+}
+
+/* Keep the caller's seat, if it is one that nobody asks for and none is kept. */
+static bool keep_seat(void)
+{
+    int none = INV_SEAT_NONE;
+    if (!worth_keeping() || !(inv_seat == INV_SEAT_TOKEN || inv_seat_owned()))
+        return false;
+    enum inv_verdict verdict = inv_seat_poll();
+    if (verdict == INV_GIVE || verdict == INV_LOST)
+        return false;
+    /* seq_cst: partner is take_kept; nothing but the seat goes with it */
+    keeps = atomic_compare_exchange_strong(&kept_seat, &none, inv_seat);
+    return keeps;
+}
+
+/* The caller's seat is a usual one again.  False: it has none, another thread has taken it. */
+static bool stop_keeping(void)
+{
+    int seat = inv_seat;
+    keeps = false;
+    if (atomic_compare_exchange_strong(&kept_seat, &seat, INV_SEAT_NONE))
+        return true;
+    inv_seat = INV_SEAT_NONE;
+    inv_seat_was_asleep();
+    return false;
+}
+
+/* For a thread that needs a seat: the one that is kept. */
+static int take_kept(void)
+{
+    int seat = atomic_load_explicit(&kept_seat, memory_order_relaxed);
+    if (seat == INV_SEAT_NONE || !atomic_compare_exchange_strong(&kept_seat, &seat, INV_SEAT_NONE))
+        return INV_SEAT_NONE;
+    return seat < 0 || held_by_us(seat) ? seat : INV_SEAT_NONE;
+}
+
+static void lend_seat(void)
+{
     int seat = inv_seat_detach();
     /* An own core rather than the borrowed one that we may sit on: it can be asked back. */
     if (seat >= 0) {
         int own = owned_by_us(seat) ? seat : inv_first_owned_core();
         take_home(own != INV_NO_CORE ? own : seat);
     }
-    inv_want_if_work(); /* or the core would be offered to our own idle workers */
     inv_seat_return(seat);
 }
 
-bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns)
+void inv_wait_begin(void)
+{
+    had_seat = inv_seat != INV_SEAT_NONE;
+    if (!had_seat)
+        return;
+    atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+    inv_company_begin(&looks);
+    inv_want_if_work(); /* or the core would be offered to our own idle workers */
+    if (!keep_seat())
+        lend_seat();
+}
+
+static bool sleep_on_bell(uint32_t seen, int64_t timeout_ns)
 {
     struct inv_slot *slot = our_slot();
     /* A ringer has taken the core for us, but there was nothing for us: give it on. */
@@ -92,6 +154,28 @@ bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns)
     inv_futex_wait(&slot->bell, seen, timeout_ns, true);
     atomic_fetch_sub_explicit(&slot->sleepers, 1, memory_order_relaxed);
     return atomic_load_explicit(&slot->bell, memory_order_seq_cst) != seen;
+}
+
+static void start_keeping(void);
+
+/* Lend what we keep, or keep what we have lent, as the other threads of the process go on. */
+static void mind_company(void)
+{
+    bool kept = atomic_load_explicit(&kept_seat, memory_order_relaxed) != INV_SEAT_NONE;
+    int found = inv_company_look(&looks, kept);
+    if (found != INV_COMPANY_UNKNOWN)
+        atomic_store_explicit(&company, found, memory_order_relaxed);
+    if (!keeps && worth_keeping())
+        start_keeping();
+    else if (keeps && stop_keeping() && !keep_seat())
+        lend_seat();
+}
+
+bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns)
+{
+    if (had_seat)
+        mind_company();
+    return sleep_on_bell(seen, timeout_ns);
 }
 
 /* A core that this process owns, the home core first; INV_NO_CORE when it owns none. */
@@ -135,7 +219,8 @@ static int try_seat(int core)
         inv_tool_arrived(core);
         return core;
     }
-    return inv_seat_try();
+    int seat = take_kept();
+    return seat != INV_SEAT_NONE ? seat : inv_seat_try();
 }
 
 /* How long to sleep for a core: until somebody hands it to us; but an idle worker of our
@@ -166,7 +251,7 @@ static int await_seat(uint64_t start)
         if (waited < REGAIN_SPIN_NS)
             inv_cpu_relax();
         else if (waited < bound)
-            inv_wait_sleep(seen, nap_ns(bound - waited));
+            sleep_on_bell(seen, nap_ns(bound - waited));
         else if (core == INV_NO_CORE)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
         else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
@@ -197,6 +282,33 @@ static void leave_home(int seat)
         change_home(INV_NO_CORE);
 }
 
+/* A seat that is lent comes back now, or when its borrower gives it to our home. */
+static void start_keeping(void)
+{
+    struct inv_table *t = inv_process.table;
+    int core = owned_core(), seat = INV_SEAT_NONE;
+    if (atomic_load_explicit(&kept_seat, memory_order_relaxed) != INV_SEAT_NONE)
+        return;
+    if (inv_process.anonymous)
+        seat = inv_seat_try();
+    else if (core != INV_NO_CORE) {
+        change_home(core); /* before we ask: whoever gives it back looks there */
+        if ((home == core && inv_core_claim(t, (unsigned)core, inv_process.slot)) ||
+            (!held_by_us(core) &&
+             inv_core_reclaim(t, (unsigned)core, inv_process.slot) == INV_RECLAIM_GOT)) {
+            inv_tool_arrived(core);
+            seat = core;
+        }
+    }
+    if (seat == INV_SEAT_NONE)
+        return;
+    leave_home(seat);
+    inv_seat_was_asleep();
+    inv_seat_sit(seat);
+    if (!keep_seat())
+        lend_seat();
+}
+
 int inv_first_seat(uint64_t limit_ns)
 {
     int seat;
@@ -224,6 +336,12 @@ void inv_wait_end(void)
     if (!had_seat)
         return;
     had_seat = false;
+    if (keeps && stop_keeping() && inv_seat_poll() != INV_LOST) {
+        atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
+        return;
+    }
+    if (inv_seat != INV_SEAT_NONE) /* kept, and lost meanwhile */
+        inv_seat_return(inv_seat_detach());
     if (inv_process.anonymous) {
         atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
         inv_token_force(inv_process.table, inv_process.slot);

@@ -213,7 +213,16 @@ static void make_own_communicator(void)
     shim_world.tag_ub = flag ? *tag_ub : 32767;
 }
 
-static void set_up(int thread_level)
+/* Also after MPI_Init: the user may have told the library a level (MPIR_CVAR_DEFAULT_THREAD_LEVEL,
+ * OMPI_MPI_THREAD_LEVEL). */
+static bool threads_call_at_once(void)
+{
+    int level = MPI_THREAD_MULTIPLE;
+    shim_pmpi.Query_thread(&level);
+    return level == MPI_THREAD_MULTIPLE;
+}
+
+static void set_up(void)
 {
     shim_pmpi.Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
     shim_pmpi.Comm_size(MPI_COMM_WORLD, &shim_world.size);
@@ -230,7 +239,7 @@ static void set_up(int thread_level)
     shim_tasks_start();
     /* One rank alone does not wait for others, and its messages to itself make no polls. */
     int good[2] = {meet_members(), (hook_works() || shim_world.size == 1) && !shim_tasks_wanted &&
-                                       thread_level != MPI_THREAD_MULTIPLE};
+                                       !threads_call_at_once()};
     if (!agree(good, 2) || !good[0]) {
         shim_hook_set(NULL, 1);
         inv_leave(shim_world.rank == 0 ? "the core table has no room for this MPI job" : NULL);
@@ -250,7 +259,7 @@ int shim_Init(int *argc, char ***argv)
     shim_clock_start();
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_asked())
-        set_up(MPI_THREAD_SINGLE);
+        set_up();
     return result;
 }
 
@@ -259,7 +268,7 @@ int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
     shim_clock_start();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_asked())
-        set_up(*provided);
+        set_up();
     return result;
 }
 

@@ -53,7 +53,7 @@ static struct {
     uint64_t spun;          /* ticks of waiting in which the thread kept its core */
     uint64_t idle_ns;       /* core time held while it slept */
     uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last booked wait */
-    uint64_t lent_held_ns;  /* held_ns() at the last lend, if */
+    uint64_t lent_held_ns;  /* inv_held_ns() at the last lend, if */
     bool lent_looked;       /* it was looked at then */
     uint64_t looked_at;     /* ticks: when it was looked at last at a lend */
 
@@ -92,24 +92,6 @@ static struct inv_counters *counters(void)
 /* A look at every core's word costs up to 0.1 us a core where others write them: at most so
  * often, about 1 % of the time. */
 static double least_us_between_looks(void) { return 10.0 * inv_process.ncores; }
-
-/* Core time that this process has held cores until now.  Others change the table meanwhile;
- * an interval may be missed or counted twice, and is put right by the next look. */
-static uint64_t held_ns(void)
-{
-    uint64_t now = inv_now_ns();
-    uint64_t held = atomic_load_explicit(&counters()->held_ns, memory_order_relaxed);
-    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
-        struct inv_core *c = inv_core_at(inv_process.table, core);
-        if (inv_word_holder(atomic_load_explicit(&c->word, memory_order_relaxed)) !=
-            inv_process.slot + 1)
-            continue;
-        uint64_t since = atomic_load_explicit(&c->since_ns, memory_order_relaxed);
-        if (since && since < now)
-            held += now - since;
-    }
-    return held;
-}
 
 static void publish(void)
 {
@@ -223,7 +205,7 @@ static void begin_iteration(uint64_t now)
     work.begin.useful = work.useful;
     work.begin.spun = work.spun;
     work.begin.idle_ns = work.idle_ns;
-    work.begin.held_ns = held_ns();
+    work.begin.held_ns = inv_held_ns(inv_now_ns());
     double patience = phase.marker ? PATIENCE_US + 8 * work.mean_us : WINDOW_US;
     work.deadline = now + (uint64_t)(patience * (double)shim_us);
 }
@@ -232,7 +214,7 @@ static void begin_iteration(uint64_t now)
  * and no more than there are. */
 static double core_time(double useful)
 {
-    double held = (double)(held_ns() - work.begin.held_ns);
+    double held = (double)(inv_held_ns(inv_now_ns()) - work.begin.held_ns);
     double idle = (double)(work.idle_ns - work.begin.idle_ns);
     double spun = (double)shim_ticks_to_ns(work.spun - work.begin.spun);
     return fmin(fmax(held - idle - spun, useful), useful * inv_process.ncores);
@@ -328,7 +310,7 @@ void shim_workload_lends(void)
     if (!work.lent_looked)
         return; /* idle workers give their cores up meanwhile: nearly nothing is held */
     work.looked_at = work.lent_at;
-    work.lent_held_ns = held_ns();
+    work.lent_held_ns = inv_held_ns(inv_now_ns());
 }
 
 void shim_workload_regained(void)
@@ -336,7 +318,7 @@ void shim_workload_regained(void)
     if (!watched)
         return;
     work.lent += shim_ticks() - work.lent_at;
-    uint64_t held = work.lent_looked ? held_ns() : 0;
+    uint64_t held = work.lent_looked ? inv_held_ns(inv_now_ns()) : 0;
     if (held > work.lent_held_ns)
         work.idle_ns += held - work.lent_held_ns;
 }

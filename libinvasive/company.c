@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * company.c - do threads compute that have no seat?
+ *
+ * Those that the program makes itself do not tell us what they do, but their CPU time shows: it is
+ * the process's less what threads with a seat can have used, one core for each seat.  A thread
+ * that waits in MPI looks now and then (wait.c): where others compute, its core is not idle.
+ */
+#define _GNU_SOURCE
+#include "process.h"
+
+#include <sys/resource.h>
+#include <time.h>
+
+/* Waits shorter than this are not looked at.  Between two looks: the least time, and the most,
+ * after looks that have found nothing. */
+static const uint64_t SETTLED_NS = 100000, FIRST_PERIOD_NS = 200000, LONGEST_PERIOD_NS = 4000000;
+/* By so much of a thread's time it counts as one that computes; by so little as well, if nobody has
+ * gone to sleep meanwhile: on a machine that others keep busy it gets no more. */
+static const double PART = 0.25, TRACE = 0.01, LEAST_TRACE_NS = 5000;
+/* If it has got nothing at all for so long, it is not there any more. */
+static const uint64_t GONE_NS = 50000000;
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    return clock_gettime(clock, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t inv_held_ns(uint64_t now)
+{
+    struct inv_table *t = inv_process.table;
+    uint64_t held = atomic_load_explicit(&inv_slot_at(t, inv_process.slot)->counters.held_ns,
+                                         memory_order_relaxed);
+    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
+        struct inv_core *c = inv_core_at(t, core);
+        if (inv_word_holder(atomic_load_explicit(&c->word, memory_order_relaxed)) !=
+            inv_process.slot + 1)
+            continue;
+        uint64_t since = atomic_load_explicit(&c->since_ns, memory_order_relaxed);
+        if (since && since < now)
+            held += now - since;
+    }
+    return held;
+}
+
+void inv_company_begin(struct inv_company *c)
+{
+    *c = (struct inv_company){.period_ns = FIRST_PERIOD_NS};
+}
+
+/* How often the other threads of this process have gone to sleep. */
+static int64_t sleeps_of_others(void)
+{
+    struct rusage all, own;
+    return getrusage(RUSAGE_SELF, &all) || getrusage(RUSAGE_THREAD, &own)
+               ? 0
+               : all.ru_nvcsw - own.ru_nvcsw;
+}
+
+/* What threads with a seat can have used since the last look, but for one that is only kept. */
+static double used_by_seats(struct inv_company *c, uint64_t now, bool keeps)
+{
+    double time = (double)(now - c->now_ns);
+    uint64_t held = inv_held_ns(now);
+    int32_t tokens = inv_process.anonymous ? inv_tokens_held() : 0;
+    double used = inv_process.anonymous ? time * tokens : (double)(held - c->held_ns);
+    c->held_ns = held;
+    used -= keeps ? time : 0;
+    return used > 0 ? used : 0;
+}
+
+/* The first sleep of a wait is none of ours, and short waits neither: they cost nothing. */
+static bool is_time(struct inv_company *c, uint64_t now)
+{
+    if (c->now_ns)
+        return now - c->now_ns >= c->period_ns;
+    if (!c->since_ns)
+        c->since_ns = now;
+    return now - c->since_ns >= SETTLED_NS;
+}
+
+/* Of what others than seats have computed between two looks.  Who has run and has not gone to sleep
+ * since is waiting for its turn. */
+static int threads_at_work(struct inv_company *c, double computed, double time, bool slept)
+{
+    bool ran = computed >= TRACE * time && computed >= LEAST_TRACE_NS;
+    if (ran || slept)
+        c->ran_ns = slept ? 0 : c->now_ns;
+    if (computed >= PART * time)
+        return (int)(computed / time + 1 - PART);
+    return c->ran_ns && c->now_ns - c->ran_ns < GONE_NS;
+}
+
+int inv_company_look(struct inv_company *c, bool keeps)
+{
+    uint64_t now = c->sleeps++ ? inv_now_ns() : 0;
+    if (now == 0 || !is_time(c, now))
+        return INV_COMPANY_UNKNOWN;
+    uint64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    int64_t asleep = sleeps_of_others();
+    double computed = (double)(int64_t)(cpu - c->cpu_ns) - used_by_seats(c, now, keeps);
+    double time = (double)(now - c->now_ns);
+    bool first = c->now_ns == 0, slept = asleep != c->asleep;
+    c->now_ns = now;
+    c->cpu_ns = cpu;
+    c->asleep = asleep;
+    if (first)
+        return INV_COMPANY_UNKNOWN;
+    int found = threads_at_work(c, computed, time, slept);
+    bool doubtful = found == 0 && c->found > 0;
+    c->found = found;
+    if (found || doubtful)
+        c->period_ns = FIRST_PERIOD_NS;
+    else if (c->period_ns < LONGEST_PERIOD_NS)
+        c->period_ns *= 2;
+    return doubtful ? INV_COMPANY_UNKNOWN : found;
+}

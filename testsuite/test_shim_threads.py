@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Ranks of several threads: every thread level, waits beside threads that compute, and what such a
+rank lends.  Programs that are started, and ends, are as without us too."""
+
+import re
+
+import pytest
+from machine import TWO_CORES
+
+ONE_CORE = TWO_CORES.split(",")[0]
+LEVELS = ["init", "0", "1", "2", "3"]
+TEAMS = ["funneled", "serialized", "answer", "task", "two", "helper", "starter"]
+# MPI_Init with this in the environment gives MPI_THREAD_MULTIPLE.
+MULTIPLE = {"MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE", "OMPI_MPI_THREAD_LEVEL": "3"}
+LEAST_SAMPLES = 20
+LOWER_LEVEL = """
+#include <mpi.h>
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    return PMPI_Init_thread(argc, argv, required > 0 ? required - 1 : 0, provided);
+}
+"""
+
+
+@pytest.fixture
+def threads(mpi):
+    return mpi.program("mpi-shim/tests/threads")
+
+
+@pytest.fixture
+def ours(managed, threads):
+    """ours(SCENE...): two ranks under invade."""
+
+    def run(*scene, **more):
+        return managed(2, threads, *scene, timeout=50, **more)
+
+    return run
+
+
+@pytest.fixture
+def stock(mpi, threads, run_program):
+    def run(*scene, **more):
+        return run_program(mpi.run(2, threads, *scene), timeout=50, **more)
+
+    return run
+
+
+def lines(process):
+    return sorted(process.stdout.splitlines())
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_thread_level_is_granted_and_told_as_without_us(ours, stock, level):
+    with_us = ours("level", level)
+    assert lines(with_us) == lines(stock("level", level))
+    assert len(lines(with_us)) == 2 and "wrong" not in with_us.stdout
+
+
+def test_a_level_lower_than_asked_for_is_taken_as_it_is(ours, stock, mpi, run_program, tmp_path):
+    source, library = tmp_path / "lower.c", tmp_path / "liblower.so"
+    source.write_text(LOWER_LEVEL)
+    run_program([mpi.mpicc, "-shared", "-fPIC", "-o", library, source])
+    env = {"LD_PRELOAD": str(library)}
+    with_us = ours("level", 3, env=env)
+    assert lines(with_us) == lines(stock("level", 3, env=env))
+    assert with_us.stdout.count("provided 2 query 2 ") == 2
+
+
+@pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
+@pytest.mark.parametrize("scene", TEAMS)
+def test_threads_that_wait_and_threads_that_compute_get_on(ours, stock, scene, cores):
+    """Each waits for what only another one can bring about: a core that is lent wrongly hangs."""
+    with_us = ours(scene, cores=cores)
+    assert lines(with_us) == lines(stock(scene))
+    assert with_us.stdout.startswith(("0: ", "1: ")) and "wrong" not in with_us.stdout
+
+
+@pytest.mark.parametrize("scene", ["two", "helper"])
+def test_the_level_that_the_user_has_set_for_mpi_init_is_heeded(ours, stock, scene):
+    assert lines(ours(scene, "init", env=MULTIPLE)) == lines(stock(scene, "init", env=MULTIPLE))
+
+
+def test_a_thread_that_waits_all_the_time_does_not_cost_a_core(ours):
+    used = re.findall(r"helper used (\d+)%", ours("helper").stderr)
+    assert len(used) == 2 and max(int(part) for part in used) < 40
+
+
+def cores_kept(process):
+    held, samples = re.search(r"held (\d+) of (\d+)", process.stderr).groups()
+    return int(held), int(samples)
+
+
+@pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
+def test_the_core_on_which_another_thread_computes_is_not_lent_by_the_one_that_waits(ours, cores):
+    held, samples = cores_kept(ours("company", cores=cores))
+    assert samples >= LEAST_SAMPLES
+    assert held > 0.5 * samples
+
+
+@pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
+def test_a_core_is_lent_where_the_other_threads_sleep(ours, cores):
+    held, samples = cores_kept(ours("idle", cores=cores))
+    assert samples >= LEAST_SAMPLES
+    assert held < 0.5 * samples
+
+
+def test_the_code_of_an_abort_by_a_thread_is_the_jobs(ours, stock):
+    with_us, without = ours("abort", check=False), stock("abort", check=False)
+    assert without.returncode != 0
+    assert with_us.returncode == without.returncode
+
+
+def test_programs_that_a_rank_starts_find_what_they_find_without_us(ours, stock):
+    with_us = ours("children")
+    assert lines(with_us) == lines(stock("children"))
+    assert with_us.stdout.count("system 768") == 6
+
+
+def test_a_rank_that_becomes_another_program_ends_as_without_us(ours, stock):
+    with_us, without = ours("replaced", check=False), stock("replaced", check=False)
+    assert (with_us.returncode, lines(with_us)) == (without.returncode, lines(without))
+    assert "1: replaced" in lines(with_us)
+
+
+def test_spawning_succeeds_or_fails_as_without_us(ours, stock):
+    with_us = ours("spawn")
+    assert lines(with_us) == lines(stock("spawn"))
+    assert with_us.stdout.count("spawn") == 2
