@@ -72,7 +72,7 @@ def programs(directory, source):
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)  # others lack what the tools of it use
 @pytest.mark.parametrize("name", DIRECTORIES)
-def test_what_passes_without_us_passes_with_us(configured, mpich_tests, mpi, build, run_program,
+def test_what_passes_without_us_passes_with_us(configured, mpich_tests, mpi, invade, run_program,
                                                name):
     directory = configured / name
 
@@ -90,7 +90,7 @@ def test_what_passes_without_us_passes_with_us(configured, mpich_tests, mpi, bui
         command = [f"./{program}", *arguments]
         if made.returncode != 0:
             continue
-        if passes([build / "invade", "--"], ranks, command, env):
+        if passes([invade, "--"], ranks, command, env):
             passed += 1
         elif passes([], ranks, command, env):
             failed.append((ranks, *command))
