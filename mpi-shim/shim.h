@@ -6,6 +6,7 @@
  *   variant.c   what the dispatcher sees of the rest, which is the variant
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
  *   roll.c      whether all ranks are here and managed, before anything else is agreed on
+ *   council.c   what they tell each other in set-up
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
  *   wait.c      the wait engine: look, spin, lend and sleep
  *   watch.c     the same from inside the library's own blocking functions
@@ -125,6 +126,18 @@ extern struct shim_world shim_world;
  * one; called once, in MPI_Init.  NULL: yes.  Else why nobody is; "" when that was said
  * elsewhere. */
 const char *shim_roll_call(bool mine);
+
+/* --- what all ranks of MPI_COMM_WORLD tell each other in set-up (council.c); all call it.  False:
+ * MPI has refused a message. */
+
+enum { SHIM_AGREE_MOST = 4 };
+/* Each number becomes the least of all ranks'. */
+bool shim_agree(int *minima, int count);
+/* `bytes` of each, in order of rank. */
+bool shim_tell_all(const void *mine, void *all, size_t bytes);
+/* Wait for what has been started with this result.  Not MPI's own wait: with more ranks than cores
+ * that one spins through time slices. */
+int shim_complete(int result, MPI_Request *request);
 
 /* --- communicators (comm.c) */
 
