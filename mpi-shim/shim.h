@@ -318,6 +318,8 @@ struct shim_sleep {
     uint64_t start;         /* of the wait, ticks */
     uint64_t look_until;    /* ticks: do not sleep again before, we have just been rung */
 };
+/* So many ranks share a core. */
+uint64_t shim_sharing(void);
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
 void shim_sleep_end(struct shim_sleep *s);

@@ -159,6 +159,11 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
     show_sleeping(comm, true);
 }
 
+uint64_t shim_sharing(void)
+{
+    return ((uint64_t)shim_world.members + inv_process.ncores - 1) / inv_process.ncores;
+}
+
 /* A wait without rings is prolonged by at most LONG_SLICE_NS, or 1/64 of it. */
 static int64_t longest_slice(const struct shim_sleep *s)
 {
@@ -190,7 +195,7 @@ bool shim_sleep_slice(struct shim_sleep *s)
     s->seen = bell;
     show_sleeping(s->comm, true);
     if (rung)
-        s->look_until = now + (uint64_t)(s->counted ? RUNG_TOGETHER_US : RUNG_US) * shim_us;
+        s->look_until = now + (s->counted ? RUNG_TOGETHER_US : RUNG_US) * shim_sharing() * shim_us;
     return rung;
 }
 
@@ -208,7 +213,10 @@ static bool look_until(struct shim_wait *w, uint64_t ticks)
     do {
         if (w->done(w))
             return true;
-        inv_cpu_relax();
+        if (inv_process.anonymous && ticks)
+            sched_yield(); /* to those who were rung with us, and who has yet to send */
+        else
+            inv_cpu_relax();
     } while (shim_ticks() < ticks);
     return false;
 }
