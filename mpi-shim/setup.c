@@ -15,7 +15,6 @@
 #include "invasive.h"
 #include "launch.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
