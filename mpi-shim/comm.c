@@ -22,7 +22,7 @@ enum { BUCKETS = 1024 };
 static struct shim_comm *buckets[BUCKETS];
 static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
 
-_Atomic unsigned shim_comm_drops = 1;
+_Atomic unsigned shim_comm_drops = 1; /* not 0: shim_thread.usual_drops */
 
 static struct shim_comm **bucket_of(MPI_Comm comm)
 {
@@ -128,6 +128,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
     struct shim_comm *c = find_or_make(comm);
     if (c) {
         shim_thread.comm_drops = drops;
+        shim_thread.usual_drops = shim_hooked && !shim_recorded() ? drops : 0;
         shim_thread.comm = c;
         shim_thread.comm_handle = comm;
     }
@@ -141,18 +142,29 @@ static bool board_waited(struct shim_wait *w)
     return flag || w->result != MPI_SUCCESS;
 }
 
+/* Where the blocking function can be watched, no non-blocking collective (council.c). */
+static int hear_of_board(struct shim_comm *c, int *first)
+{
+    MPI_Request request;
+    if (shim_hooked)
+        return SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+                          shim_pmpi.Bcast(first, 1, MPI_INT, 0, c->handle));
+    int result = shim_pmpi.Ibcast(first, 1, MPI_INT, 0, c->handle, &request);
+    if (result != MPI_SUCCESS)
+        return result;
+    struct shim_wait wait = {.done = board_waited, .arg = &request};
+    shim_wait(&wait, (const void *)hear_of_board);
+    return wait.result;
+}
+
 /* Lines: the header and one per rank.  Rank 0's number goes to all; -1 means no room. */
 static void make_board(struct shim_comm *c)
 {
     unsigned lines = (unsigned)c->size + 1;
     int first = c->rank == 0 ? inv_board_alloc(inv_process.table, lines) : -1;
-    MPI_Request request;
     c->board_tried = true;
-    if (shim_pmpi.Ibcast(&first, 1, MPI_INT, 0, c->handle, &request) != MPI_SUCCESS)
-        return;
-    struct shim_wait wait = {.done = board_waited, .arg = &request};
-    shim_wait(&wait, (const void *)make_board);
-    if (wait.result != MPI_SUCCESS || first < 0 || first > INV_BOARD_LINES - (int)lines)
+    if (hear_of_board(c, &first) != MPI_SUCCESS || first < 0 ||
+        first > INV_BOARD_LINES - (int)lines)
         return;
     c->board_first = first;
     c->header = inv_board_at(inv_process.table, (unsigned)first);

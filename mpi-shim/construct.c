@@ -22,10 +22,14 @@ int shim_assemble_tag(struct shim_comm *c, const void *call_site)
     static _Atomic int next;
     int mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed), highest = mine;
     MPI_Request request;
-    if (shim_alone(c) || shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle,
-                                              &request) != MPI_SUCCESS)
+    if (shim_alone(c))
         return mine;
-    shim_wait_collective(&request, c, call_site);
+    if (shim_hooked)
+        (void)SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
+                         shim_pmpi.Allreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle));
+    else if (shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle, &request) ==
+             MPI_SUCCESS)
+        shim_wait_collective(&request, c, call_site);
     /* Relaxed: a number that two threads take at once serves too (party.c). */
     if (highest > mine)
         atomic_store_explicit(&next, highest + 1, memory_order_relaxed);

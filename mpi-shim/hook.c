@@ -55,9 +55,11 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
             return 0;
         atomic_store_explicit(&real, function, memory_order_relaxed);
     }
-    unsigned count = ((unsigned (*)(void *))function)(worker);
     static __thread unsigned polls __attribute__((tls_model("initial-exec")));
-    if (count == 0 && ++polls >= every) { /* else something has arrived: it goes to see what */
+    if (__builtin_expect(++polls < every, 1))
+        return ((unsigned (*)(void *))function)(worker);
+    unsigned count = ((unsigned (*)(void *))function)(worker);
+    if (count == 0) { /* else something has arrived: it goes to see what */
         call_hook(polls, false);
         polls = 0;
     }

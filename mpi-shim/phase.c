@@ -159,6 +159,11 @@ enum shim_phase_event shim_phase_call(struct shim_phase *p, uint32_t key)
     return --p->left ? SHIM_PHASE_NONE : pass_marker(p);
 }
 
+bool shim_phase_marks(struct shim_phase *p, uint32_t key)
+{
+    return site_of(p, key) + 1 == (unsigned)p->marker;
+}
+
 void shim_phase_lengthen(struct shim_phase *p)
 {
     unsigned best = SHIM_PHASE_SITES;

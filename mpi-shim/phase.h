@@ -56,6 +56,18 @@ struct shim_phase {
 /* A synchronising call is made at the call site with this hash (not 0). */
 enum shim_phase_event shim_phase_call(struct shim_phase *p, uint32_t key);
 
+/* Is it at the site where iterations begin?  A call elsewhere is no event, and no news at all if
+ * the site has been passed since the iteration began. */
+bool shim_phase_marks(struct shim_phase *p, uint32_t key);
+/* A call at the site where iterations begin, if it is no event; false when nothing has been done. */
+static inline bool shim_phase_pass(struct shim_phase *p)
+{
+    if (p->left < 2)
+        return false;
+    p->left--;
+    return true;
+}
+
 /* The iterations of late were too short to be measured.  From now on a rarer call site is
  * where they begin, one of an outer loop; if there is none, several passes make one. */
 void shim_phase_lengthen(struct shim_phase *p);

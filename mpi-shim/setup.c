@@ -15,7 +15,6 @@
 #include "invasive.h"
 #include "launch.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,36 +22,6 @@
 #include <unistd.h>
 
 enum { SETUP_LIMIT_NS = 2000000000, RETRY_US = 1000 };
-
-/* Not MPI's own wait: with more ranks than cores that one spins through time slices. */
-static int complete(int result, MPI_Request *request)
-{
-    int flag = 0;
-    for (unsigned looks = 0; result == MPI_SUCCESS && !flag; looks++) {
-        result = shim_pmpi.Test(request, &flag, MPI_STATUS_IGNORE);
-        if (!flag && looks < 1000)
-            sched_yield();
-        else if (!flag)
-            usleep(100);
-    }
-    return result;
-}
-
-static bool agree(int *minima, int count)
-{
-    MPI_Request request;
-    return complete(shim_pmpi.Iallreduce(MPI_IN_PLACE, minima, count, MPI_INT, MPI_MIN,
-                                         MPI_COMM_WORLD, &request),
-                    &request) == MPI_SUCCESS;
-}
-
-static bool tell_all(const struct shim_whereabouts *mine, struct shim_whereabouts *all)
-{
-    MPI_Request request;
-    return complete(shim_pmpi.Iallgather(mine, sizeof *mine, MPI_BYTE, all, sizeof *mine, MPI_BYTE,
-                                         MPI_COMM_WORLD, &request),
-                    &request) == MPI_SUCCESS;
-}
 
 static int local_size(void)
 {
@@ -123,12 +92,12 @@ static bool meet_members(void)
         abort(); /* the others wait for us in a collective */
     struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, -1,
                                     shim_recorded(), inv_report_is_here()};
-    bool good = tell_all(&mine, all);
+    bool good = shim_tell_all(&mine, all, sizeof mine);
     number_members(all, mine.domain);
     int leader = leader_of(all, mine.domain);
     if (leader == shim_world.rank)
         mine.mail_first = inv_board_alloc(inv_process.table, (unsigned)shim_world.members);
-    good = tell_all(&mine, all) && good;
+    good = shim_tell_all(&mine, all, sizeof mine) && good;
     int first = all[leader].mail_first;
     good = good && first >= 0 && first <= INV_BOARD_LINES - shim_world.members;
     shim_world.mail_first = first;
@@ -153,7 +122,7 @@ static bool all_invade(void)
     uint64_t limit = inv_now_ns() + SETUP_LIMIT_NS;
     for (;;) {
         int now[3] = {inv_managed(), holds_core(), inv_now_ns() < limit};
-        if (!agree(now, 3) || !now[0])
+        if (!shim_agree(now, 3) || !now[0])
             return false;
         if (now[1])
             return true;
@@ -193,20 +162,31 @@ static bool hook_works(void)
         return false;
     for (int i = 0; i < 100 && polls_seen == 0; i++)
         shim_pmpi.Test(&receive, &flag, MPI_STATUS_IGNORE);
-    complete(shim_pmpi.Isend(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &send), &send);
-    complete(MPI_SUCCESS, &receive);
+    shim_complete(shim_pmpi.Isend(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &send), &send);
+    shim_complete(MPI_SUCCESS, &receive);
     /* With a core for each, less often: it costs each poll some nanoseconds. */
     shim_hook_set(shim_polled, inv_process.anonymous ? 1 : 8);
     return polls_seen > 0;
 }
 
+/* Watched where the library calls us.  MPI_Comm_idup would make it look for non-blocking
+ * collectives ever after (council.c). */
+static int duplicate_world(MPI_Comm *own)
+{
+    MPI_Request request;
+    if (shim_hooked)
+        return SHIM_WATCH(NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
+                          shim_pmpi.Comm_create_group(MPI_COMM_WORLD, shim_world.group,
+                                                      SHIM_TAG_NOBODY, own));
+    int result = shim_pmpi.Comm_idup(MPI_COMM_WORLD, own, &request);
+    return shim_complete(result, &request);
+}
+
 /* For what the shim itself has to say to the others. */
 static void make_own_communicator(void)
 {
-    MPI_Request request;
     int *tag_ub, flag = 0;
-    if (complete(shim_pmpi.Comm_idup(MPI_COMM_WORLD, &shim_world.own, &request), &request) !=
-        MPI_SUCCESS)
+    if (duplicate_world(&shim_world.own) != MPI_SUCCESS)
         abort(); /* the others go on with theirs */
     shim_pmpi.Comm_set_errhandler(shim_world.own, MPI_ERRORS_RETURN);
     shim_pmpi.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_ub, &flag);
@@ -240,7 +220,7 @@ static void set_up(void)
     /* One rank alone does not wait for others, and its messages to itself make no polls. */
     int good[2] = {meet_members(), (hook_works() || shim_world.size == 1) && !shim_tasks_wanted &&
                                        !threads_call_at_once()};
-    if (!agree(good, 2) || !good[0]) {
+    if (!shim_agree(good, 2) || !good[0]) {
         shim_hook_set(NULL, 1);
         inv_leave(shim_world.rank == 0 ? "the core table has no room for this MPI job" : NULL);
         return;

@@ -6,6 +6,7 @@
  *   variant.c   what the dispatcher sees of the rest, which is the variant
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
  *   roll.c      whether all ranks are here and managed, before anything else is agreed on
+ *   council.c   what they tell each other in set-up
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
  *   wait.c      the wait engine: look, spin, lend and sleep
  *   watch.c     the same from inside the library's own blocking functions
@@ -40,6 +41,12 @@
 #include "account.h"
 #include "clock.h"
 #include "entry.h"
+#include "phase.h"
+
+/* All of it is in one library: no detour by the table of addresses that others may have. */
+#pragma GCC visibility push(hidden)
+/* On the short way of usual calls (below). */
+#define SHIM_INLINE static inline __attribute__((always_inline))
 
 /* --- inside a wrapper or not (variant.c)
  *
@@ -62,6 +69,8 @@ struct shim_thread {
     struct shim_comm *comm;
     MPI_Comm comm_handle;
     unsigned comm_drops;
+    unsigned usual_drops; /* the same, or 0: calls of this communicator have no short way (below) */
+    bool booked; /* it called MPI_Init: the thread whose time workload.c books */
 };
 extern __thread struct shim_thread shim_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -143,6 +152,18 @@ void shim_gather_plan(const struct shim_whereabouts *all);
 /* In MPI_Finalize, when the record has been stopped.  Takes some seconds at most. */
 void shim_gather(void);
 
+/* --- what all ranks of MPI_COMM_WORLD tell each other in set-up (council.c); all call it.  False:
+ * MPI has refused a message. */
+
+enum { SHIM_AGREE_MOST = 4 };
+/* Each number becomes the least of all ranks'. */
+bool shim_agree(int *minima, int count);
+/* `bytes` of each, in order of rank. */
+bool shim_tell_all(const void *mine, void *all, size_t bytes);
+/* Wait for what has been started with this result.  Not MPI's own wait: with more ranks than cores
+ * that one spins through time slices. */
+int shim_complete(int result, MPI_Request *request);
+
 /* --- communicators (comm.c) */
 
 struct shim_comm {
@@ -189,7 +210,7 @@ static inline void shim_forget_comm(const MPI_Comm *comm)
 }
 void shim_comm_drop_all(void);
 
-static inline int shim_member(const struct shim_comm *c, int peer)
+SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
 {
     return c && (unsigned)peer < (unsigned)c->peers ? c->member_of[peer]
            : peer == MPI_ANY_SOURCE                 ? SHIM_MEMBER_ALL
@@ -232,7 +253,7 @@ static inline bool shim_matched_valid(const MPI_Message *message, MPI_Count coun
 
 void shim_ring_everybody(void);
 void shim_ring_line(struct inv_board_line *line, unsigned slot);
-static inline void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
+SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
 {
     if (member >= 0) {
         const struct shim_member *m = &shim_world.member[member];
@@ -245,7 +266,7 @@ static inline void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEM
 void shim_ring_comm(const struct shim_comm *c);
 /* Ring those who sleep in a collective of c; in a meeting only when all have come to it. */
 void shim_ring_all_asleep(const struct shim_comm *c, bool meeting);
-static inline void shim_ring_sleepers(const struct shim_comm *c, bool meeting)
+SHIM_INLINE void shim_ring_sleepers(const struct shim_comm *c, bool meeting)
 {
     /* acquire: partner is count_sleeper in wait.c */
     if (!c->header)
@@ -278,6 +299,9 @@ void shim_ring_set_ring(const struct shim_ring_set *set);
 struct shim_site {
     _Atomic uint32_t expect; /* weighted mean of its waits, in ticks, saturating */
     _Atomic uint32_t quick;  /* since then, calls in a row that did not wait to speak of */
+    /* The booked thread's: which call site was noted in which iteration (workload.c). */
+    uint32_t noted;
+    const void *where;
 };
 enum { SHIM_SITES = 1024 }; /* power of two */
 extern struct shim_site shim_sites[SHIM_SITES];
@@ -331,6 +355,8 @@ struct shim_sleep {
     uint64_t start;         /* of the wait, ticks */
     uint64_t look_until;    /* ticks: do not sleep before; we have just been rung, or were late */
 };
+/* So many ranks share a core. */
+uint64_t shim_sharing(void);
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
 void shim_sleep_end(struct shim_sleep *s);
@@ -347,7 +373,28 @@ int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
 
-void shim_workload_call(const void *call_site);
+/* The calling thread is at a call that can make it wait for others, or at a test that succeeds:
+ * what the program's iterations are found by.  Before the wait. */
+extern struct shim_phase shim_workload_phase;
+void shim_workload_note(const void *call_site);
+/* So many iterations have begun, twice.  Most calls are at a site that has been noted in this one
+ * already, and need no more; at the site where iterations begin the last bit is set. */
+extern uint32_t shim_workload_iteration;
+/* True: that has been noted, it was one of most calls. */
+SHIM_INLINE bool shim_workload_noted(struct shim_site *site, const void *call_site)
+{
+    if (!shim_thread.booked)
+        return true;
+    uint32_t noted = site->noted ^ shim_workload_iteration;
+    if (site->where != call_site || noted > 1)
+        return false;
+    return !noted || shim_phase_pass(&shim_workload_phase);
+}
+static inline void shim_workload_call(const void *call_site)
+{
+    if (__builtin_expect(!shim_workload_noted(shim_site(call_site), call_site), 0))
+        shim_workload_note(call_site);
+}
 /* A wait has begun: an iteration that was to end with the call before is over since then. */
 void shim_workload_settle(uint64_t start);
 
@@ -381,12 +428,10 @@ enum { SHIM_WATCH_POLLS = 16 };
 void shim_watch_abandoned(void);
 void shim_watch_waited(void);
 
-/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
-static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
+SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool meeting,
+                                  int peer, int other)
 {
-    if (__builtin_expect(shim_watch.site != NULL, 0))
-        shim_watch_abandoned();
-    shim_watch.site = shim_site(SHIM_SITE);
+    shim_watch.site = site;
     shim_watch.frame = shim_thread.frame;
     shim_watch.comm = comm;
     shim_watch.peer[0] = peer;
@@ -394,7 +439,27 @@ static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int pe
     shim_watch.meeting = meeting;
     shim_watch.polls = 0;
     shim_watch.start = 0;
+}
+
+/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
+static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
+{
+    if (__builtin_expect(shim_watch.site != NULL, 0))
+        shim_watch_abandoned();
+    shim_watch_start(shim_site(SHIM_SITE), comm, meeting, peer, other);
     shim_workload_call(SHIM_SITE);
+}
+
+SHIM_INLINE void shim_watch_over(void)
+{
+    if (__builtin_expect(shim_watch.start != 0, 0)) {
+        shim_watch_waited();
+    } else {
+        uint32_t quick = atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed);
+        if (__builtin_expect(quick < 64, 0))
+            atomic_store_explicit(&shim_watch.site->quick, quick + 1, memory_order_relaxed);
+    }
+    shim_watch.site = NULL;
 }
 
 static inline void shim_watch_end(void)
@@ -404,13 +469,7 @@ static inline void shim_watch_end(void)
         shim_ring_member(shim_watch.peer[1]);
     if (shim_watch.comm)
         shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
-    if (__builtin_expect(shim_watch.start != 0, 0)) {
-        shim_watch_waited();
-    } else {
-        uint32_t quick = atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed);
-        atomic_store_explicit(&shim_watch.site->quick, quick + (quick < 64), memory_order_relaxed);
-    }
-    shim_watch.site = NULL;
+    shim_watch_over();
 }
 /* What shim_hook_set is given. */
 void shim_polled(unsigned polls, bool library_yields);
@@ -426,6 +485,33 @@ void shim_polled(unsigned polls, bool library_yields);
 /* The same where the library calls us while it polls; else the function as it is. */
 #define SHIM_WATCH_OR_CALL(peer, call)                                                             \
     (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
+
+/* --- usual calls
+ *
+ * Of the calls that programs make most often, most find everything as it was: known communicator,
+ * a library that calls us, no report.  For these a guard (generate.py) has a short way, on which
+ * nothing is called but MPI; all others go the whole one.  Arguments that MPI will refuse make no
+ * difference: it is the blocking function that gets them. */
+
+/* The communicator is known, and nothing else is going on? */
+SHIM_INLINE bool shim_usual(MPI_Comm comm)
+{
+    /* acquire: as in shim_comm */
+    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    return shim_thread.comm_handle == comm && shim_thread.usual_drops == drops && !shim_watch.site;
+}
+SHIM_INLINE bool shim_usual_peer(const struct shim_comm *c, int peer)
+{
+    return (unsigned)peer < (unsigned)c->peers;
+}
+/* Come to a meeting whose board is there. */
+SHIM_INLINE void shim_usual_meeting(struct shim_site *site, struct shim_comm *c)
+{
+    /* release: partner is the acquire load in arrived() */
+    atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
+    shim_ring_sleepers(c, true);
+    shim_watch_start(site, c, true, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
+}
 
 /* A receive and a send that have been posted together (calls.c). */
 struct shim_exchange {
@@ -547,10 +633,7 @@ void shim_window_locked(MPI_Win win, int change);
 /* --- workload (workload.c) */
 
 void shim_workload_start(void);
-/* The calling thread is at a call that can make it wait for others, or at a test that succeeds:
- * what the program's iterations are found by.  Before the wait. */
-void shim_workload_call(const void *call_site);
-/* It lends its core for a wait; it has it again. */
+/* The calling thread lends its core for a wait; it has it again. */
 void shim_workload_lends(void);
 void shim_workload_regained(void);
 /* The calling thread waited from start to end (ticks). */
@@ -567,4 +650,5 @@ bool shim_poll_failed(void);
 bool shim_poll_wait(struct shim_wait *w);
 void shim_poll_hit(const void *call_site);
 
+#pragma GCC visibility pop
 #endif

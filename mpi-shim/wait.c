@@ -169,6 +169,11 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
     show_sleeping(comm, true);
 }
 
+uint64_t shim_sharing(void)
+{
+    return ((uint64_t)shim_world.members + inv_process.ncores - 1) / inv_process.ncores;
+}
+
 /* A wait without rings is prolonged by at most LONG_SLICE_NS, or 1/64 of it. */
 static int64_t longest_slice(const struct shim_sleep *s)
 {
@@ -200,7 +205,7 @@ bool shim_sleep_slice(struct shim_sleep *s)
     s->seen = bell;
     show_sleeping(s->comm, true);
     if (rung)
-        s->look_until = now + (uint64_t)(s->counted ? RUNG_TOGETHER_US : RUNG_US) * shim_us;
+        s->look_until = now + (s->counted ? RUNG_TOGETHER_US : RUNG_US) * shim_sharing() * shim_us;
     return rung;
 }
 

@@ -56,12 +56,12 @@ static void fall_asleep(void)
 
 /* What we were rung for may have made the library send on, to one who sleeps too.  Only a few
  * times, or two who wait for a third would wake each other all the time. */
-static void sleep_on(void)
+static void sleep_on(bool library_yields)
 {
     bool rung = shim_watch.sleep.look_until != 0;
     if (shim_ticks() < shim_watch.sleep.look_until) {
-        if (inv_process.anonymous) /* who rang us may have yet to send it, on this core */
-            sched_yield();
+        if (inv_process.anonymous && !library_yields)
+            sched_yield(); /* to those who were rung with us, and who has yet to send */
         return;
     }
     shim_watch.sleep.look_until = 0;
@@ -98,8 +98,7 @@ static void spin(void)
 
 static uint64_t yield_ticks(void)
 {
-    uint64_t sharing = ((uint64_t)shim_world.members + inv_process.ncores - 1) / inv_process.ncores;
-    uint64_t long_us = YIELD_US * sharing;
+    uint64_t long_us = YIELD_US * shim_sharing();
     return shim_us * (shim_site_expects(shim_watch.site) < long_us * shim_us ? long_us : YIELD_US);
 }
 
@@ -143,7 +142,7 @@ void shim_polled(unsigned polls, bool library_yields)
     shim_watch.polls += polls;
     bool due = shim_watch.polls / SHIM_WATCH_POLLS != before;
     if (shim_watch.asleep)
-        sleep_on();
+        sleep_on(library_yields);
     else if (inv_process.anonymous || inv_seat < 0)
         yield(library_yields, due);
     else if (due)

@@ -18,7 +18,7 @@
  *
  * in which what slows all of them down alike does not show.  It is announced when it has
  * changed for good (shim_steady): rmd moves ownership for what persists; what comes and goes
- * is met by lending.  Only the thread that called MPI_Init is watched.
+ * is met by lending.  Only the thread that called MPI_Init is booked.
  */
 #include "shim.h"
 #include "invasive.h"
@@ -57,7 +57,6 @@ static struct {
     bool lent_looked;       /* it was looked at then */
     uint64_t looked_at;     /* ticks: when it was looked at last at a lend */
 
-    enum shim_phase_event due; /* an iteration ends with the wait that comes next */
     uint64_t deadline;         /* ticks: it ends with the wait that is over after this */
     double mean_us;            /* length of the iterations since the marker was chosen */
     unsigned since_mark;
@@ -71,12 +70,11 @@ static struct {
     struct inv_scalability graph;
 } work;
 
-static struct shim_phase phase;
+struct shim_phase shim_workload_phase;
+static enum shim_phase_event due; /* an iteration ends with the wait that comes next */
+uint32_t shim_workload_iteration = 2;
 static struct class class[SHIM_CLASSES];
 static struct shim_iteration_class sums[SHIM_CLASSES];
-
-/* Set in the thread that called MPI_Init. */
-static __thread bool watched __attribute__((tls_model("initial-exec")));
 
 const struct shim_iteration_class *shim_iteration_classes(unsigned *count)
 {
@@ -206,7 +204,7 @@ static void begin_iteration(uint64_t now)
     work.begin.spun = work.spun;
     work.begin.idle_ns = work.idle_ns;
     work.begin.held_ns = inv_held_ns(inv_now_ns());
-    double patience = phase.marker ? PATIENCE_US + 8 * work.mean_us : WINDOW_US;
+    double patience = shim_workload_phase.marker ? PATIENCE_US + 8 * work.mean_us : WINDOW_US;
     work.deadline = now + (uint64_t)(patience * (double)shim_us);
 }
 
@@ -254,19 +252,19 @@ static void judge_length(uint64_t ticks)
     work.since_mark++;
     double too_short = fmax(SHORT_US, least_us_between_looks());
     if (us > 8 * too_short)
-        shim_phase_shorten(&phase);
+        shim_phase_shorten(&shim_workload_phase);
     if (work.since_mark < TRIAL || work.mean_us >= too_short)
         return;
-    shim_phase_lengthen(&phase);
+    shim_phase_lengthen(&shim_workload_phase);
     work.since_mark = 0;
 }
 
 static void pass_boundary(uint64_t now)
 {
-    enum shim_phase_event event = work.due;
-    work.due = SHIM_PHASE_NONE;
+    enum shim_phase_event event = due;
+    due = SHIM_PHASE_NONE;
     if (event == SHIM_PHASE_END) {
-        end_iteration(class_of(shim_phase_hash(&phase.ended)), now);
+        end_iteration(class_of(shim_phase_hash(&shim_workload_phase.ended)), now);
         judge_length(now - work.begin.ticks);
     } else {
         end_iteration(SHIM_CLASS_WINDOWS, now);
@@ -277,32 +275,41 @@ static void pass_boundary(uint64_t now)
 
 static void pass_deadline(uint64_t now)
 {
-    if (phase.marker)
-        shim_phase_forget(&phase);
+    if (shim_workload_phase.marker)
+        shim_phase_forget(&shim_workload_phase);
     end_iteration(SHIM_CLASS_WINDOWS, now);
     begin_iteration(now);
 }
 
 /* --- what the wait engine tells */
 
-void shim_workload_call(const void *call_site)
+/* Whatever may happen to the phase from now on, no site has been noted since. */
+static void forget_notes(void) { shim_workload_iteration += 2; }
+
+void shim_workload_note(const void *call_site)
 {
-    if (!watched)
-        return;
-    if (__builtin_expect(work.due != SHIM_PHASE_NONE, 0))
+    uint32_t key = shim_phase_key(call_site);
+    if (__builtin_expect(due != SHIM_PHASE_NONE, 0))
         pass_boundary(shim_ticks()); /* the call before did not wait */
-    work.due = shim_phase_call(&phase, shim_phase_key(call_site));
+    due = shim_phase_call(&shim_workload_phase, key);
+    if (due != SHIM_PHASE_NONE || !shim_workload_phase.marker) {
+        forget_notes();
+        return;
+    }
+    struct shim_site *site = shim_site(call_site);
+    site->where = call_site;
+    site->noted = shim_workload_iteration | shim_phase_marks(&shim_workload_phase, key);
 }
 
 void shim_workload_settle(uint64_t start)
 {
-    if (watched && work.due != SHIM_PHASE_NONE)
+    if (shim_thread.booked && due != SHIM_PHASE_NONE)
         pass_boundary(start > work.last_end ? start : work.last_end);
 }
 
 void shim_workload_lends(void)
 {
-    if (!watched)
+    if (!shim_thread.booked)
         return;
     work.lent_at = shim_ticks();
     work.lent_looked = (double)(work.lent_at - work.looked_at) >
@@ -315,7 +322,7 @@ void shim_workload_lends(void)
 
 void shim_workload_regained(void)
 {
-    if (!watched)
+    if (!shim_thread.booked)
         return;
     work.lent += shim_ticks() - work.lent_at;
     uint64_t held = work.lent_looked ? inv_held_ns(inv_now_ns()) : 0;
@@ -325,10 +332,10 @@ void shim_workload_regained(void)
 
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 {
-    if (watched && start < work.last_end)
+    if (shim_thread.booked && start < work.last_end)
         return;
     shim_account_waited(start, end, slept);
-    if (!watched)
+    if (!shim_thread.booked)
         return;
     work.useful += start - work.last_end;
     work.wait += end - start;
@@ -336,15 +343,18 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
     work.lent = 0;
     work.waits += slept;
     work.last_end = end;
-    if (__builtin_expect(work.due != SHIM_PHASE_NONE, 0))
+    if (__builtin_expect(due != SHIM_PHASE_NONE, 0)) {
         pass_boundary(end);
-    else if (__builtin_expect(end > work.deadline, 0))
+        forget_notes();
+    } else if (__builtin_expect(end > work.deadline, 0)) {
         pass_deadline(end);
+        forget_notes();
+    }
 }
 
 void shim_workload_start(void)
 {
-    watched = true;
+    shim_thread.booked = true;
     work.classes = 1; /* SHIM_CLASS_WINDOWS */
     work.last_end = shim_ticks();
     begin_iteration(work.last_end);
@@ -352,10 +362,10 @@ void shim_workload_start(void)
 
 void shim_workload_stop(void)
 {
-    if (!watched)
+    if (!shim_thread.booked)
         return;
     end_iteration(SHIM_CLASS_WINDOWS, shim_ticks());
     publish();
     shim_account_stop();
-    watched = false;
+    shim_thread.booked = false;
 }
