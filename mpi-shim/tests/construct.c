@@ -175,6 +175,11 @@ static void collectives_between(MPI_Comm inter, int odd)
     int root = !odd ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, value = odd ? world_rank : -1;
     MPI_Bcast(&value, 1, MPI_INT, root, inter);
     expect(odd || value == 1, "bcast between groups");
+    /* And the last one of them: MPICH 4.0's MPI_Ibcast cannot do that, so it must not be used. */
+    int last = !odd ? theirs - 1 : rank == mine - 1 ? MPI_ROOT : MPI_PROC_NULL;
+    value = odd ? world_rank : -1;
+    MPI_Bcast(&value, 1, MPI_INT, last, inter);
+    expect(odd || value == 2 * theirs - 1, "bcast between groups, from the last rank");
     sum = -1;
     MPI_Reduce(&world_rank, &sum, 1, MPI_INT, MPI_SUM, root, inter);
     expect(root != MPI_ROOT || sum == other, "reduce between groups");
