@@ -82,6 +82,21 @@ static bool rank_in(MPI_Comm comm, int *rank)
     return good;
 }
 
+/* In a periodic dimension of one or two ranks both neighbours are the same rank. */
+static bool has_twin_neighbours(MPI_Comm comm)
+{
+    enum { MOST_DIMS = 16 };
+    int n = 0, dims[MOST_DIMS], periods[MOST_DIMS], coords[MOST_DIMS];
+    shim_pmpi.Cartdim_get(comm, &n);
+    if (n > MOST_DIMS)
+        return true;
+    shim_pmpi.Cart_get(comm, n, dims, periods, coords);
+    for (int d = 0; d < n; d++)
+        if (periods[d] && dims[d] <= 2)
+            return true;
+    return false;
+}
+
 static struct shim_comm *make(MPI_Comm comm)
 {
     int rank, inter = 0, topology = MPI_UNDEFINED;
@@ -98,6 +113,7 @@ static struct shim_comm *make(MPI_Comm comm)
     shim_pmpi.Topo_test(comm, &topology);
     c->inter = inter;
     c->topology = topology != MPI_UNDEFINED;
+    c->twins = topology == MPI_CART && has_twin_neighbours(comm);
     c->peers = c->size;
     if (c->inter)
         shim_pmpi.Comm_remote_size(comm, &c->peers);

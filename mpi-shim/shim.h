@@ -172,6 +172,7 @@ struct shim_comm {
     int peers;      /* ranks that messages can go to: size, or the remote size */
     bool inter;
     bool topology; /* has neighbours */
+    bool twins;    /* two of them are the same rank, in one dimension of a grid */
     bool foreign;  /* some ranks are not of our MPI_COMM_WORLD: they may not be managed */
     bool all_here; /* an intracommunicator whose ranks are all members */
     bool handler_differs;   /* handler.c */

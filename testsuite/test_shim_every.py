@@ -57,6 +57,15 @@ def test_every_result_is_what_it_must_be_with_a_core_for_each_of_four_ranks(mana
     check(process, 4)
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_result_is_what_it_must_be_where_the_library_does_not_call_us(managed, tmp_path,
+                                                                            name):
+    """Non-blocking forms and meetings, as with MPI_THREAD_MULTIPLE."""
+    process = managed(4, name, *arguments_of(name, tmp_path), cores="--emulate-cores=4",
+                      timeout=110, env={"INVASIVE_MPI_TASKS": "1"})
+    check(process, 4)
+
+
 @pytest.mark.parametrize("how", ["spawn", "port"])
 def test_processes_that_are_started_or_met_later_take_part(managed, mpi, how):
     """Blocking and non-blocking collectives do not match: all sides must choose the same."""

@@ -16,6 +16,9 @@ from machine import TWO_CORES
 PROGRAM = "mpi-shim/tests/random/random"
 # Waits of threads that OpenMP or MPI would spin in are no part of what is compared.
 QUIET = {"OMP_WAIT_POLICY": "passive", "OMP_NUM_THREADS": "2"}
+# Without us Open MPI spins if there are no more ranks than cores.  On a loaded machine, where a
+# rank then waits for the other's time slice at each message, that takes minutes.
+STOCK = {"OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 class Runner:
@@ -33,7 +36,8 @@ class Runner:
         command = [*launcher, *self.mpi.run(ranks, self.mpi.program(PROGRAM), *options,
                                             f"--log={logs}", f"--files={files}")]
         try:
-            process = self._run(command, env=QUIET, check=False, timeout=seconds)
+            env = QUIET if launcher else {**QUIET, **STOCK}
+            process = self._run(command, env=env, check=False, timeout=seconds)
             end = f"exit code {process.returncode}\n{process.stderr[-2000:]}"
             good = process.returncode == 0
         except Exception as late:  # the run's whole session has been killed
@@ -44,9 +48,6 @@ class Runner:
     def compare(self, ranks, seed, count=1, threads=0, steps=40, cores=TWO_CORES, seconds=60):
         """Seeds seed .. seed+count-1.  Returns "" or what is different, with how to replay it."""
         options = [f"--seed={seed}", f"--count={count}", f"--steps={steps}", f"--threads={threads}"]
-        if self.mpi.name == "openmpi":
-            # messages differ from run to run without us (seed 5, 1 rank); why is not known
-            options.append("--only=collective")
         name = f"{self.mpi.name}-{ranks}-{seed}-{threads}"
         stock, good, end, _ = self._logs(f"{name}-stock", [], ranks, options, seconds)
         if not good:
@@ -96,8 +97,6 @@ FIXED = [(1, 1, 20), (2, 100, 12), (3, 200, 3), (5, 300, 1)]
 
 @pytest.mark.parametrize("ranks,seed,count", FIXED)
 def test_random_programs_see_the_same_with_and_without_us(runner, ranks, seed, count):
-    if runner.mpi.name == "openmpi":
-        count = min(count, 3)
     assert not runner.compare(ranks, seed, count, seconds=50)
 
 
@@ -115,7 +114,7 @@ def test_many_random_programs_see_the_same(runner):
     end, failures = time.monotonic() + 1200, []
     while time.monotonic() < end and len(failures) < 5:
         ranks, seed = random.choice([1, 2, 2, 2, 3, 4, 5, 8]), random.randrange(1000, 1 << 30)
-        threads = random.choice([0, 0, 0, 2, 3]) if runner.mpi.name == "mpich" else 0
+        threads = random.choice([0, 0, 0, 2, 3])
         cores = random.choice([TWO_CORES, TWO_CORES, "--emulate-cores=4"])
         count = 10 if ranks <= 2 else 1
         failure = runner.compare(ranks, seed, count, threads, cores=cores, seconds=120)

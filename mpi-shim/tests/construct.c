@@ -107,6 +107,22 @@ static void parts(void)
     MPI_Group_free(&world);
 }
 
+/* A grid whose neighbours on both sides are one rank: what goes left comes from the right. */
+static void twin_neighbours(void)
+{
+    int dims[2] = {world_size / 2, 2}, periods[2] = {0, 1}, out[4], in[4], lower, upper;
+    MPI_Comm grid;
+    if (world_size % 2)
+        return;
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &grid);
+    MPI_Cart_shift(grid, 1, 1, &lower, &upper);
+    for (int i = 0; i < 4; i++)
+        out[i] = 10 * world_rank + i;
+    MPI_Neighbor_alltoall(out, 1, MPI_INT, in, 1, MPI_INT, grid);
+    expect(in[2] == 10 * lower + 3 && in[3] == 10 * upper + 2, "twin neighbours");
+    MPI_Comm_free(&grid);
+}
+
 static void topologies(void)
 {
     MPI_Comm cart, comm;
@@ -175,6 +191,11 @@ static void collectives_between(MPI_Comm inter, int odd)
     int root = !odd ? 0 : rank == 0 ? MPI_ROOT : MPI_PROC_NULL, value = odd ? world_rank : -1;
     MPI_Bcast(&value, 1, MPI_INT, root, inter);
     expect(odd || value == 1, "bcast between groups");
+    /* And the last one of them: MPICH 4.0's MPI_Ibcast cannot do that, so it must not be used. */
+    int last = !odd ? theirs - 1 : rank == mine - 1 ? MPI_ROOT : MPI_PROC_NULL;
+    value = odd ? world_rank : -1;
+    MPI_Bcast(&value, 1, MPI_INT, last, inter);
+    expect(odd || value == 2 * theirs - 1, "bcast between groups, from the last rank");
     sum = -1;
     MPI_Reduce(&world_rank, &sum, 1, MPI_INT, MPI_SUM, root, inter);
     expect(root != MPI_ROOT || sum == other, "reduce between groups");
@@ -300,6 +321,7 @@ int main(int argc, char **argv)
     duplicates();
     parts();
     topologies();
+    twin_neighbours();
     between_groups();
 #if MPI_VERSION >= 4
     sessions();

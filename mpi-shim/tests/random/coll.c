@@ -236,6 +236,29 @@ static void place_root(struct coll_call *k, const struct comm *c)
         k->in_place = false;
 }
 
+/* In place, but for calls that a library fails in.  Open MPI 4.1 gives a non-blocking Alltoallv or
+ * Alltoallw in place a tag on those ranks only that receive anything (coll/libnbc); then the tags
+ * of later non-blocking collectives differ, those in MPI_Comm_split too, which wait for ever.
+ * MPICH before 4.2 crashes in MPI_Reduce with a root other than 0:
+ * github.com/pmodels/mpich/issues/6540. */
+static bool may_be_in_place(const struct coll_call *k)
+{
+#ifdef OPEN_MPI
+    return k->form == NOW || (k->kind != ALLTOALLV && k->kind != ALLTOALLW);
+#elif defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40200000
+    return k->kind != REDUCE || k->root == 0;
+#else
+    return true;
+#endif
+}
+
+/* MPICH 4.0 does: "message truncated" where it receives and sends in one buffer, where a root is
+ * involved, and in what it makes of those between two groups. */
+static bool finds_records_too_long(const struct coll_call *k, const struct comm *c)
+{
+    return rooted(k->kind) || k->in_place || c->shape == INTER;
+}
+
 /* The same in all ranks: they all draw it. */
 static void draw_call(struct world *w, struct comm *c, struct coll_call *k)
 {
@@ -255,10 +278,11 @@ static void draw_call(struct world *w, struct comm *c, struct coll_call *k)
         k->kind = BARRIER;
     if (k->kind == BARRIER || k->kind == BCAST)
         k->in_place = false;
-    if (rooted(k->kind) && k->type_kind == RECORD) /* MPICH 4.0 finds those of a scatter too long */
-        k->type_kind = VECTOR;
     if (k->form == PERSISTENT_FORM && !PERSISTENT_COLLECTIVES)
         k->form = LATER;
+    k->in_place = k->in_place && may_be_in_place(k);
+    if (k->type_kind == RECORD && finds_records_too_long(k, c))
+        k->type_kind = VECTOR;
 }
 
 static void prepare(struct world *w, struct coll_call *k)

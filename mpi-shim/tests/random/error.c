@@ -297,6 +297,10 @@ static void receive_too_long(struct world *w, MPI_Comm comm, int source, int way
     MPI_Request request = MPI_REQUEST_NULL;
     memset(data, 0, sizeof data);
     memset(many, 0, sizeof many);
+#ifdef OPEN_MPI /* 4.1 waits for ever in MPI_Waitall if a request has failed before it */
+    if (way == 4)
+        way = 3;
+#endif
     if (way > 2)
         code = MPI_Irecv(data, ROOM, MPI_INT, source, 30060, comm, &request);
     switch (way) {
