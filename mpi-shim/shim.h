@@ -45,7 +45,7 @@
 
 /* All of it is in one library: no detour by the table of addresses that others may have. */
 #pragma GCC visibility push(hidden)
-/* On the short way of usual calls (below). */
+/* In every call. */
 #define SHIM_INLINE static inline __attribute__((always_inline))
 
 /* --- inside a wrapper or not (variant.c)
@@ -69,7 +69,6 @@ struct shim_thread {
     struct shim_comm *comm;
     MPI_Comm comm_handle;
     unsigned comm_drops;
-    unsigned usual_drops; /* the same, or 0: calls of this communicator have no short way (below) */
     bool booked; /* it called MPI_Init: the thread whose time workload.c books */
 };
 extern __thread struct shim_thread shim_thread
@@ -486,33 +485,6 @@ void shim_polled(unsigned polls, bool library_yields);
 /* The same where the library calls us while it polls; else the function as it is. */
 #define SHIM_WATCH_OR_CALL(peer, call)                                                             \
     (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
-
-/* --- usual calls
- *
- * Of the calls that programs make most often, most find everything as it was: known communicator,
- * a library that calls us, no report.  For these a guard (generate.py) has a short way, on which
- * nothing is called but MPI; all others go the whole one.  Arguments that MPI will refuse make no
- * difference: it is the blocking function that gets them. */
-
-/* The communicator is known, and nothing else is going on? */
-SHIM_INLINE bool shim_usual(MPI_Comm comm)
-{
-    /* acquire: as in shim_comm */
-    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
-    return shim_thread.comm_handle == comm && shim_thread.usual_drops == drops && !shim_watch.site;
-}
-SHIM_INLINE bool shim_usual_peer(const struct shim_comm *c, int peer)
-{
-    return (unsigned)peer < (unsigned)c->peers;
-}
-/* Come to a meeting whose board is there. */
-SHIM_INLINE void shim_usual_meeting(struct shim_site *site, struct shim_comm *c)
-{
-    /* release: partner is the acquire load in arrived() */
-    atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
-    shim_ring_sleepers(c, true);
-    shim_watch_start(site, c, true, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
-}
 
 /* A receive and a send that have been posted together (calls.c). */
 struct shim_exchange {

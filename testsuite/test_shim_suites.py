@@ -46,6 +46,16 @@ def test_scalapack_finds_the_same(managed, run_program, mpi, program, ranks):
     assert verdicts(ours.stdout) == verdicts(stock.stdout)
 
 
+# Stock is no reference here: with MPICH it takes minutes.
+def test_scalapack_passes_with_more_ranks_than_cores(managed, mpi):
+    found = list(Path("/usr/lib").glob(f"*/scalapack/{mpi.name}-tests/xdlu"))
+    if not found:
+        pytest.skip("needs package scalapack-mpi-test")
+    said = managed(4, found[0], cwd=found[0].parent, timeout=100).stdout
+    assert re.search(r"^ *0 tests completed and failed residual checks", said, re.M)
+    assert re.search(r"^ *240 tests completed and passed residual checks", said, re.M)
+
+
 def test_netpipe_runs_to_its_end(managed, mpi, tmp_path):
     """Messages of all sizes up to 64 KiB, by one, and around the powers of two."""
     program = shutil.which({"mpich": "NPmpich2", "openmpi": "NPopenmpi"}[mpi.name])
