@@ -37,7 +37,6 @@ static uint64_t domain_number(void)
 
 static void fill_report(struct inv_report *r, struct inv_slot *s)
 {
-    const struct inv_counters *c = &s->counters;
     uint64_t now = inv_now_ns();
     *r = (struct inv_report){
         .pid = s->pid,
@@ -48,20 +47,10 @@ static void fill_report(struct inv_report *r, struct inv_slot *s)
         .start_ns = s->start_ns,
         .end_ns = now,
         .owned_ns = owned_until(s, now),
-        .lends = get(&c->lends),
-        .borrows = get(&c->borrows),
-        .reclaims = get(&c->reclaims),
-        .evictions = get(&c->evictions),
-        .reclaim_wait_ns = get(&c->reclaim_wait_ns),
-        .reclaim_wait_max_ns = get(&c->reclaim_wait_max_ns),
-        .borrowed_ns = get(&c->borrowed_ns),
-        .lent_used_ns = get(&c->lent_used_ns),
-        .useful_ns = get(&c->useful_ns),
-        .wait_ns = get(&c->wait_ns),
-        .waits = get(&c->waits),
         .node = domain_number(),
         .node_cores = inv_process.ncores,
     };
+    inv_report_count(r, &s->counters);
     memcpy(r->program, s->program, sizeof r->program);
     if (gethostname(r->host, sizeof r->host - 1))
         memset(r->host, 0, sizeof r->host);
@@ -74,9 +63,7 @@ size_t inv_package_fill(struct inv_package *p)
     p->request = inv_request_of(INV_DEPOSIT);
     fill_report(&p->report, inv_slot_at(inv_process.table, inv_process.slot));
     if (record) {
-        uint32_t sites = atomic_load_explicit(&record->sites, memory_order_relaxed);
-        p->report.record_bytes =
-            (uint32_t)INV_RECORD_BYTES(sites < INV_SITES ? sites : INV_SITES);
+        p->report.record_bytes = inv_record_bytes(record);
         memcpy(p->record, (void *)record, p->report.record_bytes);
     }
     return INV_PACKAGE_BYTES(p->report.record_bytes);

@@ -81,9 +81,33 @@ struct inv_report {
     char host[INV_HOST_BYTES];
 };
 
+/* What a process has counted, as it is now.  Relaxed: statistics. */
+static inline void inv_report_count(struct inv_report *r, const struct inv_counters *c)
+{
+#define INV_COUNTED(number) r->number = atomic_load_explicit(&c->number, memory_order_relaxed)
+    INV_COUNTED(lends);
+    INV_COUNTED(borrows);
+    INV_COUNTED(reclaims);
+    INV_COUNTED(evictions);
+    INV_COUNTED(reclaim_wait_ns);
+    INV_COUNTED(reclaim_wait_max_ns);
+    INV_COUNTED(borrowed_ns);
+    INV_COUNTED(lent_used_ns);
+    INV_COUNTED(useful_ns);
+    INV_COUNTED(wait_ns);
+    INV_COUNTED(waits);
+#undef INV_COUNTED
+}
+
 /* The part of a record that says something, when so many sites of it are in use. */
 #define INV_RECORD_BYTES(sites)                                                                    \
     (offsetof(struct inv_record, site) + (sites) * sizeof(struct inv_site))
+/* Of this one, whose owner may be adding sites: at most what there is room for. */
+static inline uint32_t inv_record_bytes(const struct inv_record *r)
+{
+    uint32_t sites = atomic_load_explicit(&r->sites, memory_order_relaxed);
+    return (uint32_t)INV_RECORD_BYTES(sites < INV_SITES ? sites : INV_SITES);
+}
 
 /* A report that travels: from its process over MPI, then to another node's rmd. */
 struct inv_package {

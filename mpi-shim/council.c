@@ -20,15 +20,22 @@
 
 enum { TAG = 32748 };
 
+void shim_pause(unsigned *looks)
+{
+    if (++*looks < 1000)
+        sched_yield();
+    else
+        usleep(100);
+}
+
 int shim_complete(int result, MPI_Request *request)
 {
     int flag = 0;
-    for (unsigned looks = 0; result == MPI_SUCCESS && !flag; looks++) {
+    unsigned looks = 0;
+    while (result == MPI_SUCCESS && !flag) {
         result = shim_pmpi.Test(request, &flag, MPI_STATUS_IGNORE);
-        if (!flag && looks < 1000)
-            sched_yield();
-        else if (!flag)
-            usleep(100);
+        if (!flag)
+            shim_pause(&looks);
     }
     return result;
 }

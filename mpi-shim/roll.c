@@ -14,10 +14,8 @@
  */
 #include "shim.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { TAG = 32749 };
 static const uint64_t hear_limit_ns = 10000000000, answer_limit_ns = 30000000000;
@@ -30,10 +28,7 @@ struct roll {
 
 static bool past(uint64_t limit_ns, unsigned *looks)
 {
-    if (++*looks < 1000)
-        sched_yield();
-    else
-        usleep(100);
+    shim_pause(looks);
     return inv_now_ns() > limit_ns;
 }
 

@@ -159,6 +159,8 @@ enum { SHIM_AGREE_MOST = 4 };
 bool shim_agree(int *minima, int count);
 /* `bytes` of each, in order of rank. */
 bool shim_tell_all(const void *mine, void *all, size_t bytes);
+/* Between two looks for what should come soon, of which there have been so many. */
+void shim_pause(unsigned *looks);
 /* Wait for what has been started with this result.  Not MPI's own wait: with more ranks than cores
  * that one spins through time slices. */
 int shim_complete(int result, MPI_Request *request);
@@ -428,10 +430,12 @@ enum { SHIM_WATCH_POLLS = 16 };
 void shim_watch_abandoned(void);
 void shim_watch_waited(void);
 
-SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool meeting,
-                                  int peer, int other)
+/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
+static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
 {
-    shim_watch.site = site;
+    if (__builtin_expect(shim_watch.site != NULL, 0))
+        shim_watch_abandoned();
+    shim_watch.site = shim_site(SHIM_SITE);
     shim_watch.frame = shim_thread.frame;
     shim_watch.comm = comm;
     shim_watch.peer[0] = peer;
@@ -439,27 +443,7 @@ SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm
     shim_watch.meeting = meeting;
     shim_watch.polls = 0;
     shim_watch.start = 0;
-}
-
-/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
-static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
-{
-    if (__builtin_expect(shim_watch.site != NULL, 0))
-        shim_watch_abandoned();
-    shim_watch_start(shim_site(SHIM_SITE), comm, meeting, peer, other);
     shim_workload_call(SHIM_SITE);
-}
-
-SHIM_INLINE void shim_watch_over(void)
-{
-    if (__builtin_expect(shim_watch.start != 0, 0)) {
-        shim_watch_waited();
-    } else {
-        uint32_t quick = atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed);
-        if (__builtin_expect(quick < 64, 0))
-            atomic_store_explicit(&shim_watch.site->quick, quick + 1, memory_order_relaxed);
-    }
-    shim_watch.site = NULL;
 }
 
 static inline void shim_watch_end(void)
@@ -469,7 +453,14 @@ static inline void shim_watch_end(void)
         shim_ring_member(shim_watch.peer[1]);
     if (shim_watch.comm)
         shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
-    shim_watch_over();
+    if (__builtin_expect(shim_watch.start != 0, 0)) {
+        shim_watch_waited();
+    } else {
+        uint32_t quick = atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed);
+        if (__builtin_expect(quick < 64, 0))
+            atomic_store_explicit(&shim_watch.site->quick, quick + 1, memory_order_relaxed);
+    }
+    shim_watch.site = NULL;
 }
 /* What shim_hook_set is given. */
 void shim_polled(unsigned polls, bool library_yields);

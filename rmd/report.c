@@ -9,24 +9,18 @@
 
 enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26 };
 
-static uint64_t get(_Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed); /* statistics: no partner */
-}
-
 /* What the process has used of its record.  Nobody here reads what it says. */
 static struct inv_record *copy_record(struct inv_record *r, uint32_t *bytes)
 {
     *bytes = 0;
-    if (!get(&r->launch))
+    if (!atomic_load_explicit(&r->launch, memory_order_relaxed))
         return NULL;
-    uint32_t sites = atomic_load_explicit(&r->sites, memory_order_relaxed);
-    size_t size = INV_RECORD_BYTES(sites < INV_SITES ? sites : INV_SITES);
+    uint32_t size = inv_record_bytes(r);
     void *copy = malloc(size);
     if (!copy)
         return NULL;
     memcpy(copy, (void *)r, size);
-    *bytes = (uint32_t)size;
+    *bytes = size;
     return copy;
 }
 
@@ -34,7 +28,6 @@ struct rmd_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t en
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
     struct rmd_process *p = &d->procs[slot];
-    struct inv_counters *c = &s->counters;
     struct inv_report r = {
         .pid = p->pid,
         .rank = s->rank,
@@ -44,18 +37,8 @@ struct rmd_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t en
         .start_ns = p->start_ns,
         .end_ns = end_ns,
         .owned_ns = p->owned_ns,
-        .lends = get(&c->lends),
-        .borrows = get(&c->borrows),
-        .reclaims = get(&c->reclaims),
-        .evictions = get(&c->evictions),
-        .reclaim_wait_ns = get(&c->reclaim_wait_ns),
-        .reclaim_wait_max_ns = get(&c->reclaim_wait_max_ns),
-        .borrowed_ns = get(&c->borrowed_ns),
-        .lent_used_ns = get(&c->lent_used_ns),
-        .useful_ns = get(&c->useful_ns),
-        .wait_ns = get(&c->wait_ns),
-        .waits = get(&c->waits),
     };
+    inv_report_count(&r, &s->counters);
     memcpy(r.program, s->program, sizeof r.program);
     r.program[sizeof r.program - 1] = '\0';
     struct inv_record *record = copy_record(inv_record_at(d->table, slot), &r.record_bytes);
