@@ -104,9 +104,9 @@ bool inv_core_is_held(int core);
 int inv_some_held_core(unsigned k);
 /* The core that the calling thread is pinned to as far as it knows, INV_SEAT_NONE if it is not. */
 int inv_thread_core(void);
-/* Have we pinned the calling thread to one core? */
+/* May the calling thread's affinity be ours: one core, or, since it was evicted, all but one? */
 bool inv_thread_pinned(void);
-/* Unpin it for a while; returns what to repin it with. */
+/* Give it the program's affinity for a while; returns what to repin it with. */
 int inv_thread_unpin(void);
 void inv_thread_repin(int pinned);
 /* Give a seat up that no thread sits on. */

@@ -20,6 +20,9 @@
 __thread int inv_seat __attribute__((tls_model("initial-exec"))) = INV_SEAT_NONE;
 /* The core that this thread is pinned to, so that an unchanged seat costs no system call. */
 static __thread int pinned_core = INV_NO_CORE;
+/* Has this thread been on a seat?  Then its affinity may be narrower than the program's for good:
+ * who is evicted is not on its core, and not free to run anywhere. */
+static __thread bool narrowed;
 __thread int inv_tid __attribute__((tls_model("initial-exec")));
 /* Has this thread been asleep where others may have pinned it elsewhere? */
 static __thread bool waker_pins;
@@ -38,7 +41,7 @@ int inv_thread_core(void)
 
 bool inv_thread_pinned(void)
 {
-    return inv_managed() && pinned_core != INV_NO_CORE && !inv_process.emulated;
+    return inv_managed() && narrowed && !inv_process.emulated && !inv_process.anonymous;
 }
 
 int inv_thread_unpin(void)
@@ -59,6 +62,7 @@ void inv_seat_forget_thread(void)
 {
     inv_tid = 0;
     pinned_core = INV_NO_CORE;
+    narrowed = false;
     inv_seat = INV_SEAT_NONE;
 }
 
@@ -119,6 +123,7 @@ void inv_seat_adopt(int seat, bool pinned)
     inv_seat = seat;
     if (seat < 0)
         return;
+    narrowed = true;
     if (pinned)
         pinned_core = seat;
     if (!pinned && waker_pins) /* somebody may have pinned us in our sleep, or not */
@@ -135,13 +140,13 @@ void inv_seat_adopt(int seat, bool pinned)
 
 void inv_seat_was_asleep(void)
 {
-    waker_pins = true;
+    waker_pins = narrowed = true;
 }
 
 void inv_seat_woken_on(int core)
 {
     pinned_core = core;
-    waker_pins = true;
+    waker_pins = narrowed = true;
 }
 
 void inv_seat_sit(int seat)
