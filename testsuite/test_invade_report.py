@@ -429,8 +429,11 @@ def test_of_an_invade_for_each_rank_the_first_reports_on_the_job(invade, run_pro
 
 def test_what_a_rank_ran_under_another_invade_before_is_not_in_it(invade, run_program, mpi, waits,
                                                                   omp, tmp_path):
-    before, file = tmp_path / "before.json", tmp_path / "report.json"
-    run_program(mpi.run(2, "sh", "-c", f"{invade} --report={before} {omp} && "
+    """Before is before all of them: whoever still ran when rank 0's began would be in it."""
+    before, file, done = tmp_path / "before.json", tmp_path / "report.json", tmp_path / "done"
+    done.mkdir()
+    run_program(mpi.run(2, "sh", "-c", f"{invade} --report={before} {omp} && : > {done}/$$ && "
+                        f"while [ $(ls {done} | wc -l) -lt 2 ]; do sleep 0.01; done && "
                         f"exec {invade} --report={file} {waits} places"))
     assert [job["program"] for job in parsed(file)["jobs"]] == [waits.name]
     assert {job["program"] for job in parsed(before)["jobs"]} == {omp.name}

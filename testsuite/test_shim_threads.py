@@ -116,10 +116,17 @@ def test_programs_that_a_rank_starts_find_what_they_find_without_us(ours, stock)
     assert with_us.stdout.count("system 768") == 6
 
 
+def by_the_ranks(process):
+    ours = ("1: replaced", "Cpus_allowed_list:")
+    return [line for line in lines(process) if line.startswith(ours)]
+
+
 def test_a_rank_that_becomes_another_program_ends_as_without_us(ours, stock):
+    """What mpiexec adds is not compared: MPICH's finds that both ranks ended with 0, or that one
+    closed its connection too early, and then ends the other, without us too."""
     with_us, without = ours("replaced", check=False), stock("replaced", check=False)
-    assert (with_us.returncode, lines(with_us)) == (without.returncode, lines(without))
-    assert "1: replaced" in lines(with_us)
+    assert by_the_ranks(with_us) == by_the_ranks(without)
+    assert len(by_the_ranks(with_us)) == 2
 
 
 def test_spawning_succeeds_or_fails_as_without_us(ours, stock):
