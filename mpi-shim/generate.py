@@ -106,12 +106,19 @@ ENDS_HANDLE = {"Comm_free": "comm", "Comm_disconnect": "comm", "Win_free": "win"
                "File_close": "file"}
 
 
+# What changes what later waits have to know, and does no more than that.
+NOTED_ANYWHERE = {"Comm_set_errhandler", "Errhandler_set"}
+
+
 def guard(f):
     """From inside a wrapper, and for kind pass, the function itself.  A callback of the program may
     free what the program has used, though: attributes own communicators, in mpi4py and PETSc."""
     forget = ENDS_HANDLE.get(f.name)
     function = f"shim_pmpi.{f.name}" if f.kind == "pass" else f"shim_{f.name}"
     yield f"static int guard_{f.name}({f.params()})\n{{"
+    if f.name in NOTED_ANYWHERE:
+        yield f"    return {function}({f.values()});\n}}\n"
+        return
     yield "    if (SHIM_INSIDE()) {"
     if forget:
         yield f"        shim_forget_{forget}({forget});"

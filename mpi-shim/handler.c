@@ -104,18 +104,11 @@ int shim_speak_now(MPI_Comm comm, int result)
     return result;
 }
 
-static int noted(int result)
-{
-    /* relaxed: two threads that set and wait at once have no order in MPI either */
-    atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
-    return result;
-}
-
 /* While another thread's wait keeps these two quiet, what is set comes into force after it. */
-int shim_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+static int set_at_place(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm, MPI_Errhandler handler)
 {
     pthread_mutex_lock(&quiet_lock);
-    int result = shim_pmpi.Comm_set_errhandler(comm, handler);
+    int result = set(comm, handler);
     self_set |= comm == MPI_COMM_SELF && result == MPI_SUCCESS;
     for (int i = 0; quiet && result == MPI_SUCCESS && i < kept_places; i++)
         if (comm == place(i)) {
@@ -125,14 +118,26 @@ int shim_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
             shim_pmpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
         }
     pthread_mutex_unlock(&quiet_lock);
-    return noted(result);
+    return result;
+}
+
+/* Also called by functions of the program that the library calls.  For a communicator that does not
+ * exist it calls an error handler itself, which may leave by longjmp: no lock then. */
+static int set_handler(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm, MPI_Errhandler handler)
+{
+    int result = comm == place(0) || comm == place(1) ? set_at_place(set, comm, handler)
+                                                      : set(comm, handler);
+    /* relaxed: two threads that set and wait at once have no order in MPI either */
+    atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
+    return result;
+}
+
+int shim_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
+{
+    return set_handler(shim_pmpi.Comm_set_errhandler, comm, handler);
 }
 
 int shim_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
 {
-    int result = shim_pmpi.Errhandler_set(comm, handler);
-    pthread_mutex_lock(&quiet_lock);
-    self_set |= comm == MPI_COMM_SELF && result == MPI_SUCCESS;
-    pthread_mutex_unlock(&quiet_lock);
-    return noted(result);
+    return set_handler(shim_pmpi.Errhandler_set, comm, handler);
 }

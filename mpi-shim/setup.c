@@ -4,7 +4,7 @@
  *
  * After MPI has started, each rank joins the domain of its node; when all are known to have
  * (roll.c), they invade without blocking until
- * every rank of MPI_COMM_WORLD holds a core; a reduction tells them all.  When one cannot
+ * every rank of MPI_COMM_WORLD holds a core, as they tell each other (council.c).  When one cannot
  * be managed, or the time limit passes, all of them go on unmanaged: wrappers must be in
  * force in all ranks or in none, since they use collectives that have to match.
  * (papers/invasive-compute-balancing.txt, section 5.)
@@ -89,7 +89,7 @@ static bool meet_members(void)
     struct shim_whereabouts *all = calloc((size_t)shim_world.size, sizeof *all);
     shim_world.member_of = calloc((size_t)shim_world.size, sizeof *shim_world.member_of);
     if (!all || !shim_world.member_of)
-        abort(); /* the others wait for us in a collective */
+        abort(); /* the others wait for us */
     struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, -1,
                                     shim_recorded(), inv_report_is_here()};
     bool good = shim_tell_all(&mine, all, sizeof mine);

@@ -260,6 +260,11 @@ int main(int argc, char **argv)
     fflush(stdout);
     while (!count)
         usleep(10000); /* not pause: the signal may come just before */
+    if (argc > 2) {
+        puts("caught");
+        fflush(stdout);
+        getchar();
+    }
     for (int i = 0; i < 10; i++) /* a second one would come soon */
         usleep(50000);
     return 40 + count;
@@ -305,14 +310,17 @@ def read_until(master, text):
 
 
 def test_ctrl_c_reaches_the_command_once_and_rmd_not_at_all(invade, compiled, stock_env):
-    with on_terminal(invade, stock_env, compiled("counts", COUNTS)) as (p, master):
+    command = [compiled("counts", COUNTS), str(int(signal.SIGINT)), "stays"]
+    with on_terminal(invade, stock_env, *command) as (p, master):
         read_until(master, b"ready")
         rmd, = [c for c in children_of(p.pid)
                 if Path(f"/proc/{c}/cmdline").read_text().startswith("rmd\0")]
         assert os.getsid(rmd) == rmd
         os.write(master, b"\x03")
+        read_until(master, b"caught")
         time.sleep(0.2)
         assert alive(rmd)
+        os.write(master, b"\n")
         assert p.wait(PATIENCE_S) == 41
 
 
@@ -340,7 +348,7 @@ def test_a_job_stops_and_goes_on(invade, stock_env):
         assert p.wait(PATIENCE_S) == 9
 
 
-def test_ctrl_z_stops_command_and_invade_under_a_shell(invade, stock_env):
+def test_ctrl_z_stops_command_and_invade_under_a_shell(invade, stock_env, tmp_path):
     env = {**stock_env, "PS1": "$ "}
     master, slave = pty.openpty()
 
@@ -353,10 +361,12 @@ def test_ctrl_z_stops_command_and_invade_under_a_shell(invade, stock_env):
     os.close(slave)
     try:
         read_until(master, b"$ ")
-        os.write(master, f"{invade} -- sh -c 'echo rea''dy; sleep 1; exit 6'\n".encode())
+        os.write(master, f"cd {tmp_path}; {invade} -- sh -c 'echo rea''dy; "
+                 "until [ -e go ]; do sleep 0.1; done; exit 6'\n".encode())
         read_until(master, b"\nready")
         os.write(master, b"\x1a")
         read_until(master, b"Stopped")
+        (tmp_path / "go").touch()
         os.write(master, b"fg; echo code''=$?\n")
         read_until(master, b"\ncode=6")
         os.write(master, b"exit\n")

@@ -4,6 +4,7 @@ whatever happens to the processes that it is about."""
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -181,6 +182,35 @@ def test_a_loop_of_tests_is_a_call_site(mpi_job):
     assert test["symbol"] == "poll_for_it" and test["waited_seconds"] > 0
 
 
+def polled_sites(mpi_job):
+    """Rank 1 has seen rank 0 asleep for 100 ms in the first loop, for 200 in the second one."""
+    job, _ = mpi_job(2, "polled")
+    p = job["processes"][0]
+    return p, {(s["function"], s["symbol"]): s for s in p["call_sites"]}
+
+
+def test_loops_of_tests_are_waits_and_work_between_tests_is_none(mpi_job):
+    p, sites = polled_sites(mpi_job)
+    loop, work = sites["MPI_Test", "poll_for_it"], sites["MPI_Iprobe", "look_and_work"]
+    assert loop["waited_seconds"] > 0.09 and loop["sleeps"] > 0
+    both = [sites[name, "poll_in_turns"] for name in ("MPI_Testall", "MPI_Test")]
+    assert sum(s["waited_seconds"] for s in both) > 0.19
+    assert (work["calls"], work["waited_seconds"], work["sleeps"]) == (200, 0, 0)
+    assert p["useful_seconds"] > 0.1
+    waited = sum(s["waited_seconds"] for s in p["call_sites"])
+    assert close(waited, p["waiting_seconds"], 0.01)
+
+
+def test_a_loop_of_tests_of_two_functions_is_a_wait_of_the_first_one(mpi_job):
+    """Or of either, where others had the core in the middle of it: a new run of tests begins."""
+    for _ in range(8):
+        _, sites = polled_sites(mpi_job)
+        if sites["MPI_Test", "poll_in_turns"]["waited_seconds"] == 0:
+            break
+    assert sites["MPI_Test", "poll_in_turns"]["waited_seconds"] == 0
+    assert sites["MPI_Testall", "poll_in_turns"]["waited_seconds"] > 0.19
+
+
 # --- metrics
 
 @pytest.mark.parametrize("ranks", [2, 5])  # cores of their own, and more ranks than cores
@@ -290,7 +320,11 @@ def test_nothing_is_left_when_invade_is_interrupted(invade, mpiexec, build, tmp_
                            build / "mpi-shim/tests/scenes", "hang"], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, start_new_session=True) as process:
         assert process.stdout.readline().strip().isdigit()  # MPI is set up
-        process.send_signal(number)
+        for _ in range(5):  # mpiexec may have to be told twice, without us too
+            process.send_signal(number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(10)
+                break
         process.stdout.read()  # to the end of the last process
     if number == signal.SIGKILL:
         assert file.read_text() == "before", "an old report is whole, or a new one is"

@@ -73,13 +73,15 @@ def test_processes_that_are_started_or_met_later_take_part(managed, mpi, how):
         check(managed(2, GROWING, how, timeout=110), 2)
 
 
+@pytest.mark.parametrize("env", [{}, {"INVASIVE_MPI_TASKS": "1"}], ids=["watched", "polled"])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_errors_have_the_same_class_and_the_same_handler(managed, mpi, run_program, tmp_path,
-                                                         ranks):
+                                                         ranks, env):
+    """Both where the wait is inside the library's function and where it is ours."""
     program = mpi.program("mpi-shim/tests/errors")
     if not possible(mpi, "onesided", ranks):
         return
-    with_us = managed(ranks, "errors", tmp_path / "ours")
+    with_us = managed(ranks, "errors", tmp_path / "ours", env=env)
     without = run_program(mpi.run(ranks, program, tmp_path / "theirs"))
     assert without.stdout.count("class ") > 60 * ranks
     assert with_us.stdout == without.stdout

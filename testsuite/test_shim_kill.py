@@ -261,7 +261,10 @@ def test_interrupting_the_launch_ends_the_job(jobs):
     job = jobs(2, True)
     started_ranks(job, 2)
     time.sleep(random.random())
-    os.killpg(job.process.pid, signal.SIGINT)
+    for _ in range(4):  # mpiexec may have to be told twice, without us too
+        os.killpg(job.process.pid, signal.SIGINT)
+        if until(job.ended, 10):
+            break
     code, left = end_of(job)
     assert code is not None and not left
 
@@ -276,11 +279,13 @@ def test_killing_the_launcher_ends_the_job_and_its_manager(jobs):
 # Not hydra's proxy: without it MPICH's mpiexec waits for ever, with us or not.
 @pytest.mark.timeout(300)
 def test_killing_the_mpi_launcher_ends_as_it_does_without_us(jobs):
-    code, left = end_of_action(jobs(2, True), lambda job, _: job.kill_mpiexec(), 2)
-    if code is None or code == 0 or left:
-        stock = end_of_action(jobs(2, False), lambda job, _: job.kill_mpiexec(), 2)
-        assert (code is None, code == 0, [n for _, n in left]) == (
-            stock[0] is None, stock[0] == 0, [n for _, n in stock[1]])
+    def outcome(managed):
+        code, left = end_of_action(jobs(2, managed), lambda job, _: job.kill_mpiexec(), 2)
+        return code is None, code == 0, {name for _, name in left}
+
+    ours = outcome(True)
+    if ours != (False, False, set()):  # then stock ends so, too, now and then
+        assert any(outcome(False) == ours for _ in range(3)), ours
 
 
 def test_killing_the_resource_manager_hurts_nobody(build, mpi, jobs, stock_env):

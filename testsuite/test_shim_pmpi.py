@@ -66,6 +66,7 @@ def test_a_profiler_counts_the_programs_calls_and_nothing_else(
     assert with_us.stdout == stock.stdout
     assert counts(out) == without_us
     assert len(without_us) == ranks and "Allreduce=0" not in without_us[0]
+    assert all(" Pcontrol=1 " in line for line in without_us)
     assert managed_ranks(with_us) == ranks
 
 

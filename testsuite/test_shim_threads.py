@@ -3,6 +3,7 @@
 rank lends.  Programs that are started, and ends, are as without us too."""
 
 import re
+import shutil
 
 import pytest
 from machine import TWO_CORES
@@ -13,6 +14,7 @@ TEAMS = ["funneled", "serialized", "answer", "task", "two", "helper", "starter"]
 # MPI_Init with this in the environment gives MPI_THREAD_MULTIPLE.
 MULTIPLE = {"MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE", "OMPI_MPI_THREAD_LEVEL": "3"}
 LEAST_SAMPLES = 20
+ENOUGH_PERCENT = 38
 LOWER_LEVEL = """
 #include <mpi.h>
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
@@ -66,6 +68,33 @@ def test_a_level_lower_than_asked_for_is_taken_as_it_is(ours, stock, mpi, run_pr
     assert with_us.stdout.count("provided 2 query 2 ") == 2
 
 
+DEBUGGER = """
+set pagination off
+set breakpoint pending on
+break shim_Finalize
+run
+printf "hooked %d\\n", *(char *)&shim_hooked
+delete
+continue
+"""
+
+
+@pytest.mark.parametrize("level,env,hooked", [
+    ("init", {}, 1), ("init", MULTIPLE, 0), ("0", {}, 1), ("2", {}, 1), ("3", {}, 0)],
+    ids=["init", "init-and-multiple", "single", "serialized", "multiple"])
+def test_waits_are_inside_the_library_unless_threads_may_call_it_at_once(
+        build, run_program, threads, tmp_path, level, env, hooked):
+    """It is the level that the library says, not the one that was asked for, which decides: who
+    sleeps inside the library holds its locks.  A rank alone has the way that its level allows."""
+    if not shutil.which("gdb"):
+        pytest.skip("gdb is missing")
+    script = tmp_path / "script"
+    script.write_text(DEBUGGER)
+    done = run_program([build / "invade", TWO_CORES, "--", "gdb", "-q", "-nx", "-batch", "-x",
+                        script, "--args", threads, "level", level], env=env)
+    assert re.findall(r"^hooked (\d)", done.stdout, re.M) == [str(hooked)], done.stdout
+
+
 @pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
 @pytest.mark.parametrize("scene", TEAMS)
 def test_threads_that_wait_and_threads_that_compute_get_on(ours, stock, scene, cores):
@@ -86,20 +115,26 @@ def test_a_thread_that_waits_all_the_time_does_not_cost_a_core(ours):
 
 
 def cores_kept(process):
-    held, samples = re.search(r"held (\d+) of (\d+)", process.stderr).groups()
-    return int(held), int(samples)
+    held, samples, ran = re.search(r"held (\d+) of (\d+), ran (\d+)%", process.stderr).groups()
+    return int(held), int(samples), int(ran)
 
 
 @pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
 def test_the_core_on_which_another_thread_computes_is_not_lent_by_the_one_that_waits(ours, cores):
-    held, samples = cores_kept(ours("company", cores=cores))
+    """As long as it gets more than a quarter of a core: else it does not count as computing."""
+    for _ in range(5):
+        held, samples, ran = cores_kept(ours("company", cores=cores))
+        if ran >= ENOUGH_PERCENT:
+            break
+    else:
+        pytest.xfail("programs of others compute on our cores all the time")
     assert samples >= LEAST_SAMPLES
     assert held > 0.5 * samples
 
 
 @pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
 def test_a_core_is_lent_where_the_other_threads_sleep(ours, cores):
-    held, samples = cores_kept(ours("idle", cores=cores))
+    held, samples, _ = cores_kept(ours("idle", cores=cores))
     assert samples >= LEAST_SAMPLES
     assert held < 0.5 * samples
 

@@ -501,6 +501,7 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     log_begin();
+    MPI_Pcontrol(1); /* a profiler's own business */
     if (world_size > MOST_RANKS)
         MPI_Abort(MPI_COMM_WORLD, 2);
     MPI_Comm reversed, odd;

@@ -225,6 +225,45 @@ static void files(const char *name)
     /* The handler is not freed: MPICH miscounts those of files. */
 }
 
+/* Functions of the program that the library calls set handlers, too: here an attribute's, in
+ * MPI_Comm_dup, when all handlers were the same before. */
+static int set_when_copied(MPI_Comm where, int key, void *unused, void *handler, void *copy,
+                           int *flag_of_copy)
+{
+    (void)key;
+    (void)unused;
+    (void)copy;
+    *flag_of_copy = 0;
+    return MPI_Comm_set_errhandler(where, *(MPI_Errhandler *)handler);
+}
+
+static void truncated(const char *when)
+{
+    note("%s:\n", when);
+    MPI_Isend(v, 4, MPI_INT, rank, 50, comm, &r);
+    TRY(MPI_Recv(many, 2, MPI_INT, rank, 50, comm, &s));
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+}
+
+static void handlers_set_in_callbacks(MPI_Errhandler handler)
+{
+    int key;
+    MPI_Comm made;
+    MPI_Comm_create_keyval(set_when_copied, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_set_attr(comm, key, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    truncated("with none");
+    MPI_Comm_dup(comm, &made);
+    truncated("with one that a callback has set");
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    truncated("with none again");
+    MPI_Comm_free(&made);
+    MPI_Comm_delete_attr(comm, key);
+    MPI_Comm_free_keyval(&key);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Errhandler handler;
@@ -244,6 +283,7 @@ int main(int argc, char **argv)
     constructors();
     windows();
     files(argv[1]);
+    handlers_set_in_callbacks(handler);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&handler);

@@ -92,7 +92,7 @@ static void *is_main(void *answer)
 
 static void scene_level(const char *which)
 {
-    int provided = -1, query = -1, mine = -1, others = -1;
+    int provided = -1, query = -1, mine = -1, others = -1, size = 0;
     pthread_t thread;
     if (strcmp(which, "init") == 0)
         MPI_Init(NULL, NULL);
@@ -104,7 +104,8 @@ static void scene_level(const char *which)
     pthread_create(&thread, NULL, is_main, &others);
     pthread_join(thread, NULL);
     other = 1 - rank;
-    for (int i = 0; i < 3; i++) { /* waits of both kinds: this level's way to wait works */
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 0; i < 3 && size > 1; i++) { /* waits of both kinds: this level's way to wait works */
         if (rank == 0)
             usleep(20000);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -341,10 +342,11 @@ struct claim { /* as in invasive.h */
 };
 static struct claim (*claim_now)(void);
 static unsigned samples, held;
+static double ran_s, sampled_s;
 
 static void *sample(void *idle)
 {
-    double end = MPI_Wtime() + 0.1; /* the wait has been noticed by then */
+    double begin = MPI_Wtime(), end = begin + 0.1; /* the wait has been noticed by then */
     while (!atomic_load(&stop)) {
         if (idle)
             usleep(1000);
@@ -355,6 +357,8 @@ static void *sample(void *idle)
             held += claim_now().held_cores > 0;
         }
     }
+    sampled_s = MPI_Wtime() - begin;
+    ran_s = cpu_s(CLOCK_THREAD_CPUTIME_ID);
     return NULL;
 }
 
@@ -367,7 +371,7 @@ static void scene_beside(bool idle)
         receive(0);
         atomic_store(&stop, true);
         pthread_join(thread, NULL);
-        fprintf(stderr, "held %u of %u\n", held, samples);
+        fprintf(stderr, "held %u of %u, ran %.0f%%\n", held, samples, 100 * ran_s / sampled_s);
     } else {
         double end = MPI_Wtime() + 0.6;
         while (MPI_Wtime() < end)

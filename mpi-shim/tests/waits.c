@@ -8,9 +8,10 @@
  *   steps      150 iterations of 2 * (r + 1) ms of CPU time and a barrier
  *   pointer    one call through a pointer, of MPI_Send and MPI_Ssend in turns
  *   many       MPI_Iprobe called once from each of 400 places
- *   polls      waits in a loop of MPI_Test
+ *   polls      waits in a loop of MPI_Test, until rank 1 sees that it sleeps there
+ *   polled     loops of tests: as above; of two functions in turns; with work between the tests
  *   threads    four threads wait at the same place at the same time
- *   killed     rank 1 waits for 300 ms and is killed; the others wait for it
+ *   killed     rank 1 waits, asleep for 300 ms, and is killed; the others wait for it, asleep
  *   untouched  prints how many bytes of the process's room for a record are not 0
  */
 #define _GNU_SOURCE
@@ -22,6 +23,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#pragma GCC diagnostic ignored "-Wstringop-overflow" /* MPI_STATUSES_IGNORE */
 
 static int rank, size;
 
@@ -39,6 +42,39 @@ static void burn_ms(double ms)
     do
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     while ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec < until);
+}
+
+/* What another rank does that waits for us: a sleep of at least so many milliseconds.  Not by the
+ * clock alone, since it may come late to its wait on a busy machine. */
+static void until_asleep_ms(int pid, int ms)
+{
+    enum { LOOK_MS = 5, PATIENCE_MS = 20000 };
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    for (int asleep = 0, looked = 0; asleep <= ms && looked < PATIENCE_MS; looked += LOOK_MS) {
+        FILE *f = fopen(path, "r");
+        size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+        text[n] = '\0';
+        if (f)
+            fclose(f);
+        const char *name = strrchr(text, ')');
+        asleep += name && name[2] == 'S' ? LOOK_MS : 0;
+        sleep_ms(LOOK_MS);
+    }
+}
+
+/* Tells a rank who is going to wait for it. */
+static void tell_pid(int to)
+{
+    int pid = (int)getpid();
+    MPI_Send(&pid, 1, MPI_INT, to, 2, MPI_COMM_WORLD);
+}
+
+static __attribute__((noinline)) int pid_of(int from)
+{
+    int pid;
+    MPI_Recv(&pid, 1, MPI_INT, from, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return pid;
 }
 
 /* Rank 0 waits for a message that rank 1 sends after so many milliseconds. */
@@ -119,17 +155,58 @@ static void scene_many(void)
     TEN(TEN(PROBE)) TEN(TEN(PROBE)) TEN(TEN(PROBE)) TEN(TEN(PROBE))
 }
 
-static __attribute__((noinline)) void poll_for_it(void)
+/* Rank 1's part of a loop of tests. */
+static void send_when_asleep(int ms)
 {
-    int x = late_ms(100), flag = 0;
+    until_asleep_ms(pid_of(0), ms);
+    MPI_Send(&ms, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+}
+
+static __attribute__((noinline)) void poll_for_it(int ms)
+{
+    int x, flag = 0;
     MPI_Request request;
     if (rank == 1)
-        MPI_Send(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        send_when_asleep(ms);
     if (rank == 0) {
+        tell_pid(1);
         MPI_Irecv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
         while (!flag)
             MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
     }
+}
+
+static __attribute__((noinline)) void poll_in_turns(int ms)
+{
+    int x, flag = 0, all = 0;
+    MPI_Request request;
+    if (rank == 1)
+        send_when_asleep(ms);
+    if (rank == 0) {
+        tell_pid(1);
+        MPI_Irecv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+        while (!flag && !all) {
+            MPI_Testall(1, &request, &all, MPI_STATUSES_IGNORE);
+            if (!all)
+                MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
+/* 200 looks for a message that nobody sends, with work between them. */
+static __attribute__((noinline)) void look_and_work(void)
+{
+    for (int i = 0, flag; i < 200 && rank == 0; i++) {
+        MPI_Iprobe(1, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+        burn_ms(0.5);
+    }
+}
+
+static void scene_polled(void)
+{
+    poll_for_it(100);
+    poll_in_turns(200);
+    look_and_work();
 }
 
 static void *wait_in_thread(void *tag)
@@ -154,13 +231,14 @@ static void scene_threads(void)
 
 static void scene_killed(void)
 {
-    int x = 0;
+    int pid = (int)getpid();
     if (rank == 0) {
-        sleep_ms(300);
-        MPI_Send(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        until_asleep_ms(pid_of(1), 300);
+        MPI_Send(&pid, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
     } else if (rank == 1) {
-        MPI_Recv(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        sleep_ms(50); /* rank 0 is in its wait by then */
+        tell_pid(0);
+        MPI_Recv(&pid, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        until_asleep_ms(pid, 50);
         raise(SIGKILL);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -199,7 +277,9 @@ int main(int argc, char **argv)
     else if (!strcmp(scene, "many"))
         scene_many();
     else if (!strcmp(scene, "polls"))
-        poll_for_it();
+        poll_for_it(50);
+    else if (!strcmp(scene, "polled"))
+        scene_polled();
     else if (!strcmp(scene, "threads"))
         scene_threads();
     else if (!strcmp(scene, "killed"))

@@ -36,6 +36,7 @@ typedef uintptr_t w;
     F(Comm_dup, (w a, w b), (a, b))                                                                \
     F(Comm_split, (w a, w b, w c, w d), (a, b, c, d))                                              \
     F(Comm_free, (w a), (a))                                                                       \
+    F(Pcontrol, (w a), (a))                                                                        \
     F(Comm_rank, (w a, w b), (a, b))                                                               \
     F(Error_class, (w a, w b), (a, b))
 

@@ -9,7 +9,7 @@ int plugin(void)
     int rank, sum = 0;
     MPI_Init(0, 0);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    double until = MPI_Wtime() + (rank == 0 ? 0.2 : 0);
+    double until = MPI_Wtime() + (rank == 0 ? 0.4 : 0);
     while (MPI_Wtime() < until)
         ;
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
