@@ -406,8 +406,9 @@ void shim_workload_settle(uint64_t start);
  * called as they are: a call that is short costs nothing but two stores, and one that is long is
  * noticed from inside. */
 
-/* Is there such a hook?  The same in all ranks; set once, in set-up. */
+/* Is there such a hook?  The same in all ranks; set once, in set-up, by the second. */
 extern bool shim_hooked;
+void shim_watch_start(bool hooked);
 
 struct shim_watch {
     struct shim_site *site; /* NULL: this thread is in no watched call */

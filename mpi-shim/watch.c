@@ -10,7 +10,8 @@
  * sleeper must take between showing that it sleeps and sleeping.
  *
  * Only where no thread can be kept waiting for a lock of the library meanwhile: not with
- * MPI_THREAD_MULTIPLE.
+ * MPI_THREAD_MULTIPLE.  There the wait engine waits, and what it cannot split (a lock of a window,
+ * input and output) only yields, from long rows of polls, with more processes than cores.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -23,6 +24,8 @@
 enum { YIELD_US = 200 };
 /* After so many waits without sleep: see that the ranks are spread over the cores. */
 enum { SPREAD_WAITS = 64 };
+/* Polls of one thread, of which so many take less time, are a wait inside the library. */
+enum { ROW_POLLS = 64, ROW_US = 100 };
 /* How often a sleeper that was rung rings others before it sleeps again. */
 enum { MOST_RINGS = 4 };
 
@@ -163,4 +166,33 @@ void shim_watch_waited(void)
     uint64_t end = shim_ticks();
     shim_site_learn(shim_watch.site, end - shim_watch.start);
     shim_workload_waited(shim_watch.start, end, slept);
+}
+
+/* Threads that poll by turns share a lock of the library, which this one may hold: it would keep the
+ * others waiting while strangers compute here. */
+static void polled_by_threads(unsigned polls, bool library_yields)
+{
+    static const void *_Atomic poller;
+    static __thread struct {
+        uint64_t start;
+        unsigned polls;
+    } row __attribute__((tls_model("initial-exec")));
+    if (library_yields || (row.polls += polls) < ROW_POLLS)
+        return;
+    uint64_t start = row.start, now = shim_ticks();
+    /* relaxed: a hint, and nothing else is read through it */
+    bool alone = atomic_load_explicit(&poller, memory_order_relaxed) == &row;
+    if (!alone)
+        atomic_store_explicit(&poller, &row, memory_order_relaxed);
+    else if (now - start < ROW_US * shim_us)
+        sched_yield();
+    row.polls = 0;
+    row.start = shim_ticks();
+}
+
+void shim_watch_start(bool hooked)
+{
+    shim_hooked = hooked;
+    if (!hooked)
+        shim_hook_set(inv_process.anonymous ? polled_by_threads : NULL, ROW_POLLS / 2);
 }

@@ -22,6 +22,46 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     return PMPI_Init_thread(argc, argv, required > 0 ? required - 1 : 0, provided);
 }
 """
+# Rank 1 locks a window of rank 0, which looks at nothing until that one has yielded; or 10 s.
+LOCKER = """
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static const char *shown;
+static int yields;
+int sched_yield(void)
+{
+    if (yields++ == 0 && shown)
+        close(open(shown, O_CREAT | O_WRONLY, 0600));
+    return (int)syscall(SYS_sched_yield);
+}
+int main(int argc, char **argv)
+{
+    int level, rank, one = 1, *cell;
+    MPI_Win win;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Win_allocate(sizeof one, sizeof one, MPI_INFO_NULL, MPI_COMM_WORLD, &cell, &win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; rank == 0 && i < 1000 && access(argv[1], F_OK) != 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    if (rank == 1) {
+        yields = 0;
+        shown = argv[1];
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+        MPI_Put(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, win);
+        MPI_Win_unlock(0, win);
+        shown = NULL;
+        printf("%d yields\\n", yields);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_free(&win);
+    return MPI_Finalize();
+}
+"""
 
 
 @pytest.fixture
@@ -149,6 +189,16 @@ def test_programs_that_a_rank_starts_find_what_they_find_without_us(ours, stock)
     with_us = ours("children")
     assert lines(with_us) == lines(stock("children"))
     assert with_us.stdout.count("system 768") == 6
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)  # Open MPI yields by itself
+def test_a_wait_for_a_locked_window_lets_others_run_on_its_core(managed, mpi, run_program,
+                                                                tmp_path):
+    source, program = tmp_path / "locker.c", tmp_path / "locker"
+    source.write_text(LOCKER)
+    run_program([mpi.mpicc, "-rdynamic", "-o", program, source])
+    process = managed(2, program, tmp_path / "yielded", cores=ONE_CORE)
+    assert int(re.search(r"(\d+) yields", process.stdout).group(1)) > 0
 
 
 def by_the_ranks(process):

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mpi4py_cases.py TEST TO ARGUMENT... - mpi4py's runtests.py in its directory TEST; how each case
+ends is a line in file TO/RANK as soon as it is known, whatever happens to the process then.
+
+What the ranks of a job write to one stderr is mixed up, and a job that is ended says nothing."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+test, to = sys.argv[1:3]
+sys.path.insert(0, test)
+import runtests  # noqa: E402
+
+
+class Result(unittest.TextTestResult):
+    def note(self, case, end):
+        from mpi4py import MPI  # not before runtests has chosen the thread level
+
+        with (Path(to) / str(MPI.COMM_WORLD.rank)).open("a") as log:
+            print(case.id(), end, file=log)
+
+    def addSuccess(self, test):
+        self.note(test, "passed")
+        super().addSuccess(test)
+
+    def addSkip(self, test, reason):
+        self.note(test, "skipped")
+        super().addSkip(test, reason)
+
+    def addFailure(self, test, err):
+        self.note(test, "failed")
+        super().addFailure(test, err)
+
+    def addError(self, test, err):
+        self.note(test, "failed")
+        super().addError(test, err)
+
+
+unittest.TextTestRunner.resultclass = Result
+sys.exit(runtests.main(sys.argv[3:]))
