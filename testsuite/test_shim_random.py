@@ -48,7 +48,7 @@ class Runner:
     def compare(self, ranks, seed, count=1, threads=0, steps=40, cores=TWO_CORES, seconds=60,
                 report=True):
         """Seeds seed .. seed+count-1.  Returns "" or what is different, with how to replay it.
-        The report shows that the ranks were managed; without it calls take another path."""
+        The report shows that the ranks were managed, but with it calls have no short way."""
         options = [f"--seed={seed}", f"--count={count}", f"--steps={steps}", f"--threads={threads}"]
         name = f"{self.mpi.name}-{ranks}-{seed}-{threads}"
         stock, good, end, _ = self._logs(f"{name}-stock", [], ranks, options, seconds)
