@@ -105,30 +105,53 @@ def fortran(functions):
 ENDS_HANDLE = {"Comm_free": "comm", "Comm_disconnect": "comm", "Win_free": "win",
                "File_close": "file"}
 
-
 # What changes what later waits have to know, and does no more than that.
 NOTED_ANYWHERE = {"Comm_set_errhandler", "Errhandler_set"}
+
+
+def usual(f, condition, begin, ring):
+    """The short way of the guard, for calls that find everything as usual."""
+    yield "    struct shim_comm *c = shim_thread.comm;"
+    yield "    struct shim_site *site = shim_site(SHIM_SITE);"
+    yield f"    if (!(shim_usual(comm) && {condition} &&"
+    yield "          shim_workload_noted(site, SHIM_SITE)))"
+    yield f"        return whole_{f.name}({f.values()});"
+    yield f"    {begin}"
+    yield f"    int result = {f.direct()};"
+    yield f"    {ring}"
+    yield "    shim_watch_over();"
+
+
+def whole(f):
+    """The wrapper, in a guard that has entered it."""
+    function = f"shim_pmpi.{f.name}" if f.kind == "pass" else f"shim_{f.name}"
+    if f.kind not in NEVER_WAIT:
+        yield f"    shim_called(SHIM_CALL_{f.name}, SHIM_SITE);"
+    yield f"    int result = {function}({f.values()});"
 
 
 def guard(f):
     """From inside a wrapper, and for kind pass, the function itself.  A callback of the program may
     free what the program has used, though: attributes own communicators, in mpi4py and PETSc."""
-    forget = ENDS_HANDLE.get(f.name)
-    function = f"shim_pmpi.{f.name}" if f.kind == "pass" else f"shim_{f.name}"
-    yield f"static int guard_{f.name}({f.params()})\n{{"
     if f.name in NOTED_ANYWHERE:
-        yield f"    return {function}({f.values()});\n}}\n"
+        yield f"static int guard_{f.name}({f.params()})\n{{"
+        yield f"    return shim_{f.name}({f.values()});\n}}\n"
         return
+    leave = "    SHIM_LEAVE();\n    return result;\n}\n"
+    short = getattr(bodies, f"usual_{f.kind}", None)
+    if short:
+        yield f"static __attribute__((noinline)) int whole_{f.name}({f.params()})\n{{"
+        yield from whole(f)
+        yield leave
+    yield f"static int guard_{f.name}({f.params()})\n{{"
+    forget = ENDS_HANDLE.get(f.name)
     yield "    if (SHIM_INSIDE()) {"
     if forget:
         yield f"        shim_forget_{forget}({forget});"
     yield f"        return {f.direct()};\n    }}"
     yield "    SHIM_ENTER();"
-    if f.kind not in NEVER_WAIT:
-        yield f"    shim_called(SHIM_CALL_{f.name}, SHIM_SITE);"
-    yield f"    int result = {function}({f.values()});"
-    yield "    SHIM_LEAVE();"
-    yield "    return result;\n}\n"
+    yield from usual(f, *short(f)) if short else whole(f)
+    yield leave
 
 
 def tables(functions):

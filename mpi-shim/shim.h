@@ -45,7 +45,7 @@
 
 /* All of it is in one library: no detour by the table of addresses that others may have. */
 #pragma GCC visibility push(hidden)
-/* In every call. */
+/* On the short way of usual calls (below). */
 #define SHIM_INLINE static inline __attribute__((always_inline))
 
 /* --- inside a wrapper or not (variant.c)
@@ -69,6 +69,7 @@ struct shim_thread {
     struct shim_comm *comm;
     MPI_Comm comm_handle;
     unsigned comm_drops;
+    unsigned usual_drops; /* the same, or 0: calls of this communicator have no short way (below) */
     bool booked; /* it called MPI_Init: the thread whose time workload.c books */
 };
 extern __thread struct shim_thread shim_thread
@@ -408,7 +409,7 @@ void shim_workload_settle(uint64_t start);
 
 /* Is there such a hook?  The same in all ranks; set once, in set-up, by the second. */
 extern bool shim_hooked;
-void shim_watch_start(bool hooked);
+void shim_watch_set_up(bool hooked);
 
 struct shim_watch {
     struct shim_site *site; /* NULL: this thread is in no watched call */
@@ -431,12 +432,10 @@ enum { SHIM_WATCH_POLLS = 16 };
 void shim_watch_abandoned(void);
 void shim_watch_waited(void);
 
-/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
-static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
+SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool meeting,
+                                  int peer, int other)
 {
-    if (__builtin_expect(shim_watch.site != NULL, 0))
-        shim_watch_abandoned();
-    shim_watch.site = shim_site(SHIM_SITE);
+    shim_watch.site = site;
     shim_watch.frame = shim_thread.frame;
     shim_watch.comm = comm;
     shim_watch.peer[0] = peer;
@@ -444,7 +443,27 @@ static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int pe
     shim_watch.meeting = meeting;
     shim_watch.polls = 0;
     shim_watch.start = 0;
+}
+
+/* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
+static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
+{
+    if (__builtin_expect(shim_watch.site != NULL, 0))
+        shim_watch_abandoned();
+    shim_watch_start(shim_site(SHIM_SITE), comm, meeting, peer, other);
     shim_workload_call(SHIM_SITE);
+}
+
+SHIM_INLINE void shim_watch_over(void)
+{
+    if (__builtin_expect(shim_watch.start != 0, 0)) {
+        shim_watch_waited();
+    } else {
+        uint32_t quick = atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed);
+        if (__builtin_expect(quick < 64, 0))
+            atomic_store_explicit(&shim_watch.site->quick, quick + 1, memory_order_relaxed);
+    }
+    shim_watch.site = NULL;
 }
 
 static inline void shim_watch_end(void)
@@ -454,14 +473,7 @@ static inline void shim_watch_end(void)
         shim_ring_member(shim_watch.peer[1]);
     if (shim_watch.comm)
         shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
-    if (__builtin_expect(shim_watch.start != 0, 0)) {
-        shim_watch_waited();
-    } else {
-        uint32_t quick = atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed);
-        if (__builtin_expect(quick < 64, 0))
-            atomic_store_explicit(&shim_watch.site->quick, quick + 1, memory_order_relaxed);
-    }
-    shim_watch.site = NULL;
+    shim_watch_over();
 }
 /* What shim_hook_set is given. */
 void shim_polled(unsigned polls, bool library_yields);
@@ -477,6 +489,34 @@ void shim_polled(unsigned polls, bool library_yields);
 /* The same where the library calls us while it polls; else the function as it is. */
 #define SHIM_WATCH_OR_CALL(peer, call)                                                             \
     (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
+
+/* --- usual calls
+ *
+ * Of the calls that programs make most often, most find everything as it was: known communicator,
+ * a library that calls us, no report.  For these a guard (generate.py) has a short way, on which
+ * nothing is called but MPI; all others go the whole one.  Arguments that MPI will refuse make no
+ * difference: it is the blocking function that gets them. */
+
+/* The communicator is known, and nothing else is going on? */
+SHIM_INLINE bool shim_usual(MPI_Comm comm)
+{
+    /* acquire: as in shim_comm */
+    unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
+    return shim_thread.comm_handle == comm && shim_thread.usual_drops == drops && !shim_watch.site;
+}
+SHIM_INLINE bool shim_usual_peer(const struct shim_comm *c, int peer)
+{
+    return (unsigned)peer < (unsigned)c->peers;
+}
+/* Come to a meeting whose board is there, as shim_meet does. */
+SHIM_INLINE void shim_usual_meeting(struct shim_site *site, struct shim_comm *c)
+{
+    /* release: partner is the acquire load in arrived() */
+    atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
+    if (!inv_process.anonymous)
+        shim_ring_sleepers(c, true);
+    shim_watch_start(site, c, true, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
+}
 
 /* A receive and a send that have been posted together (calls.c). */
 struct shim_exchange {

@@ -190,7 +190,7 @@ static void polled_by_threads(unsigned polls, bool library_yields)
     row.start = shim_ticks();
 }
 
-void shim_watch_start(bool hooked)
+void shim_watch_set_up(bool hooked)
 {
     shim_hooked = hooked;
     if (!hooked)

@@ -50,7 +50,7 @@ class Runner:
     def compare(self, ranks, seed, count=1, threads=0, steps=40, cores=TWO_CORES, seconds=60,
                 report=True):
         """Seeds seed .. seed+count-1.  Returns "" or what is different, with how to replay it.
-        The report shows that the ranks were managed; without it calls take another path.
+        The report shows that the ranks were managed, but with it calls have no short way.
         Stock is no reference where it is too slow, as MPICH on a busy machine: then we have to get
         through alone."""
         options = [f"--seed={seed}", f"--count={count}", f"--steps={steps}", f"--threads={threads}"]

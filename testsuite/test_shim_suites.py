@@ -32,28 +32,45 @@ def verdicts(text):
     return [(words[0], words[-1]) for words in cases], re.findall(r"(?:\d+|None) tests? .*", text)
 
 
-# With more ranks than cores stock takes minutes with MPICH.
-@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.full)])
-@pytest.mark.parametrize("program", ["xdlu", "xzllt", "xsqr", "xdtrd"])
-def test_scalapack_finds_the_same(managed, run_program, mpi, program, ranks):
+# Whether estimates of condition numbers go on is decided by a variable that nobody has set: EST in
+# p?lacon, up to 2.2.2 (github.com/Reference-ScaLAPACK/scalapack/pull/122).  Ranks may part there,
+# by what is on their stacks, and then hang, under stock too.
+NO_ESTIMATES = {"(T or F) Test Cond": "F"}
+FEW = {"number of problems sizes": "1", "values of M": "23", "values of N": "23",
+       "number of NB's": "1"}
+
+
+def scalapack(mpi, program, where, changes):
+    """The program; its input is in directory `where` then, with other values before such words."""
     found = list(Path("/usr/lib").glob(f"*/scalapack/{mpi.name}-tests/{program}"))
     if not found:
         pytest.skip("needs package scalapack-mpi-test")
-    where = {"cwd": found[0].parent, "timeout": 100 if ranks == 2 else 900}
-    stock = run_program(mpi.run(ranks, found[0]), env=ENV, **where)
-    ours = managed(ranks, found[0], **where)
+    for data in found[0].parent.glob("*.dat"):
+        text = data.read_text()
+        for words, values in changes.items():
+            text = re.sub(rf"^.*?([ \t]+{re.escape(words)}\b)", rf"{values}\1", text, flags=re.M)
+        (where / data.name).write_text(text)
+    return found[0]
+
+
+# With more ranks than cores stock takes minutes with MPICH.
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.full)])
+@pytest.mark.parametrize("program", ["xdlu", "xzllt", "xsqr", "xdtrd"])
+def test_scalapack_finds_the_same(managed, run_program, mpi, program, ranks, tmp_path):
+    path = scalapack(mpi, program, tmp_path, NO_ESTIMATES)
+    where = {"cwd": tmp_path, "timeout": 100 if ranks == 2 else 900}
+    stock = run_program(mpi.run(ranks, path), env=ENV, **where)
+    ours = managed(ranks, path, **where)
     assert "PASSED" in stock.stdout
     assert verdicts(ours.stdout) == verdicts(stock.stdout)
 
 
 # Stock is no reference here: with MPICH it takes minutes.
-def test_scalapack_passes_with_more_ranks_than_cores(managed, mpi):
-    found = list(Path("/usr/lib").glob(f"*/scalapack/{mpi.name}-tests/xdlu"))
-    if not found:
-        pytest.skip("needs package scalapack-mpi-test")
-    said = managed(4, found[0], cwd=found[0].parent, timeout=100).stdout
+def test_scalapack_passes_with_more_ranks_than_cores(managed, mpi, tmp_path):
+    path = scalapack(mpi, "xdlu", tmp_path, {**FEW, **NO_ESTIMATES})
+    said = managed(4, path, cwd=tmp_path, timeout=100).stdout
     assert re.search(r"^ *0 tests completed and failed residual checks", said, re.M)
-    assert re.search(r"^ *240 tests completed and passed residual checks", said, re.M)
+    assert re.search(r"^ *36 tests completed and passed residual checks", said, re.M)
 
 
 def test_netpipe_runs_to_its_end(managed, mpi, tmp_path):
