@@ -48,6 +48,7 @@ def test_a_fortran_program_sees_what_it_sees_without_us(mpi, managed, run_progra
     assert len(ranks_managed) == ranks
 
 
+@pytest.mark.timeout(300)  # eleven jobs
 @pytest.mark.parametrize("interface", INTERFACES)
 def test_every_wait_of_a_fortran_program_is_seen(managed, compiled, interface):
     """Rank 0 computes 9 ms before each of 30 calls: rank 1 waits, and the report says so."""
