@@ -36,10 +36,10 @@ struct rmd_placed {
 };
 
 /*
- * rmd_place_on - change owner[0..machine->ncores) (indices of processes; RMD_NO_OWNER, or
- * what is no index: nobody) so that each process p owns procs[p].target cores.  The targets
+ * rmd_place_on - change owner[0..machine->ncores) (indices of processes, RMD_NO_OWNER:
+ * nobody) so that each process p owns procs[p].target cores.  The targets
  * add up to at most ncores; what is more than that is not given out.
- *   holders  who computes on each core now, RMD_NO_OWNER nobody; or NULL, not known.  Of
+ *   holders  who computes on each core now, RMD_NO_OWNER nobody; or NULL: not known.  Of
  *            cores that are as good otherwise, a process is given those that it holds, and
  *            gives up those that it does not
  * Moves are minimal: nobody who shall have more gives up a core, nobody who shall have less
