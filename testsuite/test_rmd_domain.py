@@ -391,6 +391,14 @@ def test_ownership_goes_where_a_process_computes_already(rmd):
     assert one.owners() == [0, 1, 0, 0, 1, 1, 1, 1]
 
 
+def test_a_core_is_borrowed_near_home(rmd):
+    """Sibling, cache, NUMA node, package, machine; in each above home before below."""
+    machine = "package:2 numa:2 l3:2 core:2 pu:2"
+    member, = rmd(32, machine=machine).joined(1, 0)
+    assert [int(member.ask("near 11")) for _ in range(33)] == [
+        11, 10, 9, 8, 12, 13, 14, 15, 7, 6, 5, 4, 3, 2, 1, 0, *range(16, 32), -1]
+
+
 @pytest.mark.parametrize("how, before, after", [
     ("each", [0] * 4 + [1] * 4, [0] + [1] * 7),
     ("core", [0] * 4 + [1] * 4, [0] * 2 + [1] * 6),
