@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 pytestmark = pytest.mark.sanitize
 
 # The same examples every time, and none that depends on how fast the machine is.
-settings.register_profile("same", derandomize=True, deadline=None, database=None,
+settings.register_profile("same", max_examples=50, derandomize=True, deadline=None, database=None,
                           suppress_health_check=list(HealthCheck))
 settings.load_profile("same")
 
@@ -222,6 +222,17 @@ def test_a_process_that_fits_in_a_group_of_an_empty_machine_is_in_one(placer, ma
             assert len({g for g, o in zip(of, after) if o == 0}) == 1, (level, after)
 
 
+@given(st.integers(0, 127), st.integers(1, 128))
+def test_a_newcomer_is_in_the_fullest_node_that_has_room_for_it(placer, used, target):
+    apart = placer.machine("numa:4 core:64 pu:2")
+    owner = [0] * used + [NOBODY] * (128 - used) + [1] * 60 + [NOBODY] * (512 - 188)
+    _, _, after = placer.place(apart, owner, [used, 60, target])
+    room = {0: 128 - used, 1: 68, 2: 128}
+    fits = min((free, node) for node, free in room.items() if free >= target)[0]
+    nodes = {core // 128 for core, o in enumerate(after) if o == 2}
+    assert len(nodes) == 1 and room[min(*nodes, 2)] == fits
+
+
 @given(st.sampled_from(MACHINES), st.integers(0, 10))
 def test_equal_shares_that_divide_the_machine_are_whole_groups(placer, machine, halvings):
     """Power by power of two: never is a process in more groups than its share needs."""
@@ -276,6 +287,8 @@ def as_text(owner):
     ("00..........1111", [4, 4], "0000........1111"),
     ("0000........1111", [8, 4], "00000000....1111"),
     ("0000111122......", [5, 4, 2], "00001111220....."),
+    # who finds all in one of its caches leaves the other one to who has but that
+    ("001.0...2222....", [6, 2, 4], "001100002222...."),
     # somebody else's cores become free where they are needed
     ("0000111100001111", [10, 6], "0000110000001111"),
     ("0000000011111111", [12, 4], "0000000011110000"),
