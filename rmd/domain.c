@@ -44,6 +44,8 @@ static int make_table(struct rmd_domain *d, enum inv_mode mode, struct inv_table
     int fd = inv_table_create(topology->ncores, topology->emulated ? NULL : topology->os_cpu,
                               INV_MAX_SLOTS, mode, table);
     if (fd >= 0) {
+        for (unsigned c = 0; c < topology->ncores; c++)
+            inv_core_at(*table, c)->apart = topology->apart[c];
         (*table)->reclaim_bound_us = d->reclaim_bound_us;
         atomic_store(&(*table)->owner_moves, d->moves);
         atomic_store(&(*table)->rmd_pid, (uint32_t)getpid());
@@ -107,7 +109,7 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
 /* A table that fits the process that is about to join. */
 static int fit_table(struct rmd_domain *d, unsigned expected)
 {
-    enum inv_mode mode = expected > d->topology.ncores ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
+    enum inv_mode mode = expected > d->units.count ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
     if (d->table && (d->live || d->table->mode == (uint32_t)mode))
         return 0;
     rmd_chat("%u process%s expected on %u cores: %s", expected, expected == 1 ? "" : "es",
@@ -119,6 +121,7 @@ int rmd_domain_open(struct rmd_domain *d)
 {
     d->table = NULL;
     d->table_fd = -1;
+    rmd_units_of(&d->units, &d->topology, d->smt);
     d->header = calloc(1, sizeof *d->header);
     return d->header ? 0 : -1;
 }
@@ -149,11 +152,13 @@ static void settle(struct rmd_domain *d)
         struct rmd_process *p = &d->procs[s];
         p->owned_ns += p->owned * (now - p->settled_ns);
         p->settled_ns = now;
-        p->owned = 0;
+        p->owned = p->owned_units = 0;
     }
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->owner[c] >= 0)
+        if (d->owner[c] >= 0) {
             d->procs[d->owner[c]].owned++;
+            d->procs[d->owner[c]].owned_units += rmd_units_first(&d->units, c);
+        }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
             show_owned(inv_slot_at(d->table, s), &d->procs[s]);
@@ -179,17 +184,19 @@ static unsigned bounded(_Atomic uint32_t *value, unsigned most)
     return v > most ? most : v;
 }
 
+/* What a process asks for, in units. */
 static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
     struct rmd_need need = {
         .min_cores = bounded(&s->min_cores, d->topology.ncores),
         .max_cores = bounded(&s->max_cores, d->topology.ncores),
-        .owned = d->procs[slot].owned,
+        .owned = d->procs[slot].owned_units,
     };
     uint64_t bits = atomic_load_explicit(&s->workload_bits, memory_order_relaxed);
     memcpy(&need.workload, &bits, sizeof bits);
     inv_scalability_read(s, &need.scalability); /* unknown when it is nonsense */
+    rmd_units_need(&d->units, &need);
     return need;
 }
 
@@ -224,13 +231,24 @@ static struct members members_of(struct rmd_domain *d)
     return m;
 }
 
+/* Who computes on the core now, if it is one of the members. */
+static int holder_of(struct rmd_domain *d, const struct members *m, unsigned core)
+{
+    /* relaxed: a hint */
+    inv_word w = atomic_load_explicit(&inv_core_at(d->table, core)->word, memory_order_relaxed);
+    long slot = (long)inv_word_holder(w) - 1;
+    return inv_slot_valid(d->table, slot) && d->procs[slot].used ? m->index[slot] : RMD_NO_OWNER;
+}
+
 static void move_cores(struct rmd_domain *d, const struct members *m, const unsigned *target)
 {
     unsigned ncores = d->topology.ncores;
     struct rmd_placed placed[INV_MAX_SLOTS];
-    int owner[INV_MAX_CORES];
-    for (unsigned c = 0; c < ncores; c++)
+    int owner[INV_MAX_CORES], holders[INV_MAX_CORES];
+    for (unsigned c = 0; c < ncores; c++) {
         owner[c] = d->owner[c] < 0 ? RMD_NO_OWNER : m->index[d->owner[c]];
+        holders[c] = holder_of(d, m, c);
+    }
     for (unsigned i = 0; i < m->count; i++) {
         struct inv_slot *s = inv_slot_at(d->table, m->slot[i]);
         placed[i] = (struct rmd_placed){
@@ -239,7 +257,7 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
             .wish = wish_of(d, m->slot[i]),
         };
     }
-    if (!rmd_place(owner, ncores, placed, m->count))
+    if (!rmd_units_place(&d->units, owner, holders, placed, m->count))
         return;
     for (unsigned c = 0; c < ncores; c++) {
         int slot = owner[c] < 0 ? RMD_NO_OWNER : (int)m->slot[owner[c]];
@@ -263,9 +281,9 @@ static void redistribute(struct rmd_domain *d, bool must)
     unsigned to_come = d->expected > d->joined ? d->expected - d->joined : 0;
     for (unsigned i = 0; i < to_come; i++)
         needs[m.count + i] = (struct rmd_need){0};
-    struct rmd_snapshot all = {d->topology.ncores, m.count + to_come, needs};
+    struct rmd_snapshot all = {d->units.count, m.count + to_come, needs};
     d->policy(&all, target);
-    struct rmd_snapshot here = {d->topology.ncores, m.count, needs};
+    struct rmd_snapshot here = {d->units.count, m.count, needs};
     if (must || rmd_policy_worthwhile(&here, target))
         move_cores(d, &m, target);
     settle(d);

@@ -11,6 +11,7 @@
 #include "policy.h"
 #include "protocol.h"
 #include "topology.h"
+#include "units.h"
 
 #include <sys/types.h>
 
@@ -23,6 +24,7 @@ struct rmd_process {
     pid_t pid;
     int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
     unsigned owned;             /* cores */
+    unsigned owned_units;       /* what it owns, as policies count it */
     uint64_t start_ns, settled_ns, owned_ns;
 };
 
@@ -41,11 +43,13 @@ struct rmd_reports {
 struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
+    enum rmd_smt smt;
     rmd_policy *policy;
     unsigned procs_hint; /* 0 unknown */
     unsigned reclaim_bound_us;
     void (*emptied)(void); /* called when the last process has gone; may be NULL */
 
+    struct rmd_units units;  /* what policies and placement give out */
     struct inv_table *table; /* NULL before the first join */
     int table_fd;
     struct inv_table *header; /* our copy of the table's constant part, see header_intact */

@@ -44,7 +44,8 @@ enum {
     OPT_BOUND,
     OPT_READY_FD,
     OPT_LISTEN_FD,
-    OPT_POLICY
+    OPT_POLICY,
+    OPT_SMT
 };
 
 /* How long a node's rmd waits for a first process, or for another one. */
@@ -64,9 +65,16 @@ static const struct argp_option options[] = {
      "its other end is closed",
      0},
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
-    {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
+    {"emulate-cores", OPT_EMULATE, "MACHINE", 0,
+     "pretend to have N cores, or a machine such as \"package:2 numa:2 l3:4 core:4 pu:2\"; nobody "
+     "is pinned",
+     0},
     {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
     {"policy", OPT_POLICY, "NAME", 0, "who owns how many cores: workload (default) or equal", 0},
+    {"smt", OPT_SMT, "HOW", 0,
+     "hardware threads of a physical core: each is a core of its own (default), all go together "
+     "(core), or only the first is used (first)",
+     0},
     {"reclaim-bound-us", OPT_BOUND, "US", 0,
      "an owner takes its core by force after this time (default 5000)", 0},
     {"verbose", 'v', NULL, 0, "say on stderr what happens", 0},
@@ -76,7 +84,7 @@ struct settings {
     const char *socket, *cores;
     bool private, node;
     int ready_fd, listen_fd;
-    unsigned emulate;
+    const char *emulate;
 };
 
 static struct rmd_domain domain;
@@ -114,13 +122,20 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         s->cores = arg;
         return 0;
     case OPT_EMULATE:
-        s->emulate = number(state, arg, 1, INV_MAX_CORES);
+        s->emulate = arg;
         return 0;
     case OPT_PROCS:
         domain.procs_hint = number(state, arg, 1, 1 << 20);
         return 0;
     case OPT_BOUND:
         domain.reclaim_bound_us = number(state, arg, 1, 60000000);
+        return 0;
+    case OPT_SMT:
+        if (strcmp(arg, "each") && strcmp(arg, "core") && strcmp(arg, "first"))
+            argp_error(state, "'%s' is not how threads are used: use each, core or first", arg);
+        domain.smt = arg[0] == 'e'   ? RMD_SMT_EACH
+                     : arg[0] == 'c' ? RMD_SMT_CORE
+                                     : RMD_SMT_FIRST;
         return 0;
     case OPT_POLICY:
         if (strcmp(arg, "workload") && strcmp(arg, "equal"))
@@ -212,13 +227,17 @@ static int watch_emptiness(void)
 
 static int find_cores(const struct settings *s)
 {
-    int failed = s->emulate ? inv_topology_emulate(&domain.topology, s->emulate)
-                            : inv_topology_detect(&domain.topology, s->cores);
+    bool first_only = domain.smt == RMD_SMT_FIRST;
+    int failed = s->emulate ? inv_topology_emulate(&domain.topology, s->emulate, first_only)
+                            : inv_topology_detect(&domain.topology, s->cores, first_only);
     if (failed && s->node && s->cores && errno == ENODEV)
-        failed = inv_topology_detect(&domain.topology, NULL);
+        failed = inv_topology_detect(&domain.topology, NULL, first_only);
     if (!failed)
         return 0;
-    if (errno == EINVAL)
+    if (errno == EINVAL && s->emulate)
+        rmd_say("--emulate-cores=%s is neither a number from 1 to %d nor a machine with so many "
+                "cores, such as \"package:2 core:4 pu:2\"", s->emulate, INV_MAX_CORES);
+    else if (errno == EINVAL)
         rmd_say("--cores=%s is not a list of CPUs such as 0-3,8", s->cores);
     else
         rmd_say("no CPU is left of --cores=%s: see the affinity mask (taskset -p %d)",

@@ -7,6 +7,7 @@
  *   join SOCKET RANK SIZE LOCAL  -> slot, or "refused STATUS MESSAGE"
  *   leave SOCKET                 -> status
  *   borrow|lend CORE             -> 0 or 1
+ *   near CORE                    -> borrows the nearest free core to that one: it, or -1
  *   reclaim CORE                 -> "asked", or "no" when there is no need or right to
  *   want 0|1                     -> 0
  *   rob SLOT                     -> waits for a parked agent of that process, takes its cores and
@@ -236,6 +237,8 @@ static void on_core(const char *verb, unsigned core)
 {
     if (!strcmp(verb, "borrow"))
         printf("%d\n", inv_core_borrow(table, core, me));
+    else if (!strcmp(verb, "near"))
+        printf("%d\n", inv_core_borrow_near(table, core, me));
     else if (!strcmp(verb, "reclaim"))
         printf("%s\n", inv_core_reclaim(table, core, me) == INV_RECLAIM_ASKED ? "asked" : "no");
     else if (inv_core_lend(table, core, me)) {
