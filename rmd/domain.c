@@ -254,6 +254,7 @@ static void redistribute(struct rmd_domain *d, bool must)
 {
     if (d->table->mode != INV_MODE_PINNED)
         return;
+    static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
     settle(d);
@@ -263,10 +264,10 @@ static void redistribute(struct rmd_domain *d, bool must)
     unsigned to_come = d->expected > d->joined ? d->expected - d->joined : 0;
     for (unsigned i = 0; i < to_come; i++)
         needs[m.count + i] = (struct rmd_need){0};
-    struct rmd_snapshot all = {d->topology.ncores, m.count + to_come, needs};
-    d->policy(&all, target);
-    struct rmd_snapshot here = {d->topology.ncores, m.count, needs};
-    if (must || rmd_policy_worthwhile(&here, target))
+    struct rmd_snapshot s = {d->topology.ncores, m.count + to_come, needs, room, d->tuning};
+    d->policy->decide(&s, target);
+    s.nprocs = m.count;
+    if (must || rmd_policy_worthwhile(d->policy, &s, target))
         move_cores(d, &m, target);
     settle(d);
 }

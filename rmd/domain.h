@@ -41,7 +41,8 @@ struct rmd_reports {
 struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
-    rmd_policy *policy;
+    const struct rmd_policy *policy;
+    struct rmd_tuning tuning; /* RMD_TUNING */
     unsigned procs_hint; /* 0 unknown */
     unsigned reclaim_bound_us;
     void (*emptied)(void); /* called when the last process has gone; may be NULL */

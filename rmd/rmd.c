@@ -123,9 +123,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         domain.reclaim_bound_us = number(state, arg, 1, 60000000);
         return 0;
     case OPT_POLICY:
-        if (strcmp(arg, "workload") && strcmp(arg, "equal"))
-            argp_error(state, "'%s' is no policy: use workload or equal", arg);
-        domain.policy = arg[0] == 'e' ? rmd_policy_equal : rmd_policy_workload;
+        domain.policy = rmd_policy_named(arg);
+        if (!domain.policy)
+            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
         return 0;
     case 'v':
         rmd_verbose = true;
@@ -262,7 +262,8 @@ int main(int argc, char **argv)
         NULL,    NULL,  NULL};
     struct settings s = {.socket = "/run/invasive/rmd.sock", .ready_fd = -1, .listen_fd = -1};
     argp_program_version = "rmd " PACKAGE_VERSION;
-    domain.policy = rmd_policy_workload;
+    domain.policy = &rmd_policies[0];
+    domain.tuning = (struct rmd_tuning)RMD_TUNING;
     domain.reclaim_bound_us = 5000;
     argp_parse(&argp, argc, argv, 0, NULL, &s);
     if (check_kernel() || find_cores(&s))

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* curve.c - concave hulls of scalability graphs, by the monotone chain (Andrew 1979): a point
+ * that the line from the one before to the one after passes above is not in the hull. */
+#include "curve.h"
+
+#include <math.h>
+
+struct point {
+    double cores, speed;
+};
+
+static double slope(struct point a, struct point b)
+{
+    return (b.speed - a.speed) / (b.cores - a.cores);
+}
+
+static bool usable(struct inv_scalability_point p, struct point last)
+{
+    return p.cores > last.cores && p.speedup > 0 && isfinite(p.speedup);
+}
+
+/* The hull of the origin and the usable points; returns how many it has. */
+static unsigned hull(const struct inv_scalability *graph, struct point *h)
+{
+    unsigned n = 1;
+    struct point last = {0, 0};
+    h[0] = last;
+    for (unsigned i = 0; i < INV_SCALABILITY_POINTS && graph->point[i].cores; i++) {
+        struct inv_scalability_point given = graph->point[i];
+        if (!usable(given, last))
+            continue;
+        last = (struct point){given.cores, fmin((double)given.speedup, given.cores)};
+        while (n > 1 && slope(h[n - 1], last) >= slope(h[n - 2], h[n - 1]) - RMD_ALIKE)
+            n--;
+        h[n++] = last;
+    }
+    return n;
+}
+
+struct rmd_curve rmd_curve_of(const struct inv_scalability *graph)
+{
+    struct rmd_curve c = {.segments = 0};
+    struct point h[INV_SCALABILITY_POINTS + 1];
+    unsigned n = graph->point[0].cores ? hull(graph, h) : 1;
+    for (unsigned k = 0; k + 1 < n; k++) {
+        double m = slope(h[k], h[k + 1]);
+        c.cores[k] = h[k].cores;
+        c.speed[k] = h[k].speed;
+        c.slope[k] = m > RMD_ALIKE ? m : 0;
+        c.segments++;
+        if (!(m > RMD_ALIKE))
+            break;
+    }
+    if (c.segments == 0 || c.slope[0] <= 0) { /* nothing that could be */
+        c.segments = 1;
+        c.cores[0] = c.speed[0] = 0;
+        c.slope[0] = 1;
+    }
+    return c;
+}
+
+void rmd_curve_slow(struct rmd_curve *c, double e)
+{
+    for (unsigned k = 0; k < c->segments; k++) {
+        c->cores[k] /= e;
+        c->slope[k] *= e;
+    }
+}
+
+double rmd_curve_enough(const struct rmd_curve *c)
+{
+    unsigned last = c->segments - 1;
+    return c->slope[last] <= 0 ? c->cores[last] : HUGE_VAL;
+}
