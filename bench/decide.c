@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * decide.c - the time of one decision of rmd: a policy, whether it is worthwhile, and the placement.
+ * decide.c - the time of one decision of rmd: policy, whether it is worthwhile, placement.
  *
  *   decide POLICY PROCESSES CORES SECONDS -> "us_per_decision X", of which the policy has taken
  *   "us_policy Y" and the placement the rest, and "moved_per_decision Z"
  *
  * Processes are the ranks of jobs of four, with graphs of four points, and ranges for some.
- * Before each decision every workload changes, and every tenth graph, outside of the time.  Medians of
- * all decisions in SECONDS in which cores moved.
+ * Before each decision every workload changes, and every tenth graph, outside of the time.
+ * Medians of all decisions in SECONDS in which cores moved.
  */
 #define _GNU_SOURCE
 #include "placement.h"

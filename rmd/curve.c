@@ -4,46 +4,51 @@
 #include "curve.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 struct point {
     double cores, speed;
+    double slope; /* from the point before */
 };
 
-static double slope(struct point a, struct point b)
+static bool usable(struct inv_scalability_point p, double last_cores)
 {
-    return (b.speed - a.speed) / (b.cores - a.cores);
+    return p.cores > last_cores && p.speedup > 0 && isfinite(p.speedup);
 }
 
-static bool usable(struct inv_scalability_point p, struct point last)
+static double slope(const struct point *a, double cores, double speed)
 {
-    return p.cores > last.cores && p.speedup > 0 && isfinite(p.speedup);
+    return (speed - a->speed) / (cores - a->cores);
 }
 
 /* The hull of the origin and the usable points; returns how many it has. */
 static unsigned hull(const struct inv_scalability *graph, struct point *h)
 {
     unsigned n = 1;
-    struct point last = {0, 0};
-    h[0] = last;
+    double last_cores = 0;
+    h[0] = (struct point){0, 0, 0};
     for (unsigned i = 0; i < INV_SCALABILITY_POINTS && graph->point[i].cores; i++) {
-        struct inv_scalability_point given = graph->point[i];
-        if (!usable(given, last))
+        if (!usable(graph->point[i], last_cores))
             continue;
-        last = (struct point){given.cores, fmin((double)given.speedup, given.cores)};
-        while (n > 1 && slope(h[n - 1], last) >= slope(h[n - 2], h[n - 1]) - RMD_ALIKE)
-            n--;
-        h[n++] = last;
+        double cores = graph->point[i].cores;
+        double speed = fmin((double)graph->point[i].speedup, cores);
+        double m = slope(&h[n - 1], cores, speed);
+        while (n > 1 && m >= h[n - 1].slope - RMD_ALIKE)
+            m = slope(&h[--n - 1], cores, speed);
+        h[n++] = (struct point){cores, speed, m};
+        last_cores = cores;
     }
     return n;
 }
 
 struct rmd_curve rmd_curve_of(const struct inv_scalability *graph)
 {
-    struct rmd_curve c = {.segments = 0};
+    struct rmd_curve c;
     struct point h[INV_SCALABILITY_POINTS + 1];
     unsigned n = graph->point[0].cores ? hull(graph, h) : 1;
+    c.segments = 0;
     for (unsigned k = 0; k + 1 < n; k++) {
-        double m = slope(h[k], h[k + 1]);
+        double m = h[k + 1].slope;
         c.cores[k] = h[k].cores;
         c.speed[k] = h[k].speed;
         c.slope[k] = m > RMD_ALIKE ? m : 0;

@@ -8,9 +8,9 @@
  * inverse of a sum of convex ones.  Its kinks are where a member passes a kink of its own graph, or
  * begins to need more than its least.  For a group of one, S_J = S_i.
  *
- * Greedy by marginal gain (papers/invasive-compute-balancing.txt 5.3.3, equations 5 and 6) is then the
- * optimum.  All cores of a segment gain alike, so a heap of segments instead of one of cores does:
- * O((n + segments) log n), however many cores.  Where the last cores meet several segments that
+ * Greedy by marginal gain (papers/invasive-compute-balancing.txt 5.3.3, equations 5 and 6) is then
+ * the optimum.  All cores of a segment gain alike, so a heap of segments instead of one of cores
+ * does: O((n + segments) log n), however many cores.  Where the last cores meet several segments that
  * rise alike, these share in proportion to `weight`, as whole cores by largest remainders.
  */
 #include "apportion.h"
@@ -24,10 +24,10 @@ static const double crumb = 1e-7;
 
 /* Where a group is on its way from its least to its most. */
 struct way {
-    double at;            /* cores so far */
-    double v;             /* speed there */
+    double at;            /* cores so far, whole ones */
+    double v;             /* speed at the end of the segment */
     double rate;          /* cores for each unit of v */
-    double length, slope; /* of the segment that begins here; length 0: no more */
+    double length, slope; /* of the segment that begins here */
     bool done;            /* more speed cannot be had */
     bool tied;            /* the last cores are shared with others */
 };
@@ -75,24 +75,54 @@ static void pass_kink(struct filling *f, const struct rmd_group *g, struct way *
     rmd_heap_sink(top, g->count, 0);
 }
 
-/* Length and slope of the segment that begins where the group is now. */
+/* One more core, which leads past kinks, or to the end: what it brings.  v is then that speed. */
+static double cross_kinks(struct filling *f, const struct rmd_group *g, struct way *w)
+{
+    double gain = 0;
+    for (double core = 1; core > crumb && !w->done;) {
+        double v = -f->kink[g->first].key, length = (v - w->v) * w->rate;
+        if (w->rate <= 0 || length <= core) {
+            double step = w->rate > 0 ? fmax(length, 0) : 0;
+            gain += fmax(v - w->v, 0) * g->work;
+            core -= step;
+            w->v = fmax(w->v, v);
+            pass_kink(f, g, w);
+        } else {
+            gain += core / w->rate * g->work;
+            w->v += core / w->rate;
+            core = 0;
+        }
+    }
+    return gain;
+}
+
+/*
+ * Length and slope of the segment that begins where the group is now; v becomes the speed at its
+ * end.  It is as many whole cores as rise alike, or one in which there is a kink: what is
+ * given out in the end are whole cores.
+ */
 static void look_ahead(struct filling *f, unsigned group)
 {
     const struct rmd_group *g = &f->ranks->group[group];
     struct way *w = &f->way[group];
     unsigned cap = g->known ? g->hi : f->how->cap[group];
-    for (w->done |= w->at >= cap - crumb; !w->done; pass_kink(f, g, w)) {
-        double v = -f->kink[g->first].key;
-        w->length = (v - w->v) * w->rate;
-        if (w->rate > 0 && w->length > crumb) {
-            w->length = fmin(w->length, cap - w->at);
-            w->slope = g->work / w->rate;
-            return;
-        }
-        w->v = fmax(w->v, v);
-    }
     w->slope = 0;
-    w->length = g->hi - w->at > crumb ? g->hi - w->at : 0;
+    w->length = g->hi - w->at;
+    if (w->at >= cap)
+        w->done = true;
+    while (!w->done && (w->rate <= 0 || w->v * (1 + 1e-12) >= -f->kink[g->first].key))
+        pass_kink(f, g, w); /* it is here */
+    if (w->done)
+        return;
+    double whole = floor((-f->kink[g->first].key - w->v) * w->rate + crumb);
+    if (whole < 1) {
+        w->slope = cross_kinks(f, g, w);
+        w->length = 1;
+    } else {
+        w->length = fmin(whole, cap - w->at);
+        w->slope = g->work / w->rate;
+        w->v += w->length / w->rate;
+    }
 }
 
 static void begin(struct filling *f, unsigned group)
@@ -115,7 +145,7 @@ static void begin(struct filling *f, unsigned group)
         f->best[f->nbest++] = (struct rmd_heap_item){.key = w->slope, .who = group};
 }
 
-/* All groups whose next segment rises as steeply as any.  Returns the cores that they could take. */
+/* All groups whose next segment rises as steeply as any.  Returns the cores they could take. */
 static double pop_ties(struct filling *f, double *slope)
 {
     double room = 0;
@@ -136,9 +166,8 @@ static void take_whole_segments(struct filling *f)
         f->left -= w->length;
         f->speed += w->length * w->slope;
         w->at += w->length;
-        w->v += w->slope > 0 ? w->length / w->rate : 0;
-        if (w->slope <= 0)
-            continue; /* that was all */
+        if (w->at >= f->ranks->group[f->tie[t]].hi)
+            continue;
         look_ahead(f, f->tie[t]);
         if (w->length > 0)
             rmd_heap_push(f->best, &f->nbest,

@@ -33,6 +33,7 @@ struct rmd_need {
     double workload;    /* > 0, comparable within the job; else, or not finite: unknown */
     double delivered;   /* of a core, by its cores, as the machine says: 0 < e <= 1; else unknown */
     double iteration_s; /* computing time of an iteration, announced; 0: unknown */
+    unsigned iteration_cores; /* that it owned when it announced that */
     struct inv_scalability scalability; /* any points: their concave hull counts (curve.h) */
 };
 

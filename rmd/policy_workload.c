@@ -2,8 +2,8 @@
 /*
  * policy_workload.c - ownership in proportion to the workloads W that the processes
  * announce: D_i = ceil(R W_i / sum W) - alpha_i with alpha_i in {0, 1} (papers/
- * invasive-compute-balancing.txt 5.3.3), alpha chosen by the largest remainders.  Equal shares are the
- * same with all W alike.
+ * invasive-compute-balancing.txt 5.3.3), alpha chosen by the largest remainders.  Equal shares are
+ * the same with all W alike.
  */
 #include "apportion.h"
 #include "policy.h"

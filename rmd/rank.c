@@ -31,18 +31,18 @@ static void group_members(const struct rmd_snapshot *s, enum rmd_grouping groupi
 static double expense(const struct rmd_snapshot *s, const struct rmd_ranks *r, unsigned i)
 {
     const struct rmd_need *need = &s->needs[i];
-    if (!(need->iteration_s > 0 && need->iteration_s <= DBL_MAX) || !need->owned ||
-        !rmd_workload_known(need))
+    bool known = need->iteration_s > 0 && need->iteration_s <= DBL_MAX && need->iteration_cores;
+    if (!known || !rmd_workload_known(need))
         return 0;
-    return need->iteration_s * rmd_curve_at(&r->rank[i].curve, need->owned) / r->work[i];
+    return need->iteration_s * rmd_curve_at(&r->rank[i].curve, need->iteration_cores) / r->work[i];
 }
 
 /*
  * What a core of a process delivers is the least of what the machine says and what the announced
  * iteration times say: a rank that needs more core time for a unit of work than the best
- * of its job has cores that deliver less.  (papers/charm-migratable-objects.txt IV.F: imbalance that is
- * the application's own is in the workloads, what is left is from outside.)  Never below a tenth: so
- * much is no interference but another mistake.
+ * of its job has cores that deliver less.  (papers/charm-migratable-objects.txt IV.F: imbalance
+ * that is the application's own is in the workloads, what is left is from outside.)  Never below
+ * a tenth: so much is no interference but another mistake.
  */
 static void slow_down(const struct rmd_snapshot *s, struct rmd_ranks *r, const struct rmd_group *g)
 {

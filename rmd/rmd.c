@@ -44,7 +44,10 @@ enum {
     OPT_BOUND,
     OPT_READY_FD,
     OPT_LISTEN_FD,
-    OPT_POLICY
+    OPT_POLICY,
+    OPT_ENERGY_LOSS,
+    OPT_MOVE_COST,
+    OPT_PAY_WITHIN
 };
 
 /* How long a node's rmd waits for a first process, or for another one. */
@@ -66,7 +69,14 @@ static const struct argp_option options[] = {
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
     {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
-    {"policy", OPT_POLICY, "NAME", 0, "who owns how many cores: workload (default) or equal", 0},
+    {"policy", OPT_POLICY, "NAME", 0,
+     "who owns how many cores: workload (default), or another of rmd(8)", 0},
+    {"energy-loss", OPT_ENERGY_LOSS, "PERCENT", 0,
+     "throughput that policy energy may give away (default 5)", 0},
+    {"move-cost-us", OPT_MOVE_COST, "US", 0,
+     "what it costs to move a core, in microseconds of a core (default 1000)", 0},
+    {"pay-within-ms", OPT_PAY_WITHIN, "MS", 0,
+     "time within which a move must have paid for that (default 100)", 0},
     {"reclaim-bound-us", OPT_BOUND, "US", 0,
      "an owner takes its core by force after this time (default 5000)", 0},
     {"verbose", 'v', NULL, 0, "say on stderr what happens", 0},
@@ -126,6 +136,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         domain.policy = rmd_policy_named(arg);
         if (!domain.policy)
             argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
+        return 0;
+    case OPT_ENERGY_LOSS:
+        domain.tuning.energy_loss = number(state, arg, 0, 99) / 100.0;
+        return 0;
+    case OPT_MOVE_COST:
+        domain.tuning.move_cost_s = number(state, arg, 0, 60000000) * 1e-6;
+        return 0;
+    case OPT_PAY_WITHIN:
+        domain.tuning.within_s = number(state, arg, 1, 3600000) * 1e-3;
         return 0;
     case 'v':
         rmd_verbose = true;

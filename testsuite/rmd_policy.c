@@ -119,6 +119,7 @@ static void ask_named(bool worth)
         needs[i].job = (unsigned)next();
         needs[i].delivered = next();
         needs[i].iteration_s = next();
+        needs[i].iteration_cores = needs[i].owned;
         read_graph(&needs[i].scalability);
     }
     if (!worth) {
