@@ -64,11 +64,35 @@ struct rmd_curve rmd_curve_of(const struct inv_scalability *graph)
     return c;
 }
 
-void rmd_curve_slow(struct rmd_curve *c, double e)
+double rmd_delivered_by(const struct rmd_delivered *d, double cores)
 {
-    for (unsigned k = 0; k < c->segments; k++) {
-        c->cores[k] /= e;
-        c->slope[k] *= e;
+    double more = cores - d->cores;
+    return more <= 0 ? cores * d->part : d->cores * d->part + more * d->further;
+}
+
+double rmd_cores_delivering(const struct rmd_delivered *d, double whole)
+{
+    double has = d->cores * d->part;
+    return whole <= has ? whole / d->part : d->cores + (whole - has) / d->further;
+}
+
+void rmd_curve_slow(struct rmd_curve *c, const struct rmd_delivered *d)
+{
+    const struct rmd_curve old = *c;
+    c->segments = 0;
+    for (unsigned k = 0; k < old.segments; k++) {
+        double from = rmd_cores_delivering(d, old.cores[k]);
+        double to = k + 1 < old.segments ? rmd_cores_delivering(d, old.cores[k + 1]) : HUGE_VAL;
+        unsigned at = c->segments++;
+        c->cores[at] = from;
+        c->speed[at] = old.speed[k];
+        c->slope[at] = old.slope[k] * (from < d->cores ? d->part : d->further);
+        if (from < d->cores && d->cores < to) { /* its own end within the segment */
+            at = c->segments++;
+            c->cores[at] = d->cores;
+            c->speed[at] = c->speed[at - 1] + c->slope[at - 1] * (d->cores - from);
+            c->slope[at] = old.slope[k] * d->further;
+        }
     }
 }
 

@@ -10,7 +10,7 @@
 
 #include "invasive.h"
 
-enum { RMD_SEGMENTS = INV_SCALABILITY_POINTS + 1 };
+enum { RMD_SEGMENTS = INV_SCALABILITY_POINTS + 2 };
 
 /* Slopes that differ by less are the same: speed-ups are announced as floats. */
 #define RMD_ALIKE 1e-6
@@ -24,8 +24,18 @@ struct rmd_curve {
 
 /* A graph without a point is perfect: S(c) = c.  Points that cannot be are left out. */
 struct rmd_curve rmd_curve_of(const struct inv_scalability *graph);
-/* The same process on cores of which each delivers the part e of one. */
-void rmd_curve_slow(struct rmd_curve *curve, double e);
+/*
+ * What a number of cores delivers, in whole cores: the first `cores`, those that a process has,
+ * `part` of one each, further ones `further`, which is what those that others have deliver.
+ */
+struct rmd_delivered {
+    double cores, part, further;
+};
+double rmd_delivered_by(const struct rmd_delivered *delivered, double cores);
+/* The inverse: cores that deliver so much. */
+double rmd_cores_delivering(const struct rmd_delivered *delivered, double whole);
+/* The same process on such cores.  Where further ones deliver more it is not concave. */
+void rmd_curve_slow(struct rmd_curve *curve, const struct rmd_delivered *delivered);
 
 /* Segment in which the next core after `cores` lies. */
 static inline unsigned rmd_curve_segment(const struct rmd_curve *c, double cores)

@@ -191,6 +191,19 @@ static void note_iteration(struct rmd_process *p, struct inv_slot *s)
     p->iteration_cores = p->owned;
 }
 
+/* What a core of the process delivers: the mean of those of which it is known. */
+static double delivered_to(const struct rmd_domain *d, unsigned slot)
+{
+    double sum = 0;
+    unsigned known = 0;
+    for (unsigned c = 0; d->delivered && c < d->topology.ncores; c++)
+        if (d->owner[c] == (int)slot && d->delivered[c] > 0) {
+            sum += d->delivered[c];
+            known++;
+        }
+    return known ? sum / known : 0;
+}
+
 static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
@@ -199,6 +212,7 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
         .min_cores = bounded(&s->min_cores, d->topology.ncores),
         .max_cores = bounded(&s->max_cores, d->topology.ncores),
         .owned = d->procs[slot].owned,
+        .delivered = d->policy->looks_at_delivery ? delivered_to(d, slot) : 0,
         .iteration_s = d->procs[slot].iteration_s,
         .iteration_cores = d->procs[slot].iteration_cores,
     };
@@ -310,8 +324,18 @@ void rmd_domain_set_policy(struct rmd_domain *d, const struct rmd_policy *policy
     if (d->policy == policy)
         return;
     d->policy = policy;
+    if (d->policy_changed)
+        d->policy_changed(d);
     if (d->live)
         redistribute(d, true);
+}
+
+void rmd_domain_reconsider(struct rmd_domain *d)
+{
+    if (!d->live)
+        return;
+    header_intact(d);
+    redistribute(d, false);
 }
 
 static void constraints_rung(struct rmd_source *source, uint32_t events)

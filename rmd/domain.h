@@ -49,6 +49,8 @@ struct rmd_domain {
     struct rmd_tuning tuning; /* RMD_TUNING */
     unsigned procs_hint; /* 0 unknown */
     unsigned reclaim_bound_us;
+    const double *delivered; /* of a core by each core, 0 unknown; may be NULL */
+    void (*policy_changed)(struct rmd_domain *); /* may be NULL */
     void (*emptied)(void); /* called when the last process has gone; may be NULL */
 
     struct inv_table *table; /* NULL before the first join */
@@ -79,6 +81,9 @@ int rmd_domain_join(struct rmd_domain *domain, pid_t pid, int pidfd,
 
 /* The process with this pid goes on without us.  Nothing happens when it is no member. */
 void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
+
+/* Something has changed that the policy may look at. */
+void rmd_domain_reconsider(struct rmd_domain *domain);
 
 /* From now on this policy decides; owners change at once. */
 void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *policy);

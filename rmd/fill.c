@@ -10,8 +10,8 @@
  *
  * Greedy by marginal gain (papers/invasive-compute-balancing.txt 5.3.3, equations 5 and 6) is then
  * the optimum.  All cores of a segment gain alike, so a heap of segments instead of one of cores
- * does: O((n + segments) log n), however many cores.  Where the last cores meet several segments that
- * rise alike, these share in proportion to `weight`, as whole cores by largest remainders.
+ * does: O((n + segments) log n), however many cores.  Where the last cores meet several segments
+ * that rise alike, these share in proportion to `weight`, as whole cores by largest remainders.
  */
 #include "apportion.h"
 #include "heap.h"

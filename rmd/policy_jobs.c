@@ -8,6 +8,7 @@
  * ones: what rounding leaves idle in one rank another one borrows.
  */
 #include "apportion.h"
+#include "level.h"
 #include "policy.h"
 #include "rank.h"
 
@@ -127,18 +128,55 @@ void rmd_policy_energy(const struct rmd_snapshot *s, unsigned *target)
     most_speed(s, fmin(fmax(s->tuning.energy_loss, 0), 0.99), target);
 }
 
-/* Cores that do a whole one's work at the job's own rate: a job on slow cores needs more. */
-static double whole_cores(const struct rmd_ranks *r, const struct rmd_group *g)
+struct deliveries {
+    const struct rmd_ranks *ranks;
+    struct rmd_delivered *by_job;
+};
+
+/* Cores with which every job has so much of what cores deliver, as far as it can use it. */
+static double cores_of_job(const struct deliveries *all, unsigned job, double whole)
 {
-    double cores = 0, delivered = 0;
-    for (unsigned k = 0; k < g->count; k++) {
-        const struct rmd_rank *rank = &r->rank[r->member[g->first + k]];
-        cores += rank->work;
-        delivered += rank->work * rank->delivered;
-    }
-    return cores / delivered;
+    const struct rmd_group *g = &all->ranks->group[job];
+    return fmin(fmax(rmd_cores_delivering(&all->by_job[job], whole), g->lo), g->useful);
 }
 
+static struct rmd_slope cores_of_all(const void *of, double whole)
+{
+    const struct deliveries *all = of;
+    struct rmd_slope sum = {0, 0};
+    for (unsigned j = 0; j < all->ranks->ngroups; j++) {
+        const struct rmd_delivered *d = &all->by_job[j];
+        double cores = cores_of_job(all, j, whole);
+        sum.value += cores;
+        if (cores > all->ranks->group[j].lo && cores < all->ranks->group[j].useful)
+            sum.slope += 1 / (cores < d->cores ? d->part : d->further);
+    }
+    return sum;
+}
+
+static void deliveries_of(const struct deliveries *all)
+{
+    double cores = 0, whole = 0;
+    for (unsigned j = 0; j < all->ranks->ngroups; j++) {
+        const struct rmd_group *g = &all->ranks->group[j];
+        struct rmd_delivered *d = &all->by_job[j];
+        double own = 0;
+        *d = (struct rmd_delivered){0, 1, 1};
+        for (unsigned k = 0; k < g->count; k++) {
+            const struct rmd_delivered *m = &all->ranks->rank[all->ranks->member[g->first + k]]
+                                                 .delivered;
+            d->cores += m->cores;
+            own += m->cores * m->part;
+        }
+        d->part = d->cores > 0 ? own / d->cores : 1;
+        cores += d->cores;
+        whole += own;
+    }
+    for (unsigned j = 0; j < all->ranks->ngroups; j++)
+        all->by_job[j].further = rmd_elsewhere(cores, whole, &all->by_job[j]);
+}
+
+/* Every job has the same of what cores deliver: at that level, cores are what is shared out. */
 void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
 {
     struct rmd_room room = {s->room};
@@ -147,9 +185,15 @@ void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
     struct rmd_ranks r = rmd_ranks_of(s, RMD_BY_JOB, true, &room);
     unsigned *share = rmd_take(&room, r.ngroups, sizeof *share);
     double *weight = rmd_take(&room, r.ngroups, sizeof *weight);
+    struct deliveries all = {&r, rmd_take(&room, r.ngroups, sizeof *all.by_job)};
+    deliveries_of(&all);
+    double most = 10.0 * s->ncores, level = most;
+    if (cores_of_all(&all, most).value > s->ncores)
+        level = rmd_level(cores_of_all, &all, s->ncores, (double)s->ncores / r.ngroups, most);
     for (unsigned j = 0; j < r.ngroups; j++)
-        weight[j] = whole_cores(&r, &r.group[j]);
-    share_out(s, &r, weight, share, room);
+        weight[j] = fmax(cores_of_job(&all, j, level), 1);
+    bool plenty = level >= most; /* what is left is shared alike */
+    share_out(s, &r, plenty ? NULL : weight, share, room);
     balance_all(&r, share, target, room);
 }
 

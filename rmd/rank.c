@@ -44,7 +44,8 @@ static double expense(const struct rmd_snapshot *s, const struct rmd_ranks *r, u
  * that is the application's own is in the workloads, what is left is from outside.)  Never below
  * a tenth: so much is no interference but another mistake.
  */
-static void slow_down(const struct rmd_snapshot *s, struct rmd_ranks *r, const struct rmd_group *g)
+static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
+                        const struct rmd_group *g)
 {
     const unsigned *m = &r->member[g->first];
     double best = HUGE_VAL;
@@ -54,15 +55,34 @@ static void slow_down(const struct rmd_snapshot *s, struct rmd_ranks *r, const s
             best = fmin(best, x);
     }
     for (unsigned k = 0; k < g->count; k++) {
-        double told = s->needs[m[k]].delivered, x = expense(s, r, m[k]);
-        double e = told > 0 && told <= 1 ? told : 1;
-        if (x > 0)
-            e = fmin(e, best / x);
-        if (e < 1) {
-            r->rank[m[k]].delivered = fmax(e, 0.1);
-            rmd_curve_slow(&r->rank[m[k]].curve, r->rank[m[k]].delivered);
-        }
+        const struct rmd_need *need = &s->needs[m[k]];
+        double told = need->delivered > 0 && need->delivered <= 1 ? need->delivered : 1;
+        double x = expense(s, r, m[k]), seen = x > 0 ? best / x : 1;
+        r->rank[m[k]].delivered = (struct rmd_delivered){
+            .cores = seen < told ? need->iteration_cores : need->owned,
+            .part = fmax(fmin(seen, told), 0.1)};
     }
+}
+
+/* Further cores come from the others. */
+static void slow_down(struct rmd_ranks *r)
+{
+    double cores = 0, whole = 0;
+    for (unsigned i = 0; i < r->nranks; i++) {
+        cores += r->rank[i].delivered.cores;
+        whole += r->rank[i].delivered.cores * r->rank[i].delivered.part;
+    }
+    for (unsigned i = 0; i < r->nranks; i++) {
+        struct rmd_delivered *d = &r->rank[i].delivered;
+        d->further = rmd_elsewhere(cores, whole, d);
+        rmd_curve_slow(&r->rank[i].curve, d);
+    }
+}
+
+double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *d)
+{
+    double others = cores - d->cores;
+    return others > 0 ? (whole - d->cores * d->part) / others : 1;
 }
 
 static void add_up(struct rmd_ranks *r, struct rmd_group *g)
@@ -97,7 +117,7 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
         struct rmd_range range = rmd_range_of(s, i);
         r.rank[i].curve = rmd_curve_of(&s->needs[i].scalability);
         r.rank[i].known = s->needs[i].scalability.point[0].cores > 0;
-        r.rank[i].delivered = 1;
+        r.rank[i].delivered = (struct rmd_delivered){0, 1, 1};
         r.rank[i].lo = range.lo;
         r.rank[i].hi = range.hi;
         r.rank[i].owned = s->needs[i].owned;
@@ -106,9 +126,12 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
     for (unsigned j = 0; j < r.ngroups; j++) {
         rmd_works(s, &r.member[r.group[j].first], r.group[j].count, r.work);
         if (slowed)
-            slow_down(s, &r, &r.group[j]);
-        add_up(&r, &r.group[j]);
+            judge_cores(s, &r, &r.group[j]);
     }
+    if (slowed)
+        slow_down(&r);
+    for (unsigned j = 0; j < r.ngroups; j++)
+        add_up(&r, &r.group[j]);
     return r;
 }
 

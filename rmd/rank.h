@@ -17,7 +17,7 @@ struct rmd_rank {
     unsigned lo, hi;
     unsigned useful; /* lo <= useful <= hi: more cores than this bring nothing */
     unsigned owned;
-    double delivered; /* of a core by each of its cores; 1 unless slowed */
+    struct rmd_delivered delivered; /* whole cores unless slowed */
 };
 
 /* Processes that share cores in one way: member[first ... first + count). */
@@ -43,6 +43,9 @@ struct rmd_ranks {
  * processes have, of which each delivers a part.  Takes its memory from *room. */
 struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
                               bool slowed, struct rmd_room *room);
+
+/* What cores deliver that others have, when all have `cores` of them, which deliver `whole`. */
+double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *own);
 
 /* Time of the slowest member of a group with these cores each (by process), 0 of none. */
 double rmd_slowest(const struct rmd_ranks *ranks, const struct rmd_group *group,

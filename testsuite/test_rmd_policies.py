@@ -181,9 +181,11 @@ def test_those_who_are_alike_get_the_same(rmd, policy, n, share, load):
 def test_what_was_decided_is_decided_again(rmd, policy, case):
     """Otherwise cores would go to and fro: ties are for those who own the cores."""
     ncores, needs = case
+    for need in needs:
+        need.delivered, need.iteration = 1, 0
     target = rmd.decide(policy, case)
     for need, cores in zip(needs, target):
-        need.owned, need.iteration = cores, 0
+        need.owned = cores
     assert not rmd.worth(policy, case, rmd.decide(policy, case))[0] or \
         sum(low for low, _ in ranges_of(case)) > ncores
 
@@ -385,12 +387,28 @@ def test_energy_has_the_fewest_cores_that_are_within_the_loss(rmd, case, loss):
 @RULES
 @given(slow=st.lists(st.sampled_from([1, 0.5, 0.25, 0.8]), min_size=2, max_size=5))
 def test_cores_that_deliver_less_count_for_less(rmd, slow):
-    """Jobs of one process: what all its cores deliver is the same for each, within a core."""
+    """Jobs of one process: all have the same of what cores deliver, within two cores.  Those that
+    they get deliver what the others' do."""
     ncores = 40 * len(slow)
-    target = rmd.decide("interference", (ncores, [Need(job=i, delivered=e)
+    target = rmd.decide("interference", (ncores, [Need(job=i, delivered=e, owned=40)
                                                   for i, e in enumerate(slow)]))
-    delivered = [d * e for d, e in zip(target, slow)]
+    others = [(sum(slow) - e) / (len(slow) - 1) for e in slow]
+    delivered = [min(d, 40) * e + max(0, d - 40) * o for d, e, o in zip(target, slow, others)]
     assert max(delivered) - min(delivered) < 2
+
+
+@RULES
+@given(slow=st.lists(st.sampled_from([1, 0.5, 0.25, 0.8]), min_size=2, max_size=5))
+def test_cores_that_have_moved_do_not_move_on(rmd, slow):
+    """What a process's cores deliver is another mean after a move; that is no reason for more."""
+    needs = [Need(job=i, delivered=e, owned=40) for i, e in enumerate(slow)]
+    target = rmd.decide("interference", (40 * len(slow), needs))
+    for i, (need, cores) in enumerate(zip(needs, target)):
+        others = (sum(slow) - slow[i]) / (len(slow) - 1)
+        got = max(0, cores - 40)
+        need.owned, need.delivered = cores, ((cores - got) * slow[i] + got * others) / cores
+    again = rmd.decide("interference", (40 * len(slow), needs))
+    assert not rmd.worth("interference", (40 * len(slow), needs), again)[0], (target, again)
 
 
 @RULES

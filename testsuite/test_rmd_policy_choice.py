@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from test_rmd_domain import Rmd, rmctl, rmd  # noqa: F401 (rmd is a fixture)
+from test_rmd_domain import Rmd, eventually, rmctl, rmd  # noqa: F401 (rmd is a fixture)
 
 pytestmark = pytest.mark.sanitize
 FLAT = "graph 1 1 2 1.8 4 1.8"
@@ -110,11 +110,13 @@ def test_energy_leaves_cores_to_nobody_that_bring_nothing(rmd):  # noqa: F811
 
 
 def test_announced_iteration_times_show_cores_that_deliver_less(rmd):  # noqa: F811
-    """The same work, but twice the time on as many cores: it gets about twice the others' cores."""
-    one, other = rmd(12, "--policy=interference").joined(2, 0, 1)
+    """The same work, but twice the time on as many cores: half of them are missing."""
+    one, other = rmd(16, "--policy=interference").joined(2, 0, 1)
     assert one.ask("iteration 0.2") == "0" and one.ask("announce 1 0 0") == "0"
     assert other.ask("iteration 0.1") == "0" and other.ask("announce 1 0 0") == "0"
-    assert owned(one, (0, 1)) == [8, 4]
+    assert owned(one, (0, 1)) == [10, 6]
+    one.ask("announce 1.1 0 0")  # the times are those of eight cores each, whatever they own now
+    assert owned(one, (0, 1)) == [10, 6]
 
 
 def test_a_move_that_does_not_pay_in_time_is_not_made(rmd):  # noqa: F811
@@ -131,3 +133,108 @@ def test_how_much_energy_may_lose_can_be_said(rmd):  # noqa: F811
     one, = rmd(20, "--policy=energy", "--energy-loss=50").joined(1, 0)
     assert one.ask("graph 1 1 20 20") == "0" and one.ask("announce 1 0 0") == "0"
     assert owned(one, [0]) == [10]
+
+
+# --- what the machine says, below a root of our own
+
+def put(root, path, text):
+    file = root / path.lstrip("/")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(file.name + ".new")
+    new.write_text(f"{text}\n")
+    new.replace(file)
+
+
+def put_stat(root, cores):
+    """cores: (busy, stolen) ticks of each."""
+    lines = ["cpu  1 2 3 4 5 6 7 8 9 0"]
+    lines += [f"cpu{i} {busy - 2} 0 1 900 0 1 0 {steal} 0 0"
+              for i, (busy, steal) in enumerate(cores)]
+    put(root, "/proc/stat", "\n".join([*lines, "intr 1 2 3", "ctxt 77"]))
+
+
+def stolen_from_the_first(rmd, root):  # noqa: F811
+    """Two processes on 16 cores; half of the first one's time is stolen, so it gets two more."""
+    put_stat(root, [(100, 0)] * 16)
+    r = rmd(16, "--policy=interference", f"--sys-root={root}")
+    one, other = r.member(), r.member()
+    for member in (one, other):
+        member.join()
+    assert owned(one, (0, 1)) == [8, 8]
+    put_stat(root, [(300, 200) if slot == 0 else (500, 0) for slot in one.owners()])
+    eventually(lambda: owned(one, (0, 1)), [10, 6])
+    return r, one
+
+
+def test_who_has_cores_that_are_stolen_gets_more_of_them(rmd, tmp_path):  # noqa: F811
+    r, one = stolen_from_the_first(rmd, tmp_path)
+    one.ask("announce 1 0 0")
+    assert owned(one, (0, 1)) == [10, 6]  # that is where it stays
+
+
+def test_steal_counts_for_nothing_under_other_policies(rmd, build, tmp_path):  # noqa: F811
+    r, one = stolen_from_the_first(rmd, tmp_path)
+    assert rmctl(build, f"--socket={r.name}", "policy", "fair")[0] == 0
+    assert owned(one, (0, 1)) == [8, 8]
+
+
+@pytest.mark.parametrize("text", ["", "cpu0", "cpu0 1 2 3", "cpu99 1 1 1 1 1 1 1 1", "x" * 5000,
+                                  "cpu0 " + "9" * 400, "cpu-3 1 1 1 1 1 1 1 1 1"])
+def test_a_senseless_proc_stat_says_nothing(rmd, tmp_path, text):  # noqa: F811
+    put(tmp_path, "/proc/stat", text)
+    one, _ = rmd(4, "--policy=interference", f"--sys-root={tmp_path}").joined(2, 0, 1)
+    assert owned(one, (0, 1)) == [2, 2]
+    one.ask("announce 1 0 0")
+    assert owned(one, (0, 1)) == [2, 2]
+
+
+RAPL = "/sys/class/powercap/intel-rapl:{}/constraint_0_{}"
+FREQ = "/sys/devices/system/cpu/cpu{}/cpufreq/{}"
+
+
+def read(root, path):
+    return int((root / path.lstrip("/")).read_text())
+
+
+@pytest.mark.parametrize("cap,expected", [("150", [100, 50]), ("150W", [100, 50]),
+                                          ("25%", [50, 25]), ("9999", [200, 100])])
+def test_packages_share_a_power_cap_and_have_theirs_back_at_the_end(build, tmp_path, cap, expected):
+    for zone, most in ((0, 200), (1, 100)):
+        put(tmp_path, RAPL.format(zone, "max_power_uw"), most * 10**6)
+        put(tmp_path, RAPL.format(zone, "power_limit_uw"), (most - 7) * 10**6)
+    put(tmp_path, FREQ.format(0, "scaling_max_freq"), 3000000)
+    r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", f"--power-cap={cap}")
+    try:
+        now = [read(tmp_path, RAPL.format(zone, "power_limit_uw")) for zone in (0, 1)]
+        assert now == [watts * 10**6 for watts in expected]
+        assert read(tmp_path, FREQ.format(0, "scaling_max_freq")) == 3000000
+    finally:
+        r.close()
+    assert [read(tmp_path, RAPL.format(zone, "power_limit_uw"))
+            for zone in (0, 1)] == [193000000, 93000000]
+
+
+def test_without_powercap_a_percentage_limits_frequencies(build, tmp_path):
+    for cpu in (0, 1, 3):  # 2 is offline
+        put(tmp_path, FREQ.format(cpu, "cpuinfo_max_freq"), 3000000)
+        put(tmp_path, FREQ.format(cpu, "cpuinfo_min_freq"), 1600000 if cpu == 3 else 800000)
+        put(tmp_path, FREQ.format(cpu, "scaling_max_freq"), 2900000)
+    r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", "--power-cap=12.5%")
+    try:
+        now = [read(tmp_path, FREQ.format(cpu, "scaling_max_freq")) for cpu in (0, 1, 3)]
+        assert now == [1500000, 1500000, 1600000]
+    finally:
+        r.close()
+    assert all(read(tmp_path, FREQ.format(cpu, "scaling_max_freq")) == 2900000 for cpu in (0, 1, 3))
+
+
+@pytest.mark.parametrize("cap,why", [("50", "percentage"), ("50%", "no powercap nor cpufreq"),
+                                     ("0", "is no power"), ("120%", "is no power"),
+                                     ("ten", "is no power")])
+def test_a_cap_that_the_machine_does_not_know_is_refused(build, tmp_path, cap, why):
+    if cap == "50":
+        put(tmp_path, FREQ.format(0, "cpuinfo_max_freq"), 3000000)
+    done = subprocess.run([build / "bin" / "rmd", "--emulate-cores=2", f"--sys-root={tmp_path}",
+                           f"--socket=@rmd-test-cap-{tmp_path.name}", f"--power-cap={cap}"],
+                          check=False, capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0 and why in done.stderr
