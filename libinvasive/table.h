@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 enum {
-    INV_TABLE_VERSION = 3,
+    INV_TABLE_VERSION = 4,
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
     INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
@@ -149,6 +149,7 @@ struct inv_slot {
     _Atomic uint32_t decided_seq; /* writer: rmd, the last constraint_seq it decided on; futex */
     _Atomic uint32_t min_cores, max_cores; /* 0: not set */
     _Atomic uint64_t workload_bits;        /* a double; 0.0: unknown */
+    _Atomic uint64_t iteration_bits;       /* a double, seconds; 0.0: unknown */
     _Atomic uint64_t scalability[INV_GRAPH_WORDS]; /* points (scalability.h); 0: no more */
 
     /* --- for the other ranks of the job: cores that its work has taken of late (mpi-shim), a

@@ -184,14 +184,43 @@ static unsigned bounded(_Atomic uint32_t *value, unsigned most)
     return v > most ? most : v;
 }
 
+/* Iteration times belong to the cores that there were when they were measured. */
+static void note_iteration(struct rmd_process *p, struct inv_slot *s)
+{
+    double seconds;
+    uint64_t bits = atomic_load_explicit(&s->iteration_bits, memory_order_relaxed);
+    memcpy(&seconds, &bits, sizeof seconds);
+    if (seconds == p->iteration_s)
+        return;
+    p->iteration_s = seconds;
+    p->iteration_cores = p->owned_units;
+}
+
+/* What a core of the process delivers: the mean of those of which it is known. */
+static double delivered_to(const struct rmd_domain *d, unsigned slot)
+{
+    double sum = 0;
+    unsigned known = 0;
+    for (unsigned c = 0; d->delivered && c < d->topology.ncores; c++)
+        if (d->owner[c] == (int)slot && d->delivered[c] > 0) {
+            sum += d->delivered[c];
+            known++;
+        }
+    return known ? sum / known : 0;
+}
+
 /* What a process asks for, in units. */
 static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
+    note_iteration(&d->procs[slot], s);
     struct rmd_need need = {
         .min_cores = bounded(&s->min_cores, d->topology.ncores),
         .max_cores = bounded(&s->max_cores, d->topology.ncores),
         .owned = d->procs[slot].owned_units,
+        .delivered = d->policy->looks_at_delivery ? delivered_to(d, slot) : 0,
+        .iteration_s = d->procs[slot].iteration_s,
+        .iteration_cores = d->procs[slot].iteration_cores,
     };
     uint64_t bits = atomic_load_explicit(&s->workload_bits, memory_order_relaxed);
     memcpy(&need.workload, &bits, sizeof bits);
@@ -266,12 +295,30 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     }
 }
 
+/* A job's number is the index of its first process; those to come are of the newest job. */
+static void number_jobs(const struct rmd_domain *d, const struct members *m, unsigned to_come,
+                        struct rmd_need *needs)
+{
+    unsigned newest = m->count;
+    for (unsigned i = 0; i < m->count; i++) {
+        unsigned first = 0;
+        while (d->procs[m->slot[first]].job != d->procs[m->slot[i]].job)
+            first++;
+        needs[i].job = first;
+        if (d->procs[m->slot[i]].job == d->newest_job)
+            newest = first;
+    }
+    for (unsigned i = m->count; i < m->count + to_come; i++)
+        needs[i].job = newest;
+}
+
 /* Let the policy decide and do what it says.  `must`: the members have changed, so there
  * is no question whether it is worth it. */
 static void redistribute(struct rmd_domain *d, bool must)
 {
     if (d->table->mode != INV_MODE_PINNED)
         return;
+    static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
     settle(d);
@@ -281,12 +328,32 @@ static void redistribute(struct rmd_domain *d, bool must)
     unsigned to_come = d->expected > d->joined ? d->expected - d->joined : 0;
     for (unsigned i = 0; i < to_come; i++)
         needs[m.count + i] = (struct rmd_need){0};
-    struct rmd_snapshot all = {d->units.count, m.count + to_come, needs};
-    d->policy(&all, target);
-    struct rmd_snapshot here = {d->units.count, m.count, needs};
-    if (must || rmd_policy_worthwhile(&here, target))
+    number_jobs(d, &m, to_come, needs);
+    struct rmd_snapshot s = {d->units.count, m.count + to_come, needs, room, d->tuning};
+    d->policy->decide(&s, target);
+    s.nprocs = m.count;
+    if (must || rmd_policy_worthwhile(d->policy, &s, target))
         move_cores(d, &m, target);
     settle(d);
+}
+
+void rmd_domain_set_policy(struct rmd_domain *d, const struct rmd_policy *policy)
+{
+    if (d->policy == policy)
+        return;
+    d->policy = policy;
+    if (d->policy_changed)
+        d->policy_changed(d);
+    if (d->live)
+        redistribute(d, true);
+}
+
+void rmd_domain_reconsider(struct rmd_domain *d)
+{
+    if (!d->live)
+        return;
+    header_intact(d);
+    redistribute(d, false);
 }
 
 static void constraints_rung(struct rmd_source *source, uint32_t events)
@@ -414,6 +481,7 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->min_cores, 0);
     atomic_store(&s->max_cores, 0);
     atomic_store(&s->workload_bits, 0);
+    atomic_store(&s->iteration_bits, 0);
     atomic_store(&s->rate_bits, 0);
     show_owned(s, p);
     inv_scalability_write(s, &(struct inv_scalability){0});
@@ -444,6 +512,33 @@ static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
     p->start_ns = p->settled_ns = now_ns();
     d->live++;
     return (int)slot;
+}
+
+/* Has the job a member of this MPI rank? */
+static bool has_rank(const struct rmd_domain *d, uint64_t job, int rank)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].job == job && d->procs[s].rank == rank)
+            return true;
+    return false;
+}
+
+/* The processes of one MPI job have the same size and different ranks; what is none of MPI's is a
+ * job of its own. */
+static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
+{
+    struct rmd_process *p = &d->procs[slot];
+    p->job = 0;
+    p->rank = request->rank;
+    p->size = request->size;
+    for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 0 && !p->job; s++) {
+        const struct rmd_process *other = &d->procs[s];
+        if (other->used && s != slot && other->size == p->size && !has_rank(d, other->job, p->rank))
+            p->job = other->job;
+    }
+    if (!p->job)
+        p->job = ++d->jobs;
+    d->newest_job = p->job;
 }
 
 /* How many processes will come, as far as this one or the launcher knows. */
@@ -486,6 +581,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
         d->expected = expected;
     fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
     note_local_rank(&d->procs[slot], request);
+    find_job(d, (unsigned)slot, request);
     redistribute(d, true);
     rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
              inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,

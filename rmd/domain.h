@@ -22,9 +22,13 @@ struct rmd_process {
     struct rmd_domain *domain;
     bool used;
     pid_t pid;
+    int rank, size;             /* MPI's; -1 unknown */
+    uint64_t job;               /* a number that processes of one job have in common */
     int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
     unsigned owned;             /* cores */
     unsigned owned_units;       /* what it owns, as policies count it */
+    double iteration_s;         /* as it was announced last, */
+    unsigned iteration_cores;   /* with so many units owned */
     uint64_t start_ns, settled_ns, owned_ns;
 };
 
@@ -44,9 +48,12 @@ struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
     enum rmd_smt smt;
-    rmd_policy *policy;
+    const struct rmd_policy *policy;
+    struct rmd_tuning tuning; /* RMD_TUNING */
     unsigned procs_hint; /* 0 unknown */
     unsigned reclaim_bound_us;
+    const double *delivered; /* of a core by each core, 0 unknown; may be NULL */
+    void (*policy_changed)(struct rmd_domain *); /* may be NULL */
     void (*emptied)(void); /* called when the last process has gone; may be NULL */
 
     struct rmd_units units;  /* what policies and placement give out */
@@ -56,6 +63,7 @@ struct rmd_domain {
     struct rmd_bell bell;
     unsigned live;                           /* processes now */
     unsigned joined, expected;               /* since the domain was last empty */
+    uint64_t jobs, newest_job;               /* numbers given out; the last that somebody joined */
     struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
     uint64_t moves;           /* of cores from one process to another */
     int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
@@ -77,6 +85,12 @@ int rmd_domain_join(struct rmd_domain *domain, pid_t pid, int pidfd,
 
 /* The process with this pid goes on without us.  Nothing happens when it is no member. */
 void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
+
+/* Something has changed that the policy may look at. */
+void rmd_domain_reconsider(struct rmd_domain *domain);
+
+/* From now on this policy decides; owners change at once. */
+void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *policy);
 
 /*
  * rmd_domain_observe - a read-only descriptor of the table; the caller closes it.  Before

@@ -15,6 +15,7 @@
 #include "config.h"
 #endif
 #include "domain.h"
+#include "machine.h"
 #include "server.h"
 
 #include <argp.h>
@@ -45,7 +46,12 @@ enum {
     OPT_READY_FD,
     OPT_LISTEN_FD,
     OPT_POLICY,
-    OPT_SMT
+    OPT_SMT,
+    OPT_ENERGY_LOSS,
+    OPT_MOVE_COST,
+    OPT_PAY_WITHIN,
+    OPT_POWER_CAP,
+    OPT_SYS_ROOT
 };
 
 /* How long a node's rmd waits for a first process, or for another one. */
@@ -70,7 +76,17 @@ static const struct argp_option options[] = {
      "is pinned",
      0},
     {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
-    {"policy", OPT_POLICY, "NAME", 0, "who owns how many cores: workload (default) or equal", 0},
+    {"policy", OPT_POLICY, "NAME", 0,
+     "who owns how many cores: workload (default), or another of rmd(8)", 0},
+    {"energy-loss", OPT_ENERGY_LOSS, "PERCENT", 0,
+     "throughput that policy energy may give away (default 5)", 0},
+    {"move-cost-us", OPT_MOVE_COST, "US", 0,
+     "what it costs to move a core, in microseconds of a core (default 1000)", 0},
+    {"pay-within-ms", OPT_PAY_WITHIN, "MS", 0,
+     "time within which a move must have paid for that (default 100)", 0},
+    {"power-cap", OPT_POWER_CAP, "WATTS", 0,
+     "what the CPUs may take together, or with % what part of the most that they may", 0},
+    {"sys-root", OPT_SYS_ROOT, "DIR", 0, "look for proc and sys in DIR instead of /", 0},
     {"smt", OPT_SMT, "HOW", 0,
      "hardware threads of a physical core: each is a core of its own (default), all go together "
      "(core), or only the first is used (first)",
@@ -81,7 +97,8 @@ static const struct argp_option options[] = {
     {0}};
 
 struct settings {
-    const char *socket, *cores;
+    const char *socket, *cores, *sys_root;
+    struct rmd_power_cap power_cap;
     bool private, node;
     int ready_fd, listen_fd;
     const char *emulate;
@@ -138,9 +155,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                                      : RMD_SMT_FIRST;
         return 0;
     case OPT_POLICY:
-        if (strcmp(arg, "workload") && strcmp(arg, "equal"))
-            argp_error(state, "'%s' is no policy: use workload or equal", arg);
-        domain.policy = arg[0] == 'e' ? rmd_policy_equal : rmd_policy_workload;
+        domain.policy = rmd_policy_named(arg);
+        if (!domain.policy)
+            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
+        return 0;
+    case OPT_ENERGY_LOSS:
+        domain.tuning.energy_loss = number(state, arg, 0, 99) / 100.0;
+        return 0;
+    case OPT_MOVE_COST:
+        domain.tuning.move_cost_s = number(state, arg, 0, 60000000) * 1e-6;
+        return 0;
+    case OPT_PAY_WITHIN:
+        domain.tuning.within_s = number(state, arg, 1, 3600000) * 1e-3;
+        return 0;
+    case OPT_POWER_CAP:
+        if (!rmd_power_parse(arg, &s->power_cap))
+            argp_error(state, "'%s' is no power: use watts, such as 95, or 80%%", arg);
+        return 0;
+    case OPT_SYS_ROOT:
+        s->sys_root = arg;
         return 0;
     case 'v':
         rmd_verbose = true;
@@ -279,28 +312,36 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         options, parse, NULL, "rmd - moves cores between the processes of a node",
         NULL,    NULL,  NULL};
-    struct settings s = {.socket = "/run/invasive/rmd.sock", .ready_fd = -1, .listen_fd = -1};
+    struct settings s = {.socket = "/run/invasive/rmd.sock", .sys_root = "", .ready_fd = -1, .listen_fd = -1};
     argp_program_version = "rmd " PACKAGE_VERSION;
-    domain.policy = rmd_policy_workload;
+    domain.policy = &rmd_policies[0];
+    domain.tuning = (struct rmd_tuning)RMD_TUNING;
     domain.reclaim_bound_us = 5000;
     argp_parse(&argp, argc, argv, 0, NULL, &s);
     if (check_kernel() || find_cores(&s))
         return 1;
     be_prompt();
-    if (watch_signals() || rmd_domain_open(&domain) || (s.node && watch_emptiness())) {
+    if (watch_signals() || rmd_domain_open(&domain) || (s.node && watch_emptiness()) ||
+        rmd_machine_watch(&domain, s.sys_root)) {
         rmd_say("cannot start: %s", strerror(errno));
         return 1;
     }
     if (s.listen_fd >= 0 ? rmd_server_inherit(s.listen_fd, &domain)
                          : rmd_server_open(s.socket, &domain))
         return 1;
+    if (!rmd_machine_cap(s.sys_root, s.power_cap)) {
+        rmd_server_close();
+        return 1;
+    }
     if (watch_launcher(&s)) {
         rmd_say("cannot reach the launcher: %s", strerror(errno));
+        rmd_machine_close();
         rmd_server_close();
         return 1;
     }
     rmd_chat("%s, socket %s", domain.topology.description, s.socket);
     int status = rmd_loop();
+    rmd_machine_close();
     rmd_server_close();
     rmd_domain_close(&domain);
     return status;

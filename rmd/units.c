@@ -5,6 +5,7 @@
  * has one of two): announcements are converted by the mean.
  */
 #include "units.h"
+#include "curve.h"
 #include "scalability.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ void rmd_units_of(struct rmd_units *u, const struct inv_topology *t, enum rmd_sm
 static void convert_graph(struct inv_scalability *graph, double width)
 {
     struct inv_scalability cores = *graph;
+    struct rmd_curve curve = rmd_curve_of(&cores);
     unsigned n = 0, last = 0;
     *graph = (struct inv_scalability){0};
     for (unsigned i = 0; i < inv_scalability_points(&cores); i++) {
@@ -34,7 +36,7 @@ static void convert_graph(struct inv_scalability *graph, double width)
         if (units == last)
             continue;
         graph->point[n].cores = last = units;
-        graph->point[n++].speedup = (float)(inv_scalability_at(&cores, units * width) / width);
+        graph->point[n++].speedup = (float)(rmd_curve_at(&curve, units * width) / width);
     }
 }
 

@@ -16,6 +16,7 @@
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after a second
  *   graph CORES SPEEDUP ...      -> puts these points into its slot, valid or not: 0
+ *   iteration SECONDS            -> puts this into its slot: 0
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
@@ -136,6 +137,14 @@ static void put_graph(const char *text)
         memcpy(&bits, &speedup, sizeof bits);
         atomic_store(&s->scalability[i], (uint64_t)cores << 32 | bits);
     }
+    printf("0\n");
+}
+
+static void put_iteration(double seconds)
+{
+    uint64_t bits;
+    memcpy(&bits, &seconds, sizeof bits);
+    atomic_store(&inv_slot_at(table, me)->iteration_bits, bits);
     printf("0\n");
 }
 
@@ -274,6 +283,8 @@ int main(int argc, char **argv)
             announce(w, (unsigned)a, (unsigned)b);
         } else if (!strcmp(verb, "graph")) {
             put_graph(line + strlen("graph"));
+        } else if (sscanf(line, "iteration %lf", &w) == 1) {
+            put_iteration(w);
         } else if (sscanf(line, "want %d", &a) == 1) {
             inv_want_set(table, me, a);
             printf("0\n");

@@ -316,8 +316,7 @@ def test_a_scalability_graph_is_shown_and_nonsense_in_its_place_is_unknown(rmd, 
     r = rmd(8)
     one, other = r.joined(2, 0, 1)
     assert one.ask("graph 1 1 2 1.9 8 4.5") == "0" and one.ask("announce 1 0 0") == "0"
-    for nonsense in ("1 2", "4 1 2 1", "1 nan", "1 inf", "1 -3", "3 1 3 1", "4294967295 1e38",
-                     "1 1 2 0.1 3 9", "1 0.1 2 2"):
+    for nonsense in ("4 1 2 1", "1 nan", "1 inf", "1 -3", "3 1 3 1", "1 0"):
         assert other.ask(f"graph {nonsense}") == "0" and other.ask("announce 1 0 0") == "0"
         lines = [line.split() for line in rmctl(build, f"--socket={r.name}")[1].splitlines()]
         assert ["0", "1:1", "2:1.9", "8:4.5"] in lines

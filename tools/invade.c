@@ -19,6 +19,7 @@
 #endif
 #include "invade.h"
 #include "cpulist.h"
+#include "policy.h"
 #include "table.h"
 
 #include <argp.h>
@@ -60,7 +61,7 @@ static const struct argp_option argp_options[] = {
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
     {"policy", OPT_POLICY, "NAME", 0,
-     "which process owns how many cores: workload (default) or equal", 0},
+     "which process owns how many cores: workload (default), or another of rmd(8)", 0},
     {"smt", OPT_SMT, "HOW", 0,
      "hardware threads of a physical core: each is a core of its own (default), all go together "
      "(core), or only the first is used (first)", 0},
@@ -118,8 +119,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->emulate = number(state, arg, INV_MAX_CORES);
         return 0;
     case OPT_POLICY:
-        if (strcmp(arg, "workload") && strcmp(arg, "equal"))
-            argp_error(state, "'%s' is no policy: use workload or equal", arg);
+        if (!rmd_policy_named(arg))
+            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
         o->policy = arg;
         return 0;
     case OPT_SMT:
