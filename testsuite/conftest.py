@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES
+from machine import TWO_CORES, mapped, shared_memory
 
 # Who starts the tests in the background has SIGINT ignored, and so would every program of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -195,6 +195,16 @@ def mpi(request, make_variable, build) -> Mpi:
     if not make_variable(f"{name.upper()}_MPIEXEC"):
         pytest.skip(f"configured without {name}")
     return Mpi(name, make_variable, build)
+
+
+@pytest.fixture
+def what_mpi_leaves_when_it_is_killed_goes():
+    """The MPI libraries' own segments stay when a rank is killed, with us or not."""
+    before = shared_memory()
+    yield
+    for name in shared_memory() - before:
+        if name.startswith(("mpich_", "ucx_", "vader_", "osc_")) and not mapped(name):
+            Path("/dev/shm", name).unlink(missing_ok=True)
 
 
 @pytest.fixture

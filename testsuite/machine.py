@@ -2,6 +2,23 @@
 """What tests know of the machine that they run on."""
 
 import os
+from pathlib import Path
 
 # invade's option for two cores, or the only one.
 TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
+
+
+def shared_memory():
+    """Names of the files of POSIX shared memory."""
+    return set(os.listdir("/dev/shm"))
+
+
+def mapped(name):
+    """Does a process of anybody's use such a file?"""
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and f"/dev/shm/{name}" in (entry / "maps").read_text():
+                return True
+        except OSError:
+            continue
+    return False

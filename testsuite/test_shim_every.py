@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
+
 RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
 PROGRAMS = ["every", "construct", "onesided", "files"]
 # Functions that no test calls: they need a name server, or a socket to another job.

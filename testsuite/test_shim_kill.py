@@ -24,7 +24,9 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES
+from machine import TWO_CORES, shared_memory
+
+pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 
 PROGRAM = "mpi-shim/tests/random/random"
 MPIEXEC = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpiexec.openmpi", "orterun",
@@ -156,31 +158,6 @@ def invasive_sockets():
     """Names of abstract sockets of resource managers."""
     lines = Path("/proc/net/unix").read_text().splitlines()
     return {line.split()[-1] for line in lines if "@invasive" in line}
-
-
-def shared_memory():
-    return set(os.listdir("/dev/shm"))
-
-
-def mapped(name):
-    """Does a process of anybody's use it?"""
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and f"/dev/shm/{name}" in (entry / "maps").read_text():
-                return True
-        except OSError:
-            continue
-    return False
-
-
-@pytest.fixture(autouse=True)
-def what_mpi_leaves_when_it_is_killed_goes():
-    """The MPI libraries' own segments stay when a rank is killed, with us or not."""
-    before = shared_memory()
-    yield
-    for name in shared_memory() - before:
-        if name.startswith(("mpich_", "ucx_", "vader_", "osc_")) and not mapped(name):
-            Path("/dev/shm", name).unlink(missing_ok=True)
 
 
 @pytest.fixture

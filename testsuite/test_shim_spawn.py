@@ -10,6 +10,8 @@ import re
 import pytest
 from machine import TWO_CORES
 
+pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
+
 TRIES, TRY_S = 5, 40
 TIME_IS_UP = 124  # exit code of timeout(1)
 MOST_PERCENT = 25
