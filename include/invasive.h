@@ -34,8 +34,8 @@ extern "C" {
  * cores than on one.  S is linear between the points, from S(0) = 0 to the first one, and on
  * the line of the last two points beyond the last (of the origin and the point, if it is the
  * only one).  Give two last points of the same speed-up where more cores bring nothing.
- * Points may be as noisy as measurements are: to the resource manager S is the smallest monotone and
- * concave function that is nowhere below them, and S(c) <= c.
+ * Points may be as noisy as measurements are: to the resource manager S is the smallest monotone
+ * and concave function that is nowhere below them, and S(c) <= c.
  */
 enum { INV_SCALABILITY_POINTS = 8 };
 struct inv_scalability {

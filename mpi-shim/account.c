@@ -207,7 +207,7 @@ void shim_account_wait(uint64_t start, uint64_t end, bool slept)
 {
     struct inv_record *r = record();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
-        return; /* before shim_account_start: set-up's own waits, which are in no time of the report */
+        return; /* set-up's own waits, before the time that the report is on */
     struct inv_site *s = &r->site[thread.here];
     uint64_t ticks = end - start;
     add(&s->waited_ticks, ticks);

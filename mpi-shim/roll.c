@@ -2,8 +2,8 @@
 /*
  * roll.c - is every rank of MPI_COMM_WORLD here, and managed?
  *
- * What the ranks agree on later takes messages of all of them (council.c), which a rank without this
- * library would never send: a node where we are not installed, a launcher that did not pass
+ * What the ranks agree on later takes messages of all of them (council.c), which a rank without
+ * this library would never send: a node where we are not installed, a launcher that did not pass
  * the environment on, a static program among others.  So rank 0 first hears each rank, by
  * messages that none has to send, and answers those that it heard.  Who is not heard for some
  * seconds is not here; then nobody is managed.

@@ -168,8 +168,8 @@ void shim_watch_waited(void)
     shim_workload_waited(shim_watch.start, end, slept);
 }
 
-/* Threads that poll by turns share a lock of the library, which this one may hold: it would keep the
- * others waiting while strangers compute here. */
+/* Threads that poll by turns share a lock of the library, which this one may hold: it would keep
+ * the others waiting while strangers compute here. */
 static void polled_by_threads(unsigned polls, bool library_yields)
 {
     static const void *_Atomic poller;

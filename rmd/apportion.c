@@ -17,9 +17,8 @@ struct parts {
     unsigned n;
 };
 
-static double quota(const struct rmd_part *p, double level)
+static double in_range(const struct rmd_part *p, double q)
 {
-    double q = level * p->weight;
     return q < p->lo ? p->lo : q > p->hi ? p->hi : q;
 }
 
@@ -30,7 +29,7 @@ static struct rmd_slope sum_at(const void *of, double level)
     for (unsigned i = 0; i < all->n; i++) {
         const struct rmd_part *p = &all->parts[i];
         double q = level * p->weight;
-        sum.value += q < p->lo ? p->lo : q > p->hi ? p->hi : q;
+        sum.value += in_range(p, q);
         sum.slope += q >= p->lo && q < p->hi ? p->weight : 0;
     }
     return sum;
@@ -102,7 +101,7 @@ void rmd_apportion(const struct rmd_part *parts, unsigned n, unsigned cores, uns
     double level = find_level(&all, cores);
     unsigned given = 0, open = 0;
     for (unsigned i = 0; i < n; i++) {
-        double q = quota(&parts[i], level);
+        double q = in_range(&parts[i], level * parts[i].weight);
         share[i] = (unsigned)(q + whole);
         given += share[i];
         double more = q - share[i];

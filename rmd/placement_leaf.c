@@ -169,7 +169,8 @@ static void take_beside(struct rmd_work *w, const struct rmd_group *g)
         take_if_grows(w, w->owner[c + 1], c);
 }
 
-static void take_from(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e, unsigned c)
+static void take_from(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e,
+                      unsigned c)
 {
     for (; c < g->end && w->owner[c] < 0 && e->have < e->want; c++)
         seize(w, e, c);

@@ -5,6 +5,12 @@
 #include <math.h>
 #include <string.h>
 
+/* < nprocs */
+static unsigned group_of(const struct rmd_snapshot *s, enum rmd_grouping grouping, unsigned i)
+{
+    return grouping == RMD_ALONE ? i : grouping == RMD_BY_JOB ? s->needs[i].job % s->nprocs : 0;
+}
+
 static void group_members(const struct rmd_snapshot *s, enum rmd_grouping grouping,
                           struct rmd_ranks *r, struct rmd_room room)
 {
@@ -12,7 +18,7 @@ static void group_members(const struct rmd_snapshot *s, enum rmd_grouping groupi
     unsigned *end = rmd_take(&room, n + 1, sizeof *end); /* of the jobs, counted */
     memset(end, 0, (n + 1) * sizeof *end);
     for (unsigned i = 0; i < n; i++)
-        end[grouping == RMD_ALONE ? i : grouping == RMD_BY_JOB ? s->needs[i].job % n : 0]++;
+        end[group_of(s, grouping, i)]++;
     r->ngroups = 0;
     for (unsigned j = 0, at = 0; j < n; j++) {
         unsigned count = end[j];
@@ -22,9 +28,7 @@ static void group_members(const struct rmd_snapshot *s, enum rmd_grouping groupi
         at += count;
     }
     for (unsigned i = 0; i < n; i++)
-        r->member[end[grouping == RMD_ALONE    ? i
-                      : grouping == RMD_BY_JOB ? s->needs[i].job % n
-                                               : 0]++] = i;
+        r->member[end[group_of(s, grouping, i)]++] = i;
 }
 
 /* Core time that an iteration of process i takes for each unit of work; 0: not known. */

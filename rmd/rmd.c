@@ -312,7 +312,8 @@ int main(int argc, char **argv)
     static const struct argp argp = {
         options, parse, NULL, "rmd - moves cores between the processes of a node",
         NULL,    NULL,  NULL};
-    struct settings s = {.socket = "/run/invasive/rmd.sock", .sys_root = "", .ready_fd = -1, .listen_fd = -1};
+    struct settings s = {
+        .socket = "/run/invasive/rmd.sock", .sys_root = "", .ready_fd = -1, .listen_fd = -1};
     argp_program_version = "rmd " PACKAGE_VERSION;
     domain.policy = &rmd_policies[0];
     domain.tuning = (struct rmd_tuning)RMD_TUNING;

@@ -7,6 +7,14 @@ from pathlib import Path
 # invade's option for two cores, or the only one.
 TWO_CORES = "--cores=" + ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:2])
 
+TIME_IS_UP = 124  # exit code of timeout(1)
+
+
+def at_most(seconds, *command):
+    """The command, ended by SIGTERM after so long, upon which mpiexec clears up; it leaves then
+    with TIME_IS_UP."""
+    return ["timeout", "-k", 10, seconds, *command]
+
 
 def shared_memory():
     """Names of the files of POSIX shared memory."""

@@ -11,13 +11,12 @@ import sys
 import time
 
 import pytest
-from machine import TWO_CORES
+from machine import TIME_IS_UP, TWO_CORES, at_most
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(7200)]
 VERSION = "3.1.4"
 # For a file of tests.
 OURS_S, STOCK_S, AGAIN_S = 100, 15, 60
-TIME_IS_UP = 124  # exit code of timeout(1)
 
 
 @pytest.fixture(scope="session")
@@ -78,9 +77,8 @@ def run_file(module, mpi, mpi4py_source, run_program, top, tmp_path_factory):
         command = mpi.run(ranks, python, top / "testsuite/mpi4py_cases.py", mpi4py_source / "test",
                           where, "--no-builddir", "-i", f"^{name}$", *only)
         start = time.monotonic()
-        # Ends it by SIGTERM, after which mpiexec clears up.
-        done = run_program(["timeout", "-k", 10, seconds, *launcher, *command], env=env,
-                           cwd=mpi4py_source, timeout=seconds + 60, check=False)
+        done = run_program(at_most(seconds, *launcher, *command), env=env, cwd=mpi4py_source,
+                           timeout=seconds + 60, check=False)
         return Run(where, done.returncode, time.monotonic() - start)
 
     return run

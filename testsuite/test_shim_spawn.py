@@ -8,12 +8,11 @@ that start at once without an answer, and all wait for that one for ever, withou
 import re
 
 import pytest
-from machine import TWO_CORES
+from machine import TIME_IS_UP, TWO_CORES, at_most
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 
 TRIES, TRY_S = 5, 40
-TIME_IS_UP = 124  # exit code of timeout(1)
 MOST_PERCENT = 25
 # A child comes late to each of some collectives; how busy its parents were meanwhile.
 LATE = r"""
@@ -91,10 +90,8 @@ def late(invade, mpi, run_program, tmp_path):
 
     def run(children):
         for _ in range(TRIES):
-            # Ends it by SIGTERM, after which mpiexec clears up.
-            process = run_program(["timeout", "-k", 10, TRY_S, invade, TWO_CORES, "--",
-                                   *mpi.run(2, program, children)], check=False,
-                                  timeout=TRY_S + 30)
+            command = at_most(TRY_S, invade, TWO_CORES, "--", *mpi.run(2, program, children))
+            process = run_program(command, check=False, timeout=TRY_S + 30)
             if process.returncode != TIME_IS_UP:
                 break
         assert process.returncode == 0, process.stderr

@@ -12,6 +12,8 @@
  *   uneven     one rank computes much longer than the others before each collective
  *   owned      MPI_THREAD_MULTIPLE: an attribute frees a communicator and a window
  */
+#include "burn.h"
+
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -29,17 +31,6 @@ static void compute_ms(double ms)
     double until = MPI_Wtime() + ms / 1000;
     while (MPI_Wtime() < until)
         ;
-}
-
-/* Of processor time: so is the ratio of what ranks compute on a busy machine. */
-static void burn_ms(double ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    double until = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + 1e-3 * ms;
-    do
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    while ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec < until);
 }
 
 static void require(int good, const char *what)

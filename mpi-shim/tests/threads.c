@@ -20,6 +20,8 @@
  *   spawn       MPI_Comm_spawn, and what comes of it
  */
 #define _GNU_SOURCE
+#include "burn.h"
+
 #include <dlfcn.h>
 #include <mpi.h>
 #include <omp.h>
@@ -59,20 +61,6 @@ static void require(bool good, const char *what)
     _exit(9); /* other threads may be anywhere */
 }
 
-static double cpu_s(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void burn_ms(double ms)
-{
-    double until = cpu_s(CLOCK_THREAD_CPUTIME_ID) + 1e-3 * ms;
-    while (cpu_s(CLOCK_THREAD_CPUTIME_ID) < until)
-        ;
-}
-
 static int receive(int tag)
 {
     int got = -2;
@@ -105,7 +93,8 @@ static void scene_level(const char *which)
     pthread_join(thread, NULL);
     other = 1 - rank;
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    for (int i = 0; i < 3 && size > 1; i++) { /* waits of both kinds: this level's way to wait works */
+    /* waits of both kinds: this level's way to wait works */
+    for (int i = 0; i < 3 && size > 1; i++) {
         if (rank == 0)
             usleep(20000);
         MPI_Barrier(MPI_COMM_WORLD);

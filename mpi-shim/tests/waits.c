@@ -15,9 +15,12 @@
  *   untouched  prints how many bytes of the process's room for a record are not 0
  */
 #define _GNU_SOURCE
+#include "burn.h"
+
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,16 +35,6 @@ static void sleep_ms(long ms)
 {
     const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
     nanosleep(&t, NULL);
-}
-
-static void burn_ms(double ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    double until = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec + 1e-3 * ms;
-    do
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    while ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec < until);
 }
 
 /* What another rank does that waits for us: a sleep of at least so many milliseconds.  Not by the
@@ -155,41 +148,37 @@ static void scene_many(void)
     TEN(TEN(PROBE)) TEN(TEN(PROBE)) TEN(TEN(PROBE)) TEN(TEN(PROBE))
 }
 
-/* Rank 1's part of a loop of tests. */
-static void send_when_asleep(int ms)
+/* Rank 1 sends when rank 0 has been asleep for so long.  True in rank 0, which is to test now. */
+static bool begin_loop(int ms, int *x, MPI_Request *request)
 {
-    until_asleep_ms(pid_of(0), ms);
-    MPI_Send(&ms, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    if (rank == 1) {
+        until_asleep_ms(pid_of(0), ms);
+        MPI_Send(&ms, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+    } else if (rank == 0) {
+        tell_pid(1);
+        MPI_Irecv(x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, request);
+    }
+    return rank == 0;
 }
 
 static __attribute__((noinline)) void poll_for_it(int ms)
 {
     int x, flag = 0;
     MPI_Request request;
-    if (rank == 1)
-        send_when_asleep(ms);
-    if (rank == 0) {
-        tell_pid(1);
-        MPI_Irecv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+    if (begin_loop(ms, &x, &request))
         while (!flag)
             MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-    }
 }
 
 static __attribute__((noinline)) void poll_in_turns(int ms)
 {
     int x, flag = 0, all = 0;
     MPI_Request request;
-    if (rank == 1)
-        send_when_asleep(ms);
-    if (rank == 0) {
-        tell_pid(1);
-        MPI_Irecv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
-        while (!flag && !all) {
-            MPI_Testall(1, &request, &all, MPI_STATUSES_IGNORE);
-            if (!all)
-                MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-        }
+    bool looks = begin_loop(ms, &x, &request);
+    while (looks && !flag && !all) {
+        MPI_Testall(1, &request, &all, MPI_STATUSES_IGNORE);
+        if (!all)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
     }
 }
 
