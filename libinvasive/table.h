@@ -38,6 +38,9 @@ enum {
  * 0 can mean nobody. */
 #define INV_NOBODY 0u
 #define INV_NO_CORE (-1)
+/* Owner, in a core word, of a core that belongs to another domain now or is to: it is reserved, so
+ * that nobody here takes it, for an owner that no slot is. */
+#define INV_ELSEWHERE 0xffffu
 
 /* How holding is counted in this domain; written once by rmd, before any process. */
 enum inv_mode {
