@@ -593,6 +593,13 @@ void rmd_domain_reconfigured(struct rmd_domain *d)
     redistribute(d, true);
 }
 
+void rmd_domain_confined(struct rmd_domain *d)
+{
+    /* before the word of a core that comes is written, whose reader looks at this */
+    if (d->table)
+        atomic_fetch_add(&d->table->confined_seq, 1);
+}
+
 void rmd_domain_rest(struct rmd_domain *d)
 {
     if (!d->live)

@@ -98,6 +98,9 @@ void rmd_domain_share(struct rmd_domain *domain);
 /* Another policy, bound or limit, which the caller has put into *domain. */
 void rmd_domain_reconfigured(struct rmd_domain *domain);
 
+/* Threads of its processes may have been moved to other CPUs. */
+void rmd_domain_confined(struct rmd_domain *domain);
+
 /* An empty domain does not need its table. */
 void rmd_domain_rest(struct rmd_domain *domain);
 

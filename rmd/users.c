@@ -99,12 +99,13 @@ static cpu_set_t cpus_of(const struct user *u, bool others)
     return set;
 }
 
-static void confine_process(struct user *u, struct rmd_process *p, const cpu_set_t *before)
+static bool confine_process(struct user *u, struct rmd_process *p, const cpu_set_t *before)
 {
     unsigned outside = rmd_confine(p->pid, p->pidfd.fd, &u->allowed, before);
     if (outside)
         rmd_chat("user %u: %u threads of process %d moved to its cores", (unsigned)u->uid, outside,
                  (int)p->pid);
+    return outside > 0;
 }
 
 /* A kernel that changes a cpuset forgets whom we had pinned; who computes on a core shall stay. */
@@ -158,11 +159,12 @@ static void confine(struct user *u)
     u->confined = true;
     if (cpusets) {
         confine_by_cpuset(u);
-        return;
+    } else {
+        for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+            if (u->domain.procs[s].used)
+                confine_process(u, &u->domain.procs[s], first ? NULL : &before);
     }
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (u->domain.procs[s].used)
-            confine_process(u, &u->domain.procs[s], first ? NULL : &before);
+    rmd_domain_confined(&u->domain);
 }
 
 static void confine_newcomer(struct user *u, unsigned slot)
@@ -192,8 +194,8 @@ static void check(struct rmd_source *source, uint32_t events)
         return;
     for (struct user *u = users; u; u = u->next)
         for (unsigned s = 0; u->confined && s < INV_MAX_SLOTS; s++)
-            if (u->domain.procs[s].used)
-                confine_process(u, &u->domain.procs[s], NULL);
+            if (u->domain.procs[s].used && confine_process(u, &u->domain.procs[s], NULL))
+                rmd_domain_confined(&u->domain);
 }
 
 /* The timer runs while there is somebody who could be on another's cores. */
