@@ -33,8 +33,9 @@ extern "C" {
  * A scalability graph: S(c) = T(1) / T(c), how much faster the process's work is done on c
  * cores than on one.  S is linear between the points, from S(0) = 0 to the first one, and on
  * the line of the last two points beyond the last (of the origin and the point, if it is the
- * only one).  It has to be monotone and concave, so S(c) <= c.  Give two last points of the same
- * speed-up where more cores bring nothing.
+ * only one).  Give two last points of the same speed-up where more cores bring nothing.
+ * Points may be as noisy as measurements are: to the resource manager S is the smallest monotone and
+ * concave function that is nowhere below them, and S(c) <= c.
  */
 enum { INV_SCALABILITY_POINTS = 8 };
 struct inv_scalability {
@@ -53,8 +54,12 @@ struct inv_constraint {
     double workload;    /* W >= 0, any unit that is the same in all processes of the
                            job (cells, core-seconds per iteration, ...); cores are
                            shared out in proportion to it.  0 means unknown.  */
-    struct inv_scalability scalability; /* no point: unknown.  Shown by `rmctl status`; the
-                           present policies do not look at it */
+    struct inv_scalability scalability; /* no point: unknown.  What looks at it: rmd(8), POLICIES */
+    double iteration_s; /* computing time of the latest iterations, in seconds, waiting left out; 0
+                           means unknown.  With it policy `interference` sees which process has
+                           cores that deliver less: its iterations take longer than the
+                           others' for the same W.  Give it with a W that is counted in the
+                           program's own units, not with one that is measured as time */
 };
 
 /* A snapshot of the claim at the time of the call. */
@@ -83,7 +88,8 @@ enum inv_blocking {
  *
  * Returns 0; or -1 with errno set, the previous constraint staying in force:
  *   EINVAL     min_cores > max_cores (and max_cores != 0), or min_cores larger than the
- *              domain, or workload negative or not finite, or scalability not as said above
+ *              domain, or workload or iteration_s negative or not finite, or points of the
+ *              scalability graph not in the order of cores, or without a speed-up > 0
  *   ETIMEDOUT  blocking, and no decision within one second: the request stays announced
  */
 int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocking,

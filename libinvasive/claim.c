@@ -41,14 +41,15 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-static bool valid_workload(double workload)
+static bool valid_amount(double amount)
 {
-    return isfinite(workload) && workload >= 0;
+    return isfinite(amount) && amount >= 0;
 }
 
 static bool valid(const struct inv_constraint *c)
 {
-    return valid_workload(c->workload) && c->min_cores <= inv_domain_cores() &&
+    return valid_amount(c->workload) && valid_amount(c->iteration_s) &&
+           c->min_cores <= inv_domain_cores() &&
            (c->max_cores == 0 || c->min_cores <= c->max_cores) &&
            inv_scalability_valid(&c->scalability);
 }
@@ -61,6 +62,8 @@ static bool is_announced(struct inv_slot *slot, const struct inv_constraint *c)
            atomic_load_explicit(&slot->max_cores, memory_order_relaxed) == c->max_cores &&
            atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) ==
                bits_of(c->workload) &&
+           atomic_load_explicit(&slot->iteration_bits, memory_order_relaxed) ==
+               bits_of(c->iteration_s) &&
            inv_scalability_equal(&now, &c->scalability);
 }
 
@@ -72,6 +75,7 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
     atomic_store_explicit(&slot->min_cores, c->min_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->max_cores, c->max_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->workload_bits, bits_of(c->workload), memory_order_relaxed);
+    atomic_store_explicit(&slot->iteration_bits, bits_of(c->iteration_s), memory_order_relaxed);
     inv_scalability_write(slot, &c->scalability);
     /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
      * they are being written it has the old number, and the bell makes it read again. */
@@ -196,6 +200,8 @@ static struct inv_constraint announced(struct inv_slot *slot)
         .max_cores = atomic_load_explicit(&slot->max_cores, memory_order_relaxed)};
     uint64_t bits = atomic_load_explicit(&slot->workload_bits, memory_order_relaxed);
     memcpy(&c.workload, &bits, sizeof bits);
+    bits = atomic_load_explicit(&slot->iteration_bits, memory_order_relaxed);
+    memcpy(&c.iteration_s, &bits, sizeof bits);
     inv_scalability_read(slot, &c.scalability);
     return c;
 }
@@ -219,7 +225,7 @@ static int announce_part(const double *workload, const struct inv_scalability *s
 
 int inv_announce_workload(double workload)
 {
-    if (!valid_workload(workload)) {
+    if (!valid_amount(workload)) {
         errno = EINVAL;
         return -1;
     }

@@ -96,6 +96,35 @@ bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me)
     return true;
 }
 
+/* relaxed: most cores are held, and inv_core_borrow looks for itself */
+static bool borrow_if_free(struct inv_table *t, unsigned core, unsigned me)
+{
+    inv_word w = atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+    return inv_word_holder(w) == INV_NOBODY && inv_core_borrow(t, core, me);
+}
+
+/* Groups of cores are ranges, so what is near lies around home: as far up, then as far down, as
+ * the next group out reaches.  Whatever the table says, the last round takes in all. */
+int inv_core_borrow_near(struct inv_table *t, unsigned home, unsigned me)
+{
+    unsigned ncores = t->ncores < INV_MAX_CORES ? t->ncores : INV_MAX_CORES;
+    if (home >= ncores)
+        return INV_NO_CORE;
+    if (borrow_if_free(t, home, me))
+        return (int)home;
+    unsigned low = home, high = home + 1; /* low .. high - 1 have been looked at */
+    for (unsigned reach = INV_SAME_CORE; low > 0 || high < ncores; reach++) {
+        unsigned most = reach < INV_SAME_MACHINE ? reach : UINT8_MAX;
+        for (; high < ncores && inv_core_at(t, high)->apart <= most; high++)
+            if (borrow_if_free(t, high, me))
+                return (int)high;
+        for (; low > 0 && inv_core_at(t, low)->apart <= most; low--)
+            if (borrow_if_free(t, low - 1, me))
+                return (int)low - 1;
+    }
+    return INV_NO_CORE;
+}
+
 bool inv_core_lend(struct inv_table *t, unsigned core, unsigned me)
 {
     inv_word w = word_of(t, core);

@@ -41,6 +41,11 @@
  * acquire: what the lender did before it lent is visible to the borrower's worker. */
 bool inv_core_borrow(struct inv_table *t, unsigned core, unsigned me);
 
+/* Borrow a free core, the nearest to core `home` that there is: of the same physical core, cache,
+ * NUMA node, package, in this order.  Looks at each core once, as any search does.  Returns it,
+ * or INV_NO_CORE. */
+int inv_core_borrow_near(struct inv_table *t, unsigned home, unsigned me);
+
 /* lend: me -> nobody.  A reclaim that the owner has asked for stays in the word: the
  * core is then reserved for the owner.  release: partner is inv_core_borrow.
  * False when I do not hold it any more (evicted).  The caller then offers the core. */

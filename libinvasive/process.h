@@ -71,7 +71,7 @@ void inv_leave(const char *reason);
  * process without one that has work takes one although none is free: every process may
  * run one thread at any time, and the kernel shares the cores out. */
 int inv_tokens_held(void);
-/* Take a free core, one of our own first.  Returns the seat or INV_SEAT_NONE.  Does
+/* Take a free core: one of our own, else the nearest to the first of our own.  Returns the seat or INV_SEAT_NONE.  Does
  * not pin and does not change inv_seat. */
 int inv_seat_try(void);
 /* Ask for all our own cores that others hold; they come back through the agents. */

@@ -25,6 +25,8 @@ enum inv_request_kind {
                         the first record_bytes bytes of its struct inv_record */
     INV_DEPOSIT = 5, /* keep the report of a process on another node among those of the domain; a
                         struct inv_package, from a member */
+    INV_POLICY = 6,  /* `program` names the policy that is to decide from now on, "" none; the
+                        answer's message is the name of the one that decides */
 };
 
 struct inv_request {
@@ -58,7 +60,7 @@ struct inv_reply {
     uint32_t status; /* enum inv_status */
     uint32_t slot;   /* INV_JOIN: yours */
     uint32_t count;  /* INV_REPORT: messages to come; INV_OBSERVE: cores of the domain */
-    char message[128]; /* why, when status != INV_OK */
+    char message[128]; /* why, when status != INV_OK; INV_POLICY: a name */
 };
 
 enum { INV_HOST_BYTES = 64 };

@@ -7,9 +7,6 @@
 
 _Static_assert((int)INV_GRAPH_WORDS == (int)INV_SCALABILITY_POINTS, "a word for each point");
 
-/* Speed-ups are floats, and whoever computes a graph rounds. */
-static const double tolerance = 1e-4;
-
 unsigned inv_scalability_points(const struct inv_scalability *s)
 {
     unsigned n = 0;
@@ -18,38 +15,16 @@ unsigned inv_scalability_points(const struct inv_scalability *s)
     return n;
 }
 
-static double slope(struct inv_scalability_point a, struct inv_scalability_point b)
-{
-    return ((double)b.speedup - a.speedup) / ((double)b.cores - a.cores);
-}
-
 bool inv_scalability_valid(const struct inv_scalability *s)
 {
-    struct inv_scalability_point last = {0, 0};
-    double steepest = 1;
-    unsigned n = inv_scalability_points(s);
+    unsigned last = 0, n = inv_scalability_points(s);
     for (unsigned i = 0; i < n; i++) {
         struct inv_scalability_point p = s->point[i];
-        if (p.cores <= last.cores || !isfinite(p.speedup) || p.speedup <= 0)
+        if (p.cores <= last || !isfinite(p.speedup) || p.speedup <= 0)
             return false;
-        double steep = slope(last, p);
-        if (steep > steepest + tolerance || steep < -tolerance)
-            return false;
-        steepest = steep;
-        last = p;
+        last = p.cores;
     }
     return true;
-}
-
-double inv_scalability_at(const struct inv_scalability *s, double cores)
-{
-    unsigned n = inv_scalability_points(s), i = 0;
-    if (n == 0)
-        return cores;
-    while (i < n - 1 && s->point[i].cores < cores)
-        i++;
-    struct inv_scalability_point from = i ? s->point[i - 1] : (struct inv_scalability_point){0, 0};
-    return from.speedup + slope(from, s->point[i]) * (cores - from.cores);
 }
 
 bool inv_scalability_equal(const struct inv_scalability *a, const struct inv_scalability *b)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * scalability.h - scalability graphs (include/invasive.h): whether one is valid, its values, and
- * how it is written in the core table: a word for each point, so that a reader never sees half
+ * scalability.h - scalability graphs (include/invasive.h): whether one is valid, and how
+ * it is written in the core table: a word for each point, so that a reader never sees half
  * of one; the cores in the high half, the bits of the speed-up in the low one.
  */
 #ifndef INV_SCALABILITY_H
@@ -14,8 +14,6 @@
 unsigned inv_scalability_points(const struct inv_scalability *s);
 /* Is it as invasive.h says?  No point at all is valid too: unknown. */
 bool inv_scalability_valid(const struct inv_scalability *s);
-/* S(cores) of a valid graph; `cores` when it is unknown: perfect speed-up. */
-double inv_scalability_at(const struct inv_scalability *s, double cores);
 
 bool inv_scalability_equal(const struct inv_scalability *a, const struct inv_scalability *b);
 

@@ -96,34 +96,46 @@ static bool core_is_ours(int core)
     return inv_word_owner(w) == inv_process.slot + 1;
 }
 
+static int try_token(struct inv_table *t)
+{
+    if (inv_tokens_held() == 0)
+        inv_token_force(t, inv_process.slot);
+    else if (!inv_token_take(t, inv_process.slot))
+        return INV_SEAT_NONE;
+    inv_tool_arrived(INV_SEAT_TOKEN);
+    return INV_SEAT_TOKEN;
+}
+
 int inv_seat_try(void)
 {
     struct inv_table *t = inv_process.table;
-    if (inv_process.anonymous) {
-        if (inv_tokens_held() == 0) {
-            inv_token_force(t, inv_process.slot);
-            inv_tool_arrived(INV_SEAT_TOKEN);
-            return INV_SEAT_TOKEN;
+    if (inv_process.anonymous)
+        return try_token(t);
+    unsigned home = 0, owned = 0, not_held = 0, last = 0; /* last: not held */
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
+        inv_word w = atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
+        bool held = inv_word_holder(w) != INV_NOBODY || inv_word_owner(w) == INV_ELSEWHERE;
+        not_held += !held;
+        last = held ? last : core;
+        if (inv_word_owner(w) != inv_process.slot + 1)
+            continue;
+        if (owned++ == 0)
+            home = core;
+        /* If another is quicker, ask for it at once. */
+        if (!held && inv_core_reclaim(t, core, inv_process.slot) == INV_RECLAIM_GOT) {
+            inv_tool_arrived((int)core);
+            return (int)core;
         }
-        if (!inv_token_take(t, inv_process.slot))
-            return INV_SEAT_NONE;
-        inv_tool_arrived(INV_SEAT_TOKEN);
-        return INV_SEAT_TOKEN;
     }
-    for (int ours = 1; ours >= 0; ours--)
-        for (unsigned core = 0; core < inv_process.ncores; core++) {
-            inv_word w =
-                atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
-            if (inv_word_holder(w) != INV_NOBODY || core_is_ours((int)core) != (ours == 1))
-                continue;
-            /* Our own: if another is quicker, ask for it at once. */
-            if (ours ? inv_core_reclaim(t, core, inv_process.slot) == INV_RECLAIM_GOT
-                     : inv_core_borrow(t, core, inv_process.slot)) {
-                inv_tool_arrived((int)core);
-                return (int)core;
-            }
-        }
-    return INV_SEAT_NONE;
+    if (!not_held)
+        return INV_SEAT_NONE;
+    if (not_held == 1)
+        home = last; /* the search begins where it ends */
+    int core = inv_core_borrow_near(t, home, inv_process.slot);
+    if (core == INV_NO_CORE)
+        return INV_SEAT_NONE;
+    inv_tool_arrived(core);
+    return core;
 }
 
 void inv_seat_reclaim_owned(void)

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 enum {
-    INV_TABLE_VERSION = 4,
+    INV_TABLE_VERSION = 5,
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
     INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
@@ -80,6 +80,15 @@ static inline inv_word inv_word_next(inv_word w, unsigned holder, unsigned owner
            (inv_word)((inv_word_epoch(w) + 1) & 0xffffff) << 40;
 }
 
+/* How far two cores of the table are apart: the innermost thing that they share is ... */
+enum inv_apart {
+    INV_SAME_CORE = 0, /* a physical core: they are two of its hardware threads */
+    INV_SAME_CACHE = 1,
+    INV_SAME_NODE = 2, /* NUMA */
+    INV_SAME_PACKAGE = 3,
+    INV_SAME_MACHINE = 4
+};
+
 struct inv_core {
     _Atomic inv_word word; /* writers: any process of the domain and rmd, by the
                               transitions of core.h only */
@@ -90,6 +99,9 @@ struct inv_core {
     int32_t os_cpu;             /* Linux CPU number, -1 when emulated; rmd, at creation */
     _Atomic uint64_t since_ns;  /* CLOCK_MONOTONIC of the last change of holder; the one
                                    who changed it.  Statistics only */
+    uint8_t apart;              /* enum inv_apart, from the core before: two cores are as far
+                                   apart as the farthest step between them; rmd, at creation.
+                                   A hint: where to look for a free core first */
 } __attribute__((aligned(128)));
 
 enum inv_slot_state { INV_SLOT_FREE = 0, INV_SLOT_LIVE = 1, INV_SLOT_DEAD = 2 };
@@ -140,6 +152,7 @@ struct inv_slot {
     _Atomic uint32_t decided_seq; /* writer: rmd, the last constraint_seq it decided on; futex */
     _Atomic uint32_t min_cores, max_cores; /* 0: not set */
     _Atomic uint64_t workload_bits;        /* a double; 0.0: unknown */
+    _Atomic uint64_t iteration_bits;       /* a double, seconds; 0.0: unknown */
     _Atomic uint64_t scalability[INV_GRAPH_WORDS]; /* points (scalability.h); 0: no more */
 
     /* --- for the other ranks of the job: cores that its work has taken of late (mpi-shim), a

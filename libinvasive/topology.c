@@ -16,35 +16,103 @@
 #include <hwloc.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-static void take(struct inv_topology *t, cpu_set_t *left, unsigned cpu)
+/* The last cache of a CPU; NULL when there is none that more than one core could share. */
+static hwloc_obj_t cache_of(hwloc_topology_t machine, hwloc_obj_t pu)
 {
-    if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, left))
-        return;
-    CPU_CLR(cpu, left);
-    if (t->ncores < INV_MAX_CORES)
-        t->os_cpu[t->ncores++] = (int)cpu;
+    hwloc_obj_t l3 = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_L3CACHE, pu);
+    return l3 ? l3 : hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_L2CACHE, pu);
 }
 
-/* Take the CPUs of `left` in the order of the machine. */
-static void take_in_machine_order(struct inv_topology *t, cpu_set_t *left)
+static bool same(hwloc_topology_t machine, hwloc_obj_type_t type, hwloc_obj_t a, hwloc_obj_t b)
 {
-    hwloc_topology_t machine;
-    if (hwloc_topology_init(&machine))
-        return;
-    hwloc_topology_set_all_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-    hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_NONE);
-    if (!hwloc_topology_load(machine)) {
-        hwloc_obj_t pu = NULL;
-        while ((pu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, pu)) != NULL)
-            take(t, left, pu->os_index);
+    return hwloc_get_ancestor_obj_by_type(machine, type, a) ==
+           hwloc_get_ancestor_obj_by_type(machine, type, b);
+}
+
+/* Outermost first: what holds them apart there does so further in, however the machine nests
+ * caches and NUMA nodes.  Where there is nothing of a kind all share it, but for physical
+ * cores, which hwloc may not know of. */
+static enum inv_apart distance(hwloc_topology_t machine, hwloc_obj_t a, hwloc_obj_t b)
+{
+    if (!same(machine, HWLOC_OBJ_PACKAGE, a, b))
+        return INV_SAME_MACHINE;
+    if (a->nodeset && b->nodeset && !hwloc_bitmap_isequal(a->nodeset, b->nodeset))
+        return INV_SAME_PACKAGE;
+    if (cache_of(machine, a) != cache_of(machine, b))
+        return INV_SAME_NODE;
+    return same(machine, HWLOC_OBJ_CORE, a, b) &&
+                   hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_CORE, a)
+               ? INV_SAME_CORE
+               : INV_SAME_CACHE;
+}
+
+/* False when there is no room for it. */
+static bool take(struct inv_topology *t, int cpu, enum inv_apart apart)
+{
+    if (t->ncores == INV_MAX_CORES)
+        return false;
+    t->apart[t->ncores] = (unsigned char)(t->ncores ? apart : INV_SAME_MACHINE);
+    t->os_cpu[t->ncores++] = cpu;
+    return true;
+}
+
+/* Take the CPUs of `left` (NULL: all, and none of them is real) in the order of the machine.
+ * False when there was not room for all. */
+static bool take_in_machine_order(struct inv_topology *t, hwloc_topology_t machine,
+                                  cpu_set_t *left, bool first_only)
+{
+    hwloc_obj_t pu = NULL, last = NULL;
+    bool all = true;
+    while ((pu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, pu)) != NULL) {
+        unsigned cpu = pu->os_index;
+        if (left && (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, left)))
+            continue;
+        if (left)
+            CPU_CLR(cpu, left);
+        enum inv_apart apart = last ? distance(machine, last, pu) : INV_SAME_MACHINE;
+        if (first_only && apart == INV_SAME_CORE)
+            continue;
+        all &= take(t, left ? (int)cpu : -1, apart);
+        last = pu;
     }
-    hwloc_topology_destroy(machine);
+    return all;
 }
 
-int inv_topology_detect(struct inv_topology *t, const char *cpu_list)
+/* The machine that we run on, or the one described. */
+static bool load(hwloc_topology_t *machine, const char *description)
+{
+    if (hwloc_topology_init(machine))
+        return false;
+    if ((!description || !hwloc_topology_set_synthetic(*machine, description)) &&
+        !hwloc_topology_load(*machine))
+        return true;
+    hwloc_topology_destroy(*machine);
+    return false;
+}
+
+static void describe(struct inv_topology *t, const char *what, const char *more)
+{
+    static const char *const name[] = {"core", "cache", "NUMA node", "package"};
+    unsigned groups[INV_SAME_MACHINE] = {0};
+    int n = snprintf(t->description, sizeof t->description, "%u %s%s", t->ncores, what,
+                     t->ncores == 1 ? "" : "s");
+    for (unsigned k = 0; k < INV_SAME_MACHINE; k++)
+        for (unsigned c = 0; c < t->ncores; c++)
+            groups[k] += t->apart[c] > k;
+    for (unsigned k = 0; k < INV_SAME_MACHINE; k++)
+        if (groups[k] > 1 && groups[k] < (k ? groups[k - 1] : t->ncores))
+            n += snprintf(t->description + n, sizeof t->description - (size_t)n, ", %u %ss",
+                          groups[k], name[k]);
+    snprintf(t->description + n, sizeof t->description - (size_t)n, "%s", more);
+}
+
+int inv_topology_detect(struct inv_topology *t, const char *cpu_list, bool first_only)
 {
     cpu_set_t allowed, listed, left;
+    hwloc_topology_t machine;
+    bool all = true;
     t->ncores = 0;
     t->emulated = false;
     if (sched_getaffinity(0, sizeof allowed, &allowed))
@@ -56,30 +124,50 @@ int inv_topology_detect(struct inv_topology *t, const char *cpu_list)
         }
         CPU_AND(&allowed, &allowed, &listed);
     }
-    unsigned usable = (unsigned)CPU_COUNT(&allowed);
-    if (!usable) {
+    if (!CPU_COUNT(&allowed)) {
         errno = ENODEV;
         return -1;
     }
     left = allowed;
-    take_in_machine_order(t, &left);
+    if (load(&machine, NULL)) {
+        all = take_in_machine_order(t, machine, &left, first_only);
+        hwloc_topology_destroy(machine);
+    }
     for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) /* what hwloc did not know of */
-        take(t, &left, cpu);
-    snprintf(t->description, sizeof t->description, "%u CPU%s of this machine%s", t->ncores,
-             t->ncores == 1 ? "" : "s", usable > t->ncores ? " (more are allowed, unused)" : "");
+        if (CPU_ISSET(cpu, &left))
+            all &= take(t, (int)cpu, INV_SAME_MACHINE);
+    describe(t, "CPU", all ? "" : " (more are allowed, unused)");
     return 0;
 }
 
-int inv_topology_emulate(struct inv_topology *t, unsigned ncores)
+static int emulate_described(struct inv_topology *t, const char *description, bool first_only)
 {
+    hwloc_topology_t machine;
+    if (!load(&machine, description)) {
+        errno = EINVAL;
+        return -1;
+    }
+    bool all = take_in_machine_order(t, machine, NULL, first_only);
+    hwloc_topology_destroy(machine);
+    describe(t, "emulated core", "");
+    errno = EINVAL;
+    return all ? 0 : -1;
+}
+
+int inv_topology_emulate(struct inv_topology *t, const char *machine, bool first_only)
+{
+    char *end;
+    unsigned long ncores = strtoul(machine, &end, 10);
+    t->ncores = 0;
+    t->emulated = true;
+    if (*machine < '0' || *machine > '9' || *end)
+        return emulate_described(t, machine, first_only);
     if (ncores < 1 || ncores > INV_MAX_CORES) {
         errno = EINVAL;
         return -1;
     }
-    t->ncores = ncores;
-    t->emulated = true;
-    for (unsigned i = 0; i < ncores; i++)
-        t->os_cpu[i] = -1;
-    snprintf(t->description, sizeof t->description, "%u emulated cores", ncores);
+    for (unsigned long i = 0; i < ncores; i++)
+        take(t, -1, INV_SAME_CACHE);
+    describe(t, "emulated core", "");
     return 0;
 }

@@ -15,18 +15,28 @@ struct inv_topology {
     bool emulated;             /* os_cpu is meaningless: nobody is pinned */
     int os_cpu[INV_MAX_CORES]; /* Linux CPU of core i; neighbours in the machine are
                                   neighbours here (hwloc's logical order) */
+    unsigned char apart[INV_MAX_CORES]; /* enum inv_apart: core i from core i - 1.  Two cores
+                                           are as far apart as the farthest step between
+                                           them; [0] is INV_SAME_MACHINE */
     char description[128];     /* one line for people */
 };
 
 /*
  * inv_topology_detect - the processing units that this process may run on.
- *   cpu_list  NULL, or a list such as "0-3,8" that restricts them further
+ *   cpu_list     NULL, or a list such as "0-3,8" that restricts them further
+ *   first_only   of the hardware threads of a physical core only the first that is left
  * Returns 0; or -1 with errno: EINVAL the list is malformed, ENODEV none is left.  More
  * than INV_MAX_CORES are cut off, which the description says.
  */
-int inv_topology_detect(struct inv_topology *topology, const char *cpu_list);
+int inv_topology_detect(struct inv_topology *topology, const char *cpu_list, bool first_only);
 
-/* inv_topology_emulate - ncores cores that do not exist.  -1, EINVAL when out of range. */
-int inv_topology_emulate(struct inv_topology *topology, unsigned ncores);
+/*
+ * inv_topology_emulate - cores that do not exist.
+ *   machine     how many (each is a physical core, and all share one cache), or a machine in
+ *               hwloc's words, such as "package:4 numa:2 l3:8 core:8 pu:2"
+ *   first_only  as above
+ * Returns 0; or -1, EINVAL when it is neither or has more than INV_MAX_CORES cores.
+ */
+int inv_topology_emulate(struct inv_topology *topology, const char *machine, bool first_only);
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -22,12 +23,12 @@ static int fail(int fd, int error)
 }
 
 /* Send a request of this kind and take the answer; returns the connection. */
-static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *reply, int *passed)
+static int ask_with(const char *name, struct inv_request request, struct inv_reply *reply,
+                    int *passed)
 {
     int fd = inv_socket_connect(name, PATIENCE_S);
     if (fd < 0)
         return -1;
-    struct inv_request request = inv_request_of(kind);
     if (!inv_socket_ask(fd, &request, sizeof request, reply, passed))
         return fail(fd, errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? EPROTO : errno);
     if (reply->status == INV_OK)
@@ -35,6 +36,27 @@ static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *r
     if (*passed >= 0)
         close(*passed);
     return fail(fd, reply->status == INV_E_UID ? EPERM : EPROTO);
+}
+
+static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *reply, int *passed)
+{
+    return ask_with(name, inv_request_of(kind), reply, passed);
+}
+
+bool rmd_client_policy(const char *name, const char *wanted, char policy[INV_NAME_BYTES])
+{
+    struct inv_reply reply;
+    struct inv_request request = inv_request_of(INV_POLICY);
+    snprintf(request.program, sizeof request.program, "%s", wanted ? wanted : "");
+    int unused = -1, fd = ask_with(name, request, &reply, &unused);
+    if (unused >= 0)
+        close(unused);
+    if (fd < 0)
+        return false;
+    close(fd);
+    reply.message[sizeof reply.message - 1] = '\0';
+    snprintf(policy, INV_NAME_BYTES, "%.63s", reply.message);
+    return true;
 }
 
 struct inv_table *rmd_client_observe(const char *name)

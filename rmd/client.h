@@ -12,6 +12,10 @@
 /* Map the table of that rmd, read-only.  NULL with errno; EPERM: it serves another user. */
 struct inv_table *rmd_client_observe(const char *name);
 
+/* The name of the policy that decides there, after `wanted` has been chosen unless it is NULL.
+ * False with errno; EPROTO: it knows no such policy. */
+bool rmd_client_policy(const char *name, const char *wanted, char policy[INV_NAME_BYTES]);
+
 /* A process's account; its record when it kept one (only the part that has the sites in use),
  * else NULL.  Nothing in the record has been checked. */
 struct rmd_client_report {

@@ -47,6 +47,8 @@ static int make_table(struct rmd_domain *d, enum inv_mode mode, struct inv_table
     int fd = inv_table_create(topology->ncores, topology->emulated ? NULL : topology->os_cpu,
                               INV_MAX_SLOTS, mode, table);
     if (fd >= 0) {
+        for (unsigned c = 0; c < topology->ncores; c++)
+            inv_core_at(*table, c)->apart = topology->apart[c];
         (*table)->reclaim_bound_us = d->reclaim_bound_us;
         atomic_store(&(*table)->owner_moves, d->moves);
         atomic_store(&(*table)->rmd_pid, (uint32_t)getpid());
@@ -119,12 +121,12 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
 /* A table that fits the process that is about to join. */
 static int fit_table(struct rmd_domain *d, unsigned expected)
 {
-    unsigned ncores = d->due > d->here ? d->due : d->here;
-    enum inv_mode mode = expected > ncores ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
+    unsigned units = d->due > d->units_here ? d->due : d->units_here;
+    enum inv_mode mode = expected > units ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
     if (d->table && (d->live || d->table->mode == (uint32_t)mode))
         return 0;
     rmd_chat("%u process%s expected on %u cores: %s", expected, expected == 1 ? "" : "es",
-             ncores, mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
+             units, mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
     return open_table(d, mode);
 }
 
@@ -132,6 +134,7 @@ int rmd_domain_open(struct rmd_domain *d)
 {
     d->table = NULL;
     d->table_fd = -1;
+    rmd_units_of(&d->units, &d->topology, d->smt);
     d->header = calloc(1, sizeof *d->header);
     return d->header ? 0 : -1;
 }
@@ -162,11 +165,13 @@ static void settle(struct rmd_domain *d)
         struct rmd_process *p = &d->procs[s];
         p->owned_ns += p->owned * (now - p->settled_ns);
         p->settled_ns = now;
-        p->owned = 0;
+        p->owned = p->owned_units = 0;
     }
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->owner[c] >= 0)
+        if (d->owner[c] >= 0) {
             d->procs[d->owner[c]].owned++;
+            d->procs[d->owner[c]].owned_units += rmd_units_first(&d->units, c);
+        }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
             show_owned(inv_slot_at(d->table, s), &d->procs[s]);
@@ -192,17 +197,48 @@ static unsigned bounded(_Atomic uint32_t *value, unsigned most)
     return v > most ? most : v;
 }
 
+/* Iteration times belong to the cores that there were when they were measured. */
+static void note_iteration(struct rmd_process *p, struct inv_slot *s)
+{
+    double seconds;
+    uint64_t bits = atomic_load_explicit(&s->iteration_bits, memory_order_relaxed);
+    memcpy(&seconds, &bits, sizeof seconds);
+    if (seconds == p->iteration_s)
+        return;
+    p->iteration_s = seconds;
+    p->iteration_cores = p->owned_units;
+}
+
+/* What a core of the process delivers: the mean of those of which it is known. */
+static double delivered_to(const struct rmd_domain *d, unsigned slot)
+{
+    double sum = 0;
+    unsigned known = 0;
+    for (unsigned c = 0; d->delivered && c < d->topology.ncores; c++)
+        if (d->owner[c] == (int)slot && d->delivered[c] > 0) {
+            sum += d->delivered[c];
+            known++;
+        }
+    return known ? sum / known : 0;
+}
+
+/* What a process asks for, in units. */
 static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(d->table, slot);
+    note_iteration(&d->procs[slot], s);
     struct rmd_need need = {
         .min_cores = bounded(&s->min_cores, d->topology.ncores),
         .max_cores = bounded(&s->max_cores, d->topology.ncores),
-        .owned = d->procs[slot].owned,
+        .owned = d->procs[slot].owned_units,
+        .delivered = d->policy->looks_at_delivery ? delivered_to(d, slot) : 0,
+        .iteration_s = d->procs[slot].iteration_s,
+        .iteration_cores = d->procs[slot].iteration_cores,
     };
     uint64_t bits = atomic_load_explicit(&s->workload_bits, memory_order_relaxed);
     memcpy(&need.workload, &bits, sizeof bits);
     inv_scalability_read(s, &need.scalability); /* unknown when it is nonsense */
+    rmd_units_need(&d->units, &need);
     return need;
 }
 
@@ -241,18 +277,31 @@ static struct members members_of(struct rmd_domain *d)
     return m;
 }
 
+/* Who computes on the core now, if it is one of the members. */
+static int holder_of(struct rmd_domain *d, const struct members *m, unsigned core)
+{
+    /* relaxed: a hint */
+    inv_word w = atomic_load_explicit(&inv_core_at(d->table, core)->word, memory_order_relaxed);
+    long slot = (long)inv_word_holder(w) - 1;
+    return inv_slot_valid(d->table, slot) && d->procs[slot].used ? m->index[slot] : RMD_NO_OWNER;
+}
+
 static void move_cores(struct rmd_domain *d, const struct members *m, const unsigned *target)
 {
     unsigned ncores = d->topology.ncores;
     struct rmd_placed placed[INV_MAX_SLOTS + 1];
-    int owner[INV_MAX_CORES];
+    int owner[INV_MAX_CORES], holders[INV_MAX_CORES];
     /* The cores that are not here belong to one more process, which has all that it is to have. */
     int elsewhere = (int)m->count;
-    for (unsigned c = 0; c < ncores; c++)
-        owner[c] = d->presence[c] != RMD_HERE ? elsewhere
-                   : d->owner[c] < 0          ? RMD_NO_OWNER
-                                              : m->index[d->owner[c]];
-    placed[elsewhere] = (struct rmd_placed){.target = ncores - d->here, .keep = -1, .wish = -1};
+    for (unsigned c = 0; c < ncores; c++) {
+        bool here = d->presence[c] == RMD_HERE;
+        owner[c] = !here             ? elsewhere
+                   : d->owner[c] < 0 ? RMD_NO_OWNER
+                                     : m->index[d->owner[c]];
+        holders[c] = here ? holder_of(d, m, c) : RMD_NO_OWNER;
+    }
+    placed[elsewhere] = (struct rmd_placed){
+        .target = d->units.count - d->units_here, .keep = -1, .wish = -1};
     for (unsigned i = 0; i < m->count; i++) {
         struct inv_slot *s = inv_slot_at(d->table, m->slot[i]);
         placed[i] = (struct rmd_placed){
@@ -261,7 +310,8 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
             .wish = wish_of(d, m->slot[i]),
         };
     }
-    if (!rmd_place(owner, ncores, placed, m->count + (d->here < ncores)))
+    unsigned nplaced = m->count + (d->units_here < d->units.count);
+    if (!rmd_units_place(&d->units, owner, holders, placed, nplaced))
         return;
     for (unsigned c = 0; c < ncores; c++) {
         if (d->presence[c] != RMD_HERE)
@@ -272,32 +322,77 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     }
 }
 
+/* A job's number is the index of its first process; those to come are of the newest job. */
+static void number_jobs(const struct rmd_domain *d, const struct members *m, unsigned to_come,
+                        struct rmd_need *needs)
+{
+    unsigned newest = m->count;
+    for (unsigned i = 0; i < m->count; i++) {
+        unsigned first = 0;
+        while (d->procs[m->slot[first]].job != d->procs[m->slot[i]].job)
+            first++;
+        needs[i].job = first;
+        if (d->procs[m->slot[i]].job == d->newest_job)
+            newest = first;
+    }
+    for (unsigned i = m->count; i < m->count + to_come; i++)
+        needs[i].job = newest;
+}
+
+/* The limit that launches have, as the policy counts; 0: none.  Never less than one unit. */
+static unsigned max_launch_units(const struct rmd_domain *d)
+{
+    unsigned units = d->max_job_cores * d->units.count / d->units.ncores;
+    return d->max_job_cores && !units ? 1 : units;
+}
+
 /* Let the policy decide and do what it says.  `must`: the members have changed, so there
  * is no question whether it is worth it. */
 static void redistribute(struct rmd_domain *d, bool must)
 {
     if (d->table->mode != INV_MODE_PINNED || !d->here)
         return;
+    static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
-    uint64_t job[2 * INV_MAX_SLOTS];
+    uint64_t launch[2 * INV_MAX_SLOTS];
     settle(d);
     struct members m = members_of(d);
     for (unsigned i = 0; i < m.count; i++) {
         needs[i] = need_of(d, m.slot[i]);
-        job[i] = d->procs[m.slot[i]].job;
+        launch[i] = d->procs[m.slot[i]].launch;
     }
     unsigned to_come = d->expected > d->joined ? d->expected - d->joined : 0;
     for (unsigned i = 0; i < to_come; i++) {
         needs[m.count + i] = (struct rmd_need){0};
-        job[m.count + i] = d->newest_job;
+        launch[m.count + i] = d->newest_launch;
     }
-    struct rmd_snapshot all = {d->here, m.count + to_come, needs};
-    rmd_limited(d->policy, &all, job, d->max_job_cores, target);
-    struct rmd_snapshot here = {d->here, m.count, needs};
-    if (must || rmd_policy_worthwhile(&here, target))
+    number_jobs(d, &m, to_come, needs);
+    struct rmd_snapshot s = {d->units_here, m.count + to_come, needs, room, d->tuning};
+    rmd_limited(d->policy, &s, launch, max_launch_units(d), target);
+    s.nprocs = m.count;
+    if (must || rmd_policy_worthwhile(d->policy, &s, target))
         move_cores(d, &m, target);
     settle(d);
+}
+
+void rmd_domain_set_policy(struct rmd_domain *d, const struct rmd_policy *policy)
+{
+    if (d->policy == policy)
+        return;
+    d->policy = policy;
+    if (!d->live)
+        return;
+    header_intact(d);
+    redistribute(d, true);
+}
+
+void rmd_domain_reconsider(struct rmd_domain *d)
+{
+    if (!d->live)
+        return;
+    header_intact(d);
+    redistribute(d, false);
 }
 
 static void constraints_rung(struct rmd_source *source, uint32_t events)
@@ -430,6 +525,7 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->min_cores, 0);
     atomic_store(&s->max_cores, 0);
     atomic_store(&s->workload_bits, 0);
+    atomic_store(&s->iteration_bits, 0);
     atomic_store(&s->rate_bits, 0);
     show_owned(s, p);
     inv_scalability_write(s, &(struct inv_scalability){0});
@@ -460,6 +556,33 @@ static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
     p->start_ns = p->settled_ns = now_ns();
     d->live++;
     return (int)slot;
+}
+
+/* Has the job a member of this MPI rank? */
+static bool has_rank(const struct rmd_domain *d, uint64_t job, int rank)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].job == job && d->procs[s].rank == rank)
+            return true;
+    return false;
+}
+
+/* The processes of one MPI job have the same size and different ranks; what is none of MPI's is a
+ * job of its own. */
+static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
+{
+    struct rmd_process *p = &d->procs[slot];
+    p->job = 0;
+    p->rank = request->rank;
+    p->size = request->size;
+    for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 0 && !p->job; s++) {
+        const struct rmd_process *other = &d->procs[s];
+        if (other->used && s != slot && other->size == p->size && !has_rank(d, other->job, p->rank))
+            p->job = other->job;
+    }
+    if (!p->job)
+        p->job = ++d->jobs;
+    d->newest_job = p->job;
 }
 
 /* How many processes will come, as far as this one or the launcher knows. */
@@ -502,8 +625,9 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
         d->expected = expected;
     fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
     note_local_rank(&d->procs[slot], request);
+    find_job(d, (unsigned)slot, request);
     if (d->max_job_cores)
-        d->newest_job = d->procs[slot].job = rmd_job_of(pid);
+        d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
     redistribute(d, true);
     rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
              inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,
@@ -525,6 +649,7 @@ void rmd_domain_admit(struct rmd_domain *d, unsigned core)
     d->presence[core] = RMD_HERE;
     d->changed = true;
     d->here++;
+    d->units_here += rmd_units_first(&d->units, core);
     if (pinned(d))
         inv_core_admit(d->table, core);
 }
@@ -535,6 +660,7 @@ bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
         d->presence[core] = RMD_LEAVING;
         d->changed = true;
         d->here--;
+        d->units_here -= rmd_units_first(&d->units, core);
         d->owner[core] = RMD_NO_OWNER;
         if (pinned(d))
             inv_core_withdraw(d->table, core);
@@ -582,8 +708,8 @@ void rmd_domain_share(struct rmd_domain *d)
 void rmd_domain_reconfigured(struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && d->max_job_cores && !d->procs[s].job)
-            d->procs[s].job = rmd_job_of(d->procs[s].pid);
+        if (d->procs[s].used && d->max_job_cores && !d->procs[s].launch)
+            d->procs[s].launch = rmd_job_of(d->procs[s].pid);
     if (!d->table)
         return;
     header_intact(d);

@@ -11,6 +11,7 @@
 #include "policy.h"
 #include "protocol.h"
 #include "topology.h"
+#include "units.h"
 
 #include <sys/types.h>
 
@@ -21,9 +22,14 @@ struct rmd_process {
     struct rmd_domain *domain;
     bool used;
     pid_t pid;
+    int rank, size;             /* MPI's; -1 unknown */
+    uint64_t job;               /* a number that the ranks of one MPI job have in common */
+    uint64_t launch;            /* what max_job_cores is for, see job.h; 0 without that limit */
     int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
-    uint64_t job;
     unsigned owned;             /* cores */
+    unsigned owned_units;       /* what it owns, as policies count it */
+    double iteration_s;         /* as it was announced last, */
+    unsigned iteration_cores;   /* with so many units owned */
     uint64_t start_ns, settled_ns, owned_ns;
 };
 
@@ -49,10 +55,13 @@ enum rmd_presence {
 struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
-    rmd_policy *policy;
+    enum rmd_smt smt;
+    const struct rmd_policy *policy;
+    struct rmd_tuning tuning; /* RMD_TUNING */
     unsigned procs_hint; /* 0 unknown */
     unsigned reclaim_bound_us;
-    unsigned max_job_cores; /* that the processes of a job own together; 0: no limit */
+    unsigned max_job_cores; /* that the processes of a launch own together; 0: no limit */
+    const double *delivered; /* of a core by each core, 0 unknown; may be NULL */
     /* called when the last process has gone; one has, which may live on unmanaged; a core may have
      * left; a table has been made or, fd -1, is to go: each may be NULL */
     void (*emptied)(struct rmd_domain *);
@@ -60,25 +69,28 @@ struct rmd_domain {
     void (*core_left)(struct rmd_domain *);
     void (*table_changed)(struct rmd_domain *, int fd);
 
+    struct rmd_units units;  /* what policies and placement give out */
     struct inv_table *table; /* NULL before the first join */
     int table_fd;
     unsigned char presence[INV_MAX_CORES]; /* enum rmd_presence */
-    unsigned here;                         /* cores that are */
+    unsigned here, units_here;             /* cores that are, and units: all of one or none */
     bool changed;    /* since the last rmd_domain_share */
-    unsigned due;    /* cores that will be, for those that are about to join */
+    unsigned due;    /* units that will be, for those that are about to join */
     unsigned tokens; /* that the table has been given */
     struct inv_table *header; /* our copy of the table's constant part, see header_intact */
     struct rmd_bell bell;
     unsigned live;                           /* processes now */
     unsigned joined, expected;               /* since the domain was last empty */
-    uint64_t newest_job;                     /* of which those are that are still to come */
+    uint64_t jobs, newest_job;               /* numbers given out; the last that somebody joined */
+    uint64_t newest_launch;                  /* of which those are that are still to come */
     struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
     uint64_t moves;           /* of cores from one process to another */
     int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
     struct rmd_reports dead;
 };
 
-/* Prepare a domain without a process or core; makes no table yet.  0, or -1 with errno. */
+/* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,
+ * from topology and smt.  0, or -1 with errno. */
 int rmd_domain_open(struct rmd_domain *domain);
 void rmd_domain_close(struct rmd_domain *domain);
 
@@ -88,6 +100,7 @@ void rmd_domain_close(struct rmd_domain *domain);
  * rmd_domain_has_left - true when nobody computes any more on a core that was withdrawn.
  * rmd_domain_expel - nobody shall: the word says so, the caller keeps threads away.
  * rmd_domain_share - the processes get shares of what there is now, if that has changed.
+ * All cores of a unit come and go before the next rmd_domain_share.
  */
 void rmd_domain_admit(struct rmd_domain *domain, unsigned core);
 bool rmd_domain_withdraw(struct rmd_domain *domain, unsigned core);
@@ -95,7 +108,7 @@ bool rmd_domain_has_left(struct rmd_domain *domain, unsigned core);
 void rmd_domain_expel(struct rmd_domain *domain, unsigned core);
 void rmd_domain_share(struct rmd_domain *domain);
 
-/* Another policy, bound or limit, which the caller has put into *domain. */
+/* Another policy, tuning, bound or limit, which the caller has put into *domain. */
 void rmd_domain_reconfigured(struct rmd_domain *domain);
 
 /* Threads of its processes may have been moved to other CPUs. */
@@ -115,6 +128,12 @@ int rmd_domain_join(struct rmd_domain *domain, pid_t pid, int pidfd,
 
 /* The process with this pid goes on without us.  Nothing happens when it is no member. */
 void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
+
+/* Something has changed that the policy may look at. */
+void rmd_domain_reconsider(struct rmd_domain *domain);
+
+/* From now on this policy decides; owners change at once. */
+void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *policy);
 
 /*
  * rmd_domain_observe - a read-only descriptor of the table; the caller closes it.  Before

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 enum rmd_level rmd_log_level = RMD_WARNING;
-const char *const rmd_level_names[RMD_LEVELS] = {"error", "warning", "notice", "info", "debug"};
+const char *const rmd_level_names[RMD_LOG_LEVELS] = {"error", "warning", "notice", "info",
+                                                      "debug"};
 
 static bool journal;
 
@@ -31,7 +32,7 @@ void rmd_log_open(void)
 
 void rmd_log(enum rmd_level level, const char *format, ...)
 {
-    static const char syslog_priority[RMD_LEVELS] = {'3', '4', '5', '6', '7'};
+    static const char syslog_priority[RMD_LOG_LEVELS] = {'3', '4', '5', '6', '7'};
     char line[1024];
     if (level > rmd_log_level)
         return;

@@ -8,10 +8,10 @@
 
 #include <stdbool.h>
 
-enum rmd_level { RMD_ERROR, RMD_WARNING, RMD_NOTICE, RMD_INFO, RMD_DEBUG, RMD_LEVELS };
+enum rmd_level { RMD_ERROR, RMD_WARNING, RMD_NOTICE, RMD_INFO, RMD_DEBUG, RMD_LOG_LEVELS };
 
 extern enum rmd_level rmd_log_level; /* what is less important than this is not told */
-extern const char *const rmd_level_names[RMD_LEVELS];
+extern const char *const rmd_level_names[RMD_LOG_LEVELS];
 
 /* Look once whether stderr is the journal's. */
 void rmd_log_open(void);

@@ -1,118 +1,447 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placement.c - from C and D to the next C.  Two passes: whoever has too many gives up
- * edges, preferably those beside somebody who has too few; then whoever has too few takes
- * free cores, preferably beside its own.
+ * placement.c - from C and D to the next C, down the tree of the machine.
+ *
+ * For each group of cores it is known how many of them a process has and how many it shall
+ * have; begin with the whole machine.  To divide a group among its children (packages, then
+ * NUMA nodes, caches, physical cores):
+ *   - who loses cores clears its smallest children, so that it is in fewer of them; what is
+ *     not enough to clear one is taken where a process that is there already would grow;
+ *   - who gains cores gets them in one of its own children if there is room for all of them,
+ *     else in its own as far as they go, then where they fit best (best fit, decreasing).
+ * Who gains in a group loses in none of its children and the other way around, so moves stay
+ * minimal all the way down.  Every level is one pass over the cores of those groups in which
+ * something changes.
  */
-#include "placement.h"
+#define _GNU_SOURCE
+#include "placement_work.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
-static unsigned count(const int *owner, unsigned ncores, int who)
+/* --- dividing a group */
+
+static void begin_child(struct rmd_work *w, unsigned child, unsigned core)
+{
+    w->child_first[child] = core;
+    w->bins.room[child] = w->asked[child] = w->per_child[child] = 0;
+}
+
+/* Number the children of a group of this level, and find the room that is left in each, and
+ * which of the entries has how much in which.  Returns how many children there are. */
+static unsigned survey(struct rmd_work *w, const struct rmd_group *g, unsigned level)
+{
+    const unsigned char *apart = w->machine->apart;
+    unsigned child = 0;
+    begin_child(w, 0, g->first);
+    w->ncells = 0;
+    for (unsigned c = g->first; c < g->end; c++) {
+        if (c > g->first && (apart ? apart[c] : 1) >= level)
+            begin_child(w, ++child, c);
+        w->child_of[c] = child;
+        if (w->owner[c] < 0) {
+            w->bins.room[child]++;
+            continue;
+        }
+        int i = w->entry_of[w->owner[c]];
+        if (i == RMD_NO_ENTRY)
+            continue;
+        struct rmd_entry *e = &w->entries[i];
+        if (e->cells == RMD_NO_CELL || w->cells[e->last].child != child)
+            rmd_cell_add(w, e, child);
+        w->cells[e->last].have++;
+    }
+    w->child_first[child + 1] = g->end;
+    return child + 1;
+}
+
+static int by_have(const void *a, const void *b, void *work)
+{
+    const struct rmd_cell *cells = ((struct rmd_work *)work)->cells;
+    int x = *(const int *)a, y = *(const int *)b;
+    if (cells[x].have != cells[y].have)
+        return cells[x].have < cells[y].have ? -1 : 1;
+    return x > y ? -1 : 1; /* of equals the last: ranges grow upwards */
+}
+
+/* The entry's cells in w->sorted, those with the fewest cores first, the one with the core
+ * that the process keeps last of all. */
+static unsigned sort_cells(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e)
 {
     unsigned n = 0;
-    for (unsigned c = 0; c < ncores; c++)
-        n += owner[c] == who;
+    int keep = w->procs[e->process].keep, kept = RMD_NO_CELL;
+    bool here = keep >= (int)g->first && keep < (int)g->end &&
+                w->owner[keep] == (int)e->process;
+    for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next)
+        if (here && w->cells[i].child == w->child_of[keep])
+            kept = i;
+        else
+            w->sorted[n++] = i;
+    if (n > 1)
+        qsort_r(w->sorted, n, sizeof *w->sorted, by_have, w);
+    if (kept != RMD_NO_CELL)
+        w->sorted[n++] = kept;
     return n;
 }
 
-static int owner_at(const int *owner, unsigned ncores, long core)
+/* How much more is asked for in the child than there is room for. */
+static long shortage(const struct rmd_work *w, const struct rmd_cell *cell)
 {
-    return core < 0 || core >= (long)ncores ? RMD_NO_OWNER : owner[core];
+    return (long)w->asked[cell->child] - (long)w->bins.room[cell->child];
 }
 
-/* How glad we are to see process `who` lose this core; higher is better. */
-static int loss_score(const int *owner, unsigned ncores, unsigned core, int who, int keep,
-                      const bool *hungry)
+static void give_up(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
 {
-    int left = owner_at(owner, ncores, (long)core - 1);
-    int right = owner_at(owner, ncores, (long)core + 1);
-    int score = 0;
-    if ((int)core == keep)
-        score -= 100;
-    score -= 4 * ((left == who) + (right == who)); /* inside of a range */
-    if ((left >= 0 && hungry[left]) || (right >= 0 && hungry[right]))
-        score += 2;
-    else if ((core > 0 && left < 0) || (core + 1 < ncores && right < 0))
-        score += 1; /* beside one that was given up before */
-    return score;
+    cell->give += cores;
+    w->bins.room[cell->child] += cores;
 }
 
-static void shrink(int *owner, unsigned ncores, int who, unsigned surplus, int keep,
-                   const bool *hungry)
+static void shrink(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e)
 {
-    for (; surplus; surplus--) {
-        int best = -1000;
-        unsigned victim = 0;
-        for (unsigned c = 0; c < ncores; c++) {
-            if (owner[c] != who)
+    unsigned surplus = e->have - e->want, n, i = 0;
+    if (!e->want) {
+        for (int c = e->cells; c != RMD_NO_CELL; c = w->cells[c].next)
+            give_up(w, &w->cells[c], w->cells[c].have);
+        return;
+    }
+    n = sort_cells(w, g, e);
+    for (; i < n && w->cells[w->sorted[i]].have <= surplus; i++) {
+        surplus -= w->cells[w->sorted[i]].have;
+        give_up(w, &w->cells[w->sorted[i]], w->cells[w->sorted[i]].have);
+    }
+    if (!surplus)
+        return;
+    struct rmd_cell *where = &w->cells[w->sorted[i]];
+    for (; i < n; i++) {
+        struct rmd_cell *cell = &w->cells[w->sorted[i]];
+        if (cell->have > surplus && shortage(w, cell) > shortage(w, where))
+            where = cell;
+    }
+    give_up(w, where, surplus);
+}
+
+/* Ask for room where the process has most; whoever gives up cores looks at that. */
+static void ask(struct rmd_work *w, const struct rmd_entry *e)
+{
+    const struct rmd_cell *most = NULL;
+    for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next)
+        if (!most || w->cells[i].have > most->have)
+            most = &w->cells[i];
+    if (most)
+        w->asked[most->child] += e->want - e->have;
+}
+
+/* Those that gain in w->order, who gains most first; a counting sort. */
+static unsigned sort_growers(struct rmd_work *w, const struct rmd_group *g)
+{
+    unsigned most = 0, n = 0;
+    for (unsigned i = g->entries; i < g->entries_end; i++) {
+        const struct rmd_entry *e = &w->entries[i];
+        if (e->want > e->have && e->want - e->have > most)
+            most = e->want - e->have;
+    }
+    memset(w->counts, 0, (most + 1) * sizeof *w->counts);
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        if (w->entries[i].want > w->entries[i].have)
+            w->counts[w->entries[i].want - w->entries[i].have]++;
+    for (unsigned need = most; need > 0; need--) { /* now: where those of this need begin */
+        unsigned count = w->counts[need];
+        w->counts[need] = n;
+        n += count;
+    }
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        if (w->entries[i].want > w->entries[i].have)
+            w->order[w->counts[w->entries[i].want - w->entries[i].have]++] = i;
+    return n;
+}
+
+/* Of the own children that have room for all, the one with the least room. */
+static struct rmd_cell *snug(struct rmd_work *w, const struct rmd_entry *e, unsigned need)
+{
+    struct rmd_cell *best = NULL;
+    for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next) {
+        struct rmd_cell *cell = &w->cells[i];
+        unsigned room = w->bins.room[cell->child];
+        if (room >= need && (!best || room < w->bins.room[best->child]))
+            best = cell;
+    }
+    return best;
+}
+
+static unsigned take(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
+{
+    unsigned room = w->bins.room[cell->child];
+    if (cores > room)
+        cores = room;
+    cell->take += cores;
+    w->bins.room[cell->child] -= cores;
+    return cores;
+}
+
+/* Grow where it is; what is left to find in other children goes to e->have .. e->want.  The
+ * first round is for those whom one child is enough, or they would be pushed out of it. */
+static void grow_inside(struct rmd_work *w, unsigned ngrowers)
+{
+    for (unsigned i = 0; i < ngrowers; i++) {
+        struct rmd_entry *e = &w->entries[w->order[i]];
+        struct rmd_cell *cell = snug(w, e, e->want - e->have);
+        if (cell)
+            e->have += take(w, cell, e->want - e->have);
+    }
+    for (unsigned i = 0; i < ngrowers; i++) {
+        struct rmd_entry *e = &w->entries[w->order[i]];
+        for (int c = e->cells; c != RMD_NO_CELL && e->have < e->want; c = w->cells[c].next)
+            e->have += take(w, &w->cells[c], e->want - e->have);
+    }
+}
+
+/* Where a process goes on: at its wish if all of it fits there, or where it fits best; when
+ * it fits nowhere, at its wish or where most fits. */
+static int next_child(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e,
+                      unsigned need)
+{
+    int wish = w->procs[e->process].wish, best = rmd_bins_best(&w->bins, need);
+    if (e->cells == RMD_NO_CELL && wish >= (int)g->first && wish < (int)g->end) {
+        unsigned child = w->child_of[wish];
+        if (w->bins.room[child] >= need || (best == RMD_NO_BIN && w->bins.room[child]))
+            return (int)child;
+    }
+    return best != RMD_NO_BIN ? best : rmd_bins_roomiest(&w->bins);
+}
+
+static void grow_outside(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren,
+                         unsigned ngrowers)
+{
+    for (unsigned i = nchildren; i--;) /* of equal ones the first comes first */
+        if (w->bins.room[i])
+            rmd_bins_add(&w->bins, (int)i);
+    for (unsigned i = 0; i < ngrowers; i++) {
+        struct rmd_entry *e = &w->entries[w->order[i]];
+        int child;
+        while (e->have < e->want &&
+               (child = next_child(w, g, e, e->want - e->have)) != RMD_NO_BIN) {
+            unsigned room = w->bins.room[child], need = e->want - e->have;
+            struct rmd_cell *cell = rmd_cell_add(w, e, (unsigned)child);
+            cell->take = need < room ? need : room;
+            e->have += cell->take;
+            rmd_bins_use(&w->bins, child, cell->take);
+        }
+    }
+    for (unsigned i = 0; i < nchildren; i++)
+        if (w->bins.room[i])
+            rmd_bins_drop(&w->bins, (int)i);
+}
+
+/* The children in which something changes become groups of the next level. */
+static void pass_down(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
+{
+    for (unsigned i = 0; i < w->ncells; i++)
+        w->per_child[w->cells[i].child] += w->cells[i].give != w->cells[i].take;
+    for (unsigned i = 0; i < nchildren; i++) {
+        unsigned begin = w->next_nentries;
+        w->next_nentries += w->per_child[i];
+        if (w->per_child[i])
+            w->next_groups[w->next_ngroups++] = (struct rmd_group){
+                w->child_first[i], w->child_first[i + 1], begin, w->next_nentries};
+        w->per_child[i] = begin; /* now: where its next entry goes */
+    }
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        for (int c = w->entries[i].cells; c != RMD_NO_CELL; c = w->cells[c].next) {
+            const struct rmd_cell *cell = &w->cells[c];
+            if (cell->give == cell->take)
                 continue;
-            int score = loss_score(owner, ncores, c, who, keep, hungry);
-            if (score >= best) { /* of equals the last: ranges grow upwards */
-                best = score;
-                victim = c;
-            }
+            w->next_entries[w->per_child[cell->child]++] = (struct rmd_entry){
+                .process = w->entries[i].process,
+                .have = cell->have,
+                .want = cell->have + cell->take - cell->give,
+            };
         }
-        owner[victim] = RMD_NO_OWNER;
+}
+
+/* The group is one of the next level as well. */
+static void pass_on(struct rmd_work *w, const struct rmd_group *g)
+{
+    unsigned n = g->entries_end - g->entries;
+    memcpy(w->next_entries + w->next_nentries, w->entries + g->entries, n * sizeof *w->entries);
+    w->next_groups[w->next_ngroups++] = (struct rmd_group){
+        g->first, g->end, w->next_nentries, w->next_nentries + n};
+    w->next_nentries += n;
+}
+
+static void share_out(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
+{
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        if (w->entries[i].want > w->entries[i].have)
+            ask(w, &w->entries[i]);
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        if (w->entries[i].want < w->entries[i].have)
+            shrink(w, g, &w->entries[i]);
+    unsigned ngrowers = sort_growers(w, g);
+    grow_inside(w, ngrowers);
+    grow_outside(w, g, nchildren, ngrowers);
+    pass_down(w, g, nchildren);
+}
+
+static void divide(struct rmd_work *w, const struct rmd_group *g, unsigned level)
+{
+    for (unsigned i = g->entries; i < g->entries_end; i++) {
+        w->entry_of[w->entries[i].process] = (int)i;
+        w->entries[i].cells = w->entries[i].last = RMD_NO_CELL;
+    }
+    unsigned n = survey(w, g, level);
+    if (n == g->end - g->first)
+        rmd_place_in_leaf(w, g);
+    else if (n == 1)
+        pass_on(w, g);
+    else
+        share_out(w, g, n);
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        w->entry_of[w->entries[i].process] = RMD_NO_ENTRY;
+}
+
+/* The level of the whole machine; those above it would not divide it. */
+static unsigned top_level(const struct rmd_machine *m)
+{
+    unsigned char most = m->apart ? 0 : 1;
+    for (unsigned c = 1; m->apart && c < m->ncores; c++)
+        most = m->apart[c] > most ? m->apart[c] : most;
+    return most;
+}
+
+static void divide_all(struct rmd_work *w)
+{
+    for (unsigned level = top_level(w->machine) + 1; level--;) {
+        w->next_ngroups = w->next_nentries = 0;
+        for (unsigned i = 0; i < w->ngroups; i++)
+            divide(w, &w->groups[i], level);
+        struct rmd_group *groups = w->groups;
+        struct rmd_entry *entries = w->entries;
+        w->groups = w->next_groups;
+        w->entries = w->next_entries;
+        w->ngroups = w->next_ngroups;
+        w->next_groups = groups;
+        w->next_entries = entries;
     }
 }
 
-/* First core of the longest run of free ones, -1 when there is none. */
-static int roomiest(const int *owner, unsigned ncores)
+/* --- the whole machine */
+
+/* Those whose number of cores changes. */
+static void begin(struct rmd_work *w)
 {
-    unsigned best = 0, run = 0;
-    int at = -1;
-    for (unsigned c = 0; c < ncores; c++) {
-        run = owner[c] == RMD_NO_OWNER ? run + 1 : 0;
-        if (run > best) {
-            best = run;
-            at = (int)(c + 1 - run);
-        }
+    unsigned *have = w->order; /* not in use yet, as long as the cores or the processes */
+    unsigned n = 0;
+    memset(have, 0, w->nprocs * sizeof *have);
+    for (unsigned c = 0; c < w->machine->ncores; c++)
+        if (w->owner[c] >= 0)
+            have[w->owner[c]]++;
+    for (unsigned p = 0; p < w->nprocs; p++) {
+        w->entry_of[p] = RMD_NO_ENTRY;
+        unsigned want = w->procs[p].target;
+        if (want > w->machine->ncores)
+            want = w->machine->ncores;
+        if (have[p] != want)
+            w->entries[n++] = (struct rmd_entry){.process = p, .have = have[p], .want = want};
     }
-    return at;
+    w->groups[0] = (struct rmd_group){0, w->machine->ncores, 0, n};
+    w->ngroups = n > 0;
 }
 
-/* The free core that `who` should take next. */
-static int next_core(const int *owner, unsigned ncores, int who, int wish)
+/* Carves one piece of memory; at NULL it only adds up. */
+static void *carve(char **at, size_t *total, size_t count, size_t size)
 {
-    bool owns_any = false;
-    for (unsigned c = 0; c < ncores; c++)
-        owns_any |= owner[c] == who;
-    for (unsigned c = 0; c < ncores && owns_any; c++) /* above its own before below */
-        if (owner[c] == RMD_NO_OWNER && owner_at(owner, ncores, (long)c - 1) == who)
-            return (int)c;
-    for (unsigned c = 0; c < ncores && owns_any; c++)
-        if (owner[c] == RMD_NO_OWNER && owner_at(owner, ncores, (long)c + 1) == who)
-            return (int)c;
-    if (!owns_any && wish >= 0 && wish < (int)ncores && owner[wish] == RMD_NO_OWNER)
-        return wish;
-    return roomiest(owner, ncores);
+    size_t bytes = (count * size + 15) & ~(size_t)15;
+    void *piece = *at;
+    *total += bytes;
+    if (*at)
+        *at += bytes;
+    return piece;
+}
+
+static size_t lay_out(struct rmd_work *w, char *at)
+{
+    size_t total = 0, cores = w->machine->ncores, most = cores > w->nprocs ? cores : w->nprocs;
+    /* An entry or a cell stands for at least one core that is had, or one that is gained; at
+     * the top for a process. */
+    size_t entries = 2 * cores > w->nprocs ? 2 * cores : w->nprocs;
+    w->bins.head = carve(&at, &total, cores + 1, sizeof *w->bins.head);
+    for (size_t k = 0, n = cores + 1; k < RMD_BINS_DEPTH; k++) {
+        n = (n + 63) / 64;
+        w->bins.words[k] = n;
+        w->bins.bits[k] = carve(&at, &total, n, sizeof *w->bins.bits[k]);
+    }
+    w->bins.next = carve(&at, &total, cores, sizeof *w->bins.next);
+    w->bins.prev = carve(&at, &total, cores, sizeof *w->bins.prev);
+    w->bins.room = carve(&at, &total, cores, sizeof *w->bins.room);
+    w->groups = carve(&at, &total, cores, sizeof *w->groups);
+    w->next_groups = carve(&at, &total, cores, sizeof *w->next_groups);
+    w->entries = carve(&at, &total, entries, sizeof *w->entries);
+    w->next_entries = carve(&at, &total, entries, sizeof *w->next_entries);
+    w->entry_of = carve(&at, &total, w->nprocs, sizeof *w->entry_of);
+    w->child_of = carve(&at, &total, cores, sizeof *w->child_of);
+    w->child_first = carve(&at, &total, cores + 1, sizeof *w->child_first);
+    w->asked = carve(&at, &total, cores, sizeof *w->asked);
+    w->per_child = carve(&at, &total, cores, sizeof *w->per_child);
+    w->cells = carve(&at, &total, entries, sizeof *w->cells);
+    w->order = carve(&at, &total, most, sizeof *w->order);
+    w->counts = carve(&at, &total, cores + 1, sizeof *w->counts);
+    w->sorted = carve(&at, &total, cores, sizeof *w->sorted);
+    w->runs = carve(&at, &total, cores, sizeof *w->runs);
+    return total;
+}
+
+unsigned rmd_place_on(const struct rmd_machine *machine, int *owner, const int *holders,
+                      const struct rmd_placed *procs, unsigned nprocs)
+{
+    struct rmd_work w = {.machine = machine,
+                         .owner = owner,
+                         .holders = holders,
+                         .procs = procs,
+                         .nprocs = nprocs};
+    size_t cores = machine->ncores;
+    size_t bytes = lay_out(&w, NULL);
+    char *memory = malloc(bytes + cores * sizeof *owner);
+    unsigned moved = 0;
+    if (!memory)
+        return 0;
+    int *before = (int *)(memory + bytes);
+    memcpy(before, owner, cores * sizeof *owner);
+    lay_out(&w, memory);
+    memset(w.bins.head, 0xff, (cores + 1) * sizeof *w.bins.head); /* RMD_NO_BIN */
+    for (unsigned k = 0; k < RMD_BINS_DEPTH; k++)
+        memset(w.bins.bits[k], 0, w.bins.words[k] * sizeof *w.bins.bits[k]);
+    begin(&w);
+    divide_all(&w);
+    for (unsigned c = 0; c < cores; c++)
+        moved += before[c] != owner[c];
+    free(memory);
+    return moved;
 }
 
 unsigned rmd_place(int *owner, unsigned ncores, const struct rmd_placed *procs, unsigned nprocs)
 {
-    int before[ncores];
-    bool hungry[nprocs ? nprocs : 1];
-    unsigned moved = 0;
-    for (unsigned c = 0; c < ncores; c++)
-        before[c] = owner[c];
-    for (unsigned p = 0; p < nprocs; p++)
-        hungry[p] = count(owner, ncores, (int)p) < procs[p].target;
-    for (unsigned p = 0; p < nprocs; p++) {
-        unsigned has = count(owner, ncores, (int)p);
-        if (has > procs[p].target)
-            shrink(owner, ncores, (int)p, has - procs[p].target, procs[p].keep, hungry);
-    }
-    for (unsigned p = 0; p < nprocs; p++) {
-        unsigned has = count(owner, ncores, (int)p);
-        for (; has < procs[p].target; has++) {
-            int core = next_core(owner, ncores, (int)p, procs[p].wish);
-            if (core < 0)
-                break;
-            owner[core] = (int)p;
+    const struct rmd_machine flat = {ncores, NULL};
+    return rmd_place_on(&flat, owner, NULL, procs, nprocs);
+}
+
+/* --- judging it */
+
+unsigned long rmd_spread(const struct rmd_machine *m, const int *owner, unsigned nprocs)
+{
+    unsigned long spread = 0;
+    int *last = malloc(((size_t)nprocs + 1) * sizeof *last);
+    for (unsigned level = 0; last && level < RMD_LEVELS; level++) {
+        int group = 0;
+        for (unsigned p = 0; p < nprocs; p++)
+            last[p] = -1;
+        for (unsigned c = 0; c < m->ncores; c++) {
+            group += c > 0 && (m->apart ? m->apart[c] : 1) > level;
+            if (owner[c] < 0 || owner[c] >= (int)nprocs || last[owner[c]] == group)
+                continue;
+            last[owner[c]] = group;
+            spread++;
         }
     }
-    for (unsigned c = 0; c < ncores; c++)
-        moved += before[c] != owner[c];
-    return moved;
+    free(last);
+    return spread;
 }

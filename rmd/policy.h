@@ -3,16 +3,17 @@
  * policy.h - how many cores each process should own.
  *
  * A policy is a pure function from a snapshot of needs to a distribution D (target[i]
- * cores for process i): no I/O, no clock, no locks, no memory.  So it can be tested
- * with random input, simulated at sizes that no machine has, and read.  Which cores
- * they are is placement.h's matter.
+ * cores for process i): no I/O, no clock, no locks, no memory but the room that comes with
+ * the snapshot.  So it can be tested with random input, simulated at sizes that no machine
+ * has, and read.  Which cores they are is placement.h's matter.
  *
  * Every policy keeps to these, and the tests try to break them:
- *   - sum D = min(cores, sum of the maxima);
+ *   - sum D = min(cores, sum of the maxima), or less where the policy saves cores;
  *   - each process gets at least one core while there are as many cores as processes;
  *   - min_cores <= D <= max_cores, unless the minima ask for more cores than there are;
- *     then every D is between one and its minimum;
- *   - a larger workload never gets fewer cores, the other workloads being the same.
+ *     then every D is between one and its minimum.
+ *
+ * Formulas are in rmd(8), section POLICIES; each policy_*.c says how it finds its D.
  */
 #ifndef RMD_POLICY_H
 #define RMD_POLICY_H
@@ -21,64 +22,114 @@
 
 #include <float.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 /* What is known of one process. */
 struct rmd_need {
     unsigned min_cores; /* 0 is taken as 1 */
     unsigned max_cores; /* 0: no limit; below min_cores it is taken as min_cores */
     unsigned owned;     /* now; breaks ties, so that cores do not move for nothing */
-    double workload;    /* > 0; 0, negative or not finite: unknown */
-    struct inv_scalability scalability; /* valid (invasive.h) */
+    unsigned job;       /* < nprocs; the ranks of one job have the same number */
+    double workload;    /* > 0, comparable within the job; else, or not finite: unknown */
+    double delivered;   /* of a core, by its cores, as the machine says: 0 < e <= 1; else unknown */
+    double iteration_s; /* computing time of an iteration, announced; 0: unknown */
+    unsigned iteration_cores; /* that it owned when it announced that */
+    struct inv_scalability scalability; /* any points: their concave hull counts (curve.h) */
 };
+
+/* What the operator may change. */
+struct rmd_tuning {
+    double energy_loss; /* throughput that policy energy may give away, 0..1 */
+    double move_cost_s; /* what the move of a core costs, in core seconds */
+    double within_s;    /* time within which a move must have paid for that */
+};
+#define RMD_TUNING {.energy_loss = 0.05, .move_cost_s = 0.001, .within_s = 0.1}
 
 struct rmd_snapshot {
     unsigned ncores, nprocs;
     const struct rmd_need *needs; /* nprocs of them */
+    void *room;                   /* RMD_ROOM(nprocs) bytes, aligned as by malloc; theirs */
+    struct rmd_tuning tuning;
+};
+#define RMD_ROOM(nprocs) (((size_t)(nprocs) + 1) * 1024)
+
+typedef void rmd_policy_decide(const struct rmd_snapshot *snapshot, unsigned *target);
+/* What the policy aims at would get better by this part if `target` replaced what is owned: of
+ * time or of cores that is saved.  0 or less: nothing. */
+typedef double rmd_policy_gain(const struct rmd_snapshot *snapshot, const unsigned *target);
+
+struct rmd_policy {
+    const char *name;
+    const char *about; /* one line for people */
+    rmd_policy_decide *decide;
+    rmd_policy_gain *gain;
+    bool looks_at_delivery; /* wants rmd_need.delivered */
+    bool saves_cores;       /* leaves cores unowned that nobody needs */
 };
 
-enum { RMD_MOST_PROCS = 4096 }; /* for which policy_throughput.c has room */
-
-typedef void rmd_policy(const struct rmd_snapshot *snapshot, unsigned *target);
-
-/* Equal shares within everyone's range; the workloads are not looked at. */
-rmd_policy rmd_policy_equal;
-
-/* Shares in proportion to the workloads, largest remainder, within everyone's range.  A
- * process of unknown workload counts as one of average workload. */
-rmd_policy rmd_policy_workload;
+/* All there are, the default first; the last has no name.  (policies.c) */
+extern const struct rmd_policy rmd_policies[];
+/* NULL when there is none of this name. */
+const struct rmd_policy *rmd_policy_named(const char *name);
+/* "a, b or c", for messages. */
+const char *rmd_policy_names(void);
 
 /*
- * The largest sum of the speed-ups S_i(D_i), within everyone's range: cores are given one by
- * one to the process whose S rises most by it, which finds the best since S is concave.  Where
- * several rise alike the one with fewer cores for its workload gets it.  The rules above hold,
- * but for the last: the workload decides ties only.
- */
-rmd_policy rmd_policy_throughput;
-
-/*
- * Is it worth moving cores to get from what is owned to `target`?  Yes when what is
- * owned breaks a constraint or leaves cores unowned; else when the time of the slowest
- * process, modelled as workload / cores, gets better by more than RMD_WORTHWHILE.  Measured
- * workloads are noisy, every move costs somebody a warm cache, and what is left of the
- * imbalance is met by lending.
+ * Is it worth moving cores to get from what is owned to `target`?  Yes when what is owned
+ * breaks a range, or leaves cores unowned that somebody shall have; else when the policy's
+ * gain g is more than RMD_WORTHWHILE, and g * cores * within_s core seconds are at least
+ * what the moves cost.  Measured workloads are noisy, every move costs somebody a warm cache,
+ * and what is left of an imbalance is met by lending.  (policy_worth.c)
  */
 #define RMD_WORTHWHILE 0.08
-bool rmd_policy_worthwhile(const struct rmd_snapshot *snapshot, const unsigned *target);
+bool rmd_policy_worthwhile(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,
+                           const unsigned *target);
+
+/* Shares in proportion to the workloads, largest remainder, within everyone's range.  A
+ * process of unknown workload counts as one of average workload.  A larger workload never gets
+ * fewer cores, the others being the same. */
+rmd_policy_decide rmd_policy_workload;
+/* Equal shares within everyone's range; the workloads are not looked at. */
+rmd_policy_decide rmd_policy_equal;
+rmd_policy_gain rmd_gain_workload; /* the slowest process, workload / cores */
+
+/*
+ * The largest sum of the speed-ups S_i(D_i), within everyone's range.  Where several rise
+ * alike they share in proportion to their workloads.  Of a process without a graph it is
+ * known only what its workload is: S(c) = min(c, share), with the share of workload.
+ */
+rmd_policy_decide rmd_policy_throughput;
+rmd_policy_gain rmd_gain_throughput;
+
+/* The least time of the slowest of all processes, workload / S_i(D_i); then of the next... */
+rmd_policy_decide rmd_policy_makespan;
+rmd_policy_gain rmd_gain_makespan;
+
+/*
+ * Two levels.  A job on d cores, its ranks' finish times being equal, has the speed-up
+ * S_J(d) = sum W / max(W_i / S_i(D_i)).  jobs: the largest sum of S_J; fair: as many cores for
+ * each job as for any other, as far as it can use them; energy: as jobs with the fewest cores
+ * that have 1 - energy_loss of the best sum.
+ */
+rmd_policy_decide rmd_policy_jobs, rmd_policy_fair, rmd_policy_energy;
+rmd_policy_gain rmd_gain_jobs, rmd_gain_fair, rmd_gain_energy;
+
+/* As fair, but a process's cores count for what they deliver. */
+rmd_policy_decide rmd_policy_interference;
+rmd_policy_gain rmd_gain_interference;
 
 /* The range of process i, with one core at least and all cores at most. */
 struct rmd_range {
     unsigned lo, hi;
 };
 struct rmd_range rmd_range_of(const struct rmd_snapshot *snapshot, unsigned i);
-
-/*
- * The common part: shares in proportion to weights.  The weight of a process is its
- * workload / unit when the unit is not 0 and the workload is known, else `unknown` (> 0).
- */
-struct rmd_scale {
-    double unit, unknown;
-};
-void rmd_apportion(const struct rmd_snapshot *snapshot, struct rmd_scale scale, unsigned *target);
+/* The workloads of these processes, relative to the largest, into work[] (by process); where it is
+ * not known, the mean of the others. */
+void rmd_works(const struct rmd_snapshot *snapshot, const unsigned *member, unsigned count,
+               double *work);
+/* Are there fewer cores than the minima ask for?  Then policies that have no answer of their own
+ * give what workload or equal do. */
+bool rmd_scarce(const struct rmd_snapshot *snapshot);
 
 static inline bool rmd_workload_known(const struct rmd_need *need)
 {

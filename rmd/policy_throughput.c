@@ -1,63 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * policy_throughput.c - ownership that makes the most of the scalability graphs S_i that the
- * processes announce: maximise sum S_i(D_i).  Each process begins with the least it may have;
- * core after core goes to the largest gain S_i(D_i + 1) - S_i(D_i) (papers/
- * invasive-compute-balancing.txt 5.3.3, equations 5 and 6).  S_i being concave and monotone,
- * no other distribution has a larger sum.  Of a process without a graph it is known only what
- * its workload is: S(c) = min(c, share), with the share of the workload policy.
+ * processes announce: maximise sum S_i(D_i) (papers/invasive-compute-balancing.txt 5.3.3,
+ * equations 5 and 6), every process a group of its own in fill.c.
  */
 #include "policy.h"
-#include "scalability.h"
-
-static double gain(const struct rmd_need *need, unsigned share, unsigned cores)
-{
-    if (!need->scalability.point[0].cores)
-        return cores < share;
-    return inv_scalability_at(&need->scalability, cores + 1) -
-           inv_scalability_at(&need->scalability, cores);
-}
-
-/* Gains that differ by rounding are the same. */
-static const double alike = 1e-6;
-
-/* Who gets the next core; nprocs when everyone has its maximum. */
-static unsigned next_of(const struct rmd_snapshot *s, const unsigned *share, const unsigned *target)
-{
-    unsigned who = s->nprocs;
-    double best = 0, hunger = 0;
-    for (unsigned i = 0; i < s->nprocs; i++) {
-        const struct rmd_need *need = &s->needs[i];
-        if (target[i] >= rmd_range_of(s, i).hi)
-            continue;
-        double g = gain(need, share[i], target[i]);
-        double h = rmd_workload_known(need) ? need->workload / target[i] : 0;
-        if (who == s->nprocs || g > best + alike || (g > best - alike && h > hunger)) {
-            who = i;
-            best = g;
-            hunger = h;
-        }
-    }
-    return who;
-}
+#include "rank.h"
 
 void rmd_policy_throughput(const struct rmd_snapshot *s, unsigned *target)
 {
-    unsigned share[RMD_MOST_PROCS];
-    unsigned long least = 0;
+    struct rmd_room room = {s->room};
     rmd_policy_workload(s, target);
-    for (unsigned i = 0; i < s->nprocs; i++)
-        least += rmd_range_of(s, i).lo;
-    if (least > s->ncores || s->nprocs > RMD_MOST_PROCS)
+    if (!s->nprocs || rmd_scarce(s))
         return; /* nothing to choose */
-    for (unsigned i = 0; i < s->nprocs; i++) {
+    struct rmd_ranks ranks = rmd_ranks_of(s, RMD_ALONE, false, &room);
+    unsigned *share = rmd_take(&room, s->nprocs, sizeof *share);
+    double *weight = rmd_take(&room, s->nprocs, sizeof *weight);
+    for (unsigned i = 0; i < s->nprocs; i++)
         share[i] = target[i];
-        target[i] = rmd_range_of(s, i).lo;
+    rmd_works(s, ranks.member, s->nprocs, weight);
+    const struct rmd_filling how = {.cores = s->ncores, .weight = weight, .cap = share};
+    rmd_fill(&ranks, &how, target, room);
+}
+
+/* sum S_i(D_i); without any graph there are only the workloads. */
+double rmd_gain_throughput(const struct rmd_snapshot *s, const unsigned *target)
+{
+    double now = 0, then = 0;
+    bool known = false;
+    for (unsigned i = 0; i < s->nprocs; i++) {
+        struct rmd_curve c = rmd_curve_of(&s->needs[i].scalability);
+        known |= s->needs[i].scalability.point[0].cores > 0;
+        now += rmd_curve_at(&c, s->needs[i].owned);
+        then += rmd_curve_at(&c, target[i]);
     }
-    for (unsigned long left = s->ncores - least; left; left--) {
-        unsigned who = next_of(s, share, target);
-        if (who == s->nprocs)
-            return;
-        target[who]++;
-    }
+    return !known ? rmd_gain_workload(s, target) : then > 0 ? 1 - now / then : 0;
 }

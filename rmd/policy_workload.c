@@ -2,23 +2,126 @@
 /*
  * policy_workload.c - ownership in proportion to the workloads W that the processes
  * announce: D_i = ceil(R W_i / sum W) - alpha_i with alpha_i in {0, 1} (papers/
- * invasive-compute-balancing.txt 5.3.3), alpha chosen by the largest remainders.
+ * invasive-compute-balancing.txt 5.3.3), alpha chosen by the largest remainders.  Equal shares are
+ * the same with all W alike.
  */
+#include "apportion.h"
 #include "policy.h"
 
-void rmd_policy_workload(const struct rmd_snapshot *s, unsigned *target)
+#include <math.h>
+
+struct rmd_range rmd_range_of(const struct rmd_snapshot *s, unsigned i)
+{
+    const struct rmd_need *need = &s->needs[i];
+    struct rmd_range r = {need->min_cores, need->max_cores};
+    if (r.lo < 1)
+        r.lo = 1;
+    if (r.lo > s->ncores)
+        r.lo = s->ncores;
+    if (r.hi == 0 || r.hi > s->ncores)
+        r.hi = s->ncores;
+    if (r.hi < r.lo)
+        r.hi = r.lo;
+    return r;
+}
+
+bool rmd_scarce(const struct rmd_snapshot *s)
+{
+    unsigned long minima = 0;
+    for (unsigned i = 0; i < s->nprocs; i++)
+        minima += rmd_range_of(s, i).lo;
+    return minima > s->ncores;
+}
+
+/* Fewer cores than processes: one each to those that own one now, then in order. */
+static void one_each(const struct rmd_snapshot *s, unsigned *target)
+{
+    unsigned left = s->ncores;
+    for (unsigned i = 0; i < s->nprocs; i++) {
+        target[i] = s->needs[i].owned && left ? 1 : 0;
+        left -= target[i];
+    }
+    for (unsigned i = 0; i < s->nprocs && left; i++) {
+        left -= !target[i];
+        target[i] = 1;
+    }
+}
+
+/* Relative to the largest, so that the sum of huge workloads does not overflow.  Away from zero:
+ * ratios beyond 10^9 mean nothing. */
+void rmd_works(const struct rmd_snapshot *s, const unsigned *member, unsigned count, double *work)
 {
     double largest = 0, sum = 0;
     unsigned known = 0;
-    for (unsigned i = 0; i < s->nprocs; i++)
-        if (rmd_workload_known(&s->needs[i]) && s->needs[i].workload > largest)
-            largest = s->needs[i].workload;
-    /* Relative to the largest, so that the sum of huge workloads does not overflow. */
-    for (unsigned i = 0; i < s->nprocs; i++)
-        if (rmd_workload_known(&s->needs[i])) {
-            sum += s->needs[i].workload / largest;
+    for (unsigned k = 0; k < count; k++)
+        if (rmd_workload_known(&s->needs[member[k]]))
+            largest = fmax(largest, s->needs[member[k]].workload);
+    for (unsigned k = 0; k < count; k++) {
+        const struct rmd_need *need = &s->needs[member[k]];
+        work[member[k]] = 0;
+        if (rmd_workload_known(need)) {
+            sum += work[member[k]] = fmax(need->workload / largest, 1e-9);
             known++;
         }
-    double mean = known ? sum / known : 1;
-    rmd_apportion(s, (struct rmd_scale){.unit = largest, .unknown = mean}, target);
+    }
+    for (unsigned k = 0; k < count; k++)
+        if (work[member[k]] <= 0)
+            work[member[k]] = known ? sum / known : 1;
+}
+
+/* Shares in proportion to the weights. */
+static void apportion(const struct rmd_snapshot *s, const double *weight, unsigned *target,
+                      struct rmd_room room)
+{
+    if (s->ncores < s->nprocs) {
+        one_each(s, target);
+        return;
+    }
+    struct rmd_part *part = rmd_take(&room, s->nprocs, sizeof *part);
+    bool scarce = rmd_scarce(s); /* then the minima become the maxima */
+    for (unsigned i = 0; i < s->nprocs; i++) {
+        struct rmd_range r = rmd_range_of(s, i);
+        part[i] = (struct rmd_part){.weight = weight[i],
+                                    .lo = scarce ? 1 : r.lo,
+                                    .hi = scarce ? r.lo : r.hi,
+                                    .owned = s->needs[i].owned};
+    }
+    rmd_apportion(part, s->nprocs, s->ncores, target, room);
+}
+
+void rmd_policy_equal(const struct rmd_snapshot *s, unsigned *target)
+{
+    struct rmd_room room = {s->room};
+    double *weight = rmd_take(&room, s->nprocs, sizeof *weight);
+    for (unsigned i = 0; i < s->nprocs; i++)
+        weight[i] = 1;
+    apportion(s, weight, target, room);
+}
+
+void rmd_policy_workload(const struct rmd_snapshot *s, unsigned *target)
+{
+    struct rmd_room room = {s->room};
+    double *weight = rmd_take(&room, s->nprocs, sizeof *weight);
+    unsigned *all = rmd_take(&room, s->nprocs, sizeof *all);
+    for (unsigned i = 0; i < s->nprocs; i++)
+        all[i] = i;
+    rmd_works(s, all, s->nprocs, weight);
+    apportion(s, weight, target, room);
+}
+
+/* Of a process whose workload is not known, or not any more, nobody can say what a move brings. */
+double rmd_gain_workload(const struct rmd_snapshot *s, const unsigned *target)
+{
+    double now = 0, then = 0;
+    for (unsigned i = 0; i < s->nprocs; i++) {
+        const struct rmd_need *need = &s->needs[i];
+        bool known = rmd_workload_known(need);
+        if (!known && target[i] != need->owned)
+            return HUGE_VAL;
+        if (!known || !need->owned || !target[i])
+            continue;
+        now = fmax(now, need->workload / need->owned);
+        then = fmax(then, need->workload / target[i]);
+    }
+    return now > 0 ? 1 - then / now : 0;
 }

@@ -8,6 +8,7 @@
 #include "config.h"
 #endif
 #include "client.h"
+#include "policy.h"
 #include "scalability.h"
 
 #include <argp.h>
@@ -30,7 +31,7 @@ static const struct argp_option options[] = {
     {0}};
 
 struct settings {
-    const char *socket, *verb;
+    const char *socket, *verb, *policy;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -41,6 +42,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         s->socket = arg;
         return 0;
     case ARGP_KEY_ARG:
+        if (s->verb && !strcmp(s->verb, "policy") && !s->policy) {
+            if (!rmd_policy_named(arg))
+                argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
+            s->policy = arg;
+            return 0;
+        }
         if (s->verb)
             argp_error(state, "one thing at a time: %s or %s?", s->verb, arg);
         s->verb = arg;
@@ -48,8 +55,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (s->verb && !strcmp(s->verb, "help"))
             argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        if (s->verb && strcmp(s->verb, "status"))
-            argp_error(state, "cannot '%s'; try status or help", s->verb);
+        if (s->verb && strcmp(s->verb, "status") && strcmp(s->verb, "policy"))
+            argp_error(state, "cannot '%s'; try status, policy or help", s->verb);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -193,18 +200,36 @@ static bool print_status(const char *name)
     return true;
 }
 
+/* --- policies */
+
+/* Of this rmd: which one decides, and after `chosen` has been chosen unless it is NULL. */
+static const char *chosen;
+
+static bool print_policy(const char *name)
+{
+    char now[INV_NAME_BYTES];
+    if (!rmd_client_policy(name, chosen, now))
+        return false;
+    printf("domain %s: policy %s\n", name, now);
+    for (const struct rmd_policy *p = rmd_policies; p->name && !chosen; p++)
+        printf("%c %-13s %s\n", strcmp(p->name, now) ? ' ' : '*', p->name, p->about);
+    return true;
+}
+
 /* --- which rmd */
 
 static bool complain(const char *name)
 {
-    fprintf(stderr, "rmctl: cannot look into rmd at %s: %s%s\n", name,
+    fprintf(stderr, "rmctl: cannot %s rmd at %s: %s%s\n", chosen ? "tell" : "look into", name,
             errno == EPERM ? "it serves another user" : strerror(errno),
             errno == ENOENT || errno == ECONNREFUSED ? ": is it running?" : "");
     return false;
 }
 
+typedef bool asking(const char *name);
+
 /* Every private rmd of ours has an abstract socket whose name begins like this. */
-static unsigned print_private_ones(void)
+static unsigned ask_private_ones(asking *ask)
 {
     char line[512], prefix[32];
     unsigned found = 0;
@@ -217,20 +242,20 @@ static unsigned print_private_ones(void)
         /* listening ones only (flag 0x10000): each connection has a line of its own */
         if (name && !strncmp(name, prefix, strlen(prefix)) &&
             sscanf(line, "%*s %*s %*s %x", &flags) == 1 && flags & 0x10000)
-            found += print_status(name);
+            found += ask(name);
     }
     if (f)
         fclose(f);
     return found;
 }
 
-static bool status(const char *socket)
+static bool ask_all(asking *ask, const char *socket)
 {
     const char *told = socket ? socket : getenv("INVASIVE_SOCKET");
     if (told && *told)
-        return print_status(told) || complain(told);
-    unsigned found = !access(SERVICE, F_OK) && print_status(SERVICE);
-    found += print_private_ones();
+        return ask(told) || complain(told);
+    unsigned found = !access(SERVICE, F_OK) && ask(SERVICE);
+    found += ask_private_ones(ask);
     if (!found)
         fprintf(stderr, "rmctl: no rmd of yours is running; start a program under invade\n");
     return found;
@@ -239,10 +264,13 @@ static bool status(const char *socket)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        options, parse, "status\nhelp", "rmctl - shows what a resource manager manages", NULL,
+        options, parse, "status\npolicy [NAME]\nhelp",
+        "rmctl - shows what a resource manager manages, and says by which policy", NULL,
         NULL,    NULL};
     struct settings s = {0};
     argp_program_version = "rmctl " PACKAGE_VERSION;
     argp_parse(&argp, argc, argv, 0, NULL, &s);
-    return status(s.socket) ? 0 : 1;
+    chosen = s.policy;
+    bool policies = s.verb && !strcmp(s.verb, "policy");
+    return ask_all(policies ? print_policy : print_status, s.socket) ? 0 : 1;
 }

@@ -17,6 +17,7 @@
 #include "config.h"
 #endif
 #include "log.h"
+#include "machine.h"
 #include "server.h"
 #include "service.h"
 #include "settings.h"
@@ -54,6 +55,7 @@ enum {
     OPT_CONFIG,
     OPT_CHECK_CONFIG,
     OPT_FOREGROUND,
+    OPT_SYS_ROOT,
     OPT_KEY, /* and the following ones: enum rmd_key */
 };
 
@@ -66,10 +68,24 @@ static const struct argp_option options[] = {
      "listen on NAME: @NAME for an abstract socket, or a path", 0},
     {NULL, 's', NULL, OPTION_ALIAS, NULL, 0},
     {"cores", OPT_KEY + RMD_KEY_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
-    {"emulate-cores", OPT_KEY + RMD_KEY_EMULATE_CORES, "N", 0,
-     "pretend to have N cores; nobody is pinned", 0},
+    {"emulate-cores", OPT_KEY + RMD_KEY_EMULATE_CORES, "MACHINE", 0,
+     "pretend to have N cores, or a machine such as \"package:2 numa:2 l3:4 core:4 pu:2\"; nobody "
+     "is pinned",
+     0},
+    {"smt", OPT_KEY + RMD_KEY_SMT, "HOW", 0,
+     "hardware threads of a physical core: each is a core of its own (default), all go together "
+     "(core), or only the first is used (first)",
+     0},
     {"policy", OPT_KEY + RMD_KEY_POLICY, "NAME", 0,
-     "who owns how many cores: workload (default) or equal", 0},
+     "who owns how many cores: workload (default), or another of rmd(8)", 0},
+    {"energy-loss", OPT_KEY + RMD_KEY_ENERGY_LOSS, "PERCENT", 0,
+     "throughput that policy energy may give away (default 5)", 0},
+    {"move-cost-us", OPT_KEY + RMD_KEY_MOVE_COST, "US", 0,
+     "what it costs to move a core, in microseconds of a core (default 1000)", 0},
+    {"pay-within-ms", OPT_KEY + RMD_KEY_PAY_WITHIN, "MS", 0,
+     "time within which a move must have paid for that (default 100)", 0},
+    {"power-cap", OPT_KEY + RMD_KEY_POWER_CAP, "WATTS", 0,
+     "what the CPUs may take together, or with % what part of the most that they may", 0},
     {"reclaim-bound-us", OPT_KEY + RMD_KEY_RECLAIM_BOUND, "US", 0,
      "an owner takes its core by force after this time (default 5000)", 0},
     {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "cores of a user at most", 0},
@@ -105,12 +121,13 @@ static const struct argp_option options[] = {
      "its other end is closed",
      0},
     {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
+    {"sys-root", OPT_SYS_ROOT, "DIR", 0, "look for proc and sys in DIR instead of /", 0},
     {0}};
 
 enum { GIVEN_MAX = 64 };
 
 struct command_line {
-    const char *config, *check;
+    const char *config, *check, *sys_root;
     bool private, node;
     int ready_fd, listen_fd;
     unsigned procs;
@@ -121,7 +138,7 @@ struct command_line {
     unsigned ngiven;
 };
 
-static struct command_line line = {.ready_fd = -1, .listen_fd = -1};
+static struct command_line line = {.sys_root = "", .ready_fd = -1, .listen_fd = -1};
 static struct rmd_settings settings;
 static struct inv_topology topology;
 
@@ -177,6 +194,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_CHECK_CONFIG:
         line.check = arg;
         return 0;
+    case OPT_SYS_ROOT:
+        line.sys_root = arg;
+        return 0;
     case OPT_FOREGROUND:
         return 0;
     case ARGP_KEY_ARG:
@@ -227,7 +247,8 @@ static void keep_fixed(struct rmd_settings *fresh)
                     rmd_key_name((enum rmd_key)k));
         strcpy(fresh->text[k], settings.text[k]);
     }
-    fresh->emulate_cores = settings.emulate_cores;
+    fresh->smt = settings.smt;
+    fresh->power_cap = settings.power_cap;
     fresh->group = settings.group;
     fresh->gid = settings.gid;
     fresh->enforce = settings.enforce;
@@ -332,11 +353,12 @@ static int watch_emptiness(void)
 static int find_cores(void)
 {
     const char *cores = settings.text[RMD_KEY_CORES];
-    unsigned n = settings.emulate_cores;
-    int failed = n ? inv_topology_emulate(&topology, n)
-                   : inv_topology_detect(&topology, *cores ? cores : NULL);
+    const char *emulated = settings.text[RMD_KEY_EMULATE_CORES];
+    bool first_only = settings.smt == RMD_SMT_FIRST;
+    int failed = *emulated ? inv_topology_emulate(&topology, emulated, first_only)
+                           : inv_topology_detect(&topology, *cores ? cores : NULL, first_only);
     if (failed && line.node && *cores && errno == ENODEV)
-        failed = inv_topology_detect(&topology, NULL);
+        failed = inv_topology_detect(&topology, NULL, first_only);
     if (failed)
         rmd_say("no CPU is left of --cores=%s: see the affinity mask (taskset -p %d)", cores,
                 (int)getpid());
@@ -399,12 +421,17 @@ static struct rmd_access access_of(bool several)
     return who;
 }
 
+static const char *socket_name(void)
+{
+    const char *name = settings.text[RMD_KEY_SOCKET];
+    return *name ? name : SOCKET;
+}
+
 static int listen_for_clients(bool several, int handed_over)
 {
     struct rmd_access who = access_of(several);
     int fd = line.listen_fd >= 0 ? line.listen_fd : handed_over;
-    const char *name = settings.text[RMD_KEY_SOCKET];
-    return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(*name ? name : SOCKET, &who);
+    return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(socket_name(), &who);
 }
 
 static int start(void)
@@ -413,6 +440,7 @@ static int start(void)
     int handed_over = -1;
     const struct rmd_users_options users = {
         .procs_hint = line.procs,
+        .sys_root = line.sys_root,
         .several = several,
         .emptied = line.node ? linger_from_now : NULL,
         .keep = is_service() ? rmd_service_keep : NULL,
@@ -428,8 +456,13 @@ static int start(void)
     if ((is_service() && !rmd_service_take(&handed_over, table_comes_back)) ||
         listen_for_clients(several, handed_over))
         return -1;
+    if (!rmd_machine_cap(line.sys_root, settings.power_cap)) {
+        rmd_server_close();
+        return -1;
+    }
     if (watch_launcher()) {
         rmd_say("cannot reach the launcher: %s", strerror(errno));
+        rmd_machine_close();
         rmd_server_close();
         return -1;
     }
@@ -455,7 +488,9 @@ int main(int argc, char **argv)
         rmd_log(RMD_NOTICE, "serving %s", topology.description);
         rmd_service_ready(topology.description);
     }
+    rmd_chat("%s, socket %s", topology.description, socket_name());
     int status = rmd_loop();
+    rmd_machine_close();
     if (is_service()) {
         rmd_log(RMD_NOTICE, "ending");
         rmd_service_stopping();

@@ -194,6 +194,25 @@ static void answer_deposit(struct connection *c, const struct inv_package *packa
         reply(c->source.fd, INV_OK, 0, 0, -1, "");
 }
 
+static void answer_policy(struct connection *c, const char *name)
+{
+    const struct rmd_policy *policy = *name ? rmd_policy_named(name) : c->domain->policy;
+    char message[sizeof((struct inv_reply *)0)->message];
+    if (!policy) {
+        snprintf(message, sizeof message, "no such policy: use %s", rmd_policy_names());
+        refuse(c, INV_E_PROTOCOL, message);
+        return;
+    }
+    if (*name && !rmd_users_choose(c->peer.uid, policy)) {
+        refuse(c, INV_E_FULL, "rmd has no memory");
+        return;
+    }
+    if (*name)
+        rmd_chat("process %d of user %u chooses policy %s", (int)c->peer.pid,
+                 (unsigned)c->peer.uid, policy->name);
+    reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
+}
+
 /* True when the connection has done its work. */
 static bool answer(struct connection *c, const struct inv_package *message, size_t bytes)
 {
@@ -214,6 +233,9 @@ static bool answer(struct connection *c, const struct inv_package *message, size
         return true;
     case INV_REPORT:
         return answer_report(c);
+    case INV_POLICY:
+        answer_policy(c, request->program);
+        return true;
     default:
         refuse(c, INV_E_PROTOCOL, "unknown kind of request");
         return true;

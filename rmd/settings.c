@@ -10,6 +10,7 @@
 #include "cpulist.h"
 #include "socket.h"
 #include "table.h"
+#include "topology.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,13 +39,6 @@ static bool number(const char *text, unsigned least, unsigned most, unsigned *va
         return false;
     *value = (unsigned)n;
     return true;
-}
-
-static rmd_policy *policy_named(const char *name)
-{
-    return !strcmp(name, "workload") ? rmd_policy_workload
-           : !strcmp(name, "equal")  ? rmd_policy_equal
-                                     : NULL;
 }
 
 static bool cores_or_all(const char *text, unsigned *cores)
@@ -84,7 +78,7 @@ static int one_of(const char *text, const char *const *names, int count)
 
 static bool level(struct rmd_settings *s, const char *text)
 {
-    int l = one_of(text, rmd_level_names, RMD_LEVELS);
+    int l = one_of(text, rmd_level_names, RMD_LOG_LEVELS);
     if (l >= 0)
         s->log_level = (enum rmd_level)l;
     return l >= 0;
@@ -105,6 +99,31 @@ static bool socket_name(const char *text)
     return (text[0] == '/' || text[0] == '@') && inv_socket_address(&unused, text);
 }
 
+static bool hardware_threads(struct rmd_settings *s, const char *text)
+{
+    static const char *const names[] = {"each", "core", "first"}; /* as in enum rmd_smt */
+    int how = one_of(text, names, 3);
+    if (how >= 0)
+        s->smt = (enum rmd_smt)how;
+    return how >= 0;
+}
+
+/* A number of units, of which there are so many in one. */
+static bool part(const char *text, unsigned least, unsigned most, double units, double *value)
+{
+    unsigned n;
+    if (!number(text, least, most, &n))
+        return false;
+    *value = n / units;
+    return true;
+}
+
+static bool machine(const char *text)
+{
+    static struct inv_topology unused;
+    return !inv_topology_emulate(&unused, text, false);
+}
+
 static bool cpu_list(const char *text)
 {
     cpu_set_t unused;
@@ -114,12 +133,21 @@ static bool cpu_list(const char *text)
 /* --- keys */
 
 static const struct {
-    const char *name, *allowed;
+    const char *name, *allowed; /* NULL: a policy */
     bool reloadable, of_user;
 } keys[RMD_KEYS] = {
     [RMD_KEY_CORES] = {"cores", "a list of CPUs such as 0-3,8", false, false},
-    [RMD_KEY_EMULATE_CORES] = {"emulate-cores", "a number from 1 to 1024", false, false},
-    [RMD_KEY_POLICY] = {"policy", "workload or equal", true, true},
+    [RMD_KEY_EMULATE_CORES] = {"emulate-cores",
+                               "a number from 1 to 1024, or a machine with so many cores such as "
+                               "package:2 core:4 pu:2",
+                               false, false},
+    [RMD_KEY_SMT] = {"smt", "each, core or first", false, false},
+    [RMD_KEY_POLICY] = {"policy", NULL, true, true},
+    [RMD_KEY_ENERGY_LOSS] = {"energy-loss", "a number from 0 to 99", true, false},
+    [RMD_KEY_MOVE_COST] = {"move-cost-us", "a number from 0 to 60000000", true, false},
+    [RMD_KEY_PAY_WITHIN] = {"pay-within-ms", "a number from 1 to 3600000", true, false},
+    [RMD_KEY_POWER_CAP] = {"power-cap", "watts, such as 95, or a percentage, such as 80%", false,
+                           false},
     [RMD_KEY_RECLAIM_BOUND] = {"reclaim-bound-us", "a number from 1 to 60000000", true, false},
     [RMD_KEY_MAX_CORES] = {"max-cores", "a number from 1 to 1024, or all", true, true},
     [RMD_KEY_MAX_JOB_CORES] = {"max-job-cores", "a number from 1 to 1024, or all", true, true},
@@ -135,6 +163,10 @@ static const struct {
 };
 
 const char *rmd_key_name(enum rmd_key key) { return keys[key].name; }
+static const char *allowed(int key)
+{
+    return keys[key].allowed ? keys[key].allowed : rmd_policy_names();
+}
 bool rmd_key_reloadable(enum rmd_key key) { return keys[key].reloadable; }
 
 /* False: the value is not allowed.  `u` is where keys of users go. */
@@ -145,9 +177,19 @@ static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_ke
     case RMD_KEY_CORES:
         return cpu_list(value);
     case RMD_KEY_EMULATE_CORES:
-        return number(value, 1, INV_MAX_CORES, &s->emulate_cores);
+        return machine(value);
+    case RMD_KEY_SMT:
+        return hardware_threads(s, value);
     case RMD_KEY_POLICY:
-        return (u->policy = policy_named(value)) != NULL;
+        return (u->policy = rmd_policy_named(value)) != NULL;
+    case RMD_KEY_ENERGY_LOSS:
+        return part(value, 0, 99, 100, &s->tuning.energy_loss);
+    case RMD_KEY_MOVE_COST:
+        return part(value, 0, 60000000, 1e6, &s->tuning.move_cost_s);
+    case RMD_KEY_PAY_WITHIN:
+        return part(value, 1, 3600000, 1e3, &s->tuning.within_s);
+    case RMD_KEY_POWER_CAP:
+        return !value[strspn(value, "0123456789.%W")] && rmd_power_parse(value, &s->power_cap);
     case RMD_KEY_RECLAIM_BOUND:
         return number(value, 1, BOUND_MAX_US, &s->reclaim_bound_us);
     case RMD_KEY_MAX_CORES:
@@ -175,7 +217,8 @@ static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_ke
 void rmd_config_defaults(struct rmd_settings *s)
 {
     memset(s, 0, sizeof *s);
-    s->all.policy = rmd_policy_workload;
+    s->all.policy = &rmd_policies[0];
+    s->tuning = (struct rmd_tuning)RMD_TUNING;
     s->reclaim_bound_us = 5000;
     s->check_interval_ms = 1000;
     s->enforce = RMD_ENFORCE_AFFINITY;
@@ -187,11 +230,11 @@ bool rmd_config_set(struct rmd_settings *s, enum rmd_key key, const char *value,
 {
     if (strlen(value) > RMD_CONFIG_LINE || !set(s, &s->all, key, value)) {
         snprintf(why, RMD_CONFIG_MESSAGE, "'%.60s' is not allowed: use %s", value,
-                 keys[key].allowed);
+                 allowed((int)key));
         return false;
     }
     if (key == RMD_KEY_CORES)
-        s->emulate_cores = 0;
+        s->text[RMD_KEY_EMULATE_CORES][0] = '\0';
     if (key == RMD_KEY_EMULATE_CORES)
         s->text[RMD_KEY_CORES][0] = '\0';
     s->given |= 1u << key;
@@ -256,14 +299,16 @@ static char *trimmed(char *text)
     return text;
 }
 
+enum { KEY_LIST = 320 };
+
 /* The names of keys that may stand here, with commas. */
-static const char *allowed_keys(bool of_user, char list[256])
+static const char *allowed_keys(bool of_user, char list[KEY_LIST])
 {
     size_t length = 0;
     list[0] = '\0';
     for (int k = 0; k < RMD_KEYS; k++)
         if (!of_user || keys[k].of_user)
-            length += (size_t)snprintf(list + length, 256 - length, "%s%s", length ? ", " : "",
+            length += (size_t)snprintf(list + length, KEY_LIST - length, "%s%s", length ? ", " : "",
                                        keys[k].name);
     return list;
 }
@@ -316,7 +361,7 @@ static void begin_section(struct parser *p, char *text)
 
 static void assign(struct parser *p, const char *key_name, const char *value)
 {
-    char list[256];
+    char list[KEY_LIST];
     int key = 0;
     while (key < RMD_KEYS && strcmp(keys[key].name, key_name))
         key++;
@@ -333,7 +378,7 @@ static void assign(struct parser *p, const char *key_name, const char *value)
     }
     *given |= 1u << key;
     if (!set(p->settings, p->section ? p->section : &p->settings->all, (enum rmd_key)key, value))
-        wrong(p, "key '%s': '%.60s' is not allowed: use %s", key_name, value, keys[key].allowed);
+        wrong(p, "key '%s': '%.60s' is not allowed: use %s", key_name, value, allowed(key));
     else if (!p->section)
         strcpy(p->settings->text[key], value);
 }

@@ -8,6 +8,8 @@
 
 #include "log.h"
 #include "policy.h"
+#include "power.h"
+#include "units.h"
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -23,7 +25,12 @@ enum {
 enum rmd_key {
     RMD_KEY_CORES,
     RMD_KEY_EMULATE_CORES,
+    RMD_KEY_SMT,
     RMD_KEY_POLICY,
+    RMD_KEY_ENERGY_LOSS,
+    RMD_KEY_MOVE_COST,
+    RMD_KEY_PAY_WITHIN,
+    RMD_KEY_POWER_CAP,
     RMD_KEY_RECLAIM_BOUND,
     RMD_KEY_MAX_CORES,
     RMD_KEY_MAX_JOB_CORES,
@@ -40,7 +47,7 @@ enum rmd_key {
 struct rmd_user_settings {
     uid_t uid;
     unsigned max_cores, max_job_cores; /* 0: all */
-    rmd_policy *policy;                /* in a section NULL: as for all */
+    const struct rmd_policy *policy;   /* in a section NULL: as for all */
     unsigned given;                    /* in a section: bit per enum rmd_key */
 };
 
@@ -51,7 +58,9 @@ struct rmd_settings {
     struct rmd_user_settings all;
     struct rmd_user_settings user[RMD_CONFIG_USERS];
     unsigned nusers;
-    unsigned emulate_cores; /* 0: no */
+    enum rmd_smt smt;
+    struct rmd_tuning tuning;
+    struct rmd_power_cap power_cap;
     unsigned reclaim_bound_us, check_interval_ms;
     enum rmd_group group;
     gid_t gid; /* RMD_GROUP_ONE */

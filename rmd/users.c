@@ -3,17 +3,19 @@
  * users.c - cores between users.
  *
  * Each user that has processes gets an equal share, as far as its limit allows; what nobody may
- * have is nobody's.  A core goes from one domain to another in three steps: it is withdrawn from
- * the table of the old one, its holder gives it up (or is expelled when the reclaim bound has
- * passed) and the threads of the old user are kept away from it, and only then is it admitted to
- * the new one's.  So it has two holders at no time, and no process ever sees another user's table.
+ * have is nobody's.  Shares are of units (units.h): where the threads of a physical core go
+ * together, no two users ever have some of one.  A core goes from one domain to another in three
+ * steps: it is withdrawn from the table of the old one, its holder gives it up (or is expelled
+ * when the reclaim bound has passed) and the threads of the old user are kept away from it, and
+ * only then, with all of its unit, is it admitted to the new one's.  So it has two holders at no
+ * time, and no process ever sees another user's table.
  */
 #define _GNU_SOURCE
 #include "users.h"
 #include "cgroup.h"
 #include "enforce.h"
 #include "log.h"
-#include "placement.h"
+#include "machine.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -33,6 +35,7 @@ struct user {
     bool confined;         /* to `allowed` */
     cpu_set_t allowed;
     uint64_t rests_since;  /* a number that grows */
+    const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
     struct rmd_domain domain;
     char *group[INV_MAX_SLOTS]; /* where a process was before it came into the user's cpuset */
 };
@@ -40,6 +43,7 @@ struct user {
 static const struct rmd_settings *settings;
 static struct rmd_users_options options;
 static struct inv_topology topology;
+static struct rmd_units units;
 static struct user *users; /* in order of their first request */
 /* Of each core: who has it, who shall have it, and when it was asked back. */
 static struct user *here[INV_MAX_CORES], *due[INV_MAX_CORES];
@@ -48,6 +52,8 @@ static struct rmd_source bound_timer, check_timer;
 static uint64_t rests;     /* that users have begun */
 static cpu_set_t possible; /* CPUs that there are for us */
 static bool cpusets;
+/* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
+static const struct rmd_policy *configured, *chosen;
 
 static uint64_t now_ns(void)
 {
@@ -66,10 +72,14 @@ static bool active(const struct user *u)
     return u->domain.live || u->joining || !options.several;
 }
 
+/* In units, one at least. */
 static unsigned limit_of(const struct user *u)
 {
     unsigned limit = options.several ? rmd_config_user(settings, u->uid).max_cores : 0;
-    return limit && limit < topology.ncores ? limit : topology.ncores;
+    if (!limit || limit >= topology.ncores)
+        return units.count;
+    unsigned whole = limit * units.count / topology.ncores;
+    return whole ? whole : 1;
 }
 
 /* --- enforcement */
@@ -214,44 +224,71 @@ static void set_check_timer(void)
     running_ms = ms;
 }
 
+/* --- policies */
+
+static const struct rmd_policy *policy_of(const struct user *u)
+{
+    bool own = rmd_config_user(settings, u->uid).given & 1u << RMD_KEY_POLICY;
+    return u->chosen     ? u->chosen
+           : own         ? u->configured
+           : chosen      ? chosen
+                         : u->configured;
+}
+
+static void sampled(void)
+{
+    for (struct user *u = users; u; u = u->next)
+        if (u->domain.policy->looks_at_delivery)
+            rmd_domain_reconsider(&u->domain);
+}
+
+/* While there is a policy that wants to know what cores deliver. */
+static void set_sampling(void)
+{
+    bool needed = false;
+    for (struct user *u = users; u; u = u->next)
+        needed |= active(u) && u->domain.policy->looks_at_delivery;
+    rmd_machine_sample(needed);
+}
+
 /* --- division */
 
 struct share {
     struct user *user;
-    unsigned most, has, cores;
+    unsigned most, has, units;
 };
 
-/* One core each in turn, to those who may have another; in the last turn first to those who have
+/* One unit each in turn, to those who may have another; in the last turn first to those who have
  * one more already, so that none moves for nothing. */
-static void divide_equally(struct share *share, unsigned n, unsigned cores)
+static void divide_equally(struct share *share, unsigned n, unsigned left)
 {
     unsigned hungry;
     do {
         hungry = 0;
         for (unsigned i = 0; i < n; i++)
-            hungry += share[i].cores < share[i].most;
-        bool last = cores < hungry;
+            hungry += share[i].units < share[i].most;
+        bool last = left < hungry;
         for (int keeps = 1; keeps >= 0; keeps--)
-            for (unsigned i = 0; i < n && cores; i++) {
-                bool has = share[i].has > share[i].cores;
-                if (share[i].cores == share[i].most || (last && has != keeps) || (!last && !keeps))
+            for (unsigned i = 0; i < n && left; i++) {
+                bool has = share[i].has > share[i].units;
+                if (share[i].units == share[i].most || (last && has != keeps) || (!last && !keeps))
                     continue;
-                share[i].cores++;
-                cores--;
+                share[i].units++;
+                left--;
             }
-    } while (hungry && cores);
+    } while (hungry && left);
 }
 
 static unsigned shares(struct share *share)
 {
     unsigned n = 0;
     for (struct user *u = users; u; u = u->next)
-        if (active(u) && n < topology.ncores)
+        if (active(u) && n < units.count)
             share[n++] = (struct share){.user = u, .most = limit_of(u)};
-    for (unsigned c = 0; c < topology.ncores; c++)
+    for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
-            share[i].has += due[c] == share[i].user;
-    divide_equally(share, n, topology.ncores);
+            share[i].has += due[units.first[k]] == share[i].user;
+    divide_equally(share, n, units.count);
     return n;
 }
 
@@ -269,10 +306,10 @@ static void plan(void)
                 owner[c] = (int)i;
     }
     for (unsigned i = 0; i < n; i++) {
-        placed[i] = (struct rmd_placed){.target = share[i].cores, .keep = -1, .wish = -1};
-        share[i].user->domain.due = share[i].cores;
+        placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
+        share[i].user->domain.due = share[i].units;
     }
-    rmd_place(owner, topology.ncores, placed, n);
+    rmd_units_place(&units, owner, NULL, placed, n);
     for (unsigned c = 0; c < topology.ncores; c++)
         due[c] = owner[c] < 0 ? NULL : share[owner[c]].user;
 }
@@ -310,9 +347,13 @@ static void withdraw(unsigned core)
         asked_ns[core] = 0;
 }
 
-static bool gone(unsigned core)
+/* Has the user that has the unit left all of it?  (Each core is looked at: that notes it.) */
+static bool gone(unsigned unit)
 {
-    return !here[core] || rmd_domain_has_left(&here[core]->domain, core);
+    bool all = true;
+    for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
+        all &= !here[c] || rmd_domain_has_left(&here[c]->domain, c);
+    return all;
 }
 
 /* When the next bound passes. */
@@ -334,15 +375,17 @@ static void move_cores(void)
         withdraw(c);
     for (struct user *u = users; u; u = u->next)
         confine(u); /* before others may have what it had */
-    for (unsigned c = 0; c < topology.ncores; c++)
-        if (here[c] != due[c] && gone(c))
-            admit(c);
+    for (unsigned k = 0; k < units.count; k++)
+        if (here[units.first[k]] != due[units.first[k]] && gone(k))
+            for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
+                admit(c);
     for (struct user *u = users; u; u = u->next) {
         confine(u);
         rmd_domain_share(&u->domain);
     }
     set_bound_timer();
     set_check_timer();
+    set_sampling();
 }
 
 static bool moving(void)
@@ -429,7 +472,11 @@ static void table_changed(struct rmd_domain *d, int fd)
 static void configure(struct user *u)
 {
     struct rmd_user_settings own = rmd_config_user(settings, u->uid);
-    u->domain.policy = own.policy;
+    if (own.policy != u->configured)
+        u->chosen = NULL; /* the last word is the operator's */
+    u->configured = own.policy;
+    u->domain.policy = policy_of(u);
+    u->domain.tuning = settings->tuning;
     u->domain.max_job_cores = own.max_job_cores;
     u->domain.reclaim_bound_us = settings->reclaim_bound_us;
 }
@@ -437,13 +484,17 @@ static void configure(struct user *u)
 static struct user *add_user(uid_t uid)
 {
     struct user *u = calloc(1, sizeof *u);
-    if (!u || rmd_domain_open(&u->domain)) {
+    if (!u)
+        return NULL;
+    u->domain.topology = topology;
+    u->domain.smt = settings->smt;
+    if (rmd_domain_open(&u->domain)) {
         free(u);
         return NULL;
     }
     u->uid = uid;
     u->rests_since = ++rests;
-    u->domain.topology = topology;
+    u->domain.delivered = rmd_machine_delivered();
     u->domain.procs_hint = options.procs_hint;
     u->domain.emptied = domain_emptied;
     u->domain.left = process_left;
@@ -479,8 +530,10 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     topology = *t;
     settings = s;
     options = *o;
+    configured = s->all.policy;
+    rmd_units_of(&units, &topology, s->smt);
     if (sched_getaffinity(0, sizeof possible, &possible) || timer(&bound_timer, bound_passed) ||
-        timer(&check_timer, check))
+        timer(&check_timer, check) || rmd_machine_watch(&topology, o->sys_root, sampled))
         return -1;
     const char *base = s->text[RMD_KEY_CGROUP];
     if (enforcing() && s->enforce == RMD_ENFORCE_CPUSET) {
@@ -512,11 +565,30 @@ void rmd_users_close(void)
 
 void rmd_users_reconfigured(void)
 {
+    if (settings->all.policy != configured)
+        chosen = NULL;
+    configured = settings->all.policy;
     for (struct user *u = users; u; u = u->next) {
         configure(u);
         rmd_domain_reconfigured(&u->domain);
     }
     divide();
+}
+
+bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
+{
+    struct user *u = find_user(uid);
+    if (!u)
+        return false;
+    u->chosen = policy;
+    if (options.several && uid == 0) {
+        chosen = policy;
+        rmd_log(RMD_INFO, "the policy of users who have none of their own is %s", policy->name);
+    }
+    for (u = users; u; u = u->next)
+        rmd_domain_set_policy(&u->domain, policy_of(u));
+    set_sampling();
+    return true;
 }
 
 bool rmd_users_served(uid_t uid)
@@ -542,7 +614,7 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
 {
     struct user *u = find_user(uid);
     bool first = u && !active(u);
-    if (!u || (first && count_active() >= topology.ncores)) {
+    if (!u || (first && count_active() >= units.count)) {
         close(pidfd);
         errno = u ? EUSERS : ENOMEM;
         return -1;

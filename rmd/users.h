@@ -11,6 +11,7 @@
 
 struct rmd_users_options {
     unsigned procs_hint;
+    const char *sys_root;  /* see machine.h */
     bool several;          /* users; else only our own, who has all cores */
     void (*emptied)(void); /* the last process of all has gone; may be NULL */
     /* a table for this user is to be kept by who started us, or with fd -1 not any more; may be
@@ -25,6 +26,11 @@ void rmd_users_close(void);
 
 /* The settings have changed, as far as they may. */
 void rmd_users_reconfigured(void);
+
+/* The policy of this user's domain from now on, until the settings say another one than they did;
+ * of root, where there are several users, also of all that have not chosen and whose section does
+ * not say one.  False: no memory. */
+bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy);
 
 /* Does rmd serve processes of this user? */
 bool rmd_users_served(uid_t uid);

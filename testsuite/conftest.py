@@ -13,6 +13,7 @@ The build directory is $INVASIVE_BUILD, else ./build.  A test says
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import os
 import shutil
 import signal
@@ -25,6 +26,23 @@ from machine import TWO_CORES
 
 # Who starts the tests in the background has SIGINT ignored, and so would every program of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class DebianModules:
+    """Finds hypothesis where Debian has it, for a python that is not Debian's; nothing else that
+    is there, which may not be for this version."""
+
+    where = ["/usr/lib/python3/dist-packages"]
+    names = ("hypothesis", "attr", "attrs", "sortedcontainers")
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if path is None and name in cls.names:
+            return importlib.machinery.PathFinder.find_spec(name, cls.where)
+        return None
+
+
+sys.meta_path.append(DebianModules)
 
 TOP = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()

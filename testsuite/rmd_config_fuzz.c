@@ -14,7 +14,8 @@
 
 static const char good[] = "# a comment\n"
                            "cores = 0-3,8\n"
-                           "policy = equal\n"
+                           "policy = interference\nsmt = core\nenergy-loss = 99\n"
+                           "move-cost-us = 0\npay-within-ms = 3600000\npower-cap = 62.5%\n"
                            "  reclaim-bound-us=500\t\n"
                            "max-cores = all\nmax-job-cores = 7\n"
                            "socket = /run/x.sock\nsocket-group = *\n"
@@ -93,9 +94,12 @@ static bool user_within(const struct rmd_user_settings *u)
 static void judge(const struct rmd_settings *s)
 {
     bool within = user_within(&s->all) && s->all.policy && s->nusers <= RMD_CONFIG_USERS &&
-                  s->emulate_cores <= INV_MAX_CORES && s->reclaim_bound_us >= 1 &&
+                  s->smt <= RMD_SMT_FIRST && s->reclaim_bound_us >= 1 &&
                   s->reclaim_bound_us <= 60000000 && s->check_interval_ms >= 10 &&
-                  s->check_interval_ms <= 60000 && s->log_level < RMD_LEVELS;
+                  s->check_interval_ms <= 60000 && s->log_level < RMD_LOG_LEVELS &&
+                  s->tuning.energy_loss >= 0 && s->tuning.energy_loss < 1 &&
+                  s->tuning.move_cost_s >= 0 && s->tuning.within_s > 0 &&
+                  s->power_cap.amount >= 0 && s->power_cap.amount <= 1e6;
     for (unsigned i = 0; i < s->nusers; i++)
         within &= user_within(&s->user[i]);
     if (!within)

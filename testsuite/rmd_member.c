@@ -7,6 +7,7 @@
  *   join SOCKET RANK SIZE LOCAL  -> slot, or "refused STATUS MESSAGE"
  *   leave SOCKET                 -> status
  *   borrow|lend CORE             -> 0 or 1
+ *   near CORE                    -> borrows the nearest free core to that one: it, or -1
  *   reclaim CORE                 -> "asked", or "no" when there is no need or right to
  *   want 0|1                     -> 0
  *   rob SLOT                     -> waits for a parked agent of that process, takes its cores and
@@ -15,6 +16,7 @@
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after a second
  *   graph CORES SPEEDUP ...      -> puts these points into its slot, valid or not: 0
+ *   iteration SECONDS            -> puts this into its slot: 0
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
@@ -138,6 +140,14 @@ static void put_graph(const char *text)
     printf("0\n");
 }
 
+static void put_iteration(double seconds)
+{
+    uint64_t bits;
+    memcpy(&bits, &seconds, sizeof bits);
+    atomic_store(&inv_slot_at(table, me)->iteration_bits, bits);
+    printf("0\n");
+}
+
 static void park(unsigned agent)
 {
     struct inv_slot *s = inv_slot_at(table, me);
@@ -236,6 +246,8 @@ static void on_core(const char *verb, unsigned core)
 {
     if (!strcmp(verb, "borrow"))
         printf("%d\n", inv_core_borrow(table, core, me));
+    else if (!strcmp(verb, "near"))
+        printf("%d\n", inv_core_borrow_near(table, core, me));
     else if (!strcmp(verb, "reclaim"))
         printf("%s\n", inv_core_reclaim(table, core, me) == INV_RECLAIM_ASKED ? "asked" : "no");
     else if (inv_core_lend(table, core, me)) {
@@ -271,6 +283,8 @@ int main(int argc, char **argv)
             announce(w, (unsigned)a, (unsigned)b);
         } else if (!strcmp(verb, "graph")) {
             put_graph(line + strlen("graph"));
+        } else if (sscanf(line, "iteration %lf", &w) == 1) {
+            put_iteration(w);
         } else if (sscanf(line, "want %d", &a) == 1) {
             inv_want_set(table, me, a);
             printf("0\n");

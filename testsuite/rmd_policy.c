@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmd_policy.c - the policies and the placement on the command line, for test_rmd_policy.py:
- * one question per line of stdin, one answer per line of stdout.
+ * rmd_policy.c - the policies and the placement on the command line, for test_rmd_policy.py and
+ * test_rmd_policies.py: one question per line of stdin, one answer per line of stdout.
+ *
+ *   decide POLICY NCORES N LOSS {NEED}*N        -> N targets
+ *   worth POLICY NCORES N LOSS COST_S WITHIN_S {NEED}*N {TARGET}*N  -> 0 or 1, and the gain
+ *   limited POLICY NCORES N LOSS MOST {LAUNCH}*N {NEED}*N  -> the same, a launch having at most MOST
+ *     with NEED = MIN MAX OWNED WORKLOAD JOB DELIVERED ITERATION_S POINTS {CORES SPEEDUP}*POINTS,
+ *     a graph being as it was announced, valid or not
+ *   curve NCORES POINTS {CORES SPEEDUP}*POINTS  -> S(1) ... S(NCORES) as the policies see it
+ *   policies                                    -> their names
  *
  *   equal|workload NCORES N  {MIN MAX OWNED WORKLOAD}*N   -> N targets
  *   throughput NCORES N  {MIN MAX OWNED WORKLOAD}*N  {POINTS {CORES SPEEDUP}*POINTS}*N
@@ -9,6 +17,8 @@
  *   worthwhile NCORES N  {MIN MAX OWNED WORKLOAD}*N  {TARGET}*N   -> 0 or 1
  *   place NCORES N  {TARGET KEEP WISH}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
  */
+#include "curve.h"
+#include "limit.h"
 #include "placement.h"
 #include "policy.h"
 #include "scalability.h"
@@ -39,25 +49,39 @@ static bool read_graph(struct inv_scalability *s)
     return inv_scalability_valid(s);
 }
 
-static rmd_policy *policy_named(const char *what)
+/* What everyone that asks has in common. */
+static struct rmd_snapshot snapshot_of(unsigned ncores, unsigned n)
 {
-    return what[0] == 'e' ? rmd_policy_equal
-           : what[0] == 't' ? rmd_policy_throughput
-                            : rmd_policy_workload;
+    static struct rmd_need needs[MOST];
+    static char room[RMD_ROOM(MOST)] __attribute__((aligned(16)));
+    memset(needs, 0, sizeof needs);
+    memset(room, 0x5a, RMD_ROOM(n)); /* nothing in it is there from before */
+    return (struct rmd_snapshot){ncores, n, needs, room, RMD_TUNING};
+}
+
+static void read_range(struct rmd_need *need)
+{
+    need->min_cores = (unsigned)next();
+    need->max_cores = (unsigned)next();
+    need->owned = (unsigned)next();
+    need->workload = next();
+}
+
+static void print_targets(const unsigned *target, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        printf("%u ", target[i]);
+    printf("\n");
 }
 
 static void ask_policy(const char *what, unsigned ncores, unsigned n)
 {
-    static struct rmd_need needs[MOST];
     static unsigned target[MOST];
-    struct rmd_snapshot s = {ncores, n, needs};
-    for (unsigned i = 0; i < n; i++) {
-        needs[i].min_cores = (unsigned)next();
-        needs[i].max_cores = (unsigned)next();
-        needs[i].owned = (unsigned)next();
-        needs[i].workload = next();
-        needs[i].scalability = (struct inv_scalability){0};
-    }
+    const struct rmd_policy *policy = rmd_policy_named(what);
+    struct rmd_snapshot s = snapshot_of(ncores, n);
+    struct rmd_need *needs = (struct rmd_need *)s.needs;
+    for (unsigned i = 0; i < n; i++)
+        read_range(&needs[i]);
     bool valid = true;
     for (unsigned i = 0; what[0] == 't' && i < n; i++)
         valid &= read_graph(&needs[i].scalability);
@@ -65,15 +89,75 @@ static void ask_policy(const char *what, unsigned ncores, unsigned n)
         printf("-1\n");
         return;
     }
-    if (!strcmp(what, "worthwhile")) {
+    if (!policy) { /* worthwhile */
         for (unsigned i = 0; i < n; i++)
             target[i] = (unsigned)next();
-        printf("%d\n", rmd_policy_worthwhile(&s, target));
+        printf("%d\n", rmd_policy_worthwhile(&rmd_policies[0], &s, target));
         return;
     }
-    policy_named(what)(&s, target);
+    policy->decide(&s, target);
+    print_targets(target, n);
+}
+
+/* decide, worth and limited */
+static void ask_named(const char *what)
+{
+    static unsigned target[MOST];
+    static uint64_t launch[MOST];
+    bool worth = what[0] == 'w';
+    unsigned most = 0;
+    char name[32];
+    if (scanf("%31s", name) != 1 || !rmd_policy_named(name))
+        exit(2);
+    unsigned ncores = (unsigned)next(), n = (unsigned)next();
+    if (ncores < 1 || n > MOST)
+        exit(2);
+    struct rmd_snapshot s = snapshot_of(ncores, n);
+    struct rmd_need *needs = (struct rmd_need *)s.needs;
+    s.tuning.energy_loss = next();
+    if (worth) {
+        s.tuning.move_cost_s = next();
+        s.tuning.within_s = next();
+    }
+    if (what[0] == 'l') {
+        most = (unsigned)next();
+        for (unsigned i = 0; i < n; i++)
+            launch[i] = (uint64_t)next();
+    }
+    for (unsigned i = 0; i < n; i++) {
+        read_range(&needs[i]);
+        needs[i].job = (unsigned)next();
+        needs[i].delivered = next();
+        needs[i].iteration_s = next();
+        needs[i].iteration_cores = needs[i].owned;
+        read_graph(&needs[i].scalability);
+    }
+    if (!worth) {
+        rmd_limited(rmd_policy_named(name), &s, launch, most, target);
+        print_targets(target, n);
+        return;
+    }
     for (unsigned i = 0; i < n; i++)
-        printf("%u ", target[i]);
+        target[i] = (unsigned)next();
+    printf("%d %.9g\n", rmd_policy_worthwhile(rmd_policy_named(name), &s, target),
+           rmd_policy_named(name)->gain(&s, target));
+}
+
+static void ask_curve(void)
+{
+    struct inv_scalability graph;
+    unsigned ncores = (unsigned)next();
+    read_graph(&graph);
+    struct rmd_curve curve = rmd_curve_of(&graph);
+    for (unsigned c = 1; c <= ncores; c++)
+        printf("%.9g ", rmd_curve_at(&curve, c));
+    printf("\n");
+}
+
+static void ask_names(void)
+{
+    for (const struct rmd_policy *p = rmd_policies; p->name; p++)
+        printf("%s ", p->name);
     printf("\n");
 }
 
@@ -94,17 +178,31 @@ static void ask_placement(unsigned ncores, unsigned n)
     printf("\n");
 }
 
+/* A question of which we know the number of cores and processes. */
+static void ask_sized(const char *what)
+{
+    unsigned ncores = (unsigned)next(), n = (unsigned)next();
+    if (ncores < 1 || ncores > MOST || n > MOST)
+        exit(2);
+    if (!strcmp(what, "place"))
+        ask_placement(ncores, n);
+    else
+        ask_policy(what, ncores, n);
+}
+
 int main(void)
 {
     char what[16]; /* the longest is throughput */
+    setvbuf(stdout, NULL, _IOLBF, 1 << 16);
     while (scanf("%15s", what) == 1) {
-        unsigned ncores = (unsigned)next(), n = (unsigned)next();
-        if (ncores < 1 || ncores > MOST || n > MOST)
-            return 2;
-        if (what[0] == 'p')
-            ask_placement(ncores, n);
+        if (!strcmp(what, "decide") || !strcmp(what, "worth") || !strcmp(what, "limited"))
+            ask_named(what);
+        else if (!strcmp(what, "curve"))
+            ask_curve();
+        else if (!strcmp(what, "policies"))
+            ask_names();
         else
-            ask_policy(what, ncores, n);
+            ask_sized(what);
     }
     return 0;
 }

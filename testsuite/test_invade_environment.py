@@ -47,6 +47,18 @@ def test_cores_and_emulated_cores_make_the_domain(run_program, invade):
     assert many[1] == "48"
 
 
+@pytest.mark.parametrize("how, cores", [("each", 0), ("core", 0), ("first", 1)])
+def test_hardware_threads_are_used_as_the_user_says(run_program, invade, how, cores):
+    """On a machine, as hwloc is told, of one physical core with very many threads."""
+    look = MANAGED.replace("SOCKET", "NOTHING") + "; echo ${INVASIVE_LAUNCH}"
+    managed, launch = run_program(
+        [invade, f"--smt={how}", "sh", "-c", look],
+        env={"HWLOC_SYNTHETIC": "core:1 pu:1024"}).stdout.splitlines()
+    assert int(managed.split()[1]) == (cores or len(os.sched_getaffinity(0)))
+    assert f"/--smt/{how}" in launch  # for the rmd of another node
+    assert run_program([invade, "--smt=no", "true"], check=False).returncode != 0
+
+
 def test_a_report_goes_where_it_is_told_and_never_to_stdout(run_program, invade, tmp_path):
     report = tmp_path / "report"
     done = run_program([invade, f"--report={report}", "echo", "out"])

@@ -11,11 +11,18 @@ import pytest
 
 pytestmark = pytest.mark.sanitize
 PATIENCE_S = 20
+POLICIES = ("workload", "equal", "throughput", "makespan", "jobs", "fair", "energy", "interference")
+POLICY = "use workload, equal, throughput, makespan, jobs, fair, energy or interference"
 EVERY_KEY = """\
 # a comment
   # and one that is not at the left
 cores = 0-1023
-policy = equal
+smt = first
+policy = interference
+energy-loss = 0
+move-cost-us = 0
+pay-within-ms = 3600000
+power-cap = 62.5%
 reclaim-bound-us=1
 \tmax-cores = 1024\t
 max-job-cores = all
@@ -52,7 +59,9 @@ def check(build, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "\n", "#", EVERY_KEY.replace("[ user", "[user"),
-                                  "policy = equal", "emulate-cores = 1024", "#" + "x" * 1022])
+                                  "policy = equal", "emulate-cores = 1024", "#" + "x" * 1022,
+                                  "emulate-cores = package:2 core:4 pu:2", "power-cap = 95W",
+                                  *(f"policy = {name}" for name in POLICIES)])
 def test_a_good_file_is_taken_without_a_word(check, text):
     assert check(text) == (0, [])
 
@@ -60,14 +69,31 @@ def test_a_good_file_is_taken_without_a_word(check, text):
 @pytest.mark.parametrize("line, complaint", [
     ("polcy = equal", "key 'polcy' is unknown: allowed are cores, "),
     ("Policy = equal", "key 'Policy' is unknown: allowed are "),
-    ("policy = fairest", "key 'policy': 'fairest' is not allowed: use workload or equal"),
-    ("policy =", "key 'policy': '' is not allowed: use workload or equal"),
+    ("policy = fairest", f"key 'policy': 'fairest' is not allowed: {POLICY}"),
+    ("policy =", f"key 'policy': '' is not allowed: {POLICY}"),
     ("policy = equal # why", "key 'policy': 'equal # why' is not allowed"),
     ("cores = 3-1", "key 'cores': '3-1' is not allowed: use a list of CPUs such as 0-3,8"),
     ("cores = 0,", "key 'cores': '0,' is not allowed"),
     ("cores = 99999", "key 'cores': '99999' is not allowed"),
     ("emulate-cores = 0", "key 'emulate-cores': '0' is not allowed: use a number from 1 to 1024"),
     ("emulate-cores = 1025", "key 'emulate-cores': '1025' is not allowed"),
+    ("emulate-cores = package:2000", "'package:2000' is not allowed: use a number from 1 to 1024, "
+                                     "or a machine with so many cores such as package:2 core:4"),
+    ("emulate-cores = planet:2", "key 'emulate-cores': 'planet:2' is not allowed"),
+    ("smt = both", "key 'smt': 'both' is not allowed: use each, core or first"),
+    ("energy-loss = 100", "key 'energy-loss': '100' is not allowed: use a number from 0 to 99"),
+    ("energy-loss = 5%", "key 'energy-loss': '5%' is not allowed"),
+    ("move-cost-us = -1", "key 'move-cost-us': '-1' is not allowed: use a number from 0 to "
+                          "60000000"),
+    ("pay-within-ms = 0", "key 'pay-within-ms': '0' is not allowed: use a number from 1 to "
+                          "3600000"),
+    ("power-cap = 0", "key 'power-cap': '0' is not allowed: use watts, such as 95, or a "
+                      "percentage, such as 80%"),
+    ("power-cap = 101%", "key 'power-cap': '101%' is not allowed"),
+    ("power-cap = 0x5f", "key 'power-cap': '0x5f' is not allowed"),
+    ("power-cap = 95 W", "key 'power-cap': '95 W' is not allowed"),
+    ("[user 0]\nsmt = core", "key 'smt' is not one of a user: allowed are policy, "),
+    ("[user 0]\nenergy-loss = 1", "key 'energy-loss' is not one of a user"),
     ("reclaim-bound-us = 0", "key 'reclaim-bound-us': '0' is not allowed: use a number from 1 to "
                              "60000000"),
     ("reclaim-bound-us = 60000001", "key 'reclaim-bound-us': '60000001' is not allowed"),
@@ -157,7 +183,11 @@ def test_a_file_that_anybody_may_write_to_is_refused(build, tmp_path):
 
 
 @pytest.mark.parametrize("option, complaint", [
-    ("--policy=fairest", "--policy: 'fairest' is not allowed: use workload or equal"),
+    ("--policy=fairest", f"--policy: 'fairest' is not allowed: {POLICY}"),
+    ("--smt=both", "--smt: 'both' is not allowed: use each, core or first"),
+    ("--energy-loss=100", "--energy-loss: '100' is not allowed: use a number from 0 to 99"),
+    ("--power-cap=ten", "--power-cap: 'ten' is not allowed: use watts"),
+    ("--emulate-cores=planet:2", "--emulate-cores: 'planet:2' is not allowed: use a number"),
     ("--max-cores=0", "--max-cores: '0' is not allowed: use a number from 1 to 1024, or all"),
     ("--cores=x", "--cores: 'x' is not allowed: use a list of CPUs"),
     ("--log-level=loud", "--log-level: 'loud' is not allowed"),
@@ -176,7 +206,7 @@ def test_the_example_says_what_holds_without_it(check, top):
     lines = [line[1:] if line[:1] == "#" and line[1:2] not in (" ", "") else line
              for line in meant.splitlines()]
     assert check("\n".join(lines)) == (0, [])
-    assert sum(" = " in line for line in lines) == 14
+    assert sum(" = " in line for line in lines) == 19
 
 
 @pytest.mark.timeout(300)

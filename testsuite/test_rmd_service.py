@@ -32,6 +32,7 @@ from test_rmd_domain import (
     Member,
     eventually,
 )
+from test_rmd_policy_choice import RAPL, put, put_stat, read
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
@@ -269,6 +270,135 @@ def test_a_job_owns_no_more_than_its_limit(service):
     assert counts(first[0], 3)[0] == 2 and counts(first[0], NOBODY) == [0]
 
 
+# --- physical cores
+
+THREADS = "emulate-cores = core:4 pu:2\nsmt = core\nreclaim-bound-us = 60000000\n"
+
+
+def test_no_two_users_have_threads_of_one_physical_core_where_these_go_together(service):
+    s = service(THREADS)
+    alice, bob = s.member(ALICE), s.member(BOB)
+    assert counts(alice, 0) == counts(bob, 0) == [4]
+    assert bob.table()[0] == PINNED
+    carol = s.member(CAROL)
+    for member in (alice, bob, carol):
+        owners = member.owners()
+        assert owners[::2] == owners[1::2]
+    assert sorted(counts(m, 0)[0] for m in (alice, bob, carol)) == [2, 2, 4]
+
+
+def test_a_physical_core_goes_to_another_user_when_all_of_it_is_given_up(service):
+    s = service(THREADS)
+    alice = s.member(ALICE)
+    for core in range(8):
+        assert alice.ask(f"borrow {core}") == "1"
+    bob = s.member(BOB)
+    wanted = [core for core, owner in enumerate(alice.owners()) if owner == ELSEWHERE]
+    assert len(wanted) == 4 and counts(bob, 0) == [0]
+    assert alice.ask(f"lend {wanted[0]}") == "1"
+    dave = s.member(ALICE)  # when rmd has seen this one it has seen that core
+    assert dave.slot == 1 and counts(bob, 0) == [0]
+    assert alice.ask(f"lend {wanted[1]}") == "1"
+    eventually(lambda: [c for c, owner in enumerate(bob.owners()) if owner == 0], wanted[:2])
+
+
+def test_limits_are_met_by_whole_physical_cores(service):
+    s = service(THREADS + f"max-cores = 5\nmax-job-cores = 1\n[user {BOB}]\nmax-cores = 1\n")
+    alice = s.member(ALICE)
+    assert counts(alice, 0, NOBODY, ELSEWHERE) == [2, 2, 4]
+    bob = s.member(BOB)
+    assert counts(bob, 0, ELSEWHERE) == [2, 6]
+
+
+def test_as_many_users_as_physical_cores(service):
+    s = service("emulate-cores = core:2 pu:2\nsmt = core\n")
+    s.member(ALICE)
+    s.member(BOB)
+    carol = s.member(CAROL, join=False)
+    assert carol.ask(f"join {s.name} -1 -1 -1") == "refused 3 every core has a user already"
+
+
+# --- policies
+
+@pytest.fixture
+def policy(build, public):
+    """policy(SERVICE, USER, NAME...) - what `rmctl policy` of this user says is chosen now"""
+    shutil.copy(build / "bin" / "rmctl", public / "rmctl")
+
+    def go(s, uid, *name):
+        done = subprocess.run([public / "rmctl", f"--socket={s.name}", "policy", *name], cwd="/",
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=True,
+                              user=uid, group=60000)
+        return done.stdout.splitlines()[0].split()[-1]
+
+    return go
+
+
+def pair(s, uid):
+    """Two processes, the second with nine times the work of the first."""
+    one, other = s.member(uid), s.member(uid)
+    other.ask("announce 9 0 0")
+    one.ask("announce 1 0 0")
+    return one
+
+
+def test_a_user_chooses_the_policy_of_its_own_domain_only(service, policy):
+    s = service("emulate-cores = 16\n")
+    alice, bob = pair(s, ALICE), pair(s, BOB)
+    assert counts(alice, 0, 1) == counts(bob, 0, 1) == [1, 7]
+    assert policy(s, ALICE, "equal") == policy(s, ALICE) == "equal"
+    assert policy(s, BOB) == policy(s, 0) == "workload"
+    assert counts(alice, 0, 1) == [4, 4] and counts(bob, 0, 1) == [1, 7]
+    assert policy(s, CAROL) == "workload"
+
+
+def test_root_chooses_the_policy_of_those_who_have_not_chosen(service, policy):
+    s = service(f"emulate-cores = 24\n[user {CAROL}]\npolicy = workload\n")
+    alice, bob, carol = pair(s, ALICE), pair(s, BOB), pair(s, CAROL)
+    assert policy(s, ALICE, "makespan") == "makespan"
+    assert policy(s, 0, "equal") == "equal"
+    assert [policy(s, uid) for uid in (ALICE, BOB, CAROL, 70000)] == \
+        ["makespan", "equal", "workload", "equal"]
+    assert [counts(m, 0, 1) for m in (alice, bob, carol)] == [[1, 7], [4, 4], [1, 7]]
+
+
+def test_what_was_chosen_holds_until_the_file_says_another_policy(service, policy):
+    base = "socket-group = *\nemulate-cores = 8\n"
+    s = service(base)
+    policy(s, ALICE, "fair")
+    policy(s, 0, "equal")
+    s.reload(base + "max-cores = 4\n")
+    assert [policy(s, uid) for uid in (ALICE, BOB)] == ["fair", "equal"]
+    s.reload(base + f"[user {ALICE}]\npolicy = jobs\n")
+    assert [policy(s, uid) for uid in (ALICE, BOB)] == ["jobs", "equal"]
+    s.reload(base + f"policy = makespan\n[user {ALICE}]\npolicy = jobs\n")
+    assert [policy(s, uid) for uid in (ALICE, BOB, 0)] == ["jobs", "makespan", "makespan"]
+
+
+def test_cores_that_deliver_less_count_for_less_in_each_domain_that_asks(service, policy, tmp_path):
+    put_stat(tmp_path, [(100, 0)] * 32)
+    s = service("emulate-cores = 32\n", f"--sys-root={tmp_path}")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    s.member(ALICE)
+    s.member(BOB)
+    for uid in (ALICE, BOB):
+        policy(s, uid, "interference")
+    slow = [0 in (a, b) for a, b in zip(alice.owners(), bob.owners())]
+    put_stat(tmp_path, [(300, 200) if first else (500, 0) for first in slow])
+    eventually(lambda: [counts(m, 0, 1) for m in (alice, bob)], [[10, 6], [10, 6]])
+    policy(s, ALICE, "fair")
+    assert [counts(m, 0, 1) for m in (alice, bob)] == [[8, 8], [10, 6]]
+
+
+def test_a_power_cap_of_the_file_ends_with_the_service(service, tmp_path):
+    put(tmp_path, RAPL.format(0, "max_power_uw"), 200000000)
+    put(tmp_path, RAPL.format(0, "power_limit_uw"), 190000000)
+    s = service("emulate-cores = 2\npower-cap = 25%\n", f"--sys-root={tmp_path}")
+    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 50000000
+    assert s.close() == 0
+    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 190000000
+
+
 # --- who may ask
 
 def test_only_members_of_the_group_may_ask(service):
@@ -470,6 +600,13 @@ def test_a_reload_changes_what_may_change(service):
     assert counts(one, 0, 1, ELSEWHERE) == [1, 1, 6]
     s.reload(base + "max-job-cores = 1\n")
     assert counts(one, 0, 1, ELSEWHERE, NOBODY) == [1, 1, 0, 6]
+    s.reload(base + "policy = energy\n")
+    one.ask("graph 1 1 8 8")
+    other.kill()
+    one.ask("announce 1 0 0")
+    eventually(lambda: counts(one, 0, NOBODY), [8, 0])
+    s.reload(base + "policy = energy\nenergy-loss = 50\n")
+    assert counts(one, 0, NOBODY) == [4, 4]
     s.reload(base + "reclaim-bound-us = 777\nlog-level = debug\n")
     status = subprocess.run([s.build / "bin/rmctl", f"--socket={s.name}"], capture_output=True,
                             text=True, timeout=PATIENCE_S, user=ALICE, group=60000, check=False,
@@ -493,8 +630,9 @@ def test_options_win_over_the_file_also_after_a_reload(service):
 
 def test_what_cannot_change_is_said_and_stays(service):
     s = service("emulate-cores = 4\nenforce = none\n")
-    s.reload("socket-group = 1\nemulate-cores = 2\nenforce = cpuset\nmax-cores = 3\n")
-    for key in ("emulate-cores", "enforce", "socket-group"):
+    s.reload("socket-group = 1\nemulate-cores = 2\nenforce = cpuset\nmax-cores = 3\n"
+             "smt = first\npower-cap = 50%\n")
+    for key in ("emulate-cores", "enforce", "socket-group", "smt", "power-cap"):
         assert f"key '{key}' cannot change while rmd runs: start it again" in s.said()
     assert counts(s.member(ALICE), 0, ELSEWHERE) == [3, 1]
 
@@ -503,7 +641,7 @@ def test_a_broken_file_leaves_the_old_configuration_in_force(service):
     s = service("emulate-cores = 4\nmax-cores = 3\n")
     for broken in ("max-cores = 2\npolicy = fairest\n", "\0"):
         s.reload(broken)
-    assert f"{s.config}:2: key 'policy': 'fairest' is not allowed: use workload or equal" \
+    assert f"{s.config}:2: key 'policy': 'fairest' is not allowed: use workload, equal, " \
         in s.said()
     assert s.said().count("the configuration has errors: the old one stays in force") == 2
     s.config.unlink()

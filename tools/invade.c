@@ -19,6 +19,7 @@
 #endif
 #include "invade.h"
 #include "cpulist.h"
+#include "policy.h"
 #include "table.h"
 
 #include <argp.h>
@@ -42,6 +43,7 @@ enum {
     OPT_CORES,
     OPT_EMULATE,
     OPT_POLICY,
+    OPT_SMT,
     OPT_BOUND,
     OPT_SOCKET,
     OPT_OFF
@@ -59,7 +61,10 @@ static const struct argp_option argp_options[] = {
     {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
     {"emulate-cores", OPT_EMULATE, "N", 0, "pretend to have N cores; nobody is pinned", 0},
     {"policy", OPT_POLICY, "NAME", 0,
-     "which process owns how many cores: workload (default) or equal", 0},
+     "which process owns how many cores: workload (default), or another of rmd(8)", 0},
+    {"smt", OPT_SMT, "HOW", 0,
+     "hardware threads of a physical core: each is a core of its own (default), all go together "
+     "(core), or only the first is used (first)", 0},
     {"reclaim-bound", OPT_BOUND, "US", 0,
      "an owner takes its core by force after US microseconds (default 5000)", 0},
     {"socket", OPT_SOCKET, "S", 0,
@@ -114,9 +119,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->emulate = number(state, arg, INV_MAX_CORES);
         return 0;
     case OPT_POLICY:
-        if (strcmp(arg, "workload") && strcmp(arg, "equal"))
-            argp_error(state, "'%s' is no policy: use workload or equal", arg);
+        if (!rmd_policy_named(arg))
+            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
         o->policy = arg;
+        return 0;
+    case OPT_SMT:
+        if (strcmp(arg, "each") && strcmp(arg, "core") && strcmp(arg, "first"))
+            argp_error(state, "'%s' is not how threads are used: use each, core or first", arg);
+        o->smt = arg;
         return 0;
     case OPT_BOUND:
         o->reclaim_bound_us = number(state, arg, 60000000);
@@ -137,9 +147,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!o->command)
             argp_error(state, "which command?");
-        if (o->socket && (o->emulate || o->policy || o->reclaim_bound_us))
+        if (o->socket && (o->emulate || o->policy || o->smt || o->reclaim_bound_us))
             argp_error(state, "with --socket the resource manager is there already: "
-                              "--emulate-cores, --policy and --reclaim-bound are its own");
+                              "--emulate-cores, --policy, --smt and --reclaim-bound are its own");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -166,7 +176,7 @@ static void restrict_cores(const char *list)
 /* A resource manager of our own is needed for what only it can be told. */
 static bool wants_its_own(const struct invade_options *o)
 {
-    return o->cores || o->emulate || o->policy || o->reclaim_bound_us;
+    return o->cores || o->emulate || o->policy || o->smt || o->reclaim_bound_us;
 }
 
 /* One that is there already: of the surrounding invade, or of the machine. */

@@ -14,7 +14,7 @@ enum { INVADE_FAILED = 125, INVADE_CANNOT_RUN = 126, INVADE_NOT_FOUND = 127 };
 
 struct invade_options {
     char **command; /* NULL-terminated */
-    const char *socket, *cores, *policy, *team, *report_file;
+    const char *socket, *cores, *policy, *smt, *team, *report_file;
     unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
     bool report, mpi_tasks, off, verbose;
 };

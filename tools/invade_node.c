@@ -35,6 +35,8 @@ static void append_options(char *text, const struct invade_options *o)
     append(text, "/--policy/%s", o->policy ? o->policy : "workload");
     if (o->emulate)
         append(text, "/--emulate-cores/%u", o->emulate);
+    if (o->smt)
+        append(text, "/--smt/%s", o->smt);
     if (o->reclaim_bound_us)
         append(text, "/--reclaim-bound-us/%u", o->reclaim_bound_us);
     if (o->cores && strlen(text) + strlen(o->cores) + 16 < INV_LAUNCH_BYTES)

@@ -114,17 +114,20 @@ static bool control_pair(int pair[2])
 bool invade_start(struct invade_manager *m, const char *rmd, const struct invade_options *o)
 {
     m->emulated = o->emulate;
-    char socket_arg[128], emulate[48], policy[64], bound[48];
-    char *argv[8] = {(char *)"rmd", (char *)"--private", (char *)"--ready-fd=3", socket_arg};
+    char socket_arg[128], emulate[48], policy[64], smt[16], bound[48];
+    char *argv[9] = {(char *)"rmd", (char *)"--private", (char *)"--ready-fd=3", socket_arg};
     int argc = 4, pair[2];
     make_name(m);
     snprintf(socket_arg, sizeof socket_arg, "--socket=%s", m->socket);
     snprintf(emulate, sizeof emulate, "--emulate-cores=%u", o->emulate);
     snprintf(policy, sizeof policy, "--policy=%s", o->policy ? o->policy : "workload");
+    snprintf(smt, sizeof smt, "--smt=%s", o->smt ? o->smt : "each");
     snprintf(bound, sizeof bound, "--reclaim-bound-us=%u", o->reclaim_bound_us);
     argv[argc++] = policy;
     if (o->emulate)
         argv[argc++] = emulate;
+    if (o->smt)
+        argv[argc++] = smt;
     if (o->reclaim_bound_us)
         argv[argc++] = bound;
     if (!control_pair(pair)) {

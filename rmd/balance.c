@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * balance.c - equal finish times within a group, in whole cores.
+ *
+ * Giving core after core to the slowest finds the best: nothing else can make the slowest faster.
+ * It passes through the state where everyone has just enough for the speed v, for each v that can
+ * be had, so most of the way can be left out: with c_i(v) cores process i is as fast as v asks,
+ * and rounding each up takes less than one more for each.  Therefore the v at which all c_i(v)
+ * add up to `cores` less the number of processes is had, and only the cores that are left then are
+ * given one by one, from a heap.  O(n log n), whatever the number of cores.
+ */
+#include "apportion.h"
+#include "heap.h"
+#include "level.h"
+#include "rank.h"
+
+struct set {
+    const struct rmd_ranks *ranks;
+    const struct rmd_group *group;
+};
+
+static const struct rmd_rank *member_at(const struct set *set, unsigned k)
+{
+    return &set->ranks->rank[set->ranks->member[set->group->first + k]];
+}
+
+/* Cores with which the process does its work at speed v (1 / time), as far as it can. */
+static struct rmd_slope cores_for(const struct rmd_rank *r, double v)
+{
+    const struct rmd_curve *c = &r->curve;
+    double speed = v * r->work;
+    unsigned k = 0;
+    while (k + 1 < c->segments && c->speed[k + 1] <= speed)
+        k++;
+    bool flat = c->slope[k] <= 0;
+    double cores = c->cores[k] + (flat ? 0 : (speed - c->speed[k]) / c->slope[k]);
+    if (cores < r->lo)
+        return (struct rmd_slope){r->lo, 0};
+    if (cores >= r->useful)
+        return (struct rmd_slope){r->useful, 0};
+    return (struct rmd_slope){cores, flat ? 0 : r->work / c->slope[k]};
+}
+
+static struct rmd_slope all_cores_for(const void *of, double v)
+{
+    const struct set *set = of;
+    struct rmd_slope sum = {0, 0};
+    for (unsigned k = 0; k < set->group->count; k++) {
+        struct rmd_slope one = cores_for(member_at(set, k), v);
+        sum.value += one.value;
+        sum.slope += one.slope;
+    }
+    return sum;
+}
+
+/* A speed that everyone can have with whole cores, near to the best. */
+static double safe_speed(const struct set *set, unsigned cores)
+{
+    const struct rmd_group *g = set->group;
+    if (cores <= g->count || cores - g->count <= g->lo)
+        return 0;
+    double high = 0;
+    for (unsigned k = 0; k < g->count; k++) {
+        const struct rmd_rank *r = member_at(set, k);
+        high = fmax(high, rmd_curve_at(&r->curve, r->useful) / r->work);
+    }
+    double goal = cores - g->count;
+    if (all_cores_for(set, high).value <= goal)
+        return high;
+    return rmd_level(all_cores_for, set, goal, goal / g->work, high);
+}
+
+/* The slowest that can still be made faster gets the next core.  Returns what is left. */
+static unsigned one_by_one(const struct set *set, unsigned left, unsigned *target,
+                           struct rmd_room room)
+{
+    const unsigned *member = &set->ranks->member[set->group->first];
+    struct rmd_heap_item *heap = rmd_take(&room, set->group->count, sizeof *heap);
+    unsigned n = 0;
+    for (unsigned k = 0; k < set->group->count; k++) {
+        const struct rmd_rank *r = member_at(set, k);
+        unsigned has = target[member[k]];
+        if (has < r->useful)
+            heap[n++] = (struct rmd_heap_item){.key = r->work / rmd_curve_at(&r->curve, has),
+                                               .who = member[k],
+                                               .preferred = r->owned > has};
+    }
+    rmd_heap_make(heap, n);
+    for (; left && n; left--) {
+        struct rmd_heap_item *top = &heap[0];
+        const struct rmd_rank *r = &set->ranks->rank[top->who];
+        unsigned has = ++target[top->who];
+        top->key = has < r->useful ? r->work / rmd_curve_at(&r->curve, has) : -1;
+        top->preferred = r->owned > has;
+        if (has >= r->useful)
+            rmd_heap_pop(heap, &n);
+        else
+            rmd_heap_sink(heap, n, 0);
+    }
+    return left;
+}
+
+/* Cores that make nobody faster, in proportion to the work. */
+static void give_the_rest(const struct set *set, unsigned cores, unsigned *target,
+                          struct rmd_room room)
+{
+    const unsigned n = set->group->count, *member = &set->ranks->member[set->group->first];
+    struct rmd_part *part = rmd_take(&room, n, sizeof *part);
+    unsigned *share = rmd_take(&room, n, sizeof *share);
+    for (unsigned k = 0; k < n; k++) {
+        const struct rmd_rank *r = member_at(set, k);
+        part[k] = (struct rmd_part){r->work, target[member[k]], r->hi, r->owned};
+    }
+    rmd_apportion(part, n, cores, share, room);
+    for (unsigned k = 0; k < n; k++)
+        target[member[k]] = share[k];
+}
+
+void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, unsigned cores,
+                 unsigned *target, struct rmd_room room)
+{
+    const struct set set = {ranks, group};
+    const unsigned *member = &ranks->member[group->first];
+    double v = safe_speed(&set, cores);
+    unsigned given = 0;
+    for (unsigned k = 0; k < group->count; k++) {
+        double c = v > 0 ? ceil(cores_for(member_at(&set, k), v).value - 1e-7)
+                         : member_at(&set, k)->lo;
+        target[member[k]] = (unsigned)c;
+        given += (unsigned)c;
+    }
+    if (given < cores && one_by_one(&set, cores - given, target, room))
+        give_the_rest(&set, cores, target, room);
+}

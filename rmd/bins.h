@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * bins.h - bins by their room, for best-fit packing: which bin has the least room that is
+ * enough, and which has the most?  A list of bins for each size of room, and over the sizes a
+ * tree of bitmaps in which the next one that is not empty is found in a few steps.
+ */
+#ifndef RMD_BINS_H
+#define RMD_BINS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RMD_BINS_DEPTH = 4, RMD_NO_BIN = -1 }; /* 64^4 cores */
+
+struct rmd_bins {
+    uint64_t *bits[RMD_BINS_DEPTH]; /* [0]: sizes that a bin has; [k]: words of [k - 1] */
+    size_t words[RMD_BINS_DEPTH];   /* of each; the last one is one word */
+    int *head;                      /* by room: a bin, or RMD_NO_BIN */
+    int *next, *prev;               /* by bin */
+    unsigned *room;                 /* by bin; its owner sets it before rmd_bins_add */
+};
+
+static inline void rmd_bins_add(struct rmd_bins *b, int bin)
+{
+    unsigned at = b->room[bin];
+    b->next[bin] = b->head[at];
+    b->prev[bin] = RMD_NO_BIN;
+    if (b->head[at] != RMD_NO_BIN)
+        b->prev[b->head[at]] = bin;
+    b->head[at] = bin;
+    for (unsigned k = 0; k < RMD_BINS_DEPTH; k++, at /= 64)
+        b->bits[k][at / 64] |= UINT64_C(1) << at % 64;
+}
+
+static inline void rmd_bins_drop(struct rmd_bins *b, int bin)
+{
+    unsigned at = b->room[bin];
+    if (b->next[bin] != RMD_NO_BIN)
+        b->prev[b->next[bin]] = b->prev[bin];
+    if (b->prev[bin] != RMD_NO_BIN)
+        b->next[b->prev[bin]] = b->next[bin];
+    else
+        b->head[at] = b->next[bin];
+    if (b->head[at] != RMD_NO_BIN)
+        return;
+    for (unsigned k = 0; k < RMD_BINS_DEPTH; k++, at /= 64)
+        if (b->bits[k][at / 64] &= ~(UINT64_C(1) << at % 64))
+            return;
+}
+
+/* `amount` of the bin's room is used up. */
+static inline void rmd_bins_use(struct rmd_bins *b, int bin, unsigned amount)
+{
+    rmd_bins_drop(b, bin);
+    b->room[bin] -= amount;
+    if (b->room[bin])
+        rmd_bins_add(b, bin);
+}
+
+/* The bin with the least room of at least `need` (< 64^4); RMD_NO_BIN when none has so much. */
+static inline int rmd_bins_best(const struct rmd_bins *b, unsigned need)
+{
+    unsigned at = need;
+    for (unsigned k = 0; k < RMD_BINS_DEPTH; k++, at = at / 64 + 1) {
+        /* from `at` on in its word; the words after it are the next level's matter */
+        uint64_t word = at / 64 < b->words[k] ? b->bits[k][at / 64] >> at % 64 : 0;
+        if (!word)
+            continue;
+        at += (unsigned)__builtin_ctzll(word);
+        while (k--)
+            at = at * 64 + (unsigned)__builtin_ctzll(b->bits[k][at]);
+        return b->head[at];
+    }
+    return RMD_NO_BIN;
+}
+
+/* The bin with the most room; RMD_NO_BIN when none has any. */
+static inline int rmd_bins_roomiest(const struct rmd_bins *b)
+{
+    unsigned at = 0;
+    if (!b->bits[RMD_BINS_DEPTH - 1][0])
+        return RMD_NO_BIN;
+    for (unsigned k = RMD_BINS_DEPTH; k--;)
+        at = at * 64 + 63 - (unsigned)__builtin_clzll(b->bits[k][at]);
+    return b->head[at];
+}
+
+#endif

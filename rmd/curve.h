@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * curve.h - a scalability graph as the policies use it: the smallest monotone and concave
+ * function that is nowhere below the announced points, S(c) <= c.  Measured points are noisy,
+ * and a concave function is what greedy distributions need; it also says that cores may be
+ * had in larger steps where one more alone brings little.
+ */
+#ifndef RMD_CURVE_H
+#define RMD_CURVE_H
+
+#include "invasive.h"
+
+enum { RMD_SEGMENTS = INV_SCALABILITY_POINTS + 2 };
+
+/* Slopes that differ by less are the same: speed-ups are announced as floats. */
+#define RMD_ALIKE 1e-6
+
+struct rmd_curve {
+    unsigned segments;          /* the last goes on for ever; slopes fall */
+    double cores[RMD_SEGMENTS]; /* where segment k begins; cores[0] = 0 */
+    double speed[RMD_SEGMENTS]; /* S there */
+    double slope[RMD_SEGMENTS];
+};
+
+/* A graph without a point is perfect: S(c) = c.  Points that cannot be are left out. */
+struct rmd_curve rmd_curve_of(const struct inv_scalability *graph);
+/*
+ * What a number of cores delivers, in whole cores: the first `cores`, those that a process has,
+ * `part` of one each, further ones `further`, which is what those that others have deliver.
+ */
+struct rmd_delivered {
+    double cores, part, further;
+};
+double rmd_delivered_by(const struct rmd_delivered *delivered, double cores);
+/* The inverse: cores that deliver so much. */
+double rmd_cores_delivering(const struct rmd_delivered *delivered, double whole);
+/* The same process on such cores.  Where further ones deliver more it is not concave. */
+void rmd_curve_slow(struct rmd_curve *curve, const struct rmd_delivered *delivered);
+
+/* Segment in which the next core after `cores` lies. */
+static inline unsigned rmd_curve_segment(const struct rmd_curve *c, double cores)
+{
+    unsigned k = 0;
+    while (k + 1 < c->segments && c->cores[k + 1] <= cores)
+        k++;
+    return k;
+}
+
+static inline double rmd_curve_at(const struct rmd_curve *c, double cores)
+{
+    unsigned k = rmd_curve_segment(c, cores);
+    return c->speed[k] + c->slope[k] * (cores - c->cores[k]);
+}
+
+/* Cores from which on more bring nothing; HUGE_VAL when more always do. */
+double rmd_curve_enough(const struct rmd_curve *curve);
+
+#endif

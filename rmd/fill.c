@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * fill.c - cores to the groups that gain most by them: maximise sum S_J(D_J).
+ *
+ * S_J(d) = sum W / max(W_i / S_i(d_i)) is the speed-up of group J on d cores when its members
+ * finish together.  As a function of a real d it is concave and piecewise linear: at the
+ * common speed v = 1 / time each member needs c_i(v) cores, a convex function, so v(d) is the
+ * inverse of a sum of convex ones.  Its kinks are where a member passes a kink of its own graph, or
+ * begins to need more than its least.  For a group of one, S_J = S_i.
+ *
+ * Greedy by marginal gain (papers/invasive-compute-balancing.txt 5.3.3, equations 5 and 6) is then
+ * the optimum.  All cores of a segment gain alike, so a heap of segments instead of one of cores
+ * does: O((n + segments) log n), however many cores.  Where the last cores meet several segments
+ * that rise alike, these share in proportion to `weight`, as whole cores by largest remainders.
+ */
+#include "apportion.h"
+#include "heap.h"
+#include "rank.h"
+
+#include <math.h>
+
+/* Less than this of a core is none. */
+static const double crumb = 1e-7;
+
+/* Where a group is on its way from its least to its most. */
+struct way {
+    double at;            /* cores so far, whole ones */
+    double v;             /* speed at the end of the segment */
+    double rate;          /* cores for each unit of v */
+    double length, slope; /* of the segment that begins here */
+    bool done;            /* more speed cannot be had */
+    bool tied;            /* the last cores are shared with others */
+};
+
+struct filling {
+    const struct rmd_ranks *ranks;
+    const struct rmd_filling *how;
+    struct way *way;            /* by group */
+    struct rmd_heap_item *kink; /* of the group's members, from its `first` on: key -v */
+    int *segment;               /* by process; -1: it still has its least */
+    struct rmd_heap_item *best; /* groups by the slope of their next segment */
+    unsigned nbest;
+    unsigned *tie, nties;
+    double left;  /* cores */
+    double speed; /* sum S_J so far */
+};
+
+static double speed_of(const struct rmd_rank *r, double cores)
+{
+    return rmd_curve_at(&r->curve, cores) / r->work;
+}
+
+/* The member on top of the heap enters its next segment.  If it has none that makes it faster,
+ * the group will not be faster. */
+static void pass_kink(struct filling *f, const struct rmd_group *g, struct way *w)
+{
+    struct rmd_heap_item *top = &f->kink[g->first];
+    const struct rmd_rank *r = &f->ranks->rank[top->who];
+    const struct rmd_curve *c = &r->curve;
+    unsigned k = rmd_curve_segment(c, r->lo);
+    if (f->segment[top->who] >= 0) {
+        k = (unsigned)f->segment[top->who];
+        w->rate -= r->work / c->slope[k++];
+        w->done = k == c->segments || c->cores[k] >= r->hi;
+    }
+    w->done = w->done || r->lo == r->hi || c->slope[k] <= 0;
+    if (w->done)
+        return;
+    if (g->count == 1)
+        w->rate = 0; /* without what the subtraction has left */
+    w->rate += r->work / c->slope[k];
+    f->segment[top->who] = (int)k;
+    double end = k + 1 < c->segments ? fmin(c->cores[k + 1], r->hi) : r->hi;
+    top->key = -speed_of(r, end);
+    rmd_heap_sink(top, g->count, 0);
+}
+
+/* One more core, which leads past kinks, or to the end: what it brings.  v is then that speed. */
+static double cross_kinks(struct filling *f, const struct rmd_group *g, struct way *w)
+{
+    double gain = 0;
+    for (double core = 1; core > crumb && !w->done;) {
+        double v = -f->kink[g->first].key, length = (v - w->v) * w->rate;
+        if (w->rate <= 0 || length <= core) {
+            double step = w->rate > 0 ? fmax(length, 0) : 0;
+            gain += fmax(v - w->v, 0) * g->work;
+            core -= step;
+            w->v = fmax(w->v, v);
+            pass_kink(f, g, w);
+        } else {
+            gain += core / w->rate * g->work;
+            w->v += core / w->rate;
+            core = 0;
+        }
+    }
+    return gain;
+}
+
+/*
+ * Length and slope of the segment that begins where the group is now; v becomes the speed at its
+ * end.  It is as many whole cores as rise alike, or one in which there is a kink: what is
+ * given out in the end are whole cores.
+ */
+static void look_ahead(struct filling *f, unsigned group)
+{
+    const struct rmd_group *g = &f->ranks->group[group];
+    struct way *w = &f->way[group];
+    unsigned cap = g->known ? g->hi : f->how->cap[group];
+    w->slope = 0;
+    w->length = g->hi - w->at;
+    if (w->at >= cap)
+        w->done = true;
+    while (!w->done && (w->rate <= 0 || w->v * (1 + 1e-12) >= -f->kink[g->first].key))
+        pass_kink(f, g, w); /* it is here */
+    if (w->done)
+        return;
+    double whole = floor((-f->kink[g->first].key - w->v) * w->rate + crumb);
+    if (whole < 1) {
+        w->slope = cross_kinks(f, g, w);
+        w->length = 1;
+    } else {
+        w->length = fmin(whole, cap - w->at);
+        w->slope = g->work / w->rate;
+        w->v += w->length / w->rate;
+    }
+}
+
+static void begin(struct filling *f, unsigned group)
+{
+    const struct rmd_group *g = &f->ranks->group[group];
+    struct way *w = &f->way[group];
+    *w = (struct way){.at = g->lo, .v = HUGE_VAL};
+    for (unsigned k = 0; k < g->count; k++) {
+        unsigned i = f->ranks->member[g->first + k];
+        double v = speed_of(&f->ranks->rank[i], f->ranks->rank[i].lo);
+        f->segment[i] = -1;
+        f->kink[g->first + k] = (struct rmd_heap_item){.key = -v, .who = i};
+        w->v = fmin(w->v, v);
+    }
+    rmd_heap_make(&f->kink[g->first], g->count);
+    f->left -= g->lo;
+    f->speed += g->work * w->v;
+    look_ahead(f, group);
+    if (w->length > 0)
+        f->best[f->nbest++] = (struct rmd_heap_item){.key = w->slope, .who = group};
+}
+
+/* All groups whose next segment rises as steeply as any.  Returns the cores they could take. */
+static double pop_ties(struct filling *f, double *slope)
+{
+    double room = 0;
+    *slope = f->best[0].key;
+    f->nties = 0;
+    do {
+        unsigned group = rmd_heap_pop(f->best, &f->nbest).who;
+        f->tie[f->nties++] = group;
+        room += f->way[group].length;
+    } while (f->nbest && f->best[0].key >= *slope - RMD_ALIKE);
+    return room;
+}
+
+static void take_whole_segments(struct filling *f)
+{
+    for (unsigned t = 0; t < f->nties; t++) {
+        struct way *w = &f->way[f->tie[t]];
+        f->left -= w->length;
+        f->speed += w->length * w->slope;
+        w->at += w->length;
+        if (w->at >= f->ranks->group[f->tie[t]].hi)
+            continue;
+        look_ahead(f, f->tie[t]);
+        if (w->length > 0)
+            rmd_heap_push(f->best, &f->nbest,
+                          (struct rmd_heap_item){.key = w->slope, .who = f->tie[t]});
+    }
+}
+
+/* Go on until no core is left, or the speed is `goal` (HUGE_VAL: as far as it goes).  Returns the
+ * cores that the tied groups share. */
+static double climb(struct filling *f, double goal)
+{
+    while (f->nbest && f->left > crumb && f->speed < goal) {
+        double slope, room = pop_ties(f, &slope), wanted = f->left;
+        if (goal < HUGE_VAL && slope <= 0)
+            return 0;
+        if (goal < HUGE_VAL)
+            wanted = fmin(wanted, (goal - f->speed) / slope);
+        if (room > wanted + crumb) {
+            for (unsigned t = 0; t < f->nties; t++)
+                f->way[f->tie[t]].tied = true;
+            return wanted;
+        }
+        take_whole_segments(f);
+    }
+    return 0;
+}
+
+static void start(struct filling *f)
+{
+    f->nbest = 0;
+    f->left = f->how->cores;
+    f->speed = 0;
+    for (unsigned j = 0; j < f->ranks->ngroups; j++)
+        begin(f, j);
+    rmd_heap_make(f->best, f->nbest);
+}
+
+/* Whole cores: `shared` ones are for the tied groups, the others keep what they have taken. */
+static void round_off(const struct filling *f, double shared, unsigned *share, struct rmd_room room)
+{
+    unsigned n = f->ranks->ngroups;
+    struct rmd_part *part = rmd_take(&room, n, sizeof *part);
+    double sum = shared;
+    for (unsigned j = 0; j < n; j++) {
+        const struct way *w = &f->way[j];
+        part[j] = (struct rmd_part){.weight = fmax(f->how->weight[j], 1e-9),
+                                    .lo = w->at,
+                                    .hi = w->at + (w->tied ? w->length : 0),
+                                    .owned = f->ranks->group[j].owned};
+        sum += w->at;
+    }
+    rmd_apportion(part, n, (unsigned)ceil(sum - 1e-4), share, room);
+}
+
+void rmd_fill(const struct rmd_ranks *ranks, const struct rmd_filling *how, unsigned *share,
+              struct rmd_room room)
+{
+    unsigned groups = ranks->ngroups;
+    struct filling f = {.ranks = ranks, .how = how};
+    f.way = rmd_take(&room, groups, sizeof *f.way);
+    f.kink = rmd_take(&room, ranks->nranks, sizeof *f.kink);
+    f.segment = rmd_take(&room, ranks->nranks, sizeof *f.segment);
+    f.best = rmd_take(&room, groups, sizeof *f.best);
+    f.tie = rmd_take(&room, groups, sizeof *f.tie);
+    start(&f);
+    double shared = climb(&f, HUGE_VAL);
+    if (how->give_away > 0) {
+        double slope = f.nties && shared > 0 ? f.way[f.tie[0]].slope : 0;
+        double goal = (1 - how->give_away) * (f.speed + shared * slope);
+        start(&f);
+        shared = climb(&f, goal);
+    }
+    round_off(&f, shared, share, room);
+}

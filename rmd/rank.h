@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rank.h - the processes of a snapshot as the policies that look at scalability see them:
+ * work W, curve S, range; the time of process i on c cores is W_i / S_i(c).
+ */
+#ifndef RMD_RANK_H
+#define RMD_RANK_H
+
+#include "curve.h"
+#include "policy.h"
+#include "room.h"
+
+struct rmd_rank {
+    struct rmd_curve curve;
+    bool known;  /* it has announced a graph */
+    double work; /* > 0; relative to the largest of its group, unknown: the group's mean */
+    unsigned lo, hi;
+    unsigned useful; /* lo <= useful <= hi: more cores than this bring nothing */
+    unsigned owned;
+    struct rmd_delivered delivered; /* whole cores unless slowed */
+};
+
+/* Processes that share cores in one way: member[first ... first + count). */
+struct rmd_group {
+    unsigned first, count;
+    unsigned lo, hi, useful; /* sums of the members' */
+    unsigned owned;
+    double work;
+    bool known; /* a member has announced a graph */
+};
+
+enum rmd_grouping { RMD_ONE_GROUP, RMD_BY_JOB, RMD_ALONE };
+
+struct rmd_ranks {
+    unsigned nranks, ngroups;
+    struct rmd_rank *rank;   /* by process */
+    struct rmd_group *group; /* without empty ones */
+    unsigned *member;
+    double *work; /* by process */
+};
+
+/* From a snapshot with one process at least.  `slowed`: the curves are those on the cores that the
+ * processes have, of which each delivers a part.  Takes its memory from *room. */
+struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
+                              bool slowed, struct rmd_room *room);
+
+/* What cores deliver that others have, when all have `cores` of them, which deliver `whole`. */
+double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *own);
+
+/* Time of the slowest member of a group with these cores each (by process), 0 of none. */
+double rmd_slowest(const struct rmd_ranks *ranks, const struct rmd_group *group,
+                   const unsigned *cores);
+
+/*
+ * rmd_balance - distribute `cores` over a group so that its slowest member is as fast as can be,
+ * then the next slowest, ...; lo <= cores <= hi.  Writes the members' target[].
+ */
+void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, unsigned cores,
+                 unsigned *target, struct rmd_room room);
+
+/* How rmd_fill distributes cores over groups: share[] by group; see fill.c. */
+struct rmd_filling {
+    unsigned cores;       /* at least the sum of the groups' lo */
+    const double *weight; /* by group: their part where several gain alike */
+    const unsigned *cap;  /* by group: up to how many cores one without a graph gains */
+    double give_away;     /* part of the best sum of speed-ups that may be lost to save cores */
+};
+void rmd_fill(const struct rmd_ranks *ranks, const struct rmd_filling *how, unsigned *share,
+              struct rmd_room room);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* sysfile.h - files of /proc and /sys below a root that can be another one than /, for tests and
+ * for containers that see the machine's elsewhere. */
+#ifndef RMD_SYSFILE_H
+#define RMD_SYSFILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct rmd_sysfile {
+    char path[512];
+};
+
+/* ROOT followed by what the format says. */
+struct rmd_sysfile rmd_sysfile(const char *root, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A file that holds one number; false with errno when there is none. */
+bool rmd_sysfile_read(const struct rmd_sysfile *file, uint64_t *value);
+bool rmd_sysfile_write(const struct rmd_sysfile *file, uint64_t value);
+
+#endif

@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every policy against what policy.h and rmd(8) promise of it, on input that hypothesis thinks of,
+and against exhaustive search where cases are small."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import subprocess
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+pytestmark = [pytest.mark.sanitize]
+POLICIES = ("workload", "equal", "throughput", "makespan", "jobs", "fair", "energy", "interference")
+BY_JOB = ("jobs", "fair", "energy", "interference")
+# The same examples in every run, no deadline for one, nothing written to disk.
+RULES = settings(derandomize=True, deadline=None, database=None, max_examples=150,
+                 suppress_health_check=list(HealthCheck))
+
+
+class Program:
+    """testsuite/rmd_policy: a line in, a line out."""
+
+    def __init__(self, build):
+        self.process = subprocess.Popen([build / "testsuite" / "rmd_policy"], text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, *words):
+        self.process.stdin.write(" ".join(str(word) for word in words) + "\n")
+        return self.process.stdout.readline().split()
+
+    def decide(self, policy, case, loss=0.05):
+        ncores, needs = case
+        return [int(word) for word in self.ask("decide", policy, ncores, len(needs), loss,
+                                               *(word for n in needs for word in n.words()))]
+
+    def worth(self, policy, case, target, cost=0.001, within=0.1):
+        ncores, needs = case
+        answer = self.ask("worth", policy, ncores, len(needs), 0.05, cost, within,
+                          *(word for n in needs for word in n.words()), *target)
+        return answer[0] == "1", float(answer[1])
+
+    def limited(self, policy, case, most, launches):
+        ncores, needs = case
+        return [int(word) for word in self.ask("limited", policy, ncores, len(needs), 0.05, most,
+                                               *launches,
+                                               *(word for n in needs for word in n.words()))]
+
+    def curve(self, ncores, points):
+        return [0.0, *(float(word) for word in
+                       self.ask("curve", ncores, len(points), *itertools.chain(*points)))]
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def rmd(build):
+    program = Program(build)
+    yield program
+    program.close()
+
+
+class Need:
+    """What is known of a process."""
+
+    def __init__(self, least=0, most=0, owned=0, load=1.0, job=0, delivered=1.0, iteration=0.0,
+                 graph=()):
+        self.least, self.most, self.owned, self.load, self.job = least, most, owned, load, job
+        self.delivered, self.iteration, self.graph = delivered, iteration, list(graph)
+
+    def words(self):
+        return [self.least, self.most, self.owned, self.load, self.job, self.delivered,
+                self.iteration, len(self.graph), *itertools.chain(*self.graph)]
+
+    def range(self, ncores):
+        low = min(max(self.least, 1), ncores)
+        return low, max(low, min(self.most or ncores, ncores))
+
+    def __repr__(self):
+        return f"Need{self.words()}"
+
+
+@st.composite
+def graphs(draw, ncores):
+    """Any points that somebody may announce: noisy, not concave, or none."""
+    cores = draw(st.lists(st.integers(1, max(2, ncores)), max_size=5, unique=True))
+    return [(c, round(draw(st.floats(0.2, 1)) * c, 4)) for c in sorted(cores)]
+
+
+@st.composite
+def cases(draw, most_procs=8, most_cores=40, ranges=True, plain=False):
+    """(cores, needs); plain: one process a job, a known workload, whole cores."""
+    n = draw(st.integers(1, most_procs))
+    ncores = draw(st.integers(1 if ranges else n, most_cores))
+    needs = []
+    for i in range(n):
+        least = draw(st.integers(0, ncores)) if ranges and draw(st.booleans()) else 0
+        most = draw(st.integers(least, ncores)) if ranges and draw(st.booleans()) else 0
+        load = draw(st.floats(0.01, 100)) if plain or draw(st.booleans()) else 0
+        needs.append(Need(least, most, draw(st.integers(0, 4)), load,
+                          i if plain else draw(st.integers(0, n - 1)),
+                          1 if plain else draw(st.sampled_from([0, 1, 0.5, 0.9])),
+                          0 if plain else draw(st.sampled_from([0, 0, 0.01, 0.013])),
+                          draw(graphs(ncores))))
+    return ncores, needs
+
+
+def ranges_of(case):
+    ncores, needs = case
+    return [need.range(ncores) for need in needs]
+
+
+def distributions(ncores, ranges):
+    """All that give out as many cores as can be, within the ranges."""
+    room = min(ncores, sum(high for _, high in ranges))
+    return [d for d in itertools.product(*(range(low, high + 1) for low, high in ranges))
+            if sum(d) == room]
+
+
+def small_cases(most_procs=3, most_cores=10):
+    return cases(most_procs, most_cores, plain=True).filter(
+        lambda case: sum(low for low, _ in ranges_of(case)) <= case[0])
+
+
+# --- what holds for all
+
+def test_all_policies_are_tried_here(rmd):
+    assert tuple(rmd.ask("policies")) == POLICIES
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@RULES
+@given(case=cases())
+def test_every_distribution_keeps_to_cores_and_ranges(rmd, policy, case):
+    ncores, needs = case
+    ranges, target = ranges_of(case), rmd.decide(policy, case)
+    most = min(ncores, sum(high for _, high in ranges))
+    assert len(target) == len(needs)
+    assert sum(target) <= most if policy == "energy" else sum(target) == most
+    if ncores >= len(needs):
+        assert min(target) >= 1
+    if sum(low for low, _ in ranges) <= ncores:
+        assert all(low <= d <= high for d, (low, high) in zip(target, ranges))
+    elif ncores >= len(needs):
+        assert all(1 <= d <= low for d, (low, _) in zip(target, ranges))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@RULES
+@given(case=cases(), most=st.integers(1, 12), data=st.data())
+def test_no_launch_owns_more_than_its_limit_and_others_have_the_rest(rmd, policy, case, most,
+                                                                     data):
+    """Launches are not the policy's jobs: each may have parts of several."""
+    ncores, needs = case
+    launches = [data.draw(st.integers(0, 2)) for _ in needs]
+    target = rmd.limited(policy, case, most, launches)
+    room = 0
+    for launch in set(launches):
+        its = [i for i, of in enumerate(launches) if of == launch]
+        room += min(most, sum(needs[i].range(ncores)[1] for i in its))
+        assert sum(target[i] for i in its) <= most
+        if len(its) <= most and ncores >= len(needs):
+            assert all(target[i] for i in its)
+    assert sum(target) == min(ncores, room) or (policy == "energy" and sum(target) < room)
+    assert rmd.limited(policy, case, ncores, launches) == rmd.decide(policy, case)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@RULES
+@given(case=cases(), data=st.data())
+def test_a_decision_depends_on_nothing_but_the_needs(rmd, policy, case, data):
+    other = data.draw(cases())
+    first = rmd.decide(policy, case)
+    rmd.decide(policy, other)
+    assert rmd.decide(policy, case) == first
+
+
+@pytest.mark.parametrize("policy", ["workload", "makespan"])
+@RULES
+@given(case=cases(plain=True), who=st.integers(0, 7), factor=st.floats(1, 50))
+def test_more_workload_never_gets_fewer_cores(rmd, policy, case, who, factor):
+    ncores, needs = case
+    who %= len(needs)
+    before = rmd.decide(policy, case)
+    needs[who].load *= factor
+    assert rmd.decide(policy, (ncores, needs))[who] >= before[who]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@RULES
+@given(n=st.integers(1, 12), share=st.integers(1, 9), load=st.floats(0.001, 1000))
+def test_those_who_are_alike_get_the_same(rmd, policy, n, share, load):
+    for graph in ([], [(1, 1), (4, 3), (8, 4)]):
+        target = rmd.decide(policy, (n * share, [Need(load=load, job=i, graph=graph)
+                                                 for i in range(n)]), loss=0)
+        assert target == [share] * n or policy == "energy"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@RULES
+@given(case=cases())
+def test_what_was_decided_is_decided_again(rmd, policy, case):
+    """Otherwise cores would go to and fro: ties are for those who own the cores."""
+    ncores, needs = case
+    for need in needs:
+        need.delivered, need.iteration = 1, 0
+    target = rmd.decide(policy, case)
+    for need, cores in zip(needs, target):
+        need.owned = cores
+    assert not rmd.worth(policy, case, rmd.decide(policy, case))[0] or \
+        sum(low for low, _ in ranges_of(case)) > ncores
+
+
+@pytest.mark.parametrize("policy", [p for p in POLICIES if p != "energy"])
+@pytest.mark.parametrize("owned", [(1, 2), (2, 1)])
+def test_a_tie_is_for_whoever_has_the_core(rmd, policy, owned):
+    assert rmd.decide(policy, (3, [Need(owned=o, job=i) for i, o in enumerate(owned)])) == \
+        list(owned)
+
+
+# --- curves
+
+@RULES
+@given(points=graphs(40))
+def test_a_curve_is_the_least_monotone_concave_one_above_the_points(rmd, points):
+    curve = rmd.curve(40, points)
+    gains = [b - a for a, b in zip(curve, curve[1:])]
+    assert all(0 <= b <= a + 1e-5 for a, b in zip(gains, gains[1:]))
+    assert all(curve[c] >= s - 1e-4 for c, s in points)
+    if points:  # nothing less would do: each kink is a point
+        kinks = [c for c in range(1, 40) if gains[c] < gains[c - 1] - 1e-4]
+        announced = dict(points)
+        assert all(abs(curve[c] - announced.get(c, -1)) < 1e-3 for c in kinks)
+
+
+@pytest.mark.parametrize("points", [[(1, "nan")], [(4, "inf")], [(3, -2)], [(1, 0)], [(2, 1e-9)]])
+def test_points_that_cannot_be_are_left_out(rmd, points):
+    assert rmd.curve(8, points) == list(range(9))
+    assert rmd.curve(8, [(1, 1), *((c + 1, s) for c, s in points), (8, 4.5)]) == \
+        rmd.curve(8, [(1, 1), (8, 4.5)]) or points == [(2, 1e-9)]
+
+
+def test_a_speed_up_is_no_more_than_the_cores(rmd):
+    assert rmd.curve(4, [(2, 1e30)]) == [0, 1, 2, 3, 4]
+
+
+# --- throughput
+
+def sum_of_speedups(rmd, case, target):
+    ncores, needs = case
+    return sum(rmd.curve(ncores, need.graph)[d] for need, d in zip(needs, target))
+
+
+@RULES
+@given(case=small_cases())
+def test_no_distribution_has_more_throughput(rmd, case):
+    ncores, needs = case
+    for need in needs:
+        need.graph = need.graph or [(1, 1)]
+    curves = [rmd.curve(ncores, need.graph) for need in needs]
+    best = max(sum(curve[c] for curve, c in zip(curves, d))
+               for d in distributions(ncores, ranges_of(case)))
+    for policy in ("throughput", "jobs"):
+        assert sum_of_speedups(rmd, case, rmd.decide(policy, case)) >= best - 1e-3
+
+
+# --- makespan
+
+def time_of(curve, load, cores):
+    return load / curve[cores]
+
+
+@RULES
+@given(case=small_cases())
+def test_no_distribution_ends_earlier(rmd, case):
+    ncores, needs = case
+    for need in needs:
+        need.job = 0
+    curves = [rmd.curve(ncores, need.graph) for need in needs]
+
+    def times(d):
+        return sorted((time_of(curve, need.load, c) for curve, need, c in zip(curves, needs, d)),
+                      reverse=True)
+
+    best = min(times(d)[0] for d in distributions(ncores, ranges_of(case)))
+    for policy in ("makespan", "jobs", "fair"):
+        assert times(rmd.decide(policy, case))[0] <= best * (1 + 1e-4)
+
+
+# --- two levels
+
+def by_job(needs, target):
+    jobs = {}
+    for need, cores in zip(needs, target):
+        jobs.setdefault(need.job, []).append((need, cores))
+    return jobs
+
+
+@pytest.mark.parametrize("policy", BY_JOB[:3])
+@RULES
+@given(case=cases(6, 12, plain=True), njobs=st.integers(1, 3))
+def test_ranks_of_a_job_finish_together(rmd, policy, case, njobs):
+    """No other division of the job's cores among its ranks ends earlier."""
+    ncores, needs = case
+    if sum(low for low, _ in ranges_of(case)) > ncores:
+        return
+    for i, need in enumerate(needs):
+        need.job = i % min(njobs, len(needs))
+    for members in by_job(needs, rmd.decide(policy, case)).values():
+        curves = [rmd.curve(ncores, need.graph) for need, _ in members]
+
+        def slowest(d, members=members, curves=curves):
+            return max(time_of(curve, need.load, c)
+                       for curve, (need, _), c in zip(curves, members, d))
+
+        ours = [cores for _, cores in members]
+        best = min(slowest(d) for d in distributions(
+            sum(ours), [need.range(ncores) for need, _ in members]))
+        assert slowest(ours) <= best * (1 + 1e-4)
+
+
+def fluid_speed(curves, loads, ranges, cores):
+    """sum W / time of a job whose ranks finish together on so many cores, divisible ones."""
+    def needed(v):
+        total = 0.0
+        for curve, load, (low, high) in zip(curves, loads, ranges):
+            c = next((c for c in range(len(curve)) if curve[c] >= v * load - 1e-9), None)
+            if c is None or c > high:
+                return math.inf
+            exact = c if c == 0 else c - 1 + (v * load - curve[c - 1]) / (curve[c] - curve[c - 1]) \
+                if curve[c] > curve[c - 1] else c
+            total += max(low, exact)
+        return total
+
+    low, high = 0.0, min(curve[h] / load for curve, load, (_, h) in zip(curves, loads, ranges))
+    if needed(high * (1 - 1e-9)) <= cores + 1e-6:
+        return sum(loads) * high
+    for _ in range(60):
+        v = (low + high) / 2
+        low, high = (v, high) if needed(v) <= cores else (low, v)
+    return sum(loads) * low
+
+
+@settings(RULES, max_examples=100)
+@given(case=cases(4, 20, ranges=False, plain=True), least=st.integers(0, 3),
+       graph=graphs(12).filter(lambda points: len(points) > 1))
+def test_no_division_between_two_jobs_is_much_better(rmd, case, least, graph):
+    """The best sum over whole cores for each job, of cores that can be divided in a job."""
+    ncores, needs = case
+    needs[0].least, needs[0].graph = least, graph
+    if sum(low for low, _ in ranges_of(case)) > ncores or len(needs) < 2:
+        return
+    for i, need in enumerate(needs):
+        need.job, need.graph = i % 2, need.graph or [(1, 1)]
+    jobs = []
+    for members in by_job(needs, rmd.decide("jobs", case)).values():
+        curves = [rmd.curve(ncores, need.graph) for need, _ in members]
+        loads = [need.load for need, _ in members]
+        ranges = [need.range(ncores) for need, _ in members]
+        jobs.append(([sum(r[0] for r in ranges), min(ncores, sum(r[1] for r in ranges))],
+                     {d: fluid_speed(curves, loads, ranges, d) for d in range(ncores + 1)},
+                     sum(cores for _, cores in members)))
+    (range0, speed0, ours0), (range1, speed1, ours1) = jobs
+    best = max(speed0[a] + speed1[b] for a, b in distributions(ncores, [range0, range1]))
+    steepest = max(s[d + 1] - s[d] for s, (low, _) in ((speed0, range0), (speed1, range1))
+                   for d in range(low, ncores))
+    assert speed0[ours0] + speed1[ours1] >= best - 1e-3 - steepest * 1e-3, (best, jobs)
+
+
+@RULES
+@given(counts=st.lists(st.integers(1, 4), min_size=1, max_size=4), share=st.integers(4, 10))
+def test_fair_is_the_same_for_every_job_however_many_ranks_it_has(rmd, counts, share):
+    needs = [Need(load=1 + i, job=j) for j, count in enumerate(counts) for i in range(count)]
+    target = rmd.decide("fair", (share * len(counts), needs))
+    assert [sum(c for _, c in members) for members in by_job(needs, target).values()] == \
+        [share] * len(counts)
+
+
+def test_fair_gives_what_a_job_cannot_use_to_the_others(rmd):
+    flat = [(1, 1), (2, 1.8), (4, 1.8)]
+    assert rmd.decide("fair", (16, [Need(job=0, graph=flat), Need(job=1)])) == [2, 14]
+    assert rmd.decide("fair", (16, [Need(job=0, graph=flat)])) == [16]
+
+
+# --- energy
+
+@RULES
+@given(case=small_cases(), loss=st.sampled_from([0, 0.01, 0.05, 0.2, 0.5]))
+def test_energy_has_the_fewest_cores_that_are_within_the_loss(rmd, case, loss):
+    ncores, needs = case
+    for need in needs:
+        need.graph = need.graph or [(1, 1)]
+    curves = [rmd.curve(ncores, need.graph) for need in needs]
+    ranges = ranges_of(case)
+    all_of_them = [d for d in itertools.product(*(range(a, b + 1) for a, b in ranges))
+                   if sum(d) <= ncores]
+    speed = {d: sum(curve[c] for curve, c in zip(curves, d)) for d in all_of_them}
+    best = max(speed.values())
+    target = tuple(rmd.decide("energy", case, loss))
+    assert speed[target] >= (1 - loss) * best - 1e-3
+    fewest = min(sum(d) for d in all_of_them if speed[d] >= (1 - loss) * best + 1e-3) \
+        if any(speed[d] >= (1 - loss) * best + 1e-3 for d in all_of_them) else ncores
+    assert sum(target) <= fewest
+
+
+# --- interference
+
+@RULES
+@given(slow=st.lists(st.sampled_from([1, 0.5, 0.25, 0.8]), min_size=2, max_size=5))
+def test_cores_that_deliver_less_count_for_less(rmd, slow):
+    """Jobs of one process: all have the same of what cores deliver, within two cores.  Those that
+    they get deliver what the others' do."""
+    ncores = 40 * len(slow)
+    target = rmd.decide("interference", (ncores, [Need(job=i, delivered=e, owned=40)
+                                                  for i, e in enumerate(slow)]))
+    others = [(sum(slow) - e) / (len(slow) - 1) for e in slow]
+    delivered = [min(d, 40) * e + max(0, d - 40) * o for d, e, o in zip(target, slow, others)]
+    assert max(delivered) - min(delivered) < 2
+
+
+@RULES
+@given(slow=st.lists(st.sampled_from([1, 0.5, 0.25, 0.8]), min_size=2, max_size=5))
+def test_cores_that_have_moved_do_not_move_on(rmd, slow):
+    """What a process's cores deliver is another mean after a move; that is no reason for more."""
+    needs = [Need(job=i, delivered=e, owned=40) for i, e in enumerate(slow)]
+    target = rmd.decide("interference", (40 * len(slow), needs))
+    for i, (need, cores) in enumerate(zip(needs, target)):
+        others = (sum(slow) - slow[i]) / (len(slow) - 1)
+        got = max(0, cores - 40)
+        need.owned, need.delivered = cores, ((cores - got) * slow[i] + got * others) / cores
+    again = rmd.decide("interference", (40 * len(slow), needs))
+    assert not rmd.worth("interference", (40 * len(slow), needs), again)[0], (target, again)
+
+
+@RULES
+@given(slow=st.lists(st.sampled_from([1, 0.5, 0.25, 0.8]), min_size=2, max_size=5),
+       data=st.data())
+def test_a_rank_on_slow_cores_is_found_by_its_iteration_times(rmd, slow, data):
+    """As if the machine had said what they deliver, relative to the best of the job."""
+    ncores = 30 * len(slow)
+    loads = [data.draw(st.floats(1, 5)) for _ in slow]
+    told = [Need(load=w, owned=30, delivered=e / max(slow)) for w, e in zip(loads, slow)]
+    seen = [Need(load=w, owned=30, iteration=w / 30 / e) for w, e in zip(loads, slow)]
+    a, b = rmd.decide("interference", (ncores, told)), rmd.decide("interference", (ncores, seen))
+    assert all(abs(x - y) <= 1 for x, y in zip(a, b))
+    assert rmd.decide("fair", (ncores, told)) == rmd.decide("fair", (ncores, seen))
+
+
+@RULES
+@given(case=cases())
+def test_where_all_deliver_the_same_interference_is_fair(rmd, case):
+    for need in case[1]:
+        need.delivered, need.iteration = 1, 0
+    assert rmd.decide("interference", case) == rmd.decide("fair", case)
+
+
+# --- hysteresis
+
+@pytest.mark.parametrize("policy", POLICIES)
+@RULES
+@given(case=cases(plain=True), cost=st.sampled_from([0, 1e-4, 1e-2, 1]),
+       within=st.sampled_from([0.01, 1, 100]))
+def test_a_move_pays_for_its_cost_within_the_time(rmd, policy, case, cost, within):
+    """Where no range is broken and no core is nobody's: a move happens if and only if it pays."""
+    ncores, needs = case
+    left = ncores
+    for need in needs:
+        need.least = need.most = 0
+        need.owned = min(left, max(1, need.owned))
+        left -= need.owned
+    needs[0].owned += left
+    if min(need.owned for need in needs) < 1:
+        return
+    target = rmd.decide(policy, (ncores, needs))
+    moves = sum(max(0, d - need.owned) for need, d in zip(needs, target))
+    worth, gain = rmd.worth(policy, (ncores, needs), target, cost, within)
+    if abs(gain - 0.08) > 1e-6 and abs(gain * ncores * within - moves * cost) > 1e-9:
+        assert worth == (gain > 0.08 and gain * ncores * within > moves * cost)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_broken_range_is_mended_whatever_it_costs(rmd, policy):
+    case = (16, [Need(least=9, owned=8, job=0), Need(owned=8, job=1)])
+    assert rmd.worth(policy, case, (9, 7), cost=1e6)[0]

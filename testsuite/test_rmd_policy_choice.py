@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Policies as users meet them: rmd --policy, rmctl policy, and what they make of announcements."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from test_rmd_domain import Rmd, eventually, rmctl, rmd  # noqa: F401 (rmd is a fixture)
+
+pytestmark = pytest.mark.sanitize
+FLAT = "graph 1 1 2 1.8 4 1.8"
+
+
+def owned(member, slots):
+    owners = member.owners()
+    return [owners.count(slot) for slot in slots]
+
+
+@pytest.mark.smoke
+def test_rmctl_shows_and_changes_the_policy_of_a_running_domain(rmd, build):  # noqa: F811
+    r = rmd(12)
+    one, other = r.joined(2, 0, 1)
+    one.ask("announce 1 0 0")
+    other.ask("announce 5 0 0")
+    assert owned(one, (0, 1)) == [2, 10]
+    code, out, _ = rmctl(build, f"--socket={r.name}", "policy")
+    assert code == 0 and f"domain {r.name}: policy workload" in out
+    assert [line for line in out.splitlines() if line.startswith("*")][0].split()[1] == "workload"
+    for policy, shares in (("equal", [6, 6]), ("makespan", [2, 10]), ("equal", [6, 6])):
+        assert rmctl(build, f"--socket={r.name}", "policy", policy)[:2] == \
+            (0, f"domain {r.name}: policy {policy}\n")
+        assert owned(one, (0, 1)) == shares
+
+
+def test_every_policy_can_be_chosen_at_the_start_and_later(rmd, build):  # noqa: F811
+    names = [line[2:].split()[0] for line in rmctl(
+        build, f"--socket={rmd(2).name}", "policy")[1].splitlines() if line[0] in " *"]
+    assert len(names) == 8
+    r = rmd(4)
+    member, = r.joined(1, 0)
+    for name in names:
+        assert f"policy {name}\n" in rmctl(build, f"--socket={rmd(2, f'--policy={name}').name}",
+                                           "policy")[1]
+        assert rmctl(build, f"--socket={r.name}", "policy", name)[0] == 0
+        assert name == "energy" or owned(member, [0]) == [4]
+
+
+def test_a_policy_that_there_is_not_is_refused(rmd, build):  # noqa: F811
+    r = rmd(2)
+    code, out, err = rmctl(build, f"--socket={r.name}", "policy", "best")
+    assert code == 64 and out == "" and "workload" in err and "energy" in err
+    assert "policy workload" in rmctl(build, f"--socket={r.name}", "policy")[1]
+    for tool in ("rmd", "invade"):
+        done = subprocess.run([build / "bin" / tool, "--policy=best", "true"], check=False,
+                              capture_output=True, text=True, timeout=20)
+        assert done.returncode != 0 and "best" in done.stderr and "throughput" in done.stderr
+
+
+def test_cores_follow_the_scalability_graphs(rmd):  # noqa: F811
+    one, other = rmd(12, "--policy=throughput").joined(2, 0, 1)
+    assert one.ask(FLAT) == "0" and one.ask("announce 1 0 0") == "0"
+    assert other.ask("graph 1 1 12 8") == "0" and other.ask("announce 1 0 0") == "0"
+    assert owned(one, (0, 1)) == [2, 10]
+
+
+def test_an_announced_graph_need_not_be_concave(rmd):  # noqa: F811
+    """Its hull is what counts: eight cores bring the second one five, whatever the first do."""
+    one, other = rmd(9, "--policy=throughput").joined(2, 0, 1)
+    assert one.ask("graph 1 1 9 3") == "0" and one.ask("announce 1 0 0") == "0"
+    assert other.ask("graph 1 1 2 1.01 4 1.02 8 5 9 5") == "0"
+    assert other.ask("announce 1 0 0") == "0"
+    assert owned(one, (0, 1)) == [1, 8]
+
+
+def test_ranks_of_a_job_share_what_the_job_has(rmd):  # noqa: F811
+    """Two MPI jobs and a process of none: fair counts three, however many ranks there are."""
+    r = rmd(12, "--policy=fair")
+    pair = [r.member() for _ in range(2)]
+    for rank, member in enumerate(pair):
+        member.join(rank, 2, 2, rank)
+    trio = [r.member() for _ in range(3)]
+    for rank, member in enumerate(trio):
+        member.join(rank, 3, 3, rank)
+    assert owned(pair[0], range(5)) == [3, 3, 2, 2, 2]
+    r.member().join()
+    assert owned(pair[0], range(6)) == [2, 2, 2, 1, 1, 4]
+    pair[0].ask("announce 1 0 0")
+    pair[1].ask("announce 3 0 0")
+    assert owned(pair[0], range(6)) == [1, 3, 2, 1, 1, 4]
+
+
+def test_a_second_job_of_the_same_size_is_another_job(rmd):  # noqa: F811
+    r = rmd(12, "--policy=fair")
+    ranks = [0, 1, 0, 1]
+    members = [r.member() for _ in ranks]
+    for rank, member in zip(ranks, members):
+        member.join(rank, 2, 2, rank)
+    members[0].ask("announce 5 0 0")
+    members[1].ask("announce 1 0 0")
+    assert owned(members[0], range(4)) == [5, 1, 3, 3]
+
+
+def test_energy_leaves_cores_to_nobody_that_bring_nothing(rmd):  # noqa: F811
+    one, = rmd(8, "--policy=energy").joined(1, 0)
+    assert one.ask(FLAT) == "0" and one.ask("announce 1 0 0") == "0"
+    assert owned(one, [0]) == [2]
+    assert one.ask("graph 1 1 8 8") == "0" and one.ask("announce 2 0 0") == "0"
+    assert owned(one, [0]) == [8]
+
+
+def test_announced_iteration_times_show_cores_that_deliver_less(rmd):  # noqa: F811
+    """The same work, but twice the time on as many cores: half of them are missing."""
+    one, other = rmd(16, "--policy=interference").joined(2, 0, 1)
+    assert one.ask("iteration 0.2") == "0" and one.ask("announce 1 0 0") == "0"
+    assert other.ask("iteration 0.1") == "0" and other.ask("announce 1 0 0") == "0"
+    assert owned(one, (0, 1)) == [10, 6]
+    one.ask("announce 1.1 0 0")  # the times are those of eight cores each, whatever they own now
+    assert owned(one, (0, 1)) == [10, 6]
+
+
+def test_a_move_that_does_not_pay_in_time_is_not_made(rmd):  # noqa: F811
+    """Seven cores would move; at a second each they do not pay within a millisecond."""
+    one, other = rmd(16, "--move-cost-us=1000000", "--pay-within-ms=1").joined(2, 0, 1)
+    one.ask("announce 1 0 0")
+    other.ask("announce 15 0 0")
+    assert owned(one, (0, 1)) == [8, 8]
+    assert other.ask("announce 15 9 0") == "0"  # its range is no question of cost
+    assert owned(one, (0, 1))[1] >= 9
+
+
+def test_how_much_energy_may_lose_can_be_said(rmd):  # noqa: F811
+    one, = rmd(20, "--policy=energy", "--energy-loss=50").joined(1, 0)
+    assert one.ask("graph 1 1 20 20") == "0" and one.ask("announce 1 0 0") == "0"
+    assert owned(one, [0]) == [10]
+
+
+# --- what the machine says, below a root of our own
+
+def put(root, path, text):
+    file = root / path.lstrip("/")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(file.name + ".new")
+    new.write_text(f"{text}\n")
+    new.replace(file)
+
+
+def put_stat(root, cores):
+    """cores: (busy, stolen) ticks of each."""
+    lines = ["cpu  1 2 3 4 5 6 7 8 9 0"]
+    lines += [f"cpu{i} {busy - 2} 0 1 900 0 1 0 {steal} 0 0"
+              for i, (busy, steal) in enumerate(cores)]
+    put(root, "/proc/stat", "\n".join([*lines, "intr 1 2 3", "ctxt 77"]))
+
+
+def stolen_from_the_first(rmd, root):  # noqa: F811
+    """Two processes on 16 cores; half of the first one's time is stolen, so it gets two more."""
+    put_stat(root, [(100, 0)] * 16)
+    r = rmd(16, "--policy=interference", f"--sys-root={root}")
+    one, other = r.member(), r.member()
+    for member in (one, other):
+        member.join()
+    assert owned(one, (0, 1)) == [8, 8]
+    put_stat(root, [(300, 200) if slot == 0 else (500, 0) for slot in one.owners()])
+    eventually(lambda: owned(one, (0, 1)), [10, 6])
+    return r, one
+
+
+def test_who_has_cores_that_are_stolen_gets_more_of_them(rmd, tmp_path):  # noqa: F811
+    r, one = stolen_from_the_first(rmd, tmp_path)
+    one.ask("announce 1 0 0")
+    assert owned(one, (0, 1)) == [10, 6]  # that is where it stays
+
+
+def test_steal_counts_for_nothing_under_other_policies(rmd, build, tmp_path):  # noqa: F811
+    r, one = stolen_from_the_first(rmd, tmp_path)
+    assert rmctl(build, f"--socket={r.name}", "policy", "fair")[0] == 0
+    assert owned(one, (0, 1)) == [8, 8]
+
+
+@pytest.mark.parametrize("text", ["", "cpu0", "cpu0 1 2 3", "cpu99 1 1 1 1 1 1 1 1", "x" * 5000,
+                                  "cpu0 " + "9" * 400, "cpu-3 1 1 1 1 1 1 1 1 1"])
+def test_a_senseless_proc_stat_says_nothing(rmd, tmp_path, text):  # noqa: F811
+    put(tmp_path, "/proc/stat", text)
+    one, _ = rmd(4, "--policy=interference", f"--sys-root={tmp_path}").joined(2, 0, 1)
+    assert owned(one, (0, 1)) == [2, 2]
+    one.ask("announce 1 0 0")
+    assert owned(one, (0, 1)) == [2, 2]
+
+
+RAPL = "/sys/class/powercap/intel-rapl:{}/constraint_0_{}"
+FREQ = "/sys/devices/system/cpu/cpu{}/cpufreq/{}"
+
+
+def read(root, path):
+    return int((root / path.lstrip("/")).read_text())
+
+
+@pytest.mark.parametrize("cap,expected", [("150", [100, 50]), ("150W", [100, 50]),
+                                          ("25%", [50, 25]), ("9999", [200, 100])])
+def test_packages_share_a_power_cap_and_have_theirs_back_at_the_end(build, tmp_path, cap, expected):
+    for zone, most in ((0, 200), (1, 100)):
+        put(tmp_path, RAPL.format(zone, "max_power_uw"), most * 10**6)
+        put(tmp_path, RAPL.format(zone, "power_limit_uw"), (most - 7) * 10**6)
+    put(tmp_path, FREQ.format(0, "scaling_max_freq"), 3000000)
+    r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", f"--power-cap={cap}")
+    try:
+        now = [read(tmp_path, RAPL.format(zone, "power_limit_uw")) for zone in (0, 1)]
+        assert now == [watts * 10**6 for watts in expected]
+        assert read(tmp_path, FREQ.format(0, "scaling_max_freq")) == 3000000
+    finally:
+        r.close()
+    assert [read(tmp_path, RAPL.format(zone, "power_limit_uw"))
+            for zone in (0, 1)] == [193000000, 93000000]
+
+
+def test_without_powercap_a_percentage_limits_frequencies(build, tmp_path):
+    for cpu in (0, 1, 3):  # 2 is offline
+        put(tmp_path, FREQ.format(cpu, "cpuinfo_max_freq"), 3000000)
+        put(tmp_path, FREQ.format(cpu, "cpuinfo_min_freq"), 1600000 if cpu == 3 else 800000)
+        put(tmp_path, FREQ.format(cpu, "scaling_max_freq"), 2900000)
+    r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", "--power-cap=12.5%")
+    try:
+        now = [read(tmp_path, FREQ.format(cpu, "scaling_max_freq")) for cpu in (0, 1, 3)]
+        assert now == [1500000, 1500000, 1600000]
+    finally:
+        r.close()
+    assert all(read(tmp_path, FREQ.format(cpu, "scaling_max_freq")) == 2900000 for cpu in (0, 1, 3))
+
+
+@pytest.mark.parametrize("cap,why", [("50", "percentage"), ("50%", "no powercap nor cpufreq"),
+                                     ("0", "use watts"), ("120%", "use watts"),
+                                     ("ten", "use watts")])
+def test_a_cap_that_the_machine_does_not_know_is_refused(build, tmp_path, cap, why):
+    if cap == "50":
+        put(tmp_path, FREQ.format(0, "cpuinfo_max_freq"), 3000000)
+    done = subprocess.run([build / "bin" / "rmd", "--emulate-cores=2", f"--sys-root={tmp_path}",
+                           f"--socket=@rmd-test-cap-{tmp_path.name}", f"--power-cap={cap}"],
+                          check=False, capture_output=True, text=True, timeout=20)
+    assert done.returncode != 0 and why in done.stderr
