@@ -206,8 +206,8 @@ static uint64_t burnt_ns(uint64_t start, uint64_t end)
 void shim_account_wait(uint64_t start, uint64_t end, bool slept)
 {
     struct inv_record *r = record();
-    if (!r)
-        return;
+    if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
+        return; /* before shim_account_start: set-up's own waits, which are in no time of the report */
     struct inv_site *s = &r->site[thread.here];
     uint64_t ticks = end - start;
     add(&s->waited_ticks, ticks);
