@@ -4,6 +4,7 @@ and against exhaustive search where cases are small."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import subprocess
@@ -150,6 +151,34 @@ def test_every_distribution_keeps_to_cores_and_ranges(rmd, policy, case):
         assert all(1 <= d <= low for d, (low, _) in zip(target, ranges))
 
 
+def decide_part(rmd, policy, needs, ncores, members):
+    """What the policy says of these alone, whose jobs have numbers of their own."""
+    if not members or not ncores:
+        return [0] * len(members)
+    part = [copy.copy(needs[i]) for i in members]
+    jobs = [need.job for need in part]
+    for need in part:
+        need.job = jobs.index(need.job)
+    return rmd.decide(policy, (ncores, part))
+
+
+def limited_part_by_part(rmd, policy, case, most, launches):
+    """One launch after the other that has too much becomes a machine of its own."""
+    ncores, needs = case
+    free, everybody = ncores, list(range(len(needs)))
+    target = dict(zip(everybody, rmd.decide(policy, case)))
+    while True:
+        over = [of for of in (launches[i] for i in everybody)
+                if sum(target[i] for i in everybody if launches[i] == of) > most]
+        if not over:
+            return [target[i] for i in range(len(needs))]
+        its = [i for i in everybody if launches[i] == over[0]]
+        target.update(zip(its, decide_part(rmd, policy, needs, most, its)))
+        free -= sum(target[i] for i in its)
+        everybody = [i for i in everybody if i not in its]
+        target.update(zip(everybody, decide_part(rmd, policy, needs, free, everybody)))
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @RULES
 @given(case=cases(), most=st.integers(1, 12), data=st.data())
@@ -168,6 +197,7 @@ def test_no_launch_owns_more_than_its_limit_and_others_have_the_rest(rmd, policy
             assert all(target[i] for i in its)
     assert sum(target) == min(ncores, room) or (policy == "energy" and sum(target) < room)
     assert rmd.limited(policy, case, ncores, launches) == rmd.decide(policy, case)
+    assert target == limited_part_by_part(rmd, policy, case, most, launches)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
