@@ -320,11 +320,19 @@ static void __attribute__((constructor)) begin(void)
     launched_elsewhere = text && inv_launch_parse(&launch, text) && launch.home != inv_node_id();
 }
 
-/* The first seat: our own core; in a crowded start the one that is given back first. */
-static bool take_first_seat(void)
+/* How long the first core is waited for.  Ranks that own none, of a job that has more of them than
+ * there are cores, will never all sit at once. */
+static uint64_t first_patience_ms(int local_size)
 {
-    uint64_t patience_ms = inv_first_owned_core() != INV_NO_CORE ? FIRST_SEAT_TIMEOUT_MS
-                                                                 : GUEST_SEAT_TIMEOUT_MS;
+    if (inv_first_owned_core() != INV_NO_CORE)
+        return FIRST_SEAT_TIMEOUT_MS;
+    return local_size <= (int)inv_process.ncores ? GUEST_SEAT_TIMEOUT_MS : 0;
+}
+
+/* The first seat: our own core; in a crowded start the one that is given back first. */
+static bool take_first_seat(int local_size)
+{
+    uint64_t patience_ms = first_patience_ms(local_size);
     uint64_t limit = inv_now_ns() + patience_ms * UINT64_C(1000000);
     if (inv_process.anonymous) {
         inv_token_force(inv_process.table, inv_process.slot);
@@ -362,7 +370,8 @@ static void join_once(int rank, int size, int local_size)
         return;
     sched_getaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
     unsigned slot;
-    struct inv_table *table = handshake(join_request(rank, size, local_size), &slot);
+    struct inv_request request = join_request(rank, size, local_size);
+    struct inv_table *table = handshake(request, &slot);
     if (!table)
         return;
     inv_process.slot = slot;
@@ -371,7 +380,7 @@ static void join_once(int rank, int size, int local_size)
     inv_process.emulated = table->emulated;
     inv_process.table = table;
     inv_record_begin();
-    bool seated = take_first_seat();
+    bool seated = take_first_seat(request.local_size);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
     if (!seated)
         inv_leave("no core became free in time");

@@ -42,7 +42,7 @@ int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
     struct shim_comm *c = shim_comm(comm);
     struct shim_meeting m;
     if (!shim_managed(c) || !newcomm)
-        return shim_pmpi.Comm_dup(comm, newcomm);
+        return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup(comm, newcomm));
     if (c->inter)
         shim_assemble(&m, c, SHIM_SITE);
     else if (!shim_meet(&m, c, SHIM_SITE)) {
@@ -60,7 +60,7 @@ int shim_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     struct shim_comm *c = shim_comm(comm);
     struct shim_meeting m;
     if (!shim_managed(c) || !newcomm)
-        return shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
+        return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup_with_info(comm, info, newcomm));
     shim_assemble(&m, c, SHIM_SITE);
     int result = shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
     shim_part(&m);

@@ -489,6 +489,11 @@ void shim_polled(unsigned polls, bool library_yields);
 /* The same where the library calls us while it polls; else the function as it is. */
 #define SHIM_WATCH_OR_CALL(peer, call)                                                             \
     (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
+/* A collective that we do not manage.  With ranks of other jobs it may be long all the same, and
+ * where they have been spawned it is our cores that they need meanwhile. */
+#define SHIM_WATCH_FOREIGN(c, call)                                                                \
+    (shim_hooked && (c) && (c)->foreign ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)  \
+                                        : (call))
 
 /* --- usual calls
  *

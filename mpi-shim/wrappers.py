@@ -25,6 +25,13 @@ def only_if(condition, f):
     yield f"        return {f.direct()};"
 
 
+def only_if_managed(condition, f):
+    """The same.  Ranks of other jobs may not be managed: the function itself, watched."""
+    yield f"    if (!({condition}))"
+    yield "        return SHIM_WATCH_FOREIGN(c,"
+    yield f"                                  {f.direct()});"
+
+
 def watched(f, comm="NULL", peer="SHIM_MEMBER_NONE", other="SHIM_MEMBER_NONE"):
     """Where the library calls us while it polls, its own function is called."""
     yield "    if (shim_hooked)"
@@ -188,7 +195,7 @@ def valid_arguments(f):
 
 def wrapper_sync(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
-    yield from only_if(valid_arguments(f), f)
+    yield from only_if_managed(valid_arguments(f), f)
     yield "    struct shim_meeting m;"
     yield "    if (shim_meet(&m, c, SHIM_SITE)) {"
     yield f"        int direct = {f.direct()};"
@@ -200,7 +207,7 @@ def wrapper_sync(f):
 
 def wrapper_coll(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
-    yield from only_if(valid_arguments(f) + " && !shim_alone(c)", f)
+    yield from only_if_managed(valid_arguments(f) + " && !shim_alone(c)", f)
     yield "    shim_comm_board(c);"
     yield from watched(f, comm="c")
     if f.name == "Bcast":  # MPICH 4.0's MPI_Ibcast between two groups sends nothing, or aborts
@@ -252,7 +259,7 @@ def valid_construction(f):
 
 def wrapper_meet(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
-    yield from only_if(valid_construction(f), f)
+    yield from only_if_managed(valid_construction(f), f)
     yield "    struct shim_meeting m;"
     yield "    shim_assemble(&m, c, SHIM_SITE);"
     yield f"    int result = {f.direct()};"
@@ -271,7 +278,7 @@ def wrapper_gmeet(f):
 def wrapper_found(f):
     made = f.arg("win", "file")
     yield "    struct shim_comm *c = shim_comm(comm);"
-    yield from only_if(f"{valid_construction(f)} && {made}", f)
+    yield from only_if_managed(f"{valid_construction(f)} && {made}", f)
     yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(c, SHIM_SITE);"
     yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"
     yield "    if (result == MPI_SUCCESS)"

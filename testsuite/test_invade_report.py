@@ -201,16 +201,6 @@ def test_loops_of_tests_are_waits_and_work_between_tests_is_none(mpi_job):
     assert close(waited, p["waiting_seconds"], 0.01)
 
 
-def test_a_loop_of_tests_of_two_functions_is_a_wait_of_the_first_one(mpi_job):
-    """Or of either, where others had the core in the middle of it: a new run of tests begins."""
-    for _ in range(8):
-        _, sites = polled_sites(mpi_job)
-        if sites["MPI_Test", "poll_in_turns"]["waited_seconds"] == 0:
-            break
-    assert sites["MPI_Test", "poll_in_turns"]["waited_seconds"] == 0
-    assert sites["MPI_Testall", "poll_in_turns"]["waited_seconds"] > 0.19
-
-
 # --- metrics
 
 @pytest.mark.parametrize("ranks", [2, 5])  # cores of their own, and more ranks than cores

@@ -2,6 +2,8 @@
 """Every function of the shim's table does in a managed program what it does without us: results,
 error classes, error handlers.  The programs compare results with what they must be."""
 
+import subprocess
+
 import pytest
 
 RANKS = [1, 2, 5]  # alone; pinned cores; more ranks than cores
@@ -10,6 +12,7 @@ PROGRAMS = ["every", "construct", "onesided", "files"]
 NOT_CALLED = {"Comm_join", "Lookup_name", "Publish_name", "Unpublish_name",
               "Intercomm_create_from_groups"}
 GROWING = "construct"  # also starts processes, and opens ports
+GROWING_TRIES, GROWING_S = 4, 60
 
 
 @pytest.fixture
@@ -66,11 +69,23 @@ def test_every_result_is_what_it_must_be_where_the_library_does_not_call_us(mana
     check(process, 4)
 
 
+def grow(managed, how):
+    """What does not end is tried again: Debian's PMIx may leave a new process without an answer
+    (test_shim_spawn.py)."""
+    for _ in range(GROWING_TRIES - 1):
+        try:
+            return managed(2, GROWING, how, timeout=GROWING_S)
+        except subprocess.TimeoutExpired:
+            pass
+    return managed(2, GROWING, how, timeout=GROWING_S)
+
+
+@pytest.mark.timeout(GROWING_TRIES * GROWING_S + 30)
 @pytest.mark.parametrize("how", ["spawn", "port"])
 def test_processes_that_are_started_or_met_later_take_part(managed, mpi, how):
     """Blocking and non-blocking collectives do not match: all sides must choose the same."""
     if mpi.name == "openmpi":  # Debian's MPICH is built without either
-        check(managed(2, GROWING, how, timeout=110), 2)
+        check(grow(managed, how), 2)
 
 
 @pytest.mark.parametrize("env", [{}, {"INVASIVE_MPI_TASKS": "1"}], ids=["watched", "polled"])
@@ -87,6 +102,7 @@ def test_errors_have_the_same_class_and_the_same_handler(managed, mpi, run_progr
     assert with_us.stdout == without.stdout
 
 
+@pytest.mark.timeout(600)
 def test_every_function_of_the_table_is_called_by_a_test(managed, mpi, table, run_program,
                                                          tmp_path):
     """All that the library has, each at least once, in a managed run."""
@@ -94,7 +110,7 @@ def test_every_function_of_the_table_is_called_by_a_test(managed, mpi, table, ru
     for name in PROGRAMS:
         called |= check(managed(2, name, *arguments_of(name, tmp_path)), 2)
     for how in ["spawn", "port"] if mpi.name == "openmpi" else []:
-        called |= check(managed(2, GROWING, how), 2) | {"Comm_connect"}  # rank 1; rank 0 reports
+        called |= check(grow(managed, how), 2) | {"Comm_connect"}  # rank 1; rank 0 reports
     errors = managed(2, "errors", tmp_path / "errors").stdout.splitlines()
     called |= {line.split()[1] for line in errors if line.startswith("called ")}
     library = next(word for line in run_program(["ldd", mpi.program("mpi-shim/tests/every")])
