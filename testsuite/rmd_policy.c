@@ -5,7 +5,7 @@
  *
  *   decide POLICY NCORES N LOSS {NEED}*N        -> N targets
  *   worth POLICY NCORES N LOSS COST_S WITHIN_S {NEED}*N {TARGET}*N  -> 0 or 1, and the gain
- *   limited POLICY NCORES N LOSS MOST {LAUNCH}*N {NEED}*N  -> the same, a launch having at most MOST
+ *   limited POLICY NCORES N LOSS MOST {LAUNCH}*N {NEED}*N  -> the same, MOST cores for a launch
  *     with NEED = MIN MAX OWNED WORKLOAD JOB DELIVERED ITERATION_S POINTS {CORES SPEEDUP}*POINTS,
  *     a graph being as it was announced, valid or not
  *   curve NCORES POINTS {CORES SPEEDUP}*POINTS  -> S(1) ... S(NCORES) as the policies see it
