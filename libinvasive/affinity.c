@@ -41,8 +41,11 @@ static void *start_unpinned(void *memory)
 {
     struct start start = *(struct start *)memory;
     free(memory);
-    if (inv_managed())
-        sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    cpu_set_t cpus;
+    if (inv_managed()) {
+        inv_wide_cpus(&cpus);
+        sched_setaffinity(0, sizeof cpus, &cpus);
+    }
     return start.function(start.argument);
 }
 

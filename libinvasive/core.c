@@ -372,6 +372,11 @@ static bool give_in_turn(struct inv_table *t, unsigned me, int core, bool pin)
 static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool pin)
 {
     unsigned owner = inv_word_owner(w) - 1;
+    if (inv_word_owner(w) == INV_ELSEWHERE) {
+        /* partner: rmd's bell thread, which acquires it, and then inv_core_left */
+        atomic_fetch_add(&t->rmd_bell, 1);
+        inv_futex_wake(&t->rmd_bell, 1, true);
+    }
     if (!inv_slot_valid(t, owner))
         return true;
     struct inv_slot *slot = inv_slot_at(t, owner);
@@ -501,6 +506,41 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
     return old;
 }
 
+bool inv_core_withdraw(struct inv_table *t, unsigned core)
+{
+    inv_word w = word_of(t, core);
+    do {
+        ;
+    } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_ELSEWHERE, true)));
+    account(t, core, w);
+    unsigned old = inv_word_owner(w) - 1;
+    if (inv_slot_valid(t, old) && inv_word_reclaim(w)) /* as in inv_core_own */
+        wake_sleepers(inv_slot_at(t, old));
+    return inv_word_holder(w) == INV_NOBODY;
+}
+
+bool inv_core_left(struct inv_table *t, unsigned core)
+{
+    return inv_word_holder(word_of(t, core)) == INV_NOBODY;
+}
+
+void inv_core_expel(struct inv_table *t, unsigned core)
+{
+    inv_word w = word_of(t, core);
+    do {
+        ;
+    } while (!move(t, core, &w, inv_word_next(w, INV_NOBODY, INV_ELSEWHERE, true)));
+    account(t, core, w);
+}
+
+void inv_core_admit(struct inv_table *t, unsigned core)
+{
+    inv_word w = word_of(t, core);
+    do {
+        ;
+    } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_NOBODY, false)));
+}
+
 /* As in inv_core_forgo, the word moves in any case: who saw the dead one sleep and is about to
  * hand it the core fails. */
 bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
@@ -605,6 +645,14 @@ void inv_token_return(struct inv_table *t, unsigned me)
     atomic_thread_fence(memory_order_seq_cst);
     if (n > 0 && !give_to_wanting(t, me, INV_NO_CORE, false))
         give_in_turn(t, me, INV_NO_CORE, false);
+}
+
+void inv_token_offer(struct inv_table *t)
+{
+    atomic_thread_fence(memory_order_seq_cst); /* as in inv_token_return */
+    int32_t n = atomic_load_explicit(&t->free_tokens, memory_order_relaxed);
+    while (n-- > 0 && give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
+        continue;
 }
 
 bool inv_token_overdrawn(struct inv_table *t)

@@ -78,6 +78,17 @@ bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned
  * a pending reclaim of the old owner is dropped.  Returns the old owner, -1 nobody. */
 int inv_core_own(struct inv_table *t, unsigned core, int new_owner);
 
+/*
+ * withdraw, expel, admit: rmd moves the core between domains.  Withdrawn, it has the owner
+ * INV_ELSEWHERE and is asked for: its holder gives it up at its next scheduling point and rings
+ * rmd's bell, and nobody takes it.  True when nobody holds it.  expel: whoever holds it does not
+ * any more; the caller keeps its thread away.  admit: it is nobody's, and this domain's.
+ */
+bool inv_core_withdraw(struct inv_table *t, unsigned core);
+bool inv_core_left(struct inv_table *t, unsigned core);
+void inv_core_expel(struct inv_table *t, unsigned core);
+void inv_core_admit(struct inv_table *t, unsigned core);
+
 /* Part of inv_bury, for one core, after the slot's `home` is INV_NO_CORE: true when the dead
  * process held it. */
 bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead);
@@ -110,6 +121,8 @@ bool inv_token_take(struct inv_table *t, unsigned me);
 void inv_token_force(struct inv_table *t, unsigned me);
 void inv_token_return(struct inv_table *t, unsigned me);
 bool inv_token_overdrawn(struct inv_table *t);
+/* There are more of them now: rmd wakes agents of processes that want. */
+void inv_token_offer(struct inv_table *t);
 
 /*
  * bury: all that a death calls for, by rmd, after it has set the slot's state to DEAD: the

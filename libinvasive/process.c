@@ -296,7 +296,9 @@ static void after_fork_in_child(void)
 {
     join_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (inv_managed()) {
-        sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+        cpu_set_t cpus;
+        inv_wide_cpus(&cpus);
+        sched_setaffinity(0, sizeof cpus, &cpus);
         atomic_store(&inv_process.managed, false);
         atomic_store(&join_tried, true);
     } else if (atomic_load(&join_tried) || !inv_process.table) {

@@ -108,6 +108,9 @@ int inv_thread_core(void);
 bool inv_thread_pinned(void);
 /* Give it the program's affinity for a while; returns what to repin it with. */
 int inv_thread_unpin(void);
+/* Where threads may run that sit on no core: the affinity that the program had, without the CPUs of
+ * cores that are another user's now (table.h, INV_ELSEWHERE). */
+void inv_wide_cpus(cpu_set_t *cpus);
 void inv_thread_repin(int pinned);
 /* Give a seat up that no thread sits on. */
 void inv_seat_return(int seat);

@@ -20,6 +20,8 @@
 __thread int inv_seat __attribute__((tls_model("initial-exec"))) = INV_SEAT_NONE;
 /* The core that this thread is pinned to, so that an unchanged seat costs no system call. */
 static __thread int pinned_core = INV_NO_CORE;
+/* The table's confined_seq when this thread has looked last. */
+static __thread uint32_t confined_seen;
 /* Has this thread been on a seat?  Then its affinity may be narrower than the program's for good:
  * who is evicted is not on its core, and not free to run anywhere. */
 static __thread bool narrowed;
@@ -44,11 +46,32 @@ bool inv_thread_pinned(void)
     return inv_managed() && narrowed && !inv_process.emulated && !inv_process.anonymous;
 }
 
+/* Is the core this domain's?  relaxed: rmd moves who is late. */
+static bool is_here(unsigned core)
+{
+    return inv_word_owner(atomic_load_explicit(&inv_core_at(inv_process.table, core)->word,
+                                               memory_order_relaxed)) != INV_ELSEWHERE;
+}
+
+void inv_wide_cpus(cpu_set_t *cpus)
+{
+    *cpus = inv_process.wide_mask;
+    for (unsigned c = 0; c < inv_process.ncores; c++) {
+        int cpu = inv_core_at(inv_process.table, c)->os_cpu;
+        if (cpu >= 0 && cpu < CPU_SETSIZE && !is_here(c))
+            CPU_CLR((size_t)cpu, cpus);
+    }
+    if (CPU_COUNT(cpus) == 0)
+        *cpus = inv_process.wide_mask;
+}
+
 int inv_thread_unpin(void)
 {
+    cpu_set_t cpus;
     if (!inv_thread_pinned())
         return INV_NO_CORE;
-    sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    inv_wide_cpus(&cpus);
+    sched_setaffinity(0, sizeof cpus, &cpus);
     return pinned_core;
 }
 
@@ -91,7 +114,7 @@ int inv_seat_try(void)
     unsigned home = 0, owned = 0, not_held = 0, last = 0; /* last: not held */
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         inv_word w = atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_relaxed);
-        bool held = inv_word_holder(w) != INV_NOBODY;
+        bool held = inv_word_holder(w) != INV_NOBODY || inv_word_owner(w) == INV_ELSEWHERE;
         not_held += !held;
         last = held ? last : core;
         if (inv_word_owner(w) != inv_process.slot + 1)
@@ -138,6 +161,13 @@ void inv_seat_adopt(int seat, bool pinned)
     narrowed = true;
     if (pinned)
         pinned_core = seat;
+    /* relaxed: rmd has given this core away and back since it moved us, and the word of the core
+     * is what we have acquired */
+    uint32_t confined =
+        atomic_load_explicit(&inv_process.table->confined_seq, memory_order_relaxed);
+    if (confined != confined_seen)
+        pinned_core = INV_NO_CORE;
+    confined_seen = confined;
     if (!pinned && waker_pins) /* somebody may have pinned us in our sleep, or not */
         pinned_core = INV_NO_CORE;
     waker_pins = false;
@@ -340,7 +370,7 @@ void inv_repin_evicted(int core)
     cpu_set_t others;
     CPU_ZERO(&others);
     for (unsigned c = 0; c < inv_process.ncores; c++)
-        if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0)
+        if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0 && is_here(c))
             CPU_SET((size_t)inv_core_at(t, c)->os_cpu, &others);
     if (tid > 0 && tid != inv_own_tid() && CPU_COUNT(&others) > 0)
         sched_setaffinity(tid, sizeof others, &others);

@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 enum {
-    INV_TABLE_VERSION = 4,
+    INV_TABLE_VERSION = 5,
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
     INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
@@ -38,6 +38,9 @@ enum {
  * 0 can mean nobody. */
 #define INV_NOBODY 0u
 #define INV_NO_CORE (-1)
+/* Owner, in a core word, of a core that belongs to another domain now or is to: it is reserved, so
+ * that nobody here takes it, for an owner that no slot is. */
+#define INV_ELSEWHERE 0xffffu
 
 /* How holding is counted in this domain; written once by rmd, before any process. */
 enum inv_mode {
@@ -194,6 +197,9 @@ struct inv_table {
     _Atomic uint64_t owner_moves; /* how often a core has gone from one process to another by
                                      policy; writer: rmd.  Statistics only */
     _Atomic uint64_t board_used[INV_BOARD_LINES / 64] __attribute__((aligned(64)));
+    /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
+     * Writer: rmd, after it has */
+    _Atomic uint32_t confined_seq __attribute__((aligned(64)));
 };
 
 /*

@@ -92,6 +92,56 @@ AC_SUBST([JANSSON_LIBS])
 INV_FOUND([jansson], [$inv_jansson])
 ])
 
+dnl systemd: sd_notify and its like for rmd, and where its units go.  Below another prefix than /usr
+dnl they go below that, so that who installs for himself needs no rights.
+AC_DEFUN([INV_SYSTEMD], [
+AC_ARG_WITH([libsystemd],
+  [AS_HELP_STRING([--without-libsystemd], [rmd does not talk to systemd])],
+  [], [with_libsystemd=yes])
+AC_ARG_WITH([systemdsystemunitdir],
+  [AS_HELP_STRING([--with-systemdsystemunitdir=DIR|no],
+    [where systemd units are installed @<:@as pkg-config systemd says, below the prefix@:>@])],
+  [], [with_systemdsystemunitdir=yes])
+LIBSYSTEMD_CFLAGS=
+LIBSYSTEMD_LIBS=
+SYSTEMD_TYPE=exec
+inv_systemd="no (rmd does not notify it: install package libsystemd-dev)"
+AC_MSG_CHECKING([for libsystemd])
+AS_IF([test "x$with_libsystemd" != xno && $PKG_CONFIG --exists 'libsystemd >= 227'],
+  [LIBSYSTEMD_CFLAGS=`$PKG_CONFIG --cflags libsystemd`
+   LIBSYSTEMD_LIBS=`$PKG_CONFIG --libs libsystemd`
+   SYSTEMD_TYPE=notify
+   inv_systemd=`$PKG_CONFIG --modversion libsystemd`
+   AC_DEFINE([HAVE_LIBSYSTEMD], [1], [systemd/sd-daemon.h is there])
+   AC_MSG_RESULT([$inv_systemd])],
+  [AC_MSG_RESULT([no])])
+AC_MSG_CHECKING([where systemd units go])
+inv_prefix=$prefix
+AS_IF([test "x$inv_prefix" = xNONE], [inv_prefix=$ac_default_prefix])
+AS_IF([test "x$with_systemdsystemunitdir" = xyes], [
+  inv_defines=
+  AS_IF([test "x$inv_prefix" != x/usr],
+    [inv_defines="--define-variable=prefix=$inv_prefix --define-variable=root_prefix=$inv_prefix --define-variable=rootprefix=$inv_prefix"])
+  with_systemdsystemunitdir=`$PKG_CONFIG $inv_defines --variable=systemdsystemunitdir systemd 2>/dev/null`
+  AS_IF([test "x$with_systemdsystemunitdir" = x],
+    [with_systemdsystemunitdir=$inv_prefix/lib/systemd/system])])
+AC_MSG_RESULT([$with_systemdsystemunitdir])
+AS_CASE([$with_systemdsystemunitdir],
+  [no], [systemdsystemunitdir=; sysusersdir=],
+  [/*], [systemdsystemunitdir=$with_systemdsystemunitdir
+         sysusersdir=`dirname "$systemdsystemunitdir"`
+         sysusersdir=`dirname "$sysusersdir"`/sysusers.d
+         AS_IF([test "x$sysusersdir" = x/lib/sysusers.d], [sysusersdir=/usr/lib/sysusers.d])],
+  [AC_MSG_ERROR([--with-systemdsystemunitdir=$with_systemdsystemunitdir: a path from / on, or no])])
+AM_CONDITIONAL([SYSTEMD_UNITS], [test "x$with_systemdsystemunitdir" != xno])
+AC_SUBST([LIBSYSTEMD_CFLAGS])
+AC_SUBST([LIBSYSTEMD_LIBS])
+AC_SUBST([SYSTEMD_TYPE])
+AC_SUBST([systemdsystemunitdir])
+AC_SUBST([sysusersdir])
+INV_FOUND([systemd], [$inv_systemd, units in $with_systemdsystemunitdir])
+])
+
 dnl INV_ONE_MPI(NAME, PREFIX, PACKAGES) - the flags of one MPI, from its compiler wrapper's -show.
 AC_DEFUN([INV_ONE_MPI], [
 AC_PATH_PROGS([$2_MPICC], [mpicc.$1], [no])

@@ -17,6 +17,9 @@
 #include "domain.h"
 #include "core.h"
 #include "futex.h"
+#include "job.h"
+#include "limit.h"
+#include "log.h"
 #include "placement.h"
 #include "report.h"
 #include "scalability.h"
@@ -57,6 +60,8 @@ static void drop_table(struct rmd_domain *d)
 {
     if (!d->table)
         return;
+    if (d->table_changed)
+        d->table_changed(d, -1);
     rmd_unwatch(&d->bell.source);
     rmd_bell_stop(&d->bell);
     inv_table_unmap(d->table);
@@ -103,17 +108,25 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
     }
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
         d->owner[c] = RMD_NO_OWNER;
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->presence[c] != RMD_HERE)
+            inv_core_withdraw(table, c);
+    d->tokens = d->here;
+    atomic_store(&table->free_tokens, (int32_t)d->here);
+    if (d->table_changed)
+        d->table_changed(d, fd);
     return 0;
 }
 
 /* A table that fits the process that is about to join. */
 static int fit_table(struct rmd_domain *d, unsigned expected)
 {
-    enum inv_mode mode = expected > d->units.count ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
+    unsigned units = d->due > d->units_here ? d->due : d->units_here;
+    enum inv_mode mode = expected > units ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
     if (d->table && (d->live || d->table->mode == (uint32_t)mode))
         return 0;
     rmd_chat("%u process%s expected on %u cores: %s", expected, expected == 1 ? "" : "es",
-             d->topology.ncores, mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
+             units, mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
     return open_table(d, mode);
 }
 
@@ -237,9 +250,13 @@ static int wish_of(struct rmd_domain *d, unsigned slot)
     if (p->local_rank < 0 || p->local_rank >= p->local_size ||
         d->expected != (unsigned)p->local_size)
         return -1;
-    unsigned n = d->topology.ncores, share = n / d->expected, rest = n % d->expected;
+    unsigned n = d->here, share = n / d->expected, rest = n % d->expected;
     unsigned rank = (unsigned)p->local_rank;
-    return (int)(rank * share + (rank < rest ? rank : rest));
+    unsigned nth = rank * share + (rank < rest ? rank : rest);
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->presence[c] == RMD_HERE && nth-- == 0)
+            return (int)c;
+    return -1;
 }
 
 /* Who the policy and the placement are about: index -> slot. */
@@ -272,12 +289,19 @@ static int holder_of(struct rmd_domain *d, const struct members *m, unsigned cor
 static void move_cores(struct rmd_domain *d, const struct members *m, const unsigned *target)
 {
     unsigned ncores = d->topology.ncores;
-    struct rmd_placed placed[INV_MAX_SLOTS];
+    struct rmd_placed placed[INV_MAX_SLOTS + 1];
     int owner[INV_MAX_CORES], holders[INV_MAX_CORES];
+    /* The cores that are not here belong to one more process, which has all that it is to have. */
+    int elsewhere = (int)m->count;
     for (unsigned c = 0; c < ncores; c++) {
-        owner[c] = d->owner[c] < 0 ? RMD_NO_OWNER : m->index[d->owner[c]];
-        holders[c] = holder_of(d, m, c);
+        bool here = d->presence[c] == RMD_HERE;
+        owner[c] = !here             ? elsewhere
+                   : d->owner[c] < 0 ? RMD_NO_OWNER
+                                     : m->index[d->owner[c]];
+        holders[c] = here ? holder_of(d, m, c) : RMD_NO_OWNER;
     }
+    placed[elsewhere] = (struct rmd_placed){
+        .target = d->units.count - d->units_here, .keep = -1, .wish = -1};
     for (unsigned i = 0; i < m->count; i++) {
         struct inv_slot *s = inv_slot_at(d->table, m->slot[i]);
         placed[i] = (struct rmd_placed){
@@ -286,9 +310,12 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
             .wish = wish_of(d, m->slot[i]),
         };
     }
-    if (!rmd_units_place(&d->units, owner, holders, placed, m->count))
+    unsigned nplaced = m->count + (d->units_here < d->units.count);
+    if (!rmd_units_place(&d->units, owner, holders, placed, nplaced))
         return;
     for (unsigned c = 0; c < ncores; c++) {
+        if (d->presence[c] != RMD_HERE)
+            continue;
         int slot = owner[c] < 0 ? RMD_NO_OWNER : (int)m->slot[owner[c]];
         if (slot != d->owner[c])
             give_core(d, c, slot);
@@ -312,25 +339,37 @@ static void number_jobs(const struct rmd_domain *d, const struct members *m, uns
         needs[i].job = newest;
 }
 
+/* The limit that launches have, as the policy counts; 0: none.  Never less than one unit. */
+static unsigned max_launch_units(const struct rmd_domain *d)
+{
+    unsigned units = d->max_job_cores * d->units.count / d->units.ncores;
+    return d->max_job_cores && !units ? 1 : units;
+}
+
 /* Let the policy decide and do what it says.  `must`: the members have changed, so there
  * is no question whether it is worth it. */
 static void redistribute(struct rmd_domain *d, bool must)
 {
-    if (d->table->mode != INV_MODE_PINNED)
+    if (d->table->mode != INV_MODE_PINNED || !d->here)
         return;
     static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
+    uint64_t launch[2 * INV_MAX_SLOTS];
     settle(d);
     struct members m = members_of(d);
-    for (unsigned i = 0; i < m.count; i++)
+    for (unsigned i = 0; i < m.count; i++) {
         needs[i] = need_of(d, m.slot[i]);
+        launch[i] = d->procs[m.slot[i]].launch;
+    }
     unsigned to_come = d->expected > d->joined ? d->expected - d->joined : 0;
-    for (unsigned i = 0; i < to_come; i++)
+    for (unsigned i = 0; i < to_come; i++) {
         needs[m.count + i] = (struct rmd_need){0};
+        launch[m.count + i] = d->newest_launch;
+    }
     number_jobs(d, &m, to_come, needs);
-    struct rmd_snapshot s = {d->units.count, m.count + to_come, needs, room, d->tuning};
-    d->policy->decide(&s, target);
+    struct rmd_snapshot s = {d->units_here, m.count + to_come, needs, room, d->tuning};
+    rmd_limited(d->policy, &s, launch, max_launch_units(d), target);
     s.nprocs = m.count;
     if (must || rmd_policy_worthwhile(d->policy, &s, target))
         move_cores(d, &m, target);
@@ -342,10 +381,10 @@ void rmd_domain_set_policy(struct rmd_domain *d, const struct rmd_policy *policy
     if (d->policy == policy)
         return;
     d->policy = policy;
-    if (d->policy_changed)
-        d->policy_changed(d);
-    if (d->live)
-        redistribute(d, true);
+    if (!d->live)
+        return;
+    header_intact(d);
+    redistribute(d, true);
 }
 
 void rmd_domain_reconsider(struct rmd_domain *d)
@@ -364,6 +403,8 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
     bool news = false;
     rmd_bell_take(&d->bell);
     header_intact(d);
+    if (d->core_left)
+        d->core_left(d);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct inv_slot *slot = inv_slot_at(d->table, s);
         /* acquire: partner is the release increment after the constraint was written */
@@ -406,6 +447,8 @@ static void bury(struct rmd_domain *d, unsigned slot, bool left)
             d->owner[c] = RMD_NO_OWNER;
     rmd_unwatch(&p->pidfd);
     close(p->pidfd.fd);
+    if (d->left)
+        d->left(d, slot, left);
     memset(p, 0, sizeof *p);
     d->live--;
     atomic_store(&s->state, INV_SLOT_FREE);
@@ -415,11 +458,12 @@ static void bury(struct rmd_domain *d, unsigned slot, bool left)
 static void tidy_empty(struct rmd_domain *d)
 {
     d->joined = d->expected = 0;
-    atomic_store(&d->table->free_tokens, (int32_t)d->topology.ncores);
+    d->tokens = d->here;
+    atomic_store(&d->table->free_tokens, (int32_t)d->here);
     for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
         atomic_store(&d->table->board_used[i], 0);
     if (d->emptied)
-        d->emptied();
+        d->emptied(d);
 }
 
 static void gone(struct rmd_domain *d, unsigned slot, bool left)
@@ -582,11 +626,110 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
     note_local_rank(&d->procs[slot], request);
     find_job(d, (unsigned)slot, request);
+    if (d->max_job_cores)
+        d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
     redistribute(d, true);
     rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
              inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,
              d->procs[slot].owned);
     return slot;
+}
+
+/* --- cores that come and go */
+
+static bool pinned(const struct rmd_domain *d)
+{
+    return d->table && d->table->mode == INV_MODE_PINNED;
+}
+
+void rmd_domain_admit(struct rmd_domain *d, unsigned core)
+{
+    if (d->presence[core] == RMD_HERE)
+        return;
+    d->presence[core] = RMD_HERE;
+    d->changed = true;
+    d->here++;
+    d->units_here += rmd_units_first(&d->units, core);
+    if (pinned(d))
+        inv_core_admit(d->table, core);
+}
+
+bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
+{
+    if (d->presence[core] == RMD_HERE) {
+        d->presence[core] = RMD_LEAVING;
+        d->changed = true;
+        d->here--;
+        d->units_here -= rmd_units_first(&d->units, core);
+        d->owner[core] = RMD_NO_OWNER;
+        if (pinned(d))
+            inv_core_withdraw(d->table, core);
+    }
+    return rmd_domain_has_left(d, core);
+}
+
+bool rmd_domain_has_left(struct rmd_domain *d, unsigned core)
+{
+    if (d->presence[core] == RMD_LEAVING && (!pinned(d) || inv_core_left(d->table, core)))
+        d->presence[core] = RMD_AWAY;
+    return d->presence[core] == RMD_AWAY;
+}
+
+void rmd_domain_expel(struct rmd_domain *d, unsigned core)
+{
+    if (pinned(d))
+        inv_core_expel(d->table, core);
+    d->presence[core] = RMD_AWAY;
+}
+
+/* Tokens are only counted: fewer of them, and those who have too many give them up. */
+static void adjust_tokens(struct rmd_domain *d)
+{
+    atomic_fetch_add(&d->table->free_tokens, (int32_t)d->here - (int32_t)d->tokens);
+    bool more = d->here > d->tokens;
+    d->tokens = d->here;
+    if (more)
+        inv_token_offer(d->table);
+}
+
+void rmd_domain_share(struct rmd_domain *d)
+{
+    bool changed = d->changed;
+    d->changed = false;
+    if (!d->table || !changed)
+        return;
+    header_intact(d);
+    if (d->table->mode == INV_MODE_ANONYMOUS)
+        adjust_tokens(d);
+    else
+        redistribute(d, true);
+}
+
+void rmd_domain_reconfigured(struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->max_job_cores && !d->procs[s].launch)
+            d->procs[s].launch = rmd_job_of(d->procs[s].pid);
+    if (!d->table)
+        return;
+    header_intact(d);
+    /* Who reads it meanwhile sees the old or the new one. */
+    __atomic_store_n(&d->table->reclaim_bound_us, d->reclaim_bound_us, __ATOMIC_RELAXED);
+    d->header->reclaim_bound_us = d->reclaim_bound_us;
+    redistribute(d, true);
+}
+
+void rmd_domain_confined(struct rmd_domain *d)
+{
+    /* before the word of a core that comes is written, whose reader looks at this */
+    if (d->table)
+        atomic_fetch_add(&d->table->confined_seq, 1);
+}
+
+void rmd_domain_rest(struct rmd_domain *d)
+{
+    if (!d->live)
+        drop_table(d);
 }
 
 /* --- looking */

@@ -23,7 +23,8 @@ struct rmd_process {
     bool used;
     pid_t pid;
     int rank, size;             /* MPI's; -1 unknown */
-    uint64_t job;               /* a number that processes of one job have in common */
+    uint64_t job;               /* a number that the ranks of one MPI job have in common */
+    uint64_t launch;            /* what max_job_cores is for, see job.h; 0 without that limit */
     int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
     unsigned owned;             /* cores */
     unsigned owned_units;       /* what it owns, as policies count it */
@@ -44,6 +45,13 @@ struct rmd_reports {
     size_t record_bytes; /* of all of them */
 };
 
+/* Whose is a core of the machine, as a domain sees it? */
+enum rmd_presence {
+    RMD_AWAY,    /* nobody of the domain may have it */
+    RMD_LEAVING, /* asked for; a process may compute on it still */
+    RMD_HERE
+};
+
 struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
@@ -52,27 +60,62 @@ struct rmd_domain {
     struct rmd_tuning tuning; /* RMD_TUNING */
     unsigned procs_hint; /* 0 unknown */
     unsigned reclaim_bound_us;
+    unsigned max_job_cores; /* that the processes of a launch own together; 0: no limit */
     const double *delivered; /* of a core by each core, 0 unknown; may be NULL */
-    void (*policy_changed)(struct rmd_domain *); /* may be NULL */
-    void (*emptied)(void); /* called when the last process has gone; may be NULL */
+    /* called when the last process has gone; one has, which may live on unmanaged; a core may have
+     * left; a table has been made or, fd -1, is to go: each may be NULL */
+    void (*emptied)(struct rmd_domain *);
+    void (*left)(struct rmd_domain *, unsigned slot, bool lives);
+    void (*core_left)(struct rmd_domain *);
+    void (*table_changed)(struct rmd_domain *, int fd);
 
     struct rmd_units units;  /* what policies and placement give out */
     struct inv_table *table; /* NULL before the first join */
     int table_fd;
+    unsigned char presence[INV_MAX_CORES]; /* enum rmd_presence */
+    unsigned here, units_here;             /* cores that are, and units: all of one or none */
+    bool changed;    /* since the last rmd_domain_share */
+    unsigned due;    /* units that will be, for those that are about to join */
+    unsigned tokens; /* that the table has been given */
     struct inv_table *header; /* our copy of the table's constant part, see header_intact */
     struct rmd_bell bell;
     unsigned live;                           /* processes now */
     unsigned joined, expected;               /* since the domain was last empty */
     uint64_t jobs, newest_job;               /* numbers given out; the last that somebody joined */
+    uint64_t newest_launch;                  /* of which those are that are still to come */
     struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
     uint64_t moves;           /* of cores from one process to another */
     int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
     struct rmd_reports dead;
 };
 
-/* Prepare a domain without a process; makes no table yet.  0, or -1 with errno. */
+/* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,
+ * from topology and smt.  0, or -1 with errno. */
 int rmd_domain_open(struct rmd_domain *domain);
 void rmd_domain_close(struct rmd_domain *domain);
+
+/*
+ * rmd_domain_admit - the core is the domain's from here on, nobody's at first.
+ * rmd_domain_withdraw - ask for it back.  True when nobody computes on it any more.
+ * rmd_domain_has_left - true when nobody computes any more on a core that was withdrawn.
+ * rmd_domain_expel - nobody shall: the word says so, the caller keeps threads away.
+ * rmd_domain_share - the processes get shares of what there is now, if that has changed.
+ * All cores of a unit come and go before the next rmd_domain_share.
+ */
+void rmd_domain_admit(struct rmd_domain *domain, unsigned core);
+bool rmd_domain_withdraw(struct rmd_domain *domain, unsigned core);
+bool rmd_domain_has_left(struct rmd_domain *domain, unsigned core);
+void rmd_domain_expel(struct rmd_domain *domain, unsigned core);
+void rmd_domain_share(struct rmd_domain *domain);
+
+/* Another policy, tuning, bound or limit, which the caller has put into *domain. */
+void rmd_domain_reconfigured(struct rmd_domain *domain);
+
+/* Threads of its processes may have been moved to other CPUs. */
+void rmd_domain_confined(struct rmd_domain *domain);
+
+/* An empty domain does not need its table. */
+void rmd_domain_rest(struct rmd_domain *domain);
 
 /*
  * rmd_domain_join - a process becomes a member, and owns its share when this returns.

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* loop.c - epoll, and the two ways in which rmd speaks. */
+/* loop.c - epoll. */
 #define _GNU_SOURCE
 #include "loop.h"
+#include "log.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 static int epoll_fd = -1;
 static bool stopping;
 static int stop_status;
-bool rmd_verbose;
 
 int rmd_watch(struct rmd_source *source, uint32_t events)
 {
@@ -49,29 +47,4 @@ void rmd_stop(int status)
 {
     stopping = true;
     stop_status = status;
-}
-
-/* One write, so that lines of several processes on one terminal stay whole. */
-static void say(const char *format, va_list args)
-{
-    char line[512];
-    vsnprintf(line, sizeof line, format, args);
-    fprintf(stderr, "rmd: %s\n", line);
-}
-
-void rmd_say(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    say(format, args);
-    va_end(args);
-}
-
-void rmd_chat(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (rmd_verbose)
-        say(format, args);
-    va_end(args);
 }

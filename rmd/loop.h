@@ -23,9 +23,4 @@ void rmd_unwatch(struct rmd_source *source);
 int rmd_loop(void);
 void rmd_stop(int status);
 
-/* What rmd has to tell, on stderr: always, or with --verbose only. */
-void rmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void rmd_chat(const char *format, ...) __attribute__((format(printf, 1, 2)));
-extern bool rmd_verbose;
-
 #endif

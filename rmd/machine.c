@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "machine.h"
 #include "delivery.h"
+#include "log.h"
+#include "loop.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,17 +16,18 @@ enum { SAMPLE_MS = 500 };
 
 static struct {
     struct rmd_source timer;
-    struct rmd_domain *domain;
+    void (*sampled)(void);
     const char *root;
+    unsigned ncores;
     int os_cpu[INV_MAX_CORES];
+    bool on;
     struct rmd_delivery delivery;
     struct rmd_power power;
 } machine = {.timer = {.fd = -1}};
 
 static void sample(void)
 {
-    rmd_delivery_sample(&machine.delivery, machine.root, machine.os_cpu,
-                        machine.domain->topology.ncores);
+    rmd_delivery_sample(&machine.delivery, machine.root, machine.os_cpu, machine.ncores);
 }
 
 static void timer_rang(struct rmd_source *source, uint32_t events)
@@ -34,36 +37,40 @@ static void timer_rang(struct rmd_source *source, uint32_t events)
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
     sample();
-    rmd_domain_reconsider(machine.domain);
+    machine.sampled();
 }
 
-static void policy_changed(struct rmd_domain *domain)
+void rmd_machine_sample(bool on)
 {
-    bool on = domain->policy->looks_at_delivery;
+    if (machine.timer.fd < 0 || on == machine.on)
+        return;
     struct itimerspec t = {.it_value.tv_nsec = on ? SAMPLE_MS * 1000000 : 0};
     t.it_interval = t.it_value;
     timerfd_settime(machine.timer.fd, 0, &t, NULL);
     memset(&machine.delivery, 0, sizeof machine.delivery);
+    machine.on = on;
     if (on)
         sample(); /* to count from */
 }
 
-int rmd_machine_watch(struct rmd_domain *domain, const char *root)
+const double *rmd_machine_delivered(void)
 {
-    if (domain->topology.emulated && !*root)
+    return machine.delivery.delivered;
+}
+
+int rmd_machine_watch(const struct inv_topology *topology, const char *root,
+                      void (*sampled)(void))
+{
+    if (topology->emulated && !*root)
         return 0; /* what real cores deliver says nothing */
-    for (unsigned c = 0; c < domain->topology.ncores; c++)
-        machine.os_cpu[c] = domain->topology.emulated ? (int)c : domain->topology.os_cpu[c];
-    machine.domain = domain;
+    for (unsigned c = 0; c < topology->ncores; c++)
+        machine.os_cpu[c] = topology->emulated ? (int)c : topology->os_cpu[c];
+    machine.ncores = topology->ncores;
     machine.root = root;
+    machine.sampled = sampled;
     machine.timer.ready = timer_rang;
     machine.timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (machine.timer.fd < 0 || rmd_watch(&machine.timer, EPOLLIN))
-        return -1;
-    domain->delivered = machine.delivery.delivered;
-    domain->policy_changed = policy_changed;
-    policy_changed(domain);
-    return 0;
+    return machine.timer.fd < 0 ? -1 : rmd_watch(&machine.timer, EPOLLIN);
 }
 
 bool rmd_machine_cap(const char *root, struct rmd_power_cap cap)

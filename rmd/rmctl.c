@@ -71,6 +71,8 @@ static const char *who(unsigned slot_plus_1, char text[16])
 {
     if (slot_plus_1 == INV_NOBODY)
         return "-";
+    if (slot_plus_1 == INV_ELSEWHERE)
+        return "away";
     snprintf(text, 16, "%u", slot_plus_1 - 1);
     return text;
 }

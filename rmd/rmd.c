@@ -3,23 +3,29 @@
  * rmd.c - the resource manager: options, and the sources of its event loop.
  *
  * It sleeps until something happens: a client connects (server.c), a member dies or
- * announces a constraint (domain.c), its launcher goes away, a signal comes.
+ * announces a constraint (domain.c), a core is to go to another user (users.c), its launcher
+ * goes away, a signal comes.
  *
- * The form for a further node of a launch (--node) is nobody's: it ends when no process has
- * been there for a while.  The embedded form (--private) belongs to one `invade`: it ends when
- * the other end of its ready descriptor is closed, however the launcher ended.  The socket of
- * both is abstract, so that nothing is left.
+ * The service, which is what it is without --private and --node, has a configuration file
+ * (settings.c) and, run by root, all users.  The form for a further node of a launch (--node) is
+ * nobody's: it ends when no process has been there for a while.  The embedded form (--private)
+ * belongs to one `invade`: it ends when the other end of its ready descriptor is closed, however
+ * the launcher ended.  The socket of both is abstract, so that nothing is left.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "domain.h"
+#include "log.h"
 #include "machine.h"
 #include "server.h"
+#include "service.h"
+#include "settings.h"
+#include "users.h"
 
 #include <argp.h>
 #include <errno.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,29 +42,73 @@
 #define PACKAGE_VERSION "(version unknown)"
 #endif
 
+#define CONFIG_FILE "/etc/invasive/rmd.conf"
+#define SOCKET "/run/invasive/rmd.sock"
+#define GROUP "invasive"
+
 enum {
     OPT_PRIVATE = 256,
     OPT_NODE,
-    OPT_CORES,
-    OPT_EMULATE,
     OPT_PROCS,
-    OPT_BOUND,
     OPT_READY_FD,
     OPT_LISTEN_FD,
-    OPT_POLICY,
-    OPT_SMT,
-    OPT_ENERGY_LOSS,
-    OPT_MOVE_COST,
-    OPT_PAY_WITHIN,
-    OPT_POWER_CAP,
-    OPT_SYS_ROOT
+    OPT_CONFIG,
+    OPT_CHECK_CONFIG,
+    OPT_FOREGROUND,
+    OPT_SYS_ROOT,
+    OPT_KEY, /* and the following ones: enum rmd_key */
 };
 
 /* How long a node's rmd waits for a first process, or for another one. */
 enum { NODE_LINGER_S = 2 };
 
+/* What a key of rmd.conf is called on the command line comes first. */
 static const struct argp_option options[] = {
-    {"socket", 's', "NAME", 0, "listen on NAME: @NAME for an abstract socket, or a path", 0},
+    {"socket", OPT_KEY + RMD_KEY_SOCKET, "NAME", 0,
+     "listen on NAME: @NAME for an abstract socket, or a path", 0},
+    {NULL, 's', NULL, OPTION_ALIAS, NULL, 0},
+    {"cores", OPT_KEY + RMD_KEY_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
+    {"emulate-cores", OPT_KEY + RMD_KEY_EMULATE_CORES, "MACHINE", 0,
+     "pretend to have N cores, or a machine such as \"package:2 numa:2 l3:4 core:4 pu:2\"; nobody "
+     "is pinned",
+     0},
+    {"smt", OPT_KEY + RMD_KEY_SMT, "HOW", 0,
+     "hardware threads of a physical core: each is a core of its own (default), all go together "
+     "(core), or only the first is used (first)",
+     0},
+    {"policy", OPT_KEY + RMD_KEY_POLICY, "NAME", 0,
+     "who owns how many cores: workload (default), or another of rmd(8)", 0},
+    {"energy-loss", OPT_KEY + RMD_KEY_ENERGY_LOSS, "PERCENT", 0,
+     "throughput that policy energy may give away (default 5)", 0},
+    {"move-cost-us", OPT_KEY + RMD_KEY_MOVE_COST, "US", 0,
+     "what it costs to move a core, in microseconds of a core (default 1000)", 0},
+    {"pay-within-ms", OPT_KEY + RMD_KEY_PAY_WITHIN, "MS", 0,
+     "time within which a move must have paid for that (default 100)", 0},
+    {"power-cap", OPT_KEY + RMD_KEY_POWER_CAP, "WATTS", 0,
+     "what the CPUs may take together, or with % what part of the most that they may", 0},
+    {"reclaim-bound-us", OPT_KEY + RMD_KEY_RECLAIM_BOUND, "US", 0,
+     "an owner takes its core by force after this time (default 5000)", 0},
+    {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "cores of a user at most", 0},
+    {"max-job-cores", OPT_KEY + RMD_KEY_MAX_JOB_CORES, "N", 0, "cores that a job owns at most", 0},
+    {"socket-group", OPT_KEY + RMD_KEY_SOCKET_GROUP, "GROUP", 0,
+     "the group that may use the socket, * for everybody (default " GROUP
+     ", if there is one)", 0},
+    {"enforce", OPT_KEY + RMD_KEY_ENFORCE, "HOW", 0,
+     "keep users to their cores by affinity (default), cpuset, or none", 0},
+    {"cgroup", OPT_KEY + RMD_KEY_CGROUP, "DIR", 0,
+     "where cpusets are made (default auto: below rmd's own control group)", 0},
+    {"check-interval-ms", OPT_KEY + RMD_KEY_CHECK_INTERVAL, "MS", 0,
+     "how often affinities are looked at (default 1000)", 0},
+    {"log-level", OPT_KEY + RMD_KEY_LOG_LEVEL, "LEVEL", 0,
+     "tell events from this level on: error, warning, notice, info (default of the service) or "
+     "debug", 0},
+    {"verbose", 'v', NULL, 0, "as --log-level=debug", 0},
+    {"config", OPT_CONFIG, "FILE", 0,
+     "the configuration of the service (default " CONFIG_FILE ", if it is there); options win", 0},
+    {"check-config", OPT_CHECK_CONFIG, "FILE", 0,
+     "say what is wrong with a configuration, and end: 0 when nothing is", 0},
+    {"foreground", OPT_FOREGROUND, NULL, 0,
+     "stay in the foreground, as it always does: for init scripts and containers", 0},
     {"private", OPT_PRIVATE, NULL, 0, "serve one launcher: end when it ends", 0},
     {"node", OPT_NODE, NULL, 0,
      "serve one node of a launch: end when no process has been there for 2 seconds; CPUs of "
@@ -70,41 +120,27 @@ static const struct argp_option options[] = {
      "write \"ready CORES\" to descriptor N when clients may connect; with --private, end when "
      "its other end is closed",
      0},
-    {"cores", OPT_CORES, "LIST", 0, "use these CPUs only, such as 0-3,8", 0},
-    {"emulate-cores", OPT_EMULATE, "MACHINE", 0,
-     "pretend to have N cores, or a machine such as \"package:2 numa:2 l3:4 core:4 pu:2\"; nobody "
-     "is pinned",
-     0},
     {"procs", OPT_PROCS, "N", 0, "N processes will join; without it, each first one tells", 0},
-    {"policy", OPT_POLICY, "NAME", 0,
-     "who owns how many cores: workload (default), or another of rmd(8)", 0},
-    {"energy-loss", OPT_ENERGY_LOSS, "PERCENT", 0,
-     "throughput that policy energy may give away (default 5)", 0},
-    {"move-cost-us", OPT_MOVE_COST, "US", 0,
-     "what it costs to move a core, in microseconds of a core (default 1000)", 0},
-    {"pay-within-ms", OPT_PAY_WITHIN, "MS", 0,
-     "time within which a move must have paid for that (default 100)", 0},
-    {"power-cap", OPT_POWER_CAP, "WATTS", 0,
-     "what the CPUs may take together, or with % what part of the most that they may", 0},
     {"sys-root", OPT_SYS_ROOT, "DIR", 0, "look for proc and sys in DIR instead of /", 0},
-    {"smt", OPT_SMT, "HOW", 0,
-     "hardware threads of a physical core: each is a core of its own (default), all go together "
-     "(core), or only the first is used (first)",
-     0},
-    {"reclaim-bound-us", OPT_BOUND, "US", 0,
-     "an owner takes its core by force after this time (default 5000)", 0},
-    {"verbose", 'v', NULL, 0, "say on stderr what happens", 0},
     {0}};
 
-struct settings {
-    const char *socket, *cores, *sys_root;
-    struct rmd_power_cap power_cap;
+enum { GIVEN_MAX = 64 };
+
+struct command_line {
+    const char *config, *check, *sys_root;
     bool private, node;
     int ready_fd, listen_fd;
-    const char *emulate;
+    unsigned procs;
+    struct {
+        enum rmd_key key;
+        const char *value;
+    } given[GIVEN_MAX]; /* what wins over the configuration */
+    unsigned ngiven;
 };
 
-static struct rmd_domain domain;
+static struct command_line line = {.sys_root = "", .ready_fd = -1, .listen_fd = -1};
+static struct rmd_settings settings;
+static struct inv_topology topology;
 
 static unsigned number(struct argp_state *state, const char *arg, unsigned least, unsigned most)
 {
@@ -116,78 +152,133 @@ static unsigned number(struct argp_state *state, const char *arg, unsigned least
     return (unsigned)n;
 }
 
+static void give(struct argp_state *state, enum rmd_key key, const char *value)
+{
+    char why[RMD_CONFIG_MESSAGE];
+    static struct rmd_settings unused;
+    if (!rmd_config_set(&unused, key, value, why))
+        argp_error(state, "--%s: %s", rmd_key_name(key), why);
+    if (line.ngiven == GIVEN_MAX)
+        argp_error(state, "more than %d options", GIVEN_MAX);
+    line.given[line.ngiven].key = key;
+    line.given[line.ngiven++].value = value;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct settings *s = state->input;
     switch (key) {
     case 's':
-        s->socket = arg;
-        return 0;
-    case OPT_PRIVATE:
-        s->private = true;
-        return 0;
-    case OPT_NODE:
-        s->node = true;
-        return 0;
-    case OPT_LISTEN_FD:
-        s->listen_fd = (int)number(state, arg, 3, 1 << 20);
-        return 0;
-    case OPT_READY_FD:
-        s->ready_fd = (int)number(state, arg, 3, 1 << 20);
-        return 0;
-    case OPT_CORES:
-        s->cores = arg;
-        return 0;
-    case OPT_EMULATE:
-        s->emulate = arg;
-        return 0;
-    case OPT_PROCS:
-        domain.procs_hint = number(state, arg, 1, 1 << 20);
-        return 0;
-    case OPT_BOUND:
-        domain.reclaim_bound_us = number(state, arg, 1, 60000000);
-        return 0;
-    case OPT_SMT:
-        if (strcmp(arg, "each") && strcmp(arg, "core") && strcmp(arg, "first"))
-            argp_error(state, "'%s' is not how threads are used: use each, core or first", arg);
-        domain.smt = arg[0] == 'e'   ? RMD_SMT_EACH
-                     : arg[0] == 'c' ? RMD_SMT_CORE
-                                     : RMD_SMT_FIRST;
-        return 0;
-    case OPT_POLICY:
-        domain.policy = rmd_policy_named(arg);
-        if (!domain.policy)
-            argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
-        return 0;
-    case OPT_ENERGY_LOSS:
-        domain.tuning.energy_loss = number(state, arg, 0, 99) / 100.0;
-        return 0;
-    case OPT_MOVE_COST:
-        domain.tuning.move_cost_s = number(state, arg, 0, 60000000) * 1e-6;
-        return 0;
-    case OPT_PAY_WITHIN:
-        domain.tuning.within_s = number(state, arg, 1, 3600000) * 1e-3;
-        return 0;
-    case OPT_POWER_CAP:
-        if (!rmd_power_parse(arg, &s->power_cap))
-            argp_error(state, "'%s' is no power: use watts, such as 95, or 80%%", arg);
-        return 0;
-    case OPT_SYS_ROOT:
-        s->sys_root = arg;
+        give(state, RMD_KEY_SOCKET, arg);
         return 0;
     case 'v':
-        rmd_verbose = true;
+        give(state, RMD_KEY_LOG_LEVEL, "debug");
+        return 0;
+    case OPT_PRIVATE:
+        line.private = true;
+        return 0;
+    case OPT_NODE:
+        line.node = true;
+        return 0;
+    case OPT_LISTEN_FD:
+        line.listen_fd = (int)number(state, arg, 3, 1 << 20);
+        return 0;
+    case OPT_READY_FD:
+        line.ready_fd = (int)number(state, arg, 3, 1 << 20);
+        return 0;
+    case OPT_PROCS:
+        line.procs = number(state, arg, 1, 1 << 20);
+        return 0;
+    case OPT_CONFIG:
+        line.config = arg;
+        return 0;
+    case OPT_CHECK_CONFIG:
+        line.check = arg;
+        return 0;
+    case OPT_SYS_ROOT:
+        line.sys_root = arg;
+        return 0;
+    case OPT_FOREGROUND:
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is no option", arg);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        if (key < OPT_KEY || key >= OPT_KEY + RMD_KEYS)
+            return ARGP_ERR_UNKNOWN;
+        give(state, (enum rmd_key)(key - OPT_KEY), arg);
+        return 0;
     }
+}
+
+static bool is_service(void)
+{
+    return !line.private && !line.node;
+}
+
+/* The configuration, and over it the command line.  False: has said why. */
+static bool read_settings(struct rmd_settings *s)
+{
+    char why[RMD_CONFIG_MESSAGE];
+    rmd_config_defaults(s);
+    if (!is_service())
+        s->log_level = RMD_WARNING;
+    else if (rmd_config_load(s, line.config ? line.config : CONFIG_FILE, !line.config))
+        return false;
+    for (unsigned i = 0; i < line.ngiven; i++)
+        rmd_config_set(s, line.given[i].key, line.given[i].value, why);
+    return true;
+}
+
+static void apply_settings(void)
+{
+    rmd_log_level = settings.log_level;
+}
+
+/* --- reload */
+
+/* What cannot change while rmd runs stays as it is, and that is said. */
+static void keep_fixed(struct rmd_settings *fresh)
+{
+    for (int k = 0; k < RMD_KEYS; k++) {
+        if (rmd_key_reloadable((enum rmd_key)k))
+            continue;
+        if (strcmp(fresh->text[k], settings.text[k]) != 0)
+            rmd_log(RMD_WARNING, "key '%s' cannot change while rmd runs: start it again",
+                    rmd_key_name((enum rmd_key)k));
+        strcpy(fresh->text[k], settings.text[k]);
+    }
+    fresh->smt = settings.smt;
+    fresh->power_cap = settings.power_cap;
+    fresh->group = settings.group;
+    fresh->gid = settings.gid;
+    fresh->enforce = settings.enforce;
+}
+
+static void reload(void)
+{
+    static struct rmd_settings fresh;
+    rmd_service_reloading();
+    if (read_settings(&fresh)) {
+        keep_fixed(&fresh);
+        settings = fresh;
+        apply_settings();
+        rmd_users_reconfigured();
+        rmd_log(RMD_NOTICE, "the configuration has been read again");
+    } else {
+        rmd_say("the configuration has errors: the old one stays in force");
+    }
+    rmd_service_ready(topology.description);
 }
 
 static void signal_came(struct rmd_source *source, uint32_t events)
 {
     struct signalfd_siginfo info;
     (void)events;
-    if (read(source->fd, &info, sizeof info) == sizeof info)
+    if (read(source->fd, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo == SIGHUP && is_service())
+        reload();
+    else
         rmd_stop(0);
 }
 
@@ -208,25 +299,26 @@ static int watch_signals(void)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_IGN); /* as the first process of a container: nobody waits for orphans */
     sigprocmask(SIG_BLOCK, &set, NULL);
     source.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return source.fd < 0 ? -1 : rmd_watch(&source, EPOLLIN);
 }
 
 /* Tell the launcher that clients may come, and notice when it goes. */
-static int watch_launcher(const struct settings *s)
+static int watch_launcher(void)
 {
     static struct rmd_source source = {.ready = launcher_gone};
-    if (s->ready_fd < 0)
-        return s->private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
-    char line[32];
-    int n = snprintf(line, sizeof line, "ready %u\n", domain.topology.ncores);
-    if (write(s->ready_fd, line, (size_t)n) != n)
+    if (line.ready_fd < 0)
+        return line.private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
+    char text[32];
+    int n = snprintf(text, sizeof text, "ready %u\n", topology.ncores);
+    if (write(line.ready_fd, text, (size_t)n) != n)
         return -1;
-    if (s->node)
-        return close(s->ready_fd);
-    source.fd = s->ready_fd;
-    return s->private ? rmd_watch(&source, EPOLLRDHUP) : 0; /* HUP and ERR come unasked */
+    if (line.node)
+        return close(line.ready_fd);
+    source.fd = line.ready_fd;
+    return line.private ? rmd_watch(&source, EPOLLRDHUP) : 0; /* HUP and ERR come unasked */
 }
 
 /* --- the end of a node's rmd */
@@ -243,7 +335,8 @@ static void lingered(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations && !domain.live)
+    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations &&
+        !rmd_users_live())
         rmd_stop(0);
 }
 
@@ -253,29 +346,23 @@ static int watch_emptiness(void)
                                  lingered};
     if (linger.fd < 0)
         return -1;
-    domain.emptied = linger_from_now;
     linger_from_now();
     return rmd_watch(&linger, EPOLLIN);
 }
 
-static int find_cores(const struct settings *s)
+static int find_cores(void)
 {
-    bool first_only = domain.smt == RMD_SMT_FIRST;
-    int failed = s->emulate ? inv_topology_emulate(&domain.topology, s->emulate, first_only)
-                            : inv_topology_detect(&domain.topology, s->cores, first_only);
-    if (failed && s->node && s->cores && errno == ENODEV)
-        failed = inv_topology_detect(&domain.topology, NULL, first_only);
-    if (!failed)
-        return 0;
-    if (errno == EINVAL && s->emulate)
-        rmd_say("--emulate-cores=%s is neither a number from 1 to %d nor a machine with so many "
-                "cores, such as \"package:2 core:4 pu:2\"", s->emulate, INV_MAX_CORES);
-    else if (errno == EINVAL)
-        rmd_say("--cores=%s is not a list of CPUs such as 0-3,8", s->cores);
-    else
-        rmd_say("no CPU is left of --cores=%s: see the affinity mask (taskset -p %d)",
-                s->cores ? s->cores : "", (int)getpid());
-    return -1;
+    const char *cores = settings.text[RMD_KEY_CORES];
+    const char *emulated = settings.text[RMD_KEY_EMULATE_CORES];
+    bool first_only = settings.smt == RMD_SMT_FIRST;
+    int failed = *emulated ? inv_topology_emulate(&topology, emulated, first_only)
+                           : inv_topology_detect(&topology, *cores ? cores : NULL, first_only);
+    if (failed && line.node && *cores && errno == ENODEV)
+        failed = inv_topology_detect(&topology, NULL, first_only);
+    if (failed)
+        rmd_say("no CPU is left of --cores=%s: see the affinity mask (taskset -p %d)", cores,
+                (int)getpid());
+    return failed;
 }
 
 /* Cores of the dead are to be free at once even where every CPU is busy.  rmd runs for some
@@ -307,43 +394,108 @@ static int check_kernel(void)
     return close(pidfd);
 }
 
+/* --- start and end */
+
+static int check_config(const char *path)
+{
+    static struct rmd_settings checked;
+    rmd_config_defaults(&checked);
+    return rmd_config_load(&checked, path, false) ? 1 : 0;
+}
+
+/* A former rmd's table: where processes are in it the descriptor stays, and stays kept. */
+static void table_comes_back(uid_t uid, int fd)
+{
+    if (!rmd_users_take_back(uid, fd))
+        rmd_service_keep(uid, -1);
+}
+
+static struct rmd_access access_of(bool several)
+{
+    struct rmd_access who = {several, settings.group, settings.gid};
+    const struct group *usual = several ? getgrnam(GROUP) : NULL;
+    if (who.group == RMD_GROUP_DEFAULT && usual) {
+        who.group = RMD_GROUP_ONE;
+        who.gid = usual->gr_gid;
+    }
+    return who;
+}
+
+static const char *socket_name(void)
+{
+    const char *name = settings.text[RMD_KEY_SOCKET];
+    return *name ? name : SOCKET;
+}
+
+static int listen_for_clients(bool several, int handed_over)
+{
+    struct rmd_access who = access_of(several);
+    int fd = line.listen_fd >= 0 ? line.listen_fd : handed_over;
+    return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(socket_name(), &who);
+}
+
+static int start(void)
+{
+    bool several = is_service() && geteuid() == 0;
+    int handed_over = -1;
+    const struct rmd_users_options users = {
+        .procs_hint = line.procs,
+        .sys_root = line.sys_root,
+        .several = several,
+        .emptied = line.node ? linger_from_now : NULL,
+        .keep = is_service() ? rmd_service_keep : NULL,
+    };
+    if (check_kernel() || find_cores())
+        return -1;
+    be_prompt();
+    if (watch_signals() || rmd_users_open(&topology, &settings, &users) ||
+        (line.node && watch_emptiness())) {
+        rmd_say("cannot start: %s", strerror(errno));
+        return -1;
+    }
+    if ((is_service() && !rmd_service_take(&handed_over, table_comes_back)) ||
+        listen_for_clients(several, handed_over))
+        return -1;
+    if (!rmd_machine_cap(line.sys_root, settings.power_cap)) {
+        rmd_server_close();
+        return -1;
+    }
+    if (watch_launcher()) {
+        rmd_say("cannot reach the launcher: %s", strerror(errno));
+        rmd_machine_close();
+        rmd_server_close();
+        return -1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
         options, parse, NULL, "rmd - moves cores between the processes of a node",
         NULL,    NULL,  NULL};
-    struct settings s = {
-        .socket = "/run/invasive/rmd.sock", .sys_root = "", .ready_fd = -1, .listen_fd = -1};
     argp_program_version = "rmd " PACKAGE_VERSION;
-    domain.policy = &rmd_policies[0];
-    domain.tuning = (struct rmd_tuning)RMD_TUNING;
-    domain.reclaim_bound_us = 5000;
-    argp_parse(&argp, argc, argv, 0, NULL, &s);
-    if (check_kernel() || find_cores(&s))
+    rmd_log_open();
+    argp_parse(&argp, argc, argv, 0, NULL, NULL);
+    if (line.check)
+        return check_config(line.check);
+    if (!read_settings(&settings))
         return 1;
-    be_prompt();
-    if (watch_signals() || rmd_domain_open(&domain) || (s.node && watch_emptiness()) ||
-        rmd_machine_watch(&domain, s.sys_root)) {
-        rmd_say("cannot start: %s", strerror(errno));
+    apply_settings();
+    if (start())
         return 1;
+    if (is_service()) {
+        rmd_log(RMD_NOTICE, "serving %s", topology.description);
+        rmd_service_ready(topology.description);
     }
-    if (s.listen_fd >= 0 ? rmd_server_inherit(s.listen_fd, &domain)
-                         : rmd_server_open(s.socket, &domain))
-        return 1;
-    if (!rmd_machine_cap(s.sys_root, s.power_cap)) {
-        rmd_server_close();
-        return 1;
-    }
-    if (watch_launcher(&s)) {
-        rmd_say("cannot reach the launcher: %s", strerror(errno));
-        rmd_machine_close();
-        rmd_server_close();
-        return 1;
-    }
-    rmd_chat("%s, socket %s", domain.topology.description, s.socket);
+    rmd_chat("%s, socket %s", topology.description, socket_name());
     int status = rmd_loop();
     rmd_machine_close();
+    if (is_service()) {
+        rmd_log(RMD_NOTICE, "ending");
+        rmd_service_stopping();
+    }
     rmd_server_close();
-    rmd_domain_close(&domain);
+    rmd_users_close();
     return status;
 }

@@ -4,12 +4,15 @@
  *
  * Nothing in a message is believed about who sent it: uid, pid and pidfd are the
  * kernel's.  No client can make rmd wait: every socket is non-blocking, and of clients
- * that never send or never read only so many are kept.
+ * that never send or never read only so many are kept, and so many of each user, so that
+ * none keeps another one out.
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "log.h"
 #include "report.h"
 #include "socket.h"
+#include "users.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,19 +29,25 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5; older headers do not have it */
 #endif
 
-enum { CONNECTIONS_MAX = 256, RANK_MAX = 1 << 24 };
+#if !defined(SO_PEERGROUPS) && (defined(__x86_64__) || defined(__aarch64__))
+#define SO_PEERGROUPS 59 /* Linux 4.13 */
+#endif
+
+enum { CONNECTIONS_MAX = 256, CONNECTIONS_OF_USER = 128, RANK_MAX = 1 << 24 };
+enum { GROUPS_MAX = 65536 }; /* NGROUPS_MAX of Linux */
 
 struct connection {
     struct rmd_source source;
     struct connection *next;
     struct ucred peer;
+    struct rmd_domain *domain; /* of its user, while it is answered */
     struct rmd_reports reports; /* being sent */
     unsigned sent;
     bool sending;
 };
 
 static struct rmd_source listener;
-static struct rmd_domain *domain;
+static struct rmd_access access_for;
 static struct sockaddr_un address;
 static struct connection *connections; /* newest first */
 static unsigned nconnections;
@@ -121,22 +130,24 @@ static void answer_join(struct connection *c, const struct inv_request *request)
         refuse(c, INV_E_PROTOCOL, why);
         return;
     }
-    int slot = rmd_domain_join(domain, c->peer.pid, pidfd, request);
+    int slot = rmd_users_join(c->peer.uid, c->peer.pid, pidfd, request);
     if (slot >= 0)
-        reply(c->source.fd, INV_OK, (unsigned)slot, 0, domain->table_fd, "");
+        reply(c->source.fd, INV_OK, (unsigned)slot, 0, c->domain->table_fd, "");
     else
         refuse(c, INV_E_FULL,
-               errno == ENOSPC ? "the domain has no slot left" : "rmd cannot make a core table");
+               errno == ENOSPC    ? "the domain has no slot left"
+               : errno == EUSERS ? "every core has a user already"
+                                 : "rmd cannot make a core table");
 }
 
 static void answer_observe(struct connection *c)
 {
-    int fd = rmd_domain_observe(domain);
+    int fd = rmd_domain_observe(c->domain);
     if (fd < 0) {
         refuse(c, INV_E_FULL, "rmd cannot show the core table");
         return;
     }
-    reply(c->source.fd, INV_OK, 0, domain->topology.ncores, fd, "");
+    reply(c->source.fd, INV_OK, 0, c->domain->topology.ncores, fd, "");
     close(fd);
 }
 
@@ -159,7 +170,7 @@ static bool send_reports(struct connection *c)
 
 static bool answer_report(struct connection *c)
 {
-    c->reports = rmd_domain_reports(domain);
+    c->reports = rmd_domain_reports(c->domain);
     c->sending = true;
     reply(c->source.fd, INV_OK, 0, c->reports.count, -1, "");
     if (send_reports(c))
@@ -177,7 +188,7 @@ static bool plausible(const struct inv_request *r)
 
 static void answer_deposit(struct connection *c, const struct inv_package *package, size_t bytes)
 {
-    if (rmd_domain_deposit(domain, c->peer.pid, package, bytes))
+    if (rmd_domain_deposit(c->domain, c->peer.pid, package, bytes))
         refuse(c, INV_E_PROTOCOL, "no report, or not from a member");
     else
         reply(c->source.fd, INV_OK, 0, 0, -1, "");
@@ -185,16 +196,20 @@ static void answer_deposit(struct connection *c, const struct inv_package *packa
 
 static void answer_policy(struct connection *c, const char *name)
 {
-    const struct rmd_policy *policy = *name ? rmd_policy_named(name) : domain->policy;
+    const struct rmd_policy *policy = *name ? rmd_policy_named(name) : c->domain->policy;
     char message[sizeof((struct inv_reply *)0)->message];
     if (!policy) {
         snprintf(message, sizeof message, "no such policy: use %s", rmd_policy_names());
         refuse(c, INV_E_PROTOCOL, message);
         return;
     }
+    if (*name && !rmd_users_choose(c->peer.uid, policy)) {
+        refuse(c, INV_E_FULL, "rmd has no memory");
+        return;
+    }
     if (*name)
-        rmd_chat("process %d chooses policy %s", (int)c->peer.pid, policy->name);
-    rmd_domain_set_policy(domain, policy);
+        rmd_chat("process %d of user %u chooses policy %s", (int)c->peer.pid,
+                 (unsigned)c->peer.uid, policy->name);
     reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
 }
 
@@ -213,7 +228,7 @@ static bool answer(struct connection *c, const struct inv_package *message, size
         answer_observe(c);
         return true;
     case INV_LEAVE:
-        rmd_domain_leave(domain, c->peer.pid);
+        rmd_domain_leave(c->domain, c->peer.pid);
         reply(c->source.fd, INV_OK, 0, 0, -1, "");
         return true;
     case INV_REPORT:
@@ -236,6 +251,48 @@ static bool well_formed(const struct inv_request *r, size_t bytes)
            (r->kind == INV_DEPOSIT && bytes <= sizeof(struct inv_package));
 }
 
+#ifdef SO_PEERGROUPS
+/* Is it among the supplementary groups that the other end had when it connected? */
+static bool in_group(int fd, gid_t gid)
+{
+    socklen_t size = GROUPS_MAX * sizeof(gid_t);
+    gid_t *groups = malloc(size);
+    bool found = false;
+    if (groups && !getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size))
+        for (socklen_t i = 0; !found && i < size / sizeof *groups; i++)
+            found = groups[i] == gid;
+    free(groups);
+    return found;
+}
+#else
+static bool in_group(int fd, gid_t gid)
+{
+    (void)fd;
+    (void)gid;
+    return false;
+}
+#endif
+
+/* May the other end ask, and is there an answer?  Else it has been refused. */
+static bool welcome(struct connection *c)
+{
+    bool own = c->peer.uid == getuid() || (access_for.several && c->peer.uid == 0);
+    if (c->peer.pid <= 0 || !rmd_users_served(c->peer.uid)) { /* pid 0: of another namespace */
+        refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
+        return false;
+    }
+    if (!own && access_for.group != RMD_GROUP_ANY &&
+        (access_for.group == RMD_GROUP_DEFAULT ||
+         (c->peer.gid != access_for.gid && !in_group(c->source.fd, access_for.gid)))) {
+        refuse(c, INV_E_UID, "not in the group that may use this rmd");
+        return false;
+    }
+    c->domain = rmd_users_domain(c->peer.uid);
+    if (!c->domain)
+        refuse(c, INV_E_FULL, "rmd has no memory");
+    return c->domain != NULL;
+}
+
 static void client_ready(struct rmd_source *source, uint32_t events)
 {
     struct connection *c = (struct connection *)source;
@@ -250,10 +307,8 @@ static void client_ready(struct rmd_source *source, uint32_t events)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool done = true;
-    if (n > 0) {
-        if (c->peer.pid <= 0 || c->peer.uid != getuid()) /* pid 0: of another namespace */
-            refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
-        else if (!well_formed(request, (size_t)n))
+    if (n > 0 && welcome(c)) {
+        if (!well_formed(request, (size_t)n))
             refuse(c, INV_E_PROTOCOL, "malformed request");
         else if (request->version != INV_PROTOCOL_VERSION)
             refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
@@ -262,6 +317,24 @@ static void client_ready(struct rmd_source *source, uint32_t events)
     }
     if (done)
         hang_up(c);
+}
+
+/* After a connection of this user has come. */
+static void hang_up_on_too_many(uid_t uid)
+{
+    struct connection *oldest = NULL, *oldest_of_user = NULL;
+    unsigned of_user = 0;
+    for (struct connection *c = connections; c; c = c->next) {
+        oldest = c;
+        if (c->peer.uid == uid) {
+            oldest_of_user = c;
+            of_user++;
+        }
+    }
+    if (access_for.several && of_user > CONNECTIONS_OF_USER)
+        hang_up(oldest_of_user);
+    else if (nconnections > CONNECTIONS_MAX)
+        hang_up(oldest);
 }
 
 static void client_connects(struct rmd_source *source, uint32_t events)
@@ -284,12 +357,8 @@ static void client_connects(struct rmd_source *source, uint32_t events)
     }
     c->next = connections;
     connections = c;
-    if (++nconnections > CONNECTIONS_MAX) {
-        struct connection *oldest = c;
-        while (oldest->next)
-            oldest = oldest->next;
-        hang_up(oldest);
-    }
+    nconnections++;
+    hang_up_on_too_many(c->peer.uid);
 }
 
 /* Bind, and take over the path of an rmd that has died. */
@@ -311,14 +380,38 @@ static int bind_or_take_over(int fd, socklen_t size)
     return bind(fd, (struct sockaddr *)&address, size);
 }
 
-static int serve(struct rmd_domain *d)
+static int serve(const struct rmd_access *who)
 {
-    domain = d;
+    access_for = *who;
     listener.ready = client_connects;
     return rmd_watch(&listener, EPOLLIN);
 }
 
-int rmd_server_open(const char *name, struct rmd_domain *d)
+/* The path is for root and our user only, or for a group, or for everybody. */
+static bool open_path(const struct rmd_access *who)
+{
+    const char *path = address.sun_path;
+    if (path[0] == '\0' || who->group == RMD_GROUP_DEFAULT)
+        return true;
+    if (who->group == RMD_GROUP_ANY)
+        return !chmod(path, 0666);
+    return !chown(path, (uid_t)-1, who->gid) && !chmod(path, 0660);
+}
+
+/* /run is empty after each boot. */
+static void make_directory(const char *name)
+{
+    char path[sizeof address.sun_path];
+    snprintf(path, sizeof path, "%s", name);
+    char *slash = strrchr(path, '/');
+    if (name[0] != '/' || slash == path)
+        return;
+    *slash = '\0';
+    if (!mkdir(path, 0755))
+        rmd_log(RMD_INFO, "made directory %s", path);
+}
+
+int rmd_server_open(const char *name, const struct rmd_access *who)
 {
     socklen_t size = inv_socket_address(&address, name);
     if (!size) {
@@ -326,9 +419,11 @@ int rmd_server_open(const char *name, struct rmd_domain *d)
         return -1;
     }
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    mode_t mask = umask(0177); /* a path is for our user only */
-    bool ok = listener.fd >= 0 && !bind_or_take_over(listener.fd, size) &&
-              !listen(listener.fd, 128) && !serve(d);
+    if (who->several)
+        make_directory(name);
+    mode_t mask = umask(0177); /* a path is for our user only, at first */
+    bool ok = listener.fd >= 0 && !bind_or_take_over(listener.fd, size) && open_path(who) &&
+              !listen(listener.fd, 128) && !serve(who);
     umask(mask);
     if (!ok)
         rmd_say("cannot listen on %s: %s%s", name, strerror(errno),
@@ -336,14 +431,14 @@ int rmd_server_open(const char *name, struct rmd_domain *d)
     return ok ? 0 : -1;
 }
 
-int rmd_server_inherit(int fd, struct rmd_domain *d)
+int rmd_server_inherit(int fd, const struct rmd_access *who)
 {
     int listens = 0, type = 0;
     socklen_t size = sizeof listens;
     listener.fd = fd;
     if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
         !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
-        fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 && !serve(d))
+        fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 && !serve(who))
         return 0;
     rmd_say("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
     return -1;

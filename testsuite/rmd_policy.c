@@ -5,6 +5,7 @@
  *
  *   decide POLICY NCORES N LOSS {NEED}*N        -> N targets
  *   worth POLICY NCORES N LOSS COST_S WITHIN_S {NEED}*N {TARGET}*N  -> 0 or 1, and the gain
+ *   limited POLICY NCORES N LOSS MOST {LAUNCH}*N {NEED}*N  -> the same, MOST cores for a launch
  *     with NEED = MIN MAX OWNED WORKLOAD JOB DELIVERED ITERATION_S POINTS {CORES SPEEDUP}*POINTS,
  *     a graph being as it was announced, valid or not
  *   curve NCORES POINTS {CORES SPEEDUP}*POINTS  -> S(1) ... S(NCORES) as the policies see it
@@ -17,6 +18,7 @@
  *   place NCORES N  {TARGET KEEP WISH}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
  */
 #include "curve.h"
+#include "limit.h"
 #include "placement.h"
 #include "policy.h"
 #include "scalability.h"
@@ -97,10 +99,13 @@ static void ask_policy(const char *what, unsigned ncores, unsigned n)
     print_targets(target, n);
 }
 
-/* decide and worth */
-static void ask_named(bool worth)
+/* decide, worth and limited */
+static void ask_named(const char *what)
 {
     static unsigned target[MOST];
+    static uint64_t launch[MOST];
+    bool worth = what[0] == 'w';
+    unsigned most = 0;
     char name[32];
     if (scanf("%31s", name) != 1 || !rmd_policy_named(name))
         exit(2);
@@ -114,6 +119,11 @@ static void ask_named(bool worth)
         s.tuning.move_cost_s = next();
         s.tuning.within_s = next();
     }
+    if (what[0] == 'l') {
+        most = (unsigned)next();
+        for (unsigned i = 0; i < n; i++)
+            launch[i] = (uint64_t)next();
+    }
     for (unsigned i = 0; i < n; i++) {
         read_range(&needs[i]);
         needs[i].job = (unsigned)next();
@@ -123,7 +133,7 @@ static void ask_named(bool worth)
         read_graph(&needs[i].scalability);
     }
     if (!worth) {
-        rmd_policy_named(name)->decide(&s, target);
+        rmd_limited(rmd_policy_named(name), &s, launch, most, target);
         print_targets(target, n);
         return;
     }
@@ -185,8 +195,8 @@ int main(void)
     char what[16]; /* the longest is throughput */
     setvbuf(stdout, NULL, _IOLBF, 1 << 16);
     while (scanf("%15s", what) == 1) {
-        if (!strcmp(what, "decide") || !strcmp(what, "worth"))
-            ask_named(what[0] == 'w');
+        if (!strcmp(what, "decide") || !strcmp(what, "worth") || !strcmp(what, "limited"))
+            ask_named(what);
         else if (!strcmp(what, "curve"))
             ask_curve();
         else if (!strcmp(what, "policies"))

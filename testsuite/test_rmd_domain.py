@@ -434,14 +434,14 @@ def test_more_processes_than_physical_cores_get_anonymous_tokens_if_threads_go_t
     assert member.table()[:2] == (ANONYMOUS, 8)
 
 
-@pytest.mark.parametrize("option, code, said", [
-    ("--smt=both", 64, "use each, core or first"),
-    ("--emulate-cores=x", 1, "nor a machine"), ("--emulate-cores=1025", 1, "from 1 to 1024"),
-    ("--emulate-cores=package:2000", 1, "nor a machine")])
-def test_options_that_make_no_sense_are_refused(build, option, code, said):
+@pytest.mark.parametrize("option, said", [
+    ("--smt=both", "use each, core or first"),
+    ("--emulate-cores=x", "or a machine"), ("--emulate-cores=1025", "from 1 to 1024"),
+    ("--emulate-cores=package:2000", "or a machine")])
+def test_options_that_make_no_sense_are_refused(build, option, said):
     done = subprocess.run([build / "bin" / "rmd", f"--socket=@rmd-test-{os.getpid()}-wrong",
                            option], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == code and said in done.stderr
+    assert done.returncode == 64 and said in done.stderr
 
 
 # --- death

@@ -4,6 +4,7 @@ and against exhaustive search where cases are small."""
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 import subprocess
@@ -41,6 +42,12 @@ class Program:
         answer = self.ask("worth", policy, ncores, len(needs), 0.05, cost, within,
                           *(word for n in needs for word in n.words()), *target)
         return answer[0] == "1", float(answer[1])
+
+    def limited(self, policy, case, most, launches):
+        ncores, needs = case
+        return [int(word) for word in self.ask("limited", policy, ncores, len(needs), 0.05, most,
+                                               *launches,
+                                               *(word for n in needs for word in n.words()))]
 
     def curve(self, ncores, points):
         return [0.0, *(float(word) for word in
@@ -142,6 +149,55 @@ def test_every_distribution_keeps_to_cores_and_ranges(rmd, policy, case):
         assert all(low <= d <= high for d, (low, high) in zip(target, ranges))
     elif ncores >= len(needs):
         assert all(1 <= d <= low for d, (low, _) in zip(target, ranges))
+
+
+def decide_part(rmd, policy, needs, ncores, members):
+    """What the policy says of these alone, whose jobs have numbers of their own."""
+    if not members or not ncores:
+        return [0] * len(members)
+    part = [copy.copy(needs[i]) for i in members]
+    jobs = [need.job for need in part]
+    for need in part:
+        need.job = jobs.index(need.job)
+    return rmd.decide(policy, (ncores, part))
+
+
+def limited_part_by_part(rmd, policy, case, most, launches):
+    """One launch after the other that has too much becomes a machine of its own."""
+    ncores, needs = case
+    free, everybody = ncores, list(range(len(needs)))
+    target = dict(zip(everybody, rmd.decide(policy, case)))
+    while True:
+        over = [of for of in (launches[i] for i in everybody)
+                if sum(target[i] for i in everybody if launches[i] == of) > most]
+        if not over:
+            return [target[i] for i in range(len(needs))]
+        its = [i for i in everybody if launches[i] == over[0]]
+        target.update(zip(its, decide_part(rmd, policy, needs, most, its)))
+        free -= sum(target[i] for i in its)
+        everybody = [i for i in everybody if i not in its]
+        target.update(zip(everybody, decide_part(rmd, policy, needs, free, everybody)))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@RULES
+@given(case=cases(), most=st.integers(1, 12), data=st.data())
+def test_no_launch_owns_more_than_its_limit_and_others_have_the_rest(rmd, policy, case, most,
+                                                                     data):
+    """Launches are not the policy's jobs: each may have parts of several."""
+    ncores, needs = case
+    launches = [data.draw(st.integers(0, 2)) for _ in needs]
+    target = rmd.limited(policy, case, most, launches)
+    room = 0
+    for launch in set(launches):
+        its = [i for i, of in enumerate(launches) if of == launch]
+        room += min(most, sum(needs[i].range(ncores)[1] for i in its))
+        assert sum(target[i] for i in its) <= most
+        if len(its) <= most and ncores >= len(needs):
+            assert all(target[i] for i in its)
+    assert sum(target) == min(ncores, room) or (policy == "energy" and sum(target) < room)
+    assert rmd.limited(policy, case, ncores, launches) == rmd.decide(policy, case)
+    assert target == limited_part_by_part(rmd, policy, case, most, launches)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

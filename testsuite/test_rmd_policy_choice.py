@@ -229,8 +229,8 @@ def test_without_powercap_a_percentage_limits_frequencies(build, tmp_path):
 
 
 @pytest.mark.parametrize("cap,why", [("50", "percentage"), ("50%", "no powercap nor cpufreq"),
-                                     ("0", "is no power"), ("120%", "is no power"),
-                                     ("ten", "is no power")])
+                                     ("0", "use watts"), ("120%", "use watts"),
+                                     ("ten", "use watts")])
 def test_a_cap_that_the_machine_does_not_know_is_refused(build, tmp_path, cap, why):
     if cap == "50":
         put(tmp_path, FREQ.format(0, "cpuinfo_max_freq"), 3000000)

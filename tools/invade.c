@@ -200,9 +200,10 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
         invade_name_launch(m, o);
         if (invade_use(m, o->socket))
             return true;
-        invade_say("cannot reach rmd at %s (%s): is it running, and as your user? "
-                   "Running unmanaged.",
-                   o->socket, strerror(errno));
+        invade_say("cannot reach rmd at %s (%s): %s? Running unmanaged.", o->socket,
+                   strerror(errno),
+                   errno == EACCES || errno == EPERM ? "does it serve your user, or its group"
+                                                     : "is it running");
         return false;
     }
     if (find_running(m, o))

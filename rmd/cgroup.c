@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * cgroup.c - files in a directory, by their names in both versions:
+ *
+ *   BASE/cgroup.controllers         is there in version 2 only
+ *   BASE/cgroup.subtree_control     version 2: "+cpuset", or its groups have no cpuset.cpus
+ *   BASE/invasive-UID/cpuset.cpus   the CPUs
+ *   BASE/invasive-UID/cpuset.mems   version 1: must be filled before a process may enter
+ *   BASE/invasive-UID/cgroup.procs  write a pid and it enters
+ *
+ * In version 2 a group that has processes can have no groups with controllers, so rmd goes into
+ * BASE/rmd itself where that is in the way (the unit has Delegate=cpuset).  Files are opened with
+ * O_CREAT, which means nothing to the kernel's, so that a test may use an ordinary directory.
+ */
+#define _GNU_SOURCE
+#include "cgroup.h"
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char base[PATH_MAX], top[PATH_MAX]; /* top: of the hierarchy */
+static bool version_2;
+
+/* DIRECTORY/NAME */
+static bool path_of(char path[PATH_MAX], const char *directory, const char *name)
+{
+    int n = snprintf(path, PATH_MAX, "%s/%s", directory, name);
+    errno = ENAMETOOLONG;
+    return n > 0 && n < PATH_MAX;
+}
+
+static bool write_text(const char *directory, const char *name, const char *text, int flags)
+{
+    char path[PATH_MAX];
+    if (!path_of(path, directory, name))
+        return false;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+    if (fd < 0)
+        return false;
+    size_t length = strlen(text);
+    ssize_t n = write(fd, text, length);
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return n == (ssize_t)length;
+}
+
+static bool has(const char *directory, const char *name)
+{
+    char path[PATH_MAX];
+    return path_of(path, directory, name) && !access(path, F_OK);
+}
+
+static bool read_text(const char *directory, const char *name, char *text, size_t room)
+{
+    char path[PATH_MAX];
+    int fd = path_of(path, directory, name) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* "0-3,8" */
+static void list_of(const cpu_set_t *cpus, char *text, size_t room)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (int first = 0; first < CPU_SETSIZE && length < room; first++) {
+        int last = first;
+        if (!CPU_ISSET((size_t)first, cpus))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET((size_t)last + 1, cpus))
+            last++;
+        const char *comma = length ? "," : "";
+        length += (size_t)(first == last
+                               ? snprintf(text + length, room - length, "%s%d", comma, first)
+                               : snprintf(text + length, room - length, "%s%d-%d", comma, first,
+                                          last));
+        first = last;
+    }
+}
+
+static bool group_of(char path[PATH_MAX], uid_t uid)
+{
+    char name[32];
+    snprintf(name, sizeof name, "invasive-%u", (unsigned)uid);
+    return path_of(path, base, name);
+}
+
+/* --- where */
+
+/* The group of a process, "/..." below the mount point, from /proc/PID/cgroup: version 2 "0::PATH",
+ * version 1 "N:...,cpuset,...:PATH". */
+static bool group_of_process(pid_t pid, char path[PATH_MAX])
+{
+    char name[40], line[PATH_MAX + 64];
+    bool found = false;
+    snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
+    FILE *f = fopen(name, "re");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        char *controllers = strchr(line, ':');
+        char *group = controllers ? strchr(++controllers, ':') : NULL;
+        if (!group)
+            continue;
+        *group++ = '\0';
+        group[strcspn(group, "\n")] = '\0';
+        found = version_2 ? !strncmp(line, "0:", 2) && !*controllers
+                          : strstr(controllers, "cpuset") != NULL;
+        if (found)
+            snprintf(path, PATH_MAX, "%.*s", PATH_MAX - 1, group);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+/* The mount point of the hierarchy: a line of /proc/self/mounts. */
+static bool mount_point(char path[PATH_MAX])
+{
+    char line[PATH_MAX], where[1024], type[32], options[512];
+    bool found = false;
+    FILE *f = fopen("/proc/self/mounts", "re");
+    while (f && !found && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%*s %1023s %31s %511s", where, type, options) != 3)
+            continue;
+        found = version_2 ? !strcmp(type, "cgroup2")
+                          : !strcmp(type, "cgroup") && strstr(options, "cpuset");
+        if (found)
+            snprintf(path, PATH_MAX, "%s", where);
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+static bool controls_cpusets(const char *directory)
+{
+    char controllers[512];
+    return !version_2 || (read_text(directory, "cgroup.controllers", controllers,
+                                    sizeof controllers) &&
+                          strstr(controllers, "cpuset"));
+}
+
+/* rmd's own group in the hierarchy of this version. */
+static bool find_own(bool v2)
+{
+    char own[PATH_MAX];
+    version_2 = v2;
+    return mount_point(top) && group_of_process(getpid(), own) &&
+           path_of(base, top, own[0] == '/' ? own + 1 : own) && controls_cpusets(base);
+}
+
+/* The uppermost directory above base that is a group, too. */
+static void find_top(void)
+{
+    snprintf(top, sizeof top, "%s", base);
+    for (char *slash; (slash = strrchr(top, '/')) != NULL && slash != top;) {
+        *slash = '\0';
+        if (!has(top, "cgroup.procs")) {
+            *slash = '/';
+            return;
+        }
+    }
+}
+
+/* --- use */
+
+/* Version 2: let groups below base have cpusets. */
+static bool delegate(void)
+{
+    char own[PATH_MAX];
+    if (write_text(base, "cgroup.subtree_control", "+cpuset", 0))
+        return true;
+    if (errno != EBUSY || !path_of(own, base, "rmd") || (mkdir(own, 0755) && errno != EEXIST) ||
+        !write_text(own, "cgroup.procs", "0", O_APPEND))
+        return false;
+    return write_text(base, "cgroup.subtree_control", "+cpuset", 0);
+}
+
+bool rmd_cgroup_open(const char *told)
+{
+    if (told) {
+        snprintf(base, sizeof base, "%s", told);
+        version_2 = has(base, "cgroup.controllers");
+        find_top();
+    }
+    if (told ? !has(base, version_2 ? "cgroup.procs" : "cpuset.cpus") || !controls_cpusets(base)
+             : !find_own(true) && !find_own(false)) {
+        rmd_log(RMD_WARNING, "no control group with cpusets%s%s", told ? " at " : " is there",
+                told ? told : "");
+        return false;
+    }
+    if (version_2 ? !delegate() : access(base, W_OK) != 0) {
+        rmd_log(RMD_WARNING, "cannot make groups with cpusets in %s: %s", base, strerror(errno));
+        return false;
+    }
+    rmd_log(RMD_INFO, "groups with cpusets, version %d, in %s", version_2 ? 2 : 1, base);
+    return true;
+}
+
+bool rmd_cgroup_confine(uid_t uid, const cpu_set_t *cpus)
+{
+    char group[PATH_MAX], list[4096], nodes[256];
+    list_of(cpus, list, sizeof list);
+    if (!group_of(group, uid) || (mkdir(group, 0755) && errno != EEXIST) ||
+        !write_text(group, "cpuset.cpus", list, O_TRUNC))
+        return false;
+    return version_2 || !read_text(base, "cpuset.mems", nodes, sizeof nodes) ||
+           write_text(group, "cpuset.mems", nodes, O_TRUNC);
+}
+
+static bool enter(const char *group, pid_t pid)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d\n", (int)pid);
+    return write_text(group, "cgroup.procs", text, O_APPEND);
+}
+
+char *rmd_cgroup_enter(uid_t uid, pid_t pid)
+{
+    char group[PATH_MAX], before[PATH_MAX];
+    if (!group_of_process(pid, before))
+        strcpy(before, "/");
+    return group_of(group, uid) && enter(group, pid) ? strdup(before) : NULL;
+}
+
+void rmd_cgroup_leave(pid_t pid, const char *before)
+{
+    char group[PATH_MAX];
+    if (path_of(group, top, before + 1) && has(group, "cgroup.procs") && enter(group, pid))
+        return;
+    if (!enter(top, pid) && errno != ESRCH)
+        rmd_log(RMD_WARNING, "cannot put process %d back into group %s: %s", (int)pid, before,
+                strerror(errno));
+}
+
+void rmd_cgroup_release(uid_t uid)
+{
+    char group[PATH_MAX], path[PATH_MAX];
+    int pid;
+    if (!group_of(group, uid) || !path_of(path, group, "cgroup.procs"))
+        return;
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%d", &pid) == 1)
+        rmd_cgroup_leave(pid, "/");
+    if (f)
+        fclose(f);
+    if (rmdir(group) && errno != ENOENT)
+        rmd_chat("cannot remove %s: %s", group, strerror(errno));
+}

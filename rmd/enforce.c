@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * enforce.c - affinity, by force.  A thread inherits the affinity of the one that makes it, so
+ * who has narrowed all that there are, and then finds no other, has narrowed all.  A process that
+ * widens its own again is met at the next check only; a cpuset (cgroup.c) cannot be left.
+ */
+#define _GNU_SOURCE
+#include "enforce.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PASSES = 8 }; /* who makes threads faster than this waits for the next check */
+
+/* A pidfd is readable when its process is dead, and its pid another's before long. */
+static bool alive(int pidfd)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    return poll(&p, 1, 0) == 0;
+}
+
+/* 0 nothing to do, 1 moved, 2 moved and was outside. */
+static int confine_thread(pid_t tid, const cpu_set_t *allowed, const cpu_set_t *before)
+{
+    cpu_set_t now, inside;
+    if (sched_getaffinity(tid, sizeof now, &now))
+        return 0;
+    CPU_AND(&inside, &now, allowed);
+    bool outside = !CPU_EQUAL(&inside, &now);
+    bool follows = before && CPU_EQUAL(&now, before) && !CPU_EQUAL(&now, allowed);
+    if (!outside && !follows)
+        return 0;
+    if (follows || CPU_COUNT(&inside) == 0)
+        inside = *allowed;
+    return sched_setaffinity(tid, sizeof inside, &inside) ? 0 : outside ? 2 : 1;
+}
+
+unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_set_t *before)
+{
+    char path[40];
+    unsigned outside = 0;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    if (!tasks || CPU_COUNT(allowed) == 0) {
+        if (tasks)
+            closedir(tasks);
+        return 0;
+    }
+    bool changed = true;
+    for (int pass = 0; changed && pass < PASSES; pass++) {
+        changed = false;
+        rewinddir(tasks);
+        for (struct dirent *e; (e = readdir(tasks)) != NULL && alive(pidfd);) {
+            int tid = atoi(e->d_name);
+            int moved = tid > 0 ? confine_thread(tid, allowed, before) : 0;
+            changed |= moved > 0;
+            outside += moved == 2;
+        }
+    }
+    closedir(tasks);
+    return outside;
+}
+
+void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)
+{
+    char path[64];
+    cpu_set_t one;
+    snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
+    if (tid <= 0 || cpu < 0 || cpu >= CPU_SETSIZE || access(path, F_OK) || !alive(pidfd))
+        return;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    sched_setaffinity(tid, sizeof one, &one);
+}

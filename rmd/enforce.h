@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* enforce.h - keeping the threads of a process where its user's cores are, whatever they want. */
+#ifndef RMD_ENFORCE_H
+#define RMD_ENFORCE_H
+
+#include <sched.h>
+#include <sys/types.h>
+
+/*
+ * rmd_confine - no thread of the process may run outside `allowed`: what a thread may use is cut
+ * down to that, to all of it when nothing would be left.  A thread that has exactly `before` (NULL:
+ * none) gets `allowed`, which may be more.
+ *   pidfd  of the process, so that no other one is meant
+ * Returns how many threads were outside.  Threads that it makes meanwhile are seen too.
+ */
+unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_set_t *before);
+
+/* Pin the thread to one CPU, if it is one of the process. */
+void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * log.h - what rmd has to tell, on stderr: one line and one write for each event.  Where stderr
+ * is the journal's a line begins with its priority (sd-daemon(3)), else with "rmd: ".
+ */
+#ifndef RMD_LOG_H
+#define RMD_LOG_H
+
+#include <stdbool.h>
+
+enum rmd_level { RMD_ERROR, RMD_WARNING, RMD_NOTICE, RMD_INFO, RMD_DEBUG, RMD_LOG_LEVELS };
+
+extern enum rmd_level rmd_log_level; /* what is less important than this is not told */
+extern const char *const rmd_level_names[RMD_LOG_LEVELS];
+
+/* Look once whether stderr is the journal's. */
+void rmd_log_open(void);
+
+void rmd_log(enum rmd_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What went wrong, and what happens in the ordinary course. */
+#define rmd_say(...) rmd_log(RMD_ERROR, __VA_ARGS__)
+#define rmd_chat(...) rmd_log(RMD_DEBUG, __VA_ARGS__)
+
+#endif

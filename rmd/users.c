@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * users.c - cores between users.
+ *
+ * Each user that has processes gets an equal share, as far as its limit allows; what nobody may
+ * have is nobody's.  Shares are of units (units.h): where the threads of a physical core go
+ * together, no two users ever have some of one.  A core goes from one domain to another in three
+ * steps: it is withdrawn from the table of the old one, its holder gives it up (or is expelled
+ * when the reclaim bound has passed) and the threads of the old user are kept away from it, and
+ * only then, with all of its unit, is it admitted to the new one's.  So it has two holders at no
+ * time, and no process ever sees another user's table.
+ */
+#define _GNU_SOURCE
+#include "users.h"
+#include "cgroup.h"
+#include "enforce.h"
+#include "log.h"
+#include "machine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RESTING_MAX = 32 }; /* users without processes whose reports are kept */
+
+struct user {
+    struct user *next;
+    uid_t uid;
+    bool joining;          /* its first process is on its way */
+    bool confined;         /* to `allowed` */
+    cpu_set_t allowed;
+    uint64_t rests_since;  /* a number that grows */
+    const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
+    struct rmd_domain domain;
+    char *group[INV_MAX_SLOTS]; /* where a process was before it came into the user's cpuset */
+};
+
+static const struct rmd_settings *settings;
+static struct rmd_users_options options;
+static struct inv_topology topology;
+static struct rmd_units units;
+static struct user *users; /* in order of their first request */
+/* Of each core: who has it, who shall have it, and when it was asked back. */
+static struct user *here[INV_MAX_CORES], *due[INV_MAX_CORES];
+static uint64_t asked_ns[INV_MAX_CORES];
+static struct rmd_source bound_timer, check_timer;
+static uint64_t rests;     /* that users have begun */
+static cpu_set_t possible; /* CPUs that there are for us */
+static bool cpusets;
+/* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
+static const struct rmd_policy *configured, *chosen;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct user *user_of(struct rmd_domain *d)
+{
+    return (struct user *)((char *)d - offsetof(struct user, domain));
+}
+
+static bool active(const struct user *u)
+{
+    return u->domain.live || u->joining || !options.several;
+}
+
+/* In units, one at least. */
+static unsigned limit_of(const struct user *u)
+{
+    unsigned limit = options.several ? rmd_config_user(settings, u->uid).max_cores : 0;
+    if (!limit || limit >= topology.ncores)
+        return units.count;
+    unsigned whole = limit * units.count / topology.ncores;
+    return whole ? whole : 1;
+}
+
+/* --- enforcement */
+
+static bool enforcing(void)
+{
+    return options.several && !topology.emulated && settings->enforce != RMD_ENFORCE_NONE;
+}
+
+static bool mine(const struct user *u, unsigned core)
+{
+    return u->domain.presence[core] == RMD_HERE;
+}
+
+/* The CPUs of its cores; with `others` also those that are none of rmd's. */
+static cpu_set_t cpus_of(const struct user *u, bool others)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (others)
+        set = possible;
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (mine(u, c))
+            CPU_SET((size_t)topology.os_cpu[c], &set);
+        else
+            CPU_CLR((size_t)topology.os_cpu[c], &set);
+    return set;
+}
+
+static bool confine_process(struct user *u, struct rmd_process *p, const cpu_set_t *before)
+{
+    unsigned outside = rmd_confine(p->pid, p->pidfd.fd, &u->allowed, before);
+    if (outside)
+        rmd_chat("user %u: %u threads of process %d moved to its cores", (unsigned)u->uid, outside,
+                 (int)p->pid);
+    return outside > 0;
+}
+
+/* A kernel that changes a cpuset forgets whom we had pinned; who computes on a core shall stay. */
+static void pin_holders(struct user *u)
+{
+    struct rmd_domain *d = &u->domain;
+    if (!d->table || d->table->mode != INV_MODE_PINNED)
+        return;
+    for (unsigned c = 0; c < topology.ncores; c++) {
+        struct inv_core *core = inv_core_at(d->table, c);
+        /* relaxed: a hint, checked before use */
+        unsigned name = inv_word_holder(atomic_load_explicit(&core->word, memory_order_relaxed));
+        if (!mine(u, c) || name == INV_NOBODY || name > INV_MAX_SLOTS || !d->procs[name - 1].used)
+            continue;
+        struct rmd_process *p = &d->procs[name - 1];
+        rmd_pin_thread(p->pid, p->pidfd.fd,
+                       atomic_load_explicit(&core->holder_tid, memory_order_relaxed),
+                       topology.os_cpu[c]);
+    }
+}
+
+/* The user has a core: an empty cpuset takes nobody. */
+static void confine_by_cpuset(struct user *u)
+{
+    cpu_set_t cpus = cpus_of(u, false);
+    if (!rmd_cgroup_confine(u->uid, &cpus)) {
+        rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s", (unsigned)u->uid,
+                strerror(errno));
+        return;
+    }
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        struct rmd_process *p = &u->domain.procs[s];
+        if (!p->used || u->group[s] || (u->group[s] = rmd_cgroup_enter(u->uid, p->pid)) != NULL)
+            continue;
+        rmd_log(RMD_WARNING, "user %u: process %d cannot be put into its cpuset: %s",
+                (unsigned)u->uid, (int)p->pid, strerror(errno));
+    }
+    pin_holders(u);
+}
+
+/* What the user may use has changed. */
+static void confine(struct user *u)
+{
+    if (!enforcing() || !u->domain.here)
+        return;
+    cpu_set_t before = u->allowed, now = cpus_of(u, true);
+    bool first = !u->confined;
+    if (!first && CPU_EQUAL(&before, &now))
+        return;
+    u->allowed = now;
+    u->confined = true;
+    if (cpusets) {
+        confine_by_cpuset(u);
+    } else {
+        for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+            if (u->domain.procs[s].used)
+                confine_process(u, &u->domain.procs[s], first ? NULL : &before);
+    }
+    rmd_domain_confined(&u->domain);
+}
+
+static void confine_newcomer(struct user *u, unsigned slot)
+{
+    if (!enforcing() || !u->confined)
+        return; /* else when its first core is here */
+    if (cpusets)
+        confine_by_cpuset(u);
+    else
+        confine_process(u, &u->domain.procs[slot], NULL);
+}
+
+static void process_left(struct rmd_domain *d, unsigned slot, bool lives)
+{
+    struct user *u = user_of(d);
+    if (u->group[slot] && lives)
+        rmd_cgroup_leave(d->procs[slot].pid, u->group[slot]);
+    free(u->group[slot]);
+    u->group[slot] = NULL;
+}
+
+static void check(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations || cpusets)
+        return;
+    for (struct user *u = users; u; u = u->next)
+        for (unsigned s = 0; u->confined && s < INV_MAX_SLOTS; s++)
+            if (u->domain.procs[s].used && confine_process(u, &u->domain.procs[s], NULL))
+                rmd_domain_confined(&u->domain);
+}
+
+/* The timer runs while there is somebody who could be on another's cores. */
+static void set_check_timer(void)
+{
+    bool needed = false;
+    for (struct user *u = users; u; u = u->next)
+        needed |= u->domain.live && u->domain.here < topology.ncores;
+    static unsigned running_ms;
+    unsigned ms = needed && enforcing() && !cpusets ? settings->check_interval_ms : 0;
+    if (ms == running_ms)
+        return;
+    struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
+    t.it_value = t.it_interval;
+    timerfd_settime(check_timer.fd, 0, &t, NULL);
+    running_ms = ms;
+}
+
+/* --- policies */
+
+static const struct rmd_policy *policy_of(const struct user *u)
+{
+    bool own = rmd_config_user(settings, u->uid).given & 1u << RMD_KEY_POLICY;
+    return u->chosen     ? u->chosen
+           : own         ? u->configured
+           : chosen      ? chosen
+                         : u->configured;
+}
+
+static void sampled(void)
+{
+    for (struct user *u = users; u; u = u->next)
+        if (u->domain.policy->looks_at_delivery)
+            rmd_domain_reconsider(&u->domain);
+}
+
+/* While there is a policy that wants to know what cores deliver. */
+static void set_sampling(void)
+{
+    bool needed = false;
+    for (struct user *u = users; u; u = u->next)
+        needed |= active(u) && u->domain.policy->looks_at_delivery;
+    rmd_machine_sample(needed);
+}
+
+/* --- division */
+
+struct share {
+    struct user *user;
+    unsigned most, has, units;
+};
+
+/* One unit each in turn, to those who may have another; in the last turn first to those who have
+ * one more already, so that none moves for nothing. */
+static void divide_equally(struct share *share, unsigned n, unsigned left)
+{
+    unsigned hungry;
+    do {
+        hungry = 0;
+        for (unsigned i = 0; i < n; i++)
+            hungry += share[i].units < share[i].most;
+        bool last = left < hungry;
+        for (int keeps = 1; keeps >= 0; keeps--)
+            for (unsigned i = 0; i < n && left; i++) {
+                bool has = share[i].has > share[i].units;
+                if (share[i].units == share[i].most || (last && has != keeps) || (!last && !keeps))
+                    continue;
+                share[i].units++;
+                left--;
+            }
+    } while (hungry && left);
+}
+
+static unsigned shares(struct share *share)
+{
+    unsigned n = 0;
+    for (struct user *u = users; u; u = u->next)
+        if (active(u) && n < units.count)
+            share[n++] = (struct share){.user = u, .most = limit_of(u)};
+    for (unsigned k = 0; k < units.count; k++)
+        for (unsigned i = 0; i < n; i++)
+            share[i].has += due[units.first[k]] == share[i].user;
+    divide_equally(share, n, units.count);
+    return n;
+}
+
+/* Who shall have which core. */
+static void plan(void)
+{
+    static struct share share[INV_MAX_CORES];
+    static struct rmd_placed placed[INV_MAX_CORES];
+    int owner[INV_MAX_CORES];
+    unsigned n = shares(share);
+    for (unsigned c = 0; c < topology.ncores; c++) {
+        owner[c] = RMD_NO_OWNER;
+        for (unsigned i = 0; i < n; i++)
+            if (due[c] == share[i].user)
+                owner[c] = (int)i;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
+        share[i].user->domain.due = share[i].units;
+    }
+    rmd_units_place(&units, owner, NULL, placed, n);
+    for (unsigned c = 0; c < topology.ncores; c++)
+        due[c] = owner[c] < 0 ? NULL : share[owner[c]].user;
+}
+
+/* Give up to its next user what its last one has left. */
+static void admit(unsigned core)
+{
+    struct user *u = due[core];
+    here[core] = u;
+    asked_ns[core] = 0;
+    if (u)
+        rmd_domain_admit(&u->domain, core);
+}
+
+static void withdraw(unsigned core)
+{
+    if (here[core] == due[core]) {
+        asked_ns[core] = 0;
+        if (here[core])
+            rmd_domain_admit(&here[core]->domain, core); /* if it was asked back: not any more */
+        return;
+    }
+    if (!here[core])
+        return;
+    bool left = rmd_domain_withdraw(&here[core]->domain, core);
+    if (!asked_ns[core] && !left)
+        asked_ns[core] = now_ns();
+    if (asked_ns[core] &&
+        now_ns() - asked_ns[core] >= (uint64_t)settings->reclaim_bound_us * 1000 && !left) {
+        rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)here[core]->uid, core);
+        rmd_domain_expel(&here[core]->domain, core);
+        left = true;
+    }
+    if (left)
+        asked_ns[core] = 0;
+}
+
+/* Has the user that has the unit left all of it?  (Each core is looked at: that notes it.) */
+static bool gone(unsigned unit)
+{
+    bool all = true;
+    for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
+        all &= !here[c] || rmd_domain_has_left(&here[c]->domain, c);
+    return all;
+}
+
+/* When the next bound passes. */
+static void set_bound_timer(void)
+{
+    uint64_t first = 0;
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (asked_ns[c] && (!first || asked_ns[c] < first))
+            first = asked_ns[c];
+    uint64_t at = first ? first + (uint64_t)settings->reclaim_bound_us * 1000 : 0;
+    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
+    timerfd_settime(bound_timer.fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+/* Make it as planned, as far as cores have been left. */
+static void move_cores(void)
+{
+    for (unsigned c = 0; c < topology.ncores; c++)
+        withdraw(c);
+    for (struct user *u = users; u; u = u->next)
+        confine(u); /* before others may have what it had */
+    for (unsigned k = 0; k < units.count; k++)
+        if (here[units.first[k]] != due[units.first[k]] && gone(k))
+            for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
+                admit(c);
+    for (struct user *u = users; u; u = u->next) {
+        confine(u);
+        rmd_domain_share(&u->domain);
+    }
+    set_bound_timer();
+    set_check_timer();
+    set_sampling();
+}
+
+static bool moving(void)
+{
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (here[c] != due[c])
+            return true;
+    return false;
+}
+
+static void core_left(struct rmd_domain *d)
+{
+    (void)d;
+    if (moving())
+        move_cores();
+}
+
+static void bound_passed(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations && moving())
+        move_cores();
+}
+
+static void divide(void)
+{
+    plan();
+    move_cores();
+}
+
+/* --- users */
+
+static void forget(struct user *u)
+{
+    struct user **link = &users;
+    while (*link != u)
+        link = &(*link)->next;
+    *link = u->next;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        free(u->group[s]);
+    rmd_domain_close(&u->domain);
+    free(u);
+}
+
+/* Of those who rest only the last ones' reports are kept. */
+static void forget_oldest(void)
+{
+    struct user *oldest = NULL;
+    unsigned resting = 0;
+    for (struct user *u = users; u; u = u->next) {
+        if (active(u))
+            continue;
+        resting++;
+        if (!oldest || u->rests_since < oldest->rests_since)
+            oldest = u;
+    }
+    if (resting > RESTING_MAX)
+        forget(oldest);
+}
+
+static void domain_emptied(struct rmd_domain *d)
+{
+    struct user *u = user_of(d);
+    u->rests_since = ++rests;
+    if (options.several && !u->joining) {
+        rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
+        u->confined = false;
+        if (cpusets)
+            rmd_cgroup_release(u->uid);
+        rmd_domain_rest(d);
+        divide();
+    }
+    if (options.emptied && !rmd_users_live())
+        options.emptied();
+}
+
+static void table_changed(struct rmd_domain *d, int fd)
+{
+    if (options.keep)
+        options.keep(user_of(d)->uid, fd);
+}
+
+static void configure(struct user *u)
+{
+    struct rmd_user_settings own = rmd_config_user(settings, u->uid);
+    if (own.policy != u->configured)
+        u->chosen = NULL; /* the last word is the operator's */
+    u->configured = own.policy;
+    u->domain.policy = policy_of(u);
+    u->domain.tuning = settings->tuning;
+    u->domain.max_job_cores = own.max_job_cores;
+    u->domain.reclaim_bound_us = settings->reclaim_bound_us;
+}
+
+static struct user *add_user(uid_t uid)
+{
+    struct user *u = calloc(1, sizeof *u);
+    if (!u)
+        return NULL;
+    u->domain.topology = topology;
+    u->domain.smt = settings->smt;
+    if (rmd_domain_open(&u->domain)) {
+        free(u);
+        return NULL;
+    }
+    u->uid = uid;
+    u->rests_since = ++rests;
+    u->domain.delivered = rmd_machine_delivered();
+    u->domain.procs_hint = options.procs_hint;
+    u->domain.emptied = domain_emptied;
+    u->domain.left = process_left;
+    u->domain.core_left = core_left;
+    u->domain.table_changed = table_changed;
+    configure(u);
+    struct user **link = &users;
+    while (*link)
+        link = &(*link)->next;
+    *link = u;
+    forget_oldest();
+    return u;
+}
+
+static struct user *find_user(uid_t uid)
+{
+    struct user *u = users;
+    while (u && u->uid != uid)
+        u = u->next;
+    return u ? u : add_user(uid);
+}
+
+static int timer(struct rmd_source *source, void (*ready)(struct rmd_source *, uint32_t))
+{
+    *source = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                                  ready};
+    return source->fd < 0 ? -1 : rmd_watch(source, EPOLLIN);
+}
+
+int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
+                   const struct rmd_users_options *o)
+{
+    topology = *t;
+    settings = s;
+    options = *o;
+    configured = s->all.policy;
+    rmd_units_of(&units, &topology, s->smt);
+    if (sched_getaffinity(0, sizeof possible, &possible) || timer(&bound_timer, bound_passed) ||
+        timer(&check_timer, check) || rmd_machine_watch(&topology, o->sys_root, sampled))
+        return -1;
+    const char *base = s->text[RMD_KEY_CGROUP];
+    if (enforcing() && s->enforce == RMD_ENFORCE_CPUSET) {
+        cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
+        if (!cpusets)
+            rmd_log(RMD_WARNING, "enforcing by affinity, since there are no cpusets");
+    }
+    if (options.several)
+        return 0;
+    if (!add_user(getuid()))
+        return -1;
+    divide();
+    return 0;
+}
+
+void rmd_users_close(void)
+{
+    while (users) {
+        struct user *u = users;
+        for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+            if (u->domain.procs[s].used)
+                process_left(&u->domain, s, true);
+        if (cpusets)
+            rmd_cgroup_release(u->uid);
+        u->domain.table_changed = NULL; /* kept tables are for the next rmd */
+        forget(u);
+    }
+}
+
+void rmd_users_reconfigured(void)
+{
+    if (settings->all.policy != configured)
+        chosen = NULL;
+    configured = settings->all.policy;
+    for (struct user *u = users; u; u = u->next) {
+        configure(u);
+        rmd_domain_reconfigured(&u->domain);
+    }
+    divide();
+}
+
+bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
+{
+    struct user *u = find_user(uid);
+    if (!u)
+        return false;
+    u->chosen = policy;
+    if (options.several && uid == 0) {
+        chosen = policy;
+        rmd_log(RMD_INFO, "the policy of users who have none of their own is %s", policy->name);
+    }
+    for (u = users; u; u = u->next)
+        rmd_domain_set_policy(&u->domain, policy_of(u));
+    set_sampling();
+    return true;
+}
+
+bool rmd_users_served(uid_t uid)
+{
+    return options.several || uid == getuid();
+}
+
+struct rmd_domain *rmd_users_domain(uid_t uid)
+{
+    struct user *u = find_user(uid);
+    return u ? &u->domain : NULL;
+}
+
+static unsigned count_active(void)
+{
+    unsigned n = 0;
+    for (struct user *u = users; u; u = u->next)
+        n += active(u);
+    return n;
+}
+
+int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request)
+{
+    struct user *u = find_user(uid);
+    bool first = u && !active(u);
+    if (!u || (first && count_active() >= units.count)) {
+        close(pidfd);
+        errno = u ? EUSERS : ENOMEM;
+        return -1;
+    }
+    u->joining = true;
+    if (first) {
+        rmd_log(RMD_INFO, "user %u: a first process, %d", (unsigned)uid, (int)pid);
+        divide();
+    }
+    int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
+    u->joining = false;
+    if (slot >= 0)
+        confine_newcomer(u, (unsigned)slot);
+    else if (!active(u))
+        divide();
+    set_check_timer();
+    errno = error;
+    return slot;
+}
+
+/* --- tables of a former rmd */
+
+enum { TABLES_MAX = 1024 };
+static struct {
+    uid_t uid;
+    int fd;
+} former[TABLES_MAX];
+static unsigned nformer;
+
+/* Processes that are in the table and there.  Whose pid it is now is another question. */
+static unsigned living(struct inv_table *t)
+{
+    unsigned n = 0;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        struct inv_slot *slot = inv_slot_at(t, s);
+        n += atomic_load(&slot->state) == INV_SLOT_LIVE && slot->pid > 0 &&
+             (!kill(slot->pid, 0) || errno == EPERM);
+    }
+    return n;
+}
+
+bool rmd_users_take_back(uid_t uid, int fd)
+{
+    struct inv_table *t = inv_table_map(fd, true);
+    unsigned n = t ? living(t) : 0;
+    inv_table_unmap(t);
+    if (!n || nformer == TABLES_MAX) {
+        rmd_log(RMD_INFO, "user %u: a core table of before, %s", (unsigned)uid,
+                t ? "without processes" : "which is none");
+        close(fd);
+        return false;
+    }
+    rmd_log(RMD_NOTICE, "user %u: took back a core table with %u processes", (unsigned)uid, n);
+    former[nformer].uid = uid;
+    former[nformer++].fd = fd;
+    return true;
+}
+
+unsigned rmd_users_live(void)
+{
+    unsigned n = 0;
+    for (struct user *u = users; u; u = u->next)
+        n += u->domain.live;
+    return n;
+}

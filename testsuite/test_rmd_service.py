@@ -1,0 +1,915 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""rmd as the service of a machine: users apart from each other, who may ask, its configuration
+while it runs, what it tells, and systemd.  Only root can be several users."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import grp
+import itertools
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from test_rmd_domain import (
+    ANONYMOUS,
+    MAGIC,
+    NOBODY,
+    OBSERVE,
+    PATIENCE_S,
+    PINNED,
+    REPLY,
+    REQUEST,
+    VERSION,
+    Member,
+    eventually,
+)
+from test_rmd_policy_choice import RAPL, put, put_stat, read
+
+pytestmark = [pytest.mark.sanitize,
+              pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
+ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
+ELSEWHERE = 0xFFFE
+counter = itertools.count()
+CPUS = sorted(os.sched_getaffinity(0))
+
+
+class UserMember(Member):
+    """A process of some user."""
+
+    def __init__(self, program, name, uid, groups=(), env=None):
+        self.name = name
+        self.process = subprocess.Popen(
+            [program], text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            user=uid, group=60000, extra_groups=groups, cwd="/", start_new_session=True,
+            env={**os.environ, **(env or {})})
+
+
+class Service:
+    """One that runs; `say` is what it has told until now."""
+
+    def __init__(self, build, public, text, options, env):
+        self.build, self.public, self.members = build, public, []
+        self.config = public / "rmd.conf"
+        self.config.write_text(text)
+        self.log = public / "log"
+        number = next(counter)
+        self.name = str(public / f"rmd{number}.sock")
+        reader, writer = os.pipe()
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [build / "bin" / "rmd", "--foreground", f"--config={self.config}",
+                 f"--socket={self.name}", f"--ready-fd={writer}", *options],
+                pass_fds=(writer,), stderr=log, env={**os.environ, **env})
+        os.close(writer)
+        with os.fdopen(reader) as ready:
+            self.ready = ready.readline()
+
+    def member(self, uid, join=True, **more):
+        member = UserMember(self.public / "member", self.name, uid, **more)
+        self.members.append(member)
+        if join:
+            member.slot = member.join()
+        return member
+
+    def said(self):
+        return self.log.read_text()
+
+    def hears(self, text):
+        eventually(lambda: text in self.said(), True)
+
+    def reload(self, text):
+        self.config.write_text(text)
+        before = self.said().count("configuration has")
+        self.process.send_signal(signal.SIGHUP)
+        eventually(lambda: self.said().count("configuration has"), before + 1)
+
+    def close(self):
+        for member in self.members:
+            with contextlib.suppress(OSError):
+                member.close()
+        self.process.terminate()
+        return self.process.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def public(build):
+    """A directory that every user can reach, with a member's program."""
+    path = Path(tempfile.mkdtemp(prefix="invasive-test-"))
+    path.chmod(0o755)
+    shutil.copy(build / "testsuite" / "rmd_member", path / "member")
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def service(build, public):
+    """service(TEXT, OPTION..., env={}) - one with this configuration; it must end well"""
+    started = []
+
+    def start(text="", *options, env=None):
+        open_to_all = "" if "socket-group" in text else "socket-group = *\n"
+        started.append(Service(build, public, open_to_all + text, options, env or {}))
+        assert started[-1].ready.startswith("ready "), started[-1].said()
+        return started[-1]
+
+    yield start
+    for one in started:
+        assert one.close() == 0, one.said()
+
+
+def counts(member, *owners):
+    """How many cores each of these owns in the member's table."""
+    found = member.owners()
+    return [found.count(owner) for owner in owners]
+
+
+# --- users apart
+
+def test_each_user_has_a_table_and_an_equal_share(service):
+    s = service("emulate-cores = 8\nreclaim-bound-us = 60000000\n")
+    alice = s.member(ALICE)
+    assert counts(alice, 0, ELSEWHERE) == [8, 0]
+    bob = s.member(BOB)
+    assert counts(alice, 0, ELSEWHERE) == counts(bob, 0, ELSEWHERE) == [4, 4]
+    for a, b in zip(alice.owners(), bob.owners()):
+        assert (a == ELSEWHERE) != (b == ELSEWHERE)
+    second = s.member(BOB)
+    assert counts(bob, 0, 1, ELSEWHERE) == [2, 2, 4] and second.slot == 1
+    carol = s.member(CAROL)
+    assert sorted(counts(m, ELSEWHERE)[0] for m in (alice, bob, carol)) == [5, 5, 6]
+
+
+def test_what_an_ended_user_had_goes_to_the_others(service):
+    s = service("emulate-cores = 6\nreclaim-bound-us = 60000000\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    bob.ask(f"borrow {bob.owners().index(0)}")
+    bob.kill()
+    eventually(lambda: counts(alice, 0), [6])
+    assert s.member(BOB).table()[3] == [NOBODY] * 6
+
+
+def test_nobody_of_one_user_can_take_a_core_of_another(service):
+    s = service("emulate-cores = 4\nreclaim-bound-us = 60000000\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    taken = {core for member in (alice, bob) for core in range(4)
+             if member.ask(f"borrow {core}") == "1"}
+    assert taken == set(range(4))
+    for core in range(4):
+        assert alice.ask(f"borrow {core}") == bob.ask(f"borrow {core}") == "0"
+        assert sorted([alice.holders()[core], bob.holders()[core]]) == [NOBODY, 0]
+
+
+def test_a_core_that_is_computed_on_goes_to_another_user_only_when_it_is_given_up(service):
+    s = service("emulate-cores = 2\nreclaim-bound-us = 60000000\n")
+    alice = s.member(ALICE)
+    assert alice.ask("borrow 0") == alice.ask("borrow 1") == "1"
+    bob = s.member(BOB)
+    assert counts(bob, 0, ELSEWHERE) == [0, 2]
+    wanted = alice.owners().index(ELSEWHERE)
+    assert alice.table()[4][wanted] == 1
+    assert alice.ask(f"lend {wanted}") == "1"
+    eventually(lambda: counts(bob, 0, ELSEWHERE), [1, 1])
+    assert bob.ask(f"borrow {wanted}") == "1" and alice.ask(f"borrow {wanted}") == "0"
+
+
+def test_a_core_that_is_not_given_up_is_taken_when_the_bound_has_passed(service):
+    s = service("emulate-cores = 2\nreclaim-bound-us = 1000\n")
+    alice = s.member(ALICE)
+    assert alice.ask("borrow 0") == alice.ask("borrow 1") == "1"
+    bob = s.member(BOB)
+    eventually(lambda: counts(bob, 0), [1])
+    core = bob.owners().index(0)
+    assert alice.holders()[core] == NOBODY and alice.ask(f"borrow {core}") == "0"
+    assert "taken by force" in s.said()
+
+
+def test_a_user_that_asks_back_before_the_core_is_given_up_keeps_it(service):
+    s = service("emulate-cores = 2\nreclaim-bound-us = 60000000\n")
+    alice = s.member(ALICE)
+    assert alice.ask("borrow 0") == alice.ask("borrow 1") == "1"
+    s.member(BOB).kill()
+    eventually(lambda: counts(alice, 0), [2])
+    assert alice.table()[3:] == ([0, 0], [0, 0])
+
+
+def test_tokens_of_a_crowded_domain_follow_its_share(service):
+    s = service("emulate-cores = 4\n")
+    crowd = [s.member(ALICE, join=False) for _ in range(6)]
+    for rank, member in enumerate(crowd):
+        member.join(rank, 6, 6)
+    assert crowd[0].table()[:2] == (ANONYMOUS, 4)
+    bob = s.member(BOB)
+    assert bob.table()[0] == PINNED and counts(bob, 0) == [2]
+    eventually(lambda: crowd[0].table()[1], 2)
+    bob.kill()
+    eventually(lambda: crowd[0].table()[1], 4)
+
+
+def test_the_share_that_is_to_come_decides_how_a_newcomer_counts(service):
+    """Two processes on two cores that another user still computes on."""
+    s = service("emulate-cores = 4\nreclaim-bound-us = 60000000\n")
+    alice = s.member(ALICE)
+    for core in range(4):
+        alice.ask(f"borrow {core}")
+    bob = s.member(BOB, join=False)
+    bob.join(0, 2, 2)
+    assert bob.table()[0] == PINNED
+
+
+def test_there_are_at_most_as_many_users_as_cores(service):
+    s = service("emulate-cores = 2\n")
+    s.member(ALICE)
+    bob = s.member(BOB)
+    carol = s.member(CAROL, join=False)
+    assert carol.ask(f"join {s.name} -1 -1 -1") == "refused 3 every core has a user already"
+    bob.kill()
+    s.hears(f"user {BOB}: the last process has gone")
+    carol.join()
+
+
+def test_many_users_one_after_the_other_leave_nothing(service):
+    s = service("emulate-cores = 2\n")
+    fds = Path(f"/proc/{s.process.pid}/fd")
+    for uid in range(70000, 70050):
+        s.member(uid).close()
+        s.members.pop()
+    eventually(lambda: len(list(fds.iterdir())) < 20, True)
+    alice = s.member(ALICE)
+    eventually(lambda: counts(alice, 0), [2])
+
+
+# --- limits
+
+def test_a_user_owns_no_more_than_its_limit(service):
+    s = service(f"emulate-cores = 8\nmax-cores = 5\n[user {BOB}]\nmax-cores = 2\n")
+    alice = s.member(ALICE)
+    assert counts(alice, 0, ELSEWHERE) == [5, 3]
+    assert alice.ask(f"borrow {alice.owners().index(ELSEWHERE)}") == "0"
+    bob = s.member(BOB)
+    assert counts(alice, 0)[0] == 5 and counts(bob, 0)[0] == 2
+
+
+def test_a_job_owns_no_more_than_its_limit(service):
+    """A launch is a job; without one a session is."""
+    s = service("emulate-cores = 8\nmax-job-cores = 3\n")
+    first = [s.member(ALICE, env={"INVASIVE_LAUNCH": "one/1"}) for _ in range(2)]
+    assert sorted(counts(first[0], 0, 1)) == [1, 2]
+    s.member(ALICE, env={"INVASIVE_LAUNCH": "other/1"})
+    assert counts(first[0], 2) == [3]
+    assert sum(counts(first[0], 0, 1)) == 3
+    s.member(ALICE)
+    assert counts(first[0], 3)[0] == 2 and counts(first[0], NOBODY) == [0]
+
+
+# --- physical cores
+
+THREADS = "emulate-cores = core:4 pu:2\nsmt = core\nreclaim-bound-us = 60000000\n"
+
+
+def test_no_two_users_have_threads_of_one_physical_core_where_these_go_together(service):
+    s = service(THREADS)
+    alice, bob = s.member(ALICE), s.member(BOB)
+    assert counts(alice, 0) == counts(bob, 0) == [4]
+    assert bob.table()[0] == PINNED
+    carol = s.member(CAROL)
+    for member in (alice, bob, carol):
+        owners = member.owners()
+        assert owners[::2] == owners[1::2]
+    assert sorted(counts(m, 0)[0] for m in (alice, bob, carol)) == [2, 2, 4]
+
+
+def test_a_physical_core_goes_to_another_user_when_all_of_it_is_given_up(service):
+    s = service(THREADS)
+    alice = s.member(ALICE)
+    for core in range(8):
+        assert alice.ask(f"borrow {core}") == "1"
+    bob = s.member(BOB)
+    wanted = [core for core, owner in enumerate(alice.owners()) if owner == ELSEWHERE]
+    assert len(wanted) == 4 and counts(bob, 0) == [0]
+    assert alice.ask(f"lend {wanted[0]}") == "1"
+    dave = s.member(ALICE)  # when rmd has seen this one it has seen that core
+    assert dave.slot == 1 and counts(bob, 0) == [0]
+    assert alice.ask(f"lend {wanted[1]}") == "1"
+    eventually(lambda: [c for c, owner in enumerate(bob.owners()) if owner == 0], wanted[:2])
+
+
+def test_limits_are_met_by_whole_physical_cores(service):
+    s = service(THREADS + f"max-cores = 5\nmax-job-cores = 1\n[user {BOB}]\nmax-cores = 1\n")
+    alice = s.member(ALICE)
+    assert counts(alice, 0, NOBODY, ELSEWHERE) == [2, 2, 4]
+    bob = s.member(BOB)
+    assert counts(bob, 0, ELSEWHERE) == [2, 6]
+
+
+def test_as_many_users_as_physical_cores(service):
+    s = service("emulate-cores = core:2 pu:2\nsmt = core\n")
+    s.member(ALICE)
+    s.member(BOB)
+    carol = s.member(CAROL, join=False)
+    assert carol.ask(f"join {s.name} -1 -1 -1") == "refused 3 every core has a user already"
+
+
+# --- policies
+
+@pytest.fixture
+def policy(build, public):
+    """policy(SERVICE, USER, NAME...) - what `rmctl policy` of this user says is chosen now"""
+    shutil.copy(build / "bin" / "rmctl", public / "rmctl")
+
+    def go(s, uid, *name):
+        done = subprocess.run([public / "rmctl", f"--socket={s.name}", "policy", *name], cwd="/",
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=True,
+                              user=uid, group=60000)
+        return done.stdout.splitlines()[0].split()[-1]
+
+    return go
+
+
+def pair(s, uid):
+    """Two processes, the second with nine times the work of the first."""
+    one, other = s.member(uid), s.member(uid)
+    other.ask("announce 9 0 0")
+    one.ask("announce 1 0 0")
+    return one
+
+
+def test_a_user_chooses_the_policy_of_its_own_domain_only(service, policy):
+    s = service("emulate-cores = 16\n")
+    alice, bob = pair(s, ALICE), pair(s, BOB)
+    assert counts(alice, 0, 1) == counts(bob, 0, 1) == [1, 7]
+    assert policy(s, ALICE, "equal") == policy(s, ALICE) == "equal"
+    assert policy(s, BOB) == policy(s, 0) == "workload"
+    assert counts(alice, 0, 1) == [4, 4] and counts(bob, 0, 1) == [1, 7]
+    assert policy(s, CAROL) == "workload"
+
+
+def test_root_chooses_the_policy_of_those_who_have_not_chosen(service, policy):
+    s = service(f"emulate-cores = 24\n[user {CAROL}]\npolicy = workload\n")
+    alice, bob, carol = pair(s, ALICE), pair(s, BOB), pair(s, CAROL)
+    assert policy(s, ALICE, "makespan") == "makespan"
+    assert policy(s, 0, "equal") == "equal"
+    assert [policy(s, uid) for uid in (ALICE, BOB, CAROL, 70000)] == \
+        ["makespan", "equal", "workload", "equal"]
+    assert [counts(m, 0, 1) for m in (alice, bob, carol)] == [[1, 7], [4, 4], [1, 7]]
+
+
+def test_what_was_chosen_holds_until_the_file_says_another_policy(service, policy):
+    base = "socket-group = *\nemulate-cores = 8\n"
+    s = service(base)
+    policy(s, ALICE, "fair")
+    policy(s, 0, "equal")
+    s.reload(base + "max-cores = 4\n")
+    assert [policy(s, uid) for uid in (ALICE, BOB)] == ["fair", "equal"]
+    s.reload(base + f"[user {ALICE}]\npolicy = jobs\n")
+    assert [policy(s, uid) for uid in (ALICE, BOB)] == ["jobs", "equal"]
+    s.reload(base + f"policy = makespan\n[user {ALICE}]\npolicy = jobs\n")
+    assert [policy(s, uid) for uid in (ALICE, BOB, 0)] == ["jobs", "makespan", "makespan"]
+
+
+def test_cores_that_deliver_less_count_for_less_in_each_domain_that_asks(service, policy, tmp_path):
+    put_stat(tmp_path, [(100, 0)] * 32)
+    s = service("emulate-cores = 32\n", f"--sys-root={tmp_path}")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    s.member(ALICE)
+    s.member(BOB)
+    for uid in (ALICE, BOB):
+        policy(s, uid, "interference")
+    slow = [0 in (a, b) for a, b in zip(alice.owners(), bob.owners())]
+    put_stat(tmp_path, [(300, 200) if first else (500, 0) for first in slow])
+    eventually(lambda: [counts(m, 0, 1) for m in (alice, bob)], [[10, 6], [10, 6]])
+    policy(s, ALICE, "fair")
+    assert [counts(m, 0, 1) for m in (alice, bob)] == [[8, 8], [10, 6]]
+
+
+def test_a_power_cap_of_the_file_ends_with_the_service(service, tmp_path):
+    put(tmp_path, RAPL.format(0, "max_power_uw"), 200000000)
+    put(tmp_path, RAPL.format(0, "power_limit_uw"), 190000000)
+    s = service("emulate-cores = 2\npower-cap = 25%\n", f"--sys-root={tmp_path}")
+    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 50000000
+    assert s.close() == 0
+    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 190000000
+
+
+# --- who may ask
+
+def test_only_members_of_the_group_may_ask(service):
+    s = service("emulate-cores = 2\nsocket-group = 4242\n")
+    mode = os.stat(s.name)
+    assert stat.S_IMODE(mode.st_mode) == 0o660 and mode.st_gid == 4242
+    stranger = s.member(ALICE, join=False)
+    stranger.say(f"join {s.name} -1 -1 -1")
+    assert stranger.process.wait(PATIENCE_S) == 2  # it cannot even connect
+    assert s.member(ALICE, groups=[7, 4242]).slot == 0
+
+
+def test_who_reaches_the_socket_must_be_in_the_group(service):
+    """An abstract socket, or one that somebody else has opened, has no mode of use."""
+    s = service("emulate-cores = 4\nsocket-group = 4242\n", f"--socket=@rmd-service-{os.getpid()}")
+    s.name = f"@rmd-service-{os.getpid()}"
+    refused = s.member(ALICE, join=False).ask(f"join {s.name} -1 -1 -1")
+    assert refused == "refused 2 not in the group that may use this rmd"
+    assert s.member(ALICE, groups=[4242]).slot == 0
+    assert s.member(BOB, groups=[1, 2, 3, 4242]).slot == 0
+    assert s.member(0).slot == 0
+
+
+def test_without_a_group_only_root_may_ask(service):
+    """The file of service() has a group, unless it begins with a comment that has the word."""
+    with contextlib.suppress(KeyError):
+        grp.getgrnam("invasive")
+        return  # on this machine that is the default
+    s = service("# no socket-group\nemulate-cores = 2\n")
+    assert stat.S_IMODE(os.stat(s.name).st_mode) == 0o600
+    stranger = s.member(ALICE, join=False)
+    stranger.say(f"join {s.name} -1 -1 -1")
+    assert stranger.process.wait(PATIENCE_S) == 2
+    assert s.member(0).slot == 0
+
+
+def test_a_user_that_floods_keeps_nobody_out(service):
+    s = service("emulate-cores = 2\n")
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        os.setuid(ALICE)
+        held = []
+        for _ in range(600):
+            one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            one.connect(s.name)
+            held.append(one)
+        os.write(writer, b"x")
+        signal.pause()
+    try:
+        assert os.read(reader, 1) == b"x"
+        assert s.member(BOB).slot == 0
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_user_sees_its_own_table_only(service):
+    s = service("emulate-cores = 3\n")
+    s.member(ALICE)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
+        ours.connect(s.name)
+        ours.send(REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, -1, b"p"))
+        answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
+    fds = array.array("i", control[0][2][:4])
+    try:
+        assert b"member" not in os.pread(fds[0], 1 << 20, 0)
+    finally:
+        os.close(fds[0])
+
+
+# --- enforcement, on real cores
+
+def two_cpus(test):
+    """On a machine with one CPU there is no such test."""
+    return test if len(CPUS) > 1 else None
+
+
+def pins(member):
+    return os.sched_getaffinity(member.process.pid)
+
+
+@two_cpus
+def test_processes_are_kept_to_the_cores_of_their_user(service):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice = s.member(ALICE)
+    assert pins(alice) == set(CPUS)
+    bob = s.member(BOB)
+    eventually(lambda: pins(alice) & pins(bob), set())
+    others = pins(alice) - {CPUS[alice.owners().index(0)]}
+    assert pins(bob) & {*CPUS[:2]} == {CPUS[bob.owners().index(0)]}
+    assert others == {*CPUS[2:]} == pins(bob) - {*CPUS[:2]}
+    own = pins(alice)
+    os.sched_setaffinity(alice.process.pid, CPUS)  # it does not cooperate
+    eventually(lambda: pins(alice), own)
+    bob.kill()
+    eventually(lambda: pins(alice), set(CPUS))
+
+
+@two_cpus
+def test_where_nothing_is_enforced_affinities_stay(service):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = none\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    assert pins(alice) == pins(bob) == set(CPUS)
+
+
+def fake_tree(path, version):
+    path.mkdir()
+    names = {1: ["cpuset.cpus", "cgroup.procs"], 2: ["cgroup.subtree_control", "cgroup.procs"]}
+    for name in names[version]:
+        (path / name).write_text("")
+    if version == 1:
+        (path / "cpuset.mems").write_text("0\n")
+    else:
+        (path / "cgroup.controllers").write_text("cpuset cpu memory\n")
+    return path
+
+
+@two_cpus
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_cpuset_for_each_user_holds_its_cores_and_processes(service, tmp_path, version):
+    tree = fake_tree(tmp_path / "tree", version)
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n")
+    alice = s.member(ALICE)
+    group = tree / f"invasive-{ALICE}"
+    both = {CPUS[0], CPUS[1]}
+    assert (group / "cpuset.cpus").read_text() == \
+        (f"{CPUS[0]}-{CPUS[1]}" if CPUS[1] == CPUS[0] + 1 else f"{CPUS[0]},{CPUS[1]}")
+    assert (group / "cgroup.procs").read_text() == f"{alice.process.pid}\n"
+    if version == 1:
+        assert (group / "cpuset.mems").read_text() == "0\n"
+    else:
+        assert (tree / "cgroup.subtree_control").read_text() == "+cpuset"
+    bob = s.member(BOB)
+    sets = [int((tree / f"invasive-{uid}" / "cpuset.cpus").read_text()) for uid in (ALICE, BOB)]
+    assert set(sets) == both
+    assert sets == [CPUS[m.owners().index(0)] for m in (alice, bob)]
+    (tree / "cgroup.procs").write_text("")
+    assert bob.ask(f"leave {s.name}") == "0"
+    assert (tree / "cgroup.procs").read_text().split()[0] == str(bob.process.pid)
+
+
+@two_cpus
+def test_without_a_tree_for_cpusets_affinity_is_enforced(service, tmp_path):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tmp_path}/none\n")
+    assert f"no control group with cpusets at {tmp_path}/none" in s.said()
+    alice, bob = s.member(ALICE), s.member(BOB)
+    eventually(lambda: pins(alice) & pins(bob), set())
+
+
+REAL = Path("/sys/fs/cgroup/cpuset")
+
+
+def on_real_cpusets(test):
+    """Where this machine has a tree that may be written to; a fake one is above."""
+    there = (REAL / "cpuset.cpus").exists() and os.access(REAL, os.W_OK) and two_cpus(test)
+    return test if there else None
+
+
+@on_real_cpusets
+def test_a_real_cpuset_cannot_be_left(service):
+    tree = REAL / f"invasive-test-{os.getpid()}"
+    tree.mkdir()
+    try:
+        for name in ("cpuset.cpus", "cpuset.mems"):
+            (tree / name).write_text((REAL / name).read_text())
+        s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n")
+        alice, bob = s.member(ALICE), s.member(BOB)
+        eventually(lambda: pins(alice) & pins(bob), set())
+        own = pins(alice)
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(alice.process.pid, CPUS)
+        assert pins(alice) == own
+        bob.kill()
+        eventually(lambda: pins(alice), {CPUS[0], CPUS[1]})
+        alice.kill()
+        eventually(lambda: [p.name for p in tree.iterdir() if p.is_dir()], [])
+    finally:
+        for group in (p for p in tree.iterdir() if p.is_dir()):
+            for pid in (group / "cgroup.procs").read_text().split():
+                (REAL / "cgroup.procs").write_text(pid)
+            group.rmdir()
+        tree.rmdir()
+
+
+# --- the configuration while it runs
+
+def test_a_reload_changes_what_may_change(service):
+    base = "socket-group = *\nemulate-cores = 8\n"
+    s = service(base)
+    one, other = s.member(ALICE), s.member(ALICE)
+    other.ask("announce 9 0 0")
+    one.ask("announce 1 0 0")
+    assert counts(one, 0, 1) == [1, 7]
+    s.reload(base + "policy = equal\n")
+    assert counts(one, 0, 1) == [4, 4]
+    s.reload(base + f"[user {ALICE}]\nmax-cores = 2\n")
+    assert counts(one, 0, 1, ELSEWHERE) == [1, 1, 6]
+    s.reload(base + "max-job-cores = 1\n")
+    assert counts(one, 0, 1, ELSEWHERE, NOBODY) == [1, 1, 0, 6]
+    s.reload(base + "policy = energy\n")
+    one.ask("graph 1 1 8 8")
+    other.kill()
+    one.ask("announce 1 0 0")
+    eventually(lambda: counts(one, 0, NOBODY), [8, 0])
+    s.reload(base + "policy = energy\nenergy-loss = 50\n")
+    assert counts(one, 0, NOBODY) == [4, 4]
+    s.reload(base + "reclaim-bound-us = 777\nlog-level = debug\n")
+    status = subprocess.run([s.build / "bin/rmctl", f"--socket={s.name}"], capture_output=True,
+                            text=True, timeout=PATIENCE_S, user=ALICE, group=60000, check=False,
+                            cwd="/")
+    if status.returncode == 0:  # the build may be where only root can go
+        assert "reclaim bound 777 us" in status.stdout
+    s.member(BOB)
+    s.hears("is in slot 0 and owns 4 cores")  # told from level debug on
+
+
+def test_options_win_over_the_file_also_after_a_reload(service):
+    base = "socket-group = *\nemulate-cores = 8\n"
+    s = service(base + "policy = workload\nmax-cores = 2\n", "--policy=equal", "--max-cores=4")
+    one, other = s.member(ALICE), s.member(ALICE)
+    other.ask("announce 9 0 0")
+    one.ask("announce 1 0 0")
+    assert counts(one, 0, 1, ELSEWHERE) == [2, 2, 4]
+    s.reload(base + "policy = workload\nmax-cores = 6\n")
+    assert counts(one, 0, 1, ELSEWHERE) == [2, 2, 4]
+
+
+def test_what_cannot_change_is_said_and_stays(service):
+    s = service("emulate-cores = core:2 pu:2\nenforce = none\n")
+    s.reload("socket-group = 1\nemulate-cores = 2\nenforce = cpuset\nmax-cores = 2\n"
+             "smt = core\npower-cap = 50%\n")
+    for key in ("emulate-cores", "enforce", "socket-group", "smt", "power-cap"):
+        assert f"key '{key}' cannot change while rmd runs: start it again" in s.said()
+    s.member(ALICE)
+    assert counts(s.member(ALICE), 0, 1, ELSEWHERE) == [1, 1, 2]
+
+
+def test_a_broken_file_leaves_the_old_configuration_in_force(service):
+    s = service("emulate-cores = 4\nmax-cores = 3\n")
+    for broken in ("max-cores = 2\npolicy = fairest\n", "\0"):
+        s.reload(broken)
+    assert f"{s.config}:2: key 'policy': 'fairest' is not allowed: use workload, equal, " \
+        in s.said()
+    assert s.said().count("the configuration has errors: the old one stays in force") == 2
+    s.config.unlink()
+    s.process.send_signal(signal.SIGHUP)
+    s.hears("cannot be read")
+    assert counts(s.member(ALICE), 0) == [3]
+
+
+def test_a_service_with_a_broken_file_does_not_start(build, public):
+    s = Service(build, public, "policy = fairest\n", [], {})
+    assert s.process.wait(PATIENCE_S) == 1 and s.ready == ""
+    assert f"{s.config}:1: key 'policy'" in s.said()
+
+
+def test_embedded_forms_read_no_configuration(build, public, run_program):
+    (public / "rmd.conf").write_text("nonsense\n")
+    done = run_program([build / "bin/rmd", "--node", f"--config={public / 'rmd.conf'}",
+                        f"--socket=@rmd-embedded-{os.getpid()}", "--emulate-cores=2"])
+    assert done.stderr == ""
+
+
+# --- what it tells
+
+def test_one_line_for_each_event_and_levels(service):
+    s = service("emulate-cores = 2\nlog-level = info\n")
+    s.member(ALICE).kill()
+    s.hears("the last process has gone")
+    lines = s.said().splitlines()
+    assert lines[0] == "rmd: serving 2 emulated cores"
+    assert all(line.startswith("rmd: ") for line in lines)
+    assert [f"user {ALICE}" in line for line in lines] == [False, True, True]
+    quiet = service("emulate-cores = 2\nlog-level = error\n")
+    quiet.member(ALICE)
+    assert quiet.said() == ""
+
+
+def test_lines_have_priorities_where_stderr_is_the_journal(build, public):
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    where = os.fstat(theirs.fileno())
+    (public / "rmd.conf").write_text("emulate-cores = 2\nlog-level = debug\n")
+    for stream, start in ((f"{where.st_dev}:{where.st_ino}", "<5>serving "),
+                          (f"{where.st_dev}:{where.st_ino + 1}", "rmd: serving "),
+                          ("nonsense", "rmd: serving ")):
+        process = subprocess.Popen(
+            [build / "bin/rmd", f"--config={public}/rmd.conf", f"--socket={public}/j.sock"],
+            stderr=theirs, env={**os.environ, "JOURNAL_STREAM": stream})
+        text = ""
+        while "serving" not in text or not text.endswith("\n"):
+            text += ours.recv(4096).decode()
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 0
+        text += ours.recv(4096).decode()
+        line, = [line for line in text.splitlines() if "serving" in line]
+        assert line.startswith(start)
+        prefixes = {line.split(">")[0] for line in text.splitlines()} if start[0] == "<" else set()
+        assert prefixes <= {"<5", "<6", "<7"}
+    ours.close()
+    theirs.close()
+
+
+# --- systemd, without it
+
+class Notifications:
+    """NOTIFY_SOCKET."""
+
+    def __init__(self, public):
+        self.path = str(public / f"notify{next(counter)}")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.socket.settimeout(PATIENCE_S)
+        self.kept = {}
+
+    def next(self):
+        data, control, _, _ = self.socket.recvmsg(4096, socket.CMSG_SPACE(64))
+        fields = dict(line.split("=", 1) for line in data.decode().splitlines())
+        for level, kind, payload in control:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                fds = array.array("i")
+                fds.frombytes(payload[:len(payload) - len(payload) % fds.itemsize])
+                if "FDSTORE" in fields:
+                    self.kept[fields["FDNAME"]] = fds[0]
+                else:  # a barrier: it waits until we close it
+                    for fd in fds:
+                        os.close(fd)
+        return fields
+
+    def until(self, key):
+        while key not in (fields := self.next()):
+            pass
+        return fields
+
+    def close(self):
+        for fd in self.kept.values():
+            os.close(fd)
+        self.socket.close()
+
+
+@pytest.fixture
+def notifications(public, make_variable):
+    if make_variable("SYSTEMD_TYPE") != "notify":
+        pytest.skip("built without libsystemd (package libsystemd-dev)")
+    one = Notifications(public)
+    yield one
+    one.close()
+
+
+def handed_over(build, fds, *options, env=None):
+    """rmd with descriptors from 3 on, as systemd would start it: fds is {name: fd}."""
+    moves = " ".join(f"{3 + i}<&{fd}" for i, fd in enumerate(fds.values()))
+    script = f'LISTEN_PID=$$ exec {build}/bin/rmd "$@" {moves}'
+    return subprocess.Popen(
+        ["bash", "-c", script, "rmd", "--foreground", *options], pass_fds=[*fds.values()],
+        stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "LISTEN_FDS": str(len(fds)), "LISTEN_FDNAMES": ":".join(fds),
+             **(env or {})})
+
+
+def test_systemd_is_told_of_start_reload_and_end(service, notifications):
+    s = service("emulate-cores = 2\n", env={"NOTIFY_SOCKET": notifications.path})
+    assert notifications.until("READY")["STATUS"] == "2 emulated cores"
+    s.process.send_signal(signal.SIGHUP)
+    reloading = notifications.until("RELOADING")
+    assert int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    notifications.until("READY")
+    s.close()
+    notifications.until("STOPPING")
+
+
+def test_a_socket_that_systemd_listens_on_is_used_and_left(build, public, notifications):
+    path = public / "activated.sock"
+    (public / "rmd.conf").write_text("emulate-cores = 2\nsocket-group = *\n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        path.chmod(0o666)
+        process = handed_over(build, {"rmd.socket": listener.fileno()},
+                              f"--config={public}/rmd.conf",
+                              env={"NOTIFY_SOCKET": notifications.path})
+        member = UserMember(public / "member", str(path), ALICE)
+        try:
+            assert member.join() == 0 and counts(member, 0) == [2]
+        finally:
+            member.close()
+        process.terminate()
+        assert process.communicate(timeout=PATIENCE_S) and process.returncode == 0
+        assert path.exists()
+
+
+@pytest.mark.parametrize("fds", [2, 1])
+def test_descriptors_that_make_no_sense_are_refused(build, public, fds):
+    with open("/dev/null", encoding="ascii") as null:
+        process = handed_over(build, {f"s{i}": null.fileno() for i in range(fds)},
+                              "--emulate-cores=2", f"--socket={public}/x.sock")
+        _, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    assert ("2 sockets to listen on: one is allowed" if fds == 2 else
+            "descriptor 3 is no listening SOCK_SEQPACKET socket") in said
+
+
+def test_core_tables_are_kept_by_systemd_and_taken_back(build, public, service, notifications):
+    s = service("emulate-cores = 2\n", env={"NOTIFY_SOCKET": notifications.path})
+    alice = s.member(ALICE)
+    bob = s.member(BOB)
+    names = {notifications.until("FDSTORE")["FDNAME"] for _ in range(2)}
+    assert names == {f"table-{ALICE}", f"table-{BOB}"}
+    bob.kill()
+    assert notifications.until("FDSTOREREMOVE")["FDNAME"] == f"table-{BOB}"
+    s.process.kill()
+    s.process.wait(PATIENCE_S)
+    with open("/dev/null", encoding="ascii") as null:
+        process = handed_over(
+            build, {**notifications.kept, "table-77": null.fileno()}, f"--config={s.config}",
+            f"--socket={s.name}", env={"NOTIFY_SOCKET": notifications.path})
+        dropped = [notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(2)]
+    assert sorted(dropped) == [f"table-{BOB}", "table-77"]
+    notifications.until("READY")
+    assert alice.ask("borrow 0") == "1"  # it goes on in its table
+    process.terminate()
+    _, said = process.communicate(timeout=PATIENCE_S)
+    assert f"user {ALICE}: took back a core table with 1 processes" in said
+    assert process.returncode == 0
+    s.process = subprocess.Popen(["true"])  # what the fixture ends
+
+
+# --- what is installed
+
+@pytest.fixture
+def installed_units(build, make_variable, tmp_path):
+    """The units with the program of this build, for systemd-analyze looks for it."""
+    if not (build / "rmd/init/rmd.service").exists():
+        subprocess.run(["make", "-C", build, "rmd/init/rmd.service", "rmd/init/rmd.socket"],
+                       check=True, timeout=60, stdout=subprocess.DEVNULL)
+    for name in ("rmd.service", "rmd.socket"):
+        text = (build / "rmd/init" / name).read_text()
+        (tmp_path / name).write_text(text.replace(
+            make_variable("prefix") + "/bin/rmd", str(build / "bin/rmd")))
+    return tmp_path
+
+
+def sections(path):
+    found, section = {}, None
+    for line in path.read_text().splitlines():
+        if line.startswith("["):
+            section = found.setdefault(line[1:-1], {})
+        elif line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            section[key] = value
+    return found
+
+
+def test_the_units_start_this_rmd_and_confine_it(build, installed_units, make_variable):
+    service_unit = sections(installed_units / "rmd.service")
+    command, option = service_unit["Service"]["ExecStart"].split()
+    assert Path(command) == build / "bin/rmd" and option == "--foreground"
+    assert service_unit["Service"]["Type"] == make_variable("SYSTEMD_TYPE") in ("notify", "exec")
+    for word in ("NoNewPrivileges", "ProtectSystem", "ProtectHome", "MemoryDenyWriteExecute",
+                 "SystemCallFilter", "CapabilityBoundingSet", "FileDescriptorStoreMax"):
+        assert word in service_unit["Service"]
+    socket_unit = sections(installed_units / "rmd.socket")["Socket"]
+    assert socket_unit["ListenSequentialPacket"] == "/run/invasive/rmd.sock"
+    assert (socket_unit["SocketMode"], socket_unit["SocketGroup"]) == ("0660", "invasive")
+    # systemd's own opinion, where it is installed
+    if (analyze := shutil.which("systemd-analyze")) is not None:
+        done = subprocess.run(
+            [analyze, "verify", "--man=no", "--recursive-errors=no",
+             installed_units / "rmd.service", installed_units / "rmd.socket"],
+            capture_output=True, text=True, timeout=60, check=False)
+        ours = [line for line in done.stderr.splitlines() if "rmd." in line]
+        assert not ours, done.stderr
+
+
+def test_the_init_script_starts_reloads_and_stops_it(build, public, tmp_path):
+    if not shutil.which("start-stop-daemon"):
+        pytest.skip("no start-stop-daemon (package dpkg)")
+    script = public / "rmd.init"
+    script.write_text((build / "rmd/init/rmd.init").read_text())
+    (public / "rmd.conf").write_text("emulate-cores = 2\n")
+    rmd = public / "rmd-for-init"
+    shutil.copy(build / "bin/rmd", rmd)
+    sock, log, pidfile = (public / name for name in ("init.sock", "log", "pid"))
+    env = {**os.environ, "RMD": str(rmd), "PIDFILE": str(pidfile), "LOGFILE": str(log),
+           "RMD_OPTIONS": f"--config={public}/rmd.conf --socket={sock}"}
+
+    def do(verb):
+        return subprocess.run(["sh", script, verb], env=env, timeout=PATIENCE_S, check=False,
+                              capture_output=True, text=True).returncode
+
+    try:
+        assert do("status") == 3
+        assert do("start") == 0
+        eventually(sock.exists, True)
+        assert do("status") == 0 and do("start") == 0
+        assert do("reload") == 0
+        eventually(lambda: "has been read again" in log.read_text(), True)
+        assert do("dance") == 2
+    finally:
+        assert do("stop") == 0
+    assert do("status") == 3 and not sock.exists() and not pidfile.exists()
+
+
+def test_a_directory_for_the_socket_is_made(build, public):
+    path = public / "run" / "rmd.sock"
+    process = subprocess.Popen([build / "bin/rmd", "--foreground", "--emulate-cores=2",
+                                f"--socket={path}"], stderr=subprocess.DEVNULL)
+    try:
+        eventually(path.exists, True)
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o755
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 0
