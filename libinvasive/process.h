@@ -203,8 +203,8 @@ int inv_company_look(struct inv_company *c, bool keeps);
  * none (company.c).  Before it, read the bell. */
 uint32_t inv_bell_read(void);
 void inv_wait_begin(void);
-/* Sleep until the bell is not `seen` any more or the time is over.  True when rung.  What becomes of
- * the seat is thought over now and then, before the sleep. */
+/* Sleep until the bell is not `seen` any more or the time is over.  True when rung.  What becomes
+ * of the seat is thought over now and then, before the sleep. */
 bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns);
 /* The wait is over: has a seat again when it returns (its own core first; after the
  * reclaim bound the holder is evicted). */

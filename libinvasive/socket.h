@@ -23,8 +23,8 @@ socklen_t inv_socket_address(struct sockaddr_un *address, const char *name);
 int inv_socket_connect(const char *name, unsigned patience_s);
 
 /*
- * One request, the beginning of so many bytes, and one answer.  *passed: the descriptor that came with it, for the caller to close, -1
- * none; and -1 when it returns false, with errno: send's, recvmsg's (EAGAIN: no patience left),
+ * One request, the beginning of so many bytes, and one answer.  *passed: the descriptor that came
+ * with it, for the caller to close, -1 none; and -1 when it returns false, with errno: send's, recvmsg's (EAGAIN: no patience left),
  * ENODATA when the other end has hung up, EPROTO when what came is no reply of this version.
  */
 bool inv_socket_ask(int fd, const struct inv_request *request, size_t bytes,

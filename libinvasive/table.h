@@ -159,8 +159,8 @@ struct inv_slot {
      * double; 0.0 not known.  Writer: the process */
     _Atomic uint64_t rate_bits;
 
-    /* --- statistics, writer: rmd.  Core time that it had owned at settled_ns, and how many cores it
-     * has owned since then */
+    /* --- statistics, writer: rmd.  Core time that it had owned at settled_ns, and how many cores
+     * it has owned since then */
     _Atomic uint64_t owned_ns, settled_ns;
     _Atomic uint32_t owned_cores;
 

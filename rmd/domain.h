@@ -142,8 +142,9 @@ void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *p
  */
 int rmd_domain_observe(struct rmd_domain *domain);
 
-/* Keep what a member, the process with this pid, has brought of a process on another node: a package
- * of which nobody has checked more than that it is no longer than one.  0, or -1 when it is none. */
+/* Keep what a member, the process with this pid, has brought of a process on another node: a
+ * package of which nobody has checked more than that it is no longer than one.  0, or -1 when it
+ * is none. */
 int rmd_domain_deposit(struct rmd_domain *domain, pid_t pid, const struct inv_package *package,
                        size_t bytes);
 

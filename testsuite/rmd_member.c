@@ -21,10 +21,10 @@
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
  *   states                       -> slots that are not free
- *   record LAUNCH SITES SEED     -> begins its record for `invade --report`; SEED not 0: and fills it
- *                                   with arbitrary bytes: 0
- *   deposit SOCKET LAUNCH SITES SEED -> brings a report, as of rank 3 of 4 on another node; SITES -1: cut
- *                                   off before its record; SEED not 0: with arbitrary bytes in it,
+ *   record LAUNCH SITES SEED     -> begins its record for `invade --report`; SEED not 0: and
+ *                                   fills it with arbitrary bytes: 0
+ *   deposit SOCKET LAUNCH SITES SEED -> brings a report, as of rank 3 of 4 on another node;
+ *                                   SITES -1: cut off before its record; SEED not 0: with arbitrary bytes in it,
  *                                   odd: also before the record: 0, or "refused STATUS MESSAGE"
  *   records                      -> where records begin in the table: bytes
  *   exec                         -> this program again, same process, not joined
