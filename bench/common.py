@@ -125,14 +125,22 @@ class Context:
         self.runs.append(run)
         return run
 
+    def turn(self, *variants) -> tuple[Run, ...]:
+        """Call each of the variants once.  Prints one line."""
+        turn = tuple(variant() for variant in variants)
+        if self.verbose:
+            print("    " + "   ".join(describe(r) for r in turn), flush=True)
+        return turn
+
     def turns(self, *variants) -> list[tuple[Run, ...]]:
-        """Call each of the variants in turn, self.pairs times.  Prints one line a turn."""
-        result = []
-        for _ in range(self.pairs):
-            turn = tuple(variant() for variant in variants)
-            result.append(turn)
-            if self.verbose:
-                print("    " + "   ".join(describe(r) for r in turn), flush=True)
+        """Call each of the variants in turn, self.pairs times."""
+        return [self.turn(*variants) for _ in range(self.pairs)]
+
+    def turns_until(self, enough, *variants) -> list[tuple[Run, ...]]:
+        """At least self.pairs turns, and until enough(turns), but at most four times as many."""
+        result = self.turns(*variants)
+        while len(result) < 4 * self.pairs and not enough(result):
+            result.append(self.turn(*variants))
         return result
 
 
