@@ -348,6 +348,9 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start);
  * yields comes back when the others here have computed, and has held it all that time. */
 bool shim_lends_at_once(const struct shim_site *site);
 
+/* With more processes than cores: so long the others may run before we sleep. */
+uint64_t shim_yield_ticks(const struct shim_site *site);
+
 /* A thread that sleeps slice by slice: begin, then again and again a look and a slice, end. */
 struct shim_sleep {
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */

@@ -124,8 +124,17 @@ bool shim_lends_at_once(const struct shim_site *site)
            shim_site_expects(site) > LEND_US * shim_us;
 }
 
+/* As much for each of those that share a core where waits are short as a rule: they take the longer
+ * the more ranks have to run in between, and a sleep takes longer than that. */
+uint64_t shim_yield_ticks(const struct shim_site *site)
+{
+    uint64_t long_us = YIELD_US * shim_sharing();
+    return shim_us * (shim_site_expects(site) < long_us * shim_us ? long_us : YIELD_US);
+}
+
 static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
+    uint64_t yielding = shim_yield_ticks(site);
     shim_account_lasts(start);
     do {
         if (shim_lends_at_once(site))
@@ -134,7 +143,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
             if (w->done(w))
                 return true;
         sched_yield();
-    } while (shim_ticks() - start < YIELD_US * shim_us);
+    } while (shim_ticks() - start < yielding);
     return w->done(w);
 }
 

@@ -18,10 +18,6 @@
 
 #include <sched.h>
 
-/* With more processes than cores: time to let the others run before we sleep.  As much for each
- * of those that share a core where waits are short as a rule: they take the longer the more
- * ranks have to run in between, and a sleep takes longer than that. */
-enum { YIELD_US = 200 };
 /* After so many waits without sleep: see that the ranks are spread over the cores. */
 enum { SPREAD_WAITS = 64 };
 /* Polls of one thread, of which so many take less time, are a wait inside the library. */
@@ -99,12 +95,6 @@ static void spin(void)
         fall_asleep();
 }
 
-static uint64_t yield_ticks(void)
-{
-    uint64_t long_us = YIELD_US * shim_sharing();
-    return shim_us * (shim_site_expects(shim_watch.site) < long_us * shim_us ? long_us : YIELD_US);
-}
-
 static void yield(bool library_yields, bool due)
 {
     if (shim_watch.start == 0)
@@ -116,7 +106,7 @@ static void yield(bool library_yields, bool due)
     }
     if (!library_yields)
         sched_yield();
-    if (due && shim_ticks() - shim_watch.start > yield_ticks())
+    if (due && shim_ticks() - shim_watch.start > shim_yield_ticks(shim_watch.site))
         fall_asleep();
 }
 
