@@ -103,7 +103,9 @@ class Context:
             env["OMP_NUM_THREADS"] = str(threads)
         return self.run(variant, [str(self.build / "invade"), "--", *command], env)
 
-    def run(self, variant: str, command: list[str], env: dict[str, str]) -> Run:
+    def run(self, variant: str, command: list[str], env: dict[str, str],
+            says_it: bool = True) -> Run:
+        """says_it: what comes on stderr is worth a line."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.monotonic()
         try:
@@ -118,7 +120,7 @@ class Context:
         if done.returncode != 0:
             raise BenchError(f"{variant}: {' '.join(command)}: exit code {done.returncode}\n"
                              f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        if done.stderr.strip():
+        if says_it and done.stderr.strip():
             print(f"    {variant} said: {done.stderr.strip()[-400:]}", file=sys.stderr)
         cpu = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
         run = Run(variant, wall, cpu, parse_values(done.stdout), done.stdout)
