@@ -479,6 +479,14 @@ void inv_ring(struct inv_table *t, unsigned whom)
 
 /* --- what rmd does */
 
+/* Who waited for its core to come back will not get it any more.  Also where it had not asked: it
+ * may have seen that the core is its own, and be about to ask and to sleep until it comes. */
+static void disown(struct inv_table *t, long old)
+{
+    if (inv_slot_valid(t, old))
+        wake_sleepers(inv_slot_at(t, (unsigned)old));
+}
+
 int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
 {
     unsigned name = new_owner < 0 ? INV_NOBODY : (unsigned)new_owner + 1;
@@ -490,9 +498,7 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
     } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, false)));
     account(t, core, w);
     int old = (int)inv_word_owner(w) - 1;
-    /* Who waited for its core to come back will not get it any more. */
-    if (inv_slot_valid(t, old) && inv_word_reclaim(w))
-        wake_sleepers(inv_slot_at(t, (unsigned)old));
+    disown(t, old);
     /* A new owner that wanted a core already has asked for those that it owned then, and
      * not for this one.  Partner of the fence: inv_want_set. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -513,9 +519,7 @@ bool inv_core_withdraw(struct inv_table *t, unsigned core)
         ;
     } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_ELSEWHERE, true)));
     account(t, core, w);
-    unsigned old = inv_word_owner(w) - 1;
-    if (inv_slot_valid(t, old) && inv_word_reclaim(w)) /* as in inv_core_own */
-        wake_sleepers(inv_slot_at(t, old));
+    disown(t, (long)inv_word_owner(w) - 1);
     return inv_word_holder(w) == INV_NOBODY;
 }
 

@@ -692,6 +692,15 @@ static void adjust_tokens(struct rmd_domain *d)
         inv_token_offer(d->table);
 }
 
+/* A core that has come and that the policy leaves to nobody has had no owner to be offered to: who
+ * is parked and wants one has to be told. */
+static void offer_nobodys(struct rmd_domain *d)
+{
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->presence[c] == RMD_HERE && d->owner[c] == RMD_NO_OWNER)
+            inv_core_offer(d->table, c, INV_MAX_SLOTS);
+}
+
 void rmd_domain_share(struct rmd_domain *d)
 {
     bool changed = d->changed;
@@ -699,10 +708,12 @@ void rmd_domain_share(struct rmd_domain *d)
     if (!d->table || !changed)
         return;
     header_intact(d);
-    if (d->table->mode == INV_MODE_ANONYMOUS)
+    if (d->table->mode == INV_MODE_ANONYMOUS) {
         adjust_tokens(d);
-    else
+    } else {
         redistribute(d, true);
+        offer_nobodys(d);
+    }
 }
 
 void rmd_domain_reconfigured(struct rmd_domain *d)
