@@ -16,8 +16,8 @@
 enum { OPT_MOVE = 256, OPT_LEND, OPT_DECISION, OPT_WITHIN, OPT_LOSS, OPT_WRITE, OPT_SERIES };
 
 static const struct argp_option options[] = {
-    {"machine", 'm', "M", 0, "number of cores, or hwloc's words such as \"package:2 numa:4 core:16\"; "
-     "default: 64", 0},
+    {"machine", 'm', "M", 0, "number of cores, or hwloc's words such as \"package:2 numa:4 "
+     "core:16\"; default: 64", 0},
     {"workload", 'w', "FILE", 0, "read the workload from FILE (-: standard input)", 0},
     {"generate", 'g', "KIND[,NAME=X...]", 0, "make one up: constant, changing, study, bursty or "
      "crowd, with seed, processes, ranks, pieces, seconds, apart, serial", 0},
@@ -160,8 +160,8 @@ static unsigned choose(const char *list, unsigned which[MOST])
                (strlen(name_of(k)) != length || strncmp(name_of(k), at, length) != 0))
             k++;
         if (k >= PLAIN && !name_of(k)) {
-            fprintf(stderr, "rmctl: simulate: '%.*s' is no schedule: use static, sequence, lending, "
-                            "%s\n", (int)length, at, rmd_policy_names());
+            fprintf(stderr, "rmctl: simulate: '%.*s' is no schedule: use static, sequence, "
+                            "lending, %s\n", (int)length, at, rmd_policy_names());
             return 0;
         }
         which[n] = k;

@@ -119,7 +119,7 @@ void sim_series_add(struct sim_series *s, unsigned band, double from, double to,
 /* --- schedules */
 
 struct sim_costs {
-    double move_s, lend_s; /* core seconds that a core is lost that moves, or is lent or reclaimed */
+    double move_s, lend_s; /* core seconds lost with a core that moves; is lent or reclaimed */
     double decision_s;     /* from news to new owners */
     bool ahead;            /* programs tell the work of a piece before it, not what was measured */
     struct rmd_tuning tuning;

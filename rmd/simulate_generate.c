@@ -66,7 +66,8 @@ static double average(const struct recipe *r)
 
 enum shape { CONSTANT, CHANGING, GROWING, BURSTY, SHAPES };
 
-/* Work of rank `of` of n in piece k, about 1 on average; `own` is the rank's own number in [0, 1). */
+/* Work of rank `of` of n when `part` of the pieces are done, about 1 on average; `own` is the
+ * rank's own number in [0, 1). */
 static double shape_at(enum shape shape, double own, unsigned of, unsigned n, double part)
 {
     double distance;
@@ -76,7 +77,7 @@ static double shape_at(enum shape shape, double own, unsigned of, unsigned n, do
     case CHANGING: /* a bump a third of the ranks wide, once round */
         distance = fabs((double)of / n - part);
         distance = fmin(distance, 1 - distance);
-        return 0.4 + 2.4 * exp(-18 * distance * distance);
+        return (0.4 + 2.4 * exp(-18 * distance * distance)) * (0.9 + 0.2 * own);
     case GROWING:
         return 0.3 + 1.4 * sin(M_PI * part) * (0.6 + 0.8 * own);
     default:

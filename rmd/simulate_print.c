@@ -53,8 +53,8 @@ void sim_print_table(const struct sim_report *r, FILE *to)
     fprintf(to, "%-13s %11.6g %8d %5.1f%%\n", "(clairvoyant)", r->bound->total_s, 1,
             r->bound->total_s > 0 ? 100 * r->bound->work_s / r->bound->total_s /
                                         r->world->machine.ncores : 100);
-    fprintf(to, "No schedule takes less than the clairvoyant bound: all work on all cores %.6g s, the "
-                "longest job alone %.6g s.\n", r->bound->capacity_s, r->bound->path_s);
+    fprintf(to, "No schedule takes less than the clairvoyant bound: all work on all cores %.6g s, "
+                "the longest job alone %.6g s.\n", r->bound->capacity_s, r->bound->path_s);
 }
 
 /* Names have no quotes (simulate_workload.c), the machine was parsed. */
@@ -73,8 +73,8 @@ static void print_result(const struct sim_report *r, const struct sim_result *s,
             s->makespan_s, of_bound(r, s), efficiency(r, s));
     fprintf(to, "   \"busy_core_seconds\": %.17g, \"lost_core_seconds\": %.17g,\n", s->busy_s,
             s->lost_s);
-    fprintf(to, "   \"turnaround_s\": %.17g, \"decisions\": %lu, \"changes\": %lu, \"moves\": %lu,\n",
-            s->turnaround_s, s->decisions, s->changes, s->moves);
+    fprintf(to, "   \"turnaround_s\": %.17g, \"decisions\": %lu, \"changes\": %lu, "
+                "\"moves\": %lu,\n", s->turnaround_s, s->decisions, s->changes, s->moves);
     fprintf(to, "   \"lends\": %lu, \"reclaims\": %lu, \"nodes_per_process\": %.17g,\n", s->lends,
             s->reclaims, s->nodes);
     fprintf(to, "   \"job_end_s\": [");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_workload.c - workloads in memory and in files.  The format is comma-separated values with
- * a line of column names; rmctl-simulate(1) describes it.  Every complaint names file, line and
- * column.
+ * simulate_workload.c - workloads in memory and in files.  The format is comma-separated values
+ * with a line of column names; rmctl-simulate(1) describes it.  Every complaint names file, line
+ * and column.
  */
 #define _GNU_SOURCE
 #include "simulate.h"
