@@ -95,14 +95,13 @@ static void lend(void)
     inv_wait_begin();
 }
 
-static void take_back(struct inv_slot *slot, double *us, unsigned *begun)
+static void take_back(double *us, unsigned *begun)
 {
     int core = atomic_load(&sh->lent);
     uint64_t start = two_now_ns();
     atomic_store(&sh->asked_ns, start);
     inv_wait_end();
     *us = us_of(start, two_now_ns());
-    (void)slot;
     if (inv_seat != core)
         *us = -1; /* another core than the one that was lent */
     *begun = atomic_load(&sh->begun_after_asking);
@@ -130,7 +129,7 @@ static void lend_to_sleeper(struct samples *s, unsigned borrower, unsigned round
     uint32_t seen = inv_bell_read();
     inv_wait_sleep(seen, (LENT_US + (int64_t)round * 379 % 1000) * 1000);
     uint64_t first = atomic_load(&sh->first_ns);
-    take_back(NULL, &us, &begun);
+    take_back(&us, &begun);
     if (first)
         s->sleeping_us[s->slept++] = us_of(atomic_load(&sh->lent_ns), first);
     if (us >= 0 && first)
@@ -156,9 +155,9 @@ static void lend_to_spinner(struct samples *s)
 
 static void print_samples(struct samples *s, bool forced)
 {
-    double least = two_quantile(s->reclaim_us, s->reclaims, 0.5);
     printf("reclaims %u\nreclaim_median_us %.2f\nreclaim_p95_us %.2f\nreclaim_most_us %.2f\n",
-           s->reclaims, least, two_quantile(s->reclaim_us, s->reclaims, 0.95),
+           s->reclaims, two_quantile(s->reclaim_us, s->reclaims, 0.5),
+           two_quantile(s->reclaim_us, s->reclaims, 0.95),
            two_quantile(s->reclaim_us, s->reclaims, 1));
     if (forced)
         return;
