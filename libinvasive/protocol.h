@@ -25,6 +25,9 @@ enum inv_request_kind {
                         the first record_bytes bytes of its struct inv_record */
     INV_DEPOSIT = 5, /* keep the report of a process on another node among those of the domain; a
                         struct inv_package, from a member */
+    INV_TRACE = 16,  /* `program` says "start", with the descriptor of a regular file, or "stop", whose
+                        answer comes when the file is complete: the message says what was not written
+                        and why, `count` how many events were lost */
     INV_POLICY = 6,  /* `program` names the policy that is to decide from now on, "" none; the
                         answer's message is the name of the one that decides */
 };
@@ -53,6 +56,7 @@ enum inv_status {
     INV_E_PROTOCOL = 1, /* malformed or other version */
     INV_E_UID = 2,      /* peer is not of the domain's user */
     INV_E_FULL = 3,     /* no slot left */
+    INV_E_STATE = 4,    /* there is one already, or none */
 };
 
 struct inv_reply {

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 struct rmd_domain;
+struct rmd_trace;
 
 struct rmd_process {
     struct rmd_source pidfd; /* readable when the process has died */
@@ -95,6 +96,7 @@ struct rmd_domain {
     int state_fd;
     unsigned stopped;     /* processes */
     uint64_t repaired_ns; /* said last that something was */
+    struct rmd_trace *trace, *ending; /* trace.h; NULL: none */
 };
 
 /* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,
