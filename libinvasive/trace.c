@@ -37,7 +37,8 @@ static bool is_full(struct inv_trace_ring *r, uint64_t head)
     return head - atomic_load_explicit(&r->tail, memory_order_acquire) >= INV_TRACE_EVENTS;
 }
 
-/* Wait until the reader has been there.  Not where the writer is rmd, who waits for nobody. */
+/* Wait until the reader has been there.  Not where the writer is rmd, who waits for nobody.  When
+ * the trace ends meanwhile, what the caller is about to do comes after its end. */
 static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned ring)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
@@ -45,15 +46,16 @@ static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned r
     int saved = errno;
     bool room = false;
     while (ring != INV_TRACE_RMD && !room && now_ns() < end &&
-           !atomic_load_explicit(&r->stuck, memory_order_relaxed) &&
-           atomic_load_explicit(&t->tracing, memory_order_relaxed)) {
+           !atomic_load_explicit(&r->stuck, memory_order_relaxed) && inv_tracing(t)) {
         wake_reader(t);
         nanosleep(&nap, NULL);
         room = !is_full(r, atomic_load_explicit(&r->head, memory_order_relaxed));
     }
     errno = saved;
-    if (!room)
+    if (!room && inv_tracing(t)) {
         atomic_store_explicit(&r->stuck, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
+    }
     return room;
 }
 
@@ -66,10 +68,8 @@ static struct inv_trace_event *reserve(struct inv_table *t)
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
     for (;;) {
         if (is_full(r, head)) {
-            if (!await_room(t, r, ring)) {
-                atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
+            if (!await_room(t, r, ring))
                 return NULL;
-            }
             head = atomic_load_explicit(&r->head, memory_order_relaxed);
             continue;
         }

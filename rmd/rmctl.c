@@ -9,6 +9,7 @@
 #endif
 #include "client.h"
 #include "policy.h"
+#include "rmctl_trace.h"
 #include "scalability.h"
 #include "simulate.h"
 
@@ -32,7 +33,7 @@ static const struct argp_option options[] = {
     {0}};
 
 struct settings {
-    const char *socket, *verb, *policy;
+    const char *socket, *verb, *policy, *trace, *file; /* trace: start, or stop */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -49,6 +50,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             s->policy = arg;
             return 0;
         }
+        if (s->verb && !strcmp(s->verb, "trace") && !s->file) {
+            *(s->trace ? &s->file : &s->trace) = arg;
+            return 0;
+        }
         if (s->verb)
             argp_error(state, "one thing at a time: %s or %s?", s->verb, arg);
         s->verb = arg;
@@ -56,8 +61,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (s->verb && !strcmp(s->verb, "help"))
             argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        if (s->verb && !strcmp(s->verb, "trace")) {
+            if (!s->trace || strcmp(s->trace, s->file ? "start" : "stop"))
+                argp_error(state, "use trace start FILE, or trace stop");
+            return 0;
+        }
         if (s->verb && strcmp(s->verb, "status") && strcmp(s->verb, "policy"))
-            argp_error(state, "cannot '%s'; try status, policy, simulate or help", s->verb);
+            argp_error(state, "cannot '%s'; try status, policy, trace, simulate or help", s->verb);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -217,6 +227,20 @@ static bool print_policy(const char *name)
     return true;
 }
 
+/* --- traces: of one rmd */
+
+static const char *traced, *trace_file;
+
+static bool do_trace(const char *name)
+{
+    if (traced) {
+        fprintf(stderr, "rmctl: not of %s as well: choose with --socket\n", name);
+        return false;
+    }
+    traced = name;
+    return trace_file ? rmctl_trace_start(name, trace_file) : rmctl_trace_stop(name);
+}
+
 /* --- which rmd */
 
 static bool complain(const char *name)
@@ -254,7 +278,7 @@ static bool ask_all(asking *ask, const char *socket)
 {
     const char *told = socket ? socket : getenv("INVASIVE_SOCKET");
     if (told && *told)
-        return ask(told) || complain(told);
+        return ask(told) || (ask != do_trace && complain(told));
     unsigned found = !access(SERVICE, F_OK) && ask(SERVICE);
     found += ask_private_ones(ask);
     if (!found)
@@ -265,7 +289,8 @@ static bool ask_all(asking *ask, const char *socket)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        options, parse, "status\npolicy [NAME]\nsimulate [OPTION...]\nhelp",
+        options, parse,
+        "status\npolicy [NAME]\ntrace start FILE\ntrace stop\nsimulate [OPTION...]\nhelp",
         "rmctl - shows what a resource manager manages, and says by which policy", NULL,
         NULL,    NULL};
     struct settings s = {0};
@@ -274,6 +299,9 @@ int main(int argc, char **argv)
         return rmd_simulate(argc - 1, argv + 1);
     argp_parse(&argp, argc, argv, 0, NULL, &s);
     chosen = s.policy;
-    bool policies = s.verb && !strcmp(s.verb, "policy");
-    return ask_all(policies ? print_policy : print_status, s.socket) ? 0 : 1;
+    trace_file = s.file;
+    asking *ask = s.trace                                ? do_trace
+                  : s.verb && !strcmp(s.verb, "policy") ? print_policy
+                                                         : print_status;
+    return ask_all(ask, s.socket) ? 0 : 1;
 }

@@ -54,18 +54,22 @@ def wrong_changes(chain: merge.Chain) -> list[str]:
 def held_by_nobody(table: fmt.Table, chain: merge.Chain) -> list[str]:
     """A core that a slot holds for a time in which nobody is there.  rmd notes who comes before it
     can take a core, and who goes after it has given up all."""
-    spans: dict[int, list[tuple[int, int]]] = {}
-    for process in table.processes:
-        end = table.end_ns if process.end_ns is None else process.end_ns
-        spans.setdefault(process.slot + 1, []).append((process.start_ns, end))
     found = []
-    ends = np.append(chain.time[1:], table.end_ns)
-    for i in np.flatnonzero(chain.holder != merge.NOBODY):
-        name, start, end = int(chain.holder[i]), int(chain.time[i]), int(ends[i])
-        if not any(a <= start and end <= b for a, b in spans.get(name, [])):
-            found.append(f"core {chain.core}: held by {name_of(name)} from {start} to {end} ns, "
-                         "where no process is")
-    return found[:MOST]
+    holder, ends = chain.holder, np.append(chain.time[1:], table.end_ns)
+    for name in np.unique(holder[holder != merge.NOBODY]).tolist():
+        members = sorted((p for p in table.processes if p.slot + 1 == name),
+                         key=lambda p: p.start_ns)
+        first = np.array([p.start_ns for p in members], np.int64)
+        last = np.array([table.end_ns if p.end_ns is None else p.end_ns for p in members],
+                        np.int64)
+        held = np.flatnonzero(holder == name)
+        start, end = chain.time[held], ends[held]
+        member = np.searchsorted(first, start, side="right") - 1
+        known = member >= 0
+        known[known] = end[known] <= last[member[known]]
+        found += [f"core {chain.core}: held by {name_of(name)} from {start[i]} to {end[i]} ns, "
+                  "where no process is" for i in np.flatnonzero(~known)[:MOST]]
+    return found
 
 
 def check_table(table: fmt.Table) -> tuple[list[str], str]:

@@ -130,11 +130,11 @@ def efficiency(view: series.View) -> list[list[str]]:
     all_ns = view.table.ncores * (view.end_ns - view.start_ns)
     held = sum(story.held.total_ns for story in view.stories)
     borrowed = sum(story.borrowed_ns for story in view.stories)
-    moves = sum(len(story.owned.start) for story in view.stories)
     return [[cell("cores computed on"), share(held / all_ns)],
             [cell("of it, on borrowed cores"), share(borrowed / max(held, 1))],
             [cell("cores computed on by nobody"), share(max(1 - held / all_ns, 0))],
-            [cell("times that a core was given an owner or lent back to it"), cell(moves)]]
+            [cell("changes of a core's holder"), cell(view.takings)],
+            [cell("changes of a core's owner"), cell(view.owner_changes)]]
 
 
 def svg_of(view: series.View) -> str:

@@ -94,17 +94,20 @@ def unwrapped(epochs: np.ndarray, start: int) -> np.ndarray:
 
 def happened(number: np.ndarray, before: np.ndarray, after: np.ndarray, intent: np.ndarray,
              last_fields: int | None) -> np.ndarray:
-    """Which of the events of a core did; they are in the order of their numbers."""
+    """Which of the events of a core did; they are in the order of their numbers.  Intents are few."""
     keep = ~intent
-    done = set(number[keep].tolist())
+    certain = number[keep]
     for i in np.flatnonzero(intent):
-        if int(number[i]) in done:
+        at = np.searchsorted(certain, number[i])
+        if at < len(certain) and certain[at] == number[i]:
             continue
-        following = np.flatnonzero(~intent & (number == number[i] + 1))
-        fields = int(before[following[0]]) if len(following) else last_fields
-        if fields is not None and int(after[i]) == fields:
+        if at < len(certain) and certain[at] == number[i] + 1:
+            fields = int(before[keep & (number == number[i] + 1)][0])
+        else:
+            fields = last_fields if at == len(certain) else None
+        if fields is not None and int(after[i]) == fields and not (
+                keep & intent & (number == number[i])).any():
             keep[i] = True
-            done.add(int(number[i]))
     return keep
 
 

@@ -70,6 +70,8 @@ class View:
     stories: list[Story]
     start_ns: int
     end_ns: int
+    takings: int = 0  # how often a core has changed hands, and its owner
+    owner_changes: int = 0
 
     @property
     def seconds(self) -> float:
@@ -94,15 +96,25 @@ class SlotSpans:
     def __init__(self, table: fmt.Table, chains: list[merge.Chain]):
         parts = []
         for chain in chains:
-            ends = np.append(chain.time[1:], max(table.end_ns, int(chain.time[-1])))
-            parts.append((np.full(len(ends), chain.core), chain.time, ends, chain.holder,
-                          chain.owner))
+            changed = np.flatnonzero(np.diff(chain.fields & 0x3ffff, prepend=-1))
+            time, holder, owner = chain.time[changed], chain.holder[changed], chain.owner[changed]
+            ends = np.append(time[1:], max(table.end_ns, int(time[-1])))
+            parts.append((np.full(len(ends), chain.core), time, ends, holder, owner))
         joined = [np.concatenate(column) for column in zip(*parts)] if parts else [
             np.zeros(0, np.int64)] * 5
         self.core, self.start, self.end, self.holder, self.owner = joined
+        self.takings = sum(int((np.diff(p[3]) != 0).sum()) for p in parts)
+        self.owner_changes = sum(int((np.diff(p[4]) != 0).sum()) for p in parts)
 
     def of(self, name: int, column: np.ndarray, start: int, end: int) -> np.ndarray:
         return (column == name) & (self.end > start) & (self.start < end)
+
+    def joined(self, spans: Spans) -> Spans:
+        """One span for those of a core that follow each other without a gap."""
+        first = np.append(True, (spans.core[1:] != spans.core[:-1]) |
+                          (spans.start[1:] != spans.end[:-1]))[:len(spans.core)]
+        last = np.append(first[1:], True)[:len(spans.core)]
+        return Spans(spans.core[first], spans.start[first], spans.end[last])
 
     def spans(self, mask: np.ndarray, start: int, end: int) -> Spans:
         return Spans(self.core[mask], np.maximum(self.start[mask], start),
@@ -134,7 +146,8 @@ def story_of(table: fmt.Table, process: fmt.Process, slots: SlotSpans,
     else:
         held = slots.of(name, slots.holder, start, end)
         owned = slots.of(name, slots.owner, start, end)
-        story.held, story.owned = slots.spans(held, start, end), slots.spans(owned, start, end)
+        story.held = slots.joined(slots.spans(held, start, end))
+        story.owned = slots.joined(slots.spans(owned, start, end))
         story.borrowed_ns = slots.spans(held & (slots.owner != name), start, end).total_ns
         story.lent_used_ns = slots.spans(
             owned & (slots.holder != name) & (slots.holder != merge.NOBODY), start, end).total_ns
@@ -158,7 +171,7 @@ def view_of(table: fmt.Table) -> View:
     start = min((s.lifetime(table)[0] for s in stories), default=table.start_ns)
     end = max((s.lifetime(table)[1] for s in stories), default=table.end_ns)
     return View(table, sorted(stories, key=lambda s: (s.process.rank, s.process.start_ns)),
-                start, max(end, start + 1))
+                start, max(end, start + 1), slots.takings, slots.owner_changes)
 
 
 def views_of(trace: fmt.Trace) -> list[View]:
