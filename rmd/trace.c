@@ -2,8 +2,8 @@
 /*
  * trace.c - the reader of the rings, see trace.h.
  *
- * The thread looks at all rings each 10 ms, and earlier when one of them is half full.  Nothing that
- * it reads there is believed: positions are its own, and events are copied, not looked into beyond
+ * The thread looks at all rings each 10 ms, and earlier when one of them is half full.  Nothing
+ * that it reads there is believed: positions are its own, and events are copied, not looked into beyond
  * their state.  Every ring may keep it busy for one round of its cells in a look.
  *
  * When the disk is full (or whatever ends writing), rmd says so, the file ends with its last whole
@@ -143,7 +143,8 @@ static bool take(struct rmd_trace *x, struct inv_trace_event *e, bool force, siz
 static bool drain(struct rmd_trace *x, unsigned ring, bool force)
 {
     struct inv_trace_ring *r = inv_trace_ring_at(x->reading->table, ring);
-    uint64_t tail = x->reading->tail[ring], head = atomic_load_explicit(&r->head, memory_order_acquire);
+    uint64_t tail = x->reading->tail[ring];
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);
     uint64_t settled = atomic_load_explicit(&x->reading->settled[ring],
                                             memory_order_acquire);
     if (head == tail)

@@ -10,8 +10,8 @@ enum { RMD_TRACE_WHY = sizeof((struct inv_reply *)0)->message };
 /* Let the rmd at `socket` write a trace to this file.  False, and why, when it does not. */
 bool rmd_trace_ask_start(const char *socket, int file, char why[RMD_TRACE_WHY]);
 
-/* And end it; returns when the file is complete.  False: there is none, or it cannot be asked.  True,
- * and why: it is not complete, because it could not be written, or so many events were lost. */
+/* And end it; returns when the file is complete.  False: there is none, or it cannot be asked.
+ * True, and why: it could not be written as a whole.  lost: events that are not in it. */
 bool rmd_trace_ask_stop(const char *socket, unsigned *lost, char why[RMD_TRACE_WHY]);
 
 #endif

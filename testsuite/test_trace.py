@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Traces: no event of any core is missing whoever is killed, what invade-trace makes of them, and what
-it makes of files that are none."""
+"""Traces: no event of any core is missing whoever is killed, what invade-trace makes of them, and
+what it makes of files that are none."""
 
 from __future__ import annotations
 
@@ -250,8 +250,9 @@ def test_the_html_report_opens_in_a_browser_without_a_network(traced, trace_tool
     assert not re.search(r"(src|href)=\"(?!#|data:)[^\"]*//", text)
     # Another directory for its profile: a browser holds locks there.
     with tempfile.TemporaryDirectory() as home:
-        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                   "--proxy-server=127.0.0.1:9", f"--user-data-dir={home}",
+        command = [browser, "--headless", "--no-sandbox", "--disable-gpu",
+                   "--disable-dev-shm-usage", "--proxy-server=127.0.0.1:9",
+                   f"--user-data-dir={home}",
                    f"--screenshot={shot}", "--dump-dom", "--window-size=1000,1500"]
         seen = run_program([*command, f"file://{page}"], timeout=100,
                            env={"HOME": home, "XDG_RUNTIME_DIR": home})
@@ -268,8 +269,8 @@ def test_a_trace_survives_the_killing_of_a_rank(build, make_variable, run_progra
     if not make_variable("MPIEXEC"):
         pytest.skip("configured without MPI")
     # The rank that has been chosen kills itself when it has run for a while, as `timeout` does.
-    script = ('if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ]; then exec timeout -s KILL 0.7 "$@"; '
-              'else exec "$@"; fi')
+    script = ('if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ]; then '
+              'exec timeout -s KILL 0.7 "$@"; else exec "$@"; fi')
     done = run_program([build / "bin/invade", TWO_CORES, f"--trace={file}", "--",
                         make_variable("MPIEXEC"), "-n", 2, "sh", "-c", script, "sh", program,
                         *IMBALANCE[1:], "--iterations=1000000"], check=False, timeout=90)

@@ -70,7 +70,8 @@ static void *hammer(void *seed)
 int main(int argc, char **argv)
 {
     pthread_t thread[64];
-    unsigned threads = argc == 5 ? (unsigned)atoi(argv[2]) : 0, seed = argc == 5 ? (unsigned)atoi(argv[4]) : 0;
+    unsigned threads = argc == 5 ? (unsigned)atoi(argv[2]) : 0;
+    unsigned seed = argc == 5 ? (unsigned)atoi(argv[4]) : 0;
     if (threads < 1 || threads > 64 || !join(argv[1]))
         return 1;
     steps = strtoul(argv[3], NULL, 10);

@@ -2,8 +2,8 @@
 /*
  * invade_trace.c - --trace: rmd writes it to a file of ours while the command runs.
  *
- * What cannot be traced runs all the same; only a file that cannot be written is an error, and found
- * out before the command starts.
+ * What cannot be traced runs all the same; only a file that cannot be written is an error, and
+ * found out before the command starts.
  */
 #define _GNU_SOURCE
 #include "invade.h"

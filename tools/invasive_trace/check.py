@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a trace proves: each core's changes without a gap, and none that the protocol does not allow.
+"""What a trace proves: each core's changes without a gap, and none that the protocol forbids.
 
 A word has one holder, so two at once would show as a core that goes to a process while another one
 holds it.  Only its owner may take it so, after the reclaim bound; and rmd alone makes owners.
@@ -78,7 +78,7 @@ def check_table(table: fmt.Table) -> tuple[list[str], str]:
     findings = [f"{n} events of {name_of(ring + 1)} were lost"
                 for ring, n in sorted(table.lost.items()) if n]
     if table.anonymous:
-        return findings, f"{len(events)} events, {table.ncores} tokens (which have no order to prove)"
+        return findings, f"{len(events)} events, {table.ncores} tokens, which prove nothing"
     chains = merge.chains_of(table, events)
     for chain in chains:
         findings += [f"core {chain.core}: {gap}" for gap in chain.gaps[:MOST]]

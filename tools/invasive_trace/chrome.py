@@ -5,7 +5,8 @@ computes on it, and for each process its waits, what it announces, and how many 
 from __future__ import annotations
 
 import json
-from typing import Iterator, TextIO
+from collections.abc import Iterator
+from typing import TextIO
 
 import numpy as np
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import struct
-from typing import Iterator, TextIO
+from collections.abc import Iterator
+from typing import TextIO
 
-from . import check
+from . import check, merge
 from . import format as fmt
-from . import merge
 
 
 def change_text(before: int, after: int) -> str:

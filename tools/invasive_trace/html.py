@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One HTML file with everything in it: the picture, what each process did with its cores, and where it
-waited.  It needs no network and no other file."""
+"""One HTML file with everything in it: the picture, what each process did with its cores, and where
+it waited.  It needs no network and no other file."""
 
 from __future__ import annotations
 
 import html
 from pathlib import PurePath
 
-from . import check
+from . import check, picture, series
 from . import format as fmt
-from . import picture, series
 
 HOT = 30  # call sites
 
@@ -17,8 +16,8 @@ PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
-      content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline';
+      script-src 'unsafe-inline'; img-src data:">
 <title>{title}</title>
 <style>
 body {{ font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; }}
@@ -67,7 +66,9 @@ def cell(value, text: str | None = None, part: float | None = None) -> str:
     """A number, with what is shown; part: how long a bar behind it is."""
     if isinstance(value, str):
         return f'<td class="text">{html.escape(value)}</td>'
-    bar = f' class="bar" style="--part:{100 * min(max(part, 0), 1):.1f}%"' if part is not None else ""
+    bar = ""
+    if part is not None:
+        bar = f' class="bar" style="--part:{100 * min(max(part, 0), 1):.1f}%"'
     return f'<td{bar} data-value="{value}">{text if text is not None else value}</td>'
 
 
@@ -95,7 +96,8 @@ def process_rows(view: series.View) -> list[list[str]]:
         life, held, owned = max(end - start, 1), story.held.total_ns, story.owned.total_ns
         waited = sum(w.end - w.start for w in story.waits)
         rows.append([cell(story.process.name), cell(story.process.program),
-                     cell(story.process.pid), seconds(life), cell(held / life, f"{held / life:.2f}"),
+                     cell(story.process.pid), seconds(life),
+                     cell(held / life, f"{held / life:.2f}"),
                      cell(owned / life, f"{owned / life:.2f}"), seconds(story.borrowed_ns),
                      seconds(story.lent_used_ns), cell(len(story.waits)),
                      seconds(waited, waited / life)])

@@ -2,7 +2,7 @@
 """Puts the events of all rings in order, and proves that none is missing.
 
 Every change of a core's word counts its epoch up by one, and an event has the word's fields before
-and after it.  So the events of a core are a chain: they are ordered by epoch, whatever their times say;
+and after it.  So the events of a core are a chain: they are ordered by epoch, whatever their times;
 from the first word to the last no epoch may be missing; and the fields after one event are those
 before the next.  An intent whose writer was killed counts where no other event has its epoch.
 """
@@ -94,7 +94,7 @@ def unwrapped(epochs: np.ndarray, start: int) -> np.ndarray:
 
 def happened(number: np.ndarray, before: np.ndarray, after: np.ndarray, intent: np.ndarray,
              last_fields: int | None) -> np.ndarray:
-    """Which of the events of a core did; they are in the order of their numbers.  Intents are few."""
+    """Which of the events of a core did; they are in the order of their numbers."""
     keep = ~intent
     certain = number[keep]
     for i in np.flatnonzero(intent):
@@ -130,7 +130,7 @@ def chain_of(table: fmt.Table, core: int, events: Events) -> Chain:
     keep = number > 0
     if end is not None:
         keep &= number <= end
-    at_end = last if end is not None and len(number) and end == number[keep].max(initial=0) else None
+    at_end = last if end is not None and end == number[keep].max(initial=0) else None
     keep[keep] = happened(number[keep], before[keep], after[keep], events.intent[keep], at_end)
     return link(Chain(core, *(np.zeros(0, np.int64),) * 3), table.start_ns, first, events.of(keep),
                 number[keep], before[keep], after[keep], end, last)

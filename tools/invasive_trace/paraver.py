@@ -5,8 +5,8 @@ so the CPU view shows who has which core, and the thread view how many cores a p
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Iterator
 
 from . import format as fmt
 from . import series

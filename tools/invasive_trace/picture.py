@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cores over time, stacked by process, as figures 8 and 10 of Schreiber et al. show them: what is left
-white at the top is computed on by nobody."""
+"""Cores over time, stacked by process, as figures 8 and 10 of Schreiber et al. show them: what is
+left white at the top is computed on by nobody."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def figure_of(view: series.View, title: str):
 def title_of(view: series.View) -> str:
     programs = sorted({story.process.program for story in view.stories})
     kind = "emulated cores" if view.table.emulated else "cores"
-    return f"{', '.join(programs)[:80]}: {len(view.stories)} processes on {view.table.ncores} {kind}"
+    return (f"{', '.join(programs)[:80]}: {len(view.stories)} processes on "
+            f"{view.table.ncores} {kind}")
 
 
 def longest(trace: fmt.Trace) -> series.View:

@@ -122,7 +122,7 @@ class SlotSpans:
 
 
 def token_spans(events: merge.Events, start: int, end: int) -> Spans:
-    """Of the tokens that a process took and returned: the last that was taken is the first to go."""
+    """Of the tokens that a process took and returned: the last to be taken is the first to go."""
     free, spans = [], []
     for time, by in zip(events.time.tolist(), events.body.astype(np.int64).tolist()):
         if by > 0:
