@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 enum {
-    INV_TRACE_EVENTS = 16384, /* of a ring; a power of two */
+    INV_TRACE_EVENTS = 8192, /* of a ring; a power of two */
     INV_TRACE_RMD = 256,      /* INV_MAX_SLOTS: the ring after those of the slots is rmd's */
     INV_TRACE_RINGS = INV_TRACE_RMD + 1,
     INV_TRACE_NONE = INV_TRACE_RINGS, /* of a process that writes none */

@@ -347,6 +347,8 @@ static void copy_sites(struct rmd_domain *d, unsigned slot)
         memcpy(to[n].function, s->function, sizeof to[n].function);
         memcpy(to[n].symbol, s->symbol, sizeof to[n].symbol);
         memcpy(to[n].module, s->module, sizeof to[n].module);
+        to[n].function[INV_FUNCTION_BYTES - 1] = '\0';
+        to[n].symbol[INV_SYMBOL_BYTES - 1] = to[n].module[INV_MODULE_BYTES - 1] = '\0';
         n++;
     }
     item->chunk->bytes = (uint32_t)(n * sizeof *to);
