@@ -23,6 +23,7 @@
  *   account.c   where the program calls MPI, and how long it waits there
  *   ring.c      whom to wake when
  *   handler.c   which error handler hears of an error in a wait
+ *   library.h   what is done otherwise for one MPI library
  *
  * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
  * which all ranks of MPI_COMM_WORLD agreed to be managed.
