@@ -295,7 +295,10 @@ def wrapper_found(f):
 
 def wrapper_wmeet(f):
     yield from watched(f)
-    yield "    shim_assemble_party(shim_party_of_win(win), SHIM_SITE);"
+    if f.arg("info"):
+        yield "    if (info != MPI_INFO_NULL)"
+    indent = "    " * (2 if f.arg("info") else 1)
+    yield indent + "shim_assemble_party(shim_party_of_win(win), SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
