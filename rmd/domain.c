@@ -397,9 +397,10 @@ static void redistribute(struct rmd_domain *d, bool must)
         launch[m.count + i] = d->newest_launch;
     }
     number_jobs(d, &m, to_come, needs);
-    struct rmd_snapshot s = {d->units_here, m.count + to_come, needs, room, d->tuning};
+    struct rmd_snapshot s = {d->units_here, m.count + to_come, needs, room, d->tuning, false};
     rmd_limited(d->policy, &s, launch, max_launch_units(d), target);
     s.nprocs = m.count;
+    s.decided = !to_come && !max_launch_units(d);
     if (must || rmd_policy_worthwhile(d->policy, &s, target))
         move_cores(d, &m, target);
     settle(d);
