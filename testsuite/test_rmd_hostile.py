@@ -170,9 +170,9 @@ def place(build, tmp_path_factory, make_variable, stock_env):
     shutil.copytree(build / "lib", path / "lib")
     shutil.copy(build / "testsuite/rmd_member", path / "member")
     compile_victim(path, make_variable("CC"))
-    path.joinpath("right").write_text(subprocess.run(
-        [path / "victim"], env=stock_env, capture_output=True, text=True, check=True,
-        timeout=60).stdout)
+    right = subprocess.run([path / "victim"], env={**stock_env, "OMP_NUM_THREADS": "1"}, text=True,
+                           capture_output=True, check=True, timeout=60).stdout
+    (path / "right").write_text(right)
     yield path
     shutil.rmtree(path)
 
