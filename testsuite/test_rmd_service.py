@@ -818,20 +818,26 @@ def test_core_tables_are_kept_by_systemd_and_taken_back(build, public, service, 
     s = service("emulate-cores = 2\n", env={"NOTIFY_SOCKET": notifications.path})
     alice = s.member(ALICE)
     bob = s.member(BOB)
-    names = {notifications.until("FDSTORE")["FDNAME"] for _ in range(2)}
-    assert names == {f"table-{ALICE}", f"table-{BOB}"}
+
+    def names(*uids):
+        return {f"{kind}-{uid}" for uid in uids for kind in ("table", "state")}
+
+    assert {notifications.until("FDSTORE")["FDNAME"] for _ in range(4)} == names(ALICE, BOB)
     bob.kill()
-    assert notifications.until("FDSTOREREMOVE")["FDNAME"] == f"table-{BOB}"
+    assert {notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(2)} == names(BOB)
+    eventually(lambda: alice.ask("borrow 1"), "1")
     s.process.kill()
     s.process.wait(PATIENCE_S)
     with open("/dev/null", encoding="ascii") as null:
         process = handed_over(
             build, {**notifications.kept, "table-77": null.fileno()}, f"--config={s.config}",
             f"--socket={s.name}", env={"NOTIFY_SOCKET": notifications.path})
-        dropped = [notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(2)]
-    assert sorted(dropped) == [f"table-{BOB}", "table-77"]
+        dropped = {notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(4)}
+    assert dropped == names(BOB, 77)
     notifications.until("READY")
-    assert alice.ask("borrow 0") == "1"  # it goes on in its table
+    assert alice.table()[2:4] == ([0, 0], [NOBODY, 0])  # it goes on in its table,
+    alice.kill()  # as a member
+    assert {notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(2)} == names(ALICE)
     process.terminate()
     _, said = process.communicate(timeout=PATIENCE_S)
     assert f"user {ALICE}: took back a core table with 1 processes" in said
