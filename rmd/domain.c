@@ -453,7 +453,7 @@ static void redistribute(struct rmd_domain *d, bool must)
     struct rmd_snapshot s = {d->units_here - m.pinned_units, m.count + to_come, needs, room,
                              d->tuning, false};
     decide(d, &s, launch, target);
-    s.decided = s.ncores && !to_come && !max_launch_units(d);
+    s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
     s.nprocs = m.count;
     if (must || rmd_policy_worthwhile(d->policy, &s, target)) {
         move_cores(d, &m, target);
