@@ -2,10 +2,10 @@
 """Does the service survive everything at once?
 
 MPI+OpenMP programs start and end under one rmd all the time, while ranks of theirs are killed or
-stopped for a while, rmd is killed or ended and started again, clients flood it, and, where we are root,
-processes of a second user come, take cores and die.  Every half minute the programs are waited
-for; then each core must be in one table and in nobody's hands.  Programs that nobody has killed
-must print the checksum that the stock runtime prints.
+stopped for a while, rmd is killed or ended and started again, clients flood it, and, where we are
+root, processes of a second user come, take cores and die.  Every half minute the programs are
+waited for; then each core must be in one table and in nobody's hands.  Programs that nobody has
+killed must print the checksum that the stock runtime prints.
 """
 
 from __future__ import annotations
@@ -343,6 +343,6 @@ def chaos(ctx: Context) -> list[Figure]:
     for line in one.wrong:
         print("    WRONG " + line)
     told = ", ".join(f"{n} {what}" for what, n in one.counts.items())
-    return [Figure("chaos", len(one.wrong), "lost cores, double holders, hangs, leftovers and wrong "
-                   "results", "<=", 0, f"{minutes:g} minutes, seed {seed}: {told}; rmd ready "
-                   f"after {one.longest_s:.2f} s at most")]
+    note = f"{minutes:g} minutes, seed {seed}: {told}; rmd ready after {one.longest_s:.2f} s at most"
+    return [Figure("chaos", len(one.wrong), "lost cores, double holders, hangs, leftovers or wrong "
+                   "results", "<=", 0, note)]
