@@ -17,6 +17,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -330,6 +331,7 @@ def chaos(ctx: Context) -> list[Figure]:
     seed = getattr(ctx, "seed", None) or int(time.time())
     one = Chaos(ctx, seed)
     end = time.monotonic() + minutes * 60
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
     try:
         turn = 0
         while time.monotonic() < end - 5:
@@ -343,6 +345,7 @@ def chaos(ctx: Context) -> list[Figure]:
     for line in one.wrong:
         print("    WRONG " + line)
     told = ", ".join(f"{n} {what}" for what, n in one.counts.items())
-    note = f"{minutes:g} minutes, seed {seed}: {told}; rmd ready after {one.longest_s:.2f} s at most"
+    note = (f"{minutes:g} minutes, seed {seed}: {told}; rmd ready after {one.longest_s:.2f} s "
+            "at most")
     return [Figure("chaos", len(one.wrong), "lost cores, double holders, hangs, leftovers or wrong "
                    "results", "<=", 0, note)]
