@@ -191,11 +191,16 @@ class Chaos:
                 continue
             self.jobs.remove(job)
             if job.process.returncode is None:
-                self.wrong.append(f"{job.kind} has not ended after {JOB_S} s")
+                self.wrong.append(f"{job.kind} has not ended after {JOB_S} s:\n{self.status()}")
                 os.killpg(job.process.pid, signal.SIGKILL)
                 job.process.communicate()
             elif (found := self.checksum(job.process)) != self.sums[job.kind] and not job.hurt:
                 self.wrong.append(f"{job.kind}: {found}, not {self.sums[job.kind]}")
+
+    def status(self) -> str:
+        done = subprocess.run([self.ctx.build / "bin/rmctl", f"--socket={self.name}", "status"],
+                              capture_output=True, text=True, check=False, timeout=20)
+        return done.stdout + done.stderr
 
     # --- strangers
 
@@ -340,6 +345,9 @@ def chaos(ctx: Context) -> list[Figure]:
             turn += 1
             print(f"    {turn}: {' '.join(machine) or 'real cores'}: "
                   + ", ".join(f"{n} {what}" for what, n in one.counts.items()), flush=True)
+    except SystemExit:
+        print(f"    ended with {[job.kind for job in one.jobs]} running\n{one.status()}", flush=True)
+        raise
     finally:
         one.close()
     for line in one.wrong:
