@@ -346,7 +346,8 @@ def chaos(ctx: Context) -> list[Figure]:
             print(f"    {turn}: {' '.join(machine) or 'real cores'}: "
                   + ", ".join(f"{n} {what}" for what, n in one.counts.items()), flush=True)
     except SystemExit:
-        print(f"    ended with {[job.kind for job in one.jobs]} running\n{one.status()}", flush=True)
+        running = [job.kind for job in one.jobs]
+        print(f"    ended with {running} running\n{one.status()}", flush=True)
         raise
     finally:
         one.close()
