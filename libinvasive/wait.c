@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include "futex.h"
 #include "process.h"
+#include "prompt.h"
 #include "tool.h"
 
 enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000 };
@@ -234,7 +235,7 @@ static int64_t nap_ns(uint64_t left)
 }
 
 /* Ask for an own core until it is there; evict when the bound has passed. */
-static int await_seat(uint64_t start)
+static int await_seat(uint64_t start, struct inv_prompt *prompt)
 {
     struct inv_table *t = inv_process.table;
     uint64_t bound = (uint64_t)t->reclaim_bound_us * 1000;
@@ -250,8 +251,10 @@ static int await_seat(uint64_t start)
         unsigned evicted;
         if (waited < REGAIN_SPIN_NS)
             inv_cpu_relax();
-        else if (waited < bound)
+        else if (waited < bound) {
+            inv_prompt_begin(prompt);
             sleep_on_bell(seen, nap_ns(bound - waited));
+        }
         else if (core == INV_NO_CORE)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
         else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
@@ -266,9 +269,11 @@ static int await_seat(uint64_t start)
  * handed to this thread then, and not to an agent that has no use for it. */
 static int regain_seat(uint64_t start)
 {
+    struct inv_prompt prompt = {.changed = false};
     atomic_fetch_add_explicit(&our_slot()->sleepers, 1, memory_order_seq_cst);
-    int seat = await_seat(start);
+    int seat = await_seat(start, &prompt);
     atomic_fetch_sub_explicit(&our_slot()->sleepers, 1, memory_order_relaxed);
+    inv_prompt_end(&prompt);
     return seat;
 }
 

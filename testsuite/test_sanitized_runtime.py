@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.full
 
 CC = "gcc -fsanitize=thread -Wno-tsan"
-LIBINVASIVE = ("affinity agent board claim company core launch process record scalability seat "
+LIBINVASIVE = ("affinity agent board claim company core launch process prompt record scalability seat "
                "socket spawn table tool wait").split()
 # Not here: what meets races of upstream's own (nest locks, the lists of work shares, doacross,
 # whose fences the sanitizer does not know), and what counts threads or their stacks.
