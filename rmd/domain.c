@@ -539,10 +539,10 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
     unsigned freed = 0;
     header_intact(d);
     atomic_store(&s->state, INV_SLOT_DEAD);
-    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* all of its tokens come back now */
-    d->stopped -= p->stopped;
     tell(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
     *(left ? &d->leaves : &d->deaths) += 1;
+    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* all of its tokens come back now */
+    d->stopped -= p->stopped;
     inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
     settle(d);
     struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
@@ -915,7 +915,8 @@ static unsigned repair_words(struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         members[s / 64] |= (uint64_t)d->procs[s].used << s % 64;
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        unsigned name = d->presence[c] != RMD_HERE ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
+        bool kept = d->presence[c] != RMD_HERE || d->resting[c];
+        unsigned name = kept ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
         if (!inv_core_repair(d->table, c, name, members))
             continue;
         wrong++;

@@ -35,7 +35,7 @@ const struct rmctl_command rmctl_commands[] = {
     {"drain", "nobody may use these cores", rmctl_drain, rmctl_drain_options},
     {"events", "what has happened of late", rmctl_events, rmctl_events_options},
     {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
-    {"simulate", "policies and placement on a machine that is only described", rmd_simulate, NULL},
+    {"simulate", "policies and placement on a described machine", rmd_simulate, NULL},
     {"help", "this", help, NULL},
     {"complete", NULL, rmctl_complete, NULL}, /* for the shells */
     {0}};

@@ -351,11 +351,15 @@ static bool wait_for_key(const struct top *t)
 {
     timeout((int)(t->delay_s * 1000));
     int key = getch();
+    if (key == KEY_RESIZE)
+        clearok(curscr, TRUE); /* terminals leave all sorts of things behind */
     return !ended && key != 'q' && key != 'Q';
 }
 
 static int run_on_terminal(const struct top *t, const struct rmctl_sockets *s)
 {
+    unsetenv("COLUMNS"); /* they would win over the terminal, also when its size changes */
+    unsetenv("LINES");
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen) {
         fprintf(stderr, "rmctl top: terminal type '%s' is unknown: set TERM, or use --batch\n",

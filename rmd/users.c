@@ -318,13 +318,13 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
-/* A unit of which a CPU is offline, or that an operator has drained, is nobody's. */
+/* A unit of which a CPU is offline, or that is drained, is nobody's. */
 static bool unit_away(unsigned unit)
 {
-    bool any = drained[units.first[unit]];
-    for (unsigned c = units.first[unit]; naway && c < units.first[unit + 1]; c++)
-        any |= away[c];
-    return any;
+    for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
+        if (away[c] || drained[c])
+            return true;
+    return false;
 }
 
 static unsigned units_away(void)
