@@ -56,15 +56,13 @@ static bool valid(const struct inv_constraint *c)
 
 static bool is_announced(struct inv_slot *slot, const struct inv_constraint *c)
 {
-    struct inv_scalability now;
-    inv_scalability_read(slot, &now);
     return atomic_load_explicit(&slot->min_cores, memory_order_relaxed) == c->min_cores &&
            atomic_load_explicit(&slot->max_cores, memory_order_relaxed) == c->max_cores &&
            atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) ==
                bits_of(c->workload) &&
            atomic_load_explicit(&slot->iteration_bits, memory_order_relaxed) ==
                bits_of(c->iteration_s) &&
-           inv_scalability_equal(&now, &c->scalability);
+           inv_scalability_is_written(slot, &c->scalability);
 }
 
 /* Write the constraint if it is new.  The caller has the lock.  Returns its number. */
