@@ -103,7 +103,9 @@ class Context:
             env["OMP_NUM_THREADS"] = str(threads)
         return self.run(variant, [str(self.build / "invade"), "--", *command], env)
 
-    def run(self, variant: str, command: list[str], env: dict[str, str]) -> Run:
+    def run(self, variant: str, command: list[str], env: dict[str, str],
+            says_it: bool = True) -> Run:
+        """says_it: what comes on stderr is worth a line."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.monotonic()
         try:
@@ -118,21 +120,29 @@ class Context:
         if done.returncode != 0:
             raise BenchError(f"{variant}: {' '.join(command)}: exit code {done.returncode}\n"
                              f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        if done.stderr.strip():
+        if says_it and done.stderr.strip():
             print(f"    {variant} said: {done.stderr.strip()[-400:]}", file=sys.stderr)
         cpu = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
         run = Run(variant, wall, cpu, parse_values(done.stdout), done.stdout)
         self.runs.append(run)
         return run
 
+    def turn(self, *variants) -> tuple[Run, ...]:
+        """Call each of the variants once.  Prints one line."""
+        turn = tuple(variant() for variant in variants)
+        if self.verbose:
+            print("    " + "   ".join(describe(r) for r in turn), flush=True)
+        return turn
+
     def turns(self, *variants) -> list[tuple[Run, ...]]:
-        """Call each of the variants in turn, self.pairs times.  Prints one line a turn."""
-        result = []
-        for _ in range(self.pairs):
-            turn = tuple(variant() for variant in variants)
-            result.append(turn)
-            if self.verbose:
-                print("    " + "   ".join(describe(r) for r in turn), flush=True)
+        """Call each of the variants in turn, self.pairs times."""
+        return [self.turn(*variants) for _ in range(self.pairs)]
+
+    def turns_until(self, enough, *variants) -> list[tuple[Run, ...]]:
+        """At least self.pairs turns, and until enough(turns), but at most four times as many."""
+        result = self.turns(*variants)
+        while len(result) < 4 * self.pairs and not enough(result):
+            result.append(self.turn(*variants))
         return result
 
 

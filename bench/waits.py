@@ -24,6 +24,29 @@ def medians(turns, index: int, call: str, which: str = "us") -> float:
     return statistics.median(turn[index].values[f"{call}_{which}"] for turn in turns)
 
 
+def alike(turn, call: str, which: str) -> bool:
+    """Were the two cores as near to each other in all runs of the turn?  Virtual cores move, and
+    a line takes 0.06 to 0.11 us there and back within one, 0.25 to 0.33 between two, and a short
+    message three times as long (bench/mpi/calls.c).  Runs of more ranks than two do not say."""
+    lines = [run.values.get(f"{call}_{which.removesuffix('us')}line_us", 1) for run in turn]
+    return max(lines) <= 2 * min(lines)
+
+
+def like_turns(turns, call: str, which: str, over: int, under: int):
+    return [t for t in turns if alike((t[over], t[under]), call, which)]
+
+
+def like_ratio(turns, over: int, under: int, call: str, which: str = "us") -> float:
+    """median_ratio of the turns that can be compared; of all when there are none."""
+    chosen = like_turns(turns, call, which, over, under) or turns
+    return median_ratio(chosen, over, under, f"{call}_{which}")
+
+
+def enough_alike(pairs: int, calls, which: str):
+    """A condition for Context.turns_until: as many turns as asked for can be compared."""
+    return lambda turns: all(len(like_turns(turns, call, which, 1, 0)) >= pairs for call in calls)
+
+
 def table(ctx: Context, name: str, turns, calls, variants) -> None:
     """One line a call: the medians in microseconds."""
     if ctx.verbose:
@@ -42,13 +65,14 @@ def oversubscribed(ctx: Context, ranks: int) -> list[Figure]:
     for library in libraries(ctx):
         program = Programs(ctx, library, "calls.c")
         arguments = (ranks, seconds, *calls)
-        turns = ctx.turns(lambda p=program, a=arguments: check(p.stock(*a)),
-                          lambda p=program, a=arguments: check(p.ours(*a)),
-                          lambda p=program, a=arguments: check(p.yielding(*a)))
+        turns = ctx.turns_until(enough_alike(ctx.pairs, calls, "us"),
+                                lambda p=program, a=arguments: check(p.stock(*a)),
+                                lambda p=program, a=arguments: check(p.ours(*a)),
+                                lambda p=program, a=arguments: check(p.yielding(*a)))
         table(ctx, library.name, turns, calls, ("stock", "invade", "yielding"))
 
         def worst(over, under, turns=turns):
-            return max((median_ratio(turns, over, under, f"{c}_us"), c) for c in calls)
+            return max((like_ratio(turns, over, under, c), c) for c in calls)
 
         over_stock, call = worst(1, 0)
         figures.append(Figure(f"{name}-{library.name}-stock", over_stock, "x stock", "<=",
@@ -87,8 +111,9 @@ def two_ranks(ctx: Context, calls: tuple[str, ...]) -> dict:
     result = {}
     for library in libraries(ctx):
         program = Programs(ctx, library, "calls.c")
-        turns = ctx.turns(lambda p=program: check(p.stock(2, "0.3", *calls)),
-                          lambda p=program: check(p.ours(2, "0.3", *calls)))
+        turns = ctx.turns_until(enough_alike(ctx.pairs, calls, "best_us"),
+                                lambda p=program: check(p.stock(2, "0.3", *calls)),
+                                lambda p=program: check(p.ours(2, "0.3", *calls)))
         table(ctx, library.name, turns, calls, ("stock", "invade"))
         result[library.name] = turns
     return result
@@ -100,11 +125,13 @@ def latency(ctx: Context) -> list[Figure]:
     figures = []
     for name, turns in two_ranks(ctx, calls).items():
         for call in calls:
-            stock, ours = (medians(turns, i, call, "best_us") for i in (0, 1))
+            like = like_turns(turns, call, "best_us", 1, 0)
+            stock, ours = (medians(like or turns, i, call, "best_us") for i in (0, 1))
             figures.append(Figure(f"latency-{name}-{call}",
-                                  median_ratio(turns, 1, 0, f"{call}_best_us"),
+                                  like_ratio(turns, 1, 0, call, "best_us"),
                                   "x stock", "<=", 1.05,
-                                  f"{name} {call}: stock {stock:.3f} us, invade {ours:.3f} us"))
+                                  f"{name} {call}: stock {stock:.3f} us, invade {ours:.3f} us; "
+                                  f"{len(like)} of {len(turns)} turns with like cores"))
     figures.append(Figure("latency", max(f.value for f in figures), "x stock", "<=", 1.05,
                           "the worst of them; limit 1.0"))
     return figures
@@ -117,7 +144,7 @@ def bandwidth(ctx: Context) -> list[Figure]:
         stock, ours = (2 * 2 ** 20 / medians(turns, i, "pingpong_large", "best_us") / 1000
                        for i in (0, 1))
         figures.append(Figure(f"bandwidth-{name}",
-                              median_ratio(turns, 0, 1, "pingpong_large_best_us"),
+                              like_ratio(turns, 0, 1, "pingpong_large", "best_us"),
                               "x stock", ">=", 0.98,
                               f"{name}: stock {stock:.2f} GB/s, invade {ours:.2f} GB/s"))
     figures.append(Figure("bandwidth", min(f.value for f in figures), "x stock", ">=", 0.98,

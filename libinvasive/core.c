@@ -479,6 +479,14 @@ void inv_ring(struct inv_table *t, unsigned whom)
 
 /* --- what rmd does */
 
+/* Who waited for its core to come back will not get it any more.  Also where it had not asked: it
+ * may have seen that the core is its own, and be about to ask and to sleep until it comes. */
+static void disown(struct inv_table *t, long old)
+{
+    if (inv_slot_valid(t, old))
+        wake_sleepers(inv_slot_at(t, (unsigned)old));
+}
+
 int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
 {
     unsigned name = new_owner < 0 ? INV_NOBODY : (unsigned)new_owner + 1;
@@ -490,9 +498,7 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
     } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, false)));
     account(t, core, w);
     int old = (int)inv_word_owner(w) - 1;
-    /* Who waited for its core to come back will not get it any more. */
-    if (inv_slot_valid(t, old) && inv_word_reclaim(w))
-        wake_sleepers(inv_slot_at(t, (unsigned)old));
+    disown(t, old);
     /* A new owner that wanted a core already has asked for those that it owned then, and
      * not for this one.  Partner of the fence: inv_want_set. */
     atomic_thread_fence(memory_order_seq_cst);
@@ -513,9 +519,7 @@ bool inv_core_withdraw(struct inv_table *t, unsigned core)
         ;
     } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_ELSEWHERE, true)));
     account(t, core, w);
-    unsigned old = inv_word_owner(w) - 1;
-    if (inv_slot_valid(t, old) && inv_word_reclaim(w)) /* as in inv_core_own */
-        wake_sleepers(inv_slot_at(t, old));
+    disown(t, (long)inv_word_owner(w) - 1);
     return inv_word_holder(w) == INV_NOBODY;
 }
 
@@ -560,6 +564,38 @@ bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
     return held;
 }
 
+bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder)
+{
+    unsigned name = holder + 1;
+    inv_word w = word_of(t, core);
+    do {
+        if (inv_word_holder(w) != name)
+            return false;
+    } while (!move(t, core, &w,
+                   inv_word_next(w, INV_NOBODY, inv_word_owner(w),
+                                 inv_word_reclaim(w) && inv_word_owner(w) != name)));
+    account(t, core, w);
+    return true;
+}
+
+bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
+                     const uint64_t members[INV_MAX_SLOTS / 64])
+{
+    inv_word w = word_of(t, core);
+    for (;;) {
+        unsigned holder = inv_word_holder(w), owner = inv_word_owner(w);
+        bool member = holder > INV_NOBODY && holder <= INV_MAX_SLOTS &&
+                      members[(holder - 1) / 64] >> (holder - 1) % 64 & 1;
+        unsigned keeps = member ? holder : INV_NOBODY;
+        bool reclaim = name == INV_ELSEWHERE ||
+                       (name != INV_NOBODY && owner == name && inv_word_reclaim(w));
+        if (keeps == holder && owner == name && reclaim == inv_word_reclaim(w))
+            return false;
+        if (move(t, core, &w, inv_word_next(w, keeps, name, reclaim)))
+            return true;
+    }
+}
+
 /* The dead may have taken an agent's bit, made a core a sleeper's, or sent a message, and
  * died before it woke them.  A needless wake-up is harmless: the agent finds no core and parks. */
 static void wake_stranded(struct inv_table *t, unsigned slot)
@@ -587,9 +623,32 @@ static void bury_slot(struct inv_slot *s)
         atomic_store(&s->agents[a].tid, 0);
 }
 
+static void wake_all_stranded(struct inv_table *t, unsigned but)
+{
+    unsigned nslots = t->nslots;
+    for (unsigned s = 0; s < nslots && s < INV_MAX_SLOTS; s++)
+        if (s != but && live(t, s))
+            wake_stranded(t, s);
+}
+
+static void offer_all(struct inv_table *t)
+{
+    unsigned ncores = t->ncores;
+    for (unsigned c = 0; t->mode == INV_MODE_PINNED && c < ncores && c < INV_MAX_CORES; c++)
+        inv_core_offer(t, c, INV_MAX_SLOTS);
+}
+
+void inv_rescue(struct inv_table *t)
+{
+    wake_all_stranded(t, INV_MAX_SLOTS);
+    offer_all(t);
+    if (t->mode == INV_MODE_ANONYMOUS)
+        inv_token_offer(t);
+}
+
 void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
 {
-    unsigned ncores = t->ncores, nslots = t->nslots, count = 0;
+    unsigned ncores = t->ncores, count = 0;
     struct inv_slot *slot = inv_slot_at(t, dead);
     inv_want_set(t, dead, false);
     bury_slot(slot); /* before the cores: see inv_core_bury */
@@ -598,12 +657,8 @@ void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
     int32_t tokens = atomic_exchange(&slot->tokens, 0);
     if (tokens > 0)
         atomic_fetch_add(&t->free_tokens, tokens);
-    for (unsigned s = 0; s < nslots && s < INV_MAX_SLOTS; s++)
-        if (s != dead && live(t, s))
-            wake_stranded(t, s);
-    /* All free cores, not only its own: it may have died between lending and offering. */
-    for (unsigned c = 0; t->mode == INV_MODE_PINNED && c < ncores && c < INV_MAX_CORES; c++)
-        inv_core_offer(t, c, INV_MAX_SLOTS);
+    wake_all_stranded(t, dead);
+    offer_all(t); /* not only its own: it may have died between lending and offering */
     for (; tokens > 0; tokens--)
         give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false);
     if (freed)

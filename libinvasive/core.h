@@ -93,6 +93,22 @@ void inv_core_admit(struct inv_table *t, unsigned core);
  * process held it. */
 bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead);
 
+/* seize: rmd takes the core from a holder that cannot give it up (it is stopped): it is nobody's
+ * then, and stays its owner's, who does not ask for it any more if that is the holder.  True when
+ * it was held; the caller offers it. */
+bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder);
+
+/* repair: what rmd finds in a word that a process has scribbled over, or that a former rmd has left
+ * unfinished.  It gets the owner `name` (slot + 1, INV_NOBODY or INV_ELSEWHERE); a holder that is
+ * no member (bit s: slot s is one) goes, and so does a reclaim that nobody can have meant.  True when
+ * something was wrong; the caller then offers the core. */
+bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
+                     const uint64_t members[INV_MAX_SLOTS / 64]);
+
+/* rescue: wake everybody whom somebody that died (a process or rmd) may have been about to wake, and
+ * offer all free cores.  Needless wake-ups are harmless. */
+void inv_rescue(struct inv_table *t);
+
 /* offer: a core has become free; wake one who can use it: a thread of the owner that
  * sleeps in MPI and needs this core, else a parked agent of the owner when it asked for
  * the core, else of `me` when it wants, else of the other wanting processes in turn.

@@ -28,6 +28,7 @@
 struct inv_process inv_process;
 
 enum { JOIN_TIMEOUT_S = 5, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
+enum { RESTART_MS = 1000, RESTART_PAUSE_MS = 20 };
 enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -81,6 +82,19 @@ static int connect_to(const char *name)
     return name && *name ? inv_socket_connect(name, JOIN_TIMEOUT_S) : -1;
 }
 
+/* The same; a service whose path is there and that does not listen is being started again. */
+static int connect_to_service(const char *name)
+{
+    const struct timespec pause = {.tv_nsec = RESTART_PAUSE_MS * 1000000};
+    int fd = connect_to(name);
+    for (int ms = 0; fd < 0 && name && *name == '/' && errno == ECONNREFUSED && ms < RESTART_MS;
+         ms += RESTART_PAUSE_MS) {
+        nanosleep(&pause, NULL);
+        fd = connect_to(name);
+    }
+    return fd;
+}
+
 /* The rmd that belongs to this library: where the whole is installed in one tree, or built. */
 static const char *rmd_path(char *path, size_t bytes)
 {
@@ -130,7 +144,7 @@ static int connect_to_node(void)
 static int reach_manager(const char **where)
 {
     *where = getenv("INVASIVE_SOCKET");
-    int fd = connect_to(*where);
+    int fd = connect_to_service(*where);
     if (fd >= 0 || !launched_elsewhere)
         return fd;
     *where = launch.socket;
@@ -162,7 +176,8 @@ static bool ask_manager(const struct inv_request *request, struct inv_reply *rep
         if (good)
             return true;
         bool cut_off = error == ECONNRESET || error == EPIPE || error == ENODATA;
-        if (cut_off && *where == launch.socket && tries < CUT_OFF_TRIES)
+        bool comes_back = *where == launch.socket || **where == '/';
+        if (cut_off && comes_back && tries < CUT_OFF_TRIES)
             continue;
         complain("invasive: rmd at %s did not answer as expected (%s): is it of another version? "
                  "Running unmanaged.",
@@ -198,7 +213,7 @@ static bool environment_wants(void)
     const char *mode = getenv("INVASIVE"), *where = getenv("INVASIVE_SOCKET");
     if (!where || !*where || (mode && strcmp(mode, "off") == 0))
         return false;
-    int fd = connect_to(where);
+    int fd = connect_to_service(where);
     if (fd < 0 && launched_elsewhere)
         return node_answers();
     if (fd < 0) {

@@ -88,17 +88,26 @@ static bool is_table(const struct inv_table *t)
            t->nslots >= 1 && t->nslots <= INV_MAX_SLOTS && t->mode <= INV_MODE_ANONYMOUS;
 }
 
-struct inv_table *inv_table_map(int fd, bool writable)
+static bool stays(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
-        return NULL;
+        return false;
     /* Without the seal the memory could go away while we look at it. */
     int seals = fcntl(fd, F_GET_SEALS);
-    if (st.st_size != INV_TABLE_BYTES || seals < 0 || !(seals & F_SEAL_SHRINK)) {
-        errno = EPROTO;
+    errno = EPROTO;
+    return st.st_size == INV_TABLE_BYTES && seals >= 0 && (seals & F_SEAL_SHRINK);
+}
+
+struct inv_table *inv_table_map_unread(int fd)
+{
+    return stays(fd) ? map(fd, PROT_READ | PROT_WRITE) : NULL;
+}
+
+struct inv_table *inv_table_map(int fd, bool writable)
+{
+    if (!stays(fd))
         return NULL;
-    }
     struct inv_table *t = map(fd, writable ? PROT_READ | PROT_WRITE : PROT_READ);
     if (t && !is_table(t)) {
         inv_table_unmap(t);

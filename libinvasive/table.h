@@ -266,6 +266,9 @@ int inv_table_create(unsigned ncores, const int *os_cpus, unsigned nslots, enum 
  * Returns NULL with errno; EPROTO when the memory is no table of this version.
  */
 struct inv_table *inv_table_map(int fd, bool writable);
+/* The same, writable, for rmd, which has what the head of the table must say from elsewhere: only
+ * that the memory is as large as a table and stays so is checked. */
+struct inv_table *inv_table_map_unread(int fd);
 void inv_table_unmap(struct inv_table *t);
 
 #endif

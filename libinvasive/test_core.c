@@ -152,6 +152,31 @@ static void test_ring(void)
     inv_table_unmap(t);
 }
 
+/* Core 0 of process 0, which 1 computes on, goes to another domain and comes back. */
+static void test_another_domain(void)
+{
+    struct inv_table *t = table(2, INV_MODE_PINNED);
+    inv_core_own(t, 0, 0);
+    uint32_t bell = atomic_load(&inv_slot_at(t, 0)->bell);
+    CHECK(inv_core_borrow(t, 0, 1) && !inv_core_withdraw(t, 0) && !inv_core_left(t, 0));
+    CHECK(atomic_load(&inv_slot_at(t, 0)->bell) != bell); /* it may be about to wait for it */
+    CHECK(reserved(t, 0) && inv_core_reclaim(t, 0, 0) == INV_RECLAIM_NOT_OWNER);
+    park(t, 2, 0);
+    CHECK(atomic_load(&t->rmd_bell) == 0 && inv_core_lend(t, 0, 1));
+    inv_core_offer(t, 0, 1);
+    CHECK(atomic_load(&t->rmd_bell) == 1 && inv_core_left(t, 0) && !woken(t, 2, 0, 0));
+    CHECK(!inv_core_borrow(t, 0, 0) && !inv_core_borrow(t, 0, 1) && !inv_core_borrow(t, 0, 2));
+    inv_core_admit(t, 0);
+    inv_core_offer(t, 0, INV_MAX_SLOTS);
+    CHECK(woken(t, 2, 0, 0) && inv_core_borrow(t, 0, 2));
+    CHECK(!inv_core_withdraw(t, 0));
+    inv_core_admit(t, 0); /* asked back: who has it keeps it */
+    CHECK(holder(t, 0) == 3 && !reserved(t, 0) && !inv_core_withdraw(t, 0));
+    inv_core_expel(t, 0);
+    CHECK(inv_core_left(t, 0) && !inv_core_lend(t, 0, 2) && !inv_core_borrow(t, 0, 2));
+    inv_table_unmap(t);
+}
+
 static void test_stale_reservation_is_dropped(void)
 {
     struct inv_table *t = table(1, INV_MODE_PINNED);
@@ -230,6 +255,7 @@ int main(void)
     test_transitions();
     test_offer();
     test_ring();
+    test_another_domain();
     test_stale_reservation_is_dropped();
     test_new_owner_that_wants_has_asked();
     test_bury();

@@ -11,6 +11,8 @@
  *    evicted goes on until it looks.)
  *  - no wake-up is lost: everybody who parks or sleeps is woken by others, at most after a
  *    patience of seconds; there are no timers here to heal a lost one;
+ *  - a core that rmd moves to another domain has been left by everybody of this one, rmd hears of it,
+ *    and nobody takes it until it is back (in the runs that move cores; those that evict expel);
  *  - in the end every core is free, unreserved, and owned by whom it was;
  *  - tokens: never more running than there are, forced ones left out, and all there at the end.
  */
@@ -22,13 +24,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PROCESSES = 4, CORES = 3, PATIENCE_S = 20 };
+enum { PROCESSES = 4, CORES = 3, PATIENCE_S = 20, OTHER_DOMAIN = -1 };
 
 static struct inv_table *table;
 static _Atomic bool stopping;
-static _Atomic int occupant[CORES]; /* slot + 1 of who computes, 0 nobody */
+static _Atomic int occupant[CORES]; /* slot + 1 of who computes, 0 nobody, or OTHER_DOMAIN */
 static long workload[CORES];        /* written by the holder alone */
 static bool evictions;              /* whether this run evicts */
+static bool moves;                  /* whether rmd moves cores to another domain and back */
+static unsigned moved, expelled;    /* by rmd's thread alone while it runs */
 static _Atomic int running;         /* anonymous mode: threads with a token */
 
 static _Noreturn void fail(const char *what, unsigned me, int core)
@@ -245,6 +249,64 @@ static void *process(void *arg)
     return NULL;
 }
 
+/* --- rmd, which moves cores to another domain and back (rmd/users.c) */
+
+/* True when nobody computes on the core any more; else it is asked back. */
+static bool take_away(unsigned core, unsigned *seed)
+{
+    bool left = inv_core_withdraw(table, core);
+    if (!left && random_below(seed, 4) == 0)
+        return false;
+    while (!left) {
+        uint32_t seen = atomic_load(&table->rmd_bell);
+        if (evictions && random_below(seed, 2) == 0) {
+            inv_core_expel(table, core);
+            expelled++;
+        }
+        left = inv_core_left(table, core);
+        if (!left)
+            wait_on(&table->rmd_bell, seen, PROCESSES);
+    }
+    return true;
+}
+
+static void compute_elsewhere(unsigned core, unsigned *seed)
+{
+    int nobody = 0, other = OTHER_DOMAIN;
+    if (evictions)
+        return; /* who was expelled goes on until it looks */
+    if (!atomic_compare_exchange_strong(&occupant[core], &nobody, other))
+        fail("a core is moved that somebody computes on", PROCESSES, (int)core);
+    for (unsigned i = random_below(seed, 200); i > 0; i--) {
+        workload[core]++;
+        inv_cpu_relax();
+    }
+    if (!atomic_compare_exchange_strong(&occupant[core], &other, 0))
+        fail("somebody took a core of another domain", PROCESSES, (int)core);
+}
+
+static void *manager(void *arg)
+{
+    unsigned seed = (unsigned)(uintptr_t)arg;
+    while (!atomic_load(&stopping)) {
+        unsigned core = random_below(&seed, CORES);
+        if (take_away(core, &seed)) {
+            compute_elsewhere(core, &seed);
+            if (!inv_core_left(table, core))
+                fail("somebody holds a core of another domain", PROCESSES, (int)core);
+            moved++;
+        }
+        inv_core_admit(table, core);
+        if (random_below(&seed, 2) == 0) { /* it is nobody's for a while */
+            inv_core_offer(table, core, INV_MAX_SLOTS);
+            usleep(random_below(&seed, 100));
+        }
+        inv_core_own(table, core, (int)core);
+        inv_core_offer(table, core, INV_MAX_SLOTS);
+    }
+    return NULL;
+}
+
 /* --- anonymous mode */
 
 static void *token_process(void *arg)
@@ -301,14 +363,17 @@ static void wake_sleepers(void)
 
 static void run(void *(*body)(void *), unsigned ms, unsigned seed)
 {
-    pthread_t thread[PROCESSES];
+    pthread_t thread[PROCESSES + 1];
+    unsigned threads = PROCESSES + moves;
     for (unsigned s = 0; s < PROCESSES; s++)
         if (pthread_create(&thread[s], NULL, body, (void *)(uintptr_t)(s | (seed + s) << 8)))
             abort();
+    if (moves && pthread_create(&thread[PROCESSES], NULL, manager, (void *)(uintptr_t)seed))
+        abort();
     struct timespec pause = {ms / 1000, ms % 1000 * 1000000L}, moment = {0, 1000000};
     nanosleep(&pause, NULL);
     atomic_store(&stopping, true);
-    for (unsigned s = 0; s < PROCESSES; s++)
+    for (unsigned s = 0; s < threads; s++)
         while (pthread_tryjoin_np(thread[s], NULL) != 0) {
             wake_sleepers();
             nanosleep(&moment, NULL);
@@ -335,25 +400,34 @@ static uint64_t total(size_t counter)
     return sum;
 }
 
+static void run_pinned(unsigned ms, unsigned seed)
+{
+    make_table(INV_MODE_PINNED);
+    moved = expelled = 0;
+    run(process, ms, seed);
+    check_cores_at_end();
+    printf("pinned%s%s: %llu lends, %llu borrows, %llu reclaims, %llu evictions, %u moves, %u "
+           "expelled\n",
+           evictions ? ", evicting" : "", moves ? ", moving" : "",
+           (unsigned long long)total(offsetof(struct inv_counters, lends)),
+           (unsigned long long)total(offsetof(struct inv_counters, borrows)),
+           (unsigned long long)total(offsetof(struct inv_counters, reclaims)),
+           (unsigned long long)total(offsetof(struct inv_counters, evictions)), moved, expelled);
+    inv_table_unmap(table);
+}
+
 int main(int argc, char **argv)
 {
     unsigned ms = argc > 1 ? (unsigned)atoi(argv[1]) : 2000;
     unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
-    for (int evicting = 0; evicting < 2; evicting++) {
-        evictions = evicting;
-        make_table(INV_MODE_PINNED);
-        run(process, ms / 3, seed);
-        check_cores_at_end();
-        printf("pinned%s: %llu lends, %llu borrows, %llu reclaims, %llu evictions\n",
-               evicting ? ", evicting" : "",
-               (unsigned long long)total(offsetof(struct inv_counters, lends)),
-               (unsigned long long)total(offsetof(struct inv_counters, borrows)),
-               (unsigned long long)total(offsetof(struct inv_counters, reclaims)),
-               (unsigned long long)total(offsetof(struct inv_counters, evictions)));
-        inv_table_unmap(table);
+    for (int kind = 0; kind < 4; kind++) {
+        evictions = kind & 1;
+        moves = kind & 2;
+        run_pinned(ms / 5, seed);
     }
+    moves = false;
     make_table(INV_MODE_ANONYMOUS);
-    run(token_process, ms / 3, seed);
+    run(token_process, ms / 5, seed);
     if (atomic_load(&table->free_tokens) != CORES)
         fail("tokens were lost", 0, INV_NO_CORE);
     puts("anonymous: all tokens are back");

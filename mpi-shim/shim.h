@@ -339,6 +339,9 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site);
 /* In a wait since `start`, sleep with the core lent until done() or for this long, or until rung.
  * True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
+/* A wait is over.  With more processes than cores, after many in a row that did not sleep, the thread
+ * sees to it that the ranks are spread over the cores. */
+void shim_waited(bool slept);
 void shim_site_learn(struct shim_site *site, uint64_t ticks);
 /* Is spinning on, in a wait since `start`, still better than a lend?  Where the core's owner asks
  * for it, the thread may move to another one. */
@@ -347,6 +350,9 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start);
 /* With more processes than cores: does somebody want the core that we shall not need for long?  Who
  * yields comes back when the others here have computed, and has held it all that time. */
 bool shim_lends_at_once(const struct shim_site *site);
+
+/* With more processes than cores: so long the others may run before we sleep. */
+uint64_t shim_yield_ticks(const struct shim_site *site);
 
 /* A thread that sleeps slice by slice: begin, then again and again a look and a slice, end. */
 struct shim_sleep {
@@ -420,7 +426,6 @@ struct shim_watch {
     bool asleep;
     unsigned rings; /* that a sleeper may still give */
     unsigned polls; /* of the library, since the call began */
-    unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
     uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
     struct shim_sleep sleep;
 };

@@ -62,7 +62,7 @@ static double safe_speed(const struct set *set, unsigned cores)
     double high = 0;
     for (unsigned k = 0; k < g->count; k++) {
         const struct rmd_rank *r = member_at(set, k);
-        high = fmax(high, rmd_curve_at(&r->curve, r->useful) / r->work);
+        high = rmd_most(high, rmd_curve_at(&r->curve, r->useful) / r->work);
     }
     double goal = cores - g->count;
     if (all_cores_for(set, high).value <= goal)

@@ -16,13 +16,16 @@
 #define _GNU_SOURCE
 #include "domain.h"
 #include "core.h"
+#include "domain_inside.h"
 #include "futex.h"
 #include "job.h"
 #include "limit.h"
 #include "log.h"
 #include "placement.h"
+#include "procstat.h"
 #include "report.h"
 #include "scalability.h"
+#include "state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,6 +40,11 @@ static uint64_t now_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t rmd_domain_now_ns(void)
+{
+    return now_ns();
 }
 
 /* --- the table */
@@ -67,6 +75,7 @@ static void drop_table(struct rmd_domain *d)
     inv_table_unmap(d->table);
     close(d->table_fd);
     d->table = NULL;
+    rmd_state_drop(d);
 }
 
 /* The part of the table that nobody may write after its creation is put right when
@@ -76,20 +85,15 @@ static void header_intact(struct rmd_domain *d)
     size_t constant = offsetof(struct inv_table, wanting);
     if (!memcmp(d->table, d->header, constant))
         return;
-    rmd_say("a process has overwritten the head of the core table; restoring it");
+    rmd_domain_say_repaired(d, "the head of the core table");
     memcpy(d->table, d->header, constant);
 }
 
 static bool rung_at_once(struct rmd_bell *bell);
 static void constraints_rung(struct rmd_source *source, uint32_t events);
 
-static int open_table(struct rmd_domain *d, enum inv_mode mode)
+int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
 {
-    drop_table(d);
-    struct inv_table *table;
-    int fd = make_table(d, mode, &table);
-    if (fd < 0)
-        return -1;
     memcpy(d->header, table, offsetof(struct inv_table, wanting));
     d->bell.at_once = rung_at_once;
     if (rmd_bell_start(&d->bell, table)) {
@@ -102,12 +106,35 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
     d->table = table;
     d->table_fd = fd;
     d->bell.source.ready = constraints_rung;
-    if (rmd_watch(&d->bell.source, EPOLLIN)) {
-        int saved = errno;
-        drop_table(d);
-        errno = saved;
-        return -1;
+    if (!rmd_watch(&d->bell.source, EPOLLIN))
+        return 0;
+    int saved = errno;
+    drop_table(d);
+    errno = saved;
+    return -1;
+}
+
+static void begin_state(struct rmd_domain *d)
+{
+    if (!d->keeps)
+        return;
+    if (rmd_state_make(d)) {
+        rmd_log(RMD_WARNING, "cannot note what a restart would need: %s", strerror(errno));
+        return;
     }
+    rmd_state_head(d);
+    for (unsigned c = 0; c < INV_MAX_CORES; c++)
+        rmd_state_presence(d, c);
+    rmd_state_save(d);
+}
+
+static int open_table(struct rmd_domain *d, enum inv_mode mode)
+{
+    drop_table(d);
+    struct inv_table *table;
+    int fd = make_table(d, mode, &table);
+    if (fd < 0 || rmd_domain_use_table(d, table, fd))
+        return -1;
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
         d->owner[c] = RMD_NO_OWNER;
     for (unsigned c = 0; c < d->topology.ncores; c++)
@@ -115,6 +142,7 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
             inv_core_withdraw(table, c);
     d->tokens = d->here;
     atomic_store(&table->free_tokens, (int32_t)d->here);
+    begin_state(d);
     if (d->table_changed)
         d->table_changed(d, fd);
     return 0;
@@ -322,6 +350,7 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
         if (slot != d->owner[c])
             give_core(d, c, slot);
     }
+    rmd_state_save(d);
 }
 
 /* A job's number is the index of its first process; those to come are of the newest job. */
@@ -449,14 +478,15 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
 
 /* --- membership */
 
-/* Take the process out; the survivors get their new shares from the caller. */
-static void bury(struct rmd_domain *d, unsigned slot, bool left)
+void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
 {
     struct rmd_process *p = &d->procs[slot];
     struct inv_slot *s = inv_slot_at(d->table, slot);
     unsigned freed = 0;
     header_intact(d);
     atomic_store(&s->state, INV_SLOT_DEAD);
+    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* all of its tokens come back now */
+    d->stopped -= p->stopped;
     inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
     settle(d);
     struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
@@ -468,8 +498,10 @@ static void bury(struct rmd_domain *d, unsigned slot, bool left)
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)
             d->owner[c] = RMD_NO_OWNER;
-    rmd_unwatch(&p->pidfd);
-    close(p->pidfd.fd);
+    if (p->pidfd.fd >= 0) {
+        rmd_unwatch(&p->pidfd);
+        close(p->pidfd.fd);
+    }
     if (d->left)
         d->left(d, slot, left);
     memset(p, 0, sizeof *p);
@@ -485,17 +517,20 @@ static void tidy_empty(struct rmd_domain *d)
     atomic_store(&d->table->free_tokens, (int32_t)d->here);
     for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
         atomic_store(&d->table->board_used[i], 0);
+    rmd_state_save(d);
     if (d->emptied)
         d->emptied(d);
 }
 
 static void gone(struct rmd_domain *d, unsigned slot, bool left)
 {
-    bury(d, slot, left);
-    if (d->live)
-        redistribute(d, true);
-    else
+    rmd_domain_bury(d, slot, left);
+    if (!d->live) {
         tidy_empty(d);
+        return;
+    }
+    redistribute(d, true);
+    rmd_state_save(d);
 }
 
 static void process_died(struct rmd_source *source, uint32_t events)
@@ -503,6 +538,12 @@ static void process_died(struct rmd_source *source, uint32_t events)
     (void)events;
     struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
     gone(p->domain, (unsigned)(p - p->domain->procs), false);
+}
+
+int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)
+{
+    d->procs[slot].pidfd = (struct rmd_source){.fd = pidfd, .ready = process_died};
+    return rmd_watch(&d->procs[slot].pidfd, EPOLLIN);
 }
 
 static int slot_of(struct rmd_domain *d, pid_t pid)
@@ -571,9 +612,12 @@ static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
         return -1;
     }
     struct rmd_process *p = &d->procs[slot];
-    *p = (struct rmd_process){.pidfd = {.fd = pidfd, .ready = process_died}, .domain = d};
-    if (rmd_watch(&p->pidfd, EPOLLIN))
+    *p = (struct rmd_process){.domain = d};
+    if (rmd_domain_watch(d, slot, pidfd))
         return -1;
+    struct rmd_procstat stat = {0};
+    rmd_procstat(pid, &stat); /* a pid that is another's by now: it is dead, as its pidfd tells */
+    p->start_ticks = stat.start_ticks;
     p->used = true;
     p->pid = pid;
     p->start_ns = p->settled_ns = now_ns();
@@ -630,7 +674,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     unsigned expected = expected_by(d, request);
     int old = slot_of(d, pid); /* it has called exec: another program, the same process */
     if (old >= 0) {
-        bury(d, (unsigned)old, true);
+        rmd_domain_bury(d, (unsigned)old, true);
         d->joined--;
         if (!d->live)
             tidy_empty(d);
@@ -652,6 +696,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     if (d->max_job_cores)
         d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
     redistribute(d, true);
+    rmd_state_save(d);
     rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
              inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,
              d->procs[slot].owned);
@@ -670,6 +715,7 @@ void rmd_domain_admit(struct rmd_domain *d, unsigned core)
     if (d->presence[core] == RMD_HERE)
         return;
     d->presence[core] = RMD_HERE;
+    rmd_state_presence(d, core); /* before somebody can have it */
     d->changed = true;
     d->here++;
     d->units_here += rmd_units_first(&d->units, core);
@@ -687,6 +733,7 @@ bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
         d->owner[core] = RMD_NO_OWNER;
         if (pinned(d))
             inv_core_withdraw(d->table, core);
+        rmd_state_presence(d, core); /* after nobody can take it, before it is another's */
     }
     return rmd_domain_has_left(d, core);
 }
@@ -695,6 +742,7 @@ bool rmd_domain_has_left(struct rmd_domain *d, unsigned core)
 {
     if (d->presence[core] == RMD_LEAVING && (!pinned(d) || inv_core_left(d->table, core)))
         d->presence[core] = RMD_AWAY;
+    rmd_state_presence(d, core);
     return d->presence[core] == RMD_AWAY;
 }
 
@@ -703,6 +751,7 @@ void rmd_domain_expel(struct rmd_domain *d, unsigned core)
     if (pinned(d))
         inv_core_expel(d->table, core);
     d->presence[core] = RMD_AWAY;
+    rmd_state_presence(d, core);
 }
 
 /* Tokens are only counted: fewer of them, and those who have too many give them up. */
@@ -711,8 +760,18 @@ static void adjust_tokens(struct rmd_domain *d)
     atomic_fetch_add(&d->table->free_tokens, (int32_t)d->here - (int32_t)d->tokens);
     bool more = d->here > d->tokens;
     d->tokens = d->here;
+    rmd_state_save(d);
     if (more)
         inv_token_offer(d->table);
+}
+
+/* A core that has come and that the policy leaves to nobody has had no owner to be offered to: who
+ * is parked and wants one has to be told. */
+static void offer_nobodys(struct rmd_domain *d)
+{
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->presence[c] == RMD_HERE && d->owner[c] == RMD_NO_OWNER)
+            inv_core_offer(d->table, c, INV_MAX_SLOTS);
 }
 
 void rmd_domain_share(struct rmd_domain *d)
@@ -722,10 +781,12 @@ void rmd_domain_share(struct rmd_domain *d)
     if (!d->table || !changed)
         return;
     header_intact(d);
-    if (d->table->mode == INV_MODE_ANONYMOUS)
+    if (d->table->mode == INV_MODE_ANONYMOUS) {
         adjust_tokens(d);
-    else
+    } else {
         redistribute(d, true);
+        offer_nobodys(d);
+    }
 }
 
 void rmd_domain_reconfigured(struct rmd_domain *d)
@@ -739,6 +800,7 @@ void rmd_domain_reconfigured(struct rmd_domain *d)
     /* Who reads it meanwhile sees the old or the new one. */
     __atomic_store_n(&d->table->reclaim_bound_us, d->reclaim_bound_us, __ATOMIC_RELAXED);
     d->header->reclaim_bound_us = d->reclaim_bound_us;
+    rmd_state_head(d);
     redistribute(d, true);
 }
 
@@ -753,6 +815,61 @@ void rmd_domain_rest(struct rmd_domain *d)
 {
     if (!d->live)
         drop_table(d);
+}
+
+/* --- what is not as rmd has left it */
+
+void rmd_domain_say_repaired(struct rmd_domain *d, const char *what)
+{
+    uint64_t now = now_ns();
+    if (d->repaired_ns && now - d->repaired_ns < 1000000000u)
+        return;
+    d->repaired_ns = now;
+    rmd_say("a process has overwritten %s; restoring it", what);
+}
+
+static unsigned repair_slot(struct rmd_domain *d, unsigned slot)
+{
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    const struct rmd_process *p = &d->procs[slot];
+    uint32_t state = p->used ? INV_SLOT_LIVE : INV_SLOT_FREE;
+    if (atomic_load(&s->state) == state && (!p->used || s->pid == p->pid))
+        return 0;
+    if (p->used) {
+        s->pid = p->pid;
+        s->rank = p->rank;
+        s->size = p->size;
+        s->start_ns = p->start_ns;
+    } else {
+        inv_want_set(d->table, slot, false);
+    }
+    atomic_store(&s->state, state);
+    return 1;
+}
+
+static unsigned repair_words(struct rmd_domain *d)
+{
+    uint64_t members[INV_MAX_SLOTS / 64] = {0};
+    unsigned wrong = 0;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        members[s / 64] |= (uint64_t)d->procs[s].used << s % 64;
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        unsigned name = d->presence[c] != RMD_HERE ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
+        if (!inv_core_repair(d->table, c, name, members))
+            continue;
+        wrong++;
+        inv_core_offer(d->table, c, INV_MAX_SLOTS);
+    }
+    return wrong;
+}
+
+unsigned rmd_domain_repair(struct rmd_domain *d)
+{
+    unsigned wrong = 0;
+    header_intact(d);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        wrong += repair_slot(d, s);
+    return wrong + (pinned(d) ? repair_words(d) : 0);
 }
 
 /* --- looking */

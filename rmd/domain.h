@@ -31,6 +31,9 @@ struct rmd_process {
     double iteration_s;         /* as it was announced last, */
     unsigned iteration_cores;   /* with so many units owned */
     uint64_t start_ns, settled_ns, owned_ns;
+    uint64_t start_ticks; /* procstat.h */
+    bool stopped, wanted; /* by a signal; it wanted cores then */
+    int loan;             /* tokens of it that others have meanwhile */
 };
 
 /* A process's account, and its record as it left it. */
@@ -87,6 +90,11 @@ struct rmd_domain {
     uint64_t moves;           /* of cores from one process to another */
     int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
     struct rmd_reports dead;
+    bool keeps;              /* set by the caller: what the next rmd has to know is written down */
+    struct rmd_state *state; /* state.h; NULL without, or without a table */
+    int state_fd;
+    unsigned stopped;     /* processes */
+    uint64_t repaired_ns; /* said last that something was */
 };
 
 /* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,
@@ -110,6 +118,20 @@ void rmd_domain_share(struct rmd_domain *domain);
 
 /* Another policy, tuning, bound or limit, which the caller has put into *domain. */
 void rmd_domain_reconfigured(struct rmd_domain *domain);
+
+/*
+ * rmd_domain_adopt - go on with the table and the state (state.h) of a former rmd, in a domain
+ * without a process.  Its members that are there are members again; those that died meanwhile are
+ * buried.  The cores that were its user's are rmd_presence's word; those of others are not.
+ * Returns the number of members, and the descriptors are the domain's when there is one; or -1, errno
+ * EPROTO: of another version, or neither; ESTALE: of other cores than these.
+ */
+int rmd_domain_adopt(struct rmd_domain *domain, int table_fd, int state_fd);
+
+/* Now and then: put right what processes have written where only rmd writes, and see who has been
+ * stopped by a signal or goes on.  True when the domain is not, or is again, one of stopped processes
+ * only. */
+bool rmd_domain_check(struct rmd_domain *domain);
 
 /* Threads of its processes may have been moved to other CPUs. */
 void rmd_domain_confined(struct rmd_domain *domain);

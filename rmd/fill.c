@@ -15,6 +15,7 @@
  */
 #include "apportion.h"
 #include "heap.h"
+#include "level.h"
 #include "rank.h"
 
 #include <math.h>
@@ -41,8 +42,22 @@ struct filling {
     struct rmd_heap_item *best; /* groups by the slope of their next segment */
     unsigned nbest;
     unsigned *tie, nties;
+    bool on_top;         /* the only tied one is still on top of the heap */
+    struct taken *taken; /* segments in the order in which they were taken; NULL: not noted */
+    unsigned ntaken;
     double left;  /* cores */
     double speed; /* sum S_J so far */
+};
+
+/* Room for segments: a member has a kink for each segment of its graph and where it begins to need
+ * more; up to each kink lead whole cores, and one across it. */
+enum { TAKEN_EACH = 2 * (RMD_SEGMENTS + 2) };
+
+/* A segment that was taken, with others that rise alike from the first of them on. */
+struct taken {
+    unsigned group : 31, first : 1;
+    unsigned length;
+    double slope; /* of all that rise alike */
 };
 
 static double speed_of(const struct rmd_rank *r, double cores)
@@ -70,7 +85,7 @@ static void pass_kink(struct filling *f, const struct rmd_group *g, struct way *
         w->rate = 0; /* without what the subtraction has left */
     w->rate += r->work / c->slope[k];
     f->segment[top->who] = (int)k;
-    double end = k + 1 < c->segments ? fmin(c->cores[k + 1], r->hi) : r->hi;
+    double end = k + 1 < c->segments ? rmd_least(c->cores[k + 1], r->hi) : r->hi;
     top->key = -speed_of(r, end);
     rmd_heap_sink(top, g->count, 0);
 }
@@ -82,10 +97,10 @@ static double cross_kinks(struct filling *f, const struct rmd_group *g, struct w
     for (double core = 1; core > crumb && !w->done;) {
         double v = -f->kink[g->first].key, length = (v - w->v) * w->rate;
         if (w->rate <= 0 || length <= core) {
-            double step = w->rate > 0 ? fmax(length, 0) : 0;
-            gain += fmax(v - w->v, 0) * g->work;
+            double step = w->rate > 0 ? rmd_most(length, 0) : 0;
+            gain += rmd_most(v - w->v, 0) * g->work;
             core -= step;
-            w->v = fmax(w->v, v);
+            w->v = rmd_most(w->v, v);
             pass_kink(f, g, w);
         } else {
             gain += core / w->rate * g->work;
@@ -119,7 +134,7 @@ static void look_ahead(struct filling *f, unsigned group)
         w->slope = cross_kinks(f, g, w);
         w->length = 1;
     } else {
-        w->length = fmin(whole, cap - w->at);
+        w->length = rmd_least(whole, cap - w->at);
         w->slope = g->work / w->rate;
         w->v += w->length / w->rate;
     }
@@ -135,7 +150,7 @@ static void begin(struct filling *f, unsigned group)
         double v = speed_of(&f->ranks->rank[i], f->ranks->rank[i].lo);
         f->segment[i] = -1;
         f->kink[g->first + k] = (struct rmd_heap_item){.key = -v, .who = i};
-        w->v = fmin(w->v, v);
+        w->v = rmd_least(w->v, v);
     }
     rmd_heap_make(&f->kink[g->first], g->count);
     f->left -= g->lo;
@@ -145,18 +160,52 @@ static void begin(struct filling *f, unsigned group)
         f->best[f->nbest++] = (struct rmd_heap_item){.key = w->slope, .who = group};
 }
 
-/* All groups whose next segment rises as steeply as any.  Returns the cores they could take. */
-static double pop_ties(struct filling *f, double *slope)
+/* Is the top of the heap alone as steep as it is? */
+static bool steepest_alone(const struct filling *f)
+{
+    double next = -HUGE_VAL;
+    for (unsigned child = 1; child <= 2 && child < f->nbest; child++)
+        next = rmd_most(next, f->best[child].key);
+    return next < f->best[0].key - RMD_ALIKE;
+}
+
+/* All groups whose next segment rises as steeply as any, taken from the heap unless it is only one,
+ * which stays on top.  Returns the cores they could take. */
+static double find_ties(struct filling *f, double *slope)
 {
     double room = 0;
     *slope = f->best[0].key;
     f->nties = 0;
+    f->on_top = steepest_alone(f);
+    if (f->on_top) {
+        f->tie[f->nties++] = f->best[0].who;
+        return f->way[f->best[0].who].length;
+    }
     do {
         unsigned group = rmd_heap_pop(f->best, &f->nbest).who;
         f->tie[f->nties++] = group;
         room += f->way[group].length;
     } while (f->nbest && f->best[0].key >= *slope - RMD_ALIKE);
     return room;
+}
+
+/* The group's next segment into the heap, or none. */
+static void queue(struct filling *f, unsigned group)
+{
+    const struct way *w = &f->way[group];
+    bool more = w->at < f->ranks->group[group].hi;
+    if (more)
+        look_ahead(f, group);
+    more = more && w->length > 0;
+    const struct rmd_heap_item item = {.key = w->slope, .who = group};
+    if (more && f->on_top) {
+        f->best[0] = item;
+        rmd_heap_sink(f->best, f->nbest, 0);
+    } else if (more) {
+        rmd_heap_push(f->best, &f->nbest, item);
+    } else if (f->on_top) {
+        rmd_heap_pop(f->best, &f->nbest);
+    }
 }
 
 static void take_whole_segments(struct filling *f)
@@ -166,33 +215,67 @@ static void take_whole_segments(struct filling *f)
         f->left -= w->length;
         f->speed += w->length * w->slope;
         w->at += w->length;
-        if (w->at >= f->ranks->group[f->tie[t]].hi)
-            continue;
-        look_ahead(f, f->tie[t]);
-        if (w->length > 0)
-            rmd_heap_push(f->best, &f->nbest,
-                          (struct rmd_heap_item){.key = w->slope, .who = f->tie[t]});
+        if (f->taken)
+            f->taken[f->ntaken++] = (struct taken){.group = f->tie[t], .first = t == 0,
+                                                   .length = (unsigned)w->length,
+                                                   .slope = w->slope};
+        queue(f, f->tie[t]);
     }
 }
 
-/* Go on until no core is left, or the speed is `goal` (HUGE_VAL: as far as it goes).  Returns the
- * cores that the tied groups share. */
-static double climb(struct filling *f, double goal)
+static void tie(struct filling *f, bool tied)
 {
-    while (f->nbest && f->left > crumb && f->speed < goal) {
-        double slope, room = pop_ties(f, &slope), wanted = f->left;
-        if (goal < HUGE_VAL && slope <= 0)
-            return 0;
-        if (goal < HUGE_VAL)
-            wanted = fmin(wanted, (goal - f->speed) / slope);
-        if (room > wanted + crumb) {
-            for (unsigned t = 0; t < f->nties; t++)
-                f->way[f->tie[t]].tied = true;
-            return wanted;
+    for (unsigned t = 0; t < f->nties; t++)
+        f->way[f->tie[t]].tied = tied;
+}
+
+/* Go on until no core is left.  Returns the cores that the tied groups share. */
+static double climb(struct filling *f)
+{
+    while (f->nbest && f->left > crumb) {
+        double slope, room = find_ties(f, &slope);
+        if (room > f->left + crumb) {
+            tie(f, true);
+            return f->left;
         }
         take_whole_segments(f);
     }
+    f->nties = 0;
     return 0;
+}
+
+/* The segments that were taken last, which rose alike, are the tied ones now, and not taken. */
+static void untake(struct filling *f)
+{
+    tie(f, false);
+    f->nties = 0;
+    for (bool first = false; !first;) {
+        const struct taken *last = &f->taken[--f->ntaken];
+        struct way *w = &f->way[last->group];
+        w->at -= last->length;
+        w->length = last->length;
+        w->slope = last->slope;
+        f->speed -= last->length * last->slope;
+        f->tie[f->nties++] = last->group;
+        first = last->first;
+    }
+    tie(f, true);
+}
+
+/* Down from the best to the speed `goal`.  Returns the cores that the tied groups share: as many
+ * as `shared`, or as it takes. */
+static double descend(struct filling *f, double shared, double goal)
+{
+    while (f->ntaken && f->speed >= goal) {
+        untake(f);
+        shared = HUGE_VAL;
+    }
+    double slope = f->nties ? f->way[f->tie[0]].slope : 0;
+    if (f->speed >= goal || slope <= 0) {
+        tie(f, false);
+        return 0;
+    }
+    return rmd_least(shared, (goal - f->speed) / slope);
 }
 
 static void start(struct filling *f)
@@ -213,7 +296,7 @@ static void round_off(const struct filling *f, double shared, unsigned *share, s
     double sum = shared;
     for (unsigned j = 0; j < n; j++) {
         const struct way *w = &f->way[j];
-        part[j] = (struct rmd_part){.weight = fmax(f->how->weight[j], 1e-9),
+        part[j] = (struct rmd_part){.weight = rmd_most(f->how->weight[j], 1e-9),
                                     .lo = w->at,
                                     .hi = w->at + (w->tied ? w->length : 0),
                                     .owned = f->ranks->group[j].owned};
@@ -232,13 +315,13 @@ void rmd_fill(const struct rmd_ranks *ranks, const struct rmd_filling *how, unsi
     f.segment = rmd_take(&room, ranks->nranks, sizeof *f.segment);
     f.best = rmd_take(&room, groups, sizeof *f.best);
     f.tie = rmd_take(&room, groups, sizeof *f.tie);
+    if (how->give_away > 0)
+        f.taken = rmd_take(&room, (size_t)TAKEN_EACH * ranks->nranks, sizeof *f.taken);
     start(&f);
-    double shared = climb(&f, HUGE_VAL);
+    double shared = climb(&f);
     if (how->give_away > 0) {
-        double slope = f.nties && shared > 0 ? f.way[f.tie[0]].slope : 0;
-        double goal = (1 - how->give_away) * (f.speed + shared * slope);
-        start(&f);
-        shared = climb(&f, goal);
+        double slope = f.nties ? f.way[f.tie[0]].slope : 0;
+        shared = descend(&f, shared, (1 - how->give_away) * (f.speed + shared * slope));
     }
     round_off(&f, shared, share, room);
 }

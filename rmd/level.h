@@ -8,6 +8,17 @@
 
 #include <math.h>
 
+/* fmin and fmax without a call: neither argument is NaN here. */
+static inline double rmd_least(double a, double b)
+{
+    return b < a ? b : a;
+}
+
+static inline double rmd_most(double a, double b)
+{
+    return b > a ? b : a;
+}
+
 struct rmd_slope {
     double value, slope; /* to the right */
 };

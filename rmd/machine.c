@@ -85,7 +85,8 @@ bool rmd_machine_cap(const char *root, struct rmd_power_cap cap)
         rmd_say("--power-cap: this machine has no powercap%s", cap.percent ? " nor cpufreq"
                 : "; where it has cpufreq, give a percentage");
     else
-        rmd_say("--power-cap: cannot be set: %s", strerror(errno));
+        rmd_say("--power-cap: cannot be set: %s%s", strerror(errno),
+                errno == EROFS ? ": for systemd's unit see rmd(8), Power cap" : "");
     return false;
 }
 

@@ -137,7 +137,7 @@ struct deliveries {
 static double cores_of_job(const struct deliveries *all, unsigned job, double whole)
 {
     const struct rmd_group *g = &all->ranks->group[job];
-    return fmin(fmax(rmd_cores_delivering(&all->by_job[job], whole), g->lo), g->useful);
+    return rmd_least(rmd_most(rmd_cores_delivering(&all->by_job[job], whole), g->lo), g->useful);
 }
 
 static struct rmd_slope cores_of_all(const void *of, double whole)
@@ -191,7 +191,7 @@ void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
     if (cores_of_all(&all, most).value > s->ncores)
         level = rmd_level(cores_of_all, &all, s->ncores, (double)s->ncores / r.ngroups, most);
     for (unsigned j = 0; j < r.ngroups; j++)
-        weight[j] = fmax(cores_of_job(&all, j, level), 1);
+        weight[j] = rmd_most(cores_of_job(&all, j, level), 1);
     bool plenty = level >= most; /* what is left is shared alike */
     share_out(s, &r, plenty ? NULL : weight, share, room);
     balance_all(&r, share, target, room);
@@ -213,7 +213,7 @@ static void add_job(struct outcome *o, const struct rmd_ranks *r, const struct r
         o->now += g->work / now;
     if (then > 0)
         o->then += g->work / then;
-    o->most = fmax(o->most, now > 0 ? 1 - then / now : 1);
+    o->most = rmd_most(o->most, now > 0 ? 1 - then / now : 1);
     for (unsigned k = 0; k < g->count; k++) {
         o->owned += owned[r->member[g->first + k]];
         o->wanted += target[r->member[g->first + k]];
@@ -259,5 +259,5 @@ double rmd_gain_interference(const struct rmd_snapshot *s, const unsigned *targe
 double rmd_gain_energy(const struct rmd_snapshot *s, const unsigned *target)
 {
     struct outcome o = outcome_of(s, false, target);
-    return fmax(part_saved(o.then, o.now), part_saved((double)o.owned, (double)o.wanted));
+    return rmd_most(part_saved(o.then, o.now), part_saved((double)o.owned, (double)o.wanted));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* rank.c - see rank.h; and how much of a core a process's cores deliver. */
 #include "rank.h"
+#include "level.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,7 +57,7 @@ static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
     for (unsigned k = 0; k < g->count; k++) {
         double x = expense(s, r, m[k]);
         if (x > 0)
-            best = fmin(best, x);
+            best = rmd_least(best, x);
     }
     for (unsigned k = 0; k < g->count; k++) {
         const struct rmd_need *need = &s->needs[m[k]];
@@ -64,7 +65,7 @@ static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
         double x = expense(s, r, m[k]), seen = x > 0 ? best / x : 1;
         r->rank[m[k]].delivered = (struct rmd_delivered){
             .cores = seen < told ? need->iteration_cores : need->owned,
-            .part = fmax(fmin(seen, told), 0.1)};
+            .part = rmd_most(rmd_least(seen, told), 0.1)};
     }
 }
 
@@ -145,7 +146,7 @@ double rmd_slowest(const struct rmd_ranks *r, const struct rmd_group *g, const u
     for (unsigned k = 0; k < g->count; k++) {
         unsigned i = r->member[g->first + k];
         if (cores[i])
-            slowest = fmax(slowest, r->work[i] / rmd_curve_at(&r->rank[i].curve, cores[i]));
+            slowest = rmd_most(slowest, r->work[i] / rmd_curve_at(&r->rank[i].curve, cores[i]));
     }
     return slowest;
 }

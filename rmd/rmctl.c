@@ -10,6 +10,7 @@
 #include "client.h"
 #include "policy.h"
 #include "scalability.h"
+#include "simulate.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -56,7 +57,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (s->verb && !strcmp(s->verb, "help"))
             argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         if (s->verb && strcmp(s->verb, "status") && strcmp(s->verb, "policy"))
-            argp_error(state, "cannot '%s'; try status, policy or help", s->verb);
+            argp_error(state, "cannot '%s'; try status, policy, simulate or help", s->verb);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -264,11 +265,13 @@ static bool ask_all(asking *ask, const char *socket)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        options, parse, "status\npolicy [NAME]\nhelp",
+        options, parse, "status\npolicy [NAME]\nsimulate [OPTION...]\nhelp",
         "rmctl - shows what a resource manager manages, and says by which policy", NULL,
         NULL,    NULL};
     struct settings s = {0};
     argp_program_version = "rmctl " PACKAGE_VERSION;
+    if (argc > 1 && !strcmp(argv[1], "simulate"))
+        return rmd_simulate(argc - 1, argv + 1);
     argp_parse(&argp, argc, argv, 0, NULL, &s);
     chosen = s.policy;
     bool policies = s.verb && !strcmp(s.verb, "policy");

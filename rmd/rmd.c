@@ -16,6 +16,7 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
+#include "keeper.h"
 #include "log.h"
 #include "machine.h"
 #include "server.h"
@@ -382,6 +383,16 @@ static void be_prompt(void)
         rmd_chat("running at the usual priority");
 }
 
+/* A descriptor for each process, and some for each user. */
+static void have_descriptors(void)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == files.rlim_max)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
 /* A dead process's death is seen by pidfd only; there is no second way that does not poll. */
 static int check_kernel(void)
 {
@@ -401,13 +412,6 @@ static int check_config(const char *path)
     static struct rmd_settings checked;
     rmd_config_defaults(&checked);
     return rmd_config_load(&checked, path, false) ? 1 : 0;
-}
-
-/* A former rmd's table: where processes are in it the descriptor stays, and stays kept. */
-static void table_comes_back(uid_t uid, int fd)
-{
-    if (!rmd_users_take_back(uid, fd))
-        rmd_service_keep(uid, -1);
 }
 
 static struct rmd_access access_of(bool several)
@@ -434,6 +438,31 @@ static int listen_for_clients(bool several, int handed_over)
     return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(socket_name(), &who);
 }
 
+/* Take back what a former rmd of this socket has left, from who has kept it, and go on in it.  False:
+ * it makes no sense, and has been said. */
+static bool resume(int *handed_over)
+{
+    if (!is_service())
+        return true;
+    if (!rmd_service_take(handed_over, rmd_users_take_back))
+        return false;
+    if (!rmd_service_keeps()) {
+        if (geteuid() == 0)
+            rmd_server_make_directory(socket_name());
+        rmd_keeper_open(socket_name(), rmd_users_take_back);
+    }
+    rmd_users_adopt();
+    return true;
+}
+
+static void keep(uid_t uid, int table_fd, int state_fd)
+{
+    if (rmd_service_keeps())
+        rmd_service_keep(uid, table_fd, state_fd);
+    else
+        rmd_keeper_keep(uid, table_fd, state_fd);
+}
+
 static int start(void)
 {
     bool several = is_service() && geteuid() == 0;
@@ -443,21 +472,24 @@ static int start(void)
         .sys_root = line.sys_root,
         .several = several,
         .emptied = line.node ? linger_from_now : NULL,
-        .keep = is_service() ? rmd_service_keep : NULL,
+        .keep = is_service() ? keep : NULL,
     };
     if (check_kernel() || find_cores())
         return -1;
     be_prompt();
+    have_descriptors();
     if (watch_signals() || rmd_users_open(&topology, &settings, &users) ||
         (line.node && watch_emptiness())) {
         rmd_say("cannot start: %s", strerror(errno));
         return -1;
     }
-    if ((is_service() && !rmd_service_take(&handed_over, table_comes_back)) ||
-        listen_for_clients(several, handed_over))
+    if (!resume(&handed_over) || listen_for_clients(several, handed_over)) {
+        rmd_keeper_close();
         return -1;
+    }
     if (!rmd_machine_cap(line.sys_root, settings.power_cap)) {
         rmd_server_close();
+        rmd_keeper_close();
         return -1;
     }
     if (watch_launcher()) {
@@ -497,5 +529,6 @@ int main(int argc, char **argv)
     }
     rmd_server_close();
     rmd_users_close();
+    rmd_keeper_close();
     return status;
 }

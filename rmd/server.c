@@ -51,6 +51,7 @@ static struct rmd_access access_for;
 static struct sockaddr_un address;
 static struct connection *connections; /* newest first */
 static unsigned nconnections;
+static int spare_fd = -1;
 
 static void hang_up(struct connection *c)
 {
@@ -337,10 +338,27 @@ static void hang_up_on_too_many(uid_t uid)
         hang_up(oldest);
 }
 
+/* Without a descriptor for it a client would stay in the queue and be an event for ever: it gets the
+ * one that was saved for it, and is hung up on. */
+static void turn_away(int listening)
+{
+    static bool said;
+    if (!said)
+        rmd_log(RMD_WARNING, "no descriptors are left: clients are turned away");
+    said = true;
+    close(spare_fd);
+    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+        close(fd);
+    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
 static void client_connects(struct rmd_source *source, uint32_t events)
 {
     (void)events;
     int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        turn_away(source->fd);
     struct connection *c = fd < 0 ? NULL : calloc(1, sizeof *c);
     if (!c) {
         if (fd >= 0)
@@ -383,6 +401,7 @@ static int bind_or_take_over(int fd, socklen_t size)
 static int serve(const struct rmd_access *who)
 {
     access_for = *who;
+    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     listener.ready = client_connects;
     return rmd_watch(&listener, EPOLLIN);
 }
@@ -399,7 +418,7 @@ static bool open_path(const struct rmd_access *who)
 }
 
 /* /run is empty after each boot. */
-static void make_directory(const char *name)
+void rmd_server_make_directory(const char *name)
 {
     char path[sizeof address.sun_path];
     snprintf(path, sizeof path, "%s", name);
@@ -420,7 +439,7 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
     }
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (who->several)
-        make_directory(name);
+        rmd_server_make_directory(name);
     mode_t mask = umask(0177); /* a path is for our user only, at first */
     bool ok = listener.fd >= 0 && !bind_or_take_over(listener.fd, size) && open_path(who) &&
               !listen(listener.fd, 128) && !serve(who);

@@ -23,6 +23,8 @@ struct rmd_access {
  * Returns 0; or -1, and has said why.
  */
 int rmd_server_open(const char *name, const struct rmd_access *who);
+/* The directory of a path, if it is missing; rmd_server_open does it too. */
+void rmd_server_make_directory(const char *name);
 /* The same with a socket that the starter listens on already, and removes. */
 int rmd_server_inherit(int fd, const struct rmd_access *who);
 /* Stop listening; a path is removed. */

@@ -2,8 +2,8 @@
 /*
  * service.c - sd_notify(3), sd_listen_fds(3), sd_pid_notify_with_fds(3).
  *
- * Descriptors come with names: those of tables are table-UID, as we gave them; the socket has
- * any other name.
+ * Descriptors come with names: those of tables are table-UID and those of notes state-UID, as we gave
+ * them; the socket has any other name.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -21,28 +21,34 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TABLE "table-"
+static const char *const kinds[] = {"table-", "state-"};
 
-/* A table's user, from the name that we gave it. */
-static bool user_in(const char *name, uid_t *uid)
+/* Whose and what, from the name that we gave it. */
+static bool kept_as(const char *name, uid_t *uid, bool *state)
 {
-    char *end;
-    if (strncmp(name, TABLE, strlen(TABLE)) != 0 || name[strlen(TABLE)] == '\0')
-        return false;
-    *uid = (uid_t)strtoul(name + strlen(TABLE), &end, 10);
-    return *end == '\0';
+    for (int k = 0; k < 2; k++) {
+        size_t length = strlen(kinds[k]);
+        char *end;
+        if (strncmp(name, kinds[k], length) != 0 || name[length] == '\0')
+            continue;
+        *uid = (uid_t)strtoul(name + length, &end, 10);
+        *state = k;
+        return *end == '\0';
+    }
+    return false;
 }
 
-bool rmd_service_take(int *listening, void (*table)(uid_t uid, int fd))
+bool rmd_service_take(int *listening, void (*kept)(uid_t uid, bool state, int fd))
 {
     char **names = NULL;
     int n = sd_listen_fds_with_names(1, &names), sockets = 0;
     *listening = -1;
     for (int i = 0; i < n; i++) {
         uid_t uid;
+        bool state;
         int fd = SD_LISTEN_FDS_START + i;
-        if (user_in(names[i], &uid)) {
-            table(uid, fd);
+        if (kept_as(names[i], &uid, &state)) {
+            kept(uid, state, fd);
         } else {
             *listening = fd;
             sockets++;
@@ -57,15 +63,27 @@ bool rmd_service_take(int *listening, void (*table)(uid_t uid, int fd))
     return n >= 0 && sockets <= 1;
 }
 
-void rmd_service_keep(uid_t uid, int fd)
+bool rmd_service_keeps(void)
+{
+    const char *socket = getenv("NOTIFY_SOCKET");
+    return socket && *socket;
+}
+
+static void keep(uid_t uid, bool state, int fd)
 {
     char text[80];
-    snprintf(text, sizeof text, "FDSTORE%s=1\nFDNAME=" TABLE "%u", fd < 0 ? "REMOVE" : "",
+    snprintf(text, sizeof text, "FDSTORE%s=1\nFDNAME=%s%u", fd < 0 ? "REMOVE" : "", kinds[state],
              (unsigned)uid);
     if (fd < 0)
         sd_notify(0, text);
     else if (sd_pid_notify_with_fds(0, 0, text, &fd, 1) < 0)
         rmd_log(RMD_WARNING, "the core table of user %u is not kept", (unsigned)uid);
+}
+
+void rmd_service_keep(uid_t uid, int table_fd, int state_fd)
+{
+    keep(uid, false, table_fd);
+    keep(uid, true, state_fd);
 }
 
 void rmd_service_ready(const char *status)
@@ -89,17 +107,23 @@ void rmd_service_stopping(void)
 
 #else
 
-bool rmd_service_take(int *socket, void (*table)(uid_t uid, int fd))
+bool rmd_service_take(int *socket, void (*kept)(uid_t uid, bool state, int fd))
 {
-    (void)table;
+    (void)kept;
     *socket = -1;
     return true;
 }
 
-void rmd_service_keep(uid_t uid, int fd)
+bool rmd_service_keeps(void)
+{
+    return false;
+}
+
+void rmd_service_keep(uid_t uid, int table_fd, int state_fd)
 {
     (void)uid;
-    (void)fd;
+    (void)table_fd;
+    (void)state_fd;
 }
 
 void rmd_service_ready(const char *status) { (void)status; }

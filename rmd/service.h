@@ -9,13 +9,15 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Take what has been handed over to us: the socket to listen on, -1 none; and core tables that
- * a former rmd has had kept, each by `table` (a descriptor of its own, for the callee to close).
- * False: it makes no sense, and has been said. */
-bool rmd_service_take(int *socket, void (*table)(uid_t uid, int fd));
+/* Take what has been handed over to us: the socket to listen on, -1 none; and what a former rmd has
+ * had kept, core tables and its notes of them, each by `kept` (a descriptor of its own, for the
+ * callee to close).  False: it makes no sense, and has been said. */
+bool rmd_service_take(int *socket, void (*kept)(uid_t uid, bool state, int fd));
 
-/* Have a user's core table kept; fd -1: not any more. */
-void rmd_service_keep(uid_t uid, int fd);
+/* Is there somebody who keeps them? */
+bool rmd_service_keeps(void);
+/* Have a user's core table kept, and what goes with it; -1: not any more. */
+void rmd_service_keep(uid_t uid, int table_fd, int state_fd);
 
 void rmd_service_ready(const char *status);
 void rmd_service_reloading(void);

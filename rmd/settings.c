@@ -101,8 +101,7 @@ static bool socket_name(const char *text)
 
 static bool hardware_threads(struct rmd_settings *s, const char *text)
 {
-    static const char *const names[] = {"each", "core", "first"}; /* as in enum rmd_smt */
-    int how = one_of(text, names, 3);
+    int how = rmd_smt_named(text);
     if (how >= 0)
         s->smt = (enum rmd_smt)how;
     return how >= 0;
@@ -141,7 +140,7 @@ static const struct {
                                "a number from 1 to 1024, or a machine with so many cores such as "
                                "package:2 core:4 pu:2",
                                false, false},
-    [RMD_KEY_SMT] = {"smt", "each, core or first", false, false},
+    [RMD_KEY_SMT] = {"smt", RMD_SMT_NAMES, false, false},
     [RMD_KEY_POLICY] = {"policy", NULL, true, true},
     [RMD_KEY_ENERGY_LOSS] = {"energy-loss", "a number from 0 to 99", true, false},
     [RMD_KEY_MOVE_COST] = {"move-cost-us", "a number from 0 to 60000000", true, false},

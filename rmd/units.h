@@ -9,13 +9,8 @@
 
 #include "placement.h"
 #include "policy.h"
+#include "smt.h"
 #include "topology.h"
-
-enum rmd_smt {
-    RMD_SMT_EACH, /* every hardware thread is a core of its own */
-    RMD_SMT_CORE, /* the threads of a physical core go together */
-    RMD_SMT_FIRST /* only the first thread of each is used: the topology has no other */
-};
 
 struct rmd_units {
     unsigned count, ncores;

@@ -16,9 +16,9 @@
 #include "enforce.h"
 #include "log.h"
 #include "machine.h"
+#include "online.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -51,6 +51,8 @@ static uint64_t asked_ns[INV_MAX_CORES];
 static struct rmd_source bound_timer, check_timer;
 static uint64_t rests;     /* that users have begun */
 static cpu_set_t possible; /* CPUs that there are for us */
+static bool away[INV_MAX_CORES]; /* offline: nobody's */
+static unsigned naway;
 static bool cpusets;
 /* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
 static const struct rmd_policy *configured, *chosen;
@@ -67,9 +69,10 @@ static struct user *user_of(struct rmd_domain *d)
     return (struct user *)((char *)d - offsetof(struct user, domain));
 }
 
+/* Has it processes that could compute?  Of one whose processes are all stopped others get the cores. */
 static bool active(const struct user *u)
 {
-    return u->domain.live || u->joining || !options.several;
+    return u->domain.live > u->domain.stopped || u->joining || !options.several;
 }
 
 /* In units, one at least. */
@@ -196,26 +199,44 @@ static void process_left(struct rmd_domain *d, unsigned slot, bool lives)
     u->group[slot] = NULL;
 }
 
+static void divide(void);
+
+/* Has another set of CPUs gone offline than before? */
+static bool cpus_changed(void)
+{
+    bool now[INV_MAX_CORES];
+    unsigned n = rmd_online(options.sys_root, &topology, now);
+    if (!memcmp(now, away, sizeof now))
+        return false;
+    rmd_log(RMD_NOTICE, "%u of %u CPUs are offline (before: %u)", n, topology.ncores, naway);
+    memcpy(away, now, sizeof away);
+    naway = n;
+    return true;
+}
+
 static void check(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations || cpusets)
+    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    for (struct user *u = users; u; u = u->next)
-        for (unsigned s = 0; u->confined && s < INV_MAX_SLOTS; s++)
+    bool changed = cpus_changed();
+    for (struct user *u = users; u; u = u->next) {
+        changed |= rmd_domain_check(&u->domain) && options.several;
+        bool confined = u->confined && !cpusets && u->domain.here < topology.ncores;
+        for (unsigned s = 0; confined && s < INV_MAX_SLOTS; s++)
             if (u->domain.procs[s].used && confine_process(u, &u->domain.procs[s], NULL))
                 rmd_domain_confined(&u->domain);
+    }
+    if (changed)
+        divide();
 }
 
-/* The timer runs while there is somebody who could be on another's cores. */
+/* The timer runs while there is somebody to look at. */
 static void set_check_timer(void)
 {
-    bool needed = false;
-    for (struct user *u = users; u; u = u->next)
-        needed |= u->domain.live && u->domain.here < topology.ncores;
     static unsigned running_ms;
-    unsigned ms = needed && enforcing() && !cpusets ? settings->check_interval_ms : 0;
+    unsigned ms = rmd_users_live() ? settings->check_interval_ms : 0;
     if (ms == running_ms)
         return;
     struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
@@ -279,6 +300,23 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
+/* A unit of which a CPU is offline is nobody's. */
+static bool unit_away(unsigned unit)
+{
+    for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
+        if (away[c])
+            return true;
+    return false;
+}
+
+static unsigned units_away(void)
+{
+    unsigned n = 0;
+    for (unsigned k = 0; naway && k < units.count; k++)
+        n += unit_away(k);
+    return n < units.count ? n : 0; /* with none left, all are better than none */
+}
+
 static unsigned shares(struct share *share)
 {
     unsigned n = 0;
@@ -288,20 +326,20 @@ static unsigned shares(struct share *share)
     for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
             share[i].has += due[units.first[k]] == share[i].user;
-    divide_equally(share, n, units.count);
+    divide_equally(share, n, units.count - units_away());
     return n;
 }
 
-/* Who shall have which core. */
+/* Who shall have which core.  Units that are away belong to one more user, who is none. */
 static void plan(void)
 {
     static struct share share[INV_MAX_CORES];
-    static struct rmd_placed placed[INV_MAX_CORES];
+    static struct rmd_placed placed[INV_MAX_CORES + 1];
     int owner[INV_MAX_CORES];
-    unsigned n = shares(share);
+    unsigned n = shares(share), gone = units_away();
     for (unsigned c = 0; c < topology.ncores; c++) {
-        owner[c] = RMD_NO_OWNER;
-        for (unsigned i = 0; i < n; i++)
+        owner[c] = gone && unit_away(units.of[c]) ? (int)n : RMD_NO_OWNER;
+        for (unsigned i = 0; i < n && owner[c] == RMD_NO_OWNER; i++)
             if (due[c] == share[i].user)
                 owner[c] = (int)i;
     }
@@ -309,9 +347,10 @@ static void plan(void)
         placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
         share[i].user->domain.due = share[i].units;
     }
-    rmd_units_place(&units, owner, NULL, placed, n);
+    placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
+    rmd_units_place(&units, owner, NULL, placed, n + (gone > 0));
     for (unsigned c = 0; c < topology.ncores; c++)
-        due[c] = owner[c] < 0 ? NULL : share[owner[c]].user;
+        due[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
 }
 
 /* Give up to its next user what its last one has left. */
@@ -466,7 +505,7 @@ static void domain_emptied(struct rmd_domain *d)
 static void table_changed(struct rmd_domain *d, int fd)
 {
     if (options.keep)
-        options.keep(user_of(d)->uid, fd);
+        options.keep(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
 }
 
 static void configure(struct user *u)
@@ -500,6 +539,7 @@ static struct user *add_user(uid_t uid)
     u->domain.left = process_left;
     u->domain.core_left = core_left;
     u->domain.table_changed = table_changed;
+    u->domain.keeps = options.keep != NULL;
     configure(u);
     struct user **link = &users;
     while (*link)
@@ -620,6 +660,8 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
         return -1;
     }
     u->joining = true;
+    if (cpus_changed() && !first)
+        divide();
     if (first) {
         rmd_log(RMD_INFO, "user %u: a first process, %d", (unsigned)uid, (int)pid);
         divide();
@@ -638,39 +680,86 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
 /* --- tables of a former rmd */
 
 enum { TABLES_MAX = 1024 };
-static struct {
+static struct former {
     uid_t uid;
-    int fd;
+    int table, state;
 } former[TABLES_MAX];
 static unsigned nformer;
 
-/* Processes that are in the table and there.  Whose pid it is now is another question. */
-static unsigned living(struct inv_table *t)
+void rmd_users_take_back(uid_t uid, bool state, int fd)
 {
-    unsigned n = 0;
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-        struct inv_slot *slot = inv_slot_at(t, s);
-        n += atomic_load(&slot->state) == INV_SLOT_LIVE && slot->pid > 0 &&
-             (!kill(slot->pid, 0) || errno == EPERM);
+    unsigned i = 0;
+    while (i < nformer && former[i].uid != uid)
+        i++;
+    if (i == TABLES_MAX) {
+        close(fd);
+        return;
     }
-    return n;
+    if (i == nformer)
+        former[nformer++] = (struct former){uid, -1, -1};
+    int *place = state ? &former[i].state : &former[i].table;
+    if (*place >= 0)
+        close(*place); /* kept twice: the newer one comes last */
+    *place = fd;
 }
 
-bool rmd_users_take_back(uid_t uid, int fd)
+/* What it has in its table is not ours to give out; of a core that two would have the first keeps
+ * it, since nobody computes on it in the other one's table by the time it is ours. */
+static void resume(struct user *u)
 {
-    struct inv_table *t = inv_table_map(fd, true);
-    unsigned n = t ? living(t) : 0;
-    inv_table_unmap(t);
-    if (!n || nformer == TABLES_MAX) {
-        rmd_log(RMD_INFO, "user %u: a core table of before, %s", (unsigned)uid,
-                t ? "without processes" : "which is none");
-        close(fd);
-        return false;
+    for (unsigned c = 0; c < topology.ncores; c++) {
+        if (here[c] == u)
+            here[c] = NULL;
+        if (u->domain.presence[c] == RMD_AWAY)
+            continue;
+        if (here[c]) {
+            rmd_domain_withdraw(&u->domain, c);
+            rmd_domain_expel(&u->domain, c);
+            continue;
+        }
+        here[c] = due[c] = u;
+        asked_ns[c] = u->domain.presence[c] == RMD_LEAVING ? now_ns() : 0;
     }
-    rmd_log(RMD_NOTICE, "user %u: took back a core table with %u processes", (unsigned)uid, n);
-    former[nformer].uid = uid;
-    former[nformer++].fd = fd;
-    return true;
+}
+
+static int adopt(struct user *u, const struct former *f)
+{
+    int n = f->table >= 0 && f->state >= 0 ? rmd_domain_adopt(&u->domain, f->table, f->state) : -1;
+    if (n > 0) {
+        rmd_log(RMD_NOTICE, "user %u: took back a core table with %d processes", (unsigned)f->uid,
+                n);
+        resume(u);
+        return n;
+    }
+    rmd_log(n ? RMD_WARNING : RMD_INFO, "user %u: a core table of before, %s", (unsigned)f->uid,
+            !n ? "without processes"
+            : errno == ESTALE
+                ? "of other cores than now: its processes go on by themselves until they end"
+                : "which is of another version or none: if it has processes they go on by themselves "
+                  "until they end");
+    if (f->table >= 0)
+        close(f->table);
+    if (f->state >= 0)
+        close(f->state);
+    if (options.keep)
+        options.keep(f->uid, -1, -1);
+    return 0;
+}
+
+void rmd_users_adopt(void)
+{
+    for (unsigned i = 0; i < nformer; i++) {
+        errno = EPROTO;
+        struct user *u = rmd_users_served(former[i].uid) ? find_user(former[i].uid) : NULL;
+        if (u)
+            adopt(u, &former[i]);
+    }
+    nformer = 0;
+    cpus_changed();
+    divide();
+    for (struct user *u = users; u; u = u->next)
+        if (u->domain.table && !u->domain.live)
+            domain_emptied(&u->domain); /* the last ones have ended just now */
 }
 
 unsigned rmd_users_live(void)

@@ -14,9 +14,9 @@ struct rmd_users_options {
     const char *sys_root;  /* see machine.h */
     bool several;          /* users; else only our own, who has all cores */
     void (*emptied)(void); /* the last process of all has gone; may be NULL */
-    /* a table for this user is to be kept by who started us, or with fd -1 not any more; may be
-     * NULL */
-    void (*keep)(uid_t uid, int fd);
+    /* a table for this user, and what goes with it, are to be kept for the next rmd, or with -1 not any
+     * more; may be NULL */
+    void (*keep)(uid_t uid, int table_fd, int state_fd);
 };
 
 /* The settings stay the caller's, and where they are.  0, or -1 with errno. */
@@ -41,9 +41,11 @@ struct rmd_domain *rmd_users_domain(uid_t uid);
 /* rmd_domain_join in the domain of this user; also errno EUSERS: every core has a user already. */
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request);
 
-/* A descriptor of the table that a former rmd has had for this user.  True: there are processes in
- * it, and the descriptor is kept for them; else it is closed. */
-bool rmd_users_take_back(uid_t uid, int fd);
+/* rmd_users_take_back - a descriptor that a former rmd has had kept for this user: of its table, or of
+ * what goes with it.  It is ours from here on.
+ * rmd_users_adopt - all have been taken back: go on in them. */
+void rmd_users_take_back(uid_t uid, bool state, int fd);
+void rmd_users_adopt(void);
 
 /* Processes of all users. */
 unsigned rmd_users_live(void);

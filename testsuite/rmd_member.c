@@ -27,6 +27,7 @@
  *                                   SITES -1: cut off before its record; SEED not 0: with arbitrary bytes in it,
  *                                   odd: also before the record: 0, or "refused STATUS MESSAGE"
  *   records                      -> where records begin in the table: bytes
+ *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   exec                         -> this program again, same process, not joined
  */
 #define _GNU_SOURCE
@@ -242,6 +243,25 @@ static void show_states(void)
     printf("\n");
 }
 
+/* tokens N: free tokens are that; head N: its number of cores is that; words N: words of all cores,
+ * slots N: names and states of all processes, all N: all but the slots' bells, by a generator that
+ * begins with N. */
+static void scribble(const char *what, int n)
+{
+    srand((unsigned)n);
+    if (!strcmp(what, "tokens"))
+        atomic_store(&table->free_tokens, n);
+    else if (!strcmp(what, "head"))
+        table->ncores = (uint32_t)n;
+    for (unsigned c = 0; !strcmp(what, "words") && c < INV_MAX_CORES; c++)
+        put_random((void *)&inv_core_at(table, c)->word, sizeof(inv_word));
+    for (unsigned s = 0; !strcmp(what, "slots") && s < INV_MAX_SLOTS; s++)
+        put_random((void *)inv_slot_at(table, s), offsetof(struct inv_slot, parked));
+    if (!strcmp(what, "all"))
+        put_random((void *)table, INV_RECORDS_OFFSET);
+    printf("0\n");
+}
+
 static void on_core(const char *verb, unsigned core)
 {
     if (!strcmp(verb, "borrow"))
@@ -296,6 +316,8 @@ int main(int argc, char **argv)
             record(n, (unsigned)a, (unsigned)b);
         } else if (sscanf(line, "deposit %127s %llx %d %d", name, &n, &a, &b) == 4) {
             deposit(name, n, a, (unsigned)b);
+        } else if (sscanf(line, "scribble %15s %d", name, &a) == 2) {
+            scribble(name, a);
         } else if (!strcmp(verb, "records")) {
             printf("%d\n", INV_RECORDS_OFFSET);
         } else if (!strcmp(verb, "token")) {

@@ -4,12 +4,14 @@
  * test_rmd_placement.py: one question per line of stdin, one answer per line of stdout.
  *
  *   machine each|core|first DESCRIPTION     -> apart of each core; -1 when it is none
+ *   simulated DESCRIPTION                   -> the same as rmctl simulate reads it
  *   place NCORES N  {APART}*NCORES  {OWNER}*NCORES  {HOLDER}*NCORES  {TARGET KEEP WISH}*N
  *                                           -> MOVED SPREAD and NCORES owners
  * If the first HOLDER is -2 they are not known.
  */
 #define _DEFAULT_SOURCE
 #include "placement.h"
+#include "simulate.h"
 #include "topology.h"
 
 #include <stdio.h>
@@ -30,6 +32,21 @@ static void read_numbers(int *to, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         to[i] = next();
+}
+
+static void ask_simulated(void)
+{
+    struct rmd_machine m;
+    char description[200], why[200];
+    if (scanf(" %199[^\n]", description) != 1)
+        exit(2);
+    m = (struct rmd_machine){0};
+    if (!sim_machine_parse(description, &m, why))
+        printf("-1");
+    for (unsigned c = 0; c < m.ncores; c++)
+        printf("%d ", m.apart[c]);
+    printf("\n");
+    free((void *)m.apart);
 }
 
 static void ask_machine(void)
@@ -78,6 +95,8 @@ int main(void)
     while (scanf("%15s", what) == 1)
         if (!strcmp(what, "machine"))
             ask_machine();
+        else if (!strcmp(what, "simulated"))
+            ask_simulated();
         else
             ask_placement();
     return 0;

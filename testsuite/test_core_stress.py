@@ -45,6 +45,7 @@ def test_no_double_holder_and_no_lost_wake_up_under_fire(compile_core, run_progr
                          env={"TSAN_OPTIONS": "halt_on_error=1"})
     lines = result.stdout.splitlines()
     assert "pinned: 0 lends" not in lines[0] and lines[-1] == "anonymous: all tokens are back"
+    assert "pinned, moving" in lines[2] and " 0 moves" not in lines[2]
     assert result.stderr == ""
 
 

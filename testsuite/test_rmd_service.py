@@ -201,6 +201,18 @@ def test_a_user_that_asks_back_before_the_core_is_given_up_keeps_it(service):
     assert alice.table()[3:] == ([0, 0], [0, 0])
 
 
+def test_a_core_that_comes_and_stays_nobodys_is_offered_to_who_waits_for_one(service):
+    """What the limit of a launch leaves over is for anyone to borrow."""
+    s = service("emulate-cores = 4\nmax-job-cores = 1\nreclaim-bound-us = 60000000\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    away = [core for core in range(4) if alice.ask(f"borrow {core}") == "0"]
+    assert len(away) == 2
+    alice.ask("want 1")
+    assert alice.ask("park 0") == "parked"
+    bob.kill()
+    assert alice.hear() in map(str, away)
+
+
 def test_tokens_of_a_crowded_domain_follow_its_share(service):
     s = service("emulate-cores = 4\n")
     crowd = [s.member(ALICE, join=False) for _ in range(6)]
@@ -806,20 +818,26 @@ def test_core_tables_are_kept_by_systemd_and_taken_back(build, public, service, 
     s = service("emulate-cores = 2\n", env={"NOTIFY_SOCKET": notifications.path})
     alice = s.member(ALICE)
     bob = s.member(BOB)
-    names = {notifications.until("FDSTORE")["FDNAME"] for _ in range(2)}
-    assert names == {f"table-{ALICE}", f"table-{BOB}"}
+
+    def names(*uids):
+        return {f"{kind}-{uid}" for uid in uids for kind in ("table", "state")}
+
+    assert {notifications.until("FDSTORE")["FDNAME"] for _ in range(4)} == names(ALICE, BOB)
     bob.kill()
-    assert notifications.until("FDSTOREREMOVE")["FDNAME"] == f"table-{BOB}"
+    assert {notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(2)} == names(BOB)
+    eventually(lambda: alice.ask("borrow 1"), "1")
     s.process.kill()
     s.process.wait(PATIENCE_S)
     with open("/dev/null", encoding="ascii") as null:
         process = handed_over(
             build, {**notifications.kept, "table-77": null.fileno()}, f"--config={s.config}",
             f"--socket={s.name}", env={"NOTIFY_SOCKET": notifications.path})
-        dropped = [notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(2)]
-    assert sorted(dropped) == [f"table-{BOB}", "table-77"]
+        dropped = {notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(4)}
+    assert dropped == names(BOB, 77)
     notifications.until("READY")
-    assert alice.ask("borrow 0") == "1"  # it goes on in its table
+    assert alice.table()[2:4] == ([0, 0], [NOBODY, 0])  # it goes on in its table,
+    alice.kill()  # as a member
+    assert {notifications.until("FDSTOREREMOVE")["FDNAME"] for _ in range(2)} == names(ALICE)
     process.terminate()
     _, said = process.communicate(timeout=PATIENCE_S)
     assert f"user {ALICE}: took back a core table with 1 processes" in said
@@ -901,6 +919,34 @@ def test_the_init_script_starts_reloads_and_stops_it(build, public, tmp_path):
     finally:
         assert do("stop") == 0
     assert do("status") == 3 and not sock.exists() and not pidfile.exists()
+
+
+def process_1(test):
+    """Where root may make a pid namespace."""
+    can = shutil.which("unshare") and os.getuid() == 0 and subprocess.run(
+        ["unshare", "-p", "-f", "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+    return test if can else None
+
+
+@process_1
+def test_as_the_first_process_of_a_container_it_reaps_orphans_and_ends_well(build, public):
+    sock = public / "first.sock"
+    process = subprocess.Popen(["unshare", "-p", "-f", "--kill-child", build / "bin/rmd",
+                                "--foreground", "--emulate-cores=2", f"--socket={sock}"],
+                               stderr=subprocess.DEVNULL)
+    try:
+        eventually(sock.exists, True)
+        of = Path("/proc") / str(process.pid) / "task" / str(process.pid) / "children"
+        first = int(of.read_text())
+        assert Path(f"/proc/{first}/status").read_text().split("NSpid:")[1].split()[1] == "1"
+        subprocess.run(["nsenter", "-t", str(first), "-p", "sh", "-c", "sh -c 'sleep 0.01' &"],
+                       check=True, timeout=PATIENCE_S)
+        eventually(lambda: Path(f"/proc/{first}/task/{first}/children").read_text(), "")
+        os.kill(first, signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0 and not sock.exists()
+    finally:
+        process.kill()
+        process.wait(PATIENCE_S)
 
 
 def test_a_directory_for_the_socket_is_made(build, public):

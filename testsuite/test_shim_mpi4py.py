@@ -6,15 +6,19 @@ Each case is compared by itself, in each rank.  Stock may be slow with more rank
 a file it runs what it gets through in a short time, and then what failed with us; and what does not
 end with us it gets as much time for."""
 
-import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from machine import TIME_IS_UP, TWO_CORES, at_most
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "bench"))
+
+import mpi4py_suite  # noqa: E402
+from common import BenchError  # noqa: E402
+
 pytestmark = [pytest.mark.full, pytest.mark.timeout(7200)]
-VERSION = "3.1.4"
 # For a file of tests.
 OURS_S, STOCK_S, AGAIN_S = 100, 15, 60
 
@@ -22,30 +26,19 @@ OURS_S, STOCK_S, AGAIN_S = 100, 15, 60
 @pytest.fixture(scope="session")
 def mpi4py_source(tmp_path_factory):
     """The unpacked source package."""
-    where = tmp_path_factory.mktemp("mpi4py")
-    got = subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary",
-                          ":all:", f"mpi4py=={VERSION}"], cwd=where, timeout=600, check=False,
-                         capture_output=True, text=True)
-    if got.returncode != 0:
-        pytest.skip(f"cannot download mpi4py's source: {got.stderr[-500:]}")
-    subprocess.run(["tar", "xf", f"mpi4py-{VERSION}.tar.gz"], cwd=where, check=True)
-    return where / f"mpi4py-{VERSION}"
+    try:
+        return mpi4py_suite.get_source(tmp_path_factory.mktemp("mpi4py"))
+    except BenchError as error:
+        pytest.skip(f"cannot download mpi4py's source: {error}")
 
 
 @pytest.fixture(scope="session")
-def module(mpi, mpi4py_source, stock_env, tmp_path_factory):
+def module(mpi, mpi4py_source, stock_env):
     """The interpreter that has the module for this MPI, and the environment to find it."""
-    if mpi.name == "openmpi":
-        python = "/usr/bin/python3"
-        if subprocess.run([python, "-c", "import mpi4py"], check=False).returncode != 0:
-            pytest.skip("needs package python3-mpi4py")
-        return python, {}
-    base = tmp_path_factory.mktemp("module")
-    made = subprocess.run([sys.executable, "setup.py", "-q", "build", f"--mpicc={mpi.mpicc}",
-                           f"--build-base={base}"], cwd=mpi4py_source, env=stock_env, timeout=900,
-                          check=False, capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    return sys.executable, {"PYTHONPATH": str(next(base.glob("lib*")))}
+    try:
+        return mpi4py_suite.python(mpi.name, mpi.mpicc, mpi4py_source, stock_env)
+    except mpi4py_suite.Missing as error:
+        pytest.skip(str(error))
 
 
 class Run:
@@ -58,7 +51,7 @@ class Run:
         self.cases = {}
         for log in where.iterdir():
             for line in log.read_text().splitlines():
-                case, end = line.rsplit(maxsplit=1)
+                case, end, *_ = line.rsplit(maxsplit=3)
                 self.cases[log.name, case] = end
 
     def passed(self):

@@ -20,6 +20,7 @@
 #include "invade.h"
 #include "cpulist.h"
 #include "policy.h"
+#include "smt.h"
 #include "table.h"
 
 #include <argp.h>
@@ -124,8 +125,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->policy = arg;
         return 0;
     case OPT_SMT:
-        if (strcmp(arg, "each") && strcmp(arg, "core") && strcmp(arg, "first"))
-            argp_error(state, "'%s' is not how threads are used: use each, core or first", arg);
+        if (rmd_smt_named(arg) < 0)
+            argp_error(state, "'%s' is not how threads are used: use " RMD_SMT_NAMES, arg);
         o->smt = arg;
         return 0;
     case OPT_BOUND:

@@ -21,6 +21,11 @@
  * or stubbornly (it does not, and is evicted).  Timers fire only for what they are there
  * for: against a stubborn holder.
  *
+ * WITH_ELSEWHERE: rmd moves a core to another domain and back, as rmd/users.c does.  Besides:
+ *  - while the other domain computes on it, nobody of this one has it or takes it
+ *  - when nothing moves any more, rmd does not wait for a core that has been left, or whose
+ *    holder does not poll
+ *
  * check.sh says which parts are compiled in together, and breaks each on purpose.
  */
 /* How often processes 0, 1 and 2 compute before their last time. */
@@ -36,6 +41,7 @@
 #define NP 3
 #define NC 2
 #define RMD 3       /* the manager as an offerer */
+#define ELSEWHERE 6 /* an owner: another domain (INV_ELSEWHERE) */
 #define NONE 7      /* no core */
 #define NAME(p) ((p) + 1)
 
@@ -56,6 +62,14 @@ bool stubborn[NP];
 byte sits[NP];                   /* core that the thread computes on */
 bool evicted[NP];
 bool dead[4];                    /* [RMD] never */
+#ifdef WITH_ELSEWHERE
+bool rmd_bell = true;            /* bumped since rmd read it: for a constraint, at first */
+bool asked[NC];                  /* rmd waits until the core is left */
+bool away[NC];                   /* another domain computes on it */
+#define AWAY(c) away[c]
+#else
+#define AWAY(c) false
+#endif
 
 /* The word of c has moved: epoch + 1. */
 inline moved(c)
@@ -168,7 +182,14 @@ inline offer(c, me)
                 watching[me] = c);
         if
         :: seen_holder != 0 -> break
-        :: seen_holder == 0 && seen_reclaim ->
+#ifdef WITH_ELSEWHERE
+        :: seen_holder == 0 && seen_reclaim && seen_owner == ELSEWHERE ->
+#ifndef BUG_LEFT_WITHOUT_RINGING
+            STEP(rmd_bell = true);
+#endif
+            break
+#endif
+        :: seen_holder == 0 && seen_reclaim && seen_owner != ELSEWHERE ->
             q = seen_owner - 1;
             STEP(ok = sleeping[q] && home[q] == c);
             if
@@ -460,7 +481,8 @@ inline wait_for_message(me)
     d_step { x = NONE; ok = false }
 }
 
-#define MAY_COMPUTE(me) (holder[sits[me]] == NAME(me) || evicted[me])
+#define MAY_COMPUTE(me) \
+    ((holder[sits[me]] == NAME(me) && !AWAY(sits[me])) || evicted[me])
 
 /* Compute on `mine` for a while or for ever. */
 inline compute(me)
@@ -514,7 +536,10 @@ proctype process(byte me; byte mine; byte rounds)
             :: holder[mine] != NAME(me) -> mine = NONE /* evicted: look for another */
             :: else ->
                 if
-#ifdef WITH_RING
+#ifdef ONE_WAITS              /* a smaller search: process 0 waits, the others ring */
+                :: me != 0 -> ring((me + 1) % NP, me)
+                :: me == 0 -> wait_for_message(me)
+#elif defined(WITH_RING)
                 :: ring((me + 1) % NP, me)
                 :: wait_for_message(me)
 #endif
@@ -534,9 +559,16 @@ end: true
 
 /* --- the manager: burial, and ownership moving */
 
+/* x: the name of who is to be told */
+#ifdef BUG_ONLY_WHO_ASKED_IS_TOLD
+#define DISOWNED(c) x = (reclaim[c] -> owner[c] : 0)
+#else
+#define DISOWNED(c) x = owner[c]
+#endif
+
 inline own(c, new)
 {
-    d_step { x = (reclaim[c] -> owner[c] : 0); owner[c] = NAME(new); reclaim[c] = false; moved(c) };
+    d_step { DISOWNED(c); owner[c] = NAME(new); reclaim[c] = false; moved(c) };
     if
     :: x != 0 -> bell[x - 1] = true
     :: else
@@ -550,6 +582,47 @@ inline own(c, new)
     };
     offer(c, RMD)
 }
+
+#ifdef WITH_ELSEWHERE
+/* inv_core_withdraw; left: nobody held it */
+inline withdraw(c)
+{
+    d_step {
+        DISOWNED(c);
+        owner[c] = ELSEWHERE; reclaim[c] = true; moved(c); asked[c] = true;
+        left = holder[c] == 0
+    };
+#ifndef BUG_WITHDRAW_WITHOUT_WAKING
+    if
+    :: x != 0 -> bell[x - 1] = true
+    :: else
+    fi;
+#endif
+    x = NONE
+}
+
+inline expel(c)
+{
+    d_step {
+        if
+        :: holder[c] != 0 -> evicted[holder[c] - 1] = true
+        :: else
+        fi;
+        holder[c] = 0; handed[c] = false; owner[c] = ELSEWHERE; reclaim[c] = true; moved(c);
+        left = true
+    }
+}
+
+/* inv_core_admit, and the offer of rmd_domain_share */
+inline admit(c)
+{
+    d_step { owner[c] = 0; reclaim[c] = false; moved(c); asked[c] = false };
+#ifndef BUG_ADMIT_WITHOUT_OFFER
+    offer(c, RMD)
+#endif
+}
+
+#endif
 
 inline bury_core(c)
 {
@@ -584,19 +657,8 @@ inline wake_stranded(p)
 #endif
 }
 
-proctype rmd()
+inline bury()
 {
-    byte me = RMD, x = NONE, q, seen_holder, seen_owner, gone;
-    bool ok, seen_reclaim;
-#ifdef WITH_MOVE
-    if
-    :: own(0, 1)
-    :: own(0, 2)
-    :: skip
-    fi;
-#endif
-#ifdef VICTIM
-    dead[VICTIM];
     gone = VICTIM;
     want[gone] = false;
 #ifndef BUG_BURY_CORES_FIRST
@@ -614,7 +676,68 @@ proctype rmd()
     offer(0, RMD);
     offer(1, RMD);
 #endif
-    d_step { stubborn[gone] = false; sits[gone] = NONE; gone = 0 };
+    d_step { stubborn[gone] = false; sits[gone] = NONE; gone = 0; buried = true }
+}
+
+#ifdef WITH_ELSEWHERE
+/* The core goes to another domain and comes back; with ASK_BACK perhaps before it is left. */
+inline elsewhere(c)
+{
+    withdraw(c);
+    do
+    :: left -> break
+    :: !left && rmd_bell -> rmd_bell = false;
+#ifdef BUG_RING_IS_TAKEN_FOR_LEFT
+        left = true
+#else
+        left = holder[c] == 0
+#endif
+    :: !left && holder[c] != 0 && stubborn[holder[c] - 1] -> expel(c) /* its bound has passed */
+#ifdef ASK_BACK
+    :: !left -> break
+#endif
+#ifdef VICTIM
+    :: !left && dead[VICTIM] && !buried -> bury()
+#endif
+    od;
+    if
+    :: left ->
+        d_step { assert(holder[c] == 0); away[c] = true; asked[c] = false };
+        d_step { assert(holder[c] == 0); away[c] = false }
+    :: else
+    fi;
+    admit(c);
+    left = false
+}
+#endif
+
+proctype rmd()
+{
+    byte me = RMD, x = NONE, q, seen_holder, seen_owner, gone;
+    bool ok, seen_reclaim, buried;
+#ifdef WITH_ELSEWHERE
+    bool left;
+#ifdef CORE
+    elsewhere(CORE);
+#else
+    if
+    :: elsewhere(0)
+    :: elsewhere(1)
+    fi;
+#endif
+#endif
+#ifdef WITH_MOVE
+    if
+    :: own(0, 1)
+    :: own(0, 2)
+    :: skip
+    fi;
+#endif
+#ifdef VICTIM
+    if
+    :: dead[VICTIM] && !buried -> bury()
+    :: buried
+    fi;
 #endif
 dies: /* not this one */
 end: true
@@ -624,18 +747,23 @@ end: true
 
 #define WAITS(p) (!dead[p] && want[p] && parked[p])
 #define ANY_WAITS (WAITS(0) || WAITS(1) || WAITS(2))
+#define OWNED(c) (owner[c] != 0 && owner[c] != ELSEWHERE)
 
 inline quiescent(c)
 {
+#ifdef WITH_ELSEWHERE
+    /* rmd waits for a core only while it is held, and polled for */
+    assert(!asked[c] || (holder[c] != 0 && !stubborn[holder[c] - 1]));
+#endif
     /* no free core beside one who wants it, and none kept for somebody who does not come */
     assert(!(holder[c] == 0 && ANY_WAITS));
     /* a core that nobody computes on is free */
     assert(holder[c] == 0 || sits[holder[c] - 1] == c);
     assert(holder[c] == 0 || !dead[holder[c] - 1]);
-    assert(owner[c] == 0 || !dead[owner[c] - 1]);
+    assert(!OWNED(c) || !dead[owner[c] - 1]);
     /* the owner has its core or does not want it */
-    assert(owner[c] == 0 || holder[c] == owner[c] || !WAITS(owner[c] - 1));
-    assert(owner[c] == 0 || holder[c] == owner[c] || dead[owner[c] - 1] ||
+    assert(!OWNED(c) || holder[c] == owner[c] || !WAITS(owner[c] - 1));
+    assert(!OWNED(c) || holder[c] == owner[c] || dead[owner[c] - 1] ||
            !(sleeping[owner[c] - 1] && message[owner[c] - 1]))
 }
 

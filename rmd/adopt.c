@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * adopt.c - an rmd that has been started again goes on where the last one was killed, at whatever
+ * instruction that was.
+ *
+ * Who is a member and who owns what is taken from the former rmd's own notes (state.h), which are
+ * never half written; the table, which its processes write to all the time, is made to say the same.
+ * What the former one had begun and not noted is done again or was never answered: burying twice
+ * does no harm, a process that has not got its slot asks again.  Whom it may have been about to wake
+ * is woken.  The processes take no part in this, and notice nothing.
+ */
+#define _GNU_SOURCE
+#include "core.h"
+#include "domain_inside.h"
+#include "log.h"
+#include "placement.h"
+#include "state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The table's head as the former rmd wrote it: is this a table of ours, on these cores? */
+static int fits(const struct rmd_domain *d, const struct rmd_state *state)
+{
+    const struct inv_topology *here = &d->topology;
+    struct inv_table head;
+    memcpy(&head, state->head, RMD_HEAD_BYTES);
+    errno = EPROTO;
+    if (head.magic != INV_TABLE_MAGIC || head.version != INV_TABLE_VERSION ||
+        head.bytes != INV_TABLE_BYTES || head.nslots != INV_MAX_SLOTS ||
+        head.mode > INV_MODE_ANONYMOUS)
+        return -1;
+    errno = ESTALE;
+    if (head.ncores != here->ncores || head.emulated != (uint32_t)here->emulated)
+        return -1;
+    for (unsigned c = 0; c < here->ncores; c++)
+        if (state->os_cpu[c] != (here->emulated ? -1 : here->os_cpu[c]))
+            return -1;
+    return 0;
+}
+
+static void put_head(struct inv_table *t, const struct rmd_state *state)
+{
+    memcpy(t, state->head, RMD_HEAD_BYTES);
+    for (unsigned c = 0; c < t->ncores; c++) {
+        inv_core_at(t, c)->os_cpu = state->os_cpu[c];
+        inv_core_at(t, c)->apart = state->apart[c];
+    }
+    atomic_store(&t->rmd_pid, (uint32_t)getpid());
+}
+
+static void recall_process(struct rmd_domain *d, unsigned slot,
+                           const struct rmd_state_process *was)
+{
+    struct rmd_process *p = &d->procs[slot];
+    *p = (struct rmd_process){.pidfd = {.fd = -1},
+                              .domain = d,
+                              .used = true,
+                              .pid = was->pid,
+                              .rank = was->rank,
+                              .size = was->size,
+                              .job = was->job,
+                              .launch = was->launch,
+                              .local_rank = was->local_rank,
+                              .local_size = was->local_size,
+                              .start_ns = was->start_ns,
+                              .settled_ns = was->settled_ns,
+                              .owned_ns = was->owned_ns,
+                              .start_ticks = was->start_ticks,
+                              .loan = was->loan,
+                              .stopped = was->loan > 0};
+    d->stopped += p->stopped;
+    d->live++;
+}
+
+static void recall(struct rmd_domain *d, const struct rmd_state *state)
+{
+    const struct rmd_state_copy *copy = &state->copy[atomic_load(&state->valid)];
+    d->joined = copy->joined;
+    d->expected = copy->expected;
+    d->tokens = copy->tokens;
+    d->jobs = copy->jobs;
+    d->newest_job = copy->newest_job;
+    d->newest_launch = copy->newest_launch;
+    d->moves = copy->moves;
+    d->here = d->units_here = 0;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (copy->process[s].pid)
+            recall_process(d, s, &copy->process[s]);
+    for (unsigned c = 0; c < INV_MAX_CORES; c++) {
+        int owner = copy->owner[c];
+        bool owned = owner >= 0 && d->procs[owner].used && c < d->topology.ncores;
+        d->presence[c] = atomic_load(&state->presence[c]);
+        bool here = d->presence[c] == RMD_HERE && c < d->topology.ncores;
+        d->owner[c] = owned && here ? owner : RMD_NO_OWNER;
+        d->here += here;
+        d->units_here += here && rmd_units_first(&d->units, c);
+    }
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->owner[c] >= 0)
+            d->procs[d->owner[c]].owned++;
+}
+
+/* Is it there, and the same that it was?  The pidfd comes first: what is read after that is of the
+ * process that it stands for, or that one is dead. */
+static bool find_process(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    const struct rmd_state_process was = {.pid = p->pid, .start_ticks = p->start_ticks};
+    int pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    if (pidfd >= 0 && rmd_state_lives(&was) && !rmd_domain_watch(d, slot, pidfd))
+        return true;
+    if (pidfd >= 0)
+        close(pidfd);
+    p->pidfd.fd = -1;
+    return false;
+}
+
+static int surplus(struct rmd_domain *d)
+{
+    return atomic_load(&d->table->free_tokens) - rmd_domain_free_tokens(d);
+}
+
+/* A process that takes or returns a token changes two numbers, one after the other.  What is the same
+ * at several looks is no such moment. */
+static void count_tokens_again(struct rmd_domain *d)
+{
+    const struct timespec pause = {.tv_nsec = 200000};
+    int found = surplus(d);
+    for (int looks = 0, alike = 0; looks < 100 && alike < 5; looks++) {
+        nanosleep(&pause, NULL);
+        int now = surplus(d);
+        alike = now == found ? alike + 1 : 0;
+        found = now;
+        if (alike == 5 && found)
+            atomic_fetch_sub(&d->table->free_tokens, found);
+    }
+}
+
+static void bury_the_dead(struct rmd_domain *d)
+{
+    bool found[INV_MAX_SLOTS] = {false};
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        found[s] = d->procs[s].used && find_process(d, s);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && !found[s])
+            rmd_domain_bury(d, s, false);
+}
+
+int rmd_domain_adopt(struct rmd_domain *d, int table_fd, int state_fd)
+{
+    struct rmd_state *state = rmd_state_map(state_fd);
+    struct inv_table *table =
+        state && !fits(d, state) ? inv_table_map_unread(table_fd) : NULL;
+    if (!table || !rmd_state_living(state)) {
+        int saved = errno, result = table ? 0 : -1;
+        inv_table_unmap(table);
+        rmd_state_unmap(state);
+        errno = saved;
+        return result;
+    }
+    put_head(table, state);
+    int fd = fcntl(table_fd, F_DUPFD_CLOEXEC, 3);
+    if (fd < 0 || rmd_domain_use_table(d, table, fd)) {
+        int saved = errno;
+        if (fd < 0)
+            inv_table_unmap(table);
+        rmd_state_unmap(state);
+        errno = saved;
+        return -1;
+    }
+    d->state = state;
+    d->state_fd = state_fd;
+    close(table_fd);
+    recall(d, state);
+    rmd_domain_repair(d);
+    bury_the_dead(d);
+    if (d->table->mode == INV_MODE_ANONYMOUS)
+        count_tokens_again(d);
+    inv_rescue(d->table);
+    d->changed = true;
+    rmd_state_save(d);
+    return (int)d->live;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * check.c - what nobody tells rmd, so that it has to look now and then: a process that scribbles
+ * over the table, and one that is stopped (SIGSTOP, ^Z) and cannot give up what it holds.
+ *
+ * What a stopped process holds is lent until it goes on: its cores stay its own, and it asks for
+ * them as for any that it has lent.  Of tokens others get as many as it has taken.
+ */
+#define _GNU_SOURCE
+#include "core.h"
+#include "domain_inside.h"
+#include "log.h"
+#include "procstat.h"
+#include "state.h"
+
+int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
+{
+    int n = atomic_load(&inv_slot_at(d->table, slot)->tokens);
+    return n < 0 ? 0 : n > INV_MAX_CORES ? INV_MAX_CORES : n;
+}
+
+int rmd_domain_free_tokens(struct rmd_domain *d)
+{
+    int n = (int)d->tokens;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            n += d->procs[s].loan - rmd_domain_tokens_of(d, s);
+    return n;
+}
+
+/* More than there are, or fewer than its processes could ever take together. */
+static bool tokens_impossible(struct rmd_domain *d)
+{
+    int n = atomic_load(&d->table->free_tokens);
+    return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_AGENTS;
+}
+
+static void repair(struct rmd_domain *d)
+{
+    unsigned wrong = rmd_domain_repair(d);
+    if (d->table->mode == INV_MODE_ANONYMOUS && tokens_impossible(d)) {
+        atomic_store(&d->table->free_tokens, rmd_domain_free_tokens(d));
+        wrong++;
+    }
+    if (wrong)
+        rmd_domain_say_repaired(d, "owners or names in the core table");
+}
+
+/* --- the stopped */
+
+/* Also what it has been handed since it was stopped. */
+static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    inv_want_set(d->table, slot, false); /* whoever gives a core up would wake it in vain */
+    if (d->table->mode == INV_MODE_PINNED) {
+        for (unsigned c = 0; c < d->topology.ncores; c++)
+            if (inv_core_seize(d->table, c, slot))
+                inv_core_offer(d->table, c, INV_MAX_SLOTS);
+        return;
+    }
+    int more = rmd_domain_tokens_of(d, slot) - p->loan;
+    if (!more)
+        return;
+    p->loan += more;
+    atomic_fetch_add(&d->table->free_tokens, more);
+    inv_token_offer(d->table);
+    rmd_state_save(d);
+}
+
+static void take_back(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    atomic_fetch_sub(&d->table->free_tokens, p->loan);
+    p->loan = 0;
+    if (p->wanted)
+        inv_want_set(d->table, slot, true);
+    inv_rescue(d->table);
+    rmd_state_save(d);
+}
+
+static void look_at(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    struct rmd_procstat now;
+    if (!rmd_procstat(p->pid, &now))
+        return; /* dead: the next event */
+    bool stopped = now.state == 'T';
+    if (stopped && !p->stopped) {
+        rmd_log(RMD_INFO, "process %d has been stopped: others may use its cores", (int)p->pid);
+        p->wanted = inv_want_get(d->table, slot);
+    } else if (!stopped && p->stopped) {
+        rmd_log(RMD_INFO, "process %d goes on", (int)p->pid);
+    }
+    d->stopped += (unsigned)stopped - (unsigned)p->stopped;
+    bool was = p->stopped;
+    p->stopped = stopped;
+    if (stopped)
+        lend_what_it_holds(d, slot);
+    else if (was)
+        take_back(d, slot);
+}
+
+bool rmd_domain_check(struct rmd_domain *d)
+{
+    if (!d->table || !d->live)
+        return false;
+    bool idle = d->stopped == d->live;
+    repair(d);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            look_at(d, s);
+    return idle != (d->stopped == d->live);
+}

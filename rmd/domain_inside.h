@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* domain_inside.h - what adopt.c and check.c need of domain.c. */
+#ifndef RMD_DOMAIN_INSIDE_H
+#define RMD_DOMAIN_INSIDE_H
+
+#include "domain.h"
+
+uint64_t rmd_domain_now_ns(void);
+
+/* Go on with this table, whose descriptor is the domain's from here on in any case.  0, or -1 with
+ * errno. */
+int rmd_domain_use_table(struct rmd_domain *domain, struct inv_table *table, int fd);
+
+/* Notice the death of the process in this slot.  0, or -1 with errno. */
+int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);
+
+/* Take the process out; the survivors get their shares from rmd_domain_share.  `left`: it lives on. */
+void rmd_domain_bury(struct rmd_domain *domain, unsigned slot, bool left);
+
+/* Put the head of the table, the owners and the names of members right.  The number of cores and
+ * slots where something was wrong. */
+unsigned rmd_domain_repair(struct rmd_domain *domain);
+
+/* Tokens that the table should have free, were nobody taking or returning one now, and those of a
+ * process, which writes them itself, within reason. */
+int rmd_domain_free_tokens(struct rmd_domain *domain);
+int rmd_domain_tokens_of(struct rmd_domain *domain, unsigned slot);
+
+/* Something was put right: say so, but not more often than every second. */
+void rmd_domain_say_repaired(struct rmd_domain *domain, const char *what);
+
+#endif

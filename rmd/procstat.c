@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* procstat.c - "PID (NAME) STATE ...", the start time being the 22nd word. */
+#define _GNU_SOURCE
+#include "procstat.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool rmd_procstat(pid_t pid, struct rmd_procstat *stat)
+{
+    char path[40], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    char *rest = strrchr(text, ')'); /* the name may have any other character, even that one */
+    return rest && sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                "%*s %*s %*s %" SCNu64,
+                          &stat->state, &stat->start_ticks) == 2;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* procstat.h - what the kernel says of a process, /proc/PID/stat. */
+#ifndef RMD_PROCSTAT_H
+#define RMD_PROCSTAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct rmd_procstat {
+    char state;           /* 'T': stopped by a signal, with all its threads */
+    uint64_t start_ticks; /* since boot: with the pid, it names a process for ever */
+};
+
+/* False when there is no such process; one that is dead but not waited for is state 'Z'. */
+bool rmd_procstat(pid_t pid, struct rmd_procstat *stat);
+
+#endif

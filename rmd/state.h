@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * state.h - what the next rmd has to know of a domain, in memory that outlives this one.
+ *
+ * Beside each core table lies a second piece of shared memory that only rmd can reach.  Whoever
+ * keeps the table (systemd, or keeper.h) keeps this too, so an rmd that is killed at any
+ * instruction is followed by one that knows who the members are without believing a table
+ * that they can write to.  Two copies take turns: what is being written is never what is valid.
+ */
+#ifndef RMD_STATE_H
+#define RMD_STATE_H
+
+#include "table.h"
+
+#include <sys/types.h>
+
+enum {
+    RMD_STATE_VERSION = 1,
+    /* of a table's head, which nobody writes after its creation */
+    RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
+};
+#define RMD_STATE_MAGIC UINT64_C(0x6574617473646d72) /* "rmdstate" */
+
+struct rmd_state_process {
+    int32_t pid; /* 0: the slot is free */
+    int32_t rank, size, local_rank, local_size;
+    int32_t loan; /* tokens of it that others have while it is stopped */
+    uint64_t start_ticks, job, launch, start_ns, settled_ns, owned_ns;
+};
+
+struct rmd_state_copy {
+    uint32_t joined, expected, tokens, unused;
+    uint64_t jobs, newest_job, newest_launch, moves;
+    int32_t owner[INV_MAX_CORES];
+    struct rmd_state_process process[INV_MAX_SLOTS];
+};
+
+struct rmd_state {
+    uint64_t magic;
+    uint32_t version, table_version;
+    uint64_t bytes;
+    unsigned char head[RMD_HEAD_BYTES];
+    int32_t os_cpu[INV_MAX_CORES];
+    uint8_t apart[INV_MAX_CORES];
+    _Atomic uint32_t valid; /* the copy that counts */
+    /* enum rmd_presence.  Not in the copies: a core is noted as this user's before it is given to
+     * it, and as not this user's before it is given to another one */
+    _Atomic unsigned char presence[INV_MAX_CORES];
+    struct rmd_state_copy copy[2];
+};
+
+struct rmd_domain;
+
+/* Make it for the domain's new table: d->state and d->state_fd.  0, or -1 with errno. */
+int rmd_state_make(struct rmd_domain *domain);
+void rmd_state_drop(struct rmd_domain *domain);
+
+/* Write down what the domain is now.  Nothing happens where nothing is kept. */
+void rmd_state_save(struct rmd_domain *domain);
+void rmd_state_presence(struct rmd_domain *domain, unsigned core);
+/* The head has changed, by us. */
+void rmd_state_head(struct rmd_domain *domain);
+
+/* Map what a former rmd has left.  The descriptor stays the caller's.  NULL with errno; EPROTO: it is
+ * none, or of a version that we do not know.  What it says is within bounds. */
+struct rmd_state *rmd_state_map(int fd);
+void rmd_state_unmap(struct rmd_state *state);
+
+/* The processes in it that are there, and the same as then. */
+unsigned rmd_state_living(const struct rmd_state *state);
+bool rmd_state_lives(const struct rmd_state_process *process);
+
+#endif

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Two users under one service, one of them hostile: it computes for ever on every core, breaks into
+whatever it can reach, floods the socket, and writes nonsense over its own core table.  The other
+one's programs are unharmed."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import ctypes
+import mmap
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_rmd_domain import (
+    MAGIC,
+    OBSERVE,
+    PATIENCE_S,
+    REPLY,
+    REQUEST,
+    VERSION,
+    eventually,
+)
+from test_rmd_service import ALICE, BOB, ELSEWHERE, Service, counts
+
+pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
+CPUS = sorted(os.sched_getaffinity(0))[:2]
+JOIN = 1
+FUTEX, FUTEX_WAKE = 202, 1  # x86-64
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+    unsigned long sum = 0;
+    unsigned rounds = argc > 1 ? atoi(argv[1]) : 300;
+    for (unsigned round = 1; round <= rounds; round++)
+        #pragma omp parallel for reduction(^ : sum)
+        for (unsigned long i = 0; i < 100000; i++)
+            sum ^= (i * 2654435761u + round) * (i + round);
+    printf("%lu\\n", sum);
+}
+"""
+
+
+def compile_victim(where, cc):
+    """A program whose result is the same however many cores it has."""
+    (where / "victim.c").write_text(PROGRAM)
+    subprocess.run([*cc.split(), "-O2", "-fopenmp", where / "victim.c", "-o", where / "victim"],
+                   check=True, timeout=60)
+
+
+def request(kind, name, text=b"hostile"):
+    """What rmd answers, and the descriptors that come with it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
+        ours.settimeout(PATIENCE_S)
+        ours.connect(name)
+        ours.send(REQUEST.pack(MAGIC, VERSION, kind, -1, -1, -1, -1, text))
+        answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
+    return answer, [fd for _, _, data in control for fd in array.array("i", data[:4])]
+
+
+class Hostile:
+    """What the hostile user does, in a process of its own."""
+
+    def __init__(self, name, victims):
+        self.name, self.victims = name, victims
+        self.random = random.Random(5)
+        self.held = []
+
+    def breaches(self):
+        """What it gets at that is not its own."""
+        found = []
+
+        def attempt(what, do):
+            with contextlib.suppress(OSError):
+                do()
+                found.append(what)
+
+        for pid in self.victims:
+            proc = f"/proc/{pid}"
+            attempt(f"memory of {pid}", lambda p=proc: open(f"{p}/mem", "r+b").close())
+            attempt(f"descriptors of {pid}", lambda p=proc: os.listdir(f"{p}/fd"))
+            for fd in range(64):
+                attempt(f"descriptor {fd} of {pid}",
+                        lambda p=proc, n=fd: os.close(os.open(f"{p}/fd/{n}", os.O_RDONLY)))
+            attempt(f"mappings of {pid}", lambda p=proc: os.listdir(f"{p}/map_files"))
+            attempt(f"environment of {pid}", lambda p=proc: Path(p, "environ").read_bytes())
+            attempt(f"affinity of {pid}", lambda n=pid: os.sched_setaffinity(n, CPUS))
+            attempt(f"a signal to {pid}", lambda n=pid: os.kill(n, 0))
+        _, fds = request(OBSERVE, self.name)
+        if b"victim" in os.pread(fds[0], 1 << 24, 0):
+            found.append("another's table by observing")
+        attempt("writing to a table to look at", lambda: os.pwrite(fds[0], b"x", 0))
+        os.close(fds[0])
+        return found
+
+    def join(self):
+        _, (fd,) = request(JOIN, self.name)
+        self.table = mmap.mmap(fd, os.fstat(fd).st_size)
+        os.close(fd)
+        self.words = (ctypes.c_uint32 * (len(self.table) // 4)).from_buffer(self.table)
+
+    def scribble(self):
+        for _ in range(200):
+            at = self.random.randrange(len(self.table) - 64)
+            if self.random.random() < 0.5:
+                at %= 200000  # header, cores and the first slots
+            self.table[at:at + 8] = self.random.choice(
+                (b"\0" * 8, b"\xff" * 8, self.random.randbytes(8)))
+        libc = ctypes.CDLL(None)
+        for word in range(0, 1024, 16):  # rmd's bell is one of them
+            libc.syscall(FUTEX, ctypes.byref(self.words, 4 * word), FUTEX_WAKE, 1 << 30, None)
+
+    def flood(self):
+        one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        one.setblocking(False)
+        with contextlib.suppress(OSError):
+            one.connect(self.name)
+            if self.random.random() < 0.5:
+                one.send(self.random.randbytes(self.random.randrange(1, 4096)))
+        self.held.append(one)
+        if len(self.held) > 400:
+            self.held.pop(0).close()
+
+    def go_on(self, written):
+        """For ever; it says when it has done so for a while."""
+        for turn in range(1 << 30):
+            for _ in range(20):
+                self.flood()
+            self.scribble()
+            os.sched_setaffinity(0, CPUS)
+            if turn % 20 == 19:
+                written(b".")
+
+
+def run_hostile(name, victims):
+    """The pid of such a process, and a pipe with a line of what it broke into, then dots."""
+    reader, writer = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            os.close(reader)
+            os.setgroups([])
+            os.setgid(60000)
+            os.setuid(BOB)
+            hostile = Hostile(name, victims)
+            os.write(writer, ("; ".join(hostile.breaches()) + "\n").encode())
+            hostile.join()
+            hostile.go_on(lambda text: os.write(writer, text))
+        finally:
+            os._exit(1)
+    os.close(writer)
+    return child, os.fdopen(reader, "rb", buffering=0)
+
+
+@pytest.fixture
+def place(build, tmp_path_factory, make_variable, stock_env):
+    """A directory that every user can reach, with the tools, a program and what is right."""
+    if not (build / "lib/invasive/libgomp.so.1").exists():
+        pytest.skip("the OpenMP runtime is not built")
+    path = Path(f"/tmp/invasive-test-hostile-{os.getpid()}")
+    path.mkdir(mode=0o755)
+    shutil.copytree(build / "bin", path / "bin", ignore=lambda *_: ["lib"])
+    shutil.copytree(build / "lib", path / "lib")
+    shutil.copy(build / "testsuite/rmd_member", path / "member")
+    compile_victim(path, make_variable("CC"))
+    path.joinpath("right").write_text(subprocess.run(
+        [path / "victim"], env=stock_env, capture_output=True, text=True, check=True,
+        timeout=60).stdout)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def service(build, place):
+    s = Service(build, place, f"socket-group = *\ncores = {','.join(map(str, CPUS))}\n"
+                              "check-interval-ms = 20\nreclaim-bound-us = 2000\n", [], {})
+    assert s.ready.startswith("ready "), s.said()
+    yield s
+    assert s.close() == 0, s.said()
+    assert "Sanitizer" not in s.said()
+
+
+def start_victim(place, service, stock_env):
+    return subprocess.Popen([place / "bin/invade", f"--socket={service.name}", "--",
+                             place / "victim"], env=stock_env, user=ALICE, group=60000,
+                            extra_groups=[], cwd="/", stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="one CPU has one user")
+def test_a_hostile_user_harms_no_program_of_another(place, service, stock_env):
+    """Joins, results, cores, and the table of the other user, while it goes on."""
+    alice = service.member(ALICE)
+    child, out = run_hostile(service.name, [alice.process.pid, service.process.pid])
+    try:
+        assert out.read(4096) == b"\n"  # it broke into nothing
+        assert out.read(1) == b"."
+        eventually(lambda: counts(alice, 0, ELSEWHERE), [1, 1])
+        core = alice.owners().index(0)
+        assert alice.ask(f"borrow {core}") == "1"
+        # it is taken off the core again and again, whatever its affinity says
+        eventually(lambda: CPUS[core] in os.sched_getaffinity(child), False)
+        alice.ask(f"lend {core}")
+        victims = [start_victim(place, service, stock_env) for _ in range(2)]
+        for victim in victims:
+            said, complaint = victim.communicate(timeout=PATIENCE_S * 3)
+            assert (victim.returncode, said, complaint) == \
+                (0, (place / "right").read_text(), "")
+        assert out.read(1) == b"."  # it is still at it
+        newcomer = service.member(ALICE)
+        assert newcomer.slot > 0
+        assert alice.table()[2].count(ELSEWHERE) == 1
+        assert alice.holders()[1 - core] == -1
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        out.close()
+    eventually(lambda: counts(alice, ELSEWHERE), [0])
+    assert service.process.poll() is None
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="one CPU has one user")
+def test_a_user_stopped_while_it_holds_every_core_keeps_nobody_waiting(place, service, stock_env):
+    bob = service.member(BOB)
+    for core in range(2):
+        assert bob.ask(f"borrow {core}") == "1"
+    os.kill(bob.process.pid, signal.SIGSTOP)
+    victim = start_victim(place, service, stock_env)
+    said, complaint = victim.communicate(timeout=PATIENCE_S * 3)
+    assert (victim.returncode, said, complaint) == (0, (place / "right").read_text(), "")
+    assert "taken by force" in service.said()
+    os.kill(bob.process.pid, signal.SIGCONT)
