@@ -64,6 +64,7 @@ def fuzzers(tmp_path_factory):
     return fuzz.programs(list(fuzz.LENGTH), tmp_path_factory.mktemp("fuzz"))
 
 
+@pytest.mark.timeout(300)  # the first one compiles them all
 @pytest.mark.parametrize("name", fuzz.LENGTH)
 def test_arbitrary_bytes_break_no_parser_of(name, fuzzers, tmp_path, build):
     found = fuzz.search(name, fuzzers[name], 2000, 1, tmp_path, 100)
