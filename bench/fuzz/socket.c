@@ -73,8 +73,7 @@ static void begin(void)
         abort();
 }
 
-/* Our parent is a member all the time, so that there is a table, or only sometimes, for a table takes
- * longer to make than all the rest. */
+/* Our parent is a member nearly always: making a table takes longer than all the rest. */
 static void join_resident(void)
 {
     struct inv_request request = inv_request_of(INV_JOIN);

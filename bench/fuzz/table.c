@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * table.c - a core table that its processes have written into: rmd decides, looks, and buries in it,
- * and others map it.
+ * table.c - a core table that its processes have written into: rmd decides, looks, and buries in
+ * it, and others map it.
  *
  * The domain has two members and eight emulated cores.  The input says what is written where, as if
  * by a member, and what rmd does between: a constraint, another policy, a report, a core that goes
- * away and comes back, a death.  What rmd knows itself must stay right: nobody owns two cores' worth
- * of one, and the head of the table is as it was.
+ * away and comes back, a death.  What rmd knows itself must stay right: who owns how many cores,
+ * and the head of the table.
  */
 #define _GNU_SOURCE
 #include "core.h"
