@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* config.c - the parser of rmd.conf: every error says where it is, and what is taken for good can
- * be taken again from the texts that it keeps.  (testsuite/rmd_config_fuzz.c looks at the values.) */
+/*
+ * config.c - the parser of rmd.conf: every error says where it is, and what is taken for good can
+ * be taken again from the texts that it keeps.  (testsuite/rmd_config_fuzz.c looks at the values.)
+ */
 #include "fuzz.h"
 #include "settings.h"
 
