@@ -25,11 +25,15 @@ enum inv_request_kind {
                         the first record_bytes bytes of its struct inv_record */
     INV_DEPOSIT = 5, /* keep the report of a process on another node among those of the domain; a
                         struct inv_package, from a member */
-    INV_TRACE = 16,  /* `program` says "start", with the descriptor of a regular file, or "stop", whose
-                        answer comes when the file is complete: the message says what was not written
-                        and why, `count` how many events were lost */
     INV_POLICY = 6,  /* `program` names the policy that is to decide from now on, "" none; the
                         answer's message is the name of the one that decides */
+    /* of rmctl (rmd/control_protocol.h) */
+    INV_CONTROL = 16,
+    INV_EVENTS = 17,
+    INV_METRICS = 18,
+    INV_TRACE = 32, /* `program` says "start", with the descriptor of a regular file, or "stop",
+                       whose answer comes when the file is complete: the message says why it is
+                       not, and `count` how many events were lost */
 };
 
 struct inv_request {
