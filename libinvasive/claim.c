@@ -83,6 +83,23 @@ static void ring_manager(bool hurry)
         inv_futex_wake(&t->rmd_hurry, 1, true);
 }
 
+static void trace_constraint(const struct inv_constraint *c)
+{
+    struct inv_table *t = inv_process.table;
+    if (c->min_cores || c->max_cores)
+        inv_trace_write(t, INV_TRACE_RANGE, c->min_cores | (uint64_t)c->max_cores << 32);
+    inv_trace_write(t, INV_TRACE_WORKLOAD, bits_of(c->workload));
+    if (c->iteration_s > 0)
+        inv_trace_write(t, INV_TRACE_ITERATION, bits_of(c->iteration_s));
+    for (unsigned i = 0; i < inv_scalability_points(&c->scalability); i++) {
+        uint32_t speedup;
+        float value = c->scalability.point[i].speedup;
+        memcpy(&speedup, &value, sizeof speedup);
+        inv_trace_write(t, INV_TRACE_SPEEDUP,
+                        speedup | (uint64_t)c->scalability.point[i].cores << 32);
+    }
+}
+
 /* Write the constraint if it is new.  The caller has the lock.  Returns its number. */
 static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constraint *c,
                                  enum inv_blocking blocking)
@@ -94,6 +111,8 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
     atomic_store_explicit(&slot->workload_bits, bits_of(c->workload), memory_order_relaxed);
     atomic_store_explicit(&slot->iteration_bits, bits_of(c->iteration_s), memory_order_relaxed);
     inv_scalability_write(slot, &c->scalability);
+    if (inv_traced())
+        trace_constraint(c);
     /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
      * they are being written it has the old number, and the bell makes it read again. */
     uint32_t seq = atomic_fetch_add_explicit(&slot->constraint_seq, 1, memory_order_release) + 1;

@@ -31,6 +31,9 @@ enum inv_request_kind {
     INV_CONTROL = 16,
     INV_EVENTS = 17,
     INV_METRICS = 18,
+    INV_TRACE = 32, /* `program` says "start", with the descriptor of a regular file, or "stop",
+                       whose answer comes when the file is complete: the message says why it is
+                       not, and `count` how many events were lost */
 };
 
 struct inv_request {
@@ -57,6 +60,7 @@ enum inv_status {
     INV_E_PROTOCOL = 1, /* malformed or other version */
     INV_E_UID = 2,      /* peer is not of the domain's user */
     INV_E_FULL = 3,     /* no slot left */
+    INV_E_STATE = 4,    /* there is one already, or none */
 };
 
 struct inv_reply {

@@ -267,6 +267,19 @@ AM_CONDITIONAL([PYTEST], [test "x$inv_pytest" != xno])
 AS_IF([test "x$inv_pytest" = xno],
   [INV_FOUND([pytest], [no (make check needs it: install package python3-pytest)])],
   [INV_FOUND([pytest], [$inv_pytest, $PYTHON])])
+AC_MSG_CHECKING([for matplotlib])
+inv_matplotlib=no
+TRACE_PYTHON=$PYTHON
+for inv_python in "$PYTHON" /usr/bin/python3; do
+  AS_IF([test "$inv_matplotlib" = no && "$inv_python" -c 'import numpy, matplotlib' 2>/dev/null],
+    [TRACE_PYTHON=$inv_python
+     inv_matplotlib=`$TRACE_PYTHON -c 'import matplotlib; print(matplotlib.__version__)'`])
+done
+AC_MSG_RESULT([$inv_matplotlib])
+AC_SUBST([TRACE_PYTHON])
+AS_IF([test "x$inv_matplotlib" = xno],
+  [INV_FOUND([matplotlib], [no (invade-trace needs it for pictures: install package python3-matplotlib)])],
+  [INV_FOUND([matplotlib], [$inv_matplotlib, $TRACE_PYTHON])])
 ])
 
 dnl Tools that only some tests need.

@@ -27,6 +27,7 @@
 #include "report.h"
 #include "scalability.h"
 #include "state.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +70,7 @@ static void drop_table(struct rmd_domain *d)
 {
     if (!d->table)
         return;
+    rmd_trace_table(d, -1);
     if (d->table_changed)
         d->table_changed(d, -1);
     rmd_unwatch(&d->bell.source);
@@ -106,6 +108,7 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
     }
     d->table = table;
     d->table_fd = fd;
+    rmd_trace_table(d, fd);
     d->bell.source.ready = constraints_rung;
     if (!rmd_watch(&d->bell.source, EPOLLIN))
         return 0;
@@ -173,6 +176,7 @@ int rmd_domain_open(struct rmd_domain *d)
 
 void rmd_domain_close(struct rmd_domain *d)
 {
+    rmd_trace_close(d);
     drop_table(d);
     free(d->header);
     rmd_reports_free(&d->dead);
@@ -573,6 +577,7 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
     rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
              freed);
     rmd_reports_add(&d->dead, &report);
+    rmd_trace_gone(d, slot, left);
     rmd_record_clear(d, slot);
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)
@@ -774,6 +779,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
     note_local_rank(&d->procs[slot], request);
     find_job(d, (unsigned)slot, request);
+    rmd_trace_joined(d, (unsigned)slot);
     if (d->max_job_cores)
         d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
     d->joins++;

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 struct rmd_domain;
+struct rmd_trace;
 
 struct rmd_process {
     struct rmd_source pidfd; /* readable when the process has died */
@@ -102,6 +103,7 @@ struct rmd_domain {
     uid_t uid; /* whose it is; set by the caller of rmd_domain_open, for events */
     unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
+    struct rmd_trace *trace, *ending; /* trace.h; NULL: none */
 };
 
 /* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,

@@ -34,6 +34,7 @@ const struct rmctl_command rmctl_commands[] = {
     {"limit", "cores of a user, and of each of its launches", rmctl_limit, rmctl_limit_options},
     {"drain", "nobody may use these cores", rmctl_drain, rmctl_drain_options},
     {"events", "what has happened of late", rmctl_events, rmctl_events_options},
+    {"trace", "write down who has which core when", rmctl_trace, NULL},
     {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
     {"simulate", "policies and placement on a described machine", rmd_simulate, NULL},
     {"help", "this", help, NULL},

@@ -36,6 +36,7 @@ int rmctl_limit(int argc, char **argv);
 int rmctl_drain(int argc, char **argv);
 int rmctl_events(int argc, char **argv);
 int rmctl_metrics(int argc, char **argv);
+int rmctl_trace(int argc, char **argv);
 int rmctl_complete(int argc, char **argv);
 extern const struct argp_option rmctl_top_options[], rmctl_order_options[], rmctl_limit_options[],
     rmctl_drain_options[], rmctl_events_options[];

@@ -15,6 +15,7 @@
 #include "metrics.h"
 #include "report.h"
 #include "socket.h"
+#include "trace.h"
 #include "users.h"
 
 #include <errno.h>
@@ -226,6 +227,20 @@ static void answer_policy(struct connection *c, const char *name)
     reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
 }
 
+static void answer_trace(struct connection *c, const char *what, int file)
+{
+    bool start = !strcmp(what, "start");
+    if (start && !rmd_trace_start(c->domain, file))
+        reply(c->source.fd, INV_OK, 0, 0, -1, "");
+    else if (start && errno == EBUSY)
+        refuse(c, INV_E_STATE, "a trace is being taken already");
+    else if (start)
+        refuse(c, INV_E_PROTOCOL, errno == EINVAL ? "not a regular file, open for writing"
+                                                  : strerror(errno));
+    else if (strcmp(what, "stop") || rmd_trace_stop(c->domain, c->source.fd))
+        refuse(c, INV_E_STATE, "no trace is being taken");
+}
+
 /* --- rmctl: commands, events, metrics */
 
 static void control_answered(void *client, const struct inv_outcome *outcome)
@@ -326,8 +341,10 @@ static bool send_more(struct connection *c, uint32_t events)
                            : send_reports(c);
 }
 
-/* True when the connection has done its work. */
-static bool answer(struct connection *c, const struct inv_package *message, size_t bytes)
+/* True when the connection has done its work.  passed: the descriptor that came with the message,
+ * -1 none. */
+static bool answer(struct connection *c, const struct inv_package *message, size_t bytes,
+                   int passed)
 {
     const struct inv_request *request = &message->request;
     switch (request->kind) {
@@ -355,6 +372,9 @@ static bool answer(struct connection *c, const struct inv_package *message, size
         return answer_events(c, message);
     case INV_METRICS:
         return answer_metrics(c);
+    case INV_TRACE:
+        answer_trace(c, request->program, passed);
+        return true;
     default:
         refuse(c, INV_E_PROTOCOL, "unknown kind of request");
         return true;
@@ -421,6 +441,28 @@ static bool welcome(struct connection *c)
     return c->domain != NULL;
 }
 
+/* A message, and the descriptor that has come with it, -1 none.  (There is room for one; the kernel
+ * closes more.) */
+static ssize_t receive(int fd, void *message, size_t room, int *passed)
+{
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = {message, room};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = CMSG_LEN(sizeof(int))};
+    *passed = -1;
+    ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *h = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+        h->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(passed, CMSG_DATA(h), sizeof(int));
+    return n;
+}
+
 static void client_ready(struct rmd_source *source, uint32_t events)
 {
     struct connection *c = (struct connection *)source;
@@ -431,7 +473,8 @@ static void client_ready(struct rmd_source *source, uint32_t events)
     }
     static struct inv_package message; /* most are only the request */
     const struct inv_request *request = &message.request;
-    ssize_t n = recv(source->fd, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
+    int passed;
+    ssize_t n = receive(source->fd, &message, sizeof message, &passed);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool done = true;
@@ -441,8 +484,10 @@ static void client_ready(struct rmd_source *source, uint32_t events)
         else if (request->version != INV_PROTOCOL_VERSION)
             refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
         else
-            done = answer(c, &message, (size_t)n);
+            done = answer(c, &message, (size_t)n, passed);
     }
+    if (passed >= 0)
+        close(passed);
     if (done)
         hang_up(c);
 }
