@@ -27,6 +27,10 @@ enum inv_request_kind {
                         struct inv_package, from a member */
     INV_POLICY = 6,  /* `program` names the policy that is to decide from now on, "" none; the
                         answer's message is the name of the one that decides */
+    /* of rmctl (rmd/control_protocol.h) */
+    INV_CONTROL = 16,
+    INV_EVENTS = 17,
+    INV_METRICS = 18,
 };
 
 struct inv_request {

@@ -19,6 +19,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "machine.h"
+#include "metrics.h"
 #include "server.h"
 #include "service.h"
 #include "settings.h"
@@ -26,6 +27,7 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -103,6 +105,8 @@ static const struct argp_option options[] = {
     {"log-level", OPT_KEY + RMD_KEY_LOG_LEVEL, "LEVEL", 0,
      "tell events from this level on: error, warning, notice, info (default of the service) or "
      "debug", 0},
+    {"metrics", OPT_KEY + RMD_KEY_METRICS, "WHERE", 0,
+     "answer HTTP GET /metrics there, for Prometheus: a path, @NAME or 127.0.0.1:PORT", 0},
     {"verbose", 'v', NULL, 0, "as --log-level=debug", 0},
     {"config", OPT_CONFIG, "FILE", 0,
      "the configuration of the service (default " CONFIG_FILE ", if it is there); options win", 0},
@@ -405,6 +409,17 @@ static int check_kernel(void)
     return close(pidfd);
 }
 
+/* Who starts us with a descriptor closed does not want our lines in what we open next. */
+static void have_standard_files(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* --- start and end */
 
 static int check_config(const char *path)
@@ -492,6 +507,12 @@ static int start(void)
         rmd_keeper_close();
         return -1;
     }
+    const char *metrics = settings.text[RMD_KEY_METRICS];
+    if (*metrics && rmd_metrics_serve(metrics)) {
+        rmd_machine_close();
+        rmd_server_close();
+        return -1;
+    }
     if (watch_launcher()) {
         rmd_say("cannot reach the launcher: %s", strerror(errno));
         rmd_machine_close();
@@ -507,6 +528,7 @@ int main(int argc, char **argv)
         options, parse, NULL, "rmd - moves cores between the processes of a node",
         NULL,    NULL,  NULL};
     argp_program_version = "rmd " PACKAGE_VERSION;
+    have_standard_files();
     rmd_log_open();
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     if (line.check)
@@ -528,6 +550,7 @@ int main(int argc, char **argv)
         rmd_service_stopping();
     }
     rmd_server_close();
+    rmd_metrics_close();
     rmd_users_close();
     rmd_keeper_close();
     return status;
