@@ -679,8 +679,11 @@ void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
         atomic_fetch_add(&t->free_tokens, tokens);
     wake_all_stranded(t, dead);
     offer_all(t); /* not only its own: it may have died between lending and offering */
-    for (; tokens > 0; tokens--)
-        give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false);
+    /* The number is the dead one's, who may have written anything: not more often than there are
+     * cores, nor when nobody waits. */
+    for (unsigned c = 0; tokens-- > 0 && c < INV_MAX_CORES; c++)
+        if (!give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
+            break;
     if (freed)
         *freed = count;
 }
