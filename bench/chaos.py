@@ -27,6 +27,7 @@ from common import MPIEXEC, BenchError, Context, Figure, clean_environment
 
 GUEST, GROUP = 60001, 60000
 ELSEWHERE, NOBODY = 0xFFFE, -1
+MPI_FILES = "mpich_"
 JOBS, JOB_S, QUIET_S, CYCLE_S = 3, 90, 10, 60
 PROGRAMS = {  # ranks and arguments; one run takes a second or two
     "stencil 1": ("stencil", 1, ["--size=512", "--steps=600"]),
@@ -294,7 +295,21 @@ class Chaos:
             with contextlib.suppress(OSError):
                 if str(self.work) in entry.read_text():
                     mine.append(entry.read_text().replace("\0", " "))
-        return mine + sorted(set(os.listdir("/dev/shm")) - self.shared)
+        self.clear_up_after_mpi()
+        return mine + sorted(name for name in set(os.listdir("/dev/shm")) - self.shared
+                             if not name.startswith(MPI_FILES))
+
+    def clear_up_after_mpi(self) -> None:
+        """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names."""
+        maps = ""
+        for entry in Path("/proc").glob("[0-9]*/maps"):
+            with contextlib.suppress(OSError):
+                maps += entry.read_text()
+        for path in Path("/dev/shm").glob(MPI_FILES + "*"):
+            with contextlib.suppress(OSError):
+                old = time.time() - path.stat().st_mtime > JOB_S
+                if path.name not in self.shared and old and str(path) not in maps:
+                    path.unlink()
 
     # --- all of it
 

@@ -72,7 +72,8 @@ static void recall_process(struct rmd_domain *d, unsigned slot,
                               .owned_ns = was->owned_ns,
                               .start_ticks = was->start_ticks,
                               .loan = was->loan,
-                              .stopped = was->loan > 0};
+                              .stopped = was->stopped,
+                              .wanted = was->wanted};
     d->stopped += p->stopped;
     d->live++;
 }

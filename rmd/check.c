@@ -52,7 +52,11 @@ static void repair(struct rmd_domain *d)
 static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
-    inv_want_set(d->table, slot, false); /* whoever gives a core up would wake it in vain */
+    if (inv_want_get(d->table, slot)) {
+        p->wanted = true;
+        rmd_state_save(d); /* first: threads of it that have parked rely on it */
+        inv_want_set(d->table, slot, false); /* whoever gives a core up would wake it in vain */
+    }
     if (d->table->mode == INV_MODE_PINNED) {
         for (unsigned c = 0; c < d->topology.ncores; c++)
             if (inv_core_seize(d->table, c, slot))
@@ -75,6 +79,7 @@ static void take_back(struct rmd_domain *d, unsigned slot)
     p->loan = 0;
     if (p->wanted)
         inv_want_set(d->table, slot, true);
+    p->wanted = false;
     inv_rescue(d->table);
     rmd_state_save(d);
 }
@@ -86,15 +91,14 @@ static void look_at(struct rmd_domain *d, unsigned slot)
     if (!rmd_procstat(p->pid, &now))
         return; /* dead: the next event */
     bool stopped = now.state == 'T';
-    if (stopped && !p->stopped) {
-        rmd_log(RMD_INFO, "process %d has been stopped: others may use its cores", (int)p->pid);
-        p->wanted = inv_want_get(d->table, slot);
-    } else if (!stopped && p->stopped) {
-        rmd_log(RMD_INFO, "process %d goes on", (int)p->pid);
-    }
     d->stopped += (unsigned)stopped - (unsigned)p->stopped;
     bool was = p->stopped;
     p->stopped = stopped;
+    if (stopped != was) {
+        rmd_state_save(d);
+        rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
+                                  : "process %d goes on", (int)p->pid);
+    }
     if (stopped)
         lend_what_it_holds(d, slot);
     else if (was)

@@ -71,6 +71,8 @@ static void save_process(struct rmd_state_process *to, const struct rmd_process 
                                      .local_rank = p->local_rank,
                                      .local_size = p->local_size,
                                      .loan = p->loan,
+                                     .stopped = p->stopped,
+                                     .wanted = p->wanted,
                                      .start_ticks = p->start_ticks,
                                      .job = p->job,
                                      .launch = p->launch,

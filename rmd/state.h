@@ -25,6 +25,7 @@ struct rmd_state_process {
     int32_t pid; /* 0: the slot is free */
     int32_t rank, size, local_rank, local_size;
     int32_t loan; /* tokens of it that others have while it is stopped */
+    uint32_t stopped, wanted;
     uint64_t start_ticks, job, launch, start_ns, settled_ns, owned_ns;
 };
 
