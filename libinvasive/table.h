@@ -196,6 +196,10 @@ struct inv_table {
     _Atomic uint32_t rmd_pid;
     _Atomic uint64_t owner_moves; /* how often a core has gone from one process to another by
                                      policy; writer: rmd.  Statistics only */
+    /* rmd pauses, and will look at rmd_bell before it sleeps on it again: no need to wake it.
+     * Writer: rmd.  seq_cst, as rmd_bell is; partner: ring_manager in claim.c */
+    _Atomic uint32_t rmd_busy;
+    _Atomic uint32_t rmd_hurry; /* futex: somebody waits for a decision; ends rmd's pause */
     _Atomic uint64_t board_used[INV_BOARD_LINES / 64] __attribute__((aligned(64)));
     /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
      * Writer: rmd, after it has */

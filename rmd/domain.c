@@ -90,11 +90,13 @@ static void header_intact(struct rmd_domain *d)
     memcpy(d->table, d->header, constant);
 }
 
+static bool rung_at_once(struct rmd_bell *bell);
 static void constraints_rung(struct rmd_source *source, uint32_t events);
 
 int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
 {
     memcpy(d->header, table, offsetof(struct inv_table, wanting));
+    d->bell.at_once = rung_at_once;
     if (rmd_bell_start(&d->bell, table)) {
         int saved = errno;
         inv_table_unmap(table);
@@ -451,8 +453,9 @@ static void redistribute(struct rmd_domain *d, bool must)
     }
     number_jobs(d, &m, to_come, needs);
     struct rmd_snapshot s = {d->units_here - m.pinned_units, m.count + to_come, needs, room,
-                             d->tuning};
+                             d->tuning, false};
     decide(d, &s, launch, target);
+    s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
     s.nprocs = m.count;
     if (must || rmd_policy_worthwhile(d->policy, &s, target)) {
         move_cores(d, &m, target);
@@ -500,21 +503,19 @@ void rmd_domain_reconsider(struct rmd_domain *d)
     redistribute(d, false);
 }
 
-static void constraints_rung(struct rmd_source *source, uint32_t events)
+/* Decide, if a constraint is new. */
+static void answer_constraints(struct rmd_domain *d)
 {
-    (void)events;
-    struct rmd_domain *d = (void *)((char *)source - offsetof(struct rmd_domain, bell.source));
     uint32_t seen[INV_MAX_SLOTS];
     bool news = false;
-    rmd_bell_take(&d->bell);
     header_intact(d);
-    if (d->core_left)
-        d->core_left(d);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct inv_slot *slot = inv_slot_at(d->table, s);
+        if (!d->procs[s].used)
+            continue;
         /* acquire: partner is the release increment after the constraint was written */
         seen[s] = atomic_load_explicit(&slot->constraint_seq, memory_order_acquire);
-        news |= d->procs[s].used && seen[s] != atomic_load(&slot->decided_seq);
+        news |= seen[s] != atomic_load(&slot->decided_seq);
     }
     if (!news)
         return;
@@ -527,6 +528,29 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
         atomic_store_explicit(&slot->decided_seq, seen[s], memory_order_release);
         inv_futex_wake(&slot->decided_seq, INT_MAX, true);
     }
+}
+
+static struct rmd_domain *domain_of(struct rmd_bell *bell)
+{
+    return (void *)((char *)bell - offsetof(struct rmd_domain, bell));
+}
+
+/* By the bell's thread: all but cores on their way to another domain, which may end a table. */
+static bool rung_at_once(struct rmd_bell *bell)
+{
+    struct rmd_domain *d = domain_of(bell);
+    answer_constraints(d);
+    return d->core_left && memchr(d->presence, RMD_LEAVING, d->topology.ncores);
+}
+
+static void constraints_rung(struct rmd_source *source, uint32_t events)
+{
+    (void)events;
+    struct rmd_domain *d = domain_of((struct rmd_bell *)source);
+    rmd_bell_take(&d->bell);
+    if (d->core_left)
+        d->core_left(d);
+    answer_constraints(d);
 }
 
 /* --- membership */

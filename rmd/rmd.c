@@ -27,6 +27,7 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -408,6 +409,17 @@ static int check_kernel(void)
     return close(pidfd);
 }
 
+/* Who starts us with a descriptor closed does not want our lines in what we open next. */
+static void have_standard_files(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* --- start and end */
 
 static int check_config(const char *path)
@@ -516,6 +528,7 @@ int main(int argc, char **argv)
         options, parse, NULL, "rmd - moves cores between the processes of a node",
         NULL,    NULL,  NULL};
     argp_program_version = "rmd " PACKAGE_VERSION;
+    have_standard_files();
     rmd_log_open();
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     if (line.check)

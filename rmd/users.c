@@ -204,7 +204,7 @@ static void confine_newcomer(struct user *u, unsigned slot)
         return; /* else when its first core is here */
     if (cpusets)
         confine_by_cpuset(u);
-    else
+    else if (!CPU_EQUAL(&u->allowed, &possible)) /* a look at each thread, for one's own machine */
         confine_process(u, &u->domain.procs[slot], NULL);
 }
 

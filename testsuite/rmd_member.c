@@ -27,6 +27,8 @@
  *                                   SITES -1: cut off before its record; SEED not 0: with arbitrary bytes in it,
  *                                   odd: also before the record: 0, or "refused STATUS MESSAGE"
  *   records                      -> where records begin in the table: bytes
+ *   fork N SOCKET                -> makes so many children, each of which joins and stays until this
+ *                                   process ends: how many are members, how many are not
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   exec                         -> this program again, same process, not joined
  */
@@ -36,9 +38,11 @@
 #include "protocol.h"
 #include "socket.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -243,6 +247,29 @@ static void show_states(void)
     printf("\n");
 }
 
+static void fork_and_join(int n, const char *name)
+{
+    int members = 0, others = 0, ends[2], answer;
+    char byte;
+    if (pipe(ends))
+        return;
+    for (int i = 0; i < n; i++) {
+        if (fork() == 0) {
+            struct inv_request request = {.kind = INV_JOIN, .rank = -1, .size = -1,
+                                          .local_size = -1, .local_rank = -1, .program = "child"};
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            bool joined = ask(name, request, &answer).status == INV_OK;
+            if (write(ends[1], joined ? "y" : "n", 1) != 1 || !joined)
+                _exit(0);
+            pause();
+            _exit(0);
+        }
+        if (read(ends[0], &byte, 1) == 1)
+            *(byte == 'y' ? &members : &others) += 1;
+    }
+    printf("%d %d\n", members, others);
+}
+
 /* tokens N: free tokens are that; head N: its number of cores is that; words N: words of all cores,
  * slots N: names and states of all processes, all N: all but the slots' bells, by a generator that
  * begins with N. */
@@ -316,6 +343,8 @@ int main(int argc, char **argv)
             record(n, (unsigned)a, (unsigned)b);
         } else if (sscanf(line, "deposit %127s %llx %d %d", name, &n, &a, &b) == 4) {
             deposit(name, n, a, (unsigned)b);
+        } else if (sscanf(line, "fork %d %127s", &a, name) == 2) {
+            fork_and_join(a, name);
         } else if (sscanf(line, "scribble %15s %d", name, &a) == 2) {
             scribble(name, a);
         } else if (!strcmp(verb, "records")) {

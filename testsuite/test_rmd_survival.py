@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""rmd is killed and started again, and processes misbehave: the table SURVIVAL of rmd(8), a test for
-each line that has none elsewhere."""
+"""rmd is killed and started again, and processes misbehave: the table SURVIVAL of rmd(8), a test
+for each line that has none elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import random
+import resource
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -250,3 +252,285 @@ def test_without_its_keeper_rmd_goes_on_and_says_so(mortal):
     s.die()
     s.begin()
     assert s.member(ALICE).slot == 0
+
+
+# --- a table that a process scribbles over
+
+QUICK = "check-interval-ms = 20\n"
+
+
+@pytest.mark.parametrize("what", ["words", "slots", "head", "all"])
+def test_what_a_process_scribbles_is_put_right(mortal, what):
+    s = mortal(QUICK + "emulate-cores = 4\n")
+    one, other, bob = s.member(ALICE), s.member(ALICE), s.member(BOB)
+    before, theirs = one.table()[2:], bob.table()
+    for number in range(2, 7):
+        assert other.ask(f"scribble {what} {number}") == "0"
+        if what != "head":  # a member prints as many as the head says
+            eventually(lambda: one.states(), [0, 1])
+            eventually(lambda: one.owners(), before[0])
+    other.kill()  # what is written over the others' part of a word ends with who wrote it
+    eventually(lambda: one.owners(), [0 if o == 1 else o for o in before[0]])
+    assert bob.table() == theirs
+    assert "a process has overwritten" in s.said()
+    assert s.said().count("a process has overwritten") <= 60
+    assert s.member(ALICE).slot == 1
+
+
+def test_holders_that_are_no_members_are_taken_out_of_words(mortal):
+    s = mortal(QUICK + "emulate-cores = 4\n")
+    one = s.member(ALICE)
+    one.ask("scribble words 3")
+    eventually(lambda: one.table()[2:], ([0] * 4, [NOBODY] * 4, [0] * 4))
+    assert [one.ask(f"borrow {core}") for core in range(4)] == ["1"] * 4
+
+
+def test_a_count_of_tokens_that_cannot_be_is_counted_again(mortal):
+    s = mortal(QUICK + "emulate-cores = 2\n")
+    members = [s.member(ALICE, join=False) for _ in range(3)]
+    for rank, member in enumerate(members):
+        member.join(rank, 3, 3)
+    members[0].ask("token")
+    for wrong in (2**31 - 1, -2**31):
+        members[1].ask(f"scribble tokens {wrong}")
+        eventually(lambda: members[0].table()[1], 1)
+
+
+def test_a_table_that_was_scribbled_over_is_adopted_whole(mortal):
+    s = mortal("emulate-cores = 4\n")
+    one, other = s.member(ALICE), s.member(ALICE)
+    before = one.owners()
+    s.die()
+    other.ask("scribble all 9")
+    s.begin()
+    assert one.owners() == before and one.states() == [0, 1]
+    other.kill()
+    eventually(lambda: one.owners(), [0] * 4)
+
+
+# --- processes that are stopped, fork, or hold on
+
+def test_others_may_use_the_cores_of_a_process_that_is_stopped(mortal):
+    s = mortal(QUICK + "emulate-cores = 4\n")
+    one, other = s.member(ALICE), s.member(ALICE)
+    for core in range(4):
+        one.ask(f"borrow {core}")
+    one.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: other.table()[2:4], ([0, 0, 1, 1], [NOBODY] * 4))
+    assert [other.ask(f"borrow {core}") for core in range(4)] == ["1"] * 4
+    one.process.send_signal(signal.SIGCONT)
+    s.hears("goes on")
+    assert one.ask("lend 0") == "0"  # it has lost the core,
+    assert one.ask("reclaim 0") == "asked"  # which is its own still
+
+
+def test_others_get_the_tokens_of_a_process_that_is_stopped(mortal):
+    s = mortal(QUICK + "emulate-cores = 2\n")
+    members = [s.member(ALICE, join=False) for _ in range(3)]
+    for rank, member in enumerate(members):
+        member.join(rank, 3, 3)
+    assert members[0].ask("token") == members[0].ask("token") == "1"
+    for end in (signal.SIGCONT, signal.SIGKILL):
+        members[0].process.send_signal(signal.SIGSTOP)
+        eventually(lambda: members[1].table()[1], 2)
+        members[0].process.send_signal(end)
+        eventually(lambda: members[1].table()[1], 0 if end == signal.SIGCONT else 2)
+
+
+def test_another_user_gets_the_cores_of_one_whose_processes_are_all_stopped(mortal):
+    s = mortal(QUICK + "emulate-cores = 4\nreclaim-bound-us = 1000\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    for core in range(4):
+        alice.ask(f"borrow {core}")
+    alice.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: counts(bob, 0), [4])
+    s.die()
+    s.begin()  # it is a member that is stopped for the next rmd too
+    eventually(lambda: counts(bob, 0), [4])
+    alice.process.send_signal(signal.SIGCONT)
+    eventually(lambda: counts(alice, 0), [2])
+    assert counts(bob, 0) == [2]
+
+
+def test_a_thousand_children_are_no_members_and_those_that_join_fill_their_user_only(mortal):
+    s = mortal("emulate-cores = 2\n")
+    bob = s.member(BOB)
+    alice = s.member(ALICE)
+    assert alice.ask(f"fork 1000 {s.name}") == "255 745"  # with itself there are as many as slots
+    assert counts(bob, 0) == [1]
+    assert s.member(BOB).slot == 1
+    alice.kill()
+    bob.kill()
+    eventually(lambda: s.members[-1].states(), [1])
+
+
+def test_a_client_that_floods_rmd_keeps_nobody_out(mortal):
+    """With requests, each of which is answered; connections that say nothing are tested above."""
+    s = mortal("emulate-cores = 2\n")
+    script = ("import socket, sys\n"
+              "while True:\n"
+              "    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+              "    s.connect(sys.argv[1])\n"
+              "    s.send(b'x' * 60000)\n")
+    flood = subprocess.Popen(["python3", "-c", script, s.name], user=ALICE, group=60000, cwd="/",
+                             stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(5):
+            bob = s.member(BOB)
+            assert counts(bob, 0)[0] >= 1
+            bob.kill()
+            eventually(lambda: "the last process" in s.said(), True)
+    finally:
+        flood.kill()
+        flood.wait(PATIENCE_S)
+
+
+# --- the machine
+
+def put_online(root, text):
+    path = root / "sys/devices/system/cpu/online"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.with_suffix(".new").write_text(text + "\n")
+    path.with_suffix(".new").rename(path)
+
+
+def test_a_cpu_that_goes_offline_is_nobodys_until_it_is_back(mortal, tmp_path):
+    put_online(tmp_path, "0-3")
+    s = mortal(QUICK + "emulate-cores = 4\nreclaim-bound-us = 1000\n", f"--sys-root={tmp_path}")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    for core in range(4):
+        alice.ask(f"borrow {core}")
+    put_online(tmp_path, "0-1,3")
+    eventually(lambda: (alice.owners()[2], bob.owners()[2]), (ELSEWHERE, ELSEWHERE))
+    eventually(lambda: sorted(counts(alice, 0) + counts(bob, 0)), [1, 2])
+    assert alice.ask("borrow 2") == bob.ask("borrow 2") == "0"
+    put_online(tmp_path, "")  # nonsense: nothing is known, so all are there
+    eventually(lambda: counts(alice, 0) + counts(bob, 0), [2, 2])
+    put_online(tmp_path, "7")  # none is left: better all than none
+    put_online(tmp_path, "2")
+    eventually(lambda: sorted(counts(alice, 0) + counts(bob, 0)), [0, 1])
+    put_online(tmp_path, "0-3")
+    eventually(lambda: counts(alice, 0) + counts(bob, 0), [2, 2])
+
+
+def test_a_private_rmd_leaves_offline_cpus_alone_too(rmd, tmp_path):  # noqa: F811
+    put_online(tmp_path, "0-3")
+    member, = rmd(4, f"--sys-root={tmp_path}", "--check-interval-ms=20").joined(1, 0)
+    assert member.owners() == [0] * 4
+    put_online(tmp_path, "0,2-3")
+    eventually(member.owners, [0, ELSEWHERE, 0, 0])
+
+
+# --- out of something
+
+@contextlib.contextmanager
+def limited(s, what, value):
+    before = resource.prlimit(s.process.pid, what)
+    resource.prlimit(s.process.pid, what, (value, before[1]))
+    yield
+    resource.prlimit(s.process.pid, what, before)
+
+
+def test_without_descriptors_clients_are_turned_away_and_rmd_sleeps(mortal):
+    s = mortal("emulate-cores = 2\n")
+    alice = s.member(ALICE)
+    fds = [int(fd.name) for fd in Path(f"/proc/{s.process.pid}/fd").iterdir()]
+    with limited(s, resource.RLIMIT_NOFILE, max(fds) + 1), contextlib.ExitStack() as idle:
+        while "no descriptors are left: clients are turned away" not in s.said():
+            one = idle.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            one.connect(s.name)
+            time.sleep(0.005)
+        bob = s.member(BOB, join=False)
+        assert bob.ask(f"join {s.name} -1 -1 -1").startswith("refused 99")
+        assert alice.ask("announce 1 1 2") == "0"
+    assert bob.join() == 0 and counts(alice, 0) == [1]
+
+
+def sanitized(build):
+    libraries = subprocess.run(["ldd", build / "bin/rmd"], capture_output=True, text=True,
+                               check=False, timeout=60).stdout
+    return any(name in libraries for name in ("libasan", "libtsan", "libubsan"))
+
+
+def test_without_memory_who_is_new_is_refused_and_the_others_go_on(mortal):
+    s = mortal("emulate-cores = 2\n")
+    if sanitized(s.build):
+        return  # a sanitizer gives up without memory
+    alice = s.member(ALICE)
+    bob = s.member(BOB, join=False)
+    with limited(s, resource.RLIMIT_AS, 1 << 20):
+        assert bob.ask(f"join {s.name} -1 -1 -1").startswith("refused ")
+        assert alice.ask("announce 1 1 2") == "0"
+    assert bob.join() == 0
+
+
+def test_a_full_disk_or_a_closed_log_does_not_stop_rmd(mortal):
+    s = mortal("emulate-cores = 2\nlog-level = debug\n")
+    alice = s.member(ALICE)
+    s.die()
+    with open("/dev/full", "w", encoding="ascii") as full:
+        s.begin(preexec=lambda: os.dup2(full.fileno(), 2))
+    assert counts(alice, 0) == [2] and s.member(BOB).slot == 0
+    s.process.send_signal(signal.SIGHUP)
+    s.die()
+    s.begin(preexec=lambda: os.close(2))
+    files = [os.readlink(f"/proc/{s.process.pid}/fd/{fd}") for fd in (0, 1, 2)]
+    assert files[2] == "/dev/null"  # nothing that a line of the log could harm
+    assert counts(alice, 0) == [1] and s.member(BOB).slot == 1
+
+
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static time_t jump(void) /* some years, another way each time */
+{
+    static unsigned n;
+    return (time_t)(n++ % 2 ? 1u << 30 : 0) - (1 << 28);
+}
+int clock_gettime(clockid_t clock, struct timespec *t)
+{
+    int result = (int)syscall(SYS_clock_gettime, clock, t);
+    if (clock == CLOCK_REALTIME)
+        t->tv_sec += jump();
+    return result;
+}
+time_t time(time_t *t)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (t)
+        *t = now.tv_sec;
+    return now.tv_sec;
+}
+int gettimeofday(struct timeval *restrict t, void *restrict unused)
+{
+    struct timespec now;
+    (void)unused;
+    clock_gettime(CLOCK_REALTIME, &now);
+    *t = (struct timeval){now.tv_sec, now.tv_nsec / 1000};
+    return 0;
+}
+"""
+
+
+def test_a_clock_that_jumps_does_not_matter(mortal, tmp_path):
+    """That of the day; the monotonic one does not jump."""
+    source, library = tmp_path / "clock.c", tmp_path / "clock.so"
+    source.write_text(CLOCK)
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)
+    s = mortal(QUICK + "emulate-cores = 2\nreclaim-bound-us = 1000\n")
+    if sanitized(s.build):
+        return  # the sanitizer's library must be the first one
+    alice = s.member(ALICE)
+    s.die()
+    s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=str(library)))
+    alice.ask("borrow 0")
+    alice.ask("borrow 1")
+    bob = s.member(BOB)
+    eventually(lambda: counts(bob, 0), [1])  # taken by force, by the bound
+    alice.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: counts(bob, 0), [2])
+    assert bob.ask("announce 1 1 2") == "0"
