@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -72,8 +71,8 @@ class BoxMember(Member):
 
 
 class Box:
-    def __init__(self, top, build, cc):
-        self.path = Path(tempfile.mkdtemp(prefix="invasive-box-"))
+    def __init__(self, top, build, path, cc):
+        self.path = path
         self.upper = self.path / "upper"
         subprocess.run(["make", "-C", build, "-s", "install", f"DESTDIR={self.upper}"], check=True,
                        stdout=subprocess.DEVNULL, timeout=100)
@@ -83,7 +82,7 @@ class Box:
         units.mkdir(parents=True)
         for name in UNITS.split():
             shutil.copy(SYSTEMD.parent / "system" / name, units)
-        self.cgroup = cgroup_root() / self.path.name
+        self.cgroup = cgroup_root() / f"invasive-box-{os.getpid()}"
         self.cgroup.mkdir()
         self.process = subprocess.Popen(
             ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec unshare "$@"', self.cgroup,
@@ -152,10 +151,10 @@ class Box:
 
 
 @pytest.fixture(scope="module")
-def machine(top, build, make_variable):
+def machine(top, build, make_variable, tmp_path_factory):
     if make_variable("SYSTEMD_TYPE") != "notify":
         pytest.skip("built without libsystemd (package libsystemd-dev)")
-    one = Box(top, build, make_variable("CC"))
+    one = Box(top, build, tmp_path_factory.mktemp("box"), make_variable("CC"))
     one.run("systemd-sysusers", "/usr/local/lib/sysusers.d/invasive.conf")
     one.group = int(one.run("getent", "group", "invasive").stdout.split(":")[2])
     yield one
