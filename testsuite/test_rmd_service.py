@@ -843,6 +843,7 @@ def test_core_tables_are_kept_by_systemd_and_taken_back(build, public, service, 
     assert f"user {ALICE}: took back a core table with 1 processes" in said
     assert process.returncode == 0
     s.process = subprocess.Popen(["true"])  # what the fixture ends
+    s.process.wait(PATIENCE_S)
 
 
 # --- what is installed
