@@ -109,7 +109,9 @@ static struct cost decide(struct world *w, const struct rmd_policy *policy)
 {
     double start = now_us();
     struct cost cost = {0};
+    w->snapshot.decided = false;
     policy->decide(&w->snapshot, w->target);
+    w->snapshot.decided = true; /* as rmd/domain.c */
     bool worthwhile = rmd_policy_worthwhile(policy, &w->snapshot, w->target);
     cost.policy_us = now_us() - start;
     for (unsigned i = 0; worthwhile && i < w->snapshot.nprocs; i++)
@@ -157,7 +159,7 @@ int main(int argc, char **argv)
                       .placed = allocate(nprocs, sizeof *w.placed),
                       .owner = allocate(ncores, sizeof *w.owner)};
     w.snapshot = (struct rmd_snapshot){ncores, nprocs, w.needs, allocate(1, RMD_ROOM(nprocs)),
-                                       RMD_TUNING};
+                                       RMD_TUNING, false};
     make_needs(w.needs, nprocs, ncores);
     for (unsigned c = 0; c < ncores; c++)
         w.owner[c] = RMD_NO_OWNER;

@@ -12,8 +12,10 @@ import itertools
 import math
 import re
 import statistics
+import tempfile
+from pathlib import Path
 
-from common import BenchError, Context, Figure, median_ratio, median_value, same_checksum
+from common import BenchError, Context, Figure, Run, median_ratio, median_value, same_checksum
 
 RANKS = 2
 
@@ -43,6 +45,24 @@ def over_limit(ctx: Context, name: str, goal: float, **shape) -> list[Figure]:
     stock = median_ratio(turns, 1, 0)
     return [Figure(name, median_ratio(turns, 2, 0), "x the limit", "<=", goal,
                    f"stock {stock:.2f}; limit {median_value(turns, 0):.3f} s, the balanced run")]
+
+
+def trace_cost(ctx: Context) -> list[Figure]:
+    """imbalance-fine with and without a trace of it: some ten thousand events a second."""
+    command = imbalance_command(ctx, "1:9", units_per_ms(ctx), 2, 8, 1000, "blocking")
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory, "trace")
+
+        def traced() -> Run:
+            return ctx.run("traced", [str(ctx.build / "invade"), f"--trace={file}", "--", *command],
+                           {})
+
+        turns = ctx.turns(lambda: ctx.invade(command), traced)
+        same_checksum([run for turn in turns for run in turn])
+        size = file.stat().st_size
+    seconds = turns[-1][1].values["seconds"]
+    return [Figure("trace-cost", median_ratio(turns, 1, 0), "x untraced", "<=", 1.01,
+                   f"{size / 16 / seconds:.0f} events a second")]
 
 
 # --- the matrix

@@ -6,7 +6,7 @@
  * with more implicit tasks than that; the lender, a second process, owns the other core.  Again
  * and again the lender begins to wait and lends its core, exactly as the MPI shim does, and takes
  * it back when the wait is over:
- *   sleeping     lend, until the borrower's worker, parked until then, begins an implicit task there
+ *   sleeping     lend, until the borrower's parked worker begins an implicit task there
  *   spinning     lend, until a thread of the borrower's that is awake and looks for a core has it
  *   cooperative  the owner asks for its core, until it computes there, in implicit tasks
  *   forced       the same while the borrower's implicit task does not end (--forced)
@@ -16,8 +16,9 @@
  *
  * It looks at the core table (libinvasive), which a normal program never does.
  */
-#include "two.h"
+#define _GNU_SOURCE
 #include "process.h"
+#include "two.h"
 
 #include <omp.h>
 

@@ -45,5 +45,6 @@ def migrate(ctx: Context) -> list[Figure]:
                "x a futex wake across cores", "<=", 1.2,
                f"lend to a sleeping worker {of('sleeping_us'):.1f} us, 95 % within "
                f"{of('sleeping_p95_us'):.1f}; futex wake {wake:.1f} us across cores, "
-               f"{same:.1f} on one core, which is the limit: {of('sleeping_us') / same:.2f} x that"),
+               f"{same:.1f} on one core, which is the limit: "
+               f"{of('sleeping_us') / same:.2f} x that"),
     ]

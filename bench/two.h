@@ -6,7 +6,6 @@
 #ifndef BENCH_TWO_H
 #define BENCH_TWO_H
 
-#define _GNU_SOURCE
 #include "futex.h"
 
 #include <sched.h>

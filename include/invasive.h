@@ -83,7 +83,8 @@ enum inv_blocking {
  * has not done so yet.
  *
  * constraint  in; may be NULL for {0}.  Copied.
- * blocking    INV_BLOCKING waits until rmd has answered, at most one second.
+ * blocking    INV_BLOCKING waits until rmd has answered, at most one second; awake for the
+ *             first 100 us, which is longer than an answer usually takes.
  * claim       out; may be NULL.  On any return it holds the current claim.
  *
  * Returns 0; or -1 with errno set, the previous constraint staying in force:

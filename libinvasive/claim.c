@@ -25,6 +25,9 @@
 #endif
 
 static const int64_t decision_limit_ns = 1000000000;
+/* A decision takes some microseconds once rmd is awake; to sleep meanwhile would cost another wake.
+ * Less where the core may be somebody else's. */
+enum { DECISION_SPIN_NS = 100000, ANONYMOUS_SPIN_NS = 5000, SPIN_LOOKS = 16 };
 
 /* Constraints are written by one thread at a time; decisions are awaited outside it. */
 static pthread_mutex_t announce_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -56,19 +59,50 @@ static bool valid(const struct inv_constraint *c)
 
 static bool is_announced(struct inv_slot *slot, const struct inv_constraint *c)
 {
-    struct inv_scalability now;
-    inv_scalability_read(slot, &now);
     return atomic_load_explicit(&slot->min_cores, memory_order_relaxed) == c->min_cores &&
            atomic_load_explicit(&slot->max_cores, memory_order_relaxed) == c->max_cores &&
            atomic_load_explicit(&slot->workload_bits, memory_order_relaxed) ==
                bits_of(c->workload) &&
            atomic_load_explicit(&slot->iteration_bits, memory_order_relaxed) ==
                bits_of(c->iteration_s) &&
-           inv_scalability_equal(&now, &c->scalability);
+           inv_scalability_is_written(slot, &c->scalability);
+}
+
+/* Tell rmd that there is something new.  seq_cst: partner is listen_to_bell (rmd/bell.c), which
+ * says that it is not busy any more before it looks at the bell once more and sleeps.  One of the
+ * two sees the other. */
+static void ring_manager(bool hurry)
+{
+    struct inv_table *t = inv_process.table;
+    if (hurry)
+        atomic_fetch_add(&t->rmd_hurry, 1);
+    atomic_fetch_add(&t->rmd_bell, 1);
+    if (!atomic_load(&t->rmd_busy))
+        inv_futex_wake(&t->rmd_bell, INT_MAX, true);
+    else if (hurry)
+        inv_futex_wake(&t->rmd_hurry, 1, true);
+}
+
+static void trace_constraint(const struct inv_constraint *c)
+{
+    struct inv_table *t = inv_process.table;
+    if (c->min_cores || c->max_cores)
+        inv_trace_write(t, INV_TRACE_RANGE, c->min_cores | (uint64_t)c->max_cores << 32);
+    inv_trace_write(t, INV_TRACE_WORKLOAD, bits_of(c->workload));
+    if (c->iteration_s > 0)
+        inv_trace_write(t, INV_TRACE_ITERATION, bits_of(c->iteration_s));
+    for (unsigned i = 0; i < inv_scalability_points(&c->scalability); i++) {
+        uint32_t speedup;
+        float value = c->scalability.point[i].speedup;
+        memcpy(&speedup, &value, sizeof speedup);
+        inv_trace_write(t, INV_TRACE_SPEEDUP,
+                        speedup | (uint64_t)c->scalability.point[i].cores << 32);
+    }
 }
 
 /* Write the constraint if it is new.  The caller has the lock.  Returns its number. */
-static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constraint *c)
+static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constraint *c,
+                                 enum inv_blocking blocking)
 {
     if (is_announced(slot, c))
         return atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed);
@@ -77,19 +111,21 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
     atomic_store_explicit(&slot->workload_bits, bits_of(c->workload), memory_order_relaxed);
     atomic_store_explicit(&slot->iteration_bits, bits_of(c->iteration_s), memory_order_relaxed);
     inv_scalability_write(slot, &c->scalability);
+    if (inv_traced())
+        trace_constraint(c);
     /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
      * they are being written it has the old number, and the bell makes it read again. */
     uint32_t seq = atomic_fetch_add_explicit(&slot->constraint_seq, 1, memory_order_release) + 1;
-    atomic_fetch_add(&inv_process.table->rmd_bell, 1);
-    inv_futex_wake(&inv_process.table->rmd_bell, INT_MAX, true);
+    if (blocking != INV_BLOCKING) /* else await_decision does */
+        ring_manager(false);
     return seq;
 }
 
-static uint32_t announce(const struct inv_constraint *c)
+static uint32_t announce(const struct inv_constraint *c, enum inv_blocking blocking)
 {
     struct inv_slot *slot = our_slot();
     pthread_mutex_lock(&announce_lock);
-    uint32_t seq = write_constraint(slot, c);
+    uint32_t seq = write_constraint(slot, c, blocking);
     pthread_mutex_unlock(&announce_lock);
     return seq;
 }
@@ -102,11 +138,30 @@ static bool is_decided(struct inv_slot *slot, uint32_t seq, uint32_t *seen)
     return (int32_t)(*seen - seq) >= 0;
 }
 
+static bool spin_for_decision(struct inv_slot *slot, uint32_t seq, uint64_t start)
+{
+    uint64_t patience = inv_process.anonymous ? ANONYMOUS_SPIN_NS : DECISION_SPIN_NS;
+    uint32_t seen;
+    do
+        for (unsigned i = 0; i < SPIN_LOOKS; i++) {
+            if (is_decided(slot, seq, &seen))
+                return true;
+            inv_cpu_relax();
+        }
+    while (inv_now_ns() - start < patience);
+    return false;
+}
+
 static bool await_decision(uint32_t seq)
 {
     struct inv_slot *slot = our_slot();
-    uint64_t end = inv_now_ns() + (uint64_t)decision_limit_ns, now;
     uint32_t seen;
+    if (is_decided(slot, seq, &seen))
+        return true;
+    uint64_t start = inv_now_ns(), end = start + (uint64_t)decision_limit_ns, now;
+    ring_manager(true); /* also for what was announced without hurry */
+    if (spin_for_decision(slot, seq, start))
+        return true;
     while (!is_decided(slot, seq, &seen)) {
         if ((now = inv_now_ns()) >= end)
             return false;
@@ -154,7 +209,7 @@ static int request(const struct inv_constraint *constraint, enum inv_blocking bl
     if (!valid(c))
         error = EINVAL;
     else if (inv_managed()) {
-        uint32_t seq = announce(c);
+        uint32_t seq = announce(c, blocking);
         if (blocking == INV_BLOCKING && !await_decision(seq))
             error = ETIMEDOUT;
     }
@@ -187,7 +242,7 @@ int inv_retreat(void)
 {
     if (!inv_managed())
         return 0;
-    announce(&(struct inv_constraint){.max_cores = 1});
+    announce(&(struct inv_constraint){.max_cores = 1}, INV_NONBLOCKING);
     inv_want(false);
     return 0;
 }
@@ -218,7 +273,7 @@ static int announce_part(const double *workload, const struct inv_scalability *s
         c.workload = *workload;
     if (scalability)
         c.scalability = *scalability;
-    write_constraint(slot, &c);
+    write_constraint(slot, &c, INV_NONBLOCKING);
     pthread_mutex_unlock(&announce_lock);
     return 0;
 }

@@ -27,11 +27,31 @@ static inv_word word_of(struct inv_table *t, unsigned core)
 
 /* Every transition: acq_rel, so that what the last holder did before it gave the core up
  * happens before what the next one does.  Each one's partner is the previous transition of
- * the same word.  On failure *seen is the new value. */
-static bool move(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
+ * the same word.  On failure *seen is the new value.  (seq_cst for the trace: rmd says that it
+ * begins and then reads the word; it sees this one, or we see that it has begun.) */
+static bool exchange(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
 {
     return atomic_compare_exchange_weak_explicit(&inv_core_at(t, core)->word, seen, next,
-                                                 memory_order_acq_rel, memory_order_acquire);
+                                                 memory_order_seq_cst, memory_order_acquire);
+}
+
+static bool __attribute__((noinline)) move_traced(struct inv_table *t, unsigned core,
+                                                  inv_word *seen, inv_word next)
+{
+    struct inv_trace_event *event = inv_trace_intend(t, core, *seen, next);
+    bool moved = exchange(t, core, seen, next);
+    inv_trace_settle(event, moved);
+    return moved;
+}
+
+static bool move(struct inv_table *t, unsigned core, inv_word *seen, inv_word next)
+{
+    if (inv_tracing(t))
+        return move_traced(t, core, seen, next);
+    bool moved = exchange(t, core, seen, next);
+    if (moved && inv_tracing(t))
+        inv_trace_late(t, core, *seen, next);
+    return moved;
 }
 
 /* --- statistics.  Fields of words come from shared memory: slots are checked here. */
@@ -659,13 +679,22 @@ void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
         atomic_fetch_add(&t->free_tokens, tokens);
     wake_all_stranded(t, dead);
     offer_all(t); /* not only its own: it may have died between lending and offering */
-    for (; tokens > 0; tokens--)
-        give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false);
+    /* The number is the dead one's, who may have written anything: not more often than there are
+     * cores, nor when nobody waits. */
+    for (unsigned c = 0; tokens-- > 0 && c < INV_MAX_CORES; c++)
+        if (!give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
+            break;
     if (freed)
         *freed = count;
 }
 
 /* --- anonymous mode */
+
+static void trace_token(struct inv_table *t, int64_t by)
+{
+    if (inv_tracing(t))
+        inv_trace_write(t, INV_TRACE_TOKEN, (uint64_t)by);
+}
 
 /* A process notes its token before it takes it and after it returned it: if it dies in
  * between rmd gives one too many back, which costs a time slice, and never one too few,
@@ -683,6 +712,7 @@ bool inv_token_take(struct inv_table *t, unsigned me)
             return false;
         }
     } while (!atomic_compare_exchange_weak(&t->free_tokens, &n, n - 1));
+    trace_token(t, 1);
     return true;
 }
 
@@ -690,10 +720,12 @@ void inv_token_force(struct inv_table *t, unsigned me)
 {
     atomic_fetch_add_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed);
     atomic_fetch_sub(&t->free_tokens, 1);
+    trace_token(t, 1);
 }
 
 void inv_token_return(struct inv_table *t, unsigned me)
 {
+    trace_token(t, -1); /* first: once it is returned another may have it */
     int32_t n = atomic_fetch_add(&t->free_tokens, 1) + 1;
     atomic_fetch_sub_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed);
     /* The lender's half, as in inv_core_offer. */

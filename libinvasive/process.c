@@ -320,6 +320,7 @@ static void after_fork_in_child(void)
         return;
     }
     atomic_store(&inv_process.record, NULL);
+    atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed);
     inv_table_unmap(inv_process.table);
     inv_process.table = NULL;
     atomic_store(&inv_process.waiting, 0);
@@ -394,6 +395,7 @@ static void join_once(int rank, int size, int local_size)
     inv_process.anonymous = table->mode == INV_MODE_ANONYMOUS;
     inv_process.emulated = table->emulated;
     inv_process.table = table;
+    atomic_store_explicit(&inv_trace_ring, slot, memory_order_relaxed);
     inv_record_begin();
     bool seated = take_first_seat(request.local_size);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
@@ -428,6 +430,7 @@ void inv_leave(const char *reason)
     /* The mapping stays: other threads may be in the middle of something in it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);
     atomic_store(&inv_process.record, NULL); /* the slot will be another's */
+    atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed); /* this, too */
     /* Its cores are free at once. */
     struct inv_request request = inv_request_of(INV_LEAVE);
     inv_tell_manager(&request, sizeof request);

@@ -40,6 +40,12 @@ static inline bool inv_managed(void)
     return atomic_load_explicit(&inv_process.managed, memory_order_acquire);
 }
 
+/* Is a trace being taken (trace.h)?  Cheap. */
+static inline bool inv_traced(void)
+{
+    return inv_process.table && inv_tracing(inv_process.table);
+}
+
 /*
  * inv_join - become a process of the domain that INVASIVE_SOCKET names.  Idempotent and
  * thread safe; only the first call does anything.  The caller becomes the process's

@@ -27,6 +27,13 @@ enum inv_request_kind {
                         struct inv_package, from a member */
     INV_POLICY = 6,  /* `program` names the policy that is to decide from now on, "" none; the
                         answer's message is the name of the one that decides */
+    /* of rmctl (rmd/control_protocol.h) */
+    INV_CONTROL = 16,
+    INV_EVENTS = 17,
+    INV_METRICS = 18,
+    INV_TRACE = 32, /* `program` says "start", with the descriptor of a regular file, or "stop",
+                       whose answer comes when the file is complete: the message says why it is
+                       not, and `count` how many events were lost */
 };
 
 struct inv_request {
@@ -53,6 +60,7 @@ enum inv_status {
     INV_E_PROTOCOL = 1, /* malformed or other version */
     INV_E_UID = 2,      /* peer is not of the domain's user */
     INV_E_FULL = 3,     /* no slot left */
+    INV_E_STATE = 4,    /* there is one already, or none */
 };
 
 struct inv_reply {

@@ -27,14 +27,23 @@ bool inv_scalability_valid(const struct inv_scalability *s)
     return true;
 }
 
-bool inv_scalability_equal(const struct inv_scalability *a, const struct inv_scalability *b)
+/* The word of a point in the table. */
+static uint64_t word_of(struct inv_scalability_point p)
 {
-    unsigned n = inv_scalability_points(a);
-    if (n != inv_scalability_points(b))
-        return false;
-    for (unsigned i = 0; i < n; i++)
-        if (a->point[i].cores != b->point[i].cores || a->point[i].speedup != b->point[i].speedup)
+    uint32_t bits;
+    memcpy(&bits, &p.speedup, sizeof bits);
+    return (uint64_t)p.cores << 32 | bits;
+}
+
+bool inv_scalability_is_written(struct inv_slot *slot, const struct inv_scalability *s)
+{
+    for (unsigned i = 0; i < INV_GRAPH_WORDS; i++) {
+        uint64_t word = s->point[i].cores ? word_of(s->point[i]) : 0;
+        if (atomic_load_explicit(&slot->scalability[i], memory_order_relaxed) != word)
             return false;
+        if (!word)
+            return true;
+    }
     return true;
 }
 
@@ -42,12 +51,9 @@ bool inv_scalability_equal(const struct inv_scalability *a, const struct inv_sca
 void inv_scalability_write(struct inv_slot *slot, const struct inv_scalability *s)
 {
     unsigned n = inv_scalability_points(s);
-    for (unsigned i = 0; i < INV_GRAPH_WORDS; i++) {
-        uint32_t bits;
-        memcpy(&bits, &s->point[i].speedup, sizeof bits);
-        uint64_t word = i < n ? (uint64_t)s->point[i].cores << 32 | bits : 0;
-        atomic_store_explicit(&slot->scalability[i], word, memory_order_relaxed);
-    }
+    for (unsigned i = 0; i < INV_GRAPH_WORDS; i++)
+        atomic_store_explicit(&slot->scalability[i], i < n ? word_of(s->point[i]) : 0,
+                              memory_order_relaxed);
 }
 
 bool inv_scalability_read(struct inv_slot *slot, struct inv_scalability *s)

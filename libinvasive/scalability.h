@@ -15,7 +15,8 @@ unsigned inv_scalability_points(const struct inv_scalability *s);
 /* Is it as invasive.h says?  No point at all is valid too: unknown. */
 bool inv_scalability_valid(const struct inv_scalability *s);
 
-bool inv_scalability_equal(const struct inv_scalability *a, const struct inv_scalability *b);
+/* Is it what the slot has?  Some loads, as many as it has points. */
+bool inv_scalability_is_written(struct inv_slot *slot, const struct inv_scalability *s);
 
 void inv_scalability_write(struct inv_slot *slot, const struct inv_scalability *s);
 /* False, and unknown, when what the slot has is not valid: written by a wrong program, or

@@ -17,6 +17,7 @@
 #define INV_TABLE_H
 
 #include "record.h"
+#include "trace.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@
 #include <stdint.h>
 
 enum {
-    INV_TABLE_VERSION = 5,
+    INV_TABLE_VERSION = 6,
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
     INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
@@ -196,10 +197,18 @@ struct inv_table {
     _Atomic uint32_t rmd_pid;
     _Atomic uint64_t owner_moves; /* how often a core has gone from one process to another by
                                      policy; writer: rmd.  Statistics only */
+    /* rmd pauses, and will look at rmd_bell before it sleeps on it again: no need to wake it.
+     * Writer: rmd.  seq_cst, as rmd_bell is; partner: ring_manager in claim.c */
+    _Atomic uint32_t rmd_busy;
+    _Atomic uint32_t rmd_hurry; /* futex: somebody waits for a decision; ends rmd's pause */
     _Atomic uint64_t board_used[INV_BOARD_LINES / 64] __attribute__((aligned(64)));
     /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
      * Writer: rmd, after it has */
     _Atomic uint32_t confined_seq __attribute__((aligned(64)));
+    /* events are to be written (trace.h).  Writer: rmd, seq_cst, before it looks at the cores'
+     * words; partner: inv_core's transitions, which look after they have changed one */
+    _Atomic uint32_t tracing;
+    _Atomic uint32_t trace_bell __attribute__((aligned(64))); /* futex: there is much to read */
 };
 
 /*
@@ -213,7 +222,8 @@ enum {
     INV_BOARD_OFFSET = INV_SLOTS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_slot),
     INV_BOARD_END = INV_BOARD_OFFSET + INV_BOARD_LINES * (int)sizeof(struct inv_board_line),
     INV_RECORDS_OFFSET = (INV_BOARD_END + 4095) & ~4095,
-    INV_TABLE_BYTES = INV_RECORDS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_record),
+    INV_TRACE_OFFSET = INV_RECORDS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_record),
+    INV_TABLE_BYTES = INV_TRACE_OFFSET + INV_TRACE_RINGS * (int)sizeof(struct inv_trace_ring),
 };
 
 /* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_BOARD_LINES: check what was read
@@ -234,6 +244,16 @@ static inline struct inv_board_line *inv_board_at(struct inv_table *t, unsigned 
 static inline struct inv_record *inv_record_at(struct inv_table *t, unsigned slot)
 {
     return (struct inv_record *)((char *)t + INV_RECORDS_OFFSET) + slot;
+}
+/* ring < INV_TRACE_RINGS. */
+static inline struct inv_trace_ring *inv_trace_ring_at(struct inv_table *t, unsigned ring)
+{
+    return (struct inv_trace_ring *)((char *)t + INV_TRACE_OFFSET) + ring;
+}
+/* One load and a branch.  seq_cst, which costs nothing on x86: see `tracing`. */
+static inline bool inv_tracing(struct inv_table *t)
+{
+    return __builtin_expect(atomic_load(&t->tracing) != 0, 0);
 }
 
 /* Is this a core or a slot of this table?  Negative numbers are not. */

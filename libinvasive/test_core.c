@@ -231,6 +231,13 @@ static void test_tokens(void)
     atomic_store(&inv_slot_at(t, 3)->state, INV_SLOT_DEAD);
     inv_bury(t, 3, NULL);
     CHECK(atomic_load(&t->free_tokens) == 1 && woken(t, 0, 0, INV_NO_CORE));
+    /* nonsense that the dead one has left is not counted down: that takes seconds */
+    park(t, 0, 0), park(t, 1, 0);
+    atomic_store(&t->free_tokens, 0);
+    atomic_store(&inv_slot_at(t, 2)->tokens, INT32_MAX);
+    atomic_store(&inv_slot_at(t, 2)->state, INV_SLOT_DEAD);
+    inv_bury(t, 2, NULL);
+    CHECK(woken(t, 0, 0, INV_NO_CORE) && woken(t, 1, 0, INV_NO_CORE));
     inv_table_unmap(t);
 }
 

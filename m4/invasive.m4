@@ -77,7 +77,7 @@ AC_SUBST([HWLOC_LIBS])
 INV_FOUND([hwloc], [$inv_hwloc])
 ])
 
-dnl What `invade --report=FILE.json` writes with.
+dnl What `invade --report=FILE.json` and `rmctl --json` write with.
 AC_DEFUN([INV_JANSSON], [
 AC_MSG_CHECKING([for jansson])
 AS_IF([$PKG_CONFIG --exists 'jansson >= 2.10'],
@@ -90,6 +90,21 @@ AS_IF([$PKG_CONFIG --exists 'jansson >= 2.10'],
 AC_SUBST([JANSSON_CFLAGS])
 AC_SUBST([JANSSON_LIBS])
 INV_FOUND([jansson], [$inv_jansson])
+])
+
+dnl What `rmctl top` draws with.
+AC_DEFUN([INV_NCURSES], [
+AC_MSG_CHECKING([for ncurses])
+AS_IF([$PKG_CONFIG --exists 'ncursesw >= 6'],
+  [NCURSES_CFLAGS=`$PKG_CONFIG --cflags ncursesw`
+   NCURSES_LIBS=`$PKG_CONFIG --libs ncursesw`
+   inv_ncurses=`$PKG_CONFIG --modversion ncursesw`
+   AC_MSG_RESULT([$inv_ncurses])],
+  [AC_MSG_RESULT([no])
+   INV_MISSING([ncurses], [libncurses-dev])])
+AC_SUBST([NCURSES_CFLAGS])
+AC_SUBST([NCURSES_LIBS])
+INV_FOUND([ncurses], [$inv_ncurses])
 ])
 
 dnl systemd: sd_notify and its like for rmd, and where its units go.  Below another prefix than /usr
@@ -252,6 +267,19 @@ AM_CONDITIONAL([PYTEST], [test "x$inv_pytest" != xno])
 AS_IF([test "x$inv_pytest" = xno],
   [INV_FOUND([pytest], [no (make check needs it: install package python3-pytest)])],
   [INV_FOUND([pytest], [$inv_pytest, $PYTHON])])
+AC_MSG_CHECKING([for matplotlib])
+inv_matplotlib=no
+TRACE_PYTHON=$PYTHON
+for inv_python in "$PYTHON" /usr/bin/python3; do
+  AS_IF([test "$inv_matplotlib" = no && "$inv_python" -c 'import numpy, matplotlib' 2>/dev/null],
+    [TRACE_PYTHON=$inv_python
+     inv_matplotlib=`$TRACE_PYTHON -c 'import matplotlib; print(matplotlib.__version__)'`])
+done
+AC_MSG_RESULT([$inv_matplotlib])
+AC_SUBST([TRACE_PYTHON])
+AS_IF([test "x$inv_matplotlib" = xno],
+  [INV_FOUND([matplotlib], [no (invade-trace needs it for pictures: install package python3-matplotlib)])],
+  [INV_FOUND([matplotlib], [$inv_matplotlib, $TRACE_PYTHON])])
 ])
 
 dnl Tools that only some tests need.

@@ -20,6 +20,7 @@
 enum { MAP = 1024, PROBES = 32 }; /* MAP: a power of two */
 enum { SITE_OTHER = 0 };          /* no room */
 enum { ADDRESS_BITS = 48, BEFORE_US = 10, UNASKED_US = 50 };
+enum { TRACED_US = 10 }; /* waits that are in a trace */
 enum { PUBLISH_NS = 1000000 }; /* not more often: that takes a system call */
 
 _Static_assert(SHIM_CALLS < 1 << (64 - ADDRESS_BITS), "a function's number fits beside an address");
@@ -174,6 +175,8 @@ void shim_account_sleeps(uint64_t start)
 {
     struct inv_record *r = record();
     shim_account_lasts(start);
+    if (inv_traced())
+        inv_trace_write(inv_process.table, INV_TRACE_SLEEP, thread.here);
     if (!r || !thread.main)
         return;
     atomic_store_explicit(&r->waiting_site, thread.here, memory_order_relaxed);
@@ -219,6 +222,14 @@ void shim_account_wait(uint64_t start, uint64_t end, bool slept)
                                   memory_order_relaxed))
         ;
     add(&r->spun_ns, burnt_ns(start, end));
+}
+
+void shim_account_trace(uint64_t start, uint64_t end, bool slept)
+{
+    uint64_t most = (UINT64_C(1) << 48) - 1, ns = shim_ticks_to_ns(end - start);
+    if (slept || end - start >= TRACED_US * shim_us)
+        inv_trace_write(inv_process.table, INV_TRACE_WAIT,
+                        (ns < most ? ns : most) | (uint64_t)thread.here << 48);
 }
 
 /* --- the whole */

@@ -55,10 +55,14 @@ void shim_account_lasts(uint64_t start);
 void shim_account_sleeps(uint64_t start);
 void shim_account_woke(void);
 void shim_account_wait(uint64_t start, uint64_t end, bool slept);
+/* For a trace, which has waits also where there is no record, but not short ones. */
+void shim_account_trace(uint64_t start, uint64_t end, bool slept);
 static inline void shim_account_waited(uint64_t start, uint64_t end, bool slept)
 {
     if (shim_recorded())
         shim_account_wait(start, end, slept);
+    if (inv_traced())
+        shim_account_trace(start, end, slept);
 }
 
 /* The site of the calling thread, for waits that are booked when it is elsewhere already. */

@@ -117,6 +117,17 @@ int shim_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype datatype, i
                                         status);
 }
 
+/* Waits for receivers of buffered messages, whoever they are. */
+int shim_Buffer_detach(void *buffer, int *size)
+{
+    return SHIM_WATCH_OR_CALL(SHIM_MEMBER_ALL, shim_pmpi.Buffer_detach(buffer, size));
+}
+
+int shim_Buffer_detach_c(void *buffer, MPI_Count *size)
+{
+    return SHIM_WATCH_OR_CALL(SHIM_MEMBER_ALL, shim_pmpi.Buffer_detach_c(buffer, size));
+}
+
 /* --- persistent requests */
 
 int shim_Start(MPI_Request *request)

@@ -170,6 +170,7 @@ static int hear_of_board(struct shim_comm *c, int *first)
         return result;
     struct shim_wait wait = {.done = board_waited, .arg = &request};
     shim_wait(&wait, (const void *)hear_of_board);
+    shim_ring_comm(c); /* who has slept until the number came: we have passed it on */
     return wait.result;
 }
 

@@ -4,6 +4,7 @@
  * before all ranks have come: they come together first, with their cores lent, and call MPI's
  * function then.
  */
+#include "library.h"
 #include "shim.h"
 
 void shim_assemble(struct shim_meeting *m, struct shim_comm *c, const void *call_site)
@@ -36,14 +37,15 @@ int shim_assemble_tag(struct shim_comm *c, const void *call_site)
     return highest;
 }
 
-/* With more ranks than cores the non-blocking form, like any other collective (meet.c). */
+/* With more ranks than cores the non-blocking form, like any other collective (meet.c), unless that is
+ * the slower one. */
 int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
     struct shim_comm *c = shim_comm(comm);
     struct shim_meeting m;
     if (!shim_managed(c) || !newcomm)
         return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup(comm, newcomm));
-    if (c->inter)
+    if (c->inter || SHIM_DUP_IN_ROUNDS)
         shim_assemble(&m, c, SHIM_SITE);
     else if (!shim_meet(&m, c, SHIM_SITE)) {
         MPI_Request request;

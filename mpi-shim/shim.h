@@ -23,6 +23,7 @@
  *   account.c   where the program calls MPI, and how long it waits there
  *   ring.c      whom to wake when
  *   handler.c   which error handler hears of an error in a wait
+ *   library.h   what is done otherwise for one MPI library
  *
  * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
  * which all ranks of MPI_COMM_WORLD agreed to be managed.
@@ -339,9 +340,6 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site);
 /* In a wait since `start`, sleep with the core lent until done() or for this long, or until rung.
  * True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
-/* A wait is over.  With more processes than cores, after many in a row that did not sleep, the thread
- * sees to it that the ranks are spread over the cores. */
-void shim_waited(bool slept);
 void shim_site_learn(struct shim_site *site, uint64_t ticks);
 /* Is spinning on, in a wait since `start`, still better than a lend?  Where the core's owner asks
  * for it, the thread may move to another one. */
@@ -426,6 +424,7 @@ struct shim_watch {
     bool asleep;
     unsigned rings; /* that a sleeper may still give */
     unsigned polls; /* of the library, since the call began */
+    unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
     uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
     struct shim_sleep sleep;
 };

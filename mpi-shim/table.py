@@ -14,6 +14,7 @@ TYPES = {
     "displs": "const int *",
     "unit": "int ",
     "mcount": "MPI_Count ",
+    "count*": "int *",
     "aint": "MPI_Aint ",
     "aints": "const MPI_Aint *",
     "offset": "MPI_Offset ",
@@ -49,6 +50,7 @@ TYPES = {
 LARGE = {
     **TYPES,
     "count": "MPI_Count ",
+    "count*": "MPI_Count *",
     "counts": "const MPI_Count *",
     "displs": "const MPI_Aint *",
     "unit": "MPI_Aint ",

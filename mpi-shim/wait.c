@@ -9,11 +9,8 @@
  * others are runnable: we yield to them a few times before we sleep.  Every sleep has a
  * timer, so that MPI makes progress for partners that do not ring.
  */
-#define _GNU_SOURCE
 #include "shim.h"
 #include "futex.h"
-
-#include <sched.h>
 
 /* In microseconds.  LEND: giving a core up and having it back, with the other core's
  * wake-up; a wait shorter than that is spun through.  SHORT: what a site with long waits
@@ -23,8 +20,6 @@
  * run on the core in the middle of it. */
 enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10, LASTS_US = 5 };
 enum { PREEMPTED_US = 20 };
-/* After so many waits without sleep: see that the ranks are spread over the cores. */
-enum { SPREAD_WAITS = 64 };
 /* Slices of sleep: the first; the longest where somebody may need us who does not ring; and,
  * where all others ring, that part of the time that the wait has taken so far, up to a most.
  * After a ring: how long to look before the next sleep; what we were rung for may take a moment
@@ -280,33 +275,6 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     return done;
 }
 
-/* The kernel moves only who wakes up.  Of four ranks that yield to each other on two cores it
- * may leave three on one core for half a second, and all wait for those.  So each goes to a
- * core of its own number, and is free to be moved from there at once. */
-static void spread(void)
-{
-    cpu_set_t now, there;
-    struct inv_table *t = inv_process.table;
-    int cpu = inv_core_at(t, (unsigned)shim_world.me % inv_process.ncores)->os_cpu;
-    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() == cpu || inv_thread_pinned() ||
-        sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_ISSET((size_t)cpu, &now))
-        return;
-    CPU_ZERO(&there);
-    CPU_SET((size_t)cpu, &there);
-    if (sched_setaffinity(0, sizeof there, &there) == 0)
-        sched_setaffinity(0, sizeof now, &now);
-}
-
-void shim_waited(bool slept)
-{
-    static __thread unsigned awake __attribute__((tls_model("initial-exec")));
-    awake = slept || !inv_process.anonymous ? 0 : awake + 1;
-    if (awake == SPREAD_WAITS) {
-        awake = 0;
-        spread();
-    }
-}
-
 void shim_wait(struct shim_wait *w, const void *call_site)
 {
     if (!shim_tasks_wanted || !shim_tasks_wait(w, call_site))
@@ -323,7 +291,6 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
         slept = true;
         shim_wait_slices(w, start, UINT64_MAX / 2, false);
     }
-    shim_waited(slept);
     uint64_t end = shim_ticks();
     shim_site_learn(site, end - start);
     shim_workload_waited(start, end, slept);

@@ -18,6 +18,8 @@
 
 #include <sched.h>
 
+/* After so many waits without sleep: see that the ranks are spread over the cores. */
+enum { SPREAD_WAITS = 64 };
 /* Polls of one thread, of which so many take less time, are a wait inside the library. */
 enum { ROW_POLLS = 64, ROW_US = 100 };
 /* How often a sleeper that was rung rings others before it sleeps again. */
@@ -108,6 +110,23 @@ static void yield(bool library_yields, bool due)
         fall_asleep();
 }
 
+/* The kernel moves only who wakes up.  Of four ranks that yield to each other on two cores it
+ * may leave three on one core for half a second, and all wait for those.  So each goes to a
+ * core of its own number, and is free to be moved from there at once. */
+static void spread(void)
+{
+    cpu_set_t now, there;
+    struct inv_table *t = inv_process.table;
+    int cpu = inv_core_at(t, (unsigned)shim_world.me % inv_process.ncores)->os_cpu;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() == cpu || inv_thread_pinned() ||
+        sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_ISSET((size_t)cpu, &now))
+        return;
+    CPU_ZERO(&there);
+    CPU_SET((size_t)cpu, &there);
+    if (sched_setaffinity(0, sizeof there, &there) == 0)
+        sched_setaffinity(0, sizeof now, &now);
+}
+
 void shim_polled(unsigned polls, bool library_yields)
 {
     if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
@@ -129,7 +148,11 @@ void shim_watch_waited(void)
     if (slept)
         shim_sleep_end(&shim_watch.sleep);
     shim_watch.asleep = false;
-    shim_waited(slept);
+    shim_watch.awake = slept || !inv_process.anonymous ? 0 : shim_watch.awake + 1;
+    if (shim_watch.awake == SPREAD_WAITS) {
+        shim_watch.awake = 0;
+        spread();
+    }
     uint64_t end = shim_ticks();
     shim_site_learn(shim_watch.site, end - shim_watch.start);
     shim_workload_waited(shim_watch.start, end, slept);

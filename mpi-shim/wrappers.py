@@ -197,7 +197,14 @@ def wrapper_sync(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(valid_arguments(f), f)
     yield "    struct shim_meeting m;"
-    yield "    if (shim_meet(&m, c, SHIM_SITE)) {"
+    condition = "shim_meet(&m, c, SHIM_SITE)"
+    if f.name.startswith(("Alltoallv", "Alltoallw")):
+        # Open MPI 4.1's non-blocking ones give wrong data in place where messages are long, and
+        # tags that differ between ranks where counts are 0 (coll/libnbc).
+        yield "    bool in_place = sendbuf == MPI_IN_PLACE;"
+        yield "    if (in_place)\n        shim_assemble(&m, c, SHIM_SITE);"
+        condition = f"in_place || {condition}"
+    yield f"    if ({condition}) {{"
     yield f"        int direct = {f.direct()};"
     yield "        shim_part(&m);\n        return direct;\n    }"
     yield from start(f)
@@ -288,7 +295,10 @@ def wrapper_found(f):
 
 def wrapper_wmeet(f):
     yield from watched(f)
-    yield "    shim_assemble_party(shim_party_of_win(win), SHIM_SITE);"
+    if f.arg("info"):
+        yield "    if (info != MPI_INFO_NULL)"
+    indent = "    " * (2 if f.arg("info") else 1)
+    yield indent + "shim_assemble_party(shim_party_of_win(win), SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 

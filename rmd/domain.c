@@ -17,6 +17,7 @@
 #include "domain.h"
 #include "core.h"
 #include "domain_inside.h"
+#include "events.h"
 #include "futex.h"
 #include "job.h"
 #include "limit.h"
@@ -26,6 +27,7 @@
 #include "report.h"
 #include "scalability.h"
 #include "state.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,6 +70,7 @@ static void drop_table(struct rmd_domain *d)
 {
     if (!d->table)
         return;
+    rmd_trace_table(d, -1);
     if (d->table_changed)
         d->table_changed(d, -1);
     rmd_unwatch(&d->bell.source);
@@ -89,11 +92,13 @@ static void header_intact(struct rmd_domain *d)
     memcpy(d->table, d->header, constant);
 }
 
+static bool rung_at_once(struct rmd_bell *bell);
 static void constraints_rung(struct rmd_source *source, uint32_t events);
 
 int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
 {
     memcpy(d->header, table, offsetof(struct inv_table, wanting));
+    d->bell.at_once = rung_at_once;
     if (rmd_bell_start(&d->bell, table)) {
         int saved = errno;
         inv_table_unmap(table);
@@ -103,6 +108,7 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
     }
     d->table = table;
     d->table_fd = fd;
+    rmd_trace_table(d, fd);
     d->bell.source.ready = constraints_rung;
     if (!rmd_watch(&d->bell.source, EPOLLIN))
         return 0;
@@ -135,6 +141,7 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
         return -1;
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
         d->owner[c] = RMD_NO_OWNER;
+    memset(d->resting, 0, sizeof d->resting);
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->presence[c] != RMD_HERE)
             inv_core_withdraw(table, c);
@@ -169,6 +176,7 @@ int rmd_domain_open(struct rmd_domain *d)
 
 void rmd_domain_close(struct rmd_domain *d)
 {
+    rmd_trace_close(d);
     drop_table(d);
     free(d->header);
     rmd_reports_free(&d->dead);
@@ -212,6 +220,7 @@ static void give_core(struct rmd_domain *d, unsigned core, int slot)
     if (d->owner[core] >= 0 && slot >= 0)
         atomic_store(&d->table->owner_moves, ++d->moves);
     d->owner[core] = slot;
+    rmd_wake_core(d, core);
     inv_core_own(d->table, core, slot);
     /* relaxed: a hint; who gives the core up after us offers it to the owner that we wrote */
     inv_word w = atomic_load_explicit(&inv_core_at(d->table, core)->word, memory_order_relaxed);
@@ -266,6 +275,7 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
     uint64_t bits = atomic_load_explicit(&s->workload_bits, memory_order_relaxed);
     memcpy(&need.workload, &bits, sizeof bits);
     inv_scalability_read(s, &need.scalability); /* unknown when it is nonsense */
+    rmd_order_apply(&d->procs[slot].order, &need);
     rmd_units_need(&d->units, &need);
     return need;
 }
@@ -287,21 +297,23 @@ static int wish_of(struct rmd_domain *d, unsigned slot)
     return -1;
 }
 
-/* Who the policy and the placement are about: index -> slot. */
+/* Who the policy and the placement are about: index -> slot.  Who is pinned is not among them. */
 struct members {
-    unsigned count;
+    unsigned count, pinned_units;
     unsigned slot[INV_MAX_SLOTS];
-    int index[INV_MAX_SLOTS]; /* slot -> index */
+    int index[INV_MAX_SLOTS]; /* slot -> index, or RMD_NO_OWNER */
 };
 
 static struct members members_of(struct rmd_domain *d)
 {
-    struct members m = {0};
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used) {
+    struct members m = {.pinned_units = rmd_pinned_units(d)};
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        m.index[s] = RMD_NO_OWNER;
+        if (d->procs[s].used && !rmd_is_pinned(d, s)) {
             m.index[s] = (int)m.count;
             m.slot[m.count++] = s;
         }
+    }
     return m;
 }
 
@@ -319,17 +331,19 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     unsigned ncores = d->topology.ncores;
     struct rmd_placed placed[INV_MAX_SLOTS + 1];
     int owner[INV_MAX_CORES], holders[INV_MAX_CORES];
-    /* The cores that are not here belong to one more process, which has all that it is to have. */
-    int elsewhere = (int)m->count;
+    /* Cores that are not here or are pinned belong to one more process, which has all that it is
+     * to have. */
+    int elsewhere = (int)m->count, pinned[INV_MAX_CORES];
+    unsigned away = d->units.count - d->units_here + m->pinned_units;
     for (unsigned c = 0; c < ncores; c++) {
-        bool here = d->presence[c] == RMD_HERE;
+        pinned[c] = m->pinned_units ? rmd_pinned_to(d, c) : -1;
+        bool here = d->presence[c] == RMD_HERE && pinned[c] < 0;
         owner[c] = !here             ? elsewhere
                    : d->owner[c] < 0 ? RMD_NO_OWNER
                                      : m->index[d->owner[c]];
         holders[c] = here ? holder_of(d, m, c) : RMD_NO_OWNER;
     }
-    placed[elsewhere] = (struct rmd_placed){
-        .target = d->units.count - d->units_here, .keep = -1, .wish = -1};
+    placed[elsewhere] = (struct rmd_placed){.target = away, .keep = -1, .wish = -1};
     for (unsigned i = 0; i < m->count; i++) {
         struct inv_slot *s = inv_slot_at(d->table, m->slot[i]);
         placed[i] = (struct rmd_placed){
@@ -338,13 +352,13 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
             .wish = wish_of(d, m->slot[i]),
         };
     }
-    unsigned nplaced = m->count + (d->units_here < d->units.count);
-    if (!rmd_units_place(&d->units, owner, holders, placed, nplaced))
-        return;
+    rmd_units_place(&d->units, owner, holders, placed, m->count + (away > 0));
     for (unsigned c = 0; c < ncores; c++) {
         if (d->presence[c] != RMD_HERE)
             continue;
-        int slot = owner[c] < 0 ? RMD_NO_OWNER : (int)m->slot[owner[c]];
+        int slot = pinned[c] >= 0                           ? pinned[c]
+                   : owner[c] < 0 || owner[c] == elsewhere ? RMD_NO_OWNER
+                                                            : (int)m->slot[owner[c]];
         if (slot != d->owner[c])
             give_core(d, c, slot);
     }
@@ -375,6 +389,51 @@ static unsigned max_launch_units(const struct rmd_domain *d)
     return d->max_job_cores && !units ? 1 : units;
 }
 
+static void tell(const struct rmd_domain *d, const struct rmd_process *p, enum inv_event_kind kind,
+                 unsigned before, unsigned after, const char *text)
+{
+    rmd_event((struct inv_event){.kind = kind,
+                                 .uid = d->uid,
+                                 .pid = p->pid,
+                                 .rank = p->rank,
+                                 .before = before,
+                                 .after = after},
+              text);
+}
+
+/* Of each process that owns other cores than it did when this was called last. */
+static void tell_owners(struct rmd_domain *d)
+{
+    uint64_t mark[INV_MAX_SLOTS] = {0};
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->owner[c] >= 0)
+            mark[d->owner[c]] += (c + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ c << 7;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        struct rmd_process *p = &d->procs[s];
+        if (!p->used || p->told_mark == mark[s])
+            continue;
+        uint64_t set[INV_CORE_WORDS] = {0};
+        char cores[sizeof((struct inv_event *)0)->text];
+        for (unsigned c = 0; c < d->topology.ncores; c++)
+            if (d->owner[c] == (int)s)
+                inv_set_add(set, c);
+        rmd_list_cores(set, cores, sizeof cores);
+        tell(d, p, INV_EVENT_OWNER, p->told_owned, p->owned, cores);
+        p->told_mark = mark[s];
+        p->told_owned = p->owned;
+    }
+}
+
+/* What the policy divides among: not what is pinned. */
+static void decide(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t *launch,
+                   unsigned *target)
+{
+    if (s->ncores && s->nprocs)
+        rmd_limited(d->policy, s, launch, max_launch_units(d), target);
+    else
+        memset(target, 0, s->nprocs * sizeof *target);
+}
+
 /* Let the policy decide and do what it says.  `must`: the members have changed, so there
  * is no question whether it is worth it. */
 static void redistribute(struct rmd_domain *d, bool must)
@@ -384,7 +443,7 @@ static void redistribute(struct rmd_domain *d, bool must)
     static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
-    uint64_t launch[2 * INV_MAX_SLOTS];
+    uint64_t launch[2 * INV_MAX_SLOTS], begin = now_ns();
     settle(d);
     struct members m = members_of(d);
     for (unsigned i = 0; i < m.count; i++) {
@@ -397,12 +456,36 @@ static void redistribute(struct rmd_domain *d, bool must)
         launch[m.count + i] = d->newest_launch;
     }
     number_jobs(d, &m, to_come, needs);
-    struct rmd_snapshot s = {d->units_here, m.count + to_come, needs, room, d->tuning};
-    rmd_limited(d->policy, &s, launch, max_launch_units(d), target);
+    struct rmd_snapshot s = {d->units_here - m.pinned_units, m.count + to_come, needs, room,
+                             d->tuning, false};
+    decide(d, &s, launch, target);
+    s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
     s.nprocs = m.count;
-    if (must || rmd_policy_worthwhile(d->policy, &s, target))
+    if (must || rmd_policy_worthwhile(d->policy, &s, target)) {
         move_cores(d, &m, target);
+        rmd_rest_unowned(d);
+    }
     settle(d);
+    tell_owners(d);
+    d->decisions++;
+    d->decision_ns += now_ns() - begin;
+}
+
+void rmd_domain_reorder(struct rmd_domain *d)
+{
+    header_intact(d);
+    redistribute(d, true);
+}
+
+unsigned rmd_domain_most(struct rmd_domain *d, unsigned slot)
+{
+    struct members m = members_of(d);
+    unsigned units = d->units_here - m.pinned_units, others = 0;
+    for (unsigned i = 0; i < m.count; i++) {
+        unsigned least = m.slot[i] == slot ? 0 : need_of(d, m.slot[i]).min_cores;
+        others += m.slot[i] == slot ? 0 : least > 1 ? least : 1;
+    }
+    return others < units ? (units - others) * d->units.ncores / d->units.count : 0;
 }
 
 void rmd_domain_set_policy(struct rmd_domain *d, const struct rmd_policy *policy)
@@ -424,21 +507,19 @@ void rmd_domain_reconsider(struct rmd_domain *d)
     redistribute(d, false);
 }
 
-static void constraints_rung(struct rmd_source *source, uint32_t events)
+/* Decide, if a constraint is new. */
+static void answer_constraints(struct rmd_domain *d)
 {
-    (void)events;
-    struct rmd_domain *d = (void *)((char *)source - offsetof(struct rmd_domain, bell.source));
     uint32_t seen[INV_MAX_SLOTS];
     bool news = false;
-    rmd_bell_take(&d->bell);
     header_intact(d);
-    if (d->core_left)
-        d->core_left(d);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct inv_slot *slot = inv_slot_at(d->table, s);
+        if (!d->procs[s].used)
+            continue;
         /* acquire: partner is the release increment after the constraint was written */
         seen[s] = atomic_load_explicit(&slot->constraint_seq, memory_order_acquire);
-        news |= d->procs[s].used && seen[s] != atomic_load(&slot->decided_seq);
+        news |= seen[s] != atomic_load(&slot->decided_seq);
     }
     if (!news)
         return;
@@ -453,6 +534,29 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
     }
 }
 
+static struct rmd_domain *domain_of(struct rmd_bell *bell)
+{
+    return (void *)((char *)bell - offsetof(struct rmd_domain, bell));
+}
+
+/* By the bell's thread: all but cores on their way to another domain, which may end a table. */
+static bool rung_at_once(struct rmd_bell *bell)
+{
+    struct rmd_domain *d = domain_of(bell);
+    answer_constraints(d);
+    return d->core_left && memchr(d->presence, RMD_LEAVING, d->topology.ncores);
+}
+
+static void constraints_rung(struct rmd_source *source, uint32_t events)
+{
+    (void)events;
+    struct rmd_domain *d = domain_of((struct rmd_bell *)source);
+    rmd_bell_take(&d->bell);
+    if (d->core_left)
+        d->core_left(d);
+    answer_constraints(d);
+}
+
 /* --- membership */
 
 void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
@@ -462,6 +566,8 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
     unsigned freed = 0;
     header_intact(d);
     atomic_store(&s->state, INV_SLOT_DEAD);
+    tell(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
+    *(left ? &d->leaves : &d->deaths) += 1;
     atomic_fetch_sub(&d->table->free_tokens, p->loan); /* all of its tokens come back now */
     d->stopped -= p->stopped;
     inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
@@ -471,6 +577,7 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
     rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
              freed);
     rmd_reports_add(&d->dead, &report);
+    rmd_trace_gone(d, slot, left);
     rmd_record_clear(d, slot);
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)
@@ -490,6 +597,8 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
 static void tidy_empty(struct rmd_domain *d)
 {
     d->joined = d->expected = 0;
+    if (d->table->mode == INV_MODE_PINNED)
+        rmd_rest_unowned(d);
     d->tokens = d->here;
     atomic_store(&d->table->free_tokens, (int32_t)d->here);
     for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
@@ -523,7 +632,7 @@ int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)
     return rmd_watch(&d->procs[slot].pidfd, EPOLLIN);
 }
 
-static int slot_of(struct rmd_domain *d, pid_t pid)
+int rmd_domain_slot(struct rmd_domain *d, pid_t pid)
 {
     for (int s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && d->procs[s].pid == pid)
@@ -533,7 +642,7 @@ static int slot_of(struct rmd_domain *d, pid_t pid)
 
 void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
 {
-    int slot = slot_of(d, pid);
+    int slot = rmd_domain_slot(d, pid);
     if (slot >= 0)
         gone(d, (unsigned)slot, true);
 }
@@ -649,7 +758,7 @@ static void note_local_rank(struct rmd_process *p, const struct inv_request *req
 int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
 {
     unsigned expected = expected_by(d, request);
-    int old = slot_of(d, pid); /* it has called exec: another program, the same process */
+    int old = rmd_domain_slot(d, pid); /* it has called exec: another program, the same process */
     if (old >= 0) {
         rmd_domain_bury(d, (unsigned)old, true);
         d->joined--;
@@ -670,8 +779,11 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
     note_local_rank(&d->procs[slot], request);
     find_job(d, (unsigned)slot, request);
+    rmd_trace_joined(d, (unsigned)slot);
     if (d->max_job_cores)
         d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
+    d->joins++;
+    tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, inv_slot_at(d->table, (unsigned)slot)->program);
     redistribute(d, true);
     rmd_state_save(d);
     rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
@@ -708,6 +820,7 @@ bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
         d->here--;
         d->units_here -= rmd_units_first(&d->units, core);
         d->owner[core] = RMD_NO_OWNER;
+        d->resting[core] = false;
         if (pinned(d))
             inv_core_withdraw(d->table, core);
         rmd_state_presence(d, core); /* after nobody can take it, before it is another's */
@@ -831,7 +944,8 @@ static unsigned repair_words(struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         members[s / 64] |= (uint64_t)d->procs[s].used << s % 64;
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        unsigned name = d->presence[c] != RMD_HERE ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
+        bool kept = d->presence[c] != RMD_HERE || d->resting[c];
+        unsigned name = kept ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
         if (!inv_core_repair(d->table, c, name, members))
             continue;
         wrong++;
@@ -873,7 +987,7 @@ int rmd_domain_deposit(struct rmd_domain *d, pid_t pid, const struct inv_package
                        size_t bytes)
 {
     struct rmd_report r;
-    if (slot_of(d, pid) < 0 || !rmd_report_unpack(&r, package, bytes, now_ns()))
+    if (rmd_domain_slot(d, pid) < 0 || !rmd_report_unpack(&r, package, bytes, now_ns()))
         return -1;
     rmd_chat("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
              r.report.host);

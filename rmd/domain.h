@@ -8,6 +8,7 @@
 
 #include "bell.h"
 #include "loop.h"
+#include "order.h"
 #include "policy.h"
 #include "protocol.h"
 #include "topology.h"
@@ -16,6 +17,7 @@
 #include <sys/types.h>
 
 struct rmd_domain;
+struct rmd_trace;
 
 struct rmd_process {
     struct rmd_source pidfd; /* readable when the process has died */
@@ -34,6 +36,9 @@ struct rmd_process {
     uint64_t start_ticks; /* procstat.h */
     bool stopped, wanted; /* by a signal; it wanted cores then */
     int loan;             /* tokens of it that others have meanwhile */
+    struct rmd_order order; /* what an operator has said of it */
+    unsigned told_owned;    /* by the last INV_EVENT_OWNER */
+    uint64_t told_mark;     /* a number for the set of cores */
 };
 
 /* A process's account, and its record as it left it. */
@@ -95,6 +100,10 @@ struct rmd_domain {
     int state_fd;
     unsigned stopped;     /* processes */
     uint64_t repaired_ns; /* said last that something was */
+    uid_t uid; /* whose it is; set by the caller of rmd_domain_open, for events */
+    unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
+    uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
+    struct rmd_trace *trace, *ending; /* trace.h; NULL: none */
 };
 
 /* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,
@@ -153,6 +162,14 @@ void rmd_domain_leave(struct rmd_domain *domain, pid_t pid);
 
 /* Something has changed that the policy may look at. */
 void rmd_domain_reconsider(struct rmd_domain *domain);
+
+/* Orders have changed: decide again in any case. */
+void rmd_domain_reorder(struct rmd_domain *domain);
+/* So many cores can be guaranteed to this process, as things are: what there is, without what is
+ * pinned and what the others need at least. */
+unsigned rmd_domain_most(struct rmd_domain *domain, unsigned slot);
+/* The slot of a member; -1 when it is none. */
+int rmd_domain_slot(struct rmd_domain *domain, pid_t pid);
 
 /* From now on this policy decides; owners change at once. */
 void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *policy);

@@ -5,12 +5,39 @@
 #include "log.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
 
 static int epoll_fd = -1;
 static bool stopping;
 static int stop_status;
+/* Held while an event is handled; by the loop nearly always, else by a bell's thread (bell.c). */
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+static bool running; /* protected by it */
+
+bool rmd_loop_enter(void)
+{
+    if (pthread_mutex_trylock(&turn))
+        return false;
+    if (running)
+        return true;
+    pthread_mutex_unlock(&turn);
+    return false;
+}
+
+static void set_running(bool runs)
+{
+    pthread_mutex_lock(&turn);
+    running = runs;
+    pthread_mutex_unlock(&turn);
+}
+
+void rmd_loop_leave(void)
+{
+    pthread_mutex_unlock(&turn);
+}
 
 int rmd_watch(struct rmd_source *source, uint32_t events)
 {
@@ -29,17 +56,21 @@ void rmd_unwatch(struct rmd_source *source)
 
 int rmd_loop(void)
 {
+    set_running(true);
     while (!stopping) {
         struct epoll_event e;
         int n = epoll_wait(epoll_fd, &e, 1, -1);
         if (n == 1) {
             struct rmd_source *source = e.data.ptr;
+            pthread_mutex_lock(&turn);
             source->ready(source, e.events);
+            pthread_mutex_unlock(&turn);
         } else if (n < 0 && errno != EINTR) {
             rmd_say("cannot wait for events: %s", strerror(errno));
-            return 1;
+            rmd_stop(1);
         }
     }
+    set_running(false);
     return stop_status;
 }
 

@@ -19,6 +19,11 @@ struct rmd_source {
 int rmd_watch(struct rmd_source *source, uint32_t epoll_events);
 void rmd_unwatch(struct rmd_source *source);
 
+/* For another thread, which is to do what a handler may: false when one runs now.  It must not take
+ * away any source. */
+bool rmd_loop_enter(void);
+void rmd_loop_leave(void);
+
 /* Runs until rmd_stop(status); returns that status. */
 int rmd_loop(void);
 void rmd_stop(int status);

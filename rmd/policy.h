@@ -50,6 +50,8 @@ struct rmd_snapshot {
     const struct rmd_need *needs; /* nprocs of them */
     void *room;                   /* RMD_ROOM(nprocs) bytes, aligned as by malloc; theirs */
     struct rmd_tuning tuning;
+    bool decided; /* for gain: the policy's decide has just been called for this very snapshot, and
+                     what it left in the room is still there */
 };
 #define RMD_ROOM(nprocs) (((size_t)(nprocs) + 1) * 1024)
 

@@ -20,6 +20,7 @@ static bool settled(const struct rmd_snapshot *s, unsigned *target)
     if (s->nprocs && !rmd_scarce(s))
         return false;
     rmd_policy_equal(s, target);
+    rmd_ranks_forget(s);
     return true;
 }
 
@@ -37,10 +38,10 @@ static void balance_all(const struct rmd_ranks *r, const unsigned *share, unsign
 
 void rmd_policy_makespan(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room = {s->room};
+    struct rmd_room room;
     if (settled(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_of(s, RMD_ONE_GROUP, false, &room);
+    struct rmd_ranks r = rmd_ranks_keep(s, RMD_ONE_GROUP, false, &room);
     unsigned share = r.group[0].hi < s->ncores ? r.group[0].hi : s->ncores;
     balance_all(&r, &share, target, room);
 }
@@ -55,11 +56,11 @@ static unsigned *owned_of(const struct rmd_snapshot *s, struct rmd_room *room)
 
 double rmd_gain_makespan(const struct rmd_snapshot *s, const unsigned *target)
 {
-    struct rmd_room room = {s->room};
+    struct rmd_room room;
     if (!s->nprocs)
         return 0;
+    struct rmd_ranks r = rmd_ranks_kept(s, RMD_ONE_GROUP, false, &room);
     const unsigned *owned = owned_of(s, &room);
-    struct rmd_ranks r = rmd_ranks_of(s, RMD_ONE_GROUP, false, &room);
     double now = rmd_slowest(&r, &r.group[0], owned);
     return now > 0 ? 1 - rmd_slowest(&r, &r.group[0], target) / now : 0;
 }
@@ -90,10 +91,10 @@ static void share_out(const struct rmd_snapshot *s, const struct rmd_ranks *r, c
 
 void rmd_policy_fair(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room = {s->room};
+    struct rmd_room room;
     if (settled(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_of(s, RMD_BY_JOB, false, &room);
+    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, false, &room);
     unsigned *share = rmd_take(&room, r.ngroups, sizeof *share);
     share_out(s, &r, NULL, share, room);
     balance_all(&r, share, target, room);
@@ -102,10 +103,10 @@ void rmd_policy_fair(const struct rmd_snapshot *s, unsigned *target)
 /* Of a job without a graph nothing is known but that it may use its fair share. */
 static void most_speed(const struct rmd_snapshot *s, double give_away, unsigned *target)
 {
-    struct rmd_room room = {s->room};
+    struct rmd_room room;
     if (settled(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_of(s, RMD_BY_JOB, false, &room);
+    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, false, &room);
     unsigned *share = rmd_take(&room, r.ngroups, sizeof *share);
     unsigned *fair = rmd_take(&room, r.ngroups, sizeof *fair);
     double *weight = rmd_take(&room, r.ngroups, sizeof *weight);
@@ -179,10 +180,10 @@ static void deliveries_of(const struct deliveries *all)
 /* Every job has the same of what cores deliver: at that level, cores are what is shared out. */
 void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room = {s->room};
+    struct rmd_room room;
     if (settled(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_of(s, RMD_BY_JOB, true, &room);
+    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, true, &room);
     unsigned *share = rmd_take(&room, r.ngroups, sizeof *share);
     double *weight = rmd_take(&room, r.ngroups, sizeof *weight);
     struct deliveries all = {&r, rmd_take(&room, r.ngroups, sizeof *all.by_job)};
@@ -223,11 +224,11 @@ static void add_job(struct outcome *o, const struct rmd_ranks *r, const struct r
 static struct outcome outcome_of(const struct rmd_snapshot *s, bool slowed, const unsigned *target)
 {
     struct outcome o = {0, 0, 0, 0, 0};
-    struct rmd_room room = {s->room};
+    struct rmd_room room;
     if (!s->nprocs)
         return o;
+    struct rmd_ranks r = rmd_ranks_kept(s, RMD_BY_JOB, slowed, &room);
     const unsigned *owned = owned_of(s, &room);
-    struct rmd_ranks r = rmd_ranks_of(s, RMD_BY_JOB, slowed, &room);
     for (unsigned j = 0; j < r.ngroups; j++)
         add_job(&o, &r, &r.group[j], owned, target);
     return o;

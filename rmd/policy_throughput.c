@@ -9,11 +9,12 @@
 
 void rmd_policy_throughput(const struct rmd_snapshot *s, unsigned *target)
 {
-    struct rmd_room room = {s->room};
+    struct rmd_room room;
     rmd_policy_workload(s, target);
+    rmd_ranks_forget(s);
     if (!s->nprocs || rmd_scarce(s))
         return; /* nothing to choose */
-    struct rmd_ranks ranks = rmd_ranks_of(s, RMD_ALONE, false, &room);
+    struct rmd_ranks ranks = rmd_ranks_keep(s, RMD_ALONE, false, &room);
     unsigned *share = rmd_take(&room, s->nprocs, sizeof *share);
     double *weight = rmd_take(&room, s->nprocs, sizeof *weight);
     for (unsigned i = 0; i < s->nprocs; i++)
@@ -28,11 +29,15 @@ double rmd_gain_throughput(const struct rmd_snapshot *s, const unsigned *target)
 {
     double now = 0, then = 0;
     bool known = false;
+    struct rmd_room room;
+    if (!s->nprocs)
+        return 0;
+    struct rmd_ranks ranks = rmd_ranks_kept(s, RMD_ALONE, false, &room);
     for (unsigned i = 0; i < s->nprocs; i++) {
-        struct rmd_curve c = rmd_curve_of(&s->needs[i].scalability);
-        known |= s->needs[i].scalability.point[0].cores > 0;
-        now += rmd_curve_at(&c, s->needs[i].owned);
-        then += rmd_curve_at(&c, target[i]);
+        const struct rmd_curve *c = &ranks.rank[i].curve;
+        known |= ranks.rank[i].known;
+        now += rmd_curve_at(c, s->needs[i].owned);
+        then += rmd_curve_at(c, target[i]);
     }
     return !known ? rmd_gain_workload(s, target) : then > 0 ? 1 - now / then : 0;
 }

@@ -9,7 +9,11 @@
 /* < nprocs */
 static unsigned group_of(const struct rmd_snapshot *s, enum rmd_grouping grouping, unsigned i)
 {
-    return grouping == RMD_ALONE ? i : grouping == RMD_BY_JOB ? s->needs[i].job % s->nprocs : 0;
+    unsigned job = s->needs[i].job;
+    return grouping == RMD_ALONE                      ? i
+           : grouping == RMD_ONE_GROUP || !s->nprocs ? 0
+           : job < s->nprocs                         ? job
+                                                     : job % s->nprocs; /* a division takes long */
 }
 
 static void group_members(const struct rmd_snapshot *s, enum rmd_grouping grouping,
@@ -138,6 +142,39 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
     for (unsigned j = 0; j < r.ngroups; j++)
         add_up(&r, &r.group[j]);
     return r;
+}
+
+/* At the beginning of the room. */
+struct kept {
+    bool there;
+    struct rmd_ranks ranks;
+    struct rmd_room after;
+};
+
+struct rmd_ranks rmd_ranks_keep(const struct rmd_snapshot *s, enum rmd_grouping grouping,
+                                bool slowed, struct rmd_room *room)
+{
+    *room = (struct rmd_room){s->room};
+    struct kept *kept = rmd_take(room, 1, sizeof *kept);
+    kept->ranks = rmd_ranks_of(s, grouping, slowed, room);
+    kept->after = *room;
+    kept->there = true;
+    return kept->ranks;
+}
+
+void rmd_ranks_forget(const struct rmd_snapshot *s)
+{
+    ((struct kept *)s->room)->there = false;
+}
+
+struct rmd_ranks rmd_ranks_kept(const struct rmd_snapshot *s, enum rmd_grouping grouping,
+                                bool slowed, struct rmd_room *room)
+{
+    const struct kept *kept = s->room;
+    if (!s->decided || !kept->there)
+        return rmd_ranks_keep(s, grouping, slowed, room);
+    *room = kept->after;
+    return kept->ranks;
 }
 
 double rmd_slowest(const struct rmd_ranks *r, const struct rmd_group *g, const unsigned *cores)

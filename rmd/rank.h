@@ -44,6 +44,18 @@ struct rmd_ranks {
 struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
                               bool slowed, struct rmd_room *room);
 
+/*
+ * The same, left at the beginning of the room for the policy's gain to find (rmd_snapshot.decided);
+ * *room is what comes after it.  Whoever writes into the room without this calls rmd_ranks_forget
+ * at last.
+ */
+struct rmd_ranks rmd_ranks_keep(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
+                                bool slowed, struct rmd_room *room);
+void rmd_ranks_forget(const struct rmd_snapshot *snapshot);
+/* What was kept, or else made now. */
+struct rmd_ranks rmd_ranks_kept(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
+                                bool slowed, struct rmd_room *room);
+
 /* What cores deliver that others have, when all have `cores` of them, which deliver `whole`. */
 double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *own);
 

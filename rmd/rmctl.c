@@ -1,279 +1,176 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl.c - looks into a running rmd.  It asks for the core table, maps it read-only and
- * prints what is there at that instant; nobody is stopped or disturbed by it.
+ * rmctl.c - looks into a running rmd, and tells it what to do: the table of commands.  To look it
+ * asks for the core table, maps it read-only and shows what is there at that instant; nobody
+ * is stopped or disturbed by that.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
-#include "client.h"
-#include "policy.h"
-#include "scalability.h"
+#include "rmctl.h"
 #include "simulate.h"
 
-#include <argp.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "(version unknown)"
 #endif
 
-#define SERVICE "/run/invasive/rmd.sock"
+struct rmctl_common rmctl_common;
 
-static const struct argp_option options[] = {
+static int help(int argc, char **argv);
+
+const struct rmctl_command rmctl_commands[] = {
+    {"status", "cores, processes, counters, as they are now (the default)", rmctl_status, NULL},
+    {"top", "the same, live, with rates", rmctl_top, rmctl_top_options},
+    {"policy", "by which policy cores are divided, and by which from now on", rmctl_policy, NULL},
+    {"shrink", "a process owns so many cores at most", rmctl_shrink, rmctl_order_options},
+    {"expand", "a process owns so many cores at least", rmctl_expand, rmctl_order_options},
+    {"pin", "a process owns these cores and no other", rmctl_pin, rmctl_order_options},
+    {"limit", "cores of a user, and of each of its launches", rmctl_limit, rmctl_limit_options},
+    {"drain", "nobody may use these cores", rmctl_drain, rmctl_drain_options},
+    {"events", "what has happened of late", rmctl_events, rmctl_events_options},
+    {"trace", "write down who has which core when", rmctl_trace, NULL},
+    {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
+    {"simulate", "policies and placement on a described machine", rmd_simulate, NULL},
+    {"help", "this", help, NULL},
+    {"complete", NULL, rmctl_complete, NULL}, /* for the shells */
+    {0}};
+
+/* --- options of all commands */
+
+static const struct argp_option common_options[] = {
     {"socket", 's', "S", 0,
      "the rmd at S (a path, or @NAME); default: $INVASIVE_SOCKET, else the service and every "
      "private one of yours",
-     0},
+     90},
+    {"json", 'j', NULL, 0, "print JSON", 90},
     {0}};
 
-struct settings {
-    const char *socket, *verb, *policy;
-};
-
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_common(int key, char *arg, struct argp_state *state)
 {
-    struct settings *s = state->input;
+    (void)state;
     switch (key) {
     case 's':
-        s->socket = arg;
+        rmctl_common.socket = arg;
         return 0;
-    case ARGP_KEY_ARG:
-        if (s->verb && !strcmp(s->verb, "policy") && !s->policy) {
-            if (!rmd_policy_named(arg))
-                argp_error(state, "'%s' is no policy: use %s", arg, rmd_policy_names());
-            s->policy = arg;
-            return 0;
-        }
-        if (s->verb)
-            argp_error(state, "one thing at a time: %s or %s?", s->verb, arg);
-        s->verb = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (s->verb && !strcmp(s->verb, "help"))
-            argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
-        if (s->verb && strcmp(s->verb, "status") && strcmp(s->verb, "policy"))
-            argp_error(state, "cannot '%s'; try status, policy, simulate or help", s->verb);
+    case 'j':
+        rmctl_common.json = true;
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
 }
 
-/* --- the table; statistics and snapshots: relaxed loads, no partner */
+const struct argp rmctl_common_argp = {common_options, parse_common, NULL, NULL, NULL, NULL, NULL};
 
-#define LOOK(member) atomic_load_explicit(&(member), memory_order_relaxed)
-
-static const char *who(unsigned slot_plus_1, char text[16])
+void rmctl_parse(int argc, char **argv, const struct argp_option *options, argp_parser_t parse,
+                 const char *arguments, const char *about, void *input)
 {
-    if (slot_plus_1 == INV_NOBODY)
-        return "-";
-    if (slot_plus_1 == INV_ELSEWHERE)
-        return "away";
-    snprintf(text, 16, "%u", slot_plus_1 - 1);
-    return text;
+    const struct argp_child children[] = {{&rmctl_common_argp, 0, NULL, 90}, {0}};
+    const struct argp argp = {options, parse, arguments, about, children, NULL, NULL};
+    char name[64];
+    snprintf(name, sizeof name, "rmctl %s", argv[0]);
+    argv[0] = name;
+    argp_parse(&argp, argc, argv, 0, NULL, input);
 }
 
-static void print_cores(struct inv_table *t)
+unsigned rmctl_number(struct argp_state *state, const char *what, const char *text, unsigned least,
+                      unsigned most)
 {
-    printf("%5s %5s %6s %7s %8s %s\n", "core", "cpu", "owner", "holder", "thread", "reclaim");
-    for (unsigned c = 0; c < t->ncores; c++) {
-        struct inv_core *core = inv_core_at(t, c);
-        inv_word w = LOOK(core->word);
-        char owner[16], holder[16], cpu[16] = "-", thread[16] = "-";
-        if (core->os_cpu >= 0)
-            snprintf(cpu, sizeof cpu, "%d", (int)core->os_cpu);
-        if (inv_word_holder(w) != INV_NOBODY && LOOK(core->holder_tid) > 0)
-            snprintf(thread, sizeof thread, "%d", (int)LOOK(core->holder_tid));
-        printf("%5u %5s %6s %7s %8s %s\n", c, cpu, who(inv_word_owner(w), owner),
-               who(inv_word_holder(w), holder), thread, inv_word_reclaim(w) ? "asked" : "-");
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
+        argp_error(state, "%s '%s': use a number from %u to %u", what, text, least, most);
+    return (unsigned)n;
+}
+
+int rmctl_print_json(json_t *value)
+{
+    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    json_decref(value);
+    if (!text) {
+        fprintf(stderr, "rmctl: no memory\n");
+        return RMCTL_FAILED;
     }
+    puts(text);
+    free(text);
+    return fflush(stdout) ? RMCTL_FAILED : RMCTL_OK;
 }
 
-static void count_cores(struct inv_table *t, unsigned slot, unsigned *owned, unsigned *held)
+/* --- which command */
+
+struct choice {
+    const struct rmctl_command *command;
+    int index; /* of its name, in argv */
+};
+
+static void list_commands(FILE *out)
 {
-    *owned = *held = 0;
-    for (unsigned c = 0; c < t->ncores; c++) {
-        inv_word w = LOOK(inv_core_at(t, c)->word);
-        *owned += inv_word_owner(w) == slot + 1;
-        *held += inv_word_holder(w) == slot + 1;
+    fprintf(out, "Commands, each with --help:\n");
+    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
+        if (c->about)
+            fprintf(out, "  %-8s %s\n", c->name, c->about);
+}
+
+static char *with_commands(int key, const char *text, void *input)
+{
+    (void)input;
+    if (key != ARGP_KEY_HELP_EXTRA)
+        return (char *)text;
+    char *list = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&list, &bytes);
+    if (out) {
+        list_commands(out);
+        fclose(out);
     }
+    return list;
 }
 
-static void print_process(struct inv_table *t, unsigned slot)
+static error_t parse(int key, char *arg, struct argp_state *state)
 {
-    struct inv_slot *s = inv_slot_at(t, slot);
-    unsigned owned, held;
-    double workload;
-    uint64_t bits = LOOK(s->workload_bits);
-    char rank[16] = "-", program[INV_NAME_BYTES];
-    memcpy(&workload, &bits, sizeof workload);
-    memcpy(program, s->program, sizeof program);
-    program[sizeof program - 1] = '\0';
-    count_cores(t, slot, &owned, &held);
-    if (s->rank >= 0)
-        snprintf(rank, sizeof rank, "%d", (int)s->rank);
-    if (t->mode == INV_MODE_ANONYMOUS)
-        held = LOOK(s->tokens) > 0 ? (unsigned)LOOK(s->tokens) : 0;
-    bool wants = LOOK(t->wanting[slot / 64]) >> slot % 64 & 1;
-    printf("%5u %8d %5s %-20.20s %5u %5u %6s %10.4g\n", slot, (int)s->pid, rank, program, owned,
-           held, wants ? "yes" : "no", workload);
+    struct choice *choice = state->input;
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
+        if (!strcmp(c->name, arg))
+            choice->command = c;
+    if (!choice->command)
+        argp_error(state, "there is no command '%s': rmctl help lists them", arg);
+    choice->index = state->next - 1;
+    state->next = state->argc; /* the rest is the command's */
+    return 0;
 }
 
-static void print_counters(struct inv_table *t, unsigned slot)
+static const struct argp_child children[] = {{&rmctl_common_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    NULL,          parse,
+    "[COMMAND]",   "rmctl - shows what a resource manager manages, and tells it what to do",
+    children,      with_commands,
+    NULL};
+
+static int help(int argc, char **argv)
 {
-    struct inv_counters *c = &inv_slot_at(t, slot)->counters;
-    uint64_t reclaims = LOOK(c->reclaims);
-    double mean = reclaims ? (double)LOOK(c->reclaim_wait_ns) / (double)reclaims * 1e-3 : 0;
-    printf("%5u %10llu %10llu %10llu %10llu %10.1f %10.1f\n", slot,
-           (unsigned long long)LOOK(c->lends), (unsigned long long)LOOK(c->borrows),
-           (unsigned long long)reclaims, (unsigned long long)LOOK(c->evictions), mean,
-           (double)LOOK(c->reclaim_wait_max_ns) * 1e-3);
-}
-
-/* "1:1 2:1.9 4:3.2": the points of S(c); "-" when it is unknown. */
-static void print_scalability(struct inv_table *t, unsigned slot)
-{
-    struct inv_scalability s;
-    bool valid = inv_scalability_read(inv_slot_at(t, slot), &s);
-    unsigned n = inv_scalability_points(&s);
-    printf("%5u ", slot);
-    for (unsigned i = 0; i < n; i++)
-        printf(" %u:%.3g", s.point[i].cores, (double)s.point[i].speedup);
-    printf("%s\n", !valid ? " not valid" : n ? "" : " -");
-}
-
-static bool lives(struct inv_table *t, unsigned slot)
-{
-    /* acquire: partner is rmd's release, after it filled the slot */
-    return atomic_load_explicit(&inv_slot_at(t, slot)->state, memory_order_acquire) ==
-           INV_SLOT_LIVE;
-}
-
-static void print_processes(struct inv_table *t)
-{
-    unsigned live = 0;
-    for (unsigned s = 0; s < t->nslots; s++)
-        live += lives(t, s);
-    if (!live) {
-        printf("no process\n");
-        return;
-    }
-    printf("%5s %8s %5s %-20s %5s %5s %6s %10s\n", "slot", "pid", "rank", "program", "owned",
-           "held", "wants", "workload");
-    for (unsigned s = 0; s < t->nslots; s++)
-        if (lives(t, s))
-            print_process(t, s);
-    printf("%5s %10s %10s %10s %10s %10s %10s\n", "slot", "lends", "borrows", "reclaims",
-           "evictions", "mean us", "max us");
-    for (unsigned s = 0; s < t->nslots; s++)
-        if (lives(t, s))
-            print_counters(t, s);
-    printf("%5s  %s\n", "slot", "scalability, cores:speed-up");
-    for (unsigned s = 0; s < t->nslots; s++)
-        if (lives(t, s))
-            print_scalability(t, s);
-}
-
-static bool print_status(const char *name)
-{
-    struct inv_table *t = rmd_client_observe(name);
-    if (!t)
-        return false;
-    printf("domain %s: ", name);
-    if (LOOK(t->rmd_pid))
-        printf("rmd %u, ", (unsigned)LOOK(t->rmd_pid));
-    printf("%u %scores, %s, reclaim bound %u us", t->ncores, t->emulated ? "emulated " : "",
-           t->mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens", t->reclaim_bound_us);
-    if (t->mode == INV_MODE_ANONYMOUS)
-        printf(", %d free", (int)LOOK(t->free_tokens));
-    else
-        printf(", owners changed %llu times", (unsigned long long)LOOK(t->owner_moves));
-    printf("\n");
-    if (t->mode == INV_MODE_PINNED)
-        print_cores(t);
-    print_processes(t);
-    inv_table_unmap(t);
-    return true;
-}
-
-/* --- policies */
-
-/* Of this rmd: which one decides, and after `chosen` has been chosen unless it is NULL. */
-static const char *chosen;
-
-static bool print_policy(const char *name)
-{
-    char now[INV_NAME_BYTES];
-    if (!rmd_client_policy(name, chosen, now))
-        return false;
-    printf("domain %s: policy %s\n", name, now);
-    for (const struct rmd_policy *p = rmd_policies; p->name && !chosen; p++)
-        printf("%c %-13s %s\n", strcmp(p->name, now) ? ' ' : '*', p->name, p->about);
-    return true;
-}
-
-/* --- which rmd */
-
-static bool complain(const char *name)
-{
-    fprintf(stderr, "rmctl: cannot %s rmd at %s: %s%s\n", chosen ? "tell" : "look into", name,
-            errno == EPERM ? "it serves another user" : strerror(errno),
-            errno == ENOENT || errno == ECONNREFUSED ? ": is it running?" : "");
-    return false;
-}
-
-typedef bool asking(const char *name);
-
-/* Every private rmd of ours has an abstract socket whose name begins like this. */
-static unsigned ask_private_ones(asking *ask)
-{
-    char line[512], prefix[32];
-    unsigned found = 0;
-    FILE *f = fopen("/proc/net/unix", "re");
-    snprintf(prefix, sizeof prefix, "@invasive-%u-", (unsigned)getuid());
-    while (f && fgets(line, sizeof line, f)) {
-        unsigned flags = 0;
-        char *name = strchr(line, '@');
-        line[strcspn(line, "\n")] = '\0';
-        /* listening ones only (flag 0x10000): each connection has a line of its own */
-        if (name && !strncmp(name, prefix, strlen(prefix)) &&
-            sscanf(line, "%*s %*s %*s %x", &flags) == 1 && flags & 0x10000)
-            found += ask(name);
-    }
-    if (f)
-        fclose(f);
-    return found;
-}
-
-static bool ask_all(asking *ask, const char *socket)
-{
-    const char *told = socket ? socket : getenv("INVASIVE_SOCKET");
-    if (told && *told)
-        return ask(told) || complain(told);
-    unsigned found = !access(SERVICE, F_OK) && ask(SERVICE);
-    found += ask_private_ones(ask);
-    if (!found)
-        fprintf(stderr, "rmctl: no rmd of yours is running; start a program under invade\n");
-    return found;
+    (void)argc;
+    (void)argv;
+    argp_help(&argp, stdout, ARGP_HELP_STD_HELP & ~(ARGP_HELP_EXIT_OK | ARGP_HELP_EXIT_ERR),
+              (char *)"rmctl");
+    return RMCTL_OK;
 }
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = {
-        options, parse, "status\npolicy [NAME]\nsimulate [OPTION...]\nhelp",
-        "rmctl - shows what a resource manager manages, and says by which policy", NULL,
-        NULL,    NULL};
-    struct settings s = {0};
+    struct choice choice = {0};
     argp_program_version = "rmctl " PACKAGE_VERSION;
-    if (argc > 1 && !strcmp(argv[1], "simulate"))
-        return rmd_simulate(argc - 1, argv + 1);
-    argp_parse(&argp, argc, argv, 0, NULL, &s);
-    chosen = s.policy;
-    bool policies = s.verb && !strcmp(s.verb, "policy");
-    return ask_all(policies ? print_policy : print_status, s.socket) ? 0 : 1;
+    argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice);
+    if (choice.command)
+        return choice.command->run(argc - choice.index, argv + choice.index);
+    char *status[] = {(char *)"status", NULL};
+    return rmctl_status(1, status);
 }

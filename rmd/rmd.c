@@ -19,6 +19,7 @@
 #include "keeper.h"
 #include "log.h"
 #include "machine.h"
+#include "metrics.h"
 #include "server.h"
 #include "service.h"
 #include "settings.h"
@@ -104,6 +105,8 @@ static const struct argp_option options[] = {
     {"log-level", OPT_KEY + RMD_KEY_LOG_LEVEL, "LEVEL", 0,
      "tell events from this level on: error, warning, notice, info (default of the service) or "
      "debug", 0},
+    {"metrics", OPT_KEY + RMD_KEY_METRICS, "WHERE", 0,
+     "answer HTTP GET /metrics there, for Prometheus: a path, @NAME or 127.0.0.1:PORT", 0},
     {"verbose", 'v', NULL, 0, "as --log-level=debug", 0},
     {"config", OPT_CONFIG, "FILE", 0,
      "the configuration of the service (default " CONFIG_FILE ", if it is there); options win", 0},
@@ -504,6 +507,12 @@ static int start(void)
         rmd_keeper_close();
         return -1;
     }
+    const char *metrics = settings.text[RMD_KEY_METRICS];
+    if (*metrics && rmd_metrics_serve(metrics)) {
+        rmd_machine_close();
+        rmd_server_close();
+        return -1;
+    }
     if (watch_launcher()) {
         rmd_say("cannot reach the launcher: %s", strerror(errno));
         rmd_machine_close();
@@ -541,6 +550,7 @@ int main(int argc, char **argv)
         rmd_service_stopping();
     }
     rmd_server_close();
+    rmd_metrics_close();
     rmd_users_close();
     rmd_keeper_close();
     return status;

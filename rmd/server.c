@@ -9,9 +9,13 @@
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "control.h"
+#include "events.h"
 #include "log.h"
+#include "metrics.h"
 #include "report.h"
 #include "socket.h"
+#include "trace.h"
 #include "users.h"
 
 #include <errno.h>
@@ -44,6 +48,12 @@ struct connection {
     struct rmd_reports reports; /* being sent */
     unsigned sent;
     bool sending;
+    bool operator;           /* root, or our own user */
+    bool answered, waiting;  /* INV_CONTROL: has been; will be */
+    bool follows;            /* INV_EVENTS: also those to come */
+    uint64_t next_event;     /* of those that it gets; 0 it gets none */
+    char *text;              /* INV_METRICS: being sent, so many bytes, up to `sent` it has been */
+    size_t text_bytes;
 };
 
 static struct rmd_source listener;
@@ -60,6 +70,9 @@ static void hang_up(struct connection *c)
         link = &(*link)->next;
     *link = c->next;
     nconnections--;
+    if (c->waiting)
+        rmd_control_forget(c);
+    free(c->text);
     rmd_unwatch(&c->source);
     close(c->source.fd);
     rmd_reports_free(&c->reports);
@@ -214,8 +227,124 @@ static void answer_policy(struct connection *c, const char *name)
     reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
 }
 
-/* True when the connection has done its work. */
-static bool answer(struct connection *c, const struct inv_package *message, size_t bytes)
+static void answer_trace(struct connection *c, const char *what, int file)
+{
+    bool start = !strcmp(what, "start");
+    if (start && !rmd_trace_start(c->domain, file))
+        reply(c->source.fd, INV_OK, 0, 0, -1, "");
+    else if (start && errno == EBUSY)
+        refuse(c, INV_E_STATE, "a trace is being taken already");
+    else if (start)
+        refuse(c, INV_E_PROTOCOL, errno == EINVAL ? "not a regular file, open for writing"
+                                                  : strerror(errno));
+    else if (strcmp(what, "stop") || rmd_trace_stop(c->domain, c->source.fd))
+        refuse(c, INV_E_STATE, "no trace is being taken");
+}
+
+/* --- rmctl: commands, events, metrics */
+
+static void control_answered(void *client, const struct inv_outcome *outcome)
+{
+    struct connection *c = client;
+    reply(c->source.fd, INV_OK, 0, 1, -1, "");
+    if (send(c->source.fd, outcome, sizeof *outcome, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+        rmd_chat("a client went away before its answer: %s", strerror(errno));
+    c->answered = true;
+    if (c->waiting) {
+        c->waiting = false;
+        hang_up(c);
+    }
+}
+
+static bool answer_control(struct connection *c, const void *message)
+{
+    struct inv_control command;
+    memcpy(&command, message, sizeof command);
+    const struct rmd_asker asker = {c->peer.uid, c->operator, c, control_answered};
+    rmd_control(&command, &asker);
+    c->waiting = !c->answered;
+    return c->answered;
+}
+
+/* Send as many events as there are and the socket takes.  True when the connection is done. */
+static bool send_events(struct connection *c)
+{
+    struct inv_event event;
+    for (;;) {
+        uint64_t next = c->next_event;
+        bool is = rmd_events_next(&next, c->peer.uid, c->operator, &event);
+        if (!is && c->follows)
+            return rmd_watch(&c->source, EPOLLIN) != 0;
+        if (!is)
+            event = (struct inv_event){.kind = INV_EVENT_END, .uid = INV_UNSAID, .rank = -1};
+        if (send(c->source.fd, &event, sizeof event, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            return errno != EAGAIN || rmd_watch(&c->source, EPOLLIN | EPOLLOUT);
+        if (!is)
+            return true;
+        c->next_event = next;
+    }
+}
+
+static bool answer_events(struct connection *c, const void *message)
+{
+    struct inv_watch watch;
+    memcpy(&watch, message, sizeof watch);
+    c->follows = watch.follow;
+    c->next_event = watch.since ? watch.since : 1;
+    c->sending = true;
+    reply(c->source.fd, INV_OK, 0, 0, -1, "");
+    return send_events(c);
+}
+
+/* Those who follow, and have had all so far. */
+static void there_are_events(void)
+{
+    for (struct connection *c = connections, *next; c; c = next) {
+        next = c->next;
+        if (c->follows && send_events(c))
+            hang_up(c);
+    }
+}
+
+static bool send_text(struct connection *c)
+{
+    while (c->sent < c->text_bytes) {
+        size_t left = c->text_bytes - c->sent;
+        size_t chunk = left < INV_METRICS_CHUNK ? left : INV_METRICS_CHUNK;
+        if (send(c->source.fd, c->text + c->sent, chunk, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            return errno != EAGAIN || rmd_watch(&c->source, EPOLLOUT);
+        c->sent += (unsigned)chunk;
+    }
+    return true;
+}
+
+static bool answer_metrics(struct connection *c)
+{
+    c->text = rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes);
+    if (!c->text) {
+        refuse(c, INV_E_FULL, "rmd has no memory");
+        return true;
+    }
+    c->sending = true;
+    reply(c->source.fd, INV_OK, 0,
+          (unsigned)((c->text_bytes + INV_METRICS_CHUNK - 1) / INV_METRICS_CHUNK), -1, "");
+    return send_text(c);
+}
+
+/* What a connection is in the middle of sending.  True when it is done. */
+static bool send_more(struct connection *c, uint32_t events)
+{
+    if (events & (EPOLLHUP | EPOLLERR) || (c->next_event && events & EPOLLIN))
+        return true; /* who follows has nothing more to say */
+    return c->text         ? send_text(c)
+           : c->next_event ? send_events(c)
+                           : send_reports(c);
+}
+
+/* True when the connection has done its work.  passed: the descriptor that came with the message,
+ * -1 none. */
+static bool answer(struct connection *c, const struct inv_package *message, size_t bytes,
+                   int passed)
 {
     const struct inv_request *request = &message->request;
     switch (request->kind) {
@@ -237,6 +366,15 @@ static bool answer(struct connection *c, const struct inv_package *message, size
     case INV_POLICY:
         answer_policy(c, request->program);
         return true;
+    case INV_CONTROL:
+        return answer_control(c, message);
+    case INV_EVENTS:
+        return answer_events(c, message);
+    case INV_METRICS:
+        return answer_metrics(c);
+    case INV_TRACE:
+        answer_trace(c, request->program, passed);
+        return true;
     default:
         refuse(c, INV_E_PROTOCOL, "unknown kind of request");
         return true;
@@ -248,8 +386,16 @@ static bool well_formed(const struct inv_request *r, size_t bytes)
 {
     if (bytes < sizeof *r || r->magic != INV_PROTOCOL_MAGIC || !plausible(r))
         return false;
-    return bytes == sizeof *r ||
-           (r->kind == INV_DEPOSIT && bytes <= sizeof(struct inv_package));
+    switch (r->kind) {
+    case INV_DEPOSIT:
+        return bytes <= sizeof(struct inv_package);
+    case INV_CONTROL:
+        return bytes == sizeof(struct inv_control);
+    case INV_EVENTS:
+        return bytes == sizeof(struct inv_watch);
+    default:
+        return bytes == sizeof *r;
+    }
 }
 
 #ifdef SO_PEERGROUPS
@@ -278,6 +424,7 @@ static bool in_group(int fd, gid_t gid)
 static bool welcome(struct connection *c)
 {
     bool own = c->peer.uid == getuid() || (access_for.several && c->peer.uid == 0);
+    c->operator = own;
     if (c->peer.pid <= 0 || !rmd_users_served(c->peer.uid)) { /* pid 0: of another namespace */
         refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
         return false;
@@ -294,17 +441,40 @@ static bool welcome(struct connection *c)
     return c->domain != NULL;
 }
 
+/* A message, and the descriptor that has come with it, -1 none.  (There is room for one; the kernel
+ * closes more.) */
+static ssize_t receive(int fd, void *message, size_t room, int *passed)
+{
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = {message, room};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = CMSG_LEN(sizeof(int))};
+    *passed = -1;
+    ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+    struct cmsghdr *h = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
+    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+        h->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(passed, CMSG_DATA(h), sizeof(int));
+    return n;
+}
+
 static void client_ready(struct rmd_source *source, uint32_t events)
 {
     struct connection *c = (struct connection *)source;
-    if (c->sending) {
-        if (!(events & EPOLLOUT) || send_reports(c))
+    if (c->waiting || c->sending) {
+        if (c->waiting || send_more(c, events))
             hang_up(c);
         return;
     }
     static struct inv_package message; /* most are only the request */
     const struct inv_request *request = &message.request;
-    ssize_t n = recv(source->fd, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
+    int passed;
+    ssize_t n = receive(source->fd, &message, sizeof message, &passed);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     bool done = true;
@@ -314,8 +484,10 @@ static void client_ready(struct rmd_source *source, uint32_t events)
         else if (request->version != INV_PROTOCOL_VERSION)
             refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
         else
-            done = answer(c, &message, (size_t)n);
+            done = answer(c, &message, (size_t)n, passed);
     }
+    if (passed >= 0)
+        close(passed);
     if (done)
         hang_up(c);
 }
@@ -403,7 +575,7 @@ static int serve(const struct rmd_access *who)
     access_for = *who;
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     listener.ready = client_connects;
-    return rmd_watch(&listener, EPOLLIN);
+    return rmd_events_watch(there_are_events) || rmd_watch(&listener, EPOLLIN);
 }
 
 /* The path is for root and our user only, or for a group, or for everybody. */

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "settings.h"
 #include "cpulist.h"
+#include "metrics_address.h"
 #include "socket.h"
 #include "table.h"
 #include "topology.h"
@@ -123,6 +124,12 @@ static bool machine(const char *text)
     return !inv_topology_emulate(&unused, text, false);
 }
 
+static bool metrics(const char *text)
+{
+    union rmd_metrics_address unused;
+    return rmd_metrics_address(text, &unused) > 0;
+}
+
 static bool cpu_list(const char *text)
 {
     cpu_set_t unused;
@@ -159,6 +166,8 @@ static const struct {
     [RMD_KEY_CGROUP] = {"cgroup", "auto or a path from / on", false, false},
     [RMD_KEY_CHECK_INTERVAL] = {"check-interval-ms", "a number from 10 to 60000", true, false},
     [RMD_KEY_LOG_LEVEL] = {"log-level", "error, warning, notice, info or debug", true, false},
+    [RMD_KEY_METRICS] = {"metrics",
+                         "a path from / on, @NAME, 127.0.0.1:PORT or [::1]:PORT", false, false},
 };
 
 const char *rmd_key_name(enum rmd_key key) { return keys[key].name; }
@@ -207,6 +216,8 @@ static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_ke
         return number(value, INTERVAL_MIN_MS, INTERVAL_MAX_MS, &s->check_interval_ms);
     case RMD_KEY_LOG_LEVEL:
         return level(s, value);
+    case RMD_KEY_METRICS:
+        return metrics(value);
     case RMD_KEYS:
         break;
     }
@@ -298,7 +309,7 @@ static char *trimmed(char *text)
     return text;
 }
 
-enum { KEY_LIST = 320 };
+enum { KEY_LIST = 400 };
 
 /* The names of keys that may stand here, with commas. */
 static const char *allowed_keys(bool of_user, char list[KEY_LIST])

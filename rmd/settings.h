@@ -40,6 +40,7 @@ enum rmd_key {
     RMD_KEY_CGROUP,
     RMD_KEY_CHECK_INTERVAL,
     RMD_KEY_LOG_LEVEL,
+    RMD_KEY_METRICS,
     RMD_KEYS
 };
 

@@ -296,7 +296,7 @@ static void own_equally(struct sim_engine *e)
         e->needs[i].max_cores = process_of(e, i)->max_cores;
     }
     struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->room,
-                             e->world->costs.tuning};
+                             e->world->costs.tuning, false};
     rmd_policy_equal(&s, e->target);
     for (unsigned i = 0; i < n; i++)
         e->actor[i].owned = e->target[i];

@@ -198,8 +198,9 @@ void sim_decide(struct sim_engine *e)
     if (!n)
         return;
     struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->room,
-                             e->world->costs.tuning};
+                             e->world->costs.tuning, false};
     e->policy->decide(&s, e->target);
+    s.decided = true;
     double gain = e->world->decisions ? e->policy->gain(&s, e->target) : 0;
     bool change = must || rmd_policy_worthwhile(e->policy, &s, e->target);
     r->decisions++;

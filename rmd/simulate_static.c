@@ -21,7 +21,7 @@ static void equal_shares(const struct sim_world *w, const unsigned *member, unsi
         needs[k].max_cores = p->max_cores;
     }
     void *room = sim_allocate(1, RMD_ROOM(count));
-    struct rmd_snapshot s = {w->machine.ncores, count, needs, room, w->costs.tuning};
+    struct rmd_snapshot s = {w->machine.ncores, count, needs, room, w->costs.tuning, false};
     rmd_policy_equal(&s, target);
     for (unsigned k = 0; k < count; k++)
         cores[member[k]] = count > s.ncores ? (double)s.ncores / count : target[k];

@@ -14,6 +14,7 @@
 #include "users.h"
 #include "cgroup.h"
 #include "enforce.h"
+#include "events.h"
 #include "log.h"
 #include "machine.h"
 #include "online.h"
@@ -36,6 +37,9 @@ struct user {
     cpu_set_t allowed;
     uint64_t rests_since;  /* a number that grows */
     const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
+    /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
+    struct rmd_limits ordered, own;
+    unsigned told; /* cores, by the last INV_EVENT_SHARE */
     struct rmd_domain domain;
     char *group[INV_MAX_SLOTS]; /* where a process was before it came into the user's cpuset */
 };
@@ -54,6 +58,8 @@ static cpu_set_t possible; /* CPUs that there are for us */
 static bool away[INV_MAX_CORES]; /* offline: nobody's */
 static unsigned naway;
 static bool cpusets;
+static bool drained[INV_MAX_CORES]; /* whole units */
+static bool confines; /* also our own user: cores have been drained, or limited */
 /* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
 static const struct rmd_policy *configured, *chosen;
 
@@ -75,10 +81,21 @@ static bool active(const struct user *u)
     return u->domain.live > u->domain.stopped || u->joining || !options.several;
 }
 
+/* What was said last over what was said first, and of that and the user's own word the less.
+ * Numbers that mean all are 0, or all that there can be. */
+static unsigned limit_by(unsigned configured_cores, unsigned ordered, unsigned own)
+{
+    unsigned most = ordered ? ordered : configured_cores;
+    if (own && (!most || own < most))
+        most = own;
+    return most >= INV_MAX_CORES ? 0 : most;
+}
+
 /* In units, one at least. */
 static unsigned limit_of(const struct user *u)
 {
     unsigned limit = options.several ? rmd_config_user(settings, u->uid).max_cores : 0;
+    limit = limit_by(limit, u->ordered.cores, u->own.cores);
     if (!limit || limit >= topology.ncores)
         return units.count;
     unsigned whole = limit * units.count / topology.ncores;
@@ -89,7 +106,8 @@ static unsigned limit_of(const struct user *u)
 
 static bool enforcing(void)
 {
-    return options.several && !topology.emulated && settings->enforce != RMD_ENFORCE_NONE;
+    return (options.several || confines) && !topology.emulated &&
+           settings->enforce != RMD_ENFORCE_NONE;
 }
 
 static bool mine(const struct user *u, unsigned core)
@@ -186,7 +204,7 @@ static void confine_newcomer(struct user *u, unsigned slot)
         return; /* else when its first core is here */
     if (cpusets)
         confine_by_cpuset(u);
-    else
+    else if (!CPU_EQUAL(&u->allowed, &possible)) /* a look at each thread, for one's own machine */
         confine_process(u, &u->domain.procs[slot], NULL);
 }
 
@@ -300,11 +318,11 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
-/* A unit of which a CPU is offline is nobody's. */
+/* A unit of which a CPU is offline, or that is drained, is nobody's. */
 static bool unit_away(unsigned unit)
 {
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
-        if (away[c])
+        if (away[c] || drained[c])
             return true;
     return false;
 }
@@ -312,7 +330,7 @@ static bool unit_away(unsigned unit)
 static unsigned units_away(void)
 {
     unsigned n = 0;
-    for (unsigned k = 0; naway && k < units.count; k++)
+    for (unsigned k = 0; k < units.count; k++)
         n += unit_away(k);
     return n < units.count ? n : 0; /* with none left, all are better than none */
 }
@@ -407,6 +425,20 @@ static void set_bound_timer(void)
     timerfd_settime(bound_timer.fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
+static void tell_shares(void)
+{
+    for (struct user *u = users; u; u = u->next) {
+        if (u->domain.here != u->told)
+            rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
+                                         .uid = u->uid,
+                                         .rank = -1,
+                                         .before = u->told,
+                                         .after = u->domain.here},
+                      NULL);
+        u->told = u->domain.here;
+    }
+}
+
 /* Make it as planned, as far as cores have been left. */
 static void move_cores(void)
 {
@@ -422,6 +454,7 @@ static void move_cores(void)
         confine(u);
         rmd_domain_share(&u->domain);
     }
+    tell_shares();
     set_bound_timer();
     set_check_timer();
     set_sampling();
@@ -476,7 +509,7 @@ static void forget_oldest(void)
     struct user *oldest = NULL;
     unsigned resting = 0;
     for (struct user *u = users; u; u = u->next) {
-        if (active(u))
+        if (active(u) || u->ordered.cores || u->ordered.job_cores)
             continue;
         resting++;
         if (!oldest || u->rests_since < oldest->rests_since)
@@ -516,7 +549,8 @@ static void configure(struct user *u)
     u->configured = own.policy;
     u->domain.policy = policy_of(u);
     u->domain.tuning = settings->tuning;
-    u->domain.max_job_cores = own.max_job_cores;
+    u->domain.max_job_cores =
+        limit_by(own.max_job_cores, u->ordered.job_cores, u->own.job_cores);
     u->domain.reclaim_bound_us = settings->reclaim_bound_us;
 }
 
@@ -531,7 +565,7 @@ static struct user *add_user(uid_t uid)
         free(u);
         return NULL;
     }
-    u->uid = uid;
+    u->uid = u->domain.uid = uid;
     u->rests_since = ++rests;
     u->domain.delivered = rmd_machine_delivered();
     u->domain.procs_hint = options.procs_hint;
@@ -613,6 +647,7 @@ void rmd_users_reconfigured(void)
         rmd_domain_reconfigured(&u->domain);
     }
     divide();
+    rmd_event((struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
 }
 
 bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
@@ -625,8 +660,13 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
         chosen = policy;
         rmd_log(RMD_INFO, "the policy of users who have none of their own is %s", policy->name);
     }
-    for (u = users; u; u = u->next)
+    for (u = users; u; u = u->next) {
+        const struct rmd_policy *before = u->domain.policy;
         rmd_domain_set_policy(&u->domain, policy_of(u));
+        if (u->domain.policy != before)
+            rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
+                      u->domain.policy->name);
+    }
     set_sampling();
     return true;
 }
@@ -654,7 +694,7 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
 {
     struct user *u = find_user(uid);
     bool first = u && !active(u);
-    if (!u || (first && count_active() >= units.count)) {
+    if (!u || (first && count_active() >= units.count - units_away())) {
         close(pidfd);
         errno = u ? EUSERS : ENOMEM;
         return -1;
@@ -675,6 +715,88 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
     set_check_timer();
     errno = error;
     return slot;
+}
+
+/* --- operators */
+
+struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot)
+{
+    for (struct user *u = users; u; u = u->next) {
+        int s = any || u->uid == uid ? rmd_domain_slot(&u->domain, pid) : -1;
+        if (s >= 0) {
+            *slot = (unsigned)s;
+            return &u->domain;
+        }
+    }
+    return NULL;
+}
+
+void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context)
+{
+    for (struct user *u = users; u; u = u->next)
+        visit(&u->domain, context);
+}
+
+const struct rmd_units *rmd_users_units(void)
+{
+    return &units;
+}
+
+unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS])
+{
+    unsigned n = 0;
+    memset(set, 0, INV_CORE_WORDS * sizeof *set);
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (drained[c]) {
+            inv_set_add(set, c);
+            n++;
+        }
+    return n;
+}
+
+unsigned rmd_users_needed(void)
+{
+    unsigned n = count_active();
+    return n ? n : 1;
+}
+
+void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
+{
+    confines = true;
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (inv_set_has(set, c))
+            drained[c] = !undo;
+    divide();
+}
+
+bool rmd_users_moving(void)
+{
+    return moving();
+}
+
+struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_limits *order)
+{
+    struct user *u = find_user(uid);
+    struct rmd_limits none = {0};
+    if (!u)
+        return none;
+    if (order) {
+        *(operator? &u->ordered : &u->own) = *order;
+        confines = true;
+        configure(u);
+        rmd_domain_reconfigured(&u->domain);
+        divide();
+    }
+    struct rmd_user_settings said = rmd_config_user(settings, uid);
+    return (struct rmd_limits){
+        limit_by(options.several ? said.max_cores : 0, u->ordered.cores, u->own.cores),
+        u->domain.max_job_cores};
+}
+
+struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
+{
+    struct user *u = find_user(uid);
+    return !u ? (struct rmd_limits){0} : operator ? u->ordered : u->own;
 }
 
 /* --- tables of a former rmd */

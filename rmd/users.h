@@ -41,6 +41,35 @@ struct rmd_domain *rmd_users_domain(uid_t uid);
 /* rmd_domain_join in the domain of this user; also errno EUSERS: every core has a user already. */
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request);
 
+/* Of a user: cores, and cores of each of its launches, at most.  0: all. */
+struct rmd_limits {
+    unsigned cores, job_cores;
+};
+
+/*
+ * For rmctl (control.c).
+ * rmd_users_find - the domain that the process is a member of, of this user or any, and its slot;
+ *                  NULL when it is none.
+ * rmd_users_each - call `visit` for each user's domain.
+ * rmd_users_drain - nobody may use these cores, whole units, from now on; or everybody again.
+ * rmd_users_drained - which these are, and how many.
+ * rmd_users_needed - units without which there is a user that has none.
+ * rmd_users_moving - are cores on their way from one user to another, or to nobody?
+ * rmd_users_limit - what the limits are, after `order` has been given unless it is NULL: by the
+ *                   operator, whose word is over the configuration's (INV_MAX_CORES: all), or by
+ *                   the user, who may have less than the operator allows.
+ * rmd_users_ordered - what has been ordered so.
+ */
+struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot);
+void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context);
+const struct rmd_units *rmd_users_units(void);
+void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo);
+unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS]);
+unsigned rmd_users_needed(void);
+bool rmd_users_moving(void);
+struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_limits *order);
+struct rmd_limits rmd_users_ordered(uid_t uid, bool operator);
+
 /* rmd_users_take_back - a descriptor that a former rmd has had kept for this user: of its table, or of
  * what goes with it.  It is ours from here on.
  * rmd_users_adopt - all have been taken back: go on in them. */

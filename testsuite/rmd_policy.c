@@ -56,7 +56,7 @@ static struct rmd_snapshot snapshot_of(unsigned ncores, unsigned n)
     static char room[RMD_ROOM(MOST)] __attribute__((aligned(16)));
     memset(needs, 0, sizeof needs);
     memset(room, 0x5a, RMD_ROOM(n)); /* nothing in it is there from before */
-    return (struct rmd_snapshot){ncores, n, needs, room, RMD_TUNING};
+    return (struct rmd_snapshot){ncores, n, needs, room, RMD_TUNING, false};
 }
 
 static void read_range(struct rmd_need *need)
@@ -99,6 +99,21 @@ static void ask_policy(const char *what, unsigned ncores, unsigned n)
     print_targets(target, n);
 }
 
+/* What decide has left in the room makes gain faster, never another one. */
+static void compare_gains(const struct rmd_policy *policy, struct rmd_snapshot *s,
+                          const unsigned *target)
+{
+    s->decided = true;
+    double kept = policy->gain(s, target);
+    memset(s->room, 0x5a, RMD_ROOM(s->nprocs));
+    s->decided = false;
+    double fresh = policy->gain(s, target);
+    if (memcmp(&kept, &fresh, sizeof kept) != 0) {
+        printf("gain %g after decide, %g by itself\n", kept, fresh);
+        exit(3);
+    }
+}
+
 /* decide, worth and limited */
 static void ask_named(const char *what)
 {
@@ -134,6 +149,8 @@ static void ask_named(const char *what)
     }
     if (!worth) {
         rmd_limited(rmd_policy_named(name), &s, launch, most, target);
+        if (what[0] == 'd')
+            compare_gains(rmd_policy_named(name), &s, target);
         print_targets(target, n);
         return;
     }

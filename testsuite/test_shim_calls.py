@@ -67,6 +67,66 @@ def test_a_polling_rank_is_seen_to_wait(managed, scenes):
     assert waiting[1] > 0.05
 
 
+# How busy rank 0 is while it waits in a call that rank 1 comes late for.
+LATE = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static double cpu(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+int main(int argc, char **argv)
+{
+    enum { LONG = 4000000 };
+    char *data = calloc(1, LONG), *room = malloc(2 * LONG), *detached;
+    int rank, size, *memory, info_is_it = argc > 1 && strcmp(argv[1], "Win_set_info") == 0;
+    MPI_Info info;
+    MPI_Win win;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Info_create(&info);
+    MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    MPI_Buffer_attach(room, 2 * LONG);
+    if (!info_is_it && rank == 0)
+        MPI_Bsend(data, LONG, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        usleep(600000);
+    double start = MPI_Wtime(), before = cpu();
+    if (info_is_it)
+        MPI_Win_set_info(win, info);
+    else if (rank == 1)
+        MPI_Recv(data, LONG, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!info_is_it)
+        MPI_Buffer_detach(&detached, &size);
+    if (rank == 0)
+        printf("waited %.3f busy %.3f\n", MPI_Wtime() - start, cpu() - before);
+    MPI_Info_free(&info);
+    MPI_Win_free(&win);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("call", ["Win_set_info", "Buffer_detach"])
+def test_who_waits_in_a_call_that_others_seldom_come_late_for_keeps_no_core_busy(
+        managed, mpi, run_program, tmp_path, call):
+    source, program = tmp_path / "late.c", tmp_path / "late"
+    source.write_text(LATE)
+    run_program([mpi.mpicc, "-o", program, source])
+    waited, busy = re.search(r"waited (\S+) busy (\S+)", managed(2, program, call).stdout).groups()
+    if call == "Buffer_detach":
+        assert float(waited) > 0.2
+    assert float(busy) < 0.1
+
+
 @pytest.mark.parametrize("ranks", [2, 5])
 def test_abort_ends_the_job_with_its_code_while_others_wait(managed, stock, scenes, ranks):
     assert managed(ranks, scenes, "abort", check=False).returncode == 7

@@ -71,6 +71,11 @@ def test_every_result_is_what_it_must_be_where_the_library_does_not_call_us(mana
     check(process, 4)
 
 
+def test_every_result_is_what_it_must_be_with_non_blocking_forms_of_collectives(managed):
+    """More ranks than cores, and the library does not call us."""
+    check(managed(5, "every", timeout=110, env={"INVASIVE_MPI_TASKS": "1"}), 5)
+
+
 def grow(managed, how):
     """What does not end is tried again: Debian's PMIx may leave a new process without an answer
     (test_shim_spawn.py)."""

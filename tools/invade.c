@@ -12,6 +12,7 @@
  *   invade_run.c     the command: signals and exit status
  *   invade_report.c  --report: invade_model.c (the numbers), invade_symbols.c (source lines),
  *                    invade_text.c and invade_json.c (how they are written)
+ *   invade_trace.c   --trace
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -38,6 +39,7 @@
 
 enum {
     OPT_REPORT = 256,
+    OPT_TRACE,
     OPT_THREADS,
     OPT_TEAM,
     OPT_MPI_TASKS,
@@ -54,6 +56,9 @@ static const struct argp_option argp_options[] = {
     {"report", OPT_REPORT, "FILE", OPTION_ARG_OPTIONAL,
      "at the end, say what every process did with its cores and where it waited, on stderr or in "
      "FILE, as JSON if that is called .json", 0},
+    {"trace", OPT_TRACE, "FILE", 0,
+     "write down who owns and holds which core when, and who waits, in FILE; see invade-trace(1)",
+     0},
     {"threads", OPT_THREADS, "N", 0, "OpenMP team size of every process", 0},
     {"team", OPT_TEAM, "KIND", 0,
      "fixed (default), or adaptive: no more threads than cores where many of them would sleep", 0},
@@ -101,6 +106,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_REPORT:
         o->report = true;
         o->report_file = arg;
+        return 0;
+    case OPT_TRACE:
+        o->trace_file = arg;
         return 0;
     case OPT_THREADS:
         o->threads = number(state, arg, 1 << 16);
@@ -260,7 +268,7 @@ int main(int argc, char **argv)
     if (o.off || (mode && !strcmp(mode, "off")))
         invade_exec(o.command);
     struct invade_report report;
-    if (!invade_report_open(&report, &o))
+    if (!invade_trace_open(&o) || !invade_report_open(&report, &o))
         exit(INVADE_FAILED);
     if (o.cores)
         restrict_cores(o.cores);
@@ -273,9 +281,11 @@ int main(int argc, char **argv)
         invade_stop(&manager);
         run_unmanaged(&o, &report);
     }
-    if (!manager.pid && !report.ours)
+    bool traced = invade_trace_start(&manager);
+    if (!manager.pid && !report.ours && !traced)
         invade_exec(o.command);
     int status = invade_run(o.command);
+    invade_trace_stop(&manager, &o);
     if (report.ours)
         invade_report_write(&report, &manager, o.command, status);
     invade_stop(&manager);

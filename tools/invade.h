@@ -14,7 +14,7 @@ enum { INVADE_FAILED = 125, INVADE_CANNOT_RUN = 126, INVADE_NOT_FOUND = 127 };
 
 struct invade_options {
     char **command; /* NULL-terminated */
-    const char *socket, *cores, *policy, *smt, *team, *report_file;
+    const char *socket, *cores, *policy, *smt, *team, *report_file, *trace_file;
     unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
     bool report, mpi_tasks, off, verbose;
 };
@@ -87,5 +87,11 @@ bool invade_report_open(struct invade_report *report, const struct invade_option
 void invade_report_unmanaged(struct invade_report *report, char **command);
 void invade_report_write(struct invade_report *report, const struct invade_manager *manager,
                          char **command, int status);
+
+/* invade_trace.c: false when the file cannot be written, which has been said; begin, true when there
+ * is a trace then; end. */
+bool invade_trace_open(const struct invade_options *options);
+bool invade_trace_start(const struct invade_manager *manager);
+void invade_trace_stop(const struct invade_manager *manager, const struct invade_options *options);
 
 #endif

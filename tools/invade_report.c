@@ -69,11 +69,12 @@ static uint64_t launch_number(void)
 bool invade_report_open(struct invade_report *r, const struct invade_options *o)
 {
     *r = (struct invade_report){.file = o->report_file, .since_ns = now_ns()};
-    if (!o->report)
+    const char *outer = getenv("INVASIVE_REPORT");
+    if (!o->report && (!o->trace_file || (outer && *outer)))
         return true;
-    r->wanted = true;
+    r->wanted = true; /* a trace names the places where it waits as a report does */
     r->launch = launch_number();
-    r->ours = invade_rank() == 0;
+    r->ours = o->report && invade_rank() == 0;
     if (!r->ours)
         return true;
     if (!r->file) {

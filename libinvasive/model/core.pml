@@ -536,8 +536,8 @@ proctype process(byte me; byte mine; byte rounds)
             :: holder[mine] != NAME(me) -> mine = NONE /* evicted: look for another */
             :: else ->
                 if
-#ifdef ONE_WAITS              /* a smaller search: process 0 waits, the others ring */
-                :: me != 0 -> ring((me + 1) % NP, me)
+#ifdef ONE_WAITS              /* a smaller search: 0 waits, 2 rings, 1 computes for ever */
+                :: me == 2 -> ring(0, me)
                 :: me == 0 -> wait_for_message(me)
 #elif defined(WITH_RING)
                 :: ring((me + 1) % NP, me)
@@ -781,8 +781,13 @@ init
         owner[1] = NAME(1); holder[1] = NAME(1);
         p = 0
     };
+#ifdef ONE_WAITS
+    sits[1] = 1;
+    atomic { run process(0, 0, ROUNDS0); run process(2, NONE, ROUNDS2); run rmd() };
+#else
     atomic { run process(0, 0, ROUNDS0); run process(1, 1, ROUNDS1);
              run process(2, NONE, ROUNDS2); run rmd() };
+#endif
     timeout;
     d_step { quiescent(0); quiescent(1);
              assert(!(sleeping[0] && message[0]) && !(sleeping[1] && message[1]) &&

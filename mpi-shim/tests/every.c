@@ -187,6 +187,33 @@ static void generalised(void)
     expect(count == 3 && r == MPI_REQUEST_NULL, "generalised request");
 }
 
+/* Long ones, some of them empty: the same number both ways. */
+static void exchange_in_place(MPI_Comm comm, int with_types)
+{
+    int counts[MOST_RANKS], displs[MOST_RANKS], bytes[MOST_RANKS], total = 0, good = 1;
+    MPI_Datatype types[MOST_RANKS];
+    for (int r = 0; r < comm_size; r++) {
+        counts[r] = (r + comm_rank) % 4 * 1300 + (r * comm_rank) % 700;
+        displs[r] = total;
+        bytes[r] = total * (int)sizeof(int);
+        types[r] = MPI_INT;
+        total += counts[r];
+    }
+    int *data = malloc((size_t)(total + 1) * sizeof *data);
+    for (int r = 0; r < comm_size; r++)
+        for (int i = 0; i < counts[r]; i++)
+            data[displs[r] + i] = comm_rank * 1000000 + r * 10000 + i;
+    if (with_types)
+        MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, data, counts, bytes, types, comm);
+    else
+        MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_INT, data, counts, displs, MPI_INT, comm);
+    for (int r = 0; r < comm_size; r++)
+        for (int i = 0; i < counts[r]; i++)
+            good = good && data[displs[r] + i] == r * 1000000 + comm_rank * 10000 + i;
+    expect(good, with_types ? "Alltoallw in place" : "Alltoallv in place");
+    free(data);
+}
+
 static void all_on(MPI_Comm comm)
 {
     MPI_Comm ring;
@@ -201,6 +228,8 @@ static void all_on(MPI_Comm comm)
     small_messages(comm);
     small_collectives(comm);
     small_neighbours(ring);
+    for (int i = 0; i < 8; i++)
+        exchange_in_place(comm, i % 2);
     completion(comm);
 #if MPI_VERSION >= 4
     large_messages(comm);

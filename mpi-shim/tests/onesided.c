@@ -139,10 +139,14 @@ static void dynamic(void)
 {
     static int memory[4];
     MPI_Aint mine, address;
+    MPI_Info info;
     MPI_Win win;
     int value = world_rank + 30;
     memory[0] = -1;
     MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Info_create(&info);
+    MPI_Win_set_info(win, info);
+    MPI_Info_free(&info);
     MPI_Win_attach(win, memory, sizeof memory);
     MPI_Get_address(memory, &mine);
     MPI_Sendrecv(&mine, 1, MPI_AINT, previous, 1, &address, 1, MPI_AINT, next, 1, MPI_COMM_WORLD,

@@ -170,8 +170,19 @@ static void *play_thread(void *arg)
     return NULL;
 }
 
+/* Open MPI 4.1 loads what it needs for grids at the first one, and crashes, at times, when two
+ * threads are the first at once (mca_topo_base_lazy_init), without us too. */
+static void make_first_grid(void)
+{
+    MPI_Comm grid;
+    int size = 1, periodic = 0;
+    MPI_Cart_create(MPI_COMM_SELF, 1, &size, &periodic, 0, &grid);
+    MPI_Comm_free(&grid);
+}
+
 static void play_threads(const struct world *model)
 {
+    make_first_grid();
     struct player *player = calloc((size_t)options.threads, sizeof *player);
     for (int i = 0; i < options.threads; i++) {
         player[i].world = *model;

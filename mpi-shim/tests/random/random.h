@@ -68,7 +68,7 @@ struct comm {
     MPI_Comm handle;       /* MPI_COMM_NULL: I am not in it */
     struct ranks group[2]; /* the second one of an intercommunicator only */
     int side, rank;        /* mine: group and rank in it; side -1 where I am not in it */
-    int dims;              /* of a cartesian one */
+    int dims, extent[2];   /* of a cartesian one */
     struct ranks in, out;  /* my neighbours in a graph: ranks in the communicator */
 };
 
@@ -143,7 +143,8 @@ int some_count(struct rng *r, size_t extent, size_t most_bytes);
 
 /* --- finish.c */
 
-/* Complete n active or null requests in a random way; statuses[i] is request i's. */
+/* Complete n active or null requests in a random way; statuses[i] is request i's.  NULL: none
+ * is wanted. */
 void finish(struct world *w, int n, MPI_Request *requests, MPI_Status *statuses);
 void note_status(struct world *w, const char *what, const MPI_Status *status, MPI_Datatype type);
 

@@ -99,7 +99,7 @@ struct comm *pick_shape(struct world *w, enum shape shape)
 
 static void make_dup(struct world *w, struct comm *from, struct comm *to)
 {
-    int way = below(&w->shared, 3);
+    int way = below(&w->shared, 3 + MPI4);
     MPI_Request request;
     MPI_Comm old = from->handle;
     *to = *from;
@@ -110,7 +110,12 @@ static void make_dup(struct world *w, struct comm *from, struct comm *to)
     } else if (way == 1) {
         MPI_Comm_dup_with_info(old, MPI_INFO_NULL, &to->handle);
     } else {
-        MPI_Comm_idup(old, &to->handle, &request);
+#if MPI4
+        if (way == 3)
+            MPI_Comm_idup_with_info(old, MPI_INFO_NULL, &to->handle, &request);
+        else
+#endif
+            MPI_Comm_idup(old, &to->handle, &request);
         dawdle(w);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
@@ -132,9 +137,19 @@ static void make_split(struct world *w, struct comm *from, struct comm *to)
         MPI_Comm_free(&to->handle);
 }
 
+#if MPI4
+/* The threads' groups have the same members, so their names must tell them apart. */
+static void create_from_group(const struct world *w, MPI_Group group, MPI_Comm *made)
+{
+    char name[40];
+    snprintf(name, sizeof name, "random-%d-%d", w->thread, w->step);
+    MPI_Comm_create_from_group(group, name, MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, made);
+}
+#endif
+
 static void make_create(struct world *w, struct comm *from, struct comm *to)
 {
-    int list[RANKS], n = 0, size = from->group[0].n, in_group = below(&w->shared, 2);
+    int list[RANKS], n = 0, size = from->group[0].n, how = below(&w->shared, 2 + MPI4);
     MPI_Group all, some;
     for (int r = size - 1; r >= 0; r--)
         if (chance(&w->shared, 70)) {
@@ -147,10 +162,14 @@ static void make_create(struct world *w, struct comm *from, struct comm *to)
         return;
     MPI_Comm_group(from->handle, &all);
     MPI_Group_incl(all, n, list, &some);
-    if (!in_group)
+    if (how == 0)
         MPI_Comm_create(from->handle, some, &to->handle);
-    else if (to->side >= 0)
+    else if (how == 1 && to->side >= 0)
         MPI_Comm_create_group(from->handle, some, 17, &to->handle);
+#if MPI4
+    else if (to->side >= 0)
+        create_from_group(w, some, &to->handle);
+#endif
     MPI_Group_free(&some);
     MPI_Group_free(&all);
 }
@@ -172,14 +191,82 @@ static void make_cart(struct world *w, struct comm *from, struct comm *to)
     to->shape = CART;
     to->group[0] = from->group[0];
     to->group[0].n = dims[0] * dims[1];
+    memcpy(to->extent, dims, sizeof dims);
     if (from->side >= 0)
         MPI_Cart_create(from->handle, to->dims, dims, periodic, 0, &to->handle);
 }
 
+/* Of a grid, all or one of its rows or columns; the others' are freed again. */
+static void make_part_of_cart(struct world *w, struct comm *from, struct comm *to)
+{
+    int keep[2] = {1, from->dims == 2 ? below(&w->shared, 2) : 0}, width = from->extent[1];
+    if (keep[1])
+        keep[0] = below(&w->shared, 2);
+    int ways = keep[0] && keep[1] ? 1 : keep[0] ? width : from->extent[0], mine = -1;
+    int one = below(&w->shared, ways);
+    to->shape = CART;
+    to->dims = keep[0] + keep[1];
+    to->extent[0] = from->extent[keep[0] ? 0 : 1];
+    to->extent[1] = keep[0] && keep[1] ? width : 1;
+    for (int r = 0; r < from->group[0].n; r++) {
+        int part = ways == 1 ? 0 : keep[0] ? r % width : r / width;
+        if (r == from->rank)
+            mine = part;
+        if (part == one)
+            to->group[0].world[to->group[0].n++] = from->group[0].world[r];
+    }
+    if (from->side < 0)
+        return;
+    MPI_Cart_sub(from->handle, keep, &to->handle);
+    if (mine != one)
+        MPI_Comm_free(&to->handle);
+}
+
+typedef bool edges[RANKS][RANKS];
+
+/* Each edge is told by the rank that it comes from.  In which order neighbours are then is not
+ * said, so it is not used further. */
+static void check_told_edges(struct world *w, const struct comm *from, const struct comm *to)
+{
+    int in[RANKS], out[RANKS], n_in = -1, n_out = -1, weighted, sum = 0, wanted = 0, got[RANKS];
+    MPI_Comm comm;
+    MPI_Dist_graph_create(from->handle, to->out.n > 0, &from->rank, &to->out.n, to->out.world,
+                          MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+    MPI_Dist_graph_neighbors_count(comm, &n_in, &n_out, &weighted);
+    require(w, n_in == to->in.n && n_out == to->out.n, "wrong number of neighbours");
+    /* no more: MPICH 4.0 copies as many as it is told that there is room for */
+    MPI_Dist_graph_neighbors(comm, n_in, in, MPI_UNWEIGHTED, n_out, out, MPI_UNWEIGHTED);
+    MPI_Neighbor_allgather(&from->rank, 1, MPI_INT, got, 1, MPI_INT, comm);
+    for (int i = 0; i < n_in; i++) {
+        require(w, got[i] == in[i], "another neighbour's number");
+        sum += got[i];
+        wanted += to->in.world[i];
+    }
+    require(w, sum == wanted, "wrong neighbours");
+    MPI_Comm_free(&comm);
+}
+
+/* All edges are told by every rank; both ways, since neighbours are for both. */
+static void make_known_graph(struct comm *from, struct comm *to, const edges edge)
+{
+    int indices[RANKS], list[RANKS * RANKS], n = 0;
+    for (int r = 0; r < from->group[0].n; r++) {
+        for (int other = 0; other < from->group[0].n; other++)
+            if (other != r && (edge[r][other] || edge[other][r])) {
+                if (r == from->rank)
+                    to->in.world[to->in.n++] = other;
+                list[n++] = other;
+            }
+        indices[r] = n;
+    }
+    to->out = to->in;
+    MPI_Graph_create(from->handle, from->group[0].n, indices, list, 0, &to->handle);
+}
+
 static void make_graph(struct world *w, struct comm *from, struct comm *to)
 {
-    bool edge[RANKS][RANKS];
-    int size = from->group[0].n;
+    edges edge;
+    int size = from->group[0].n, how = below(&w->shared, 4);
     for (int a = 0; a < size; a++)
         for (int b = 0; b < size; b++)
             edge[a][b] = chance(&w->shared, 40);
@@ -187,12 +274,18 @@ static void make_graph(struct world *w, struct comm *from, struct comm *to)
     to->group[0] = from->group[0];
     if (from->side < 0)
         return;
+    if (how == 0) {
+        make_known_graph(from, to, edge);
+        return;
+    }
     for (int r = 0; r < size; r++) {
         if (edge[r][from->rank])
             to->in.world[to->in.n++] = r;
         if (edge[from->rank][r])
             to->out.world[to->out.n++] = r;
     }
+    if (how == 1)
+        check_told_edges(w, from, to);
     MPI_Dist_graph_create_adjacent(from->handle, to->in.n, to->in.world, MPI_UNWEIGHTED, to->out.n,
                                    to->out.world, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &to->handle);
 }
@@ -241,7 +334,10 @@ static void make_from_intra(struct world *w, struct comm *from, struct comm *to,
         break;
     case 4:
     case 5:
-        make_cart(w, from, to);
+        if (from->shape == CART && chance(&w->shared, 50))
+            make_part_of_cart(w, from, to);
+        else
+            make_cart(w, from, to);
         break;
     case 6:
     case 7:

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Arbitrary bytes for everything that reads bytes of others, by libFuzzer.
+
+rmd.conf, requests on rmd's socket, a core table that processes have written into, and reports of
+processes (what rmd takes from other nodes, what `invade --report` prints).  The programs are
+bench/fuzz/NAME.c, with AddressSanitizer and UndefinedBehaviorSanitizer; inputs begin with the small
+corpus beside them.  --turns 5, the default, is ten million inputs each: two million a turn.
+
+Coverage is what libFuzzer counts: edges of all code that is linked, of which the parser is a part.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from common import TOP, BenchError, Context, Figure
+
+INPUTS_A_TURN = 2_000_000
+CLANG = "clang-14"
+FLAGS = ("-std=gnu17 -O2 -g1 -fno-omit-frame-pointer "
+         "-fno-sanitize-recover=all -pthread").split()
+ELSEWHERE = ("rmd", "rmctl", "server", "service", "simulate")  # sources that nothing here needs
+LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
+    "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c") if not p.stem.startswith(ELSEWHERE)),
+    "libinvasive": "board core cpulist scalability socket table topology".split(),
+    "tools": "invade_model invade_text".split(),
+}
+LENGTH = {"config": 512, "socket": 1024, "table": 512, "package": 8192}  # of inputs
+INCLUDE = [f"-I{TOP / d}" for d in ("include", "libinvasive", "rmd", "tools", "bench/fuzz")]
+
+
+def run_tool(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    except FileNotFoundError as error:
+        raise BenchError(f"no {command[0]}: packages clang-14, libclang-rt-14-dev, libhwloc-dev "
+                         "and binutils") from error
+    if done.returncode:
+        raise BenchError(f"{shlex.join(command)}: {done.stderr[-2000:]}")
+    return done.stdout
+
+
+def compiled(source: Path, work: Path, newest: float, kind: str = "fuzzer-no-link") -> Path:
+    """The object of one source, made again when any source is newer."""
+    target = work / f"{source.parent.name}_{source.stem}.o"
+    if not target.exists() or target.stat().st_mtime < newest:
+        hwloc = shlex.split(run_tool(["pkg-config", "--cflags", "hwloc"]))
+        run_tool([CLANG, *FLAGS, f"-fsanitize={kind},address,undefined", *INCLUDE, *hwloc, "-c",
+                  str(source), "-o", str(target)])
+    return target
+
+
+def programs(names: list[str], work: Path) -> dict[str, Path]:
+    work.mkdir(parents=True, exist_ok=True)
+    directories = [TOP / "bench" / "fuzz", *(TOP / d for d in LIBRARY)]
+    newest = max(f.stat().st_mtime for d in directories for f in d.glob("*.[ch]"))
+    sources = [TOP / d / f"{name}.c" for d, of in LIBRARY.items() for name in of]
+    mains = [TOP / "bench" / "fuzz" / f"{name}.c" for name in names]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        objects = list(pool.map(lambda s: str(compiled(s, work, newest)), [*sources, *mains]))
+    archive = work / "fuzzed.a"
+    archive.unlink(missing_ok=True)
+    run_tool(["ar", "rcs", str(archive), *objects[:len(sources)]])
+    hwloc = shlex.split(run_tool(["pkg-config", "--libs", "hwloc"]))
+    found = {}
+    for name, main in zip(names, objects[len(sources):]):
+        found[name] = work / f"fuzz_{name}"
+        run_tool([CLANG, *FLAGS, "-fsanitize=fuzzer,address,undefined", main, str(archive), *hwloc,
+                  "-lm", "-o", str(found[name])])
+    return found
+
+
+def search(name: str, program: Path, inputs: int, seed: int, corpus: Path,
+           timeout_s: float) -> dict[str, float]:
+    """So many inputs; those that reach something new are kept in `corpus`."""
+    command = [str(program), f"-runs={inputs}", f"-seed={seed}", f"-max_len={LENGTH[name]}",
+               "-print_final_stats=1", "-rss_limit_mb=4096", "-timeout=30",
+               f"-artifact_prefix={program.parent}/", str(corpus),
+               str(TOP / "bench" / "fuzz" / "corpus" / name)]
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("INVASIVE", "LD_PRELOAD"))}
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=env,
+                              stdin=subprocess.DEVNULL, timeout=timeout_s, errors="replace")
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"fuzz {name}: no end after {timeout_s:g} s") from error
+    said = done.stderr
+    edges = re.search(r"Loaded \d+ modules\s+\((\d+) inline", said)
+    covered = re.findall(r"cov: (\d+)", said)
+    executed = re.search(r"stat::number_of_executed_units: (\d+)", said)
+    bad = done.returncode != 0
+    if bad:
+        print(f"    {name}: {said[-3000:]}", flush=True)
+    return {"inputs": float(executed.group(1)) if executed else 0.0, "failed": float(bad),
+            "edges": float(edges.group(1)) if edges else 0.0,
+            "covered": float(covered[-1]) if covered else 0.0,
+            "seconds": time.monotonic() - start}
+
+
+def fuzz(ctx: Context) -> list[Figure]:
+    names = [name for name in LENGTH if not ctx.only or name in ctx.only]
+    if not names:
+        raise BenchError(f"--only: parsers are {', '.join(LENGTH)}")
+    figures, failed = [], 0.0
+    for name, program in programs(names, ctx.work / "fuzz").items():
+        inputs = 0.0
+        with tempfile.TemporaryDirectory() as corpus:
+            for turn in range(ctx.pairs):
+                seed = int(time.time()) + turn
+                found = search(name, program, INPUTS_A_TURN, seed, Path(corpus), 7200)
+                inputs += found["inputs"]
+                failed += found["failed"]
+                if ctx.verbose:
+                    print(f"    {name}: {found['inputs']:.0f} inputs in {found['seconds']:.0f} s, "
+                          f"seed {seed}", flush=True)
+                if found["failed"]:
+                    break
+        figures.append(Figure(f"fuzz-{name}", inputs / 1e6, "million inputs", ">=", 10,
+                              f"{found['covered']:.0f} of {found['edges']:.0f} edges"))
+    return [*figures, Figure("fuzz", failed, "crashes and reports", "<=", 0)]

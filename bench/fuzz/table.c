@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * table.c - a core table that its processes have written into: rmd decides, looks, and buries in
+ * it, and others map it.
+ *
+ * The domain has two members and eight emulated cores.  The input says what is written where, as if
+ * by a member, and what rmd does between: a constraint, another policy, a report, a core that goes
+ * away and comes back, a death.  What rmd knows itself must stay right: who owns how many cores,
+ * and the head of the table.
+ */
+#define _GNU_SOURCE
+#include "core.h"
+#include "domain.h"
+#include "fuzz.h"
+#include "log.h"
+#include "report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { CORES = 8, MEMBERS = 2 };
+static struct rmd_domain d;
+
+/* Members need a process each that lives: two pids of one process will do, the second is our
+ * parent's. */
+static pid_t member_pid(unsigned i)
+{
+    return i ? getppid() : getpid();
+}
+
+static void join(unsigned i)
+{
+    struct inv_request request = inv_request_of(INV_JOIN);
+    int pidfd = (int)syscall(SYS_pidfd_open, member_pid(i), 0);
+    request.rank = (int32_t)i;
+    request.size = request.local_size = MEMBERS;
+    if (pidfd < 0 || rmd_domain_join(&d, member_pid(i), pidfd, &request) < 0)
+        abort();
+}
+
+static void begin(void)
+{
+    rmd_log_level = RMD_ERROR;
+    if (inv_topology_emulate(&d.topology, "8", false))
+        abort();
+    d.policy = rmd_policy_named("workload");
+    d.tuning = (struct rmd_tuning)RMD_TUNING;
+    d.reclaim_bound_us = 5000;
+    if (rmd_domain_open(&d))
+        abort();
+    for (unsigned c = 0; c < CORES; c++)
+        rmd_domain_admit(&d, c);
+}
+
+/* Parts of the table, so that few inputs are lost in bytes that nobody reads. */
+static void scribble(struct fuzz_input *in)
+{
+    static const size_t starts[] = {0, INV_CORES_OFFSET, INV_SLOTS_OFFSET,
+                                    INV_SLOTS_OFFSET + sizeof(struct inv_slot),
+                                    INV_RECORDS_OFFSET, INV_BOARD_OFFSET};
+    size_t start = starts[fuzz_number(in, 1) % (sizeof starts / sizeof *starts)];
+    size_t offset = fuzz_number(in, 2), bytes = fuzz_number(in, 1) % 64;
+    if (start + offset + bytes <= INV_TABLE_BYTES)
+        fuzz_take(in, (char *)d.table + start + offset, bytes);
+}
+
+static void announce(struct fuzz_input *in)
+{
+    struct inv_slot *s = inv_slot_at(d.table, fuzz_number(in, 1) % MEMBERS);
+    uint32_t words[20];
+    fuzz_take(in, words, sizeof words);
+    atomic_store(&s->min_cores, words[0]);
+    atomic_store(&s->max_cores, words[1]);
+    memcpy((void *)&s->workload_bits, words + 2, sizeof(uint64_t));
+    memcpy((void *)&s->scalability, words + 4, sizeof s->scalability);
+    atomic_fetch_add(&s->constraint_seq, 1);
+}
+
+static void choose_policy(struct fuzz_input *in)
+{
+    static const char *const names[] = {"workload", "throughput", "makespan", "jobs",
+                                        "fair",     "energy",     "interference"};
+    rmd_domain_set_policy(&d, rmd_policy_named(names[fuzz_number(in, 1) % 7]));
+}
+
+static void look(void)
+{
+    struct rmd_reports all = rmd_domain_reports(&d);
+    rmd_reports_free(&all);
+    int fd = rmd_domain_observe(&d);
+    struct inv_table *t = fd < 0 ? NULL : inv_table_map(fd, false);
+    if (t)
+        inv_table_unmap(t);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void die_and_return(struct fuzz_input *in)
+{
+    unsigned who = fuzz_number(in, 1) % MEMBERS;
+    rmd_domain_leave(&d, member_pid(who));
+    join(who);
+}
+
+static void take_core_away(struct fuzz_input *in)
+{
+    unsigned core = fuzz_number(in, 1) % CORES;
+    if (!rmd_domain_withdraw(&d, core))
+        rmd_domain_expel(&d, core);
+    rmd_domain_share(&d);
+    rmd_domain_admit(&d, core);
+    rmd_domain_share(&d);
+}
+
+static void check(void)
+{
+    unsigned owned = 0, counted = 0;
+    for (unsigned c = 0; c < CORES; c++)
+        owned += d.owner[c] >= 0;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        counted += d.procs[s].owned;
+    if (owned > CORES || owned != counted || d.table->ncores != CORES ||
+        d.table->magic != INV_TABLE_MAGIC)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static bool begun;
+    struct fuzz_input in = {data, bytes};
+    if (!begun)
+        begin();
+    begun = true;
+    for (unsigned i = 0; i < MEMBERS; i++)
+        join(i);
+    for (unsigned i = 0; i < 16 && in.left > 0; i++) {
+        switch (fuzz_number(&in, 1) % 8) {
+        case 0:
+            choose_policy(&in);
+            break;
+        case 1:
+            look();
+            break;
+        case 2:
+            die_and_return(&in);
+            break;
+        case 3:
+            take_core_away(&in);
+            break;
+        case 4:
+            announce(&in);
+            break;
+        default:
+            scribble(&in);
+        }
+        rmd_domain_reconsider(&d);
+        check();
+    }
+    for (unsigned i = 0; i < MEMBERS; i++)
+        rmd_domain_leave(&d, member_pid(i));
+    rmd_reports_free(&d.dead);
+    return 0;
+}

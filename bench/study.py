@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A parameter study: five programs of changing workload, started 2 s apart (the paper's 6.4).
+
+Four ways to run them: one after the other with all cores; all as soon as they come, stock; the same
+with Threading Building Blocks; and under one rmd, each announcing its number of cells before every
+step.  Time is from the first start to the last end; the programs' results are the same in all.
+
+On this machine's two cores they compute.  On 40 emulated cores they sleep for the modelled time, on
+an emulated CPU: more threads than CPUs share them by time slices, at no cost, and threads that wait
+cost nothing.  That is kinder than any kernel to who starts more threads than there are cores.  A
+step is SERIAL of its work in one thread, and the rest in parallel.  The limit is all
+core time divided by the cores.  --only takes machines (real, emulated) and ways.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from common import TOP, BenchError, Context, Figure, Run, clean_environment, parse_values
+
+PROGRAMS = 5
+APART_S = 2.0
+SERIAL = 0.025
+PEAKS = (0.2, 0.35, 0.5, 0.65, 0.8)
+EMULATED = {"cores": 40, "steps": 800, "cells": 4000, "cell-us": 100, "least": 0.3}
+REAL = {"cores": 2, "steps": 9000, "cells": 4000, "least": 0.3}
+MACHINES = (("real", REAL, 1.0), ("emulated", EMULATED, 0.55))
+WAYS = ("sequential", "at-once", "tbb", "invasive")
+
+
+def tbb_program(ctx: Context) -> str:
+    """Compiled on first use: Debian's libtbb-dev."""
+    ctx.work.mkdir(parents=True, exist_ok=True)
+    source, binary = TOP / "apps" / "cells" / "cells_tbb.cc", ctx.work / "cells_tbb"
+    if not binary.exists() or binary.stat().st_mtime < max(
+            source.stat().st_mtime, source.with_name("cells.h").stat().st_mtime):
+        done = subprocess.run(["g++", "-std=c++17", "-O2", str(source), "-o", str(binary), "-ltbb"],
+                              capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode:
+            raise BenchError(f"{source.name}: {done.stderr[-500:]} (package libtbb-dev)")
+    return str(binary)
+
+
+class Study:
+    """One machine, real or emulated, and the programs on it."""
+
+    def __init__(self, ctx: Context, shape: dict, directory: Path):
+        self.ctx, self.shape, self.directory = ctx, shape, directory
+        self.cores = shape["cores"]
+
+    def words(self, number: int) -> list[str]:
+        words = [f"{k}={self.shape[k]}" for k in ("steps", "cells", "least", "cell-us")
+                 if k in self.shape]
+        words += [f"peak={PEAKS[number]}", f"serial={SERIAL}"]
+        if "cell-us" in self.shape:
+            machine = self.directory / "machine"
+            words += [f"machine={machine}", f"cpus={self.cores}"]
+        return words
+
+    def start(self, command: list[str], env: dict[str, str]) -> subprocess.Popen:
+        if "cell-us" in self.shape:
+            env = {**env, "OMP_WAIT_POLICY": "passive"}
+        return subprocess.Popen(command, env=clean_environment(env), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+
+    def finish(self, way: str, child: subprocess.Popen) -> str:
+        try:
+            out, err = child.communicate(timeout=self.ctx.timeout_s)
+        except subprocess.TimeoutExpired as error:
+            child.kill()
+            child.communicate()
+            raise BenchError(f"{way}: no end after {self.ctx.timeout_s:g} s") from error
+        if child.returncode:
+            raise BenchError(f"{way}: exit code {child.returncode}: {err[-500:]}")
+        if err.strip():
+            print(f"    {way} said: {err.strip()[-300:]}", flush=True)
+        return str(parse_values(out).get("checksum"))
+
+    def programs(self, way: str, socket: str) -> tuple[list[list[str]], dict[str, str]]:
+        openmp, env = self.ctx.app("cells"), {"OMP_NUM_THREADS": str(self.cores)}
+        if way == "tbb":
+            openmp, env = tbb_program(self.ctx), {}
+        commands = [[openmp, *self.words(i)] for i in range(PROGRAMS)]
+        if way == "invasive":
+            invade = [str(self.ctx.build / "invade"), f"--socket={socket}", "--"]
+            commands, env = [[*invade, *c, "invade=nonblocking"] for c in commands], {}
+        return commands, env
+
+    def run_all(self, way: str, socket: str = "") -> list[str]:
+        commands, env = self.programs(way, socket)
+        if way == "sequential":
+            return [self.finish(way, self.start(c, env)) for c in commands]
+        begin, children = time.monotonic(), []
+        for i, command in enumerate(commands):
+            time.sleep(max(0.0, begin + i * APART_S - time.monotonic()))
+            children.append(self.start(command, env))
+        return [self.finish(way, child) for child in children]
+
+    def under_rmd(self, way: str) -> list[str]:
+        socket = f"@invasive-study-{os.getpid()}"
+        command = [str(self.ctx.build / "bin" / "rmd"), f"--socket={socket}", "--log-level=error"]
+        if "cell-us" in self.shape:
+            command.append(f"--emulate-cores={self.cores}")
+        else:
+            command.append(f"--procs={PROGRAMS}")
+        rmd = subprocess.Popen(command, env=clean_environment({}), stdin=subprocess.DEVNULL)
+        try:
+            time.sleep(0.3)
+            return self.run_all(way, socket)
+        finally:
+            rmd.terminate()
+            rmd.wait()
+
+    def run(self, way: str) -> Run:
+        if "cell-us" in self.shape:
+            (self.directory / "machine").write_bytes(bytes(1 << 16))
+        if way == "tbb":
+            tbb_program(self.ctx)
+        start = time.monotonic()
+        sums = self.under_rmd(way) if way == "invasive" else self.run_all(way)
+        wall = time.monotonic() - start - (0.3 if way == "invasive" else 0)
+        run = Run(f"{way}-{self.cores}", wall, 0, {"seconds": wall, "checksum": ":".join(sums)}, "")
+        self.ctx.runs.append(run)
+        if self.ctx.verbose:
+            print(f"    {run.variant}: {wall:.2f} s", flush=True)
+        return run
+
+
+def figures_of(ctx: Context, name: str, shape: dict, directory: Path,
+               goal: float) -> list[Figure]:
+    chosen = [w for w in WAYS if w in ctx.only] or list(WAYS)
+    ways = [w for w in WAYS if w in chosen or w == "invasive"]
+    study = Study(ctx, shape, directory)
+    seconds: dict[str, list[float]] = {way: [] for way in ways}
+    sums = set()
+    for _ in range(ctx.pairs):
+        for way in ways:
+            run = study.run(way)
+            seconds[way].append(run.values["seconds"])
+            sums.add(run.values["checksum"])
+    if len(sums) != 1:
+        raise BenchError(f"{name}: checksums differ: {sums}")
+
+    def over(way: str) -> float:
+        return statistics.median(i / o for i, o in zip(seconds["invasive"], seconds[way]))
+
+    text = ", ".join(f"{way} {statistics.median(seconds[way]):.1f} s" for way in ways)
+    others = [way for way in ways if way != "invasive"]
+    worst = max(others, key=over)
+    figures = [Figure(f"{name}-worst", over(worst), f"x {worst}", "<=", 1.0,
+                      f"{shape['cores']} cores: {text}; limit {limit_s(shape):.1f} s")]
+    if "sequential" in others:
+        figures.append(Figure(name, over("sequential"), "x one after the other", "<=", goal))
+    return figures
+
+
+def limit_s(shape: dict) -> float:
+    """Emulated: core time / cores.  Of the real machine it is not known beforehand."""
+    if "cell-us" not in shape:
+        return 0.0
+    cells = shape["steps"] * shape["cells"] * (1 + shape["least"]) / 2
+    return PROGRAMS * cells * shape["cell-us"] * 1e-6 * (1 + SERIAL) / shape["cores"]
+
+
+def study(ctx: Context) -> list[Figure]:
+    pairs, ctx.pairs = ctx.pairs, ctx.pairs if ctx.pairs != 5 else 1  # it takes minutes
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            figures = []
+            for name, shape, goal in MACHINES:
+                if not {"real", "emulated"} & set(ctx.only) or name in ctx.only:
+                    figures += figures_of(ctx, "study-real" if name == "real" else "study", shape,
+                                          Path(directory), goal)
+            return figures
+    finally:
+        ctx.pairs = pairs

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* trace.c - the writer's side of a ring of events, see trace.h. */
+#define _GNU_SOURCE
+#include "trace.h"
+#include "futex.h"
+#include "table.h"
+
+#include <errno.h>
+#include <time.h>
+
+_Static_assert((int)INV_TRACE_RMD == (int)INV_MAX_SLOTS, "a ring for each slot, then rmd's");
+_Static_assert(INV_MAX_CORES <= 1024, "a core's number fits in an event");
+
+enum { NAP_NS = 200000, PATIENCE_NS = 1000000000, HALF = INV_TRACE_EVENTS / 2 };
+
+_Atomic unsigned inv_trace_ring = INV_TRACE_NONE;
+
+static uint64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* --- room */
+
+/* The reader sleeps for some milliseconds between two looks. */
+static void wake_reader(struct inv_table *t)
+{
+    atomic_fetch_add_explicit(&t->trace_bell, 1, memory_order_release);
+    inv_futex_wake(&t->trace_bell, 1, true);
+}
+
+static bool is_full(struct inv_trace_ring *r, uint64_t head)
+{
+    /* acquire: partner is the reader's release, after it cleared the cells */
+    return head - atomic_load_explicit(&r->tail, memory_order_acquire) >= INV_TRACE_EVENTS;
+}
+
+/* Wait until the reader has been there.  Not where the writer is rmd, who waits for nobody.  When
+ * the trace ends meanwhile, what the caller is about to do comes after its end. */
+static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned ring)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    uint64_t end = now_ns() + PATIENCE_NS;
+    int saved = errno;
+    bool room = false;
+    while (ring != INV_TRACE_RMD && !room && now_ns() < end &&
+           !atomic_load_explicit(&r->stuck, memory_order_relaxed) && inv_tracing(t)) {
+        wake_reader(t);
+        nanosleep(&nap, NULL);
+        room = !is_full(r, atomic_load_explicit(&r->head, memory_order_relaxed));
+    }
+    errno = saved;
+    if (!room && inv_tracing(t)) {
+        atomic_store_explicit(&r->stuck, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
+    }
+    return room;
+}
+
+static struct inv_trace_event *reserve(struct inv_table *t)
+{
+    unsigned ring = atomic_load_explicit(&inv_trace_ring, memory_order_relaxed);
+    if (ring >= INV_TRACE_RINGS)
+        return NULL;
+    struct inv_trace_ring *r = inv_trace_ring_at(t, ring);
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
+    for (;;) {
+        if (is_full(r, head)) {
+            if (!await_room(t, r, ring))
+                return NULL;
+            head = atomic_load_explicit(&r->head, memory_order_relaxed);
+            continue;
+        }
+        /* relaxed: the cell's own first word tells the reader of it.  Never more than there are
+         * cells, however many threads are here */
+        if (atomic_compare_exchange_weak_explicit(&r->head, &head, head + 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            break;
+    }
+    if (head % HALF == HALF - 1)
+        wake_reader(t);
+    return &r->event[head % INV_TRACE_EVENTS];
+}
+
+/* release: partner is the reader's acquire load of head; body is complete then */
+static void fill(struct inv_trace_event *e, uint64_t head, uint64_t body)
+{
+    atomic_store_explicit(&e->body, body, memory_order_relaxed);
+    atomic_store_explicit(&e->head, head, memory_order_release);
+}
+
+void inv_trace_write(struct inv_table *t, enum inv_trace_kind kind, uint64_t body)
+{
+    struct inv_trace_event *e = reserve(t);
+    if (e)
+        fill(e, inv_trace_head(kind, 0, INV_TRACE_DONE, now_ns()), body);
+}
+
+/* --- changes of a core's word */
+
+enum { NAME_ELSEWHERE = 511, NAME_WRONG = 510 };
+
+static uint64_t short_name(unsigned name)
+{
+    return name <= INV_MAX_SLOTS ? name : name == INV_ELSEWHERE ? NAME_ELSEWHERE : NAME_WRONG;
+}
+
+/*
+ * bits  0..8 holder, 9..17 owner, 18 reclaim, 19 handed; 20..39 the same before;
+ * bits 40..63 epoch, as in the word.
+ */
+static uint64_t fields_of(inv_word w)
+{
+    return short_name(inv_word_holder(w)) | short_name(inv_word_owner(w)) << 9 |
+           (uint64_t)inv_word_reclaim(w) << 18 | (uint64_t)inv_word_handed(w) << 19;
+}
+
+static uint64_t change(inv_word old, inv_word next)
+{
+    return fields_of(next) | fields_of(old) << 20 | (uint64_t)inv_word_epoch(next) << 40;
+}
+
+struct inv_trace_event *inv_trace_intend(struct inv_table *t, unsigned core, inv_word old,
+                                         inv_word next)
+{
+    struct inv_trace_event *e = reserve(t);
+    if (e)
+        fill(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_INTENT, now_ns()),
+             change(old, next));
+    return e;
+}
+
+void inv_trace_settle(struct inv_trace_event *e, bool happened)
+{
+    if (!e)
+        return;
+    uint64_t head = atomic_load_explicit(&e->head, memory_order_relaxed); /* ours */
+    unsigned state = happened ? INV_TRACE_DONE : INV_TRACE_VOID;
+    atomic_store_explicit(&e->head, inv_trace_with_state(head, state), memory_order_release);
+}
+
+void inv_trace_late(struct inv_table *t, unsigned core, inv_word old, inv_word next)
+{
+    struct inv_trace_event *e = reserve(t);
+    if (e)
+        fill(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_DONE, now_ns()), change(old, next));
+}

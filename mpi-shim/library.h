@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * library.h - what is done otherwise for one MPI library.  The only place that asks which it is.
+ */
+#ifndef SHIM_LIBRARY_H
+#define SHIM_LIBRARY_H
+
+#include <mpi.h>
+
+/* Open MPI's MPI_Comm_idup is rounds of messages, of which each goes on when all ranks have polled.
+ * Who sleeps is not rung between them, so each round takes a slice of sleep.  The blocking function
+ * is the same rounds, and with more ranks than cores it yields in them. */
+#ifdef OPEN_MPI
+enum { SHIM_DUP_IN_ROUNDS = 1 };
+#else
+enum { SHIM_DUP_IN_ROUNDS = 0 };
+#endif
+
+#endif

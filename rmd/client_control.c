@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* client_control.c - one connection per request. */
+#define _GNU_SOURCE
+#include "client_control.h"
+#include "socket.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { PATIENCE_S = 2, METRICS_MAX = 1 << 26 };
+
+static void close_all(int fd, int passed, int error)
+{
+    if (passed >= 0)
+        close(passed);
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+}
+
+/* Ask and take the answer.  The connection, or -1 with errno. */
+static int ask(const char *name, const struct inv_request *request, size_t bytes,
+               struct inv_reply *reply, unsigned patience_s)
+{
+    int passed = -1, fd = inv_socket_connect(name, patience_s);
+    if (fd < 0)
+        return -1;
+    if (!inv_socket_ask(fd, request, bytes, reply, &passed)) {
+        close_all(fd, passed,
+                  errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? EPROTO : errno);
+        return -1;
+    }
+    if (passed < 0 && reply->status == INV_OK)
+        return fd;
+    close_all(fd, passed, reply->status == INV_E_UID ? EPERM : EPROTO);
+    return -1;
+}
+
+bool rmd_client_control(const char *name, struct inv_control *command, struct inv_outcome *outcome)
+{
+    struct inv_reply reply;
+    command->request = inv_request_of(INV_CONTROL);
+    int fd = ask(name, &command->request, sizeof *command, &reply,
+                 command->wait_ms / 1000 + 1 + PATIENCE_S);
+    if (fd < 0)
+        return false;
+    ssize_t n = recv(fd, outcome, sizeof *outcome, 0);
+    close_all(fd, -1, n < 0 ? errno : EPROTO);
+    outcome->text[sizeof outcome->text - 1] = '\0';
+    return n == (ssize_t)sizeof *outcome;
+}
+
+int rmd_client_events(const char *name, uint64_t since, bool follow)
+{
+    struct inv_reply reply;
+    struct inv_watch watch = {
+        .request = inv_request_of(INV_EVENTS), .since = since, .follow = follow};
+    int fd = ask(name, &watch.request, sizeof watch, &reply, PATIENCE_S);
+    const struct timeval for_ever = {0};
+    if (fd >= 0 && follow)
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
+    return fd;
+}
+
+char *rmd_client_metrics(const char *name)
+{
+    struct inv_reply reply;
+    const struct inv_request request = inv_request_of(INV_METRICS);
+    int fd = ask(name, &request, sizeof request, &reply, PATIENCE_S);
+    if (fd < 0)
+        return NULL;
+    size_t room = (size_t)reply.count * INV_METRICS_CHUNK, got = 0;
+    char *text = room < METRICS_MAX ? malloc(room + 1) : NULL;
+    ssize_t n = -1;
+    for (unsigned i = 0; text && i < reply.count; i++, got += (size_t)n)
+        if ((n = recv(fd, text + got, room - got, 0)) <= 0)
+            break;
+    int error = errno;
+    close(fd);
+    if (text && n > 0) {
+        text[got] = '\0';
+        return text;
+    }
+    free(text);
+    errno = text ? error : ENOMEM;
+    return NULL;
+}

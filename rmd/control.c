@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * control.c - commands become orders (order.h), limits or drained cores (users.h), which the next
+ * decision keeps to, and that is made at once.  Cores then come as their holders give them up;
+ * nobody tells rmd of that within a domain, so while somebody waits for an answer it looks again:
+ * after some microseconds first, and then after a quarter of the time that it has taken already.
+ */
+#define _GNU_SOURCE
+#include "control.h"
+#include "events.h"
+#include "log.h"
+#include "loop.h"
+#include "users.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PENDING_MAX = 128,         /* of all users; an operator's are always taken */
+    LOOK_MIN_NS = 20000,       /* between two looks */
+    LOOK_MAX_NS = 5000000,
+};
+#define FORCE_MAX_NS UINT64_C(10000000000) /* a command without a client is forgotten then */
+
+struct pending {
+    struct pending *next;
+    struct inv_control command;
+    struct inv_outcome outcome;
+    struct rmd_asker asker; /* client NULL: gone, or answered */
+    uint64_t begin_ns;
+    bool asks; /* only; nothing has changed */
+};
+
+static struct pending *pending; /* newest first */
+static unsigned npending;
+static struct rmd_source look = {.fd = -1};
+static uint64_t obeyed;
+
+uint64_t rmd_control_count(void) { return obeyed; }
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bool __attribute__((format(printf, 2, 3)))
+refuse(struct inv_outcome *o, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(o->text, sizeof o->text, format, args);
+    va_end(args);
+    o->status = INV_REFUSED;
+    return false;
+}
+
+static const char *plural(unsigned n) { return n == 1 ? "" : "s"; }
+
+static void tell(const struct pending *p, enum inv_event_kind kind, unsigned after,
+                 const char *text)
+{
+    rmd_event((struct inv_event){.kind = kind,
+                                 .uid = p->outcome.uid,
+                                 .pid = p->outcome.pid,
+                                 .rank = -1,
+                                 .after = after},
+              text);
+}
+
+/* --- sets of cores */
+
+/* Cores that there are, and all of each unit. */
+static bool valid_set(const uint64_t *set, struct inv_outcome *o)
+{
+    const struct rmd_units *units = rmd_users_units();
+    unsigned count = 0;
+    for (unsigned c = 0; c < INV_MAX_CORES; c++) {
+        if (!inv_set_has(set, c))
+            continue;
+        count++;
+        if (c >= units->ncores)
+            return refuse(o, "there is no core %u: they are 0 to %u, the first column of rmctl "
+                             "status", c, units->ncores - 1);
+        unsigned unit = units->of[c];
+        for (unsigned k = units->first[unit]; k < units->first[unit + 1]; k++)
+            if (!inv_set_has(set, k))
+                return refuse(o, "core %u is of one physical core with %u, and this rmd gives "
+                                 "these together: name core %u, too", k, c, k);
+    }
+    return count || refuse(o, "no core is named: use a list such as 0-3,8");
+}
+
+static unsigned count_units(const uint64_t *set)
+{
+    const struct rmd_units *units = rmd_users_units();
+    unsigned n = 0;
+    for (unsigned k = 0; k < units->count; k++)
+        n += inv_set_has(set, units->first[k]);
+    return n;
+}
+
+/* --- one process */
+
+static struct rmd_domain *domain_of(const struct pending *p, unsigned *slot)
+{
+    return rmd_users_find(p->command.pid, p->asker.uid, p->asker.operator, slot);
+}
+
+static bool pin_allowed(struct rmd_domain *d, unsigned slot, const uint64_t *set,
+                        struct inv_outcome *o)
+{
+    unsigned others = 0, taken = 0;
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        int whose = inv_set_has(set, c) ? rmd_pinned_to(d, c) : -1;
+        if (whose >= 0 && whose != (int)slot)
+            return refuse(o, "core %u is process %d's, which is pinned to it: rmctl pin %d --reset",
+                          c, (int)d->procs[whose].pid, (int)d->procs[whose].pid);
+        if (inv_set_has(set, c) && d->presence[c] != RMD_HERE)
+            return refuse(o, "core %u is drained, or another user's now (away in rmctl status)", c);
+    }
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        others += d->procs[s].used && s != slot && !rmd_is_pinned(d, s);
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        int whose = rmd_pinned_to(d, c);
+        taken += whose >= 0 && whose != (int)slot && rmd_units_first(&d->units, c);
+    }
+    if (taken + count_units(set) + others > d->units_here)
+        return refuse(o, "%u other process%s of user %u would be left without a core: pin process "
+                         "%d to fewer", others, others == 1 ? "" : "es", (unsigned)d->uid,
+                      (int)d->procs[slot].pid);
+    return true;
+}
+
+static bool process_allowed(struct pending *p, struct rmd_domain *d, unsigned slot)
+{
+    const struct inv_control *c = &p->command;
+    const struct rmd_order *order = &d->procs[slot].order;
+    struct inv_outcome *o = &p->outcome;
+    if (d->table->mode != INV_MODE_PINNED)
+        return refuse(o, "process %d owns no cores: there are more processes than cores, which are "
+                         "only counted; start fewer, or use rmctl limit", (int)c->pid);
+    if (c->reset)
+        return true;
+    if (c->verb == INV_PIN)
+        return valid_set(c->set, o) && pin_allowed(d, slot, c->set, o);
+    if (order->pinned)
+        return refuse(o, "process %d is pinned: rmctl pin %d --reset takes that back", (int)c->pid,
+                      (int)c->pid);
+    if (c->cores < 1 || c->cores > d->topology.ncores)
+        return refuse(o, "%u is no number of cores of process %d: use 1 to %u", c->cores,
+                      (int)c->pid, d->topology.ncores);
+    unsigned most = rmd_domain_most(d, slot);
+    if (c->verb == INV_EXPAND && c->cores > most)
+        return refuse(o, "process %d can be sure of %u core%s at most: of the %u that user %u has, "
+                         "others need the rest", (int)c->pid, most, plural(most), d->here,
+                      (unsigned)d->uid);
+    return true;
+}
+
+static void change_order(struct rmd_order *order, const struct inv_control *c)
+{
+    if (c->verb == INV_PIN) {
+        order->pinned = !c->reset;
+        memcpy(order->cores, c->set, sizeof order->cores);
+        return;
+    }
+    unsigned cores = c->reset ? 0 : c->cores;
+    if (c->verb == INV_SHRINK)
+        order->most = cores;
+    else
+        order->least = cores;
+    if (order->least && order->most && order->least > order->most) /* the last word counts */
+        *(c->verb == INV_SHRINK ? &order->least : &order->most) = 0;
+}
+
+static bool obey_for_process(struct pending *p)
+{
+    struct inv_outcome *o = &p->outcome;
+    const struct inv_control *c = &p->command;
+    unsigned slot;
+    struct rmd_domain *d = domain_of(p, &slot);
+    if (!d)
+        return refuse(o, "process %d is none that is managed here%s: rmctl status lists them",
+                      (int)c->pid, p->asker.operator? "" : " and yours");
+    o->uid = d->uid;
+    o->pid = c->pid;
+    if (!process_allowed(p, d, slot))
+        return false;
+    struct rmd_process *process = &d->procs[slot];
+    struct rmd_order before = process->order;
+    change_order(&process->order, c);
+    rmd_domain_reorder(d);
+    if (c->verb == INV_EXPAND && !c->reset && process->owned < c->cores) {
+        unsigned owned = process->owned;
+        process->order = before;
+        rmd_domain_reorder(d);
+        return refuse(o, "process %d would own %u cores, not %u: a limit for launches, or what "
+                         "others need (rmctl limit, rmctl status)", (int)c->pid, owned, c->cores);
+    }
+    char text[sizeof((struct inv_event *)0)->text];
+    if (c->verb == INV_PIN && !c->reset)
+        rmd_list_cores(c->set, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "%s", c->reset ? "reset" : "");
+    tell(p, INV_EVENT_SHRINK + (c->verb - INV_SHRINK), c->cores, text);
+    return true;
+}
+
+static void describe_process(struct pending *p, const struct rmd_domain *d, unsigned slot)
+{
+    uint64_t set[INV_CORE_WORDS] = {0};
+    char list[128];
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->owner[c] == (int)slot)
+            inv_set_add(set, c);
+    rmd_list_cores(set, list, sizeof list);
+    p->outcome.owned = d->procs[slot].owned;
+    snprintf(p->outcome.text, sizeof p->outcome.text, "process %d owns %u core%s: %s",
+             (int)p->command.pid, p->outcome.owned, plural(p->outcome.owned), list);
+}
+
+/* --- users and the machine */
+
+static bool obey_limit(struct pending *p)
+{
+    const struct inv_control *c = &p->command;
+    struct inv_outcome *o = &p->outcome;
+    uid_t uid = c->uid == INV_UNSAID ? p->asker.uid : c->uid;
+    bool says = c->reset || c->cores != INV_UNSAID || c->job_cores != INV_UNSAID;
+    if (uid != p->asker.uid && !p->asker.operator)
+        return refuse(o, "limits of user %u are root's, or of who runs rmd, to look at and to set",
+                      (unsigned)uid);
+    struct rmd_limits l = rmd_users_ordered(uid, p->asker.operator);
+    if (c->reset)
+        l = (struct rmd_limits){0};
+    if (c->cores != INV_UNSAID)
+        l.cores = c->cores && c->cores < INV_MAX_CORES ? c->cores : INV_MAX_CORES;
+    if (c->job_cores != INV_UNSAID)
+        l.job_cores = c->job_cores && c->job_cores < INV_MAX_CORES ? c->job_cores : INV_MAX_CORES;
+    l = rmd_users_limit(uid, p->asker.operator, says ? &l : NULL);
+    o->uid = uid;
+    o->cores = l.cores;
+    o->job_cores = l.job_cores;
+    char cores[16] = "all", job[16] = "all";
+    if (l.cores)
+        snprintf(cores, sizeof cores, "%u", l.cores);
+    if (l.job_cores)
+        snprintf(job, sizeof job, "%u", l.job_cores);
+    snprintf(o->text, sizeof o->text, "user %u: cores %s, cores of a job %s", (unsigned)uid, cores,
+             job);
+    p->asks = !says;
+    if (says)
+        tell(p, INV_EVENT_LIMIT, l.cores, o->text);
+    return true;
+}
+
+static bool obey_drain(struct pending *p)
+{
+    const struct inv_control *c = &p->command;
+    struct inv_outcome *o = &p->outcome;
+    uint64_t after[INV_CORE_WORDS];
+    o->uid = INV_UNSAID;
+    if (!p->asker.operator)
+        return refuse(o, "cores are root's to drain, or of who runs rmd");
+    if (!valid_set(c->set, o))
+        return false;
+    rmd_users_drained(after);
+    for (unsigned i = 0; i < INV_CORE_WORDS; i++)
+        after[i] = c->reset ? after[i] & ~c->set[i] : after[i] | c->set[i];
+    unsigned left = rmd_users_units()->count - count_units(after), needed = rmd_users_needed();
+    if (left < needed)
+        return refuse(o, "%u would be left of %u, and %u user%s at least one each: drain fewer",
+                      left, rmd_users_units()->count, needed, needed == 1 ? " needs" : "s need");
+    rmd_users_drain(c->set, c->reset);
+    char list[sizeof((struct inv_event *)0)->text];
+    o->owned = rmd_users_drained(after);
+    rmd_list_cores(after, list, sizeof list);
+    snprintf(o->text, sizeof o->text, "%u core%s drained%s%s", o->owned, plural(o->owned),
+             *list ? ": " : "", list);
+    rmd_log(RMD_NOTICE, "%s", o->text);
+    tell(p, INV_EVENT_DRAIN, o->owned, list);
+    return true;
+}
+
+/* --- waiting for the effect */
+
+static void answer(struct pending *p, enum inv_outcome_status status)
+{
+    void *client = p->asker.client;
+    p->asker.client = NULL;
+    p->outcome.status = status;
+    if (client)
+        p->asker.answer(client, &p->outcome);
+}
+
+static void end(struct pending *p)
+{
+    struct pending **link = &pending;
+    while (*link != p)
+        link = &(*link)->next;
+    *link = p->next;
+    npending--;
+    free(p);
+}
+
+/* Where the bound has passed, by force. */
+static bool effective(struct pending *p, uint64_t now)
+{
+    if (p->command.verb == INV_LIMIT || p->command.verb == INV_DRAIN)
+        return !rmd_users_moving();
+    unsigned slot;
+    struct rmd_domain *d = domain_of(p, &slot);
+    if (!d) {
+        snprintf(p->outcome.text, sizeof p->outcome.text, "process %d has ended",
+                 (int)p->command.pid);
+        return true;
+    }
+    if (now - p->begin_ns >= (uint64_t)d->reclaim_bound_us * 1000)
+        rmd_order_force(d);
+    describe_process(p, d, slot);
+    return rmd_order_settled(d, slot);
+}
+
+/* True when it has come to its end. */
+static bool progress(struct pending *p)
+{
+    uint64_t now = now_ns();
+    if (effective(p, now)) {
+        now = now_ns();
+        p->outcome.took_ns = now - p->begin_ns;
+        tell(p, INV_EVENT_EFFECT, (unsigned)(p->outcome.took_ns / 1000), p->outcome.text);
+        answer(p, INV_DONE);
+        return true;
+    }
+    p->outcome.took_ns = now - p->begin_ns;
+    if (p->asker.client && p->outcome.took_ns >= (uint64_t)p->command.wait_ms * 1000000)
+        answer(p, INV_NOT_YET);
+    return !p->asker.client && p->outcome.took_ns >= FORCE_MAX_NS;
+}
+
+static void look_again(void)
+{
+    uint64_t wait = LOOK_MAX_NS, now = now_ns();
+    for (struct pending *p = pending; p; p = p->next) {
+        uint64_t quarter = (now - p->begin_ns) / 4;
+        if (quarter < wait)
+            wait = quarter;
+    }
+    if (wait < LOOK_MIN_NS)
+        wait = LOOK_MIN_NS;
+    struct itimerspec t = {.it_value.tv_nsec = pending ? (long)wait : 0};
+    timerfd_settime(look.fd, 0, &t, NULL);
+}
+
+static void look_now(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+        return;
+    for (struct pending *p = pending, *next; p; p = next) {
+        next = p->next;
+        if (progress(p))
+            end(p);
+    }
+    look_again();
+}
+
+static bool can_look(void)
+{
+    if (look.fd >= 0)
+        return true;
+    look = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                               look_now};
+    return look.fd >= 0 && !rmd_watch(&look, EPOLLIN);
+}
+
+static bool obey(struct pending *p)
+{
+    if (npending >= PENDING_MAX && !p->asker.operator)
+        return refuse(&p->outcome, "%u commands wait for their effect: try again", npending);
+    switch (p->command.verb) {
+    case INV_SHRINK:
+    case INV_EXPAND:
+    case INV_PIN:
+        return obey_for_process(p);
+    case INV_LIMIT:
+        return obey_limit(p);
+    case INV_DRAIN:
+        return obey_drain(p);
+    default:
+        return refuse(&p->outcome, "command %u is unknown: mixed installations?",
+                      p->command.verb);
+    }
+}
+
+void rmd_control(const struct inv_control *command, const struct rmd_asker *asker)
+{
+    struct pending *p = can_look() ? calloc(1, sizeof *p) : NULL;
+    if (!p) {
+        struct inv_outcome none = {.status = INV_REFUSED, .text = "rmd has no memory"};
+        asker->answer(asker->client, &none);
+        return;
+    }
+    p->command = *command;
+    p->asker = *asker;
+    p->begin_ns = now_ns();
+    p->outcome.uid = asker->uid;
+    if (p->command.wait_ms > INV_WAIT_MAX_MS)
+        p->command.wait_ms = INV_WAIT_MAX_MS;
+    bool obeys = obey(p);
+    if (!obeys || p->asks) {
+        if (!obeys)
+            rmd_chat("refused user %u: %s", (unsigned)asker->uid, p->outcome.text);
+        answer(p, obeys ? INV_DONE : INV_REFUSED);
+        free(p);
+        return;
+    }
+    obeyed++;
+    p->next = pending;
+    pending = p;
+    npending++;
+    if (progress(p))
+        end(p);
+    look_again();
+}
+
+void rmd_control_forget(const void *client)
+{
+    for (struct pending *p = pending; p; p = p->next)
+        if (p->asker.client == client)
+            p->asker.client = NULL;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * control_protocol.h - what rmctl and rmd say to each other beyond protocol.h: commands of an
+ * operator or user, events, metrics.  As there: a request is one message, of exactly the size of
+ * its struct, and who asks is what the kernel says.
+ */
+#ifndef RMD_CONTROL_PROTOCOL_H
+#define RMD_CONTROL_PROTOCOL_H
+
+#include "protocol.h"
+
+enum { INV_CORE_WORDS = INV_MAX_CORES / 64 };
+
+/* A set of cores of the table. */
+static inline bool inv_set_has(const uint64_t *set, unsigned core)
+{
+    return set[core / 64] >> core % 64 & 1;
+}
+static inline void inv_set_add(uint64_t *set, unsigned core)
+{
+    set[core / 64] |= UINT64_C(1) << core % 64;
+}
+
+enum inv_verb {
+    INV_SHRINK = 1, /* the process owns `cores` at most */
+    INV_EXPAND = 2, /* the process owns `cores` at least */
+    INV_PIN = 3,    /* the process owns the cores of `set` and no other */
+    INV_LIMIT = 4,  /* the user has `cores` at most, each of its launches `job_cores` */
+    INV_DRAIN = 5,  /* nobody may use the cores of `set` */
+};
+
+enum { INV_WAIT_MAX_MS = 600000 };
+#define INV_UNSAID UINT32_MAX /* of a number */
+
+/* INV_CONTROL.  Answered when the command has taken effect, or wait_ms have passed: a struct
+ * inv_reply, and after it a struct inv_outcome. */
+struct inv_control {
+    struct inv_request request;
+    uint32_t verb;
+    uint32_t reset;            /* take the command of before back; of INV_DRAIN: `set` comes back */
+    int32_t pid;               /* of the process */
+    uint32_t uid;              /* INV_LIMIT: whose; INV_UNSAID: of who asks */
+    uint32_t cores, job_cores; /* INV_LIMIT: 0 all, INV_UNSAID as it is */
+    uint32_t wait_ms;
+    uint32_t unused;
+    uint64_t set[INV_CORE_WORDS];
+};
+
+enum inv_outcome_status {
+    INV_DONE = 0,
+    INV_NOT_YET = 1, /* it is in force, and will have its effect */
+    INV_REFUSED = 2, /* nothing has changed */
+};
+
+struct inv_outcome {
+    uint32_t status;
+    uint32_t owned;            /* cores that the process owns, or that are drained */
+    uint64_t took_ns;          /* from the request to the effect */
+    uint32_t cores, job_cores; /* INV_LIMIT: what holds now; 0 all */
+    uint32_t uid;
+    int32_t pid;
+    char text[256]; /* what has happened, or why not and what to do */
+};
+
+/* INV_EVENTS: answered by a struct inv_reply and then structs inv_event, from number `since` on as
+ * far as rmd keeps them.  With `follow` until the client goes, else an INV_EVENT_END is last. */
+struct inv_watch {
+    struct inv_request request;
+    uint64_t since;
+    uint32_t follow, unused;
+};
+
+enum inv_event_kind {
+    INV_EVENT_END = 0,
+    INV_EVENT_LOST = 1,   /* `after` events that this client has not read in time */
+    INV_EVENT_JOIN = 2,   /* a process; text: its program */
+    INV_EVENT_LEAVE = 3,  /* it goes on unmanaged */
+    INV_EVENT_DEATH = 4,  /* it has ended */
+    INV_EVENT_OWNER = 5,  /* it owns `after` cores and not `before` any more; text: which */
+    INV_EVENT_POLICY = 6, /* text: by which policy the user's cores are divided from now on */
+    INV_EVENT_SHARE = 7,  /* the user has `after` cores of the machine and not `before` */
+    INV_EVENT_SHRINK = 8, /* commands; text: what was said */
+    INV_EVENT_EXPAND = 9,
+    INV_EVENT_PIN = 10,
+    INV_EVENT_LIMIT = 11,
+    INV_EVENT_DRAIN = 12,
+    INV_EVENT_EFFECT = 13, /* of the command of process pid, or of a drain; `after`: microseconds */
+    INV_EVENT_CONFIG = 14, /* the configuration has been read again */
+    INV_EVENT_KINDS
+};
+
+struct inv_event {
+    uint64_t number;  /* from 1 on */
+    uint64_t time_ns; /* CLOCK_REALTIME */
+    uint32_t kind;    /* enum inv_event_kind */
+    uint32_t uid;     /* INV_UNSAID: of nobody */
+    int32_t pid, rank; /* 0 and -1: of none */
+    uint32_t before, after;
+    char text[64];
+};
+
+/* INV_METRICS: answered by a struct inv_reply whose `count` messages follow, of text. */
+enum { INV_METRICS_CHUNK = 32768 };
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * metrics.c - the text.  Of each metric the lines of all processes stand together, as the format
+ * wants it, so it is a loop over metrics around one over domains.  What comes from a table could
+ * be anything: names are escaped, numbers are numbers.
+ */
+#define _GNU_SOURCE
+#include "metrics.h"
+#include "control.h"
+#include "events.h"
+#include "users.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct output {
+    FILE *out;
+    uid_t uid;
+    bool all;
+    unsigned which; /* metric */
+};
+
+/* Relaxed: statistics. */
+#define LOOK(member) atomic_load_explicit(&(member), memory_order_relaxed)
+
+static void head(FILE *out, const char *name, const char *type, const char *help)
+{
+    fprintf(out, "# HELP invasive_%s %s\n# TYPE invasive_%s %s\n", name, help, name, type);
+}
+
+/* --- of a domain */
+
+static double here(const struct rmd_domain *d) { return d->here; }
+static double live(const struct rmd_domain *d) { return d->live; }
+static double joins(const struct rmd_domain *d) { return (double)d->joins; }
+static double leaves(const struct rmd_domain *d) { return (double)d->leaves; }
+static double deaths(const struct rmd_domain *d) { return (double)d->deaths; }
+static double moves(const struct rmd_domain *d) { return (double)d->moves; }
+static double decisions(const struct rmd_domain *d) { return (double)d->decisions; }
+static double decision_s(const struct rmd_domain *d) { return (double)d->decision_ns * 1e-9; }
+
+static const struct {
+    const char *name, *type, *help;
+    double (*value)(const struct rmd_domain *);
+} of_domain[] = {
+    {"user_cores", "gauge", "Cores that the user's processes may have now.", here},
+    {"user_processes", "gauge", "Managed processes.", live},
+    {"joins_total", "counter", "Processes that have become managed.", joins},
+    {"leaves_total", "counter", "Processes that have gone on unmanaged.", leaves},
+    {"deaths_total", "counter", "Managed processes that have ended.", deaths},
+    {"owner_moves_total", "counter", "Cores that have gone from one process to another by policy.",
+     moves},
+    {"decisions_total", "counter", "How often owners were decided.", decisions},
+    {"decision_seconds_total", "counter", "Time that this took.", decision_s},
+};
+
+static bool shown(const struct output *o, const struct rmd_domain *d)
+{
+    return o->all || d->uid == o->uid;
+}
+
+static void domain_line(struct rmd_domain *d, void *context)
+{
+    const struct output *o = context;
+    if (shown(o, d))
+        fprintf(o->out, "invasive_%s{user=\"%u\",policy=\"%s\"} %.17g\n", of_domain[o->which].name,
+                (unsigned)d->uid, d->policy->name, of_domain[o->which].value(d));
+}
+
+/* --- of a process */
+
+enum { OWNED, HELD, WANTS, WORKLOAD, RECLAIM_MAX, COUNTERS };
+
+#define COUNTER(member, scale)                                                                     \
+    offsetof(struct inv_counters, member), scale
+static const struct {
+    const char *name, *type, *help;
+    size_t offset;
+    double scale;
+} of_process[] = {
+    [OWNED] = {"process_owned_cores", "gauge", "Cores that it owns.", 0, 0},
+    [HELD] = {"process_held_cores", "gauge", "Cores that it computes on.", 0, 0},
+    [WANTS] = {"process_wants_cores", "gauge", "1 when it has work for another core.", 0, 0},
+    [WORKLOAD] = {"process_workload", "gauge", "Workload that it has announced; 0 unknown.", 0, 0},
+    [RECLAIM_MAX] = {"process_reclaim_wait_max_seconds", "gauge",
+                     "The longest time from asking for an own core to having it.", 0, 0},
+    [COUNTERS] = {"process_lends_total", "counter", "Cores given away while it waited.",
+                  COUNTER(lends, 1)},
+    {"process_borrows_total", "counter", "Cores of others taken.", COUNTER(borrows, 1)},
+    {"process_reclaims_total", "counter", "Own cores asked back.", COUNTER(reclaims, 1)},
+    {"process_evictions_total", "counter", "Own cores taken back by force.",
+     COUNTER(evictions, 1)},
+    {"process_reclaim_wait_seconds_total", "counter", "Time from asking for own cores to having "
+     "them.", COUNTER(reclaim_wait_ns, 1e-9)},
+    {"process_held_core_seconds_total", "counter", "Core time held, up to the last changes.",
+     COUNTER(held_ns, 1e-9)},
+    {"process_borrowed_core_seconds_total", "counter", "Core time used of others' cores.",
+     COUNTER(borrowed_ns, 1e-9)},
+    {"process_lent_core_seconds_total", "counter", "Core time that others used of its cores.",
+     COUNTER(lent_used_ns, 1e-9)},
+    {"process_useful_seconds_total", "counter", "Main thread's time outside MPI waits.",
+     COUNTER(useful_ns, 1e-9)},
+    {"process_wait_seconds_total", "counter", "Main thread's time in MPI waits.",
+     COUNTER(wait_ns, 1e-9)},
+    {"process_waits_total", "counter", "Waits that have slept.", COUNTER(waits, 1)},
+};
+
+static unsigned held(const struct rmd_domain *d, unsigned slot)
+{
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    unsigned n = 0;
+    if (d->table->mode == INV_MODE_ANONYMOUS)
+        return LOOK(s->tokens) > 0 ? (unsigned)LOOK(s->tokens) : 0;
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        n += inv_word_holder(LOOK(inv_core_at(d->table, c)->word)) == slot + 1;
+    return n;
+}
+
+static double workload(struct inv_slot *s)
+{
+    double w;
+    uint64_t bits = LOOK(s->workload_bits);
+    memcpy(&w, &bits, sizeof w);
+    return w >= 0 && w <= 1e300 ? w : 0; /* it could be anything */
+}
+
+static double value(const struct rmd_domain *d, unsigned slot, unsigned which)
+{
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    switch (which) {
+    case OWNED:
+        return d->procs[slot].owned;
+    case HELD:
+        return held(d, slot);
+    case WANTS:
+        return LOOK(d->table->wanting[slot / 64]) >> slot % 64 & 1;
+    case WORKLOAD:
+        return workload(s);
+    case RECLAIM_MAX:
+        return (double)LOOK(s->counters.reclaim_wait_max_ns) * 1e-9;
+    default:;
+        const _Atomic uint64_t *counter =
+            (const void *)((const char *)&s->counters + of_process[which].offset);
+        return (double)LOOK(*counter) * of_process[which].scale;
+    }
+}
+
+static void put_name(FILE *out, const char *name)
+{
+    for (size_t i = 0; i < INV_NAME_BYTES - 1 && name[i]; i++)
+        if (name[i] == '"' || name[i] == '\\')
+            fprintf(out, "\\%c", name[i]);
+        else
+            putc(name[i] >= ' ' && name[i] <= '~' ? name[i] : '?', out);
+}
+
+static void process_lines(struct rmd_domain *d, void *context)
+{
+    const struct output *o = context;
+    for (unsigned s = 0; d->table && shown(o, d) && s < INV_MAX_SLOTS; s++) {
+        if (!d->procs[s].used)
+            continue;
+        fprintf(o->out, "invasive_%s{user=\"%u\",pid=\"%d\",rank=\"%d\",program=\"",
+                of_process[o->which].name, (unsigned)d->uid, (int)d->procs[s].pid,
+                d->procs[s].rank);
+        put_name(o->out, inv_slot_at(d->table, s)->program);
+        fprintf(o->out, "\"} %.17g\n", value(d, s, o->which));
+    }
+}
+
+/* --- of the machine */
+
+static void machine_lines(FILE *out, bool all)
+{
+    uint64_t drained[INV_CORE_WORDS];
+    head(out, "cores", "gauge", "Cores that rmd divides, drained ones too.");
+    fprintf(out, "invasive_cores %u\n", rmd_users_units()->ncores);
+    head(out, "drained_cores", "gauge", "Cores that an operator has taken away.");
+    fprintf(out, "invasive_drained_cores %u\n", rmd_users_drained(drained));
+    if (!all)
+        return;
+    head(out, "commands_total", "counter", "Commands of rmctl that were obeyed.");
+    fprintf(out, "invasive_commands_total %" PRIu64 "\n", rmd_control_count());
+    head(out, "events_total", "counter", "Events that there have been for rmctl events.");
+    fprintf(out, "invasive_events_total %" PRIu64 "\n", rmd_events_count());
+}
+
+char *rmd_metrics_text(uid_t uid, bool all, size_t *bytes)
+{
+    char *text = NULL;
+    struct output o = {open_memstream(&text, bytes), uid, all, 0};
+    if (!o.out)
+        return NULL;
+    machine_lines(o.out, all);
+    for (o.which = 0; o.which < sizeof of_domain / sizeof *of_domain; o.which++) {
+        head(o.out, of_domain[o.which].name, of_domain[o.which].type, of_domain[o.which].help);
+        rmd_users_each(domain_line, &o);
+    }
+    for (o.which = 0; o.which < sizeof of_process / sizeof *of_process; o.which++) {
+        head(o.out, of_process[o.which].name, of_process[o.which].type, of_process[o.which].help);
+        rmd_users_each(process_lines, &o);
+    }
+    if (ferror(o.out) | fclose(o.out)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

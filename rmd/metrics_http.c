@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * metrics_http.c - as much of HTTP as a collector of metrics needs: the head of one request, one
+ * answer, and the connection is closed.  Nobody is waited for: what a client has not sent or taken
+ * within five seconds is not waited for any longer, of CLIENTS_MAX clients the oldest makes room,
+ * and the text is made at most every tenth of a second however often it is asked for.
+ */
+#define _GNU_SOURCE
+#include "log.h"
+#include "loop.h"
+#include "metrics.h"
+#include "metrics_address.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, PATIENCE_S = 5, FRESH_NS = 100000000 };
+
+struct client {
+    struct rmd_source source;
+    struct client *next;
+    uint64_t until_ns;
+    char head[HEAD_MAX + 1]; /* of the request */
+    size_t got;
+    char *answer;
+    size_t bytes, sent;
+};
+
+static struct rmd_source listener = {.fd = -1}, patience = {.fd = -1};
+static struct client *clients; /* newest first */
+static unsigned nclients;
+static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
+static char *page; /* what was made last */
+static size_t page_bytes;
+static uint64_t page_ns;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void drop(struct client *c)
+{
+    struct client **link = &clients;
+    while (*link != c)
+        link = &(*link)->next;
+    *link = c->next;
+    nclients--;
+    rmd_unwatch(&c->source);
+    close(c->source.fd);
+    free(c->answer);
+    free(c);
+}
+
+static struct client *oldest(void)
+{
+    struct client *c = clients;
+    while (c && c->next)
+        c = c->next;
+    return c;
+}
+
+static void set_patience(void)
+{
+    const struct client *c = oldest();
+    uint64_t at = c ? c->until_ns : 0;
+    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
+    timerfd_settime(patience.fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+static void patience_ends(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+        return;
+    for (struct client *c; (c = oldest()) != NULL && c->until_ns <= now_ns();)
+        drop(c);
+    set_patience();
+}
+
+/* --- the answer */
+
+static const char *fresh_page(void)
+{
+    if (page && now_ns() - page_ns < FRESH_NS)
+        return page;
+    free(page);
+    page = rmd_metrics_text(0, true, &page_bytes);
+    page_ns = now_ns();
+    return page;
+}
+
+static void put_answer(struct client *c, const char *status, const char *more, const char *body,
+                       size_t bytes, bool with_body)
+{
+    char head[512];
+    int n = snprintf(head, sizeof head,
+                     "HTTP/1.1 %s\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"
+                     "Content-Length: %zu\r\n%sConnection: close\r\n\r\n",
+                     status, bytes, more);
+    size_t sent_bytes = with_body ? bytes : 0;
+    c->answer = malloc((size_t)n + sent_bytes);
+    if (!c->answer)
+        return;
+    memcpy(c->answer, head, (size_t)n);
+    memcpy(c->answer + n, body, sent_bytes);
+    c->bytes = (size_t)n + sent_bytes;
+}
+
+static void put_error(struct client *c, const char *status, const char *more)
+{
+    char body[128];
+    int n = snprintf(body, sizeof body, "%s: GET /metrics is what there is\n", status);
+    put_answer(c, status, more, body, (size_t)n, true);
+}
+
+static bool begins(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+/* "GET /metrics HTTP/1.1", or with ?NAME=VALUE..., which says nothing to us. */
+static void put_answer_to(struct client *c)
+{
+    bool get = begins(c->head, "GET "), only_head = begins(c->head, "HEAD ");
+    const char *target = strchr(c->head, ' '), *end = target ? strchr(target + 1, ' ') : NULL;
+    size_t line = strcspn(c->head, "\r\n");
+    if (!end || end > c->head + line || !begins(end, " HTTP/1.")) {
+        put_error(c, "400 Bad Request", "");
+        return;
+    }
+    if (!get && !only_head) {
+        put_error(c, "405 Method Not Allowed", "Allow: GET, HEAD\r\n");
+        return;
+    }
+    size_t length = strcspn(target + 1, " ?");
+    if (length != strlen("/metrics") || strncmp(target + 1, "/metrics", length) != 0) {
+        put_error(c, "404 Not Found", "");
+        return;
+    }
+    const char *text = fresh_page();
+    if (text)
+        put_answer(c, "200 OK", "", text, page_bytes, get);
+    else
+        put_error(c, "503 Service Unavailable", "");
+}
+
+/* --- connections */
+
+/* True when there is nothing more to do for the client. */
+static bool send_answer(struct client *c)
+{
+    while (c->sent < c->bytes) {
+        ssize_t n = send(c->source.fd, c->answer + c->sent, c->bytes - c->sent,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0)
+            return errno != EAGAIN || rmd_watch(&c->source, EPOLLOUT);
+        c->sent += (size_t)n;
+    }
+    /* What it has sent beyond its head is taken away, or its answer may be lost with a reset. */
+    char rest[4096];
+    shutdown(c->source.fd, SHUT_WR);
+    for (int i = 0; i < 16 && recv(c->source.fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++)
+        ;
+    return true;
+}
+
+/* True when the whole head is there, or will never be. */
+static bool take_head(struct client *c, bool *gone)
+{
+    ssize_t n = recv(c->source.fd, c->head + c->got, HEAD_MAX - c->got, MSG_DONTWAIT);
+    *gone = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    if (n <= 0)
+        return false;
+    c->got += (size_t)n;
+    c->head[c->got] = '\0';
+    return c->got == HEAD_MAX || strlen(c->head) < c->got || strstr(c->head, "\r\n\r\n") ||
+           strstr(c->head, "\n\n");
+}
+
+static void client_ready(struct rmd_source *source, uint32_t events)
+{
+    struct client *c = (struct client *)source;
+    bool gone = events & EPOLLERR;
+    if (!c->answer && !gone && take_head(c, &gone)) {
+        if (c->got == HEAD_MAX || strlen(c->head) < c->got)
+            put_error(c, "400 Bad Request", "");
+        else
+            put_answer_to(c);
+        gone = !c->answer;
+    }
+    if (gone || (c->answer && send_answer(c))) {
+        drop(c);
+        set_patience();
+    }
+}
+
+static void client_connects(struct rmd_source *source, uint32_t events)
+{
+    (void)events;
+    int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct client *c = fd < 0 ? NULL : calloc(1, sizeof *c);
+    if (!c) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
+    c->until_ns = now_ns() + PATIENCE_S * UINT64_C(1000000000);
+    if (rmd_watch(&c->source, EPOLLIN)) {
+        close(fd);
+        free(c);
+        return;
+    }
+    c->next = clients;
+    clients = c;
+    if (++nclients > CLIENTS_MAX)
+        drop(oldest());
+    set_patience();
+}
+
+/* --- the listener */
+
+/* A socket that nobody listens on any more is a former rmd's. */
+static void remove_stale(const union rmd_metrics_address *a, socklen_t size)
+{
+    if (a->any.sa_family != AF_UNIX || a->local.sun_path[0] == '\0')
+        return;
+    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (probe >= 0 && connect(probe, &a->any, size) && errno == ECONNREFUSED)
+        unlink(a->local.sun_path);
+    if (probe >= 0)
+        close(probe);
+}
+
+int rmd_metrics_serve(const char *where)
+{
+    union rmd_metrics_address a;
+    socklen_t size = rmd_metrics_address(where, &a);
+    int one = 1;
+    remove_stale(&a, size);
+    listener = (struct rmd_source){
+        socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), client_connects};
+    patience = (struct rmd_source){
+        timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), patience_ends};
+    if (listener.fd >= 0 && a.any.sa_family != AF_UNIX)
+        setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (!size || listener.fd < 0 || patience.fd < 0 || bind(listener.fd, &a.any, size) ||
+        listen(listener.fd, CLIENTS_MAX) || rmd_watch(&listener, EPOLLIN) ||
+        rmd_watch(&patience, EPOLLIN)) {
+        rmd_say("cannot serve metrics at %s: %s", where, strerror(errno));
+        return -1;
+    }
+    if (*where == '/')
+        snprintf(path, sizeof path, "%s", where);
+    return 0;
+}
+
+void rmd_metrics_close(void)
+{
+    while (clients)
+        drop(clients);
+    if (listener.fd >= 0)
+        close(listener.fd);
+    if (*path)
+        unlink(path);
+    free(page);
+    page = NULL;
+    listener.fd = -1;
+}

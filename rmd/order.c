@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* order.c - see order.h. */
+#define _GNU_SOURCE
+#include "order.h"
+#include "core.h"
+#include "domain.h"
+#include "enforce.h"
+#include "log.h"
+
+void rmd_order_apply(const struct rmd_order *o, struct rmd_need *need)
+{
+    if (o->least && need->min_cores < o->least)
+        need->min_cores = o->least;
+    if (o->least && need->max_cores && need->max_cores < o->least)
+        need->max_cores = o->least;
+    if (o->most && (!need->max_cores || need->max_cores > o->most))
+        need->max_cores = o->most;
+    if (need->max_cores && need->min_cores > need->max_cores)
+        need->min_cores = need->max_cores;
+}
+
+bool rmd_orders_any(const struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        const struct rmd_process *p = &d->procs[s];
+        if (p->used && (p->order.least || p->order.most || p->order.pinned))
+            return true;
+    }
+    return false;
+}
+
+int rmd_pinned_to(const struct rmd_domain *d, unsigned core)
+{
+    if (d->presence[core] != RMD_HERE)
+        return -1;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        const struct rmd_process *p = &d->procs[s];
+        if (p->used && p->order.pinned && inv_set_has(p->order.cores, core))
+            return (int)s;
+    }
+    return -1;
+}
+
+bool rmd_is_pinned(const struct rmd_domain *d, unsigned slot)
+{
+    const struct rmd_order *o = &d->procs[slot].order;
+    if (!o->pinned)
+        return false;
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->presence[c] == RMD_HERE && inv_set_has(o->cores, c))
+            return true;
+    return false;
+}
+
+unsigned rmd_pinned_units(const struct rmd_domain *d)
+{
+    unsigned n = 0;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].order.pinned)
+            for (unsigned c = 0; c < d->topology.ncores; c++)
+                n += d->presence[c] == RMD_HERE && rmd_units_first(&d->units, c) &&
+                     inv_set_has(d->procs[s].order.cores, c);
+    return n;
+}
+
+void rmd_wake_core(struct rmd_domain *d, unsigned core)
+{
+    if (!d->resting[core])
+        return;
+    d->resting[core] = false;
+    if (d->presence[core] == RMD_HERE)
+        inv_core_admit(d->table, core);
+}
+
+void rmd_rest_unowned(struct rmd_domain *d)
+{
+    bool any = rmd_orders_any(d);
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        if (d->presence[c] != RMD_HERE || d->owner[c] >= 0)
+            continue;
+        if (any && !d->resting[c]) {
+            d->resting[c] = true;
+            inv_core_withdraw(d->table, c);
+        } else if (!any && d->resting[c]) {
+            rmd_wake_core(d, c);
+            inv_core_offer(d->table, c, INV_MAX_SLOTS);
+        }
+    }
+}
+
+bool rmd_order_settled(struct rmd_domain *d, unsigned slot)
+{
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        if (d->presence[c] != RMD_HERE)
+            continue;
+        /* relaxed: looked at again and again */
+        inv_word w = atomic_load_explicit(&inv_core_at(d->table, c)->word, memory_order_relaxed);
+        unsigned holder = inv_word_holder(w), name = slot + 1;
+        bool concerns = holder == name || inv_word_owner(w) == name || d->resting[c];
+        bool elsewhere = holder != INV_NOBODY && holder != inv_word_owner(w);
+        if (concerns && elsewhere && inv_word_reclaim(w))
+            return false;
+    }
+    return true;
+}
+
+/* A core that the process owns, to which a thread of it may be moved; -1 none. */
+static int cpu_of(const struct rmd_domain *d, unsigned slot)
+{
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->owner[c] == (int)slot)
+            return d->topology.os_cpu[c];
+    return -1;
+}
+
+void rmd_order_force(struct rmd_domain *d)
+{
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        if (!d->resting[c] || d->presence[c] != RMD_HERE)
+            continue;
+        struct inv_core *core = inv_core_at(d->table, c);
+        unsigned name = inv_word_holder(atomic_load_explicit(&core->word, memory_order_relaxed));
+        if (name == INV_NOBODY)
+            continue;
+        pid_t tid = atomic_load_explicit(&core->holder_tid, memory_order_relaxed);
+        inv_core_expel(d->table, c);
+        if (name > INV_MAX_SLOTS || !d->procs[name - 1].used)
+            continue;
+        struct rmd_process *p = &d->procs[name - 1];
+        rmd_log(RMD_INFO, "core %u taken from process %d by force", c, (int)p->pid);
+        if (!d->topology.emulated)
+            rmd_pin_thread(p->pid, p->pidfd.fd, tid, cpu_of(d, name - 1));
+    }
+}

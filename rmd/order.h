@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * order.h - what an operator or its user has said of one process (rmctl shrink, expand, pin):
+ * constraints that go over what the process announces, and stay until they are taken back or it
+ * ends, whatever policy decides.
+ *
+ * A process that is pinned has its cores to itself and is nothing that the policy divides among.
+ * In a domain where there is an order, cores that nobody owns rest: they are withdrawn as if they
+ * were another domain's, for else who has been shrunk would borrow what it has just given up.
+ */
+#ifndef RMD_ORDER_H
+#define RMD_ORDER_H
+
+#include "control_protocol.h"
+#include "policy.h"
+
+#include <sys/types.h>
+
+struct rmd_domain;
+
+struct rmd_order {
+    unsigned least, most; /* cores; 0: nothing said */
+    bool pinned;
+    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are here */
+};
+
+/* What the process asks for, and what was said of it: need->min_cores and max_cores, in cores. */
+void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);
+
+/* Is anything said of a process of the domain? */
+bool rmd_orders_any(const struct rmd_domain *domain);
+
+/* The process that the core is pinned to, -1 none.  It is here. */
+int rmd_pinned_to(const struct rmd_domain *domain, unsigned core);
+/* Has the process a core that it is pinned to and that is here? */
+bool rmd_is_pinned(const struct rmd_domain *domain, unsigned slot);
+/* So many units are pinned. */
+unsigned rmd_pinned_units(const struct rmd_domain *domain);
+
+/* Owners have been decided: cores without one rest, or do so no longer. */
+void rmd_rest_unowned(struct rmd_domain *domain);
+/* The core is about to get an owner, or to leave. */
+void rmd_wake_core(struct rmd_domain *domain, unsigned core);
+
+/*
+ * rmd_order_settled - has what was decided about this process come about?  Nobody computes on a
+ * core that rests; it computes on none that is asked back; nobody else on one that it asks for.
+ * rmd_order_force - nobody computes on cores that rest: the reclaim bound has passed.
+ */
+bool rmd_order_settled(struct rmd_domain *domain, unsigned slot);
+void rmd_order_force(struct rmd_domain *domain);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* rmctl_find.c - which rmd there are for us to ask. */
+#define _GNU_SOURCE
+#include "rmctl.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SERVICE "/run/invasive/rmd.sock"
+
+static void add(struct rmctl_sockets *s, const char *name)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        if (!strcmp(s->name[i], name))
+            return;
+    if (s->count < RMCTL_SOCKETS)
+        snprintf(s->name[s->count++], sizeof s->name[0], "%s", name);
+}
+
+/* Every private rmd of ours has an abstract socket whose name begins like this. */
+static void add_private_ones(struct rmctl_sockets *s)
+{
+    char line[512], prefix[32];
+    FILE *f = fopen("/proc/net/unix", "re");
+    snprintf(prefix, sizeof prefix, "@invasive-%u-", (unsigned)getuid());
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned flags = 0;
+        char *name = strchr(line, '@');
+        line[strcspn(line, "\n")] = '\0';
+        /* listening ones only (flag 0x10000): each connection has a line of its own */
+        if (name && !strncmp(name, prefix, strlen(prefix)) &&
+            sscanf(line, "%*s %*s %*s %x", &flags) == 1 && flags & 0x10000)
+            add(s, name);
+    }
+    if (f)
+        fclose(f);
+}
+
+bool rmctl_find(struct rmctl_sockets *s)
+{
+    const char *told = rmctl_common.socket ? rmctl_common.socket : getenv("INVASIVE_SOCKET");
+    s->count = 0;
+    s->told = told && *told;
+    if (s->told) {
+        add(s, told);
+        return true;
+    }
+    if (!access(SERVICE, F_OK))
+        add(s, SERVICE);
+    add_private_ones(s);
+    if (!s->count)
+        fprintf(stderr, "rmctl: no rmd of yours is running; start a program under invade\n");
+    return s->count;
+}
+
+const char *rmctl_find_one(struct rmctl_sockets *s)
+{
+    if (!rmctl_find(s))
+        return NULL;
+    if (s->count == 1 || !strcmp(s->name[0], SERVICE))
+        return s->name[0];
+    fprintf(stderr, "rmctl: several rmd of yours are running: choose one with --socket=S, of");
+    for (unsigned i = 0; i < s->count; i++)
+        fprintf(stderr, " %s", s->name[i]);
+    fprintf(stderr, "\n");
+    return NULL;
+}
+
+bool rmctl_complain(const char *what, const char *name)
+{
+    fprintf(stderr, "rmctl: cannot %s rmd at %s: %s%s\n", what, name,
+            errno == EPERM    ? "it serves another user"
+            : errno == EPROTO ? "it did not understand: mixed installations?"
+                              : strerror(errno),
+            errno == ENOENT || errno == ECONNREFUSED ? ": is it running?" : "");
+    return false;
+}

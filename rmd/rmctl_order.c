@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rmctl_order.c - commands: rmctl shrink, expand, pin, limit and drain.  rmd answers when a command
+ * has had its effect, and says how long that took.
+ */
+#define _GNU_SOURCE
+#include "client.h"
+#include "client_control.h"
+#include "cpulist.h"
+#include "rmctl.h"
+#include "rmctl_view.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPT_RESET = 256, OPT_WAIT, OPT_CORES, OPT_JOB_CORES, OPT_USER, OPT_UNDO };
+enum { WAIT_MS = 2000 };
+enum { ANY_RANK = -1 };
+
+#define WAIT_OPTION                                                                                \
+    {"wait", OPT_WAIT, "MS", 0,                                                                    \
+     "wait so long for the effect (default 2000; 0: not at all); then exit code 2", 0}
+
+const struct argp_option rmctl_order_options[] = {
+    {"reset", OPT_RESET, NULL, 0, "take this command back", 0}, WAIT_OPTION, {0}};
+const struct argp_option rmctl_limit_options[] = {
+    {"cores", OPT_CORES, "N", 0, "cores that the user may have, or all", 0},
+    {"job-cores", OPT_JOB_CORES, "N", 0, "cores that each launch of the user may own, or all", 0},
+    {"user", OPT_USER, "NAME", 0, "of this user; default: your own limits", 0},
+    {"reset", OPT_RESET, NULL, 0, "as before any rmctl limit: by the configuration", 0},
+    WAIT_OPTION, {0}};
+const struct argp_option rmctl_drain_options[] = {
+    {"undo", OPT_UNDO, NULL, 0, "these cores may be used again", 0}, WAIT_OPTION, {0}};
+
+/* What is said on the command line. */
+struct order {
+    struct inv_control control;
+    const char *name; /* of the command */
+    int rank;         /* instead of the pid; ANY_RANK: none is said */
+    bool has_process, has_value;
+};
+
+/* --- options and arguments */
+
+static unsigned number_or_all(struct argp_state *state, const char *what, const char *arg)
+{
+    return strcmp(arg, "all") ? rmctl_number(state, what, arg, 1, INV_MAX_CORES) : 0;
+}
+
+static void read_user(struct argp_state *state, struct order *o, const char *arg)
+{
+    const struct passwd *entry = getpwnam(arg);
+    if (entry)
+        o->control.uid = entry->pw_uid;
+    else if (*arg >= '0' && *arg <= '9')
+        o->control.uid = rmctl_number(state, "user", arg, 0, UINT32_MAX - 1);
+    else
+        argp_error(state, "there is no user '%s': use a name or number of one", arg);
+}
+
+static void read_process(struct argp_state *state, struct order *o, const char *arg)
+{
+    if (!strncmp(arg, "rank:", 5))
+        o->rank = (int)rmctl_number(state, "rank", arg + 5, 0, 1 << 24);
+    else
+        o->control.pid = (int32_t)rmctl_number(state, "process", arg, 1, INT32_MAX);
+    o->has_process = true;
+}
+
+static void read_cores(struct argp_state *state, struct order *o, const char *arg)
+{
+    cpu_set_t set;
+    if (inv_cpulist_parse(arg, &set))
+        argp_error(state, "'%s' is no list of cores: use one such as 0-3,8, by the first column of "
+                          "rmctl status", arg);
+    for (unsigned c = 0; c < INV_MAX_CORES && c < CPU_SETSIZE; c++)
+        if (CPU_ISSET(c, &set))
+            inv_set_add(o->control.set, c);
+}
+
+static void read_argument(struct argp_state *state, struct order *o, const char *arg)
+{
+    bool of_process = o->control.verb <= INV_PIN;
+    if (of_process && !o->has_process) {
+        read_process(state, o, arg);
+        return;
+    }
+    if (o->has_value || o->control.verb == INV_LIMIT)
+        argp_error(state, "'%s' is one argument too many", arg);
+    o->has_value = true;
+    if (o->control.verb == INV_PIN || o->control.verb == INV_DRAIN)
+        read_cores(state, o, arg);
+    else
+        o->control.cores = rmctl_number(state, "cores", arg, 1, INV_MAX_CORES);
+}
+
+static void check_complete(struct argp_state *state, const struct order *o)
+{
+    bool of_process = o->control.verb <= INV_PIN;
+    if (o->control.verb == INV_LIMIT)
+        return;
+    if (of_process && !o->has_process)
+        argp_error(state, "which process? Name its pid, or rank:N; rmctl status lists them");
+    if (of_process && o->control.reset ? o->has_value : !o->has_value)
+        argp_error(state, o->has_value ? "--reset stands alone" : "which cores, or how many?");
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct order *o = state->input;
+    switch (key) {
+    case OPT_RESET:
+    case OPT_UNDO:
+        o->control.reset = 1;
+        return 0;
+    case OPT_WAIT:
+        o->control.wait_ms = rmctl_number(state, "--wait", arg, 0, INV_WAIT_MAX_MS);
+        return 0;
+    case OPT_CORES:
+        o->control.cores = number_or_all(state, "--cores", arg);
+        return 0;
+    case OPT_JOB_CORES:
+        o->control.job_cores = number_or_all(state, "--job-cores", arg);
+        return 0;
+    case OPT_USER:
+        read_user(state, o, arg);
+        return 0;
+    case ARGP_KEY_ARG:
+        read_argument(state, o, arg);
+        return 0;
+    case ARGP_KEY_END:
+        check_complete(state, o);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static struct order order_of(enum inv_verb verb, const char *name)
+{
+    return (struct order){.control = {.verb = verb,
+                                      .uid = INV_UNSAID,
+                                      .cores = INV_UNSAID,
+                                      .job_cores = INV_UNSAID,
+                                      .wait_ms = WAIT_MS},
+                          .name = name,
+                          .rank = ANY_RANK};
+}
+
+/* --- what came of it */
+
+static json_t *limit_or_null(unsigned n)
+{
+    return n ? json_integer(n) : json_null();
+}
+
+static json_t *outcome_json(const struct order *o, const char *socket, const struct inv_outcome *r)
+{
+    static const char *const words[] = {"done", "not yet", "refused"};
+    json_t *v = json_pack("{ss ss ss sf ss}", "socket", socket, "command", o->name, "outcome",
+                          words[r->status <= INV_REFUSED ? r->status : INV_REFUSED],
+                          "microseconds", (double)r->took_ns * 1e-3, "text", r->text);
+    if (o->control.verb <= INV_PIN) {
+        json_object_set_new(v, "pid", json_integer(o->control.pid));
+        json_object_set_new(v, "owned_cores", json_integer(r->owned));
+    } else if (o->control.verb == INV_DRAIN) {
+        json_object_set_new(v, "drained_cores", json_integer(r->owned));
+    } else {
+        json_object_set_new(v, "uid", json_integer(r->uid));
+        json_object_set_new(v, "cores", limit_or_null(r->cores));
+        json_object_set_new(v, "job_cores", limit_or_null(r->job_cores));
+    }
+    return v;
+}
+
+static int show(const struct order *o, const char *socket, const struct inv_outcome *r)
+{
+    double us = (double)r->took_ns * 1e-3;
+    bool asked = o->control.verb == INV_LIMIT && !r->took_ns;
+    if (rmctl_common.json)
+        rmctl_print_json(outcome_json(o, socket, r));
+    else if (r->status == INV_DONE && asked)
+        printf("%s\n", r->text);
+    else if (r->status == INV_DONE)
+        printf("%s (after %.0f us)\n", r->text, us);
+    if (r->status == INV_NOT_YET)
+        fprintf(stderr, "rmctl: %s at %s: in force, but not everybody has given up his cores after "
+                        "%.0f ms: they go when what runs there ends; rmctl status shows who has "
+                        "them\n", o->name, socket, us * 1e-3);
+    if (r->status == INV_REFUSED)
+        fprintf(stderr, "rmctl: %s at %s: %s\n", o->name, socket, r->text);
+    return r->status == INV_DONE      ? RMCTL_OK
+           : r->status == INV_NOT_YET ? RMCTL_NOT_YET
+                                      : RMCTL_FAILED;
+}
+
+/* --- of a process: which rmd has it? */
+
+static unsigned count_rank(const char *socket, int rank, int *pid)
+{
+    static struct view view;
+    struct inv_table *t = rmd_client_observe(socket);
+    unsigned n = 0;
+    if (!t)
+        return 0;
+    view_take(&view, t, socket);
+    inv_table_unmap(t);
+    for (unsigned i = 0; i < view.nprocs; i++)
+        if (view.process[i].rank == rank) {
+            *pid = view.process[i].pid;
+            n++;
+        }
+    return n;
+}
+
+static bool find_rank(struct order *o, const struct rmctl_sockets *s)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < s->count; i++)
+        found += count_rank(s->name[i], o->rank, &o->control.pid);
+    if (found != 1)
+        fprintf(stderr, "rmctl: %s: %s process is rank %d: use a pid of rmctl status\n", o->name,
+                found ? "more than one" : "no", o->rank);
+    return found == 1;
+}
+
+static int command_process(struct order *o)
+{
+    static struct rmctl_sockets s;
+    struct inv_outcome r, refused = {0};
+    const char *refuser = NULL;
+    if (!rmctl_find(&s) || (o->rank != ANY_RANK && !find_rank(o, &s)))
+        return RMCTL_FAILED;
+    for (unsigned i = 0; i < s.count; i++) {
+        if (!rmd_client_control(s.name[i], &o->control, &r)) {
+            rmctl_complain("tell", s.name[i]);
+            continue;
+        }
+        if (r.status != INV_REFUSED || r.pid == o->control.pid)
+            return show(o, s.name[i], &r);
+        refused = r; /* it is none of its processes */
+        refuser = s.name[i];
+    }
+    return refuser ? show(o, refuser, &refused) : RMCTL_FAILED;
+}
+
+static int command_machine(struct order *o)
+{
+    static struct rmctl_sockets s;
+    struct inv_outcome r;
+    const char *socket = rmctl_find_one(&s);
+    if (!socket)
+        return RMCTL_FAILED;
+    if (rmd_client_control(socket, &o->control, &r))
+        return show(o, socket, &r);
+    rmctl_complain("tell", socket);
+    return RMCTL_FAILED;
+}
+
+/* --- commands */
+
+int rmctl_shrink(int argc, char **argv)
+{
+    struct order o = order_of(INV_SHRINK, "shrink");
+    rmctl_parse(argc, argv, rmctl_order_options, parse, "PROC CORES\nPROC --reset",
+                "Process PROC (a pid, or rank:N) owns so many cores at most.", &o);
+    return command_process(&o);
+}
+
+int rmctl_expand(int argc, char **argv)
+{
+    struct order o = order_of(INV_EXPAND, "expand");
+    rmctl_parse(argc, argv, rmctl_order_options, parse, "PROC CORES\nPROC --reset",
+                "Process PROC (a pid, or rank:N) owns so many cores at least.", &o);
+    return command_process(&o);
+}
+
+int rmctl_pin(int argc, char **argv)
+{
+    struct order o = order_of(INV_PIN, "pin");
+    rmctl_parse(argc, argv, rmctl_order_options, parse, "PROC LIST\nPROC --reset",
+                "Process PROC (a pid, or rank:N) owns the cores of LIST, and nobody else does.",
+                &o);
+    return command_process(&o);
+}
+
+int rmctl_limit(int argc, char **argv)
+{
+    struct order o = order_of(INV_LIMIT, "limit");
+    rmctl_parse(argc, argv, rmctl_limit_options, parse, "",
+                "Limits of a user; without --cores, --job-cores and --reset: what they are.", &o);
+    return command_machine(&o);
+}
+
+int rmctl_drain(int argc, char **argv)
+{
+    struct order o = order_of(INV_DRAIN, "drain");
+    rmctl_parse(argc, argv, rmctl_drain_options, parse, "LIST\n--undo LIST",
+                "Nobody may use the cores of LIST, until it is undone.", &o);
+    return command_machine(&o);
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rmctl_top.c - rmctl top: what status shows, again and again, with rates between two looks and a
+ * map of cores x processes.  On a terminal by ncurses, which knows terminals, their sizes and
+ * how to leave them as they were; elsewhere, or with --batch, as plain text or lines of JSON.
+ */
+#define _GNU_SOURCE
+#include "client.h"
+#include "rmctl.h"
+#include "rmctl_view.h"
+
+#include <errno.h>
+#include <ncurses.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DOMAINS = 16, COLOURS = 6, BATCH_COLUMNS = 100, PLAIN = -1 };
+
+const struct argp_option rmctl_top_options[] = {
+    {"delay", 'd', "S", 0, "look every S seconds (default 1; 0.05 to 3600)", 0},
+    {"batch", 'b', NULL, 0, "plain text, a frame after the other; so it is without a terminal", 0},
+    {"frames", 'n', "N", 0, "end after N frames", 0},
+    {0}};
+
+struct top {
+    double delay_s;
+    bool batch;
+    unsigned frames; /* 0: no end */
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct top *t = state->input;
+    char *end;
+    switch (key) {
+    case 'd':
+        t->delay_s = strtod(arg, &end);
+        if (end == arg || *end || !(t->delay_s >= 0.05 && t->delay_s <= 3600))
+            argp_error(state, "--delay '%s': use seconds from 0.05 to 3600", arg);
+        return 0;
+    case 'b':
+        t->batch = true;
+        return 0;
+    case 'n':
+        t->frames = rmctl_number(state, "-n", arg, 1, 1u << 30);
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is one argument too many", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* --- looking */
+
+static struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
+static unsigned turn, ndomains;
+
+static void look(const struct rmctl_sockets *s)
+{
+    turn = !turn;
+    ndomains = 0;
+    for (unsigned i = 0; i < s->count && ndomains < DOMAINS; i++) {
+        struct inv_table *t = rmd_client_observe(s->name[i]);
+        if (!t)
+            continue;
+        view_take(&looks[turn][ndomains++], t, s->name[i]);
+        inv_table_unmap(t);
+    }
+}
+
+/* The same domain or process as it was before; NULL: it is new. */
+static const struct view *view_before(const struct view *now)
+{
+    for (unsigned i = 0; i < DOMAINS; i++) {
+        const struct view *v = &looks[!turn][i];
+        if (!strcmp(v->socket, now->socket) && v->rmd_pid == now->rmd_pid)
+            return v;
+    }
+    return NULL;
+}
+
+struct rates {
+    bool known;
+    double lends, borrows, reclaims, evictions; /* a second */
+    double efficiency;                          /* -1: it does not wait in MPI */
+    double reclaim_us;                          /* mean time; -1: there was none */
+};
+
+static struct rates rates_of(const struct view *now, const struct view_process *p)
+{
+    const struct view *v = view_before(now);
+    const struct view_process *q = v ? view_of(v, (int)p->slot) : NULL;
+    if (!q || q->pid != p->pid || v->time_ns >= now->time_ns)
+        return (struct rates){.efficiency = -1, .reclaim_us = -1};
+    double s = (double)(now->time_ns - v->time_ns) * 1e-9;
+    double useful = (double)(p->useful_ns - q->useful_ns), wait = (double)(p->wait_ns - q->wait_ns);
+    uint64_t reclaims = p->reclaims - q->reclaims;
+    return (struct rates){
+        true,
+        (double)(p->lends - q->lends) / s,
+        (double)(p->borrows - q->borrows) / s,
+        (double)reclaims / s,
+        (double)(p->evictions - q->evictions) / s,
+        useful + wait > 0 ? useful / (useful + wait) : -1,
+        reclaims ? (double)(p->reclaim_wait_ns - q->reclaim_wait_ns) / (double)reclaims * 1e-3
+                 : -1};
+}
+
+/* --- drawing: the same text for ncurses and for files */
+
+static bool on_terminal;
+static int columns, row, column;
+
+static void put_char(int colour, char c)
+{
+    if (column++ >= columns)
+        return;
+    if (!on_terminal)
+        putchar(c);
+    else if (row < LINES)
+        mvaddch(row, column - 1,
+                (chtype)(unsigned char)c |
+                    (colour == PLAIN ? 0 : (chtype)COLOR_PAIR(colour % COLOURS + 1)));
+}
+
+static void __attribute__((format(printf, 2, 3))) put(int colour, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (const char *c = text; *c; c++)
+        put_char(colour, *c);
+}
+
+static void new_line(void)
+{
+    if (!on_terminal)
+        putchar('\n');
+    row++;
+    column = 0;
+}
+
+static void put_number(double value, const char *format)
+{
+    char text[32];
+    snprintf(text, sizeof text, format, value);
+    put(PLAIN, " %8s", value < 0 ? "-" : text);
+}
+
+static void draw_process(const struct view *v, const struct view_process *p)
+{
+    struct rates r = rates_of(v, p);
+    char rank[16] = "-";
+    if (p->rank >= 0)
+        snprintf(rank, sizeof rank, "%d", p->rank);
+    put((int)p->slot, "%5u %8d %5s %-16.16s", p->slot, p->pid, rank, p->program);
+    put(PLAIN, " %5u %5u", p->owned, p->held);
+    put_number(r.efficiency < 0 ? -1 : r.efficiency * 100, "%.1f%%");
+    put_number(r.known ? r.lends : -1, "%.0f");
+    put_number(r.known ? r.borrows : -1, "%.0f");
+    put_number(r.known ? r.reclaims : -1, "%.0f");
+    put_number(r.reclaim_us, "%.0f");
+    new_line();
+}
+
+/* Of the process's cores from..to-1: # computed on by it, + of another's, . lent. */
+static char cell_of(const struct view *v, int slot, unsigned from, unsigned to)
+{
+    unsigned own = 0, borrowed = 0, lent = 0;
+    for (unsigned c = from; c < to; c++) {
+        const struct view_core *core = &v->core[c];
+        own += core->holder == slot && core->owner == slot;
+        borrowed += core->holder == slot && core->owner != slot;
+        lent += core->holder != slot && core->owner == slot;
+    }
+    return own && own >= borrowed ? '#' : borrowed ? '+' : lent ? '.' : ' ';
+}
+
+static void draw_map(const struct view *v)
+{
+    int room = columns - 8 > 8 ? columns - 8 : 8;
+    unsigned each = (v->ncores + (unsigned)room - 1) / (unsigned)room;
+    put(PLAIN, " cores x processes%s: # computing, + borrowed, . lent%s",
+        each > 1 ? ", several cores a sign" : "", each > 1 ? "" : ", away ~");
+    new_line();
+    for (unsigned i = 0; i < v->nprocs; i++) {
+        int slot = (int)v->process[i].slot;
+        put(slot, "%5d |", slot);
+        for (unsigned c = 0; c < v->ncores; c += each)
+            put_char(slot, cell_of(v, slot, c, c + each < v->ncores ? c + each : v->ncores));
+        put(PLAIN, "|");
+        new_line();
+    }
+    put(PLAIN, " idle |");
+    for (unsigned c = 0; c < v->ncores; c += each) {
+        bool idle = false, away = false;
+        for (unsigned k = c; k < c + each && k < v->ncores; k++) {
+            away |= v->core[k].owner == VIEW_AWAY;
+            idle |= v->core[k].holder == VIEW_NOBODY && v->core[k].owner != VIEW_AWAY;
+        }
+        put_char(PLAIN, idle ? '-' : away ? '~' : ' ');
+    }
+    put(PLAIN, "|");
+    new_line();
+}
+
+static void draw_domain(const struct view *v)
+{
+    const struct view *before = view_before(v);
+    unsigned held = 0;
+    for (unsigned i = 0; i < v->nprocs; i++)
+        held += v->process[i].held;
+    put(PLAIN, "%s: %u %scores, %u in use, %u process%s", v->socket, v->ncores,
+        v->emulated ? "emulated " : "", held, v->nprocs, v->nprocs == 1 ? "" : "es");
+    if (!v->pinned)
+        put(PLAIN, ", counted by tokens, %d free", v->free_tokens);
+    else if (before && v->time_ns > before->time_ns)
+        put(PLAIN, ", owners change %.1f times a second",
+            (double)(v->owner_moves - before->owner_moves) * 1e9 /
+                (double)(v->time_ns - before->time_ns));
+    new_line();
+    put(PLAIN, "%5s %8s %5s %-16s %5s %5s %8s %8s %8s %8s %8s", "slot", "pid", "rank", "program",
+        "owned", "held", "useful", "lends/s", "borrow/s", "recl./s", "mean us");
+    new_line();
+    for (unsigned i = 0; i < v->nprocs; i++)
+        draw_process(v, &v->process[i]);
+    if (v->pinned)
+        draw_map(v);
+    new_line();
+}
+
+static void draw(double delay_s)
+{
+    char clock[16];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &tm));
+    row = column = 0;
+    put(PLAIN, "rmctl top  %s  every %g s%s", clock, delay_s, on_terminal ? "  q: quit" : "");
+    new_line();
+    for (unsigned i = 0; i < ndomains; i++)
+        draw_domain(&looks[turn][i]);
+    if (!ndomains) {
+        put(PLAIN, "no rmd answers");
+        new_line();
+    }
+}
+
+/* --- JSON */
+
+static json_t *number_or_null(bool known, double value)
+{
+    return known ? json_real(value) : json_null();
+}
+
+static void add_rates(json_t *process, const struct view *v, const struct view_process *p)
+{
+    struct rates r = rates_of(v, p);
+    json_object_set_new(process, "lends_per_s", number_or_null(r.known, r.lends));
+    json_object_set_new(process, "borrows_per_s", number_or_null(r.known, r.borrows));
+    json_object_set_new(process, "reclaims_per_s", number_or_null(r.known, r.reclaims));
+    json_object_set_new(process, "evictions_per_s", number_or_null(r.known, r.evictions));
+    json_object_set_new(process, "efficiency", number_or_null(r.efficiency >= 0, r.efficiency));
+}
+
+static int print_frame_as_json(void)
+{
+    json_t *domains = json_array();
+    for (unsigned i = 0; i < ndomains; i++) {
+        const struct view *v = &looks[turn][i];
+        json_t *domain = view_json(v), *processes = json_object_get(domain, "processes");
+        for (unsigned p = 0; p < v->nprocs; p++)
+            add_rates(json_array_get(processes, p), v, &v->process[p]);
+        json_array_append_new(domains, domain);
+    }
+    return rmctl_print_json(json_pack("{so}", "domains", domains));
+}
+
+/* --- frames */
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+    (void)signal;
+    ended = 1;
+}
+
+static void end_on_signals(void)
+{
+    struct sigaction a = {.sa_handler = end}; /* no SA_RESTART: waits end */
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+    sigaction(SIGHUP, &a, NULL);
+}
+
+static void sleep_s(double seconds)
+{
+    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&t, NULL);
+}
+
+static int frame_in_batch(const struct top *t)
+{
+    if (rmctl_common.json)
+        return print_frame_as_json();
+    draw(t->delay_s);
+    return fflush(stdout) ? RMCTL_FAILED : RMCTL_OK;
+}
+
+static int run_in_batch(const struct top *t, const struct rmctl_sockets *s)
+{
+    const char *said = getenv("COLUMNS");
+    columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
+    for (unsigned n = 0; !ended && (!t->frames || n < t->frames); n++) {
+        if (n)
+            sleep_s(t->delay_s);
+        if (ended)
+            break;
+        look(s);
+        if (frame_in_batch(t) != RMCTL_OK)
+            return RMCTL_FAILED;
+    }
+    return RMCTL_OK;
+}
+
+static void use_colours(void)
+{
+    static const short colours[COLOURS] = {COLOR_GREEN, COLOR_CYAN, COLOR_YELLOW,
+                                           COLOR_MAGENTA, COLOR_BLUE, COLOR_RED};
+    if (!has_colors())
+        return;
+    start_color();
+    use_default_colors();
+    for (short i = 0; i < COLOURS; i++)
+        init_pair((short)(i + 1), colours[i], -1);
+}
+
+/* Waits for a key, a change of the size (a key to ncurses) or the next frame.  False: that was
+ * the end. */
+static bool wait_for_key(const struct top *t)
+{
+    timeout((int)(t->delay_s * 1000));
+    int key = getch();
+    if (key == KEY_RESIZE)
+        clearok(curscr, TRUE); /* terminals leave all sorts of things behind */
+    return !ended && key != 'q' && key != 'Q';
+}
+
+static int run_on_terminal(const struct top *t, const struct rmctl_sockets *s)
+{
+    unsetenv("COLUMNS"); /* they would win over the terminal, also when its size changes */
+    unsetenv("LINES");
+    SCREEN *screen = newterm(NULL, stdout, stdin);
+    if (!screen) {
+        fprintf(stderr, "rmctl top: terminal type '%s' is unknown: set TERM, or use --batch\n",
+                getenv("TERM") ? getenv("TERM") : "");
+        return RMCTL_FAILED;
+    }
+    on_terminal = true;
+    cbreak();
+    noecho();
+    curs_set(0);
+    keypad(stdscr, TRUE);
+    use_colours();
+    end_on_signals(); /* after ncurses has set its own */
+    for (unsigned n = 0; !ended && (!t->frames || n < t->frames); n++) {
+        if (n && !wait_for_key(t))
+            break;
+        look(s);
+        columns = COLS;
+        erase();
+        draw(t->delay_s);
+        refresh();
+    }
+    endwin();
+    delscreen(screen);
+    return RMCTL_OK;
+}
+
+int rmctl_top(int argc, char **argv)
+{
+    static struct rmctl_sockets sockets;
+    struct top t = {.delay_s = 1};
+    rmctl_parse(argc, argv, rmctl_top_options, parse, "",
+                "Cores, processes and rates, again and again.", &t);
+    if (!rmctl_find(&sockets))
+        return RMCTL_FAILED;
+    look(&sockets);
+    if (!ndomains) {
+        rmctl_complain("look into", sockets.name[0]);
+        return RMCTL_FAILED;
+    }
+    end_on_signals();
+    bool plain = t.batch || rmctl_common.json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO);
+    return plain ? run_in_batch(&t, &sockets) : run_on_terminal(&t, &sockets);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* rmctl_trace.c - rmctl trace start FILE, rmctl trace stop: of all processes that the rmd has now,
+ * and that come.  The file is opened here, with the user's rights; rmd gets its descriptor. */
+#define _GNU_SOURCE
+#include "rmctl.h"
+#include "trace_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool start(const char *socket, const char *path)
+{
+    char why[RMD_TRACE_WHY];
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0) {
+        fprintf(stderr, "rmctl: cannot write the trace to %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    bool started = rmd_trace_ask_start(socket, file, why);
+    close(file);
+    if (!started)
+        fprintf(stderr, "rmctl: no trace: %s\n", why);
+    return started;
+}
+
+static bool stop(const char *socket)
+{
+    char why[RMD_TRACE_WHY];
+    unsigned lost;
+    bool stopped = rmd_trace_ask_stop(socket, &lost, why);
+    if (!stopped)
+        fprintf(stderr, "rmctl: no trace has been ended: %s\n", why);
+    else if (why[0])
+        fprintf(stderr, "rmctl: the trace is not complete: %s\n", why);
+    if (lost)
+        fprintf(stderr, "rmctl: the trace lacks %u events: rmd had no time to write them\n", lost);
+    return stopped && !why[0] && !lost;
+}
+
+struct words {
+    const char *what, *file;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct words *w = state->input;
+    if (key == ARGP_KEY_ARG && !w->file) {
+        *(w->what ? &w->file : &w->what) = arg;
+        return 0;
+    }
+    if (key == ARGP_KEY_ARG ||
+        (key == ARGP_KEY_END && (!w->what || strcmp(w->what, w->file ? "start" : "stop"))))
+        argp_error(state, "use trace start FILE, or trace stop");
+    return key == ARGP_KEY_END ? 0 : ARGP_ERR_UNKNOWN;
+}
+
+int rmctl_trace(int argc, char **argv)
+{
+    static struct rmctl_sockets sockets;
+    struct words w = {0};
+    rmctl_parse(argc, argv, NULL, parse, "start FILE\nstop",
+                "Every change of a core's owner and holder, announcements and waits, of programs "
+                "that run already; invade-trace(1) shows them.",
+                &w);
+    const char *socket = rmctl_find_one(&sockets);
+    if (!socket)
+        return RMCTL_FAILED;
+    return (w.file ? start(socket, w.file) : stop(socket)) ? RMCTL_OK : RMCTL_FAILED;
+}

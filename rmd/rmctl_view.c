@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* rmctl_view.c - everything here is statistics and snapshots: relaxed loads, no partner. */
+#define _GNU_SOURCE
+#include "rmctl_view.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define LOOK(member) atomic_load_explicit(&(member), memory_order_relaxed)
+
+static int whose(unsigned name)
+{
+    return name == INV_NOBODY ? VIEW_NOBODY : name > INV_MAX_SLOTS ? VIEW_AWAY : (int)name - 1;
+}
+
+static void take_core(struct view_core *to, struct inv_core *from)
+{
+    inv_word w = LOOK(from->word);
+    to->cpu = from->os_cpu;
+    to->owner = whose(inv_word_owner(w));
+    to->holder = whose(inv_word_holder(w));
+    to->thread = to->holder >= 0 && LOOK(from->holder_tid) > 0 ? LOOK(from->holder_tid) : 0;
+    to->asked = inv_word_reclaim(w);
+}
+
+static void take_counters(struct view_process *p, struct inv_counters *c)
+{
+#define TAKE(name) p->name = LOOK(c->name)
+    TAKE(lends);
+    TAKE(borrows);
+    TAKE(reclaims);
+    TAKE(evictions);
+    TAKE(reclaim_wait_ns);
+    TAKE(reclaim_wait_max_ns);
+    TAKE(borrowed_ns);
+    TAKE(lent_used_ns);
+    TAKE(held_ns);
+    TAKE(useful_ns);
+    TAKE(wait_ns);
+    TAKE(waits);
+#undef TAKE
+}
+
+/* It goes to terminals. */
+static void take_name(char *to, const char *from)
+{
+    size_t i = 0;
+    for (; i < INV_NAME_BYTES - 1 && from[i]; i++)
+        to[i] = from[i] > ' ' && from[i] <= '~' ? from[i] : '?';
+    memset(to + i, 0, INV_NAME_BYTES - i);
+}
+
+static void take_process(struct view *v, struct inv_table *t, unsigned slot)
+{
+    struct inv_slot *s = inv_slot_at(t, slot);
+    struct view_process *p = &v->process[v->nprocs++];
+    uint64_t bits = LOOK(s->workload_bits);
+    *p = (struct view_process){.slot = slot, .pid = s->pid, .rank = s->rank, .size = s->size};
+    take_name(p->program, s->program);
+    memcpy(&p->workload, &bits, sizeof bits);
+    for (unsigned c = 0; c < v->ncores; c++) {
+        p->owned += v->core[c].owner == (int)slot;
+        p->held += v->core[c].holder == (int)slot;
+    }
+    if (!v->pinned)
+        p->held = LOOK(s->tokens) > 0 ? (unsigned)LOOK(s->tokens) : 0;
+    p->wants = LOOK(t->wanting[slot / 64]) >> slot % 64 & 1;
+    take_counters(p, &s->counters);
+    p->graph_valid = inv_scalability_read(s, &p->graph);
+}
+
+void view_take(struct view *v, struct inv_table *t, const char *socket)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    v->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    snprintf(v->socket, sizeof v->socket, "%s", socket);
+    v->rmd_pid = LOOK(t->rmd_pid);
+    v->ncores = t->ncores < INV_MAX_CORES ? t->ncores : INV_MAX_CORES;
+    v->reclaim_bound_us = t->reclaim_bound_us;
+    v->emulated = t->emulated;
+    v->pinned = t->mode == INV_MODE_PINNED;
+    v->free_tokens = LOOK(t->free_tokens);
+    v->owner_moves = LOOK(t->owner_moves);
+    v->nprocs = 0;
+    for (unsigned c = 0; c < v->ncores; c++)
+        take_core(&v->core[c], inv_core_at(t, c));
+    for (unsigned s = 0; s < t->nslots && s < INV_MAX_SLOTS; s++)
+        /* acquire: partner is rmd's release, after it filled the slot */
+        if (atomic_load_explicit(&inv_slot_at(t, s)->state, memory_order_acquire) ==
+            INV_SLOT_LIVE)
+            take_process(v, t, s);
+}
+
+const struct view_process *view_of(const struct view *v, int slot)
+{
+    for (unsigned i = 0; i < v->nprocs; i++)
+        if ((int)v->process[i].slot == slot)
+            return &v->process[i];
+    return NULL;
+}

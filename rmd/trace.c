@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * trace.c - the reader of the rings, see trace.h.
+ *
+ * The thread looks at all rings each 10 ms, and earlier when one of them is half full.  Nothing
+ * that it reads there is believed: positions are its own, and events are copied, not looked into beyond
+ * their state.  Every ring may keep it busy for one round of its cells in a look.
+ *
+ * When the disk is full (or whatever ends writing), rmd says so, the file ends with its last whole
+ * chunk, and programs go on without a trace.
+ */
+#define _GNU_SOURCE
+#include "trace.h"
+#include "futex.h"
+#include "log.h"
+#include "trace_file.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LOOK_NS = 10000000, SETTLE_TRIES = 20, CLOSE_TRIES = 200, QUEUED_MAX = 1 << 26 };
+
+/* The rings of one table. */
+struct reading {
+    struct inv_table *table; /* a mapping of its own */
+    /* whose rings are looked at: of those that have been members during the trace.  release, after
+     * tail; partner: the thread's acquire */
+    _Atomic bool used[INV_TRACE_RINGS];
+    /* how far the rings were when their processes had gone; writer: the main thread */
+    _Atomic uint64_t settled[INV_TRACE_RINGS];
+    uint64_t tail[INV_TRACE_RINGS];
+};
+
+/* What the main thread hands over: a chunk, and what comes before it is written. */
+struct item {
+    struct item *next;
+    struct reading *reading; /* another table from here on */
+    bool leave, last;        /* no table; and no trace */
+    size_t bytes;
+    struct inv_trace_chunk chunk[]; /* bytes of it, with what follows the head */
+};
+
+struct rmd_trace {
+    pthread_t thread;
+    _Atomic bool done; /* release: the thread will not touch this any more */
+    int file, client;  /* of the thread, once it has been told to end */
+    struct reading *now; /* the main thread's: of the table that there is */
+
+    pthread_mutex_t lock; /* guards: */
+    struct item *first, **end;
+    size_t queued;
+
+    /* the thread's own */
+    struct reading *reading; /* NULL: no table */
+    uint32_t bell_seen;
+    uint64_t events, lost; /* in the file; in tables that have been left */
+    off_t written;
+    int error; /* errno of what ended the writing */
+    struct {
+        struct inv_trace_chunk chunk;
+        uint64_t lost;
+        uint64_t event[INV_TRACE_EVENTS][2];
+    } out;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* --- the file */
+
+static void give_up(struct rmd_trace *x, int error)
+{
+    x->error = error;
+    if (ftruncate(x->file, x->written))
+        rmd_chat("the trace's last chunk is not whole");
+    rmd_say("the trace ends after %lld bytes: %s", (long long)x->written, strerror(error));
+    if (x->reading)
+        atomic_store(&x->reading->table->tracing, 0);
+}
+
+static void put(struct rmd_trace *x, const void *what, size_t bytes)
+{
+    const char *from = what;
+    size_t left = x->error ? 0 : bytes;
+    while (left) {
+        ssize_t n = write(x->file, from, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            give_up(x, n ? errno : EIO);
+            return;
+        }
+        from += n;
+        left -= (size_t)n;
+    }
+    if (!x->error)
+        x->written += (off_t)bytes;
+}
+
+static void put_head(struct rmd_trace *x)
+{
+    struct inv_trace_file head = {.order = INV_TRACE_ORDER,
+                                  .version = INV_TRACE_VERSION,
+                                  .monotonic_ns = clock_ns(CLOCK_MONOTONIC),
+                                  .realtime_ns = clock_ns(CLOCK_REALTIME)};
+    memcpy(head.magic, INV_TRACE_MAGIC, sizeof head.magic);
+    put(x, &head, sizeof head);
+}
+
+/* --- the rings */
+
+/* Is the event there, or will it never be?  force: nobody is left who could write it. */
+static bool take(struct rmd_trace *x, struct inv_trace_event *e, bool force, size_t *n)
+{
+    /* acquire: partner is the writer's release, after it wrote the body */
+    uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
+    unsigned state = inv_trace_state(head);
+    if (!force && (state == INV_TRACE_EMPTY || state == INV_TRACE_INTENT))
+        return false;
+    if (state == INV_TRACE_DONE || state == INV_TRACE_INTENT) {
+        x->out.event[*n][0] = head;
+        x->out.event[*n][1] = atomic_load_explicit(&e->body, memory_order_relaxed);
+        (*n)++;
+    }
+    /* before the tail moves, which is released */
+    atomic_store_explicit(&e->head, 0, memory_order_relaxed);
+    return true;
+}
+
+/* Move what the ring has to the file.  False: there is something that is not complete yet. */
+static bool drain(struct rmd_trace *x, unsigned ring, bool force)
+{
+    struct inv_trace_ring *r = inv_trace_ring_at(x->reading->table, ring);
+    uint64_t tail = x->reading->tail[ring];
+    uint64_t head = atomic_load_explicit(&r->head, memory_order_acquire);
+    uint64_t settled = atomic_load_explicit(&x->reading->settled[ring],
+                                            memory_order_acquire);
+    if (head == tail)
+        return true;
+    if (head - tail > INV_TRACE_EVENTS) /* somebody has scribbled over it */
+        head = tail + INV_TRACE_EVENTS;
+    size_t n = 0;
+    bool complete = true;
+    for (; complete && tail < head; tail += complete)
+        complete = take(x, &r->event[tail % INV_TRACE_EVENTS], force || tail < settled, &n);
+    x->reading->tail[ring] = tail;
+    atomic_store_explicit(&r->stuck, 0, memory_order_relaxed);
+    /* release: partner is is_full, after which the cell is written again */
+    atomic_store_explicit(&r->tail, tail, memory_order_release);
+    x->out.lost = atomic_load_explicit(&r->lost, memory_order_relaxed);
+    x->out.chunk = (struct inv_trace_chunk){
+        .type = INV_CHUNK_EVENTS,
+        .bytes = (uint32_t)(sizeof x->out.lost + n * sizeof *x->out.event),
+        .time_ns = clock_ns(CLOCK_MONOTONIC), /* after the events */
+        .a = ring};
+    if (n)
+        put(x, &x->out, sizeof x->out.chunk + x->out.chunk.bytes);
+    x->events += n;
+    return complete;
+}
+
+static bool is_used(struct reading *r, unsigned ring)
+{
+    return atomic_load_explicit(&r->used[ring], memory_order_acquire);
+}
+
+static bool drain_all(struct rmd_trace *x, bool force)
+{
+    bool complete = true;
+    for (unsigned ring = 0; x->reading && ring < INV_TRACE_RINGS; ring++)
+        if (is_used(x->reading, ring))
+            complete &= drain(x, ring, force);
+    return complete;
+}
+
+static void count_lost(struct rmd_trace *x)
+{
+    for (unsigned ring = 0; ring < INV_TRACE_RINGS; ring++)
+        if (is_used(x->reading, ring))
+            x->lost += atomic_load_explicit(
+                &inv_trace_ring_at(x->reading->table, ring)->lost, memory_order_relaxed);
+}
+
+/* Tracing is off: what has been begun is completed in a moment, or its writer is dead. */
+static void leave_table(struct rmd_trace *x)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    if (!x->reading)
+        return;
+    for (int i = 0; i < SETTLE_TRIES && !drain_all(x, false); i++)
+        nanosleep(&pause, NULL);
+    drain_all(x, true);
+    count_lost(x);
+    inv_table_unmap(x->reading->table);
+    free(x->reading);
+    x->reading = NULL;
+}
+
+/* --- the thread */
+
+static struct item *take_items(struct rmd_trace *x)
+{
+    pthread_mutex_lock(&x->lock);
+    struct item *all = x->first;
+    x->first = NULL;
+    x->end = &x->first;
+    x->queued = 0;
+    pthread_mutex_unlock(&x->lock);
+    return all;
+}
+
+/* True: this was the last one. */
+static bool work_off(struct rmd_trace *x, struct item *item)
+{
+    bool last = item->last;
+    if (item->leave || item->reading)
+        leave_table(x);
+    if (item->reading)
+        x->reading = item->reading;
+    put(x, item->chunk, item->bytes);
+    free(item);
+    return last;
+}
+
+static void sleep_until_there_is_more(struct rmd_trace *x)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    if (!x->reading) {
+        nanosleep(&pause, NULL);
+        return;
+    }
+    _Atomic uint32_t *bell = &x->reading->table->trace_bell;
+    uint32_t now = atomic_load_explicit(bell, memory_order_acquire);
+    if (now == x->bell_seen)
+        inv_futex_wait(bell, now, LOOK_NS, true);
+    x->bell_seen = now;
+}
+
+static void finish(struct rmd_trace *x)
+{
+    struct {
+        struct inv_trace_chunk chunk;
+        uint64_t events, lost;
+    } end = {{.type = INV_CHUNK_END, .bytes = 16, .time_ns = clock_ns(CLOCK_MONOTONIC)},
+             x->events,
+             x->lost};
+    put(x, &end, sizeof end);
+    struct inv_reply reply = {.magic = INV_PROTOCOL_MAGIC,
+                              .version = INV_PROTOCOL_VERSION,
+                              .status = INV_OK,
+                              .count = x->lost < UINT32_MAX ? (unsigned)x->lost : UINT32_MAX};
+    if (close(x->file) && !x->error)
+        x->error = errno;
+    if (x->error)
+        snprintf(reply.message, sizeof reply.message, "%.100s", strerror(x->error));
+    if (x->client >= 0) {
+        send(x->client, &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT);
+        close(x->client);
+    }
+}
+
+static void *run(void *arg)
+{
+    struct rmd_trace *x = arg;
+    put_head(x);
+    for (bool last = false; !last;) {
+        for (struct item *next, *item = take_items(x); item; item = next) {
+            next = item->next;
+            last |= work_off(x, item);
+        }
+        if (last)
+            break;
+        drain_all(x, false);
+        sleep_until_there_is_more(x);
+    }
+    finish(x);
+    /* release: partner is the acquire in reap */
+    atomic_store_explicit(&x->done, true, memory_order_release);
+    return NULL;
+}
+
+/* --- the main thread's side */
+
+/* A chunk for the thread, of so many bytes after its head; NULL: no memory, or the disk is slow. */
+static struct item *new_item(struct rmd_trace *x, enum inv_trace_chunk_type type, size_t bytes)
+{
+    pthread_mutex_lock(&x->lock);
+    bool room = x->queued < QUEUED_MAX;
+    pthread_mutex_unlock(&x->lock);
+    size_t all = sizeof(struct inv_trace_chunk) + bytes;
+    struct item *item = room ? calloc(1, sizeof *item + all) : NULL;
+    if (!item)
+        return NULL;
+    item->bytes = all;
+    item->chunk->type = type;
+    item->chunk->bytes = (uint32_t)bytes;
+    item->chunk->time_ns = clock_ns(CLOCK_MONOTONIC);
+    return item;
+}
+
+static void *body_of(struct item *item) { return item->chunk + 1; }
+
+static void hand_over(struct rmd_trace *x, struct item *item)
+{
+    if (!item)
+        return;
+    pthread_mutex_lock(&x->lock);
+    *x->end = item;
+    x->end = &item->next;
+    x->queued += item->bytes;
+    pthread_mutex_unlock(&x->lock);
+}
+
+static void copy_sites(struct rmd_domain *d, unsigned slot)
+{
+    struct inv_record *r = inv_record_at(d->table, slot);
+    uint32_t sites = atomic_load_explicit(&r->sites, memory_order_relaxed);
+    sites = sites < INV_SITES ? sites : INV_SITES;
+    struct item *item = sites ? new_item(d->trace, INV_CHUNK_SITES,
+                                         sites * sizeof(struct inv_trace_site))
+                              : NULL;
+    if (!item)
+        return;
+    struct inv_trace_site *to = body_of(item);
+    item->chunk->a = slot;
+    item->chunk->b = (uint32_t)d->procs[slot].pid;
+    unsigned n = 0;
+    for (unsigned i = 0; i < sites; i++) {
+        struct inv_site *s = &r->site[i];
+        /* acquire: partner is the process's release, after it wrote the names */
+        if (!atomic_load_explicit(&s->named, memory_order_acquire))
+            continue;
+        to[n].number = i;
+        to[n].offset = s->offset;
+        memcpy(to[n].function, s->function, sizeof to[n].function);
+        memcpy(to[n].symbol, s->symbol, sizeof to[n].symbol);
+        memcpy(to[n].module, s->module, sizeof to[n].module);
+        to[n].function[INV_FUNCTION_BYTES - 1] = '\0';
+        to[n].symbol[INV_SYMBOL_BYTES - 1] = to[n].module[INV_MODULE_BYTES - 1] = '\0';
+        n++;
+    }
+    item->chunk->bytes = (uint32_t)(n * sizeof *to);
+    item->bytes = sizeof(struct inv_trace_chunk) + item->chunk->bytes;
+    hand_over(d->trace, item);
+}
+
+/* What an earlier trace has left in the ring is nobody's, and nobody writes to it now. */
+static void begin_ring(struct rmd_domain *d, unsigned ring)
+{
+    struct reading *reading = d->trace->now;
+    if (is_used(reading, ring))
+        return;
+    struct inv_trace_ring *r = inv_trace_ring_at(d->table, ring);
+    uint64_t head = atomic_load(&r->head);
+    for (unsigned i = 0; head && i < INV_TRACE_EVENTS; i++)
+        atomic_store_explicit(&r->event[i].head, 0, memory_order_relaxed);
+    atomic_store(&r->lost, 0);
+    atomic_store(&r->stuck, 0);
+    reading->tail[ring] = head;
+    atomic_store(&r->tail, head);
+    atomic_store_explicit(&reading->used[ring], true, memory_order_release);
+}
+
+void rmd_trace_joined(struct rmd_domain *d, unsigned slot)
+{
+    if (!d->trace || !d->trace->now)
+        return;
+    begin_ring(d, slot);
+    struct item *item =
+        new_item(d->trace, INV_CHUNK_PROCESS, sizeof(struct inv_trace_process));
+    if (!item)
+        return;
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    struct inv_trace_process *p = body_of(item);
+    item->chunk->time_ns = d->procs[slot].start_ns;
+    item->chunk->a = slot;
+    item->chunk->b = (uint32_t)d->procs[slot].pid;
+    p->rank = d->procs[slot].rank;
+    p->size = d->procs[slot].size;
+    memcpy(p->program, s->program, sizeof p->program);
+    p->program[sizeof p->program - 1] = '\0';
+    hand_over(d->trace, item);
+}
+
+void rmd_trace_gone(struct rmd_domain *d, unsigned slot, bool left)
+{
+    if (!d->trace || !d->trace->now)
+        return;
+    copy_sites(d, slot);
+    struct item *item = new_item(d->trace, INV_CHUNK_GONE, sizeof(uint64_t));
+    if (item) {
+        uint64_t lives = left;
+        item->chunk->a = slot;
+        item->chunk->b = (uint32_t)d->procs[slot].pid;
+        memcpy(body_of(item), &lives, sizeof lives);
+    }
+    hand_over(d->trace, item);
+    /* release: partner is the thread's acquire.  It writes no more: what it has not completed
+     * stays as it is */
+    uint64_t head = atomic_load(&inv_trace_ring_at(d->table, slot)->head);
+    atomic_store_explicit(&d->trace->now->settled[slot], head, memory_order_release);
+}
+
+static struct reading *read_table(int fd)
+{
+    struct reading *reading = calloc(1, sizeof *reading);
+    if (reading && (reading->table = inv_table_map(fd, true)) != NULL)
+        return reading;
+    rmd_say("the trace leaves out a core table: %s", strerror(errno));
+    free(reading);
+    return NULL;
+}
+
+/* Tracing is on from here: every later change of a word is in a ring (core.c, move). */
+static void begin_table(struct rmd_domain *d, int fd)
+{
+    struct inv_table *t = d->table;
+    unsigned ncores = d->topology.ncores;
+    struct item *item =
+        new_item(d->trace, INV_CHUNK_TABLE, ncores * sizeof(struct inv_trace_first));
+    d->trace->now = item ? read_table(fd) : NULL;
+    if (!d->trace->now) {
+        free(item);
+        return;
+    }
+    begin_ring(d, INV_TRACE_RMD);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            begin_ring(d, s);
+    struct inv_trace_first *core = body_of(item);
+    atomic_store(&t->tracing, 1); /* seq_cst: partners are the loads in core.c, move */
+    item->reading = d->trace->now;
+    item->chunk->a = ncores;
+    item->chunk->b = (d->topology.emulated ? 1 : 0) | (t->mode == INV_MODE_ANONYMOUS ? 2 : 0);
+    for (unsigned c = 0; c < ncores; c++) {
+        core[c].os_cpu = inv_core_at(t, c)->os_cpu;
+        core[c].word = atomic_load(&inv_core_at(t, c)->word);
+    }
+    hand_over(d->trace, item);
+}
+
+/* And off again: every change up to these words is in a ring, at least as an intent. */
+static void end_table(struct rmd_domain *d, bool last)
+{
+    unsigned ncores = d->trace->now ? d->topology.ncores : 0;
+    struct item *item = new_item(d->trace, INV_CHUNK_LAST, ncores * sizeof(uint64_t));
+    if (!item && last) /* it must end: without the words */
+        item = calloc(1, sizeof *item);
+    if (!item)
+        return;
+    if (item->bytes) {
+        uint64_t *word = body_of(item);
+        item->chunk->a = ncores;
+        for (unsigned c = 0; c < ncores; c++)
+            word[c] = atomic_load(&inv_core_at(d->table, c)->word);
+    }
+    if (d->table)
+        atomic_store(&d->table->tracing, 0);
+    d->trace->now = NULL;
+    item->leave = true;
+    item->last = last;
+    hand_over(d->trace, item);
+}
+
+void rmd_trace_table(struct rmd_domain *d, int fd)
+{
+    if (d->trace && fd >= 0)
+        begin_table(d, fd);
+    else if (d->trace)
+        end_table(d, false);
+    else if (d->table) /* its last rmd was killed in the middle of a trace */
+        atomic_store(&d->table->tracing, 0);
+}
+
+static void free_trace(struct rmd_trace *x)
+{
+    for (struct item *next, *item = x->first; item; item = next) {
+        next = item->next;
+        free(item);
+    }
+    free(x);
+}
+
+/* A trace that has come to its end makes room for another one. */
+static void reap(struct rmd_domain *d)
+{
+    if (!d->ending || !atomic_load_explicit(&d->ending->done, memory_order_acquire))
+        return;
+    pthread_join(d->ending->thread, NULL);
+    free_trace(d->ending);
+    d->ending = NULL;
+}
+
+static bool can_write(int fd)
+{
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL);
+    return !fstat(fd, &st) && S_ISREG(st.st_mode) && flags >= 0 &&
+           (flags & O_ACCMODE) != O_RDONLY;
+}
+
+static struct rmd_trace *new_trace(int file)
+{
+    struct rmd_trace *x = calloc(1, sizeof *x);
+    if (!x)
+        return NULL;
+    x->file = fcntl(file, F_DUPFD_CLOEXEC, 0);
+    x->client = -1;
+    x->end = &x->first;
+    x->written = lseek(file, 0, SEEK_CUR);
+    pthread_mutex_init(&x->lock, NULL);
+    if (x->file >= 0)
+        return x;
+    free(x);
+    return NULL;
+}
+
+int rmd_trace_start(struct rmd_domain *d, int file)
+{
+    reap(d);
+    if (d->trace || d->ending || !can_write(file)) {
+        errno = d->trace || d->ending ? EBUSY : EINVAL;
+        return -1;
+    }
+    struct rmd_trace *x = new_trace(file);
+    if (!x)
+        return -1;
+    signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
+    d->trace = x;
+    if (d->table)
+        begin_table(d, d->table_fd);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            rmd_trace_joined(d, s);
+    atomic_store(&inv_trace_ring, INV_TRACE_RMD);
+    int error = pthread_create(&x->thread, NULL, run, x);
+    if (!error)
+        return 0;
+    d->trace = NULL;
+    if (d->table)
+        atomic_store(&d->table->tracing, 0);
+    if (x->now)
+        inv_table_unmap(x->now->table);
+    free(x->now);
+    close(x->file);
+    free_trace(x);
+    errno = error;
+    return -1;
+}
+
+int rmd_trace_stop(struct rmd_domain *d, int client)
+{
+    if (!d->trace)
+        return -1;
+    for (unsigned s = 0; d->trace->now && s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            copy_sites(d, s);
+    d->trace->client = client < 0 ? -1 : fcntl(client, F_DUPFD_CLOEXEC, 0);
+    end_table(d, true);
+    d->ending = d->trace;
+    d->trace = NULL;
+    return 0;
+}
+
+void rmd_trace_close(struct rmd_domain *d)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    rmd_trace_stop(d, -1);
+    for (int i = 0; i < CLOSE_TRIES && d->ending; i++) {
+        reap(d);
+        if (d->ending)
+            nanosleep(&pause, NULL);
+    }
+    d->ending = NULL; /* a disk that does not answer: it ends with the process */
+}

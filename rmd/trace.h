@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * trace.h - moves the events of a domain's processes (libinvasive/trace.h) to a file.
+ *
+ * A thread does it, which nobody waits for: the file is a client's, and may be on a disk that does
+ * not answer.  What the main thread knows (who joins, who goes, which table there is) it hands
+ * to that thread, in order.  Only rmd's main thread calls these.
+ */
+#ifndef RMD_TRACE_H
+#define RMD_TRACE_H
+
+#include "domain.h"
+
+/* Begin a trace.  The file's descriptor stays the caller's.  0, or -1: errno EBUSY there is one,
+ * EINVAL this is no regular file that can be written to. */
+int rmd_trace_start(struct rmd_domain *domain, int file);
+
+/* End it.  `client`, which stays the caller's, gets an answer when the file is complete.  -1: there
+ * is none. */
+int rmd_trace_stop(struct rmd_domain *domain, int client);
+
+/* A table has been made, and nobody knows it yet (fd of it); or is about to go (-1). */
+void rmd_trace_table(struct rmd_domain *domain, int fd);
+/* A process has its slot; or is dead, or (left) a member no more, and its record still there. */
+void rmd_trace_joined(struct rmd_domain *domain, unsigned slot);
+void rmd_trace_gone(struct rmd_domain *domain, unsigned slot, bool left);
+
+/* The domain goes: the trace ends, and is waited for for a moment. */
+void rmd_trace_close(struct rmd_domain *domain);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* trace_client.c - the request for a trace carries the file's descriptor. */
+#define _GNU_SOURCE
+#include "trace_client.h"
+#include "socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PATIENCE_S = 20 }; /* for the last of a long trace, on a slow disk */
+
+static bool send_request(int fd, const char *what, int file)
+{
+    struct inv_request request = inv_request_of(INV_TRACE);
+    snprintf(request.program, sizeof request.program, "%s", what);
+    struct iovec iov = {&request, sizeof request};
+    union {
+        char room[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr header;
+    } control = {{0}};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (file >= 0) {
+        m.msg_control = &control;
+        m.msg_controllen = CMSG_LEN(sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&control.header), &file, sizeof file);
+    }
+    return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof request;
+}
+
+static bool take_reply(int fd, struct inv_reply *reply)
+{
+    ssize_t n;
+    do
+        n = recv(fd, reply, sizeof *reply, 0);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0 && (n != (ssize_t)sizeof *reply || reply->magic != INV_PROTOCOL_MAGIC))
+        errno = EPROTO;
+    reply->message[sizeof reply->message - 1] = '\0';
+    return n == (ssize_t)sizeof *reply && reply->magic == INV_PROTOCOL_MAGIC;
+}
+
+static bool ask(const char *socket, const char *what, int file, struct inv_reply *reply,
+                char why[RMD_TRACE_WHY])
+{
+    int fd = inv_socket_connect(socket, PATIENCE_S);
+    bool good = fd >= 0 && send_request(fd, what, file) && take_reply(fd, reply);
+    if (good)
+        snprintf(why, RMD_TRACE_WHY, "%s", reply->message);
+    else
+        snprintf(why, RMD_TRACE_WHY, "cannot ask rmd at %.60s: %.40s", socket,
+                 errno == EAGAIN ? "it does not answer" : strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return good && reply->status == INV_OK;
+}
+
+bool rmd_trace_ask_start(const char *socket, int file, char why[RMD_TRACE_WHY])
+{
+    struct inv_reply reply;
+    return ask(socket, "start", file, &reply, why);
+}
+
+bool rmd_trace_ask_stop(const char *socket, unsigned *lost, char why[RMD_TRACE_WHY])
+{
+    struct inv_reply reply = {.count = 0};
+    bool good = ask(socket, "stop", -1, &reply, why);
+    *lost = good ? reply.count : 0;
+    return good;
+}

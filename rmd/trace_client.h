@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* trace_client.h - asking an rmd for a trace, for the tools. */
+#ifndef RMD_TRACE_CLIENT_H
+#define RMD_TRACE_CLIENT_H
+
+#include "protocol.h"
+
+enum { RMD_TRACE_WHY = sizeof((struct inv_reply *)0)->message };
+
+/* Let the rmd at `socket` write a trace to this file.  False, and why, when it does not. */
+bool rmd_trace_ask_start(const char *socket, int file, char why[RMD_TRACE_WHY]);
+
+/* And end it; returns when the file is complete.  False: there is none, or it cannot be asked.
+ * True, and why: it could not be written as a whole.  lost: events that are not in it. */
+bool rmd_trace_ask_stop(const char *socket, unsigned *lost, char why[RMD_TRACE_WHY]);
+
+#endif

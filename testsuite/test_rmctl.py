@@ -1,0 +1,692 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""rmctl as operators and users meet it: looking, commands and their rights, events, metrics.
+
+Members are testsuite/rmd_member, which give cores up when they are told to, and not before."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+from test_rmd_domain import PATIENCE_S, Rmd, eventually, rmctl, rmd  # noqa: F401 (a fixture)
+from test_rmd_service import ALICE, BOB, CPUS, public, service, two_cpus  # noqa: F401 (fixtures)
+
+pytestmark = pytest.mark.sanitize
+NOBODY, ELSEWHERE = -1, 0xFFFE
+ENV = {k: v for k, v in os.environ.items() if k != "INVASIVE_SOCKET"}
+
+
+@pytest.fixture
+def tell(build):
+    """tell(RMD, WORD...) - what rmctl says: exit code, stdout, stderr"""
+    return lambda r, *words: rmctl(build, f"--socket={r.name}", *map(str, words))
+
+
+@pytest.fixture
+def ask(tell):
+    """ask(RMD, WORD...) - the same with --json, which is there and whole; exit code 0"""
+
+    def answer(r, *words):
+        code, out, err = tell(r, *words, "--json")
+        assert (code, err) == (0, ""), err
+        return json.loads(out)
+
+    return answer
+
+
+def owned(member, *slots):
+    owners = member.owners()
+    return [owners.count(slot) for slot in slots]
+
+
+def pid(member):
+    return member.process.pid
+
+
+# --- looking
+
+def test_status_as_json_says_what_the_tables_say(rmd, ask):  # noqa: F811
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    one.ask("borrow 2")
+    other.ask("reclaim 2")
+    other.ask("want 1")
+    other.ask("graph 1 1 4 3.5")
+    other.ask("announce 2.5 0 0")
+    domain, = ask(r, "status")["domains"]
+    assert (domain["rmd"], domain["ncores"], domain["mode"]) == (r.process.pid, 4, "pinned")
+    assert domain["cores"][2] == {"core": 2, "cpu": None, "owner": 1, "holder": 0, "thread": None,
+                                  "asked_back": True}
+    process = domain["processes"][1]
+    assert process["pid"] == pid(other) and process["rank"] == 1 and process["wants_cores"]
+    assert process["workload"] == 2.5 and process["scalability"] == [[1, 1], [4, 3.5]]
+    assert process["owned_cores"] == 2 and process["counters"]["reclaims"] == 1
+
+
+def test_policy_as_json_names_all_and_the_chosen_one(rmd, ask):  # noqa: F811
+    r = rmd(2)
+    assert ask(r, "policy", "fair")["domains"] == [{"socket": r.name, "policy": "fair"}]
+    assert set(ask(r, "policy")["policies"]) > {"workload", "fair", "energy"}
+
+
+# --- shrink, expand, pin
+
+def test_shrink_and_expand_move_cores_until_they_are_taken_back(rmd, ask):  # noqa: F811
+    r = rmd(8)
+    one, other = r.joined(2, 0, 1)
+    done = ask(r, "shrink", pid(one), 2)
+    assert done["outcome"] == "done" and done["owned_cores"] == 2 and done["microseconds"] > 0
+    assert owned(one, 0, 1) == [2, 6]
+    assert ask(r, "expand", "rank:1", 7)["owned_cores"] == 7
+    assert owned(one, 0, 1) == [1, 7]
+    ask(r, "expand", pid(other), "--reset")
+    ask(r, "shrink", pid(one), "--reset")
+    assert owned(one, 0, 1) == [4, 4]
+
+
+def test_orders_survive_policies_announcements_and_other_processes(rmd, ask):  # noqa: F811
+    r = rmd(12)
+    one, other = r.joined(2, 0, 1)
+    ask(r, "shrink", pid(one), 3)
+    for policy in ("equal", "makespan", "fair", "jobs", "throughput", "workload"):
+        ask(r, "policy", policy)
+        assert owned(one, 0) == [3], policy
+    one.ask("announce 9 5 12")  # it wants five at least
+    assert owned(one, 0) == [3]
+    third = r.member()
+    third.slot = third.join()
+    assert owned(one, 0)[0] <= 3
+    third.kill()
+    other.kill()
+    eventually(lambda: owned(one, 0), [3])
+
+
+def test_cores_that_nobody_owns_after_shrink_are_nobodys_to_borrow(rmd, ask):  # noqa: F811
+    r = rmd(4)
+    one, = r.joined(1, 0)
+    assert one.ask("borrow 3") == "1"
+    command = tell_later(r, "shrink", pid(one), 1)
+    eventually(lambda: one.table()[4][3], 1)  # asked back
+    assert command.poll() is None or one.holders()[3] == NOBODY  # not before it is given up
+    one.ask("lend 3")
+    assert finished(command)["owned_cores"] == 1
+    assert one.owners() == [0, ELSEWHERE, ELSEWHERE, ELSEWHERE]
+    assert [one.ask(f"borrow {core}") for core in (1, 2, 3)] == ["0"] * 3
+    ask(r, "shrink", pid(one), "--reset")
+    assert one.owners() == [0] * 4 and one.ask("borrow 3") == "1"
+
+
+def tell_later(r, *words):
+    return subprocess.Popen([r.build / "bin" / "rmctl", f"--socket={r.name}", "--json",
+                             *map(str, words)], stdout=subprocess.PIPE, text=True, env=ENV)
+
+
+def finished(command):
+    out, _ = command.communicate(timeout=PATIENCE_S)
+    return json.loads(out)
+
+
+def test_who_does_not_give_up_a_core_loses_it_when_the_bound_has_passed(rmd, ask):  # noqa: F811
+    r = rmd(4, "--reclaim-bound-us=20000")
+    one, = r.joined(1, 0)
+    one.ask("borrow 3")
+    assert ask(r, "shrink", pid(one), 1)["microseconds"] >= 20000
+    assert one.holders() == [NOBODY] * 4
+
+
+def test_what_does_not_come_about_in_time_is_said_and_stays_in_force(rmd, tell, ask):  # noqa: F811
+    r = rmd(4, "--reclaim-bound-us=60000000")
+    one, = r.joined(1, 0)
+    one.ask("borrow 3")
+    code, out, err = tell(r, "shrink", pid(one), 1, "--wait=1")
+    assert code == 2 and out == "" and "in force" in err and "rmctl status" in err
+    assert one.owners()[1:] == [ELSEWHERE] * 3
+    assert tell(r, "shrink", pid(one), 1, "--wait=0")[0] == 2
+    one.ask("lend 3")
+    assert ask(r, "shrink", pid(one), 1)["outcome"] == "done"
+
+
+def test_pinned_cores_are_the_processs_alone(rmd, ask):  # noqa: F811
+    r = rmd(8)
+    one, other = r.joined(2, 0, 1)
+    ask(r, "pin", pid(one), "0,5-6")
+    assert one.owners() == [0, 1, 1, 1, 1, 0, 0, 1]
+    other.ask("announce 100 0 0")
+    one.ask("announce 1 0 0")
+    ask(r, "policy", "throughput")
+    assert one.owners() == [0, 1, 1, 1, 1, 0, 0, 1]
+    other.kill()
+    eventually(lambda: one.owners(), [0] + [ELSEWHERE] * 4 + [0, 0] + [ELSEWHERE])
+    ask(r, "pin", pid(one), "--reset")
+    assert one.owners() == [0] * 8
+
+
+def test_a_pinned_process_leaves_the_others_their_share(rmd, ask):  # noqa: F811
+    r = rmd(8)
+    members = r.joined(3, 0, 1, 2)
+    ask(r, "pin", pid(members[2]), "6-7")
+    ask(r, "policy", "equal")
+    assert owned(members[0], 0, 1, 2) == [3, 3, 2]
+    ask(r, "pin", pid(members[1]), "0")
+    assert owned(members[0], 0, 1, 2) == [5, 1, 2]
+    assert members[0].owners()[0] == 1
+
+
+def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):  # noqa: F811
+    r = rmd(8, "--smt=core", machine="core:4 pu:2")
+    one, other = r.joined(2, 0, 1)
+    code, _, err = tell(r, "pin", pid(one), "0,1,4")
+    assert code == 1 and "core 5" in err
+    ask(r, "pin", pid(one), "0,1,4,5")
+    assert one.owners() == [0, 0, 1, 1, 0, 0, 1, 1]
+    assert ask(r, "drain", "2-3")["drained_cores"] == 2
+    assert "core 7" in tell(r, "drain", "6")[2]
+
+
+@pytest.mark.parametrize("words,code,why", [
+    (("shrink", "{one}", "9"), 1, "use 1 to 8"),
+    (("shrink", "1", "2"), 1, "process 1 is none that is managed here"),
+    (("expand", "{one}", "8"), 1, "7 cores at most"),
+    (("pin", "{one}", "0-7"), 1, "left without a core"),
+    (("pin", "{one}", "3,8"), 1, "no core 8"),
+    (("shrink", "rank:7", "2"), 1, "no process is rank 7"),
+    (("shrink",), 64, "which process"),
+    (("shrink", "{one}"), 64, "which cores"),
+    (("shrink", "{one}", "two"), 64, "'two': use a number"),
+    (("shrink", "{one}", "2", "--reset"), 64, "--reset stands alone"),
+    (("pin", "{one}", "a-b"), 64, "no list of cores"),
+    (("drain",), 64, "which cores"),
+    (("drain", "0-7"), 1, "drain fewer"),
+    (("drain", "11"), 1, "no core 11"),
+    (("limit", "--cores=0"), 64, "'0'"),
+    (("limit", "--user=nobody-of-this-name"), 64, "no user"),
+    (("events", "--since=x"), 64, "--since 'x'"),
+    (("top", "--delay=0"), 64, "0.05"),
+])
+def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, why):  # noqa: F811
+    r = rmd(8)
+    one, other = r.joined(2, 0, 1)
+    said = tell(r, *(word.format(one=pid(one)) for word in words))
+    assert said[0] == code and said[1] == "" and why in said[2], said
+    assert code == 64 or r.name in said[2] or "rank" in why
+    assert owned(one, 0, 1) == [4, 4]
+
+
+def test_tokens_are_nobodys_to_shrink(rmd, tell):  # noqa: F811
+    r = rmd(2)
+    one, = r.joined(5, 0)
+    code, _, err = tell(r, "shrink", pid(one), 1)
+    assert code == 1 and "more processes than cores" in err
+
+
+def test_orders_go_with_the_process(rmd, ask):  # noqa: F811
+    r = rmd(4)
+    one, = r.joined(1, 0)
+    ask(r, "shrink", pid(one), 1)
+    one.kill()
+    eventually(lambda: ask(r, "status")["domains"][0]["processes"], [])
+    other = r.member()
+    other.join()
+    assert other.owners() == [0] * 4
+
+
+# --- drain
+
+def test_drained_cores_are_nobodys_until_it_is_undone(rmd, ask):  # noqa: F811
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    one.ask("borrow 1")
+    command = tell_later(r, "drain", "1-2")
+    eventually(lambda: one.owners()[1:3], [ELSEWHERE] * 2)
+    one.ask("lend 1")
+    assert finished(command)["outcome"] == "done"
+    assert [m.ask(f"borrow {core}") for core in (1, 2) for m in (one, other)] == ["0"] * 4
+    assert owned(one, 0, 1) == [1, 1]
+    assert ask(r, "drain", "--undo", "1-2")["drained_cores"] == 0
+    assert owned(one, 0, 1) == [2, 2]
+    assert one.ask("borrow 1") == "1"
+
+
+def test_a_drained_core_is_taken_when_the_bound_has_passed(rmd, ask):  # noqa: F811
+    r = rmd(4, "--reclaim-bound-us=20000")
+    one, = r.joined(1, 0)
+    one.ask("borrow 3")
+    assert ask(r, "drain", "3")["microseconds"] >= 20000
+    assert one.holders() == [NOBODY] * 4 and one.owners() == [0, 0, 0, ELSEWHERE]
+
+
+def test_tokens_are_fewer_while_cores_are_drained(rmd, ask):  # noqa: F811
+    r = rmd(3)
+    one, = r.joined(5, 0)
+    assert one.table()[1] == 3
+    ask(r, "drain", "0")
+    assert one.table()[1] == 2
+    ask(r, "drain", "--undo", "0")
+    assert one.table()[1] == 3
+
+
+@two_cpus
+def test_affinity_follows_a_drain(build, ask):
+    r = Rmd(build, f"--cores={CPUS[0]},{CPUS[1]}")
+    try:
+        one, = r.joined(1, 0)
+        before = os.sched_getaffinity(pid(one))
+        ask(r, "drain", "1")
+        assert os.sched_getaffinity(pid(one)) == before - {CPUS[1]}
+        ask(r, "drain", "--undo", "1")
+        assert os.sched_getaffinity(pid(one)) == before
+    finally:
+        r.close()
+
+
+# --- users and rights
+
+@pytest.fixture
+def by(build, public):  # noqa: F811
+    """by(SERVICE, USER, WORD...) - what rmctl says to this user"""
+    shutil.copy(build / "bin" / "rmctl", public / "rmctl")
+
+    def run(s, uid, *words):
+        done = subprocess.run([public / "rmctl", f"--socket={s.name}", *map(str, words)], cwd="/",
+                              user=uid, group=60000, extra_groups=[], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False, env=ENV)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def test_a_user_steers_its_own_processes_and_root_all(service, by):  # noqa: F811
+    s = service("emulate-cores = 8\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    code, _, err = by(s, BOB, "shrink", pid(alice), 1)
+    assert code == 1 and "and yours" in err and owned(alice, 0) == [4]
+    assert by(s, ALICE, "shrink", pid(alice), 2)[0] == 0 and owned(alice, 0) == [2]
+    assert by(s, 0, "shrink", pid(bob), 3)[0] == 0 and owned(bob, 0) == [3]
+    core = bob.owners().index(0)
+    code, _, err = by(s, ALICE, "pin", pid(alice), core)
+    assert code == 1 and "another user's" in err
+    assert "root's" in by(s, ALICE, "drain", 0)[2]
+    assert by(s, 0, "drain", "0-1")[0] == 0
+    assert "root's" in by(s, ALICE, "drain", "--undo", 0)[2]
+    code, _, err = by(s, 0, "drain", "2-6")
+    assert code == 1 and "2 users need at least one each" in err
+
+
+def test_limits_of_users(service, by):  # noqa: F811
+    s = service(f"emulate-cores = 8\n[user {ALICE}]\nmax-cores = 6\n")
+    alice = s.member(ALICE)
+    assert owned(alice, 0) == [6]
+    said = json.loads(by(s, ALICE, "limit", "--json")[1])
+    assert (said["uid"], said["cores"], said["job_cores"]) == (ALICE, 6, None)
+    assert by(s, ALICE, "limit", "--cores=all")[0] == 0 and owned(alice, 0) == [6]
+    assert by(s, ALICE, "limit", "--cores=3")[0] == 0 and owned(alice, 0) == [3]
+    assert by(s, ALICE, "limit", "--reset")[0] == 0 and owned(alice, 0) == [6]
+    assert by(s, 0, "limit", f"--user={ALICE}", "--cores=all")[0] == 0 and owned(alice, 0) == [8]
+    assert by(s, 0, "limit", f"--user={ALICE}", "--job-cores=5")[0] == 0
+    assert owned(alice, 0) == [5]
+    code, _, err = by(s, BOB, "limit", f"--user={ALICE}", "--cores=1")
+    assert code == 1 and "root's" in err
+    assert by(s, 0, "limit", f"--user={ALICE}", "--reset")[0] == 0 and owned(alice, 0) == [6]
+
+
+def test_events_and_metrics_are_of_ones_own_processes_and_of_all_for_root(service, by):  # noqa: F811
+    s = service("emulate-cores = 4\n")
+    s.member(ALICE)
+    s.member(BOB)
+    for uid, sees in ((ALICE, {ALICE}), (0, {ALICE, BOB})):
+        events = [json.loads(line) for line in by(s, uid, "events", "--json")[1].splitlines()]
+        assert {e["uid"] for e in events if e["event"] == "join"} == sees
+        samples = json.loads(by(s, uid, "metrics", "--json")[1])["samples"]
+        assert {int(m["labels"]["user"]) for m in samples if "pid" in m["labels"]} == sees
+
+
+# --- events
+
+def test_events_tell_what_has_happened(rmd, ask, tell):  # noqa: F811
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    ask(r, "shrink", pid(one), 1)
+    ask(r, "policy", "equal")
+    ask(r, "drain", "3")
+    other.ask(f"leave {r.name}")
+    one.kill()
+    eventually(lambda: "death" in tell(r, "events")[1], True)
+    events = [json.loads(line) for line in tell(r, "events", "--json")[1].splitlines()]
+    seen = [e["event"] for e in events]
+    assert {"join", "owner", "shrink", "effect", "drain", "share", "leave", "death"} <= set(seen)
+    assert [e["number"] for e in events] == list(range(1, len(events) + 1))
+    drain, = (e for e in events if e["event"] == "drain")
+    assert drain["cores"] == 1 and drain["text"] == "3"
+    owner = next(e for e in events if e["event"] == "owner" and e["pid"] == pid(one))
+    assert (owner["before"], owner["cores"], owner["text"]) == (0, 2, "0-1")
+    first = tell(r, "events", f"--since={len(events)}", "--json")[1]
+    assert json.loads(first) == events[-1]
+
+
+def test_who_follows_hears_of_what_comes(rmd, build):  # noqa: F811
+    r = rmd(2)
+    with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "events", "--follow",
+                           "--json"], stdout=subprocess.PIPE, text=True, env=ENV) as follower:
+        assert json.loads(follower.stdout.readline())["event"] == "share"
+        one, = r.joined(1, 0)
+        assert json.loads(follower.stdout.readline())["event"] == "join"
+        assert json.loads(follower.stdout.readline())["event"] == "owner"
+        one.kill()
+        assert json.loads(follower.stdout.readline())["event"] == "death"
+        r.control.close()  # rmd ends, and so does who follows
+        assert follower.wait(PATIENCE_S) == 0
+
+
+def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):  # noqa: F811
+    """The ring has 4096 events; nobody waits for who does not read."""
+    r = rmd(2)
+    one, other = r.joined(2, 0, 1)
+    with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "events", "--follow",
+                           "--json"], stdout=subprocess.PIPE, text=True, env=ENV) as follower:
+        first = json.loads(follower.stdout.readline())
+        assert first["number"] == 1
+        follower.send_signal(signal.SIGSTOP)
+        with subprocess.Popen([build / "testsuite" / "rmd_member"], text=True,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as many:
+            lines = f"leave {r.name}\njoin {r.name} -1 -1 -1\n" * 2500
+            many.communicate(lines, timeout=60)
+        follower.send_signal(signal.SIGCONT)
+        numbers, lost = [1], 0
+        while not lost:
+            event = json.loads(follower.stdout.readline())
+            if event["event"] == "lost":
+                lost = event["count"]
+                assert event["number"] == numbers[-1] + lost
+            else:
+                assert event["number"] == numbers[-1] + 1  # nothing is left out unsaid
+                numbers.append(event["number"])
+        follower.kill()
+
+
+# --- completion
+
+def completed(build, top, line, home):
+    """What bash offers after this line, which begins with rmctl."""
+    script = f'''source {top}/rmd/completion/rmctl
+        COMP_LINE={line!r} COMP_POINT={len(line)}
+        COMP_WORDS=({line}) COMP_CWORD=$(({len(line.split())} - {int(line[-1] != " ")}))
+        [ $COMP_CWORD -lt ${{#COMP_WORDS[@]}} ] || COMP_WORDS+=("")
+        eval "$(complete -p rmctl | sed 's/complete -F \\([^ ]*\\) .*/\\1/')"
+        printf '%s\\n' "${{COMPREPLY[@]}}"'''
+    done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=True, cwd=home,
+                          env={**ENV, "PATH": f"{build / 'bin'}:{ENV['PATH']}"})
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_and_arguments(rmd, build, top, tmp_path, monkeypatch):  # noqa: F811
+    assert completed(build, top, "rmctl s", tmp_path) == ["status", "shrink", "simulate"]
+    assert {"top", "drain", "events", "help"} <= set(completed(build, top, "rmctl ", tmp_path))
+    assert "complete" not in completed(build, top, "rmctl ", tmp_path)
+    assert completed(build, top, "rmctl policy th", tmp_path) == ["throughput"]
+    assert completed(build, top, "rmctl --json drain --u", tmp_path) == ["--undo"]
+    assert "--socket=" in completed(build, top, "rmctl -", tmp_path)
+    r = rmd(2)
+    members = r.joined(2, 0, 1)
+    monkeypatch.setitem(ENV, "INVASIVE_SOCKET", r.name)
+    assert sorted(completed(build, top, "rmctl pin ", tmp_path)) == \
+        sorted(str(pid(member)) for member in members)
+
+
+# --- metrics
+
+LABEL = r'[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*"'
+SAMPLE = re.compile(rf"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{{({LABEL}(?:,{LABEL})*)?\}})? (\S+)")
+
+
+def exposition(text):
+    """A parser of the text format 0.0.4: {name: (type, [(labels, value)])}; fails on what is none.
+    All lines of a metric stand together, after its HELP and TYPE."""
+    metrics, current = {}, None
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# HELP "):
+            current = line.split()[2]
+            assert current not in metrics and len(line.split()) > 3
+            metrics[current] = [None, []]
+        elif line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            assert name == current and kind in ("counter", "gauge") and metrics[name][0] is None
+            assert (kind == "counter") == name.endswith("_total")
+            metrics[name][0] = kind
+        else:
+            name, labels, value = SAMPLE.fullmatch(line).groups()
+            assert name == current and metrics[name][0]
+            labels = dict(re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or ""))
+            assert labels not in [seen for seen, _ in metrics[name][1]]
+            metrics[name][1].append((labels, float(value)))
+    return metrics
+
+
+def http(where, request, patience=PATIENCE_S):
+    family = socket.AF_INET if isinstance(where, tuple) else socket.AF_UNIX
+    with socket.socket(family) as s:
+        s.settimeout(patience)
+        s.connect(where)
+        s.sendall(request)
+        data = b""
+        while chunk := s.recv(65536):
+            data += chunk
+    head, _, body = data.partition(b"\r\n\r\n")
+    return head.decode(), body.decode()
+
+
+GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: */*\r\n\r\n"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@pytest.fixture(params=["path", "abstract", "tcp"])
+def served(request, rmd, tmp_path):  # noqa: F811
+    """An rmd that serves metrics, and where"""
+    if request.param == "tcp":
+        where = ("127.0.0.1", free_port())
+        option = f"127.0.0.1:{where[1]}"
+    elif request.param == "path":
+        where = option = str(tmp_path / "metrics.sock")
+    else:
+        option = f"@rmctl-test-{os.getpid()}-metrics"
+        where = "\0" + option[1:]
+    r = rmd(4, f"--metrics={option}")
+    r.metrics = where
+    yield r
+    if request.param == "path":
+        r.close()
+        assert not os.path.exists(where)
+
+
+def test_metrics_are_prometheus_text(served, tell):
+    one, other = served.joined(2, 0, 1)
+    one.ask("borrow 2")
+    one.ask("lend 2")
+    tell(served, "shrink", pid(one), 1)
+    head, body = http(served.metrics, GET)
+    assert head.startswith("HTTP/1.1 200 OK\r\n") and "text/plain; version=0.0.4" in head
+    assert f"Content-Length: {len(body)}" in head
+    metrics = exposition(body)
+    assert metrics["invasive_cores"] == ["gauge", [({}, 4.0)]]
+    assert metrics["invasive_commands_total"] == ["counter", [({}, 1.0)]]
+    by_pid = {int(labels["pid"]): value
+              for labels, value in metrics["invasive_process_owned_cores"][1]}
+    assert by_pid == {pid(one): 1, pid(other): 3}
+    labels = {labels["program"] for labels, _ in metrics["invasive_process_lends_total"][1]}
+    assert labels == {"member"}
+    assert set(exposition(tell(served, "metrics")[1])) == set(metrics)
+
+
+@pytest.mark.parametrize("request_,status", [
+    (b"GET / HTTP/1.1\r\n\r\n", 404), (b"GET /metricsx HTTP/1.1\r\n\r\n", 404),
+    (b"POST /metrics HTTP/1.1\r\n\r\n", 405), (b"\r\n\r\n", 400), (b"GET /metrics\r\n\r\n", 400),
+    (b"\0" * 5000, 400), (b"A" * 5000, 400), (b"GET /metrics HTTP/1.1\n\n", 200),
+    (b"GET /metrics?a=b HTTP/1.0\r\n\r\n", 200), (b"HEAD /metrics HTTP/1.1\r\n\r\n", 200),
+    (b"GET " + b"/" * 4090 + b" HTTP/1.1\r\n\r\n", 400)])
+def test_what_is_no_request_for_metrics_is_answered_so(rmd, request_, status):  # noqa: F811
+    name = f"@rmctl-test-{os.getpid()}-http"
+    rmd(2, f"--metrics={name}")
+    head, body = http("\0" + name[1:], request_)
+    assert head.startswith(f"HTTP/1.1 {status} ")
+    assert bool(body) != request_.startswith(b"HEAD")
+
+
+def test_slow_and_hostile_collectors_keep_nobody_out(rmd, tell):  # noqa: F811
+    """More of them than there is room for, who send nothing, half a head, or do not read."""
+    name = f"@rmctl-test-{os.getpid()}-slow"
+    r = rmd(2, f"--metrics={name}")
+    with contextlib.ExitStack() as stack:
+        for i in range(60):
+            s = stack.enter_context(socket.socket(socket.AF_UNIX))
+            s.connect("\0" + name[1:])
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                s.sendall((b"", b"GET /met", GET)[i % 3])
+        assert exposition(http("\0" + name[1:], GET)[1])
+        assert tell(r, "status")[0] == 0
+
+
+@pytest.mark.parametrize("where", ["metrics", "0.0.0.0:9100", "127.0.0.1:0", "127.0.0.1:99999",
+                                   "127.0.0.1:", "@", "/" + "x" * 200, "[::1]", "localhost:80"])
+def test_metrics_are_served_on_this_machine_only(build, where):
+    done = subprocess.run([build / "bin" / "rmd", f"--metrics={where}"], check=False,
+                          capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode != 0 and "127.0.0.1:PORT" in done.stderr
+
+
+# --- top
+
+def test_top_prints_frames_where_there_is_no_terminal(rmd, tell, ask):  # noqa: F811
+    r = rmd(4)
+    one, _ = r.joined(2, 0, 1)
+    one.ask("borrow 0")
+    one.ask("borrow 3")
+    code, out, err = tell(r, "top", "-n", "2", "--delay=0.05")
+    assert (code, err) == (0, "") and out.count("rmctl top") == 2 and "\x1b" not in out
+    assert "    0 |#. +|" in out and "    1 |  ..|" in out and " idle | -- |" in out
+    code, out, _ = tell(r, "top", "--batch", "-n", "2", "--delay=0.05", "--json")
+    frames = [json.loads(line) for line in out.splitlines()]
+    assert code == 0 and len(frames) == 2
+    first, second = (frame["domains"][0]["processes"][0] for frame in frames)
+    assert first["held_cores"] == 2 and second["lends_per_s"] == 0 and not second["efficiency"]
+
+
+class Terminal:
+    """rmctl top on a pseudo-terminal."""
+
+    def __init__(self, build, r, *options):
+        pid_, self.fd = pty.fork()
+        if pid_ == 0:
+            os.environ.update(TERM="screen-256color")
+            os.environ.pop("INVASIVE_SOCKET", None)
+            os.execv(build / "bin" / "rmctl",
+                     ["rmctl", f"--socket={r.name}", "top", "--delay=0.1", *options])
+        self.pid, self.said, self.code = pid_, "", None
+        self.resize(30, 100)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def until(self, text, patience=PATIENCE_S):
+        end = time.monotonic() + patience
+        while text not in self.said:
+            assert time.monotonic() < end, repr(self.said[-3000:])
+            if select.select([self.fd], [], [], 0.1)[0]:
+                self.said += os.read(self.fd, 65536).decode(errors="replace")
+
+    def wait(self):
+        """Its exit code, when all that it says has been read."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    self.said += os.read(self.fd, 65536).decode(errors="replace")
+                except OSError:
+                    break
+        _, status = os.waitpid(self.pid, 0)
+        self.pid = 0
+        return os.waitstatus_to_exitcode(status)
+
+    def close(self):
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.fd)
+
+
+@pytest.fixture
+def terminal(build):
+    opened = []
+
+    def start(r, *options):
+        opened.append(Terminal(build, r, *options))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
+
+
+ALTERNATE, NORMAL = "\x1b[?1049h", "\x1b[?1049l"
+
+
+@pytest.mark.parametrize("how", ["q", "SIGTERM", "ctrl-c", "frames"])
+def test_top_leaves_the_terminal_as_it_was(rmd, terminal, how):  # noqa: F811
+    r = rmd(4)
+    r.joined(2, 0, 1)
+    t = terminal(r, *(["-n", "3"] if how == "frames" else []))
+    t.until("cores x processes")
+    assert ALTERNATE in t.said and "\x1b[3" in t.said  # in colour
+    if how in ("q", "ctrl-c"):
+        os.write(t.fd, b"q" if how == "q" else b"\x03")
+    elif how != "frames":
+        os.kill(t.pid, getattr(signal, how))
+    t.until(NORMAL)
+    assert t.wait() == 0
+    for mode in (termios.ECHO, termios.ICANON):
+        assert termios.tcgetattr(t.fd)[3] & mode
+
+
+def test_top_follows_the_size_of_the_terminal(rmd, terminal):  # noqa: F811
+    r = rmd(64)
+    r.joined(1, 0)
+    t = terminal(r)
+    t.until("|" + "." * 64 + "\x1b")
+    t.resize(30, 40)
+    t.until("|" + "." * 32 + "\x1b")
+    t.resize(3, 10)
+    t.said = ""
+    t.resize(30, 100)
+    t.until("|" + "." * 64 + "\x1b")
+    os.write(t.fd, b"q")
+    assert t.wait() == 0
+
+
+def test_top_says_when_it_does_not_know_the_terminal(rmd, build):  # noqa: F811
+    r = rmd(2)
+    main, other = pty.openpty()
+    done = subprocess.run([build / "bin" / "rmctl", f"--socket={r.name}", "top", "-n1"],
+                          stdin=other, stdout=other, stderr=subprocess.PIPE, text=True,
+                          env={**ENV, "TERM": "no-such-terminal"}, timeout=PATIENCE_S, check=False)
+    os.close(main)
+    os.close(other)
+    assert done.returncode == 1 and "no-such-terminal" in done.stderr and "--batch" in done.stderr

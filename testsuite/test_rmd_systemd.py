@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The service as systemd runs it: what `make install` installs, under the distribution's systemd as
+process 1 of namespaces of its own.  There where this machine lets root make such."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from test_rmd_domain import PATIENCE_S, Member, eventually
+from test_rmd_hostile import compile_victim
+
+SYSTEMD = Path("/lib/systemd/systemd")
+NAMESPACES = ["-m", "-p", "-u", "-i", "-n", "-C"]
+UNITS = ("basic.target sysinit.target sockets.target shutdown.target multi-user.target "
+         "systemd-journald.service systemd-journald.socket systemd-journald-dev-log.socket")
+ALICE, BOB = 65534, 60001
+CPUS = sorted(os.sched_getaffinity(0))[:2]
+SOCKET = "/run/invasive/rmd.sock"
+
+
+def cgroup_root():
+    """Where the second version is mounted and may be written to, None nowhere."""
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, where, kind, *_ = line.split()
+        if kind == "cgroup2" and os.access(where, os.W_OK):
+            return Path(where)
+    return None
+
+
+def there():
+    """Can root make namespaces with mounts here, and is there a systemd?"""
+    if os.getuid() != 0 or not SYSTEMD.exists() or len(CPUS) < 2 or cgroup_root() is None:
+        return False
+    return subprocess.run(
+        ["unshare", *NAMESPACES, "-f", "sh", "-c", "mount -t tmpfs x /mnt && cd /mnt && "
+         "mkdir u w r && mount -t overlay -o lowerdir=/,upperdir=u,workdir=w x r && "
+         "mount -t cgroup2 x /mnt/u"], check=False, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60).returncode == 0
+
+
+def where_systemd_boots(test):
+    return test if BOOTS else None
+
+
+BOOTS = there()
+
+
+class BoxMember(Member):
+    """testsuite/rmd_member as some user in the box."""
+
+    def __init__(self, box, uid, groups=()):
+        self.name = SOCKET
+        self.process = subprocess.Popen(
+            box.command("setpriv", f"--reuid={uid}", "--regid=60000",
+                        f"--groups={','.join(map(str, groups)) or 60000}", "rmd_member"),
+            text=True, bufsize=1, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/")
+
+    def inner(self):
+        """The program: nsenter has to fork for another pid namespace."""
+        pid = self.process.pid
+        return int(Path(f"/proc/{pid}/task/{pid}/children").read_text())
+
+    def pins(self):
+        return os.sched_getaffinity(self.inner())
+
+
+class Box:
+    def __init__(self, top, build, cc):
+        self.path = Path(tempfile.mkdtemp(prefix="invasive-box-"))
+        self.upper = self.path / "upper"
+        subprocess.run(["make", "-C", build, "-s", "install", f"DESTDIR={self.upper}"], check=True,
+                       stdout=subprocess.DEVNULL, timeout=100)
+        shutil.copy(build / "testsuite/rmd_member", self.upper / "usr/local/bin")
+        compile_victim(self.upper / "usr/local/bin", cc)
+        units = self.upper / "etc/box"
+        units.mkdir(parents=True)
+        for name in UNITS.split():
+            shutil.copy(SYSTEMD.parent / "system" / name, units)
+        self.cgroup = cgroup_root() / self.path.name
+        self.cgroup.mkdir()
+        self.process = subprocess.Popen(
+            ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec unshare "$@"', self.cgroup,
+             *NAMESPACES, "-f", "--kill-child", top / "testsuite/systemd_box.sh", self.path],
+            stdin=subprocess.DEVNULL)
+        try:
+            eventually(self.booted, True)
+            self.must("start", "systemd-journald.service")
+        except BaseException:
+            self.close()
+            raise
+
+    def children(self):
+        pid = self.process.pid
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+    def first(self):
+        """Process 1 of the box."""
+        return int(self.children()[0])
+
+    def booted(self):
+        return self.children() and Path(f"/proc/{self.first()}/comm").read_text() == "systemd\n" \
+            and self.systemctl("is-system-running").stdout == "running\n"
+
+    def command(self, *words):
+        return ["nsenter", "-t", str(self.first()), *NAMESPACES, "-r", "-w", *words]
+
+    def run(self, *words, check=True):
+        done = subprocess.run(self.command(*words), capture_output=True, text=True, check=False,
+                              timeout=PATIENCE_S, cwd="/")
+        assert not check or done.returncode == 0, done.stdout + done.stderr
+        return done
+
+    def systemctl(self, *words):
+        return self.run("systemctl", *words, check=False)
+
+    def must(self, *words):
+        assert self.systemctl(*words).returncode == 0, self.journal()
+
+    def show(self, name):
+        return self.run("systemctl", "show", "--value", "-p", name, "rmd").stdout.strip()
+
+    def journal(self):
+        return self.run("journalctl", "--no-pager", check=False).stdout
+
+    def hears(self, text):
+        """What rmd says comes into the journal."""
+        with contextlib.suppress(AssertionError):
+            eventually(lambda: text in self.journal(), True)
+        assert text in self.journal()
+
+    def configure(self, text):
+        self.run("sh", "-c", 'mkdir -p /etc/invasive && printf %s "$0" >/etc/invasive/rmd.conf',
+                 text)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+        eventually(lambda: (self.cgroup / "cgroup.procs").read_text() +
+                   "".join(p.read_text() for p in self.cgroup.rglob("cgroup.procs")), "")
+        for path in sorted(self.cgroup.rglob("*"), reverse=True):
+            if path.is_dir():
+                path.rmdir()
+        self.cgroup.rmdir()
+        shutil.rmtree(self.path)
+
+
+@pytest.fixture(scope="module")
+def machine(top, build, make_variable):
+    if make_variable("SYSTEMD_TYPE") != "notify":
+        pytest.skip("built without libsystemd (package libsystemd-dev)")
+    one = Box(top, build, make_variable("CC"))
+    one.run("systemd-sysusers", "/usr/local/lib/sysusers.d/invasive.conf")
+    one.group = int(one.run("getent", "group", "invasive").stdout.split(":")[2])
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def box(machine):
+    """One that listens, its service not started yet, with members that end with the test."""
+    members = []
+
+    def member(uid, join=True):
+        members.append(BoxMember(machine, uid, [machine.group]))
+        if join:
+            members[-1].slot = members[-1].join()
+        return members[-1]
+
+    machine.member = member
+    machine.configure("")
+    machine.must("daemon-reload")
+    machine.must("start", "rmd.socket")
+    yield machine
+    for one in members:
+        with contextlib.suppress(OSError):
+            one.close()
+    machine.systemctl("stop", "rmd.socket", "rmd.service")
+    machine.systemctl("reset-failed")
+
+
+@where_systemd_boots
+def test_the_first_client_of_the_group_starts_the_service(box):
+    assert box.show("ActiveState") == "inactive"
+    stranger = BoxMember(box, ALICE)
+    stranger.say(f"join {SOCKET} -1 -1 -1")
+    assert stranger.process.wait(PATIENCE_S) == 2  # it cannot even connect
+    stranger.close()
+    assert box.show("ActiveState") == "inactive"
+    assert box.member(ALICE).owners() == [0, 0]
+    assert (box.show("ActiveState"), box.show("Type")) == ("active", "notify")
+    assert box.show("StatusText") == "2 CPUs" or len(os.sched_getaffinity(0)) != 2
+    assert box.run("rmctl").stdout.startswith(f"domain {SOCKET}: ")
+
+
+@where_systemd_boots
+def test_a_reload_takes_effect_and_one_with_an_error_does_not(box):
+    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\n")
+    alice = box.member(ALICE)
+    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\nmax-cores = 1\n")
+    box.must("reload", "rmd")
+    eventually(lambda: alice.owners().count(0), 1)
+    box.configure("max-cores = 2\nmax-cakes = 1\n")
+    box.systemctl("reload", "rmd")
+    box.hears("/etc/invasive/rmd.conf:2: key 'max-cakes' is unknown")
+    assert alice.owners().count(0) == 1 and box.show("ActiveState") == "active"
+
+
+@where_systemd_boots
+def test_users_are_kept_to_their_cores_by_the_unit_as_it_is_confined(box):
+    """Affinities of others' processes, with the capabilities and the filter of the unit."""
+    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nreclaim-bound-us = 1000\n"
+                  "max-job-cores = 1\n")
+    alice = box.member(ALICE)
+    for core in range(2):
+        alice.ask(f"borrow {core}")
+    bob = box.member(BOB)
+    eventually(lambda: [m.owners().count(0) for m in (alice, bob)], [1, 1])
+    eventually(lambda: alice.pins() & bob.pins(), set())
+    os.sched_setaffinity(alice.inner(), CPUS)
+    eventually(lambda: alice.pins() & bob.pins(), set())
+
+
+def start_program(box, uid, rounds):
+    """A program with the OpenMP runtime, as some user of the group."""
+    return subprocess.Popen(
+        box.command("setpriv", f"--reuid={uid}", "--regid=60000", f"--groups={box.group}",
+                    "invade", f"--socket={SOCKET}", "--", "victim", str(rounds)),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
+
+
+@where_systemd_boots
+@pytest.mark.parametrize("how", ["restart", "kill"])
+def test_programs_go_on_while_the_service_is_started_again(box, how):
+    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\n")
+    alice = box.member(ALICE)
+    eventually(lambda: box.show("NFileDescriptorStore") > "0", True)
+    assert alice.ask("borrow 0") == "1"
+    program = start_program(box, ALICE, 3000)
+    eventually(lambda: len(alice.states()), 2)
+    before = box.show("MainPID")
+    if how == "restart":
+        box.must("restart", "rmd")
+    else:
+        box.must("kill", "--signal=KILL", "rmd")
+    eventually(lambda: (box.show("ActiveState"), box.show("MainPID") != before),
+               ("active", True))
+    assert alice.ask("lend 0") == "1"  # the program may have it now
+    said, complaint = program.communicate(timeout=PATIENCE_S * 3)
+    assert (program.returncode, complaint) == (0, "")
+    assert said == box.run("env", "OMP_NUM_THREADS=1", "victim", "3000").stdout
+    box.hears("took back a core table")
+    assert box.member(BOB).slot == 0
+
+
+@where_systemd_boots
+def test_a_stop_ends_it_and_leaves_programs_running(box):
+    alice = box.member(ALICE)
+    box.must("stop", "rmd.socket", "rmd.service")
+    assert box.show("Result") == "success" and box.show("ActiveState") == "inactive"
+    assert box.run("test", "-e", SOCKET, check=False).returncode == 1
+    assert alice.ask("borrow 0") == "1"
+
+
+@where_systemd_boots
+def test_the_journal_has_its_lines_with_priorities(box):
+    box.member(ALICE)
+    box.run("journalctl", "--sync")
+    lines = [json.loads(line) for line in
+             box.run("journalctl", "-u", "rmd", "-o", "json").stdout.splitlines()]
+    told = {line["MESSAGE"]: line["PRIORITY"] for line in lines if line.get("_COMM") == "rmd"}
+    assert any(text.startswith("serving ") and p == "5" for text, p in told.items())
+    assert told[next(text for text in told if text.startswith(f"user {ALICE}: a first "))] == "6"

@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Traces: no event of any core is missing whoever is killed, what invade-trace makes of them, and
+what it makes of files that are none."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from machine import TWO_CORES
+from test_rmd_domain import Rmd
+
+IMBALANCE = ["apps/imbalance/imbalance", "--loads=1:9", "--work-ms=2", "--regions=4",
+             "--units-per-ms=1000"]
+
+
+@pytest.fixture(scope="session")
+def reader(build):
+    """The python that invade-trace runs with, and its modules."""
+    python = re.search(r"^TRACE_PYTHON = (.*)$", (build / "Makefile").read_text(), re.M).group(1)
+    if subprocess.run([python, "-c", "import matplotlib"], check=False,
+                      stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("needs package python3-matplotlib")
+    return python
+
+
+@pytest.fixture
+def trace_tool(build, reader, run_program):
+    """trace_tool(VERB, FILE, ...) - invade-trace"""
+
+    def run(*words, **more):
+        return run_program([build / "bin/invade-trace", *words], **more)
+
+    return run
+
+
+@pytest.fixture
+def ask_python(top, reader, run_program):
+    """ask_python(CODE, ARGUMENT...) - what a script with invade-trace's modules prints"""
+
+    def run(code, *arguments, **more):
+        return run_program([reader, "-B", "-c", code, *arguments],
+                           env={"PYTHONPATH": str(top / "tools")}, **more).stdout
+
+    return run
+
+
+def proven(result):
+    """invade-trace check has nothing to say against it; the number of changes."""
+    assert result.returncode == 0, result.stdout + result.stderr
+    return sum(int(n) for n in re.findall(r"(\d+) changes", result.stdout))
+
+
+class Hammered:
+    """An rmd whose cores are fought for, and a trace of it."""
+
+    def __init__(self, build, directory, *options):
+        self.build, self.file = build, directory / "hammer.trace"
+        self.rmd = Rmd(build, "--emulate-cores=4", *options)
+        self.children = []
+
+    def rmctl(self, *words):
+        return subprocess.run([self.build / "bin/rmctl", f"--socket={self.rmd.name}", *words],
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    def hammer(self, threads, steps, seed):
+        child = subprocess.Popen([self.build / "testsuite/trace_hammer", self.rmd.name,
+                                  str(threads), str(steps), str(seed)], stdout=subprocess.PIPE,
+                                 text=True)
+        self.children.append(child)
+        assert child.stdout.readline() == "joined\n"
+        return child
+
+    def close(self):
+        for child in self.children:
+            child.kill()
+            child.stdout.close()
+            child.wait()
+        self.rmd.close()
+
+
+@pytest.fixture
+def hammered(build, tmp_path):
+    """hammered(OPTION...) - see Hammered"""
+    made = []
+
+    def make(*options):
+        made.append(Hammered(build, tmp_path, *options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.mark.sanitize
+def test_no_event_is_lost_torn_or_reordered_when_many_threads_write(hammered, trace_tool):
+    """More than a ring has room for, from three threads of each of three processes."""
+    fight = hammered()
+    assert fight.rmctl("trace", "start", fight.file).returncode == 0
+    children = [fight.hammer(3, 15000, seed) for seed in (1, 2, 3)]
+    for child in children:
+        assert child.wait(100) == 0
+    stopped = fight.rmctl("trace", "stop")
+    assert stopped.returncode == 0, stopped.stderr
+    # At the least, whatever was taken has been given up as well.
+    taken = sum(int(child.stdout.read()) for child in children)
+    assert proven(trace_tool("check", fight.file)) > taken
+
+
+@pytest.mark.sanitize
+def test_no_event_is_lost_when_processes_are_killed_in_the_middle_of_it(hammered, trace_tool):
+    """The next one gets the slot, and the ring, of the one that has died."""
+    fight, chance = hammered(), random.Random(7)
+    assert fight.rmctl("trace", "start", fight.file).returncode == 0
+    for seed in range(8):
+        child = fight.hammer(2, 10 ** 9, seed)
+        if len(fight.children) > 2:
+            victim = fight.children.pop(chance.randrange(2))
+            victim.kill()
+            victim.stdout.close()
+            victim.wait()
+        assert child.poll() is None
+    assert fight.rmctl("trace", "stop").returncode == 0
+    assert proven(trace_tool("check", fight.file)) > 100
+
+
+def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_path):
+    """Of each of three one after the other, all changes between its own first and last words."""
+    fight = hammered()
+    for seed in (1, 2):
+        fight.hammer(2, 10 ** 9, seed)
+    for number in range(3):
+        file = tmp_path / f"{number}.trace"
+        started = fight.rmctl("trace", "start", file)
+        assert started.returncode == 0, started.stderr
+        again = fight.rmctl("trace", "start", tmp_path / "other")
+        assert again.returncode == 1 and "already" in again.stderr
+        stopped = fight.rmctl("trace", "stop")
+        assert stopped.returncode == 0, stopped.stderr
+        proven(trace_tool("check", file))
+    again = fight.rmctl("trace", "stop")
+    assert again.returncode == 1 and "no trace is being taken" in again.stderr
+
+
+def test_a_file_that_rmd_cannot_be_sure_to_write_to_is_refused(hammered):
+    """It would wait for whoever reads from a pipe."""
+    fight = hammered()
+    for file in ("/dev/null", "/dev/full"):
+        done = fight.rmctl("trace", "start", file)
+        assert done.returncode == 1 and "not a regular file" in done.stderr
+
+
+# --- programs
+
+@pytest.fixture(scope="module")
+def traced(build, make_variable, stock_env, tmp_path_factory):
+    """A trace of the imbalance program, and what the program printed."""
+    if not make_variable("MPIEXEC"):
+        pytest.skip("configured without MPI")
+    file = tmp_path_factory.mktemp("trace") / "imbalance.trace"
+    command = [make_variable("MPIEXEC"), "-n", "2", str(build / IMBALANCE[0]), *IMBALANCE[1:],
+               "--iterations=100"]
+    done = subprocess.run([build / "bin/invade", TWO_CORES, f"--trace={file}", "--", *command],
+                          env=stock_env, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return file
+
+
+def test_a_program_leaves_a_trace_that_proves_one_holder_of_each_core(traced, trace_tool):
+    if len(os.sched_getaffinity(0)) > 1:
+        assert proven(trace_tool("check", traced)) >= 4
+
+
+def test_a_trace_tells_of_processes_waits_and_changes(traced, trace_tool):
+    text = trace_tool("dump", traced).stdout
+    for rank in (0, 1):
+        assert re.search(rf"process \d+ \(imbalance, rank {rank} of 2\) joins", text)
+    assert len(re.findall(r"process \d+ is gone", text)) == 2
+    assert re.search(r"slot \d: core \d: holder", text)
+    assert re.search(r"waited [\d.]+ us at site", text)
+    times = [float(line.split()[0]) for line in text.splitlines()]
+    assert times == sorted(times)
+
+
+def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
+    trace_tool("picture", traced, "-o", tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG\r\n")
+    trace_tool("picture", traced, "-o", tmp_path / "a.svg")
+    svg = (tmp_path / "a.svg").read_text()
+    assert "<svg" in svg and "rank 0" in svg and "rank 1" in svg
+    refused = trace_tool("picture", traced, "-o", tmp_path / "a.gif", check=False)
+    assert refused.returncode == 2 and "png or .svg" in refused.stderr
+
+
+def test_chromes_json_has_a_track_for_each_core_and_one_holder_at_a_time(traced, trace_tool,
+                                                                          tmp_path):
+    trace_tool("chrome", traced, "-o", tmp_path / "a.json")
+    events = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
+    on_cores = [e for e in events if e.get("cat") == "core"]
+    assert {e["name"] for e in on_cores} <= {"rank 0", "rank 1"} and on_cores
+    for core in {e["tid"] for e in on_cores}:
+        spans = sorted((e["ts"], e["ts"] + e["dur"]) for e in on_cores if e["tid"] == core)
+        for (_, end), (start, _) in zip(spans, spans[1:]):
+            assert start >= end - 0.002  # of floating point
+    assert any(e.get("cat") == "wait" and e["name"] == "Allreduce" for e in events)
+
+
+def test_paravers_files_fit_together(traced, trace_tool, tmp_path):
+    names = trace_tool("paraver", traced, "-o", tmp_path / "a.prv").stdout.split()
+    assert [Path(name).suffix for name in names] == [".prv", ".pcf", ".row"]
+    head, *lines = (tmp_path / "a.prv").read_text().splitlines()
+    found = re.fullmatch(r"#Paraver \(\d\d/\d\d/\d\d at \d\d:\d\d\):(\d+)_ns:1\((\d+)\):1:2"
+                         r"\(\2:1,\2:1\)", head)
+    assert found, head
+    end, cores = int(found.group(1)), int(found.group(2))
+    last = 0
+    for line in lines:
+        kind, cpu, appl, task, thread, time, *rest = (int(word) for word in line.split(":"))
+        assert 0 <= cpu <= cores and appl == 1 and task in (1, 2) and 1 <= thread <= cores
+        assert last <= time <= end
+        assert (kind == 1 and time < rest[0] <= end) or (kind == 2 and len(rest) == 2)
+        last = time
+    levels = re.findall(r"LEVEL (\w+) SIZE (\d+)", (tmp_path / "a.row").read_text())
+    assert levels == [("CPU", str(cores)), ("NODE", "1"), ("TASK", "2"),
+                      ("THREAD", str(2 * cores))]
+    assert "61000002" in (tmp_path / "a.pcf").read_text()
+
+
+def test_the_html_report_opens_in_a_browser_without_a_network(traced, trace_tool, tmp_path,
+                                                               run_program):
+    """Its script has run, the picture and the tables are there, and nothing outside is named."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not browser:
+        pytest.skip("needs package chromium")
+    page, shot = tmp_path / "a.html", tmp_path / "a.png"
+    trace_tool("html", traced, "-o", page)
+    text = page.read_text()
+    assert not re.search(r"(src|href)=\"(?!#|data:)[^\"]*//", text)
+    # Another directory for its profile: a browser holds locks there.
+    with tempfile.TemporaryDirectory() as home:
+        command = [browser, "--headless", "--no-sandbox", "--disable-gpu",
+                   "--disable-dev-shm-usage", "--proxy-server=127.0.0.1:9",
+                   f"--user-data-dir={home}",
+                   f"--screenshot={shot}", "--dump-dom", "--window-size=1000,1500"]
+        seen = run_program([*command, f"file://{page}"], timeout=100,
+                           env={"HOME": home, "XDG_RUNTIME_DIR": home})
+    ready = re.search(r'data-ready="(\d+)"', seen.stdout)
+    assert ready and int(ready.group(1)) >= 8, seen.stdout[:300]
+    assert "MPI_Allreduce" in seen.stdout and "<svg" in seen.stdout
+    if shot.exists():  # not every version makes both
+        assert shot.read_bytes().startswith(b"\x89PNG") and shot.stat().st_size > 10000
+
+
+def test_a_trace_survives_the_killing_of_a_rank(build, make_variable, run_program, trace_tool,
+                                                tmp_path):
+    file, program = tmp_path / "killed.trace", build / IMBALANCE[0]
+    if not make_variable("MPIEXEC"):
+        pytest.skip("configured without MPI")
+    # The rank that has been chosen kills itself when it has run for a while, as `timeout` does.
+    script = ('if [ "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" = 1 ]; then '
+              'exec timeout -s KILL 0.7 "$@"; else exec "$@"; fi')
+    done = run_program([build / "bin/invade", TWO_CORES, f"--trace={file}", "--",
+                        make_variable("MPIEXEC"), "-n", 2, "sh", "-c", script, "sh", program,
+                        *IMBALANCE[1:], "--iterations=1000000"], check=False, timeout=90)
+    assert done.returncode != 0
+    proven(trace_tool("check", file))
+    assert "joins" in trace_tool("dump", file).stdout
+
+
+def test_a_program_with_more_ranks_than_cores_leaves_a_trace(build, make_variable, run_program,
+                                                             trace_tool, tmp_path):
+    file = tmp_path / "many.trace"
+    if not make_variable("MPIEXEC"):
+        pytest.skip("configured without MPI")
+    run_program([build / "bin/invade", TWO_CORES, f"--trace={file}", "--",
+                 make_variable("MPIEXEC"), "-n", 4, build / IMBALANCE[0], "--loads=1:2:3:4",
+                 *IMBALANCE[2:], "--iterations=20"])
+    proven(trace_tool("check", file))
+    assert "token taken" in trace_tool("dump", file).stdout
+    trace_tool("picture", file, "-o", tmp_path / "a.svg")
+
+
+# --- what goes wrong
+
+def test_a_full_disk_ends_the_trace_and_nothing_else(hammered, trace_tool):
+    """rmd says so and goes on, and so do the processes; what is in the file can be used."""
+    fight = hammered()
+    fight.hammer(1, 1, 1)
+    resource.prlimit(fight.rmd.process.pid, resource.RLIMIT_FSIZE, (100000, 100000))
+    assert fight.rmctl("trace", "start", fight.file).returncode == 0
+    for seed in (2, 3):
+        assert fight.hammer(2, 20000, seed).wait(60) == 0
+    stopped = fight.rmctl("trace", "stop")
+    assert stopped.returncode == 1 and "not complete: File too large" in stopped.stderr
+    assert fight.rmctl("status").returncode == 0
+    checked = trace_tool("check", fight.file, check=False)
+    assert checked.returncode == 1 and "no end" in checked.stdout, checked.stdout
+    assert 0 < fight.file.stat().st_size <= 100000
+
+
+def test_a_trace_that_cannot_be_written_is_said_before_the_program_starts(build, run_program):
+    done = run_program([build / "bin/invade", "--trace=/nonexistent/trace", "--", "echo", "ran"],
+                       check=False)
+    assert done.returncode == 125 and "ran" not in done.stdout
+    assert "cannot write the trace to /nonexistent/trace" in done.stderr
+
+
+FUZZ = """
+import random, sys
+from invasive_trace import check, dump, format as fmt, series
+good = open(sys.argv[1], "rb").read()
+chance = random.Random(int(sys.argv[2]))
+refused = taken = 0
+
+class Nowhere:
+    def write(self, text):
+        pass
+
+for number in range(int(sys.argv[3])):
+    data = bytearray(good)
+    for _ in range(chance.randrange(1, 6)):
+        kind = chance.randrange(4)
+        at = chance.randrange(len(data)) if data else 0
+        if kind == 0 and data:
+            data[at] = chance.choice((0, 1, 127, 255, chance.randrange(256)))
+        elif kind == 1:
+            del data[at:at + chance.choice((1, 8, 16, 24, 100))]
+        elif kind == 2:
+            data[at:at] = data[:chance.choice((1, 8, 16, 24, 100))]
+        else:
+            del data[at:]
+    if number % 16 == 0:
+        data = bytearray(chance.randbytes(chance.randrange(200)))
+    try:
+        trace = fmt.parse(bytes(data))
+    except fmt.TraceError:
+        refused += 1
+        continue
+    taken += 1
+    check.check(trace)
+    dump.write(trace, Nowhere())
+    for table in trace.tables:
+        series.view_of(table)
+print(refused, taken)
+"""
+
+
+def small(traced, directory, limit=6000):
+    """The first chunks of a trace, so that a byte of it is often one that matters."""
+    data, at = traced.read_bytes(), 32
+    while at < limit:
+        at += 24 + struct.unpack_from("=I", data, at + 4)[0]
+    file = directory / "small.trace"
+    file.write_bytes(data[:at])
+    return file
+
+
+def test_arbitrary_bytes_are_refused_or_read_and_never_a_surprise(traced, ask_python, tmp_path):
+    with_table = small(traced, tmp_path)
+    refused, taken = (int(n) for n in ask_python(FUZZ, with_table, "1", "1500",
+                                                 timeout=100).split())
+    assert refused > 100 and taken > 20
+
+
+@pytest.mark.full
+def test_a_million_damaged_traces(traced, ask_python, tmp_path):
+    with_table = small(traced, tmp_path)
+    for seed in range(10):
+        ask_python(FUZZ, with_table, str(seed + 2), "100000", timeout=3000)
+
+
+DAMAGE = """
+import struct, sys
+from invasive_trace import check, format as fmt, merge
+def chunks(data):
+    at = 32
+    while at < len(data):
+        kind, size = struct.unpack_from("=II", data, at)
+        yield kind, at, 24 + size
+        at += 24 + size
+
+good = bytearray(open(sys.argv[1], "rb").read())
+changes = []  # where events of cores are
+for kind, at, size in chunks(good):
+    if kind == fmt.EVENTS:
+        for place in range(at + 32, at + size, 16):
+            head, body = struct.unpack_from("=QQ", good, place)
+            if head >> 10 & 15 == fmt.CORE:
+                changes.append((place, at, head, body))
+
+def finds(what, data):
+    found = check.check(fmt.parse(bytes(data)))[0]
+    print(what, "found" if found else "MISSED", *found[:1])
+
+assert not check.check(fmt.parse(bytes(good)))[0]
+place, at, head, body = changes[len(changes) // 2]
+for what, event in (("a holder that nobody was", (head, body ^ 0xff)),
+                    ("a change of the epoch", (head, body ^ 1 << 41)),
+                    ("a change of an owner by a process", (head, body ^ 1 << 9)),
+                    ("another core's", (head ^ 1, body))):
+    data = bytearray(good)
+    struct.pack_into("=QQ", data, place, *event)
+    finds(what, data)
+
+def without(places):
+    data = bytearray(good)
+    for place, at, head, body in places:  # its kind is one of no core then
+        struct.pack_into("=Q", data, place, head & ~(15 << 10) | fmt.SLEEP << 10)
+    return data
+
+core = changes[len(changes) // 2][2] & 1023
+line = sorted((c for c in changes if c[2] & 1023 == core), key=lambda c: c[3] >> 40)
+finds("two that are missing", without(line[3:5]))
+trace = fmt.parse(bytes(without(line[3:4])))
+before = [(c.fields.tolist()) for c in merge.chains_of(fmt.parse(bytes(good)).tables[0])]
+after = [(c.fields.tolist()) for c in merge.chains_of(trace.tables[0])]
+print("one that is missing", "restored" if before == after else "MISSED")
+"""
+
+
+def test_check_finds_what_is_missing_and_what_cannot_be(hammered, ask_python):
+    fight = hammered()
+    assert fight.rmctl("trace", "start", fight.file).returncode == 0
+    for seed in (1, 2):
+        assert fight.hammer(1, 300, seed).wait(60) == 0
+    assert fight.rmctl("trace", "stop").returncode == 0
+    said = ask_python(DAMAGE, fight.file)
+    assert "MISSED" not in said and said.count("found") >= 5 and "restored" in said, said
+
+
+KILLED = """
+from invasive_trace import merge
+import numpy as np
+number = np.array([1, 2, 2, 3])
+intent = np.array([False, True, True, False])
+after = np.array([5, 7, 6, 8])
+before = np.array([0, 5, 5, 6])
+print(merge.happened(number, before, after, intent, None).tolist())
+print(merge.happened(number[:3], before[:3], after[:3], intent[:3], 7).tolist())
+print(merge.unwrapped(np.array([0xfffffe, 0xffffff, 1, 0, 2]), 0xfffffd).tolist())
+"""
+
+
+def test_an_intent_counts_where_the_word_has_become_what_it_says(ask_python):
+    said = ask_python(KILLED).splitlines()
+    assert said == ["[True, False, True, True]", "[True, True, False]", "[1, 2, 4, 3, 5]"]
+
+
+def test_nothing_is_left_when_a_launcher_with_a_trace_is_killed(build, stock_env, trace_tool,
+                                                                tmp_path):
+    """Its file ends where it was, and what is in it can be read."""
+    file = tmp_path / "cut.trace"
+    child = subprocess.Popen([build / "bin/invade", "--emulate-cores=2", f"--trace={file}", "--",
+                              sys.executable, "-c", "import time; print(1, flush=True); "
+                              "time.sleep(60)"], env=stock_env, stdout=subprocess.PIPE)
+    assert child.stdout.read(1) == b"1"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    assert file.exists()
+    checked = trace_tool("check", file, check=False)
+    assert checked.returncode in (1, 2) and "Traceback" not in checked.stderr

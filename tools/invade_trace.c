@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_trace.c - --trace: rmd writes it to a file of ours while the command runs.
+ *
+ * What cannot be traced runs all the same; only a file that cannot be written is an error, and
+ * found out before the command starts.
+ */
+#define _GNU_SOURCE
+#include "invade.h"
+#include "trace_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+static int file = -1;
+
+bool invade_trace_open(const struct invade_options *o)
+{
+    if (!o->trace_file || invade_rank() != 0)
+        return true;
+    file = open(o->trace_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0)
+        invade_say("cannot write the trace to %s: %s", o->trace_file, strerror(errno));
+    return file >= 0;
+}
+
+bool invade_trace_start(const struct invade_manager *m)
+{
+    char why[RMD_TRACE_WHY];
+    if (file < 0 || rmd_trace_ask_start(m->socket, file, why))
+        return file >= 0;
+    invade_say("no trace: %s", why);
+    close(file);
+    file = -1;
+    return false;
+}
+
+void invade_trace_stop(const struct invade_manager *m, const struct invade_options *o)
+{
+    char why[RMD_TRACE_WHY];
+    unsigned lost;
+    if (file < 0)
+        return;
+    bool stopped = rmd_trace_ask_stop(m->socket, &lost, why);
+    if (!stopped || why[0])
+        invade_say("the trace in %s is not complete: %s", o->trace_file, why);
+    if (lost)
+        invade_say("the trace in %s lacks %u events: rmd had no time to write them",
+                   o->trace_file, lost);
+    close(file);
+    file = -1;
+}

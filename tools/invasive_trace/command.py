@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line of invade-trace, see invade-trace(1)."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+try:
+    from . import check, chrome, dump, paraver
+    from . import format as fmt
+except ModuleNotFoundError as missing:
+    if missing.name != "numpy":
+        raise
+    sys.exit("invade-trace: numpy is missing (Debian's package is python3-numpy)")
+
+NO_MATPLOTLIB = "matplotlib is missing (Debian's package is python3-matplotlib)"
+
+
+class Output:
+    """A file that is there as a whole or not at all; "-" is standard output."""
+
+    def __init__(self, name: str | None, default: Path):
+        self.path = None if name == "-" else Path(name) if name else default
+
+    def write(self, content: str | bytes) -> None:
+        data = content.encode() if isinstance(content, str) else content
+        if self.path is None:
+            sys.stdout.buffer.write(data)
+            return
+        new = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            new.write_bytes(data)
+            new.replace(self.path)
+        finally:
+            new.unlink(missing_ok=True)
+        print(self.path)
+
+
+def do_check(args: argparse.Namespace) -> int:
+    findings, lines = check.check(fmt.load(args.file))
+    print("\n".join([*lines, *findings] or ["no core table was there"]))
+    return 1 if findings else 0
+
+
+def do_dump(args: argparse.Namespace) -> int:
+    dump.write(fmt.load(args.file), sys.stdout)
+    return 0
+
+
+def do_picture(args: argparse.Namespace) -> int:
+    from . import picture
+    out = Output(args.output, args.file.with_suffix(".png"))
+    kind = out.path.suffix[1:].lower() if out.path else "svg"
+    if kind not in ("png", "svg"):
+        raise fmt.TraceError(f"{out.path}: pictures are .png or .svg")
+    out.write(picture.render(picture.longest(fmt.load(args.file)), kind))
+    return 0
+
+
+def do_chrome(args: argparse.Namespace) -> int:
+    trace = fmt.load(args.file)
+    out = Output(args.output, args.file.with_suffix(".json"))
+    if out.path is None:
+        chrome.write(trace, sys.stdout)
+        return 0
+    with out.path.open("w") as file:
+        chrome.write(trace, file)
+    print(out.path)
+    return 0
+
+
+def do_paraver(args: argparse.Namespace) -> int:
+    prv = Path(args.output) if args.output else args.file.with_suffix(".prv")
+    if prv.suffix != ".prv":
+        raise fmt.TraceError(f"{prv}: Paraver's files are .prv, .pcf and .row; name the first")
+    print("\n".join(str(path) for path in paraver.write(fmt.load(args.file), prv)))
+    return 0
+
+
+def do_html(args: argparse.Namespace) -> int:
+    from . import html
+    out = Output(args.output, args.file.with_suffix(".html"))
+    out.write(html.page(fmt.load(args.file), args.file.name))
+    return 0
+
+
+COMMANDS = {
+    "check": (do_check, "prove that no event is missing, and that no core had two holders"),
+    "picture": (do_picture, "cores over time, stacked by process (.png or .svg)"),
+    "html": (do_html, "a report for a browser: picture, efficiency, hot waits"),
+    "chrome": (do_chrome, "for Perfetto and chrome://tracing (.json)"),
+    "paraver": (do_paraver, "for Paraver (.prv, .pcf, .row)"),
+    "dump": (do_dump, "every event as a line of text"),
+}
+
+
+def parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="invade-trace",
+                                     description="Shows what `invade --trace=FILE` has written.")
+    verbs = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, (function, about) in COMMANDS.items():
+        verb = verbs.add_parser(name, help=about, description=about)
+        verb.add_argument("file", type=Path, metavar="FILE")
+        if name not in ("check", "dump"):
+            verb.add_argument("-o", "--output", metavar="OUT",
+                              help="where to (default: beside FILE; -: standard output)")
+        verb.set_defaults(function=function)
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse(sys.argv[1:] if argv is None else argv)
+    try:
+        return args.function(args)
+    except fmt.TraceError as error:
+        print(f"invade-trace: {error}", file=sys.stderr)
+    except ModuleNotFoundError as error:
+        if error.name != "matplotlib":
+            raise
+        print(f"invade-trace: {NO_MATPLOTLIB}", file=sys.stderr)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        print(f"invade-trace: {error}", file=sys.stderr)
+    return 2

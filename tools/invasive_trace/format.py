@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reads a trace file as invasive-trace(5) describes it.
+
+Strict: what is not as described is an error that says where.  Only the end may be missing, since
+rmd may have been killed, or the disk may have been full: that is noted, not refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+MAGIC, VERSION, ORDER = b"invtrace", 1, 0x01020304
+HEAD = struct.Struct("=8sIIQQ")
+CHUNK = struct.Struct("=IIQII")
+PROCESS = struct.Struct("=ii64s")
+SITE = struct.Struct("=IIQ48s96s248s")
+FIRST = np.dtype([("cpu", "=i4"), ("unused", "=u4"), ("word", "=u8")])
+EVENT = np.dtype([("head", "=u8"), ("body", "=u8")])
+
+MAX_CORES, MAX_SLOTS, MAX_SITES, MAX_PID = 1024, 256, 256, 1 << 22
+RING_OF_RMD, RINGS = MAX_SLOTS, MAX_SLOTS + 1
+RING_EVENTS = 8192
+TABLE, EVENTS, PROCESSES, GONE, SITES, LAST, END = range(1, 8)
+CORE, TOKEN, WORKLOAD, RANGE, ITERATION, SPEEDUP, SLEEP, WAIT = range(1, 9)
+INTENT, DONE = 1, 2
+
+
+class TraceError(Exception):
+    """The file is no trace, or not one of this version."""
+
+
+@dataclass
+class Site:
+    """A place in a program that calls an MPI function."""
+
+    function: str
+    symbol: str
+    module: str
+    offset: int
+
+
+@dataclass
+class Process:
+    slot: int
+    pid: int
+    rank: int  # -1: none of MPI's
+    size: int
+    program: str
+    start_ns: int
+    end_ns: int | None = None  # None: it was there when the trace ended
+    left: bool = False  # it lives on unmanaged
+    sites: dict[int, Site] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"rank {self.rank}" if self.rank >= 0 else f"{self.program} {self.pid}"
+
+
+@dataclass
+class Table:
+    """What happened in one core table."""
+
+    start_ns: int
+    emulated: bool
+    anonymous: bool
+    cpus: np.ndarray
+    first: np.ndarray  # words of the cores when it began
+    last: np.ndarray | None = None  # and when it ended; None: the file is cut off
+    end_ns: int = 0  # of the last chunk
+    processes: list[Process] = field(default_factory=list)
+    chunks: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
+    lost: dict[int, int] = field(default_factory=dict)  # events, by ring
+
+    @property
+    def ncores(self) -> int:
+        return len(self.first)
+
+
+@dataclass
+class Trace:
+    monotonic_ns: int
+    realtime_ns: int
+    tables: list[Table] = field(default_factory=list)
+    ended: bool = False  # with an END chunk
+    cut: bool = False  # in the middle of a chunk
+
+
+def text_of(raw: bytes, where: str) -> str:
+    """A name from C: ended by a NUL.  What is not printable becomes '?'."""
+    name, nul, _ = raw.partition(b"\0")
+    if not nul:
+        raise TraceError(f"{where}: a name without an end")
+    return "".join(c if " " <= c <= "~" else "?" for c in name.decode("latin-1"))
+
+
+class Reader:
+    """One pass over the bytes."""
+
+    def __init__(self, data: bytes):
+        self.data = data
+        self.at = 0
+        self.where = "at byte 0"
+        self.trace: Trace | None = None
+        self.written = 0  # events
+
+    def need(self, condition: bool, what: str) -> None:
+        if not condition:
+            raise TraceError(f"{self.where}: {what}")
+
+    def read(self) -> Trace:
+        self.need(len(self.data) >= HEAD.size, "this is no trace: too short")
+        magic, order, version, monotonic, realtime = HEAD.unpack_from(self.data)
+        self.need(magic == MAGIC, "this is no trace")
+        self.need(order == ORDER, "written on a machine with another byte order")
+        self.need(version == VERSION, f"version {version}, and I know {VERSION}")
+        self.trace = Trace(monotonic, realtime)
+        self.at = HEAD.size
+        while self.at < len(self.data):
+            if not self.chunk():
+                self.trace.cut = True
+                break
+        return self.trace
+
+    def chunk(self) -> bool:
+        """Read the next one; False: it is not whole."""
+        self.where = f"at byte {self.at}"
+        if len(self.data) - self.at < CHUNK.size:
+            return False
+        kind, size, time, a, b = CHUNK.unpack_from(self.data, self.at)
+        self.need(not self.trace.ended, "more after the end")
+        readers = {TABLE: self.table, EVENTS: self.event_chunk, PROCESSES: self.process,
+                   GONE: self.gone, SITES: self.sites, LAST: self.last, END: self.end}
+        self.need(kind in readers, f"a chunk of unknown kind {kind}")
+        self.need(size <= 8 + RING_EVENTS * EVENT.itemsize, f"a chunk of {size} bytes")
+        self.need(0 < time < 1 << 63, "a time that cannot be")
+        begin = self.at + CHUNK.size
+        if len(self.data) - begin < size:
+            return False
+        self.at = begin + size
+        readers[kind](memoryview(self.data)[begin:self.at], time, a, b)
+        return True
+
+    def now(self) -> Table:
+        self.need(bool(self.trace.tables), "before the first core table")
+        return self.trace.tables[-1]
+
+    def table(self, body: memoryview, time: int, a: int, b: int) -> None:
+        self.need(1 <= a <= MAX_CORES and b <= 3, "a table that cannot be")
+        self.need(len(body) == a * FIRST.itemsize, "a table of the wrong size")
+        first = np.frombuffer(body, FIRST)
+        self.trace.tables.append(Table(time, bool(b & 1), bool(b & 2), first["cpu"].copy(),
+                                       first["word"].astype(np.uint64), end_ns=time))
+
+    def event_chunk(self, body: memoryview, time: int, a: int, b: int) -> None:
+        table = self.now()
+        self.need(a < RINGS and b == 0, f"ring {a}")
+        self.need(len(body) > 8 and (len(body) - 8) % EVENT.itemsize == 0,
+                  "events of the wrong size")
+        lost = struct.unpack_from("=Q", body)[0]
+        self.need(lost >= table.lost.get(a, 0), "fewer lost events than before")
+        events = np.frombuffer(body[8:], EVENT)
+        state, kind = events["head"] >> 14 & 3, events["head"] >> 10 & 15
+        core = events["head"] & 1023
+        self.need(bool(((state == INTENT) | (state == DONE)).all()), "an event in no state")
+        self.need(bool(((kind >= CORE) & (kind <= WAIT)).all()), "an event of unknown kind")
+        self.need(bool((core[kind == CORE] < table.ncores).all()), "an event of no core")
+        table.lost[a] = lost
+        self.written += len(events)
+        table.chunks.append((a, time, events))
+        table.end_ns = max(table.end_ns, time)
+
+    def process(self, body: memoryview, time: int, a: int, b: int) -> None:
+        table = self.now()
+        self.need(a < MAX_SLOTS and 0 < b <= MAX_PID, f"process {b} in slot {a}")
+        self.need(len(body) == PROCESS.size, "a process of the wrong size")
+        self.need(self.member(a) is None, f"two processes in slot {a}")
+        rank, size, program = PROCESS.unpack(body)
+        self.need(rank >= -1 and size >= -1, f"rank {rank} of {size}")
+        table.processes.append(
+            Process(a, b, rank, size, text_of(program, self.where), time))
+
+    def member(self, slot: int) -> Process | None:
+        """Who is in the slot now."""
+        for process in reversed(self.now().processes):
+            if process.slot == slot:
+                return process if process.end_ns is None else None
+        return None
+
+    def named(self, slot: int, pid: int) -> Process:
+        process = self.member(slot)
+        self.need(process is not None and process.pid == pid,
+                  f"process {pid} is not in slot {slot}")
+        return process
+
+    def gone(self, body: memoryview, time: int, a: int, b: int) -> None:
+        process = self.named(a, b)
+        self.need(len(body) == 8, "the wrong size")
+        process.end_ns = max(time, process.start_ns)
+        process.left = any(body)
+
+    def sites(self, body: memoryview, time: int, a: int, b: int) -> None:
+        del time
+        process = self.named(a, b)
+        self.need(len(body) % SITE.size == 0, "call sites of the wrong size")
+        for number, _, offset, function, symbol, module in SITE.iter_unpack(body):
+            self.need(number < MAX_SITES, f"call site {number}")
+            process.sites[number] = Site(text_of(function, self.where),
+                                         text_of(symbol, self.where),
+                                         text_of(module, self.where), offset)
+
+    def last(self, body: memoryview, time: int, a: int, b: int) -> None:
+        del b
+        if a == 0 and not len(body):  # the trace has ended between two tables
+            return
+        table = self.now()
+        self.need(table.last is None, "a table that ends twice")
+        self.need(a == table.ncores and len(body) == 8 * a, "words of the wrong number")
+        table.last = np.frombuffer(body, "=u8").astype(np.uint64)
+        table.end_ns = max(table.end_ns, time)
+
+    def end(self, body: memoryview, time: int, a: int, b: int) -> None:
+        del time
+        self.need(len(body) == 16 and a == b == 0, "an end of the wrong size")
+        written = struct.unpack("=QQ", body)[0]
+        self.need(written == self.written, f"{self.written} events, and there should be {written}")
+        self.trace.ended = True
+
+
+def parse(data: bytes) -> Trace:
+    """The trace in these bytes; TraceError when they are none."""
+    return Reader(data).read()
+
+
+def load(path: str | Path) -> Trace:
+    try:
+        return parse(Path(path).read_bytes())
+    except OSError as error:
+        raise TraceError(f"cannot read {path}: {error.strerror}") from error
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from None

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One HTML file with everything in it: the picture, what each process did with its cores, and where
+it waited.  It needs no network and no other file."""
+
+from __future__ import annotations
+
+import html
+from pathlib import PurePath
+
+from . import check, picture, series
+from . import format as fmt
+
+HOT = 30  # call sites
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline';
+      script-src 'unsafe-inline'; img-src data:">
+<title>{title}</title>
+<style>
+body {{ font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 75em; padding: 0 1em; }}
+svg {{ width: 100%; height: auto; }}
+table {{ border-collapse: collapse; margin: 0.5em 0 1.5em; }}
+th, td {{ padding: 0.2em 0.8em; text-align: right; border-bottom: 1px solid #ddd; }}
+th {{ cursor: pointer; border-bottom: 2px solid #888; }}
+td.text, th.text {{ text-align: left; }}
+.bar {{ background: linear-gradient(to right, #8cb8e8 var(--part), transparent var(--part)); }}
+.bad {{ color: #a00; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p>{summary}</p>
+{findings}
+{sections}
+<script>
+"use strict";
+/* a click on a column's head sorts by it */
+let rows = 0;
+for (const table of document.querySelectorAll("table")) {{
+    const body = table.tBodies[0];
+    rows += body.rows.length;
+    table.tHead.rows[0].querySelectorAll("th").forEach((head, column) => {{
+        let up = false;
+        head.addEventListener("click", () => {{
+            const value = row => row.cells[column].dataset.value ?? row.cells[column].textContent;
+            const sorted = [...body.rows].sort((a, b) => {{
+                const x = value(a), y = value(b), n = Number(x) - Number(y);
+                return Number.isNaN(n) ? x.localeCompare(y) : n;
+            }});
+            up = !up;
+            body.append(...(up ? sorted : sorted.reverse()));
+        }});
+    }});
+}}
+document.documentElement.dataset.ready = rows;
+</script>
+</body>
+</html>
+"""
+
+
+def cell(value, text: str | None = None, part: float | None = None) -> str:
+    """A number, with what is shown; part: how long a bar behind it is."""
+    if isinstance(value, str):
+        return f'<td class="text">{html.escape(value)}</td>'
+    bar = ""
+    if part is not None:
+        bar = f' class="bar" style="--part:{100 * min(max(part, 0), 1):.1f}%"'
+    return f'<td{bar} data-value="{value}">{text if text is not None else value}</td>'
+
+
+def table(heads: list[str], rows: list[list[str]]) -> str:
+    if not rows:
+        return "<p>None.</p>"
+    kinds = ['class="text"' if 'class="text"' in c else "" for c in rows[0]]
+    head = "".join(f"<th {k}>{h}</th>" for h, k in zip(heads, kinds))
+    body = "\n".join("<tr>" + "".join(row) + "</tr>" for row in rows)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
+
+
+def seconds(ns: float, part: float | None = None) -> str:
+    return cell(ns, f"{ns / 1e9:.3f}", part)
+
+
+def share(value: float) -> str:
+    return cell(round(value, 4), f"{100 * value:.1f} %", value)
+
+
+def process_rows(view: series.View) -> list[list[str]]:
+    rows = []
+    for story in view.stories:
+        start, end = story.lifetime(view.table)
+        life, held, owned = max(end - start, 1), story.held.total_ns, story.owned.total_ns
+        waited = sum(w.end - w.start for w in story.waits)
+        rows.append([cell(story.process.name), cell(story.process.program),
+                     cell(story.process.pid), seconds(life),
+                     cell(held / life, f"{held / life:.2f}"),
+                     cell(owned / life, f"{owned / life:.2f}"), seconds(story.borrowed_ns),
+                     seconds(story.lent_used_ns), cell(len(story.waits)),
+                     seconds(waited, waited / life)])
+    return rows
+
+
+def site_name(site: fmt.Site | None) -> tuple[str, str]:
+    if not site:
+        return "?", "(not recorded)"
+    place = site.symbol or f"{PurePath(site.module).name}+{site.offset:#x}"
+    return f"MPI_{site.function}", place
+
+
+def wait_rows(view: series.View) -> list[list[str]]:
+    hot: dict[tuple, list[int]] = {}
+    for story in view.stories:
+        for wait in story.waits:
+            site = story.process.sites.get(wait.site)
+            place = (story.process.program, *site_name(site), story.process.name)
+            hot.setdefault(place, []).append(wait.end - wait.start)
+    found = sorted(hot.items(), key=lambda item: -sum(item[1]))[:HOT]
+    most = sum(found[0][1]) if found else 1
+    return [[cell(function), cell(place), cell(rank), cell(len(times)),
+             seconds(sum(times), sum(times) / max(most, 1)),
+             cell(sum(times) / len(times), f"{sum(times) / len(times) / 1000:.0f}"),
+             cell(max(times), f"{max(times) / 1000:.0f}")]
+            for (_, function, place, rank), times in found]
+
+
+def efficiency(view: series.View) -> list[list[str]]:
+    """Of the cores, over the time in which there were processes."""
+    all_ns = view.table.ncores * (view.end_ns - view.start_ns)
+    held = sum(story.held.total_ns for story in view.stories)
+    borrowed = sum(story.borrowed_ns for story in view.stories)
+    return [[cell("cores computed on"), share(held / all_ns)],
+            [cell("of it, on borrowed cores"), share(borrowed / max(held, 1))],
+            [cell("cores computed on by nobody"), share(max(1 - held / all_ns, 0))],
+            [cell("changes of a core's holder"), cell(view.takings)],
+            [cell("changes of a core's owner"), cell(view.owner_changes)]]
+
+
+def svg_of(view: series.View) -> str:
+    text = picture.render(view, "svg").decode()
+    return text[text.index("<svg"):]
+
+
+def section(view: series.View) -> str:
+    heads = ["process", "program", "pid", "time (s)", "cores held", "cores owned",
+             "on borrowed cores (s)", "others on its cores (s)", "waits", "waited (s)"]
+    hot = ["waits in", "called from", "process", "times", "total (s)", "mean (us)", "longest (us)"]
+    return (f"<h2>{html.escape(picture.title_of(view))}</h2>\n{svg_of(view)}\n<h3>Efficiency</h3>\n"
+            + table(["", "share"], efficiency(view)) + "<h3>Processes</h3>\n"
+            + table(heads, process_rows(view)) + "<h3>Hot waits</h3>\n"
+            + "<p>Waits of 10 microseconds and more, by the place that called MPI.</p>\n"
+            + table(hot, wait_rows(view)))
+
+
+def page(trace: fmt.Trace, name: str) -> str:
+    views = series.views_of(trace)
+    findings, lines = check.check(trace)
+    marks = "".join(f'<p class="bad">{html.escape(f)}</p>\n' for f in findings[:10])
+    return PAGE.format(title=html.escape(f"Trace {name}"), summary=html.escape("; ".join(lines)),
+                       findings=marks, sections="\n".join(section(view) for view in views))

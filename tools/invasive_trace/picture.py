@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cores over time, stacked by process, as figures 8 and 10 of Schreiber et al. show them: what is
+left white at the top is computed on by nobody."""
+
+from __future__ import annotations
+
+import io
+
+import matplotlib
+
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+from . import format as fmt  # noqa: E402
+from . import series  # noqa: E402
+
+BINS = 1200
+LEGEND_MOST = 24
+
+
+def colors(count: int) -> list:
+    """One for each process: apart when they are few, a scale when they are many."""
+    few = pyplot.get_cmap("tab10"), pyplot.get_cmap("tab20")
+    if count <= 20:
+        return [few[count > 10](i) for i in range(count)]
+    scale = pyplot.get_cmap("turbo")
+    return [scale(i / (count - 1)) for i in range(count)]
+
+
+def draw(axes, view: series.View, what: str, title: str) -> None:
+    edges, rows = view.stacked(what, BINS)
+    names = [story.process.name for story in view.stories]
+    axes.stackplot((edges[:-1] + edges[1:]) / 2, rows, labels=names, colors=colors(len(names)),
+                   linewidth=0)
+    axes.set_xlim(0, view.seconds)
+    axes.set_ylim(0, view.table.ncores)
+    axes.set_ylabel(title)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+
+
+def figure_of(view: series.View, title: str):
+    panels = [("held", "cores computed on")]
+    if not view.table.anonymous:
+        panels.append(("owned", "cores owned"))
+    figure, axes = pyplot.subplots(len(panels), 1, figsize=(11, 3.4 * len(panels)), sharex=True,
+                                   squeeze=False, layout="constrained")
+    for axis, (what, label) in zip(axes[:, 0], panels):
+        draw(axis, view, what, label)
+    axes[-1, 0].set_xlabel("time (s)")
+    if len(view.stories) <= LEGEND_MOST:
+        handles, labels = axes[0, 0].get_legend_handles_labels()
+        axes[0, 0].legend(handles[::-1], labels[::-1], loc="upper left", bbox_to_anchor=(1, 1),
+                          frameon=False)
+    figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def title_of(view: series.View) -> str:
+    programs = sorted({story.process.program for story in view.stories})
+    kind = "emulated cores" if view.table.emulated else "cores"
+    return (f"{', '.join(programs)[:80]}: {len(view.stories)} processes on "
+            f"{view.table.ncores} {kind}")
+
+
+def longest(trace: fmt.Trace) -> series.View:
+    return max(series.views_of(trace), key=lambda view: view.seconds)
+
+
+def render(view: series.View, kind: str) -> bytes:
+    """As png or svg."""
+    # the same bytes for the same trace
+    matplotlib.rcParams.update({"svg.hashsalt": "invasive", "svg.fonttype": "none"})
+    figure = figure_of(view, title_of(view))
+    out = io.BytesIO()
+    figure.savefig(out, format=kind, dpi=120,
+                   metadata={"Date": None} if kind == "svg" else {"Software": None})
+    pyplot.close(figure)
+    return out.getvalue()

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cores over time: how many each process holds and owns, in total and in bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import format as fmt
+from . import merge
+
+
+@dataclass
+class Spans:
+    """One process on one core: from when to when (ns)."""
+
+    core: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+    @property
+    def total_ns(self) -> int:
+        return int((self.end - self.start).sum())
+
+    def integral(self, edges: np.ndarray) -> np.ndarray:
+        """Core time until each edge."""
+        if not len(self.start):
+            return np.zeros(len(edges))
+        steps = np.concatenate([self.start, self.end])
+        by = np.repeat([1, -1], len(self.start))
+        order = np.argsort(steps, kind="stable")
+        steps, level = steps[order], np.cumsum(by[order])
+        area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(steps))])
+        return np.interp(edges, steps, area)
+
+
+@dataclass
+class Wait:
+    """A wait of at least 10 us that is over."""
+
+    start: int
+    end: int
+    site: int
+
+
+@dataclass
+class Story:
+    """What a trace says of one process."""
+
+    process: fmt.Process
+    held: Spans
+    owned: Spans
+    borrowed_ns: int = 0  # core time on cores of others
+    lent_used_ns: int = 0  # that others had on its cores
+    waits: list[Wait] = field(default_factory=list)
+    announced: list[tuple[int, float]] = field(default_factory=list)  # workload
+
+    def lifetime(self, table: fmt.Table) -> tuple[int, int]:
+        start = max(self.process.start_ns, table.start_ns)
+        return start, max(start, table.end_ns if self.process.end_ns is None
+                          else self.process.end_ns)
+
+
+@dataclass
+class View:
+    """A table as pictures need it."""
+
+    table: fmt.Table
+    stories: list[Story]
+    start_ns: int
+    end_ns: int
+    takings: int = 0  # how often a core has changed hands, and its owner
+    owner_changes: int = 0
+
+    @property
+    def seconds(self) -> float:
+        return (self.end_ns - self.start_ns) / 1e9
+
+    def stacked(self, what: str, bins: int) -> tuple[np.ndarray, np.ndarray]:
+        """Edges of the bins in seconds, and mean cores by process and bin; what: held or owned."""
+        edges = np.linspace(self.start_ns, max(self.end_ns, self.start_ns + 1), bins + 1)
+        width = np.diff(edges)
+        rows = [np.diff(getattr(s, what).integral(edges)) / width for s in self.stories]
+        return (edges - self.start_ns) / 1e9, np.array(rows).reshape(len(rows), bins)
+
+
+def none() -> Spans:
+    empty = np.zeros(0, np.int64)
+    return Spans(empty, empty, empty)
+
+
+class SlotSpans:
+    """Spans of all cores; who they are of depends on who was in the slot then."""
+
+    def __init__(self, table: fmt.Table, chains: list[merge.Chain]):
+        parts = []
+        for chain in chains:
+            changed = np.flatnonzero(np.diff(chain.fields & 0x3ffff, prepend=-1))
+            time, holder, owner = chain.time[changed], chain.holder[changed], chain.owner[changed]
+            ends = np.append(time[1:], max(table.end_ns, int(time[-1])))
+            parts.append((np.full(len(ends), chain.core), time, ends, holder, owner))
+        joined = [np.concatenate(column) for column in zip(*parts)] if parts else [
+            np.zeros(0, np.int64)] * 5
+        self.core, self.start, self.end, self.holder, self.owner = joined
+        self.takings = sum(int((np.diff(p[3]) != 0).sum()) for p in parts)
+        self.owner_changes = sum(int((np.diff(p[4]) != 0).sum()) for p in parts)
+
+    def of(self, name: int, column: np.ndarray, start: int, end: int) -> np.ndarray:
+        return (column == name) & (self.end > start) & (self.start < end)
+
+    def joined(self, spans: Spans) -> Spans:
+        """One span for those of a core that follow each other without a gap."""
+        first = np.append(True, (spans.core[1:] != spans.core[:-1]) |
+                          (spans.start[1:] != spans.end[:-1]))[:len(spans.core)]
+        last = np.append(first[1:], True)[:len(spans.core)]
+        return Spans(spans.core[first], spans.start[first], spans.end[last])
+
+    def spans(self, mask: np.ndarray, start: int, end: int) -> Spans:
+        return Spans(self.core[mask], np.maximum(self.start[mask], start),
+                     np.minimum(self.end[mask], end))
+
+
+def token_spans(events: merge.Events, start: int, end: int) -> Spans:
+    """Of the tokens that a process took and returned: the last to be taken is the first to go."""
+    free, spans = [], []
+    for time, by in zip(events.time.tolist(), events.body.astype(np.int64).tolist()):
+        if by > 0:
+            free.append(time)
+        elif free:
+            spans.append((len(free), free.pop(), time))
+    spans += [(i, time, end) for i, time in enumerate(free)]
+    columns = list(zip(*spans)) or [[], [], []]
+    core, first, last = (np.array(column, np.int64) for column in columns)
+    return Spans(core, np.clip(first, start, end), np.clip(last, start, end))
+
+
+def story_of(table: fmt.Table, process: fmt.Process, slots: SlotSpans,
+             events: merge.Events) -> Story:
+    story = Story(process, none(), none())
+    start, end = story.lifetime(table)
+    name = process.slot + 1
+    mine = events.of((events.ring == process.slot) & (events.time >= start) & (events.time <= end))
+    if table.anonymous:
+        story.held = token_spans(mine.of(mine.kind == fmt.TOKEN), start, end)
+    else:
+        held = slots.of(name, slots.holder, start, end)
+        owned = slots.of(name, slots.owner, start, end)
+        story.held = slots.joined(slots.spans(held, start, end))
+        story.owned = slots.joined(slots.spans(owned, start, end))
+        story.borrowed_ns = slots.spans(held & (slots.owner != name), start, end).total_ns
+        story.lent_used_ns = slots.spans(
+            owned & (slots.holder != name) & (slots.holder != merge.NOBODY), start, end).total_ns
+    waits = mine.of(mine.kind == fmt.WAIT)
+    for time, body in zip(waits.time.tolist(), waits.body.tolist()):
+        begin = max(time - (body & (1 << 48) - 1), start)
+        story.waits.append(Wait(begin, max(time, begin), body >> 48))
+    loads = mine.of(mine.kind == fmt.WORKLOAD)
+    values = loads.body.astype("=u8").view("=f8")
+    story.announced = [(t, v) for t, v in zip(loads.time.tolist(), values.tolist())
+                       if np.isfinite(v) and v >= 0]
+    return story
+
+
+def view_of(table: fmt.Table) -> View:
+    events = merge.events_of(table)
+    chains = [] if table.anonymous else merge.chains_of(table, events)
+    slots = SlotSpans(table, chains)
+    stories = [story_of(table, p, slots, events)
+               for p in sorted(table.processes, key=lambda p: (p.start_ns, p.rank, p.slot))]
+    start = min((s.lifetime(table)[0] for s in stories), default=table.start_ns)
+    end = max((s.lifetime(table)[1] for s in stories), default=table.end_ns)
+    return View(table, sorted(stories, key=lambda s: (s.process.rank, s.process.start_ns)),
+                start, max(end, start + 1), slots.takings, slots.owner_changes)
+
+
+def views_of(trace: fmt.Trace) -> list[View]:
+    """Of the tables in which there were processes; at least one, or TraceError."""
+    views = [view_of(table) for table in trace.tables if table.processes]
+    if not views:
+        raise fmt.TraceError("no process used OpenMP or MPI under invade in this trace")
+    return views
