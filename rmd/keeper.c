@@ -342,6 +342,8 @@ void rmd_keeper_open(const char *socket_name, void (*kept)(uid_t uid, bool state
     struct sockaddr_un address;
     int n = snprintf(name, sizeof name, "%s.keep", socket_name);
     socklen_t size = n < (int)sizeof name ? inv_socket_address(&address, name) : 0;
+    if (getpid() == 1)
+        return; /* the first process of a container: with it all others end */
     if (!size)
         errno = ENAMETOOLONG;
     else
