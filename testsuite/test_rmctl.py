@@ -480,8 +480,8 @@ def exposition(text):
 def http(where, request, patience=PATIENCE_S):
     family = socket.AF_INET if isinstance(where, tuple) else socket.AF_UNIX
     with socket.socket(family) as s:
+        s.connect(where)  # waits where others queue; with a time limit it would fail at once
         s.settimeout(patience)
-        s.connect(where)
         s.sendall(request)
         data = b""
         while chunk := s.recv(65536):
