@@ -87,18 +87,11 @@ static int agent_seat(struct inv_agent *agent, int a)
     return seat;
 }
 
-/* Without a free agent index: just sleep on the caller's word. */
-static int park_unlisted(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
-{
-    inv_futex_wait(word, expected, timeout_ns, false);
-    return INV_SEAT_NONE;
-}
-
-int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+bool inv_agent_park(_Atomic uint32_t *word, uint32_t expected)
 {
     int a = agent_alloc();
     if (a < 0)
-        return park_unlisted(word, expected, timeout_ns);
+        return false;
     struct inv_slot *slot = our_slot();
     struct inv_agent *agent = &slot->agents[a];
     uint32_t seen = atomic_load_explicit(&agent->bell, memory_order_relaxed);
@@ -117,20 +110,20 @@ int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns
             inv_seat_reclaim_owned(); /* what was free when we asked may be another's now */
     }
     while (!leave && atomic_load_explicit(&agent->bell, memory_order_acquire) == seen)
-        leave = inv_futex_wait(&agent->bell, seen, timeout_ns, true) == -ETIMEDOUT;
+        inv_futex_wait(&agent->bell, seen, -1, true);
     if (agent_withdraw(slot, a)) {
         agent_free(a);
         inv_seat_was_asleep(); /* a caller that came too late last time may have pinned us */
         if (seat != INV_SEAT_NONE)
             inv_seat_sit(seat);
-        return seat;
+        return true;
     }
     while (atomic_load_explicit(&agent->bell, memory_order_acquire) == seen)
         inv_futex_wait(&agent->bell, seen, -1, true);
     int second = agent_seat(agent, a);
     agent_free(a);
     if (seat == INV_SEAT_NONE)
-        return second;
+        return true;
     /* We had found a core ourselves when somebody woke us with another one: sit on the
      * first, hand the other on. */
     if (second != INV_SEAT_NONE) {
@@ -139,7 +132,7 @@ int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns
             inv_seat_return(second);
     }
     inv_seat_sit(seat);
-    return seat;
+    return true;
 }
 
 /* Take agent a, if it is parked, and give it the seat; it wakes on the core. */

@@ -167,9 +167,9 @@ const struct inv_task_point *inv_task_point(void);
 /* --- agents: workers with nothing to do, parked where lenders can wake them */
 
 /* Park the calling thread (it has no seat) until a lender or inv_agent_call wakes it, or
- * `*word` is not `expected` any more at the time of parking.  Returns the seat that it now
- * has (sat on), or INV_SEAT_NONE when it was woken without one.  timeout_ns < 0: none. */
-int inv_agent_park(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
+ * `*word` is not `expected` any more at the time of parking.  Then it may have a seat, and sits
+ * on it.  False, at once: there are INV_AGENTS already, and nobody would find it here. */
+bool inv_agent_park(_Atomic uint32_t *word, uint32_t expected);
 /* Wake one parked agent of this process and give it the seat (INV_SEAT_NONE: none; it
  * looks for work itself).  False when no agent is parked; the seat stays the caller's. */
 bool inv_agent_call(int seat);

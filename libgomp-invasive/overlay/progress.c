@@ -148,8 +148,10 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
     w->starved = 0;
 }
 
-/* Work waits: use our own cores that others are late to give back, and those that a thread
- * of ours sits on asleep. */
+/* Work waits: use our own cores that others are late to give back, those that a thread of ours
+ * sits on asleep, and those that are free although we have said that we want them: of hundreds of
+ * workers only INV_AGENTS are where lenders find them, and a core that is given up while none of
+ * these is parked wakes nobody. */
 static void find_seats (void)
 {
     int seat;
@@ -157,7 +159,8 @@ static void find_seats (void)
         (seat = inv_seat_retake_idle()) != INV_SEAT_NONE) {
         gomp_ready_withdraw(seat);
         gomp_seat_dispose(seat);
-    }
+    } else if (inv_want_get(inv_process.table, inv_process.slot))
+        gomp_take_free_cores();
 }
 
 /* A region in which we had to start implicit tasks unseated has ended.  If they had waited for

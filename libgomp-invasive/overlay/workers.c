@@ -140,8 +140,7 @@ static bool place_seat (int seat)
 /* Workers that have been created and have not come to their loop yet. */
 static _Atomic int starting;
 
-/* Use cores that are free for work that waits. */
-static void take_free_cores (void)
+void gomp_take_free_cores (void)
 {
     int seat;
     while (gomp_work_waiting() && (seat = inv_seat_try()) != INV_SEAT_NONE)
@@ -165,7 +164,7 @@ void gomp_want_cores (void)
         !(inv_process.anonymous && inv_tokens_held() == 0))
         return;
     inv_want(true);
-    take_free_cores();
+    gomp_take_free_cores();
 }
 
 /* Nothing to do here: say so, so that nobody wakes us for nothing.  Work that came between
@@ -199,7 +198,7 @@ void gomp_seat_dispose (int seat)
      * tried those that were free; and while it is said nobody tries: every seat that is given up
      * serves what waits.  One that is lost or asked back does not, so look for another. */
     if (!ours)
-        take_free_cores();
+        gomp_take_free_cores();
 }
 
 void gomp_seat_yield (void)
@@ -503,9 +502,7 @@ static bool wait_for_seat (void)
     if (leave(&stays))
         return false;
     INV_TELL(idle_begin());
-    if (inv_agents_parked() < INV_AGENTS)
-        inv_agent_park(&leave_word, seen, -1);
-    else
+    if (!inv_agent_park(&leave_word, seen))
         park_spare();
     INV_TELL(idle_end());
     if (stays)
