@@ -28,7 +28,7 @@ enum { PREEMPTED_US = 20 };
 #define SHIM_LONG_SLICE_NS INT64_C(1000000)
 #endif
 static const int64_t FIRST_SLICE_NS = 100000, LONG_SLICE_NS = SHIM_LONG_SLICE_NS,
-                     LONGEST_SLICE_NS = 10 * SHIM_LONG_SLICE_NS;
+                     LONGEST_SLICE_NS = 100 * SHIM_LONG_SLICE_NS;
 /* In a collective all that is left to come is on its way when we are rung. */
 enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
 
