@@ -29,7 +29,7 @@ FLAGS = ("-std=gnu17 -O2 -g1 -fno-omit-frame-pointer "
 ELSEWHERE = ("rmd", "rmctl", "server", "service", "simulate")  # sources that nothing here needs
 LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
     "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c") if not p.stem.startswith(ELSEWHERE)),
-    "libinvasive": "board core cpulist scalability socket table topology".split(),
+    "libinvasive": "board core cpulist scalability socket table topology trace".split(),
     "tools": "invade_model invade_text".split(),
 }
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "package": 8192}  # of inputs

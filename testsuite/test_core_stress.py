@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-SOURCES = ("table.c", "core.c", "board.c")
+SOURCES = ("table.c", "core.c", "board.c", "trace.c")
 
 
 @pytest.fixture

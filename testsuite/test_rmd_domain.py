@@ -468,7 +468,7 @@ def test_a_dead_process_cores_are_the_others(rmd, action):
     dies_while_it(action, one)
     one.kill()
     eventually(other.states, [1])
-    assert other.owners() == [1] * 4 and other.holders() == [NOBODY] * 4
+    eventually(lambda: (other.owners(), other.holders()), ([1] * 4, [NOBODY] * 4))
     assert all(other.ask(f"borrow {core}") == "1" for core in range(4))
 
 
