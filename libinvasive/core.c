@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "futex.h"
+#include "now.h"
 
 #include <sched.h>
 
@@ -56,13 +57,6 @@ static bool move(struct inv_table *t, unsigned core, inv_word *seen, inv_word ne
 
 /* --- statistics.  Fields of words come from shared memory: slots are checked here. */
 
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void add(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
@@ -78,7 +72,7 @@ static struct inv_counters *counters_of(struct inv_table *t, unsigned name)
 /* The word was `old` until now: book the time that the holder had the core. */
 static void account(struct inv_table *t, unsigned core, inv_word old)
 {
-    uint64_t now = now_ns();
+    uint64_t now = inv_now_ns();
     uint64_t since = atomic_exchange_explicit(&inv_core_at(t, core)->since_ns, now,
                                               memory_order_relaxed);
     unsigned holder = inv_word_holder(old), owner = inv_word_owner(old);

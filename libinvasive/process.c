@@ -40,13 +40,6 @@ static struct inv_launch launch;
 static bool launched_elsewhere;
 static _Atomic unsigned node_cores;
 
-uint64_t inv_now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* One line on stderr, in one write so that lines of several ranks do not mix. */
 static void __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
 {

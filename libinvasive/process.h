@@ -11,6 +11,7 @@
 #define INV_PROCESS_H
 
 #include "core.h"
+#include "now.h"
 #include <sched.h>
 
 enum { INV_SEAT_NONE = -1, INV_SEAT_TOKEN = -2 }; /* >= 0: a core number */
@@ -247,7 +248,5 @@ size_t inv_package_fill(struct inv_package *package);
 bool inv_package_deliver(struct inv_package *package, size_t bytes, int64_t behind_ns);
 /* Send rmd a request, the beginning of so many bytes; true when it says INV_OK. */
 bool inv_tell_manager(const struct inv_request *request, size_t bytes);
-
-uint64_t inv_now_ns(void); /* CLOCK_MONOTONIC */
 
 #endif

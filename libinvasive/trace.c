@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "trace.h"
 #include "futex.h"
+#include "now.h"
 #include "table.h"
 
 #include <errno.h>
@@ -14,13 +15,6 @@ _Static_assert(INV_MAX_CORES <= 1024, "a core's number fits in an event");
 enum { NAP_NS = 200000, PATIENCE_NS = 1000000000, HALF = INV_TRACE_EVENTS / 2 };
 
 _Atomic unsigned inv_trace_ring = INV_TRACE_NONE;
-
-static uint64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* --- room */
 
@@ -42,10 +36,10 @@ static bool is_full(struct inv_trace_ring *r, uint64_t head)
 static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned ring)
 {
     const struct timespec nap = {.tv_nsec = NAP_NS};
-    uint64_t end = now_ns() + PATIENCE_NS;
+    uint64_t end = inv_now_ns() + PATIENCE_NS;
     int saved = errno;
     bool room = false;
-    while (ring != INV_TRACE_RMD && !room && now_ns() < end &&
+    while (ring != INV_TRACE_RMD && !room && inv_now_ns() < end &&
            !atomic_load_explicit(&r->stuck, memory_order_relaxed) && inv_tracing(t)) {
         wake_reader(t);
         nanosleep(&nap, NULL);
@@ -95,7 +89,7 @@ void inv_trace_write(struct inv_table *t, enum inv_trace_kind kind, uint64_t bod
 {
     struct inv_trace_event *e = reserve(t);
     if (e)
-        fill(e, inv_trace_head(kind, 0, INV_TRACE_DONE, now_ns()), body);
+        fill(e, inv_trace_head(kind, 0, INV_TRACE_DONE, inv_now_ns()), body);
 }
 
 /* --- changes of a core's word */
@@ -127,7 +121,7 @@ struct inv_trace_event *inv_trace_intend(struct inv_table *t, unsigned core, inv
 {
     struct inv_trace_event *e = reserve(t);
     if (e)
-        fill(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_INTENT, now_ns()),
+        fill(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_INTENT, inv_now_ns()),
              change(old, next));
     return e;
 }
@@ -145,5 +139,6 @@ void inv_trace_late(struct inv_table *t, unsigned core, inv_word old, inv_word n
 {
     struct inv_trace_event *e = reserve(t);
     if (e)
-        fill(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_DONE, now_ns()), change(old, next));
+        fill(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_DONE, inv_now_ns()),
+             change(old, next));
 }

@@ -14,6 +14,7 @@
 #define _GNU_SOURCE
 #include "bell.h"
 #include "futex.h"
+#include "now.h"
 
 #include <sys/eventfd.h>
 #include <time.h>
@@ -27,16 +28,9 @@ struct hurries {
     uint64_t since_ns; /* none has been added since */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static void add_hurries(struct hurries *h)
 {
-    uint64_t now = now_ns(), more = (now - h->since_ns) / HURRY_NS;
+    uint64_t now = inv_now_ns(), more = (now - h->since_ns) / HURRY_NS;
     if (more == 0)
         return;
     h->since_ns = now;
@@ -71,7 +65,7 @@ static void *listen_to_bell(void *arg)
 {
     struct rmd_bell *bell = arg;
     struct inv_table *table = bell->table;
-    struct hurries hurries = {HURRIES_MOST, now_ns()};
+    struct hurries hurries = {HURRIES_MOST, inv_now_ns()};
     uint32_t seen = 0;
     while (!atomic_load(&bell->stop)) { /* partner: rmd_bell_stop, before it rings */
         /* seq_cst: partner is the ringer, which looks at rmd_busy after its increment (claim.c) */

@@ -10,6 +10,7 @@
 #include "events.h"
 #include "log.h"
 #include "loop.h"
+#include "now.h"
 #include "users.h"
 
 #include <errno.h>
@@ -44,13 +45,6 @@ static struct rmd_source look = {.fd = -1};
 static uint64_t obeyed;
 
 uint64_t rmd_control_count(void) { return obeyed; }
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static bool __attribute__((format(printf, 2, 3)))
 refuse(struct inv_outcome *o, const char *format, ...)
@@ -333,9 +327,9 @@ static bool effective(struct pending *p, uint64_t now)
 /* True when it has come to its end. */
 static bool progress(struct pending *p)
 {
-    uint64_t now = now_ns();
+    uint64_t now = inv_now_ns();
     if (effective(p, now)) {
-        now = now_ns();
+        now = inv_now_ns();
         p->outcome.took_ns = now - p->begin_ns;
         tell(p, INV_EVENT_EFFECT, (unsigned)(p->outcome.took_ns / 1000), p->outcome.text);
         answer(p, INV_DONE);
@@ -349,7 +343,7 @@ static bool progress(struct pending *p)
 
 static void look_again(void)
 {
-    uint64_t wait = LOOK_MAX_NS, now = now_ns();
+    uint64_t wait = LOOK_MAX_NS, now = inv_now_ns();
     for (struct pending *p = pending; p; p = p->next) {
         uint64_t quarter = (now - p->begin_ns) / 4;
         if (quarter < wait)
@@ -413,7 +407,7 @@ void rmd_control(const struct inv_control *command, const struct rmd_asker *aske
     }
     p->command = *command;
     p->asker = *asker;
-    p->begin_ns = now_ns();
+    p->begin_ns = inv_now_ns();
     p->outcome.uid = asker->uid;
     if (p->command.wait_ms > INV_WAIT_MAX_MS)
         p->command.wait_ms = INV_WAIT_MAX_MS;

@@ -22,6 +22,7 @@
 #include "job.h"
 #include "limit.h"
 #include "log.h"
+#include "now.h"
 #include "placement.h"
 #include "procstat.h"
 #include "report.h"
@@ -36,18 +37,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t rmd_domain_now_ns(void)
-{
-    return now_ns();
-}
 
 /* --- the table */
 
@@ -196,7 +185,7 @@ static void show_owned(struct inv_slot *s, const struct rmd_process *p)
 /* Add up the core time that everybody has owned until now. */
 static void settle(struct rmd_domain *d)
 {
-    uint64_t now = now_ns();
+    uint64_t now = inv_now_ns();
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct rmd_process *p = &d->procs[s];
         p->owned_ns += p->owned * (now - p->settled_ns);
@@ -443,7 +432,7 @@ static void redistribute(struct rmd_domain *d, bool must)
     static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
-    uint64_t launch[2 * INV_MAX_SLOTS], begin = now_ns();
+    uint64_t launch[2 * INV_MAX_SLOTS], begin = inv_now_ns();
     settle(d);
     struct members m = members_of(d);
     for (unsigned i = 0; i < m.count; i++) {
@@ -468,7 +457,7 @@ static void redistribute(struct rmd_domain *d, bool must)
     settle(d);
     tell_owners(d);
     d->decisions++;
-    d->decision_ns += now_ns() - begin;
+    d->decision_ns += inv_now_ns() - begin;
 }
 
 void rmd_domain_reorder(struct rmd_domain *d)
@@ -706,7 +695,7 @@ static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
     p->start_ticks = stat.start_ticks;
     p->used = true;
     p->pid = pid;
-    p->start_ns = p->settled_ns = now_ns();
+    p->start_ns = p->settled_ns = inv_now_ns();
     d->live++;
     return (int)slot;
 }
@@ -911,7 +900,7 @@ void rmd_domain_rest(struct rmd_domain *d)
 
 void rmd_domain_say_repaired(struct rmd_domain *d, const char *what)
 {
-    uint64_t now = now_ns();
+    uint64_t now = inv_now_ns();
     if (d->repaired_ns && now - d->repaired_ns < 1000000000u)
         return;
     d->repaired_ns = now;
@@ -987,7 +976,7 @@ int rmd_domain_deposit(struct rmd_domain *d, pid_t pid, const struct inv_package
                        size_t bytes)
 {
     struct rmd_report r;
-    if (rmd_domain_slot(d, pid) < 0 || !rmd_report_unpack(&r, package, bytes, now_ns()))
+    if (rmd_domain_slot(d, pid) < 0 || !rmd_report_unpack(&r, package, bytes, inv_now_ns()))
         return -1;
     rmd_chat("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
              r.report.host);

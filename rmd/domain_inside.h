@@ -5,8 +5,6 @@
 
 #include "domain.h"
 
-uint64_t rmd_domain_now_ns(void);
-
 /* Go on with this table, whose descriptor is the domain's from here on in any case.  0, or -1 with
  * errno. */
 int rmd_domain_use_table(struct rmd_domain *domain, struct inv_table *table, int fd);

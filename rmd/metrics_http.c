@@ -10,6 +10,7 @@
 #include "loop.h"
 #include "metrics.h"
 #include "metrics_address.h"
+#include "now.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,13 +41,6 @@ static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
 static char *page; /* what was made last */
 static size_t page_bytes;
 static uint64_t page_ns;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void drop(struct client *c)
 {
@@ -83,7 +77,7 @@ static void patience_ends(struct rmd_source *source, uint32_t events)
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    for (struct client *c; (c = oldest()) != NULL && c->until_ns <= now_ns();)
+    for (struct client *c; (c = oldest()) != NULL && c->until_ns <= inv_now_ns();)
         drop(c);
     set_patience();
 }
@@ -92,11 +86,11 @@ static void patience_ends(struct rmd_source *source, uint32_t events)
 
 static const char *fresh_page(void)
 {
-    if (page && now_ns() - page_ns < FRESH_NS)
+    if (page && inv_now_ns() - page_ns < FRESH_NS)
         return page;
     free(page);
     page = rmd_metrics_text(0, true, &page_bytes);
-    page_ns = now_ns();
+    page_ns = inv_now_ns();
     return page;
 }
 
@@ -216,7 +210,7 @@ static void client_connects(struct rmd_source *source, uint32_t events)
         return;
     }
     c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
-    c->until_ns = now_ns() + PATIENCE_S * UINT64_C(1000000000);
+    c->until_ns = inv_now_ns() + PATIENCE_S * UINT64_C(1000000000);
     if (rmd_watch(&c->source, EPOLLIN)) {
         close(fd);
         free(c);

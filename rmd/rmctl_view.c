@@ -5,7 +5,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "now.h"
 
 #define LOOK(member) atomic_load_explicit(&(member), memory_order_relaxed)
 
@@ -72,9 +73,7 @@ static void take_process(struct view *v, struct inv_table *t, unsigned slot)
 
 void view_take(struct view *v, struct inv_table *t, const char *socket)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    v->time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    v->time_ns = inv_now_ns();
     snprintf(v->socket, sizeof v->socket, "%s", socket);
     v->rmd_pid = LOOK(t->rmd_pid);
     v->ncores = t->ncores < INV_MAX_CORES ? t->ncores : INV_MAX_CORES;

@@ -17,6 +17,7 @@
 #include "events.h"
 #include "log.h"
 #include "machine.h"
+#include "now.h"
 #include "online.h"
 
 #include <errno.h>
@@ -62,13 +63,6 @@ static bool drained[INV_MAX_CORES]; /* whole units */
 static bool confines; /* also our own user: cores have been drained, or limited */
 /* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
 static const struct rmd_policy *configured, *chosen;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static struct user *user_of(struct rmd_domain *d)
 {
@@ -393,9 +387,9 @@ static void withdraw(unsigned core)
         return;
     bool left = rmd_domain_withdraw(&here[core]->domain, core);
     if (!asked_ns[core] && !left)
-        asked_ns[core] = now_ns();
+        asked_ns[core] = inv_now_ns();
     if (asked_ns[core] &&
-        now_ns() - asked_ns[core] >= (uint64_t)settings->reclaim_bound_us * 1000 && !left) {
+        inv_now_ns() - asked_ns[core] >= (uint64_t)settings->reclaim_bound_us * 1000 && !left) {
         rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)here[core]->uid, core);
         rmd_domain_expel(&here[core]->domain, core);
         left = true;
@@ -840,7 +834,7 @@ static void resume(struct user *u)
             continue;
         }
         here[c] = due[c] = u;
-        asked_ns[c] = u->domain.presence[c] == RMD_LEAVING ? now_ns() : 0;
+        asked_ns[c] = u->domain.presence[c] == RMD_LEAVING ? inv_now_ns() : 0;
     }
 }
 

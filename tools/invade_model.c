@@ -10,10 +10,10 @@
 #define _GNU_SOURCE
 #include "invade.h"
 #include "invade_model.h"
+#include "now.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { THREADS_MOST = 1 << 16 };
@@ -24,13 +24,6 @@ static double most(double a, double b) { return a > b ? a : b; }
 static double share(double part, double whole)
 {
     return whole > 0 ? most(0, least(1, part / whole)) : 1;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static uint64_t get(const _Atomic uint64_t *number)
@@ -232,7 +225,7 @@ static void fill_core(struct process *p, const struct launch *l, uint64_t until)
 static bool fill_process(struct process *p, const struct launch *l, uint64_t first)
 {
     const struct inv_report *c = p->counters;
-    uint64_t end = c->end_ns ? c->end_ns : now_ns(), from = c->start_ns, until = end;
+    uint64_t end = c->end_ns ? c->end_ns : inv_now_ns(), from = c->start_ns, until = end;
     if (p->record && get(&p->record->from_ns))
         from = within(get(&p->record->from_ns), from, end);
     if (p->record && get(&p->record->until_ns))

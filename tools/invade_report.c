@@ -8,13 +8,13 @@
 #define _GNU_SOURCE
 #include "invade.h"
 #include "invade_model.h"
+#include "now.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 static bool ends_in_json(const char *file)
@@ -47,13 +47,6 @@ static bool can_replace(const char *file)
     return good;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Never 0.  The same in the invades that the ranks of one job have on one node. */
 static uint64_t launch_number(void)
 {
@@ -68,7 +61,7 @@ static uint64_t launch_number(void)
 
 bool invade_report_open(struct invade_report *r, const struct invade_options *o)
 {
-    *r = (struct invade_report){.file = o->report_file, .since_ns = now_ns()};
+    *r = (struct invade_report){.file = o->report_file, .since_ns = inv_now_ns()};
     const char *outer = getenv("INVASIVE_REPORT");
     if (!o->report && (!o->trace_file || (outer && *outer)))
         return true;
