@@ -7,6 +7,7 @@
 #define RMD_USERS_H
 
 #include "domain.h"
+#include "kept.h"
 #include "settings.h"
 
 struct rmd_users_options {
@@ -17,6 +18,7 @@ struct rmd_users_options {
     /* a table for this user, and what goes with it, are to be kept for the next rmd, or with -1 not any
      * more; may be NULL */
     void (*keep)(uid_t uid, int table_fd, int state_fd);
+    void (*keep_orders)(int fd); /* likewise what goes for standing.h */
 };
 
 /* The settings stay the caller's, and where they are.  0, or -1 with errno. */
@@ -70,10 +72,10 @@ bool rmd_users_moving(void);
 struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_limits *order);
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator);
 
-/* rmd_users_take_back - a descriptor that a former rmd has had kept for this user: of its table, or of
- * what goes with it.  It is ours from here on.
- * rmd_users_adopt - all have been taken back: go on in them. */
-void rmd_users_take_back(uid_t uid, bool state, int fd);
+/* rmd_users_take_back - a descriptor that a former rmd has had kept: for this user, of its table or
+ * of what goes with it; or what was ordered.  It is ours from here on. rmd_users_adopt - all have
+ * been taken back: go on in them. */
+void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd);
 void rmd_users_adopt(void);
 
 /* Processes of all users. */
