@@ -313,24 +313,30 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
-/* A unit of which a CPU is offline, or that is drained, is nobody's. */
-static bool unit_away(unsigned unit)
+static bool unit_offline(unsigned unit)
 {
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
-        if (away[c] || drained[c])
+        if (away[c])
             return true;
     return false;
 }
 
-static unsigned units_away(void)
+/* A unit of which a CPU is offline, or that is drained, is nobody's: which, and how many.  With none
+ * left those that are drained are better than none, and then all are. */
+static unsigned units_away(bool gone[INV_MAX_CORES])
 {
-    unsigned n = 0;
-    for (unsigned k = 0; k < units.count; k++)
-        n += unit_away(k);
-    return n < units.count ? n : 0; /* with none left, all are better than none */
+    for (int also_drained = 1; also_drained >= 0; also_drained--) {
+        unsigned n = 0;
+        for (unsigned k = 0; k < units.count; k++)
+            n += gone[k] = unit_offline(k) || (also_drained && drained[units.first[k]]);
+        if (n < units.count)
+            return n;
+    }
+    memset(gone, false, INV_MAX_CORES * sizeof *gone);
+    return 0;
 }
 
-static unsigned shares(struct share *share)
+static unsigned shares(struct share *share, unsigned gone)
 {
     unsigned n = 0;
     for (struct user *u = users; u; u = u->next)
@@ -339,7 +345,7 @@ static unsigned shares(struct share *share)
     for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
             share[i].has += due[units.first[k]] == share[i].user;
-    divide_equally(share, n, units.count - units_away());
+    divide_equally(share, n, units.count - gone);
     return n;
 }
 
@@ -349,9 +355,10 @@ static void plan(void)
     static struct share share[INV_MAX_CORES];
     static struct rmd_placed placed[INV_MAX_CORES + 1];
     int owner[INV_MAX_CORES];
-    unsigned n = shares(share), gone = units_away();
+    bool is_gone[INV_MAX_CORES];
+    unsigned gone = units_away(is_gone), n = shares(share, gone);
     for (unsigned c = 0; c < topology.ncores; c++) {
-        owner[c] = gone && unit_away(units.of[c]) ? (int)n : RMD_NO_OWNER;
+        owner[c] = is_gone[units.of[c]] ? (int)n : RMD_NO_OWNER;
         for (unsigned i = 0; i < n && owner[c] == RMD_NO_OWNER; i++)
             if (due[c] == share[i].user)
                 owner[c] = (int)i;
@@ -731,8 +738,8 @@ static unsigned count_active(void)
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request)
 {
     struct user *u = find_user(uid);
-    bool first = u && !active(u);
-    if (!u || (first && count_active() >= units.count - units_away())) {
+    bool first = u && !active(u), gone[INV_MAX_CORES];
+    if (!u || (first && count_active() >= units.count - units_away(gone))) {
         close(pidfd);
         errno = u ? EUSERS : ENOMEM;
         return -1;
@@ -789,6 +796,16 @@ unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS])
             inv_set_add(set, c);
             n++;
         }
+    return n;
+}
+
+unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
+{
+    unsigned n = 0;
+    if (cpus_changed())
+        divide();
+    for (unsigned k = 0; k < units.count; k++)
+        n += !unit_offline(k) && !inv_set_has(set, units.first[k]);
     return n;
 }
 

@@ -602,6 +602,26 @@ def test_a_cpu_that_goes_offline_is_nobodys_until_it_is_back(mortal, tmp_path):
     eventually(lambda: counts(alice, 0) + counts(bob, 0), [2, 2])
 
 
+def test_a_drain_leaves_each_user_a_cpu_that_is_online(mortal, build, tell, tmp_path):
+    put_online(tmp_path, "0-3")
+    s = mortal(QUICK + "emulate-cores = 4\n", f"--sys-root={tmp_path}")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    put_online(tmp_path, "0-2")
+    code, _, err = rmctl(build, f"--socket={s.name}", "drain", "0-1")
+    assert code == 1 and "1 would be left of 4, and 2 users need at least one each" in err
+    tell(s, "drain", "3")  # which is not there anyway
+    tell(s, "drain", "1")
+    assert [counts(m, 0) for m in (alice, bob)] == [[1], [1]]
+    bob.kill()
+    put_online(tmp_path, "1")  # better what is drained than what is offline
+    eventually(lambda: alice.owners(), [ELSEWHERE, 0, ELSEWHERE, ELSEWHERE])
+    tell(s, "drain", "--undo", "3")
+    put_online(tmp_path, "0-3")
+    eventually(lambda: alice.owners(), [0, ELSEWHERE, 0, 0])
+    tell(s, "drain", "--undo", "1")
+    assert counts(alice, 0) == [4]
+
+
 def test_a_private_rmd_leaves_offline_cpus_alone_too(rmd, tmp_path):  # noqa: F811
     put_online(tmp_path, "0-3")
     member, = rmd(4, f"--sys-root={tmp_path}", "--check-interval-ms=20").joined(1, 0)
