@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -54,48 +55,69 @@ int inv_socket_connect(const char *name, unsigned patience_s)
     return fd;
 }
 
-/* The descriptor that has come with a message, -1 none. */
-static int descriptor_in(struct msghdr *message)
+/* Aligned as the kernel wants it, with room for one descriptor. */
+union control {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+};
+
+ssize_t inv_socket_send(int fd, const void *bytes, size_t n, int pass_fd, int flags)
 {
-    int fd = -1;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c))
-        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-            memcpy(&fd, CMSG_DATA(c), sizeof fd);
-    return fd;
+    union control control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                                        .cmsg_level = SOL_SOCKET,
+                                        .cmsg_type = SCM_RIGHTS}};
+    struct iovec iov = {(void *)(uintptr_t)bytes, n};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (pass_fd >= 0) {
+        memcpy(CMSG_DATA(&control.header), &pass_fd, sizeof pass_fd);
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_LEN(sizeof(int));
+    }
+    ssize_t sent;
+    do
+        sent = sendmsg(fd, &message, flags | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent;
+}
+
+/* Of more descriptors than there is room for the kernel closes the others: so the room is exactly
+ * that of one.  (CMSG_SPACE's would take two.) */
+ssize_t inv_socket_receive(int fd, void *room, size_t size, int *passed, int flags)
+{
+    union control control;
+    struct iovec iov = {room, size};
+    struct msghdr message = {.msg_iov = &iov,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = CMSG_LEN(sizeof(int))};
+    ssize_t n;
+    *passed = -1;
+    do
+        n = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    struct cmsghdr *h = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
+    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
+        h->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(passed, CMSG_DATA(h), sizeof *passed);
+    return n;
 }
 
 bool inv_socket_ask(int fd, const struct inv_request *request, size_t bytes,
                     struct inv_reply *reply, int *passed)
 {
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control;
-    struct iovec iov = {reply, sizeof *reply};
-    struct msghdr message = {.msg_iov = &iov,
-                             .msg_iovlen = 1,
-                             .msg_control = &control,
-                             .msg_controllen = sizeof control};
-    ssize_t n;
     *passed = -1;
-    if (send(fd, request, bytes, MSG_NOSIGNAL) < 0)
+    if (inv_socket_send(fd, request, bytes, -1, 0) < 0)
         return false;
-    do
-        n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n <= 0) {
-        errno = n ? errno : ENODATA;
-        return false;
-    }
-    *passed = descriptor_in(&message);
+    ssize_t n = inv_socket_receive(fd, reply, sizeof *reply, passed, 0);
     if (n == (ssize_t)sizeof *reply && reply->magic == INV_PROTOCOL_MAGIC &&
         reply->version == INV_PROTOCOL_VERSION) {
         reply->message[sizeof reply->message - 1] = '\0';
         return true;
     }
+    int error = n < 0 ? errno : n ? EPROTO : ENODATA;
     if (*passed >= 0)
         close(*passed);
     *passed = -1;
-    errno = EPROTO;
+    errno = error;
     return false;
 }

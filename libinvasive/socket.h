@@ -23,9 +23,20 @@ socklen_t inv_socket_address(struct sockaddr_un *address, const char *name);
 int inv_socket_connect(const char *name, unsigned patience_s);
 
 /*
+ * A message of n bytes, and with it the descriptor pass_fd, which stays the caller's; -1 none.
+ * inv_socket_receive: *passed is the descriptor that has come, for the caller to close (it is
+ * closed by exec), -1 none.  Of several none is taken but the first.
+ * Flags, result and errno are those of send and recv; a signal interrupts neither, nor comes one
+ * (SIGPIPE) where the other end has gone.
+ */
+ssize_t inv_socket_send(int fd, const void *bytes, size_t n, int pass_fd, int flags);
+ssize_t inv_socket_receive(int fd, void *room, size_t size, int *passed, int flags);
+
+/*
  * One request, the beginning of so many bytes, and one answer.  *passed: the descriptor that came
- * with it, for the caller to close, -1 none; and -1 when it returns false, with errno: send's, recvmsg's (EAGAIN: no patience left),
- * ENODATA when the other end has hung up, EPROTO when what came is no reply of this version.
+ * with it, for the caller to close, -1 none; and -1 when it returns false, with errno: send's,
+ * recv's (EAGAIN: no patience left), ENODATA when the other end has hung up, EPROTO when what came
+ * is no reply of this version.
  */
 bool inv_socket_ask(int fd, const struct inv_request *request, size_t bytes,
                     struct inv_reply *reply, int *passed);

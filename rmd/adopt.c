@@ -73,9 +73,25 @@ static void recall_process(struct rmd_domain *d, unsigned slot,
                               .start_ticks = was->start_ticks,
                               .loan = was->loan,
                               .stopped = was->stopped,
-                              .wanted = was->wanted};
+                              .wanted = was->wanted,
+                              .order = {.least = was->least, .most = was->most}};
     d->stopped += p->stopped;
     d->live++;
+}
+
+/* What was ordered, and cores that rest because of it. */
+static void recall_orders(struct rmd_domain *d, const struct rmd_state_copy *copy)
+{
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        int slot = copy->pinned_to[c];
+        if (slot < 0 || !d->procs[slot].used)
+            continue;
+        d->procs[slot].order.pinned = true;
+        inv_set_add(d->procs[slot].order.cores, c);
+    }
+    bool any = d->table->mode == INV_MODE_PINNED && rmd_orders_any(d);
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        d->resting[c] = any && d->presence[c] == RMD_HERE && d->owner[c] == RMD_NO_OWNER;
 }
 
 static void recall(struct rmd_domain *d, const struct rmd_state *state)
@@ -104,6 +120,7 @@ static void recall(struct rmd_domain *d, const struct rmd_state *state)
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] >= 0)
             d->procs[d->owner[c]].owned++;
+    recall_orders(d, copy);
 }
 
 /* Is it there, and the same that it was?  The pidfd comes first: what is read after that is of the

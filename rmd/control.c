@@ -270,8 +270,8 @@ static bool obey_drain(struct pending *p)
     rmd_users_drained(after);
     for (unsigned i = 0; i < INV_CORE_WORDS; i++)
         after[i] = c->reset ? after[i] & ~c->set[i] : after[i] | c->set[i];
-    unsigned left = rmd_users_units()->count - count_units(after), needed = rmd_users_needed();
-    if (left < needed)
+    unsigned left = rmd_users_left(after), needed = rmd_users_needed();
+    if (left < needed && !c->reset)
         return refuse(o, "%u would be left of %u, and %u user%s at least one each: drain fewer",
                       left, rmd_users_units()->count, needed, needed == 1 ? " needs" : "s need");
     rmd_users_drain(c->set, c->reset);

@@ -464,6 +464,7 @@ void rmd_domain_reorder(struct rmd_domain *d)
 {
     header_intact(d);
     redistribute(d, true);
+    rmd_state_save(d);
 }
 
 unsigned rmd_domain_most(struct rmd_domain *d, unsigned slot)

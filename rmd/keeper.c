@@ -3,14 +3,16 @@
  * keeper.c - a table is memory without a name, so that nothing is left of it when nobody has it;
  * when rmd is killed somebody must have it who can hand it to the next one.
  *
- * The keeper listens beside rmd's socket, on its name and ".keep", has one rmd at a time for a
- * client, and trusts its own user only.  When it has no client it looks every second whether the
- * processes in what it keeps (state.h) are there, and ends with the last one.  It is forked from
- * rmd, has no other descriptor of it, and writes nothing.
+ * The keeper listens beside rmd's socket, on its name, ".keep" and the version, has one rmd at a
+ * time for a client, and trusts its own user only.  When it has no client it looks every second
+ * whether the processes in what it keeps (state.h) are there, and ends with the last one; but
+ * orders (standing.h) it keeps for some minutes, for an rmd that is started again.  It is forked
+ * from rmd, has no other descriptor of it, and writes nothing.
  */
 #define _GNU_SOURCE
 #include "keeper.h"
 #include "log.h"
+#include "now.h"
 #include "socket.h"
 #include "state.h"
 
@@ -27,6 +29,9 @@
 #include <unistd.h>
 
 enum { ITEMS_MAX = 2048, LOOK_MS = 1000, PATIENCE_MS = 1000, BUSY_TRIES = 50, BUSY_MS = 20 };
+enum { ORDERS_S = 600, VERSIONS = 16 };
+/* It reads state.h too. */
+enum { KEEPER_VERSION = RMD_STATE_VERSION };
 
 enum kind {
     KEEP = 1, /* rmd: this descriptor.  keeper: I have this one */
@@ -37,53 +42,20 @@ enum kind {
 };
 
 struct message {
-    uint32_t kind, uid, state;
+    uint32_t kind, uid, what; /* enum kind; of whom; enum rmd_kept */
 };
 
-static bool put(int to, enum kind kind, uid_t uid, bool state, int fd)
+static bool put(int to, enum kind kind, uid_t uid, enum rmd_kept what, int fd)
 {
-    struct message text = {kind, uid, state};
-    struct iovec iov = {&text, sizeof text};
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (fd >= 0) {
-        m.msg_control = control.room;
-        m.msg_controllen = sizeof control.room;
-        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-        h->cmsg_level = SOL_SOCKET;
-        h->cmsg_type = SCM_RIGHTS;
-        h->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(h), &fd, sizeof(int));
-    }
-    return sendmsg(to, &m, MSG_NOSIGNAL) == sizeof text;
+    struct message text = {kind, uid, what};
+    return inv_socket_send(to, &text, sizeof text, fd, 0) == (ssize_t)sizeof text;
 }
 
 /* False when the other end is gone, or is silent for longer than the socket's patience. */
 static bool get(int from, struct message *text, int *fd)
 {
-    struct iovec iov = {text, sizeof *text};
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct msghdr m = {.msg_iov = &iov,
-                       .msg_iovlen = 1,
-                       .msg_control = control.room,
-                       .msg_controllen = sizeof control.room};
-    *fd = -1;
-    ssize_t n;
-    do
-        n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return false;
-    struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS)
-        memcpy(fd, CMSG_DATA(h), sizeof(int));
-    if (n == sizeof *text)
+    ssize_t n = inv_socket_receive(from, text, sizeof *text, fd, MSG_TRUNC);
+    if (n == (ssize_t)sizeof *text)
         return true;
     if (*fd >= 0)
         close(*fd);
@@ -102,10 +74,11 @@ static bool is_ours(int fd)
 
 static struct item {
     uid_t uid;
-    bool state;
+    enum rmd_kept what;
     int fd;
 } items[ITEMS_MAX];
 static unsigned nitems;
+static uint64_t alone_since_ns; /* without a client */
 
 static void drop(unsigned i)
 {
@@ -113,41 +86,59 @@ static void drop(unsigned i)
     items[i] = items[--nitems];
 }
 
-static void drop_of(uid_t uid, bool state)
+static void drop_of(uid_t uid, enum rmd_kept what)
 {
     for (unsigned i = nitems; i-- > 0;)
-        if (items[i].uid == uid && items[i].state == state)
+        if (items[i].uid == uid && items[i].what == what)
             drop(i);
 }
 
 static void drop_all_of(uid_t uid)
 {
-    drop_of(uid, false);
-    drop_of(uid, true);
+    drop_of(uid, RMD_KEPT_TABLE);
+    drop_of(uid, RMD_KEPT_STATE);
 }
 
 static bool somebody_lives_in(const struct item *item)
 {
-    struct rmd_state *state = item->state ? rmd_state_map(item->fd) : NULL;
+    bool is_state = item->what == RMD_KEPT_STATE;
+    struct rmd_state *state = is_state ? rmd_state_map(item->fd) : NULL;
     bool lives = state && rmd_state_living(state);
     rmd_state_unmap(state);
     return lives;
 }
 
-/* Tables without processes, and without notes of them, are of no use. */
+static bool somebody_lives_with(uid_t uid)
+{
+    for (unsigned k = 0; k < nitems; k++)
+        if (items[k].uid == uid && somebody_lives_in(&items[k]))
+            return true;
+    return false;
+}
+
+/* Tables without processes, and without notes of them, are of no use; nor are in the end orders of
+ * which nobody takes notice. */
 static void drop_the_dead(void)
 {
+    unsigned tables = 0;
     for (unsigned i = 0; i < nitems;) {
-        bool useful = false;
-        for (unsigned k = 0; k < nitems; k++)
-            useful |= items[k].uid == items[i].uid && somebody_lives_in(&items[k]);
-        if (useful) {
+        if (items[i].what == RMD_KEPT_ORDERS || somebody_lives_with(items[i].uid)) {
+            tables += items[i].what != RMD_KEPT_ORDERS;
             i++;
         } else {
             drop_all_of(items[i].uid);
-            i = 0;
+            tables = i = 0;
         }
     }
+    if (!tables && inv_now_ns() - alone_since_ns > ORDERS_S * UINT64_C(1000000000))
+        drop_of(0, RMD_KEPT_ORDERS);
+}
+
+static void part(int *client)
+{
+    close(*client);
+    *client = -1;
+    alone_since_ns = inv_now_ns();
 }
 
 static void client_says(int *client)
@@ -155,25 +146,24 @@ static void client_says(int *client)
     struct message text;
     int fd;
     if (!get(*client, &text, &fd)) {
-        close(*client);
-        *client = -1;
+        part(client);
         return;
     }
     if (text.kind == KEEP || text.kind == DROP)
-        drop_of(text.uid, text.state);
-    if (text.kind == KEEP && fd >= 0 && nitems < ITEMS_MAX) {
-        items[nitems++] = (struct item){text.uid, text.state, fd};
+        drop_of(text.uid, text.what);
+    if (text.kind == KEEP && fd >= 0 && text.what < RMD_KEPT_KINDS && nitems < ITEMS_MAX) {
+        items[nitems++] = (struct item){text.uid, text.what, fd};
         return;
     }
     if (fd >= 0)
         close(fd);
     if (text.kind != END)
         return;
+    alone_since_ns = inv_now_ns();
     drop_the_dead();
     if (nitems)
-        put(*client, END, 0, false, -1);
-    close(*client);
-    *client = -1;
+        put(*client, END, 0, 0, -1);
+    part(client);
 }
 
 /* A new rmd.  One that has been killed is gone before the next one comes, but its end of the
@@ -186,14 +176,14 @@ static void accept_client(int listener, int *client)
     const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (*client >= 0 || !is_ours(fd)) {
-        put(fd, BUSY, 0, false, -1);
+        put(fd, BUSY, 0, 0, -1);
         close(fd);
         return;
     }
     bool good = true;
     for (unsigned i = 0; good && i < nitems; i++)
-        good = put(fd, KEEP, items[i].uid, items[i].state, items[i].fd);
-    if (good && put(fd, ALL, 0, false, -1))
+        good = put(fd, KEEP, items[i].uid, items[i].what, items[i].fd);
+    if (good && put(fd, ALL, 0, 0, -1))
         *client = fd;
     else
         close(fd);
@@ -288,14 +278,14 @@ static int start_keeper(const struct sockaddr_un *address, socklen_t size, const
 }
 
 /* Take what it has.  -1: it has another client, or is gone. */
-static int take_all(int fd, void (*kept)(uid_t, bool, int), bool *busy)
+static int take_all(int fd, rmd_kept_callback *kept, bool *busy)
 {
     struct message text;
     int passed;
     *busy = false;
     while (get(fd, &text, &passed)) {
-        if (text.kind == KEEP && passed >= 0) {
-            kept(text.uid, text.state, passed);
+        if (text.kind == KEEP && passed >= 0 && text.what < RMD_KEPT_KINDS) {
+            kept(text.uid, text.what, passed);
             continue;
         }
         if (passed >= 0)
@@ -309,8 +299,7 @@ static int take_all(int fd, void (*kept)(uid_t, bool, int), bool *busy)
     return -1;
 }
 
-static int find_keeper(const struct sockaddr_un *address, socklen_t size,
-                       void (*kept)(uid_t, bool, int))
+static int find_keeper(const struct sockaddr_un *address, socklen_t size, rmd_kept_callback *kept)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
     const struct timespec pause = {.tv_nsec = BUSY_MS * 1000000};
@@ -336,17 +325,44 @@ static int find_keeper(const struct sockaddr_un *address, socklen_t size,
     return -1;
 }
 
-void rmd_keeper_open(const char *socket_name, void (*kept)(uid_t uid, bool state, int fd))
+enum { NAME_BYTES = sizeof((struct sockaddr_un *)0)->sun_path };
+
+/* 0 with errno: it is too long. */
+static socklen_t name_keeper(char name[NAME_BYTES], struct sockaddr_un *address,
+                             const char *socket_name, unsigned version)
 {
-    char name[sizeof((struct sockaddr_un *)0)->sun_path];
+    int n = snprintf(name, NAME_BYTES, "%s.keep%u", socket_name, version);
+    errno = ENAMETOOLONG;
+    return n < NAME_BYTES ? inv_socket_address(address, name) : 0;
+}
+
+/* Those of other versions keep what we cannot read. */
+static void say_others(const char *socket_name)
+{
+    char name[NAME_BYTES];
     struct sockaddr_un address;
-    int n = snprintf(name, sizeof name, "%s.keep", socket_name);
-    socklen_t size = n < (int)sizeof name ? inv_socket_address(&address, name) : 0;
+    for (unsigned version = 1; version <= VERSIONS; version++) {
+        socklen_t size = name_keeper(name, &address, socket_name, version);
+        int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (version != KEEPER_VERSION && size && fd >= 0 &&
+            !connect(fd, (const struct sockaddr *)&address, size))
+            rmd_log(RMD_WARNING,
+                    "%s keeps core tables of another version of rmd: their processes go on "
+                    "by themselves until they end",
+                    name);
+        if (fd >= 0)
+            close(fd);
+    }
+}
+
+void rmd_keeper_open(const char *socket_name, rmd_kept_callback *kept)
+{
+    char name[NAME_BYTES];
+    struct sockaddr_un address;
+    socklen_t size = name_keeper(name, &address, socket_name, KEEPER_VERSION);
     if (getpid() == 1)
         return; /* the first process of a container: with it all others end */
-    if (!size)
-        errno = ENAMETOOLONG;
-    else
+    if (size)
         keeper = find_keeper(&address, size, kept);
     if (keeper < 0 && size && errno != EBUSY) {
         if (name[0] == '/' && errno == ECONNREFUSED)
@@ -356,11 +372,12 @@ void rmd_keeper_open(const char *socket_name, void (*kept)(uid_t uid, bool state
     if (keeper < 0)
         rmd_log(RMD_WARNING, "core tables are not kept for a restart: %s: %s", name,
                 strerror(errno));
+    say_others(socket_name);
 }
 
-static void tell(uid_t uid, bool state, int fd)
+static void tell(uid_t uid, enum rmd_kept what, int fd)
 {
-    if (keeper < 0 || put(keeper, fd >= 0 ? KEEP : DROP, uid, state, fd))
+    if (keeper < 0 || put(keeper, fd >= 0 ? KEEP : DROP, uid, what, fd))
         return;
     rmd_log(RMD_WARNING, "core tables are not kept for a restart any more: %s", strerror(errno));
     close(keeper);
@@ -369,9 +386,11 @@ static void tell(uid_t uid, bool state, int fd)
 
 void rmd_keeper_keep(uid_t uid, int table_fd, int state_fd)
 {
-    tell(uid, true, state_fd);
-    tell(uid, false, table_fd);
+    tell(uid, RMD_KEPT_STATE, state_fd);
+    tell(uid, RMD_KEPT_TABLE, table_fd);
 }
+
+void rmd_keeper_keep_orders(int fd) { tell(0, RMD_KEPT_ORDERS, fd); }
 
 void rmd_keeper_close(void)
 {
@@ -381,7 +400,7 @@ void rmd_keeper_close(void)
     if (keeper < 0)
         return;
     setsockopt(keeper, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (put(keeper, END, 0, false, -1) && get(keeper, &text, &passed) && passed >= 0)
+    if (put(keeper, END, 0, 0, -1) && get(keeper, &text, &passed) && passed >= 0)
         close(passed);
     close(keeper);
     keeper = -1;

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * keeper.h - who keeps core tables for the next rmd where systemd does not: a process of ours that
- * does nothing else, and is there as long as rmd or a process that is in one of them.
+ * does nothing else, and is there as long as rmd or a process that is in one of them, and a while
+ * longer when there are orders.
  */
 #ifndef RMD_KEEPER_H
 #define RMD_KEEPER_H
 
-#include <stdbool.h>
-#include <sys/types.h>
+#include "kept.h"
 
 /*
  * rmd_keeper_open - find the keeper that a former rmd on this socket has left, else start one.  What
  * it has comes by `kept`, a descriptor at a time, for the callee to close, and stays kept.  Before any
  * thread is started.  Where there can be none it is said, and nothing is kept.
  */
-void rmd_keeper_open(const char *socket_name, void (*kept)(uid_t uid, bool state, int fd));
+void rmd_keeper_open(const char *socket_name, rmd_kept_callback *kept);
 
 /* Have a user's core table kept, and what goes with it; -1: not any more. */
 void rmd_keeper_keep(uid_t uid, int table_fd, int state_fd);
+/* Likewise what is ordered, standing.h. */
+void rmd_keeper_keep_orders(int fd);
 
-/* rmd ends.  The keeper does too, by the time this returns, unless processes are in what it keeps. */
+/* rmd ends.  The keeper does too, by the time this returns, unless processes are in what it keeps,
+ * or it has orders, which it keeps for ten minutes more. */
 void rmd_keeper_close(void);
 
 #endif

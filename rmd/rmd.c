@@ -478,6 +478,14 @@ static void keep(uid_t uid, int table_fd, int state_fd)
         rmd_keeper_keep(uid, table_fd, state_fd);
 }
 
+static void keep_orders(int fd)
+{
+    if (rmd_service_keeps())
+        rmd_service_keep_orders(fd);
+    else
+        rmd_keeper_keep_orders(fd);
+}
+
 static int start(void)
 {
     bool several = is_service() && geteuid() == 0;
@@ -488,6 +496,7 @@ static int start(void)
         .several = several,
         .emptied = line.node ? linger_from_now : NULL,
         .keep = is_service() ? keep : NULL,
+        .keep_orders = is_service() ? keep_orders : NULL,
     };
     if (check_kernel() || find_cores())
         return -1;

@@ -88,22 +88,7 @@ static void reply(int fd, enum inv_status status, unsigned slot, unsigned count,
                           .slot = slot,
                           .count = count};
     snprintf(r.message, sizeof r.message, "%s", message);
-    struct iovec iov = {&r, sizeof r};
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (pass_fd >= 0) {
-        m.msg_control = control.room;
-        m.msg_controllen = sizeof control.room;
-        struct cmsghdr *h = CMSG_FIRSTHDR(&m);
-        h->cmsg_level = SOL_SOCKET;
-        h->cmsg_type = SCM_RIGHTS;
-        h->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(h), &pass_fd, sizeof(int));
-    }
-    if (sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+    if (inv_socket_send(fd, &r, sizeof r, pass_fd, MSG_DONTWAIT) < 0)
         rmd_chat("a client went away before its answer: %s", strerror(errno));
 }
 
@@ -441,28 +426,6 @@ static bool welcome(struct connection *c)
     return c->domain != NULL;
 }
 
-/* A message, and the descriptor that has come with it, -1 none.  (There is room for one; the kernel
- * closes more.) */
-static ssize_t receive(int fd, void *message, size_t room, int *passed)
-{
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control;
-    struct iovec iov = {message, room};
-    struct msghdr m = {.msg_iov = &iov,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = CMSG_LEN(sizeof(int))};
-    *passed = -1;
-    ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-    struct cmsghdr *h = n < 0 ? NULL : CMSG_FIRSTHDR(&m);
-    if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_RIGHTS &&
-        h->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(passed, CMSG_DATA(h), sizeof(int));
-    return n;
-}
-
 static void client_ready(struct rmd_source *source, uint32_t events)
 {
     struct connection *c = (struct connection *)source;
@@ -474,8 +437,9 @@ static void client_ready(struct rmd_source *source, uint32_t events)
     static struct inv_package message; /* most are only the request */
     const struct inv_request *request = &message.request;
     int passed;
-    ssize_t n = receive(source->fd, &message, sizeof message, &passed);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+    ssize_t n =
+        inv_socket_receive(source->fd, &message, sizeof message, &passed, MSG_DONTWAIT | MSG_TRUNC);
+    if (n < 0 && errno == EAGAIN)
         return;
     bool done = true;
     if (n > 0 && welcome(c)) {

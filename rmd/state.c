@@ -73,12 +73,25 @@ static void save_process(struct rmd_state_process *to, const struct rmd_process 
                                      .loan = p->loan,
                                      .stopped = p->stopped,
                                      .wanted = p->wanted,
+                                     .least = p->order.least,
+                                     .most = p->order.most,
                                      .start_ticks = p->start_ticks,
                                      .job = p->job,
                                      .launch = p->launch,
                                      .start_ns = p->start_ns,
                                      .settled_ns = p->settled_ns,
                                      .owned_ns = p->owned_ns};
+}
+
+/* No two are pinned to the same core. */
+static void save_pins(struct rmd_state_copy *to, const struct rmd_domain *d)
+{
+    for (unsigned c = 0; c < INV_MAX_CORES; c++)
+        to->pinned_to[c] = -1;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        for (unsigned c = 0; d->procs[s].order.pinned && c < d->topology.ncores; c++)
+            if (inv_set_has(d->procs[s].order.cores, c))
+                to->pinned_to[c] = (int16_t)s;
 }
 
 void rmd_state_save(struct rmd_domain *d)
@@ -98,6 +111,7 @@ void rmd_state_save(struct rmd_domain *d)
         to->owner[c] = d->owner[c];
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         save_process(&to->process[s], &d->procs[s]);
+    save_pins(to, d);
     /* release: whoever reads it is the next rmd; what is in the copy was written before */
     atomic_store_explicit(&d->state->valid, next, memory_order_release);
 }
@@ -119,7 +133,8 @@ void rmd_state_head(struct rmd_domain *d)
 
 static bool process_plausible(const struct rmd_state_process *p)
 {
-    return p->pid >= 0 && p->loan >= 0 && p->loan <= INV_MAX_CORES;
+    return p->pid >= 0 && p->loan >= 0 && p->loan <= INV_MAX_CORES && p->least <= INV_MAX_CORES &&
+           p->most <= INV_MAX_CORES;
 }
 
 static bool plausible(const struct rmd_state *s)
@@ -132,6 +147,7 @@ static bool plausible(const struct rmd_state *s)
     bool good = copy->tokens <= INV_MAX_CORES;
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
         good &= copy->owner[c] >= RMD_NO_OWNER && copy->owner[c] < INV_MAX_SLOTS &&
+                copy->pinned_to[c] >= -1 && copy->pinned_to[c] < INV_MAX_SLOTS &&
                 atomic_load(&s->presence[c]) <= RMD_HERE;
     for (unsigned i = 0; i < INV_MAX_SLOTS; i++)
         good &= process_plausible(&copy->process[i]);

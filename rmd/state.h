@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 enum {
-    RMD_STATE_VERSION = 1,
+    RMD_STATE_VERSION = 2,
     /* of a table's head, which nobody writes after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
 };
@@ -26,6 +26,7 @@ struct rmd_state_process {
     int32_t rank, size, local_rank, local_size;
     int32_t loan; /* tokens of it that others have while it is stopped */
     uint32_t stopped, wanted;
+    uint32_t least, most; /* cores, as was ordered; order.h */
     uint64_t start_ticks, job, launch, start_ns, settled_ns, owned_ns;
 };
 
@@ -33,6 +34,7 @@ struct rmd_state_copy {
     uint32_t joined, expected, tokens, unused;
     uint64_t jobs, newest_job, newest_launch, moves;
     int32_t owner[INV_MAX_CORES];
+    int16_t pinned_to[INV_MAX_CORES]; /* slot, -1: no order pins a process to the core */
     struct rmd_state_process process[INV_MAX_SLOTS];
 };
 

@@ -16,29 +16,15 @@ static bool send_request(int fd, const char *what, int file)
 {
     struct inv_request request = inv_request_of(INV_TRACE);
     snprintf(request.program, sizeof request.program, "%s", what);
-    struct iovec iov = {&request, sizeof request};
-    union {
-        char room[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr header;
-    } control = {{0}};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (file >= 0) {
-        m.msg_control = &control;
-        m.msg_controllen = CMSG_LEN(sizeof(int));
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(&control.header), &file, sizeof file);
-    }
-    return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)sizeof request;
+    return inv_socket_send(fd, &request, sizeof request, file, 0) == (ssize_t)sizeof request;
 }
 
 static bool take_reply(int fd, struct inv_reply *reply)
 {
-    ssize_t n;
-    do
-        n = recv(fd, reply, sizeof *reply, 0);
-    while (n < 0 && errno == EINTR);
+    int passed;
+    ssize_t n = inv_socket_receive(fd, reply, sizeof *reply, &passed, 0);
+    if (passed >= 0)
+        close(passed);
     if (n >= 0 && (n != (ssize_t)sizeof *reply || reply->magic != INV_PROTOCOL_MAGIC))
         errno = EPROTO;
     reply->message[sizeof reply->message - 1] = '\0';

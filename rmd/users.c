@@ -19,6 +19,7 @@
 #include "machine.h"
 #include "now.h"
 #include "online.h"
+#include "standing.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -312,24 +313,30 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
-/* A unit of which a CPU is offline, or that is drained, is nobody's. */
-static bool unit_away(unsigned unit)
+static bool unit_offline(unsigned unit)
 {
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
-        if (away[c] || drained[c])
+        if (away[c])
             return true;
     return false;
 }
 
-static unsigned units_away(void)
+/* A unit of which a CPU is offline, or that is drained, is nobody's: which, and how many.  With none
+ * left those that are drained are better than none, and then all are. */
+static unsigned units_away(bool gone[INV_MAX_CORES])
 {
-    unsigned n = 0;
-    for (unsigned k = 0; k < units.count; k++)
-        n += unit_away(k);
-    return n < units.count ? n : 0; /* with none left, all are better than none */
+    for (int also_drained = 1; also_drained >= 0; also_drained--) {
+        unsigned n = 0;
+        for (unsigned k = 0; k < units.count; k++)
+            n += gone[k] = unit_offline(k) || (also_drained && drained[units.first[k]]);
+        if (n < units.count)
+            return n;
+    }
+    memset(gone, false, INV_MAX_CORES * sizeof *gone);
+    return 0;
 }
 
-static unsigned shares(struct share *share)
+static unsigned shares(struct share *share, unsigned gone)
 {
     unsigned n = 0;
     for (struct user *u = users; u; u = u->next)
@@ -338,7 +345,7 @@ static unsigned shares(struct share *share)
     for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
             share[i].has += due[units.first[k]] == share[i].user;
-    divide_equally(share, n, units.count - units_away());
+    divide_equally(share, n, units.count - gone);
     return n;
 }
 
@@ -348,9 +355,10 @@ static void plan(void)
     static struct share share[INV_MAX_CORES];
     static struct rmd_placed placed[INV_MAX_CORES + 1];
     int owner[INV_MAX_CORES];
-    unsigned n = shares(share), gone = units_away();
+    bool is_gone[INV_MAX_CORES];
+    unsigned gone = units_away(is_gone), n = shares(share, gone);
     for (unsigned c = 0; c < topology.ncores; c++) {
-        owner[c] = gone && unit_away(units.of[c]) ? (int)n : RMD_NO_OWNER;
+        owner[c] = is_gone[units.of[c]] ? (int)n : RMD_NO_OWNER;
         for (unsigned i = 0; i < n && owner[c] == RMD_NO_OWNER; i++)
             if (due[c] == share[i].user)
                 owner[c] = (int)i;
@@ -504,13 +512,54 @@ static void forget_oldest(void)
     unsigned resting = 0;
     for (struct user *u = users; u; u = u->next) {
         if (active(u) || u->ordered.cores || u->ordered.job_cores)
-            continue;
+            continue; /* or it would evade its limits */
         resting++;
         if (!oldest || u->rests_since < oldest->rests_since)
             oldest = u;
     }
     if (resting > RESTING_MAX)
         forget(oldest);
+}
+
+/* --- what was ordered */
+
+static struct rmd_standing_user user_orders(const struct user *u)
+{
+    return (struct rmd_standing_user){.uid = u->uid,
+                                      .cores = u->ordered.cores,
+                                      .job_cores = u->ordered.job_cores,
+                                      .own_cores = u->own.cores,
+                                      .own_job_cores = u->own.job_cores,
+                                      .policy = rmd_standing_policy(u->chosen, u->configured)};
+}
+
+static bool says_something(const struct rmd_standing_user *o)
+{
+    return o->cores || o->job_cores || o->own_cores || o->own_job_cores || *o->policy.chosen;
+}
+
+/* Orders have changed: the next rmd shall know. */
+static void note_orders(void)
+{
+    static struct rmd_standing now;
+    unsigned left_out = 0;
+    if (!options.keep_orders)
+        return;
+    now.nusers = 0;
+    now.policy = rmd_standing_policy(chosen, configured);
+    rmd_standing_drain(&now, &topology, drained);
+    for (const struct user *u = users; u; u = u->next) {
+        struct rmd_standing_user orders = user_orders(u);
+        if (!says_something(&orders))
+            continue;
+        if (now.nusers < RMD_STANDING_USERS)
+            now.user[now.nusers++] = orders;
+        else
+            left_out++;
+    }
+    if (left_out)
+        rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
+    rmd_standing_save(&now, options.keep_orders);
 }
 
 static void domain_emptied(struct rmd_domain *d)
@@ -640,6 +689,7 @@ void rmd_users_reconfigured(void)
         configure(u);
         rmd_domain_reconfigured(&u->domain);
     }
+    note_orders();
     divide();
     rmd_event((struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
 }
@@ -654,6 +704,7 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
         chosen = policy;
         rmd_log(RMD_INFO, "the policy of users who have none of their own is %s", policy->name);
     }
+    note_orders();
     for (u = users; u; u = u->next) {
         const struct rmd_policy *before = u->domain.policy;
         rmd_domain_set_policy(&u->domain, policy_of(u));
@@ -687,8 +738,8 @@ static unsigned count_active(void)
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request)
 {
     struct user *u = find_user(uid);
-    bool first = u && !active(u);
-    if (!u || (first && count_active() >= units.count - units_away())) {
+    bool first = u && !active(u), gone[INV_MAX_CORES];
+    if (!u || (first && count_active() >= units.count - units_away(gone))) {
         close(pidfd);
         errno = u ? EUSERS : ENOMEM;
         return -1;
@@ -748,6 +799,16 @@ unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS])
     return n;
 }
 
+unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
+{
+    unsigned n = 0;
+    if (cpus_changed())
+        divide();
+    for (unsigned k = 0; k < units.count; k++)
+        n += !unit_offline(k) && !inv_set_has(set, units.first[k]);
+    return n;
+}
+
 unsigned rmd_users_needed(void)
 {
     unsigned n = count_active();
@@ -760,6 +821,7 @@ void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
     for (unsigned c = 0; c < topology.ncores; c++)
         if (inv_set_has(set, c))
             drained[c] = !undo;
+    note_orders();
     divide();
 }
 
@@ -777,6 +839,7 @@ struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_lim
     if (order) {
         *(operator? &u->ordered : &u->own) = *order;
         confines = true;
+        note_orders();
         configure(u);
         rmd_domain_reconfigured(&u->domain);
         divide();
@@ -801,10 +864,22 @@ static struct former {
     int table, state;
 } former[TABLES_MAX];
 static unsigned nformer;
+static int former_orders = -1;
 
-void rmd_users_take_back(uid_t uid, bool state, int fd)
+static void replace(int *place, int fd)
+{
+    if (*place >= 0)
+        close(*place); /* kept twice: the newer one comes last */
+    *place = fd;
+}
+
+void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd)
 {
     unsigned i = 0;
+    if (what == RMD_KEPT_ORDERS) {
+        replace(&former_orders, fd);
+        return;
+    }
     while (i < nformer && former[i].uid != uid)
         i++;
     if (i == TABLES_MAX) {
@@ -813,10 +888,43 @@ void rmd_users_take_back(uid_t uid, bool state, int fd)
     }
     if (i == nformer)
         former[nformer++] = (struct former){uid, -1, -1};
-    int *place = state ? &former[i].state : &former[i].table;
-    if (*place >= 0)
-        close(*place); /* kept twice: the newer one comes last */
-    *place = fd;
+    replace(what == RMD_KEPT_STATE ? &former[i].state : &former[i].table, fd);
+}
+
+static void recall_user(const struct rmd_standing_user *was)
+{
+    struct user *u = rmd_users_served(was->uid) ? find_user(was->uid) : NULL;
+    if (!u)
+        return;
+    u->ordered = (struct rmd_limits){was->cores, was->job_cores};
+    u->own = (struct rmd_limits){was->own_cores, was->own_job_cores};
+    u->chosen = rmd_standing_chosen(&was->policy, u->configured);
+    confines |= was->cores || was->job_cores || was->own_cores || was->own_job_cores;
+}
+
+static void recall_orders(void)
+{
+    if (former_orders < 0)
+        return;
+    const struct rmd_standing *was = rmd_standing_take(former_orders);
+    former_orders = -1;
+    if (!was) {
+        rmd_log(RMD_WARNING,
+                "orders of before are of another version, or none: nothing is drained, and "
+                "limits and policies are the configuration's");
+        options.keep_orders(-1);
+        return;
+    }
+    confines |= rmd_standing_drained(was, &topology, &units, drained);
+    for (unsigned i = 0; i < was->nusers; i++)
+        recall_user(&was->user[i]);
+    chosen = rmd_standing_chosen(&was->policy, configured);
+    for (struct user *u = users; u; u = u->next)
+        configure(u);
+    rmd_log(RMD_NOTICE,
+            "orders of before: %u cores drained, limits or policies of %u users, policy %s",
+            was->ndrained, was->nusers, *was->policy.chosen ? was->policy.chosen : "as configured");
+    note_orders(); /* as far as they still hold */
 }
 
 /* What it has in its table is not ours to give out; of a core that two would have the first keeps
@@ -864,6 +972,7 @@ static int adopt(struct user *u, const struct former *f)
 
 void rmd_users_adopt(void)
 {
+    recall_orders();
     for (unsigned i = 0; i < nformer; i++) {
         errno = EPROTO;
         struct user *u = rmd_users_served(former[i].uid) ? find_user(former[i].uid) : NULL;

@@ -7,6 +7,7 @@
 #define RMD_USERS_H
 
 #include "domain.h"
+#include "kept.h"
 #include "settings.h"
 
 struct rmd_users_options {
@@ -17,6 +18,7 @@ struct rmd_users_options {
     /* a table for this user, and what goes with it, are to be kept for the next rmd, or with -1 not any
      * more; may be NULL */
     void (*keep)(uid_t uid, int table_fd, int state_fd);
+    void (*keep_orders)(int fd); /* likewise what goes for standing.h */
 };
 
 /* The settings stay the caller's, and where they are.  0, or -1 with errno. */
@@ -53,6 +55,7 @@ struct rmd_limits {
  * rmd_users_each - call `visit` for each user's domain.
  * rmd_users_drain - nobody may use these cores, whole units, from now on; or everybody again.
  * rmd_users_drained - which these are, and how many.
+ * rmd_users_left - units that could be used, were these cores drained: online, and none of them.
  * rmd_users_needed - units without which there is a user that has none.
  * rmd_users_moving - are cores on their way from one user to another, or to nobody?
  * rmd_users_limit - what the limits are, after `order` has been given unless it is NULL: by the
@@ -65,15 +68,16 @@ void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *con
 const struct rmd_units *rmd_users_units(void);
 void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo);
 unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS]);
+unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS]);
 unsigned rmd_users_needed(void);
 bool rmd_users_moving(void);
 struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_limits *order);
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator);
 
-/* rmd_users_take_back - a descriptor that a former rmd has had kept for this user: of its table, or of
- * what goes with it.  It is ours from here on.
- * rmd_users_adopt - all have been taken back: go on in them. */
-void rmd_users_take_back(uid_t uid, bool state, int fd);
+/* rmd_users_take_back - a descriptor that a former rmd has had kept: for this user, of its table or
+ * of what goes with it; or what was ordered.  It is ours from here on. rmd_users_adopt - all have
+ * been taken back: go on in them. */
+void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd);
 void rmd_users_adopt(void);
 
 /* Processes of all users. */

@@ -418,7 +418,7 @@ def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):  # noqa: F8
 
 # --- completion
 
-def completed(build, top, line, home):
+def completed_by_bash(build, top, home, line):
     """What bash offers after this line, which begins with rmctl."""
     script = f'''source {top}/rmd/completion/rmctl
         COMP_LINE={line!r} COMP_POINT={len(line)}
@@ -433,18 +433,81 @@ def completed(build, top, line, home):
     return done.stdout.split()
 
 
-def test_bash_completes_commands_options_and_arguments(rmd, build, top, tmp_path, monkeypatch):  # noqa: F811
-    assert completed(build, top, "rmctl s", tmp_path) == ["status", "shrink", "simulate"]
-    assert {"top", "drain", "events", "help"} <= set(completed(build, top, "rmctl ", tmp_path))
-    assert "complete" not in completed(build, top, "rmctl ", tmp_path)
-    assert completed(build, top, "rmctl policy th", tmp_path) == ["throughput"]
-    assert completed(build, top, "rmctl --json drain --u", tmp_path) == ["--undo"]
-    assert "--socket=" in completed(build, top, "rmctl -", tmp_path)
+# In a zsh with a terminal, ^X is a key that notes what TAB would offer.
+ZSH_SETUP = r"""
+fpath=($COMPLETIONS $fpath)
+autoload -Uz compinit && compinit -D -u
+asked() {
+    compadd() {
+        local -a offered
+        builtin compadd -O offered "$@"
+        print -rl -- $offered >>$SAID
+        builtin compadd "$@"
+    }
+    _main_complete
+    unfunction compadd
+    compstate[insert]= compstate[list]=
+    print -r -- -- >>$SAID
+}
+zle -C asked complete-word asked
+bindkey '^X' asked
+precmd() { print -r -- -- >>$SAID; precmd() { : } }
+"""
+
+ZSH_TYPE = r"""
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "source $1"
+integer answers=0
+answered() {
+    until [[ -r $SAID && $(grep -cx -- -- $SAID) -gt $answers ]] {
+        sleep 0.02
+        zpty -r -t shell >$HOME/seen
+    }
+    answers+=1
+}
+answered
+for line in "${@:2}"; do
+    zpty -w -n shell $'\C-u'$line$'\C-x'
+    answered
+done
+zpty -d shell
+"""
+
+
+def completed_by_zsh(build, top, home, *lines):
+    """What zsh offers, line by line; its terminal is its own (zpty)."""
+    said = home / "said"
+    (home / "setup").write_text(ZSH_SETUP)
+    subprocess.run(["zsh", "-f", "-c", ZSH_TYPE, "zsh", home / "setup", *lines], check=True,
+                   timeout=90, cwd=home,
+                   env={**ENV, "PATH": f"{build / 'bin'}:{ENV['PATH']}", "HOME": str(home),
+                        "COMPLETIONS": str(top / "rmd/completion"), "SAID": str(said)})
+    return [answer.split() for answer in re.split(r"^--$", said.read_text(), flags=re.M)[1:-1]]
+
+
+@pytest.fixture(params=["bash", "zsh"])
+def completed(request, build, top, tmp_path):
+    """completed(LINE...) - what the shell offers, line by line"""
+    if not shutil.which(request.param):
+        pytest.skip(f"needs package {request.param}")
+    if request.param == "bash":
+        return lambda *lines: [completed_by_bash(build, top, tmp_path, line) for line in lines]
+    return lambda *lines: completed_by_zsh(build, top, tmp_path, *lines)
+
+
+def test_shells_complete_commands_options_and_arguments(rmd, completed, monkeypatch):  # noqa: F811
     r = rmd(2)
     members = r.joined(2, 0, 1)
     monkeypatch.setitem(ENV, "INVASIVE_SOCKET", r.name)
-    assert sorted(completed(build, top, "rmctl pin ", tmp_path)) == \
-        sorted(str(pid(member)) for member in members)
+    some, everything, policies, undo, socket_first, options, pids = completed(
+        "rmctl s", "rmctl ", "rmctl policy th", "rmctl --json drain --u", "rmctl -s @a drain --u",
+        "rmctl -", "rmctl pin ")
+    assert some == ["status", "shrink", "simulate"]
+    assert {"top", "drain", "events", "help"} <= set(everything) and "complete" not in everything
+    assert policies == ["throughput"] and undo == socket_first == ["--undo"]
+    assert "--socket=" in options
+    assert sorted(pids) == sorted(str(pid(member)) for member in members)
 
 
 # --- metrics

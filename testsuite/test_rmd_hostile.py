@@ -27,7 +27,7 @@ from test_rmd_domain import (
     VERSION,
     eventually,
 )
-from test_rmd_service import ALICE, BOB, ELSEWHERE, Service, counts
+from test_rmd_service import ALICE, BOB, ELSEWHERE, KEEPER, Service, counts
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
 CPUS = sorted(os.sched_getaffinity(0))[:2]
@@ -106,7 +106,7 @@ class Hostile:
         """Whoever connects there is taken for the next rmd, if it may."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
             ours.settimeout(1)
-            ours.connect(f"{self.name}.keep")
+            ours.connect(f"{self.name}{KEEPER}")
             if not ours.recvmsg(4096, socket.CMSG_SPACE(4))[1]:
                 raise OSError
 

@@ -38,6 +38,7 @@ pytestmark = [pytest.mark.sanitize,
               pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
 ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
 ELSEWHERE = 0xFFFE
+KEEPER = ".keep2"  # RMD_STATE_VERSION
 counter = itertools.count()
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -97,7 +98,38 @@ class Service:
             with contextlib.suppress(OSError):
                 member.close()
         self.process.terminate()
-        return self.process.wait(PATIENCE_S)
+        status = self.process.wait(PATIENCE_S)
+        self.end_keeper_of_orders()
+        return status
+
+    def keeper(self):
+        """Its pid; None when there is none."""
+        for process in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                if "(rmd-keeper)" not in process.read_text():
+                    continue
+                unix = Path("/proc/net/unix").read_text()
+                links = {os.readlink(fd) for fd in (process.parent / "fd").iterdir()}
+                if any(f"socket:[{line.split()[6]}]" in links for line in unix.splitlines()
+                       if line.endswith(f" {self.name}{KEEPER}")):
+                    return int(process.parent.name)
+        return None
+
+    def memory_of_keeper(self, name):
+        """The files of /proc that are the memory of this name which is kept."""
+        found = []
+        for fd in Path(f"/proc/{self.keeper()}/fd").glob("*"):
+            with contextlib.suppress(OSError):
+                if os.readlink(fd) == f"/memfd:{name} (deleted)":
+                    found.append(fd)
+        return found
+
+    def end_keeper_of_orders(self):
+        """Whoever has given orders would have it kept for some minutes."""
+        keeper = self.keeper() if Path(self.name + KEEPER).exists() else None
+        if keeper and self.memory_of_keeper("invasive-rmd-orders"):
+            os.kill(keeper, signal.SIGKILL)
+            Path(self.name + KEEPER).unlink()
 
 
 @pytest.fixture

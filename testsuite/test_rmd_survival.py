@@ -10,7 +10,9 @@ import random
 import resource
 import signal
 import socket
+import struct
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from test_rmd_domain import (
     NOBODY,
     PATIENCE_S,
     eventually,
+    rmctl,
     rmd,  # noqa: F401 (a fixture)
 )
 from test_rmd_service import (
@@ -27,6 +30,7 @@ from test_rmd_service import (
     BOB,
     CAROL,
     ELSEWHERE,
+    KEEPER,
     Service,
     counts,
     public,  # noqa: F401 (a fixture)
@@ -34,6 +38,9 @@ from test_rmd_service import (
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
+
+
+KEEP, DROP, _, ALL = range(1, 5)  # keeper.c
 
 
 class Mortal(Service):
@@ -59,20 +66,6 @@ class Mortal(Service):
         self.process.kill()
         self.process.wait(PATIENCE_S)
 
-    def keeper(self):
-        """Its pid; None when there is none."""
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):
-                if "(rmd-keeper)" not in stat.read_text():
-                    continue
-                unix = Path("/proc/net/unix").read_text()
-                links = {os.readlink(fd) for fd in (stat.parent / "fd").iterdir()}
-                if any(f"socket:[{line.split()[6]}]" in links for line in unix.splitlines()
-                       if line.endswith(f" {self.name}.keep")):
-                    return int(stat.parent.name)
-        return None
-
-
     def running_keeper(self):
         """It may be a moment until it is called so."""
         eventually(lambda: self.keeper() is None, False)
@@ -92,7 +85,7 @@ def mortal(build, public):  # noqa: F811
     yield start
     for one in started:
         assert one.close() == 0, one.said()
-        eventually(lambda path=Path(one.name + ".keep"): path.exists(), False)
+        eventually(lambda path=Path(one.name + KEEPER): path.exists(), False)
 
 
 # --- rmd ends and comes back
@@ -222,6 +215,178 @@ def test_tables_of_another_version_or_machine_are_left_alone(mortal):
     assert "of other cores than now: its processes go on by themselves until they end" in s.said()
     assert alice.ask("borrow 3") == "1"
     assert counts(s.member(ALICE), 0) == [3]  # a table of its own
+
+
+# --- orders
+
+@pytest.fixture
+def tell(build):
+    """tell(SERVICE, WORD...) - what rmctl says to root, who may do that"""
+
+    def go(s, *words):
+        code, out, err = rmctl(build, f"--socket={s.name}", *map(str, words))
+        assert code == 0, err
+        return out
+
+    return go
+
+
+def test_what_was_ordered_of_processes_holds_for_the_next_rmd(mortal, tell):
+    s = mortal("emulate-cores = 6\nreclaim-bound-us = 1000\n")
+    one, other = s.member(ALICE), s.member(ALICE)
+    pid = one.process.pid
+    tell(s, "shrink", pid, 1)
+    tell(s, "expand", other.process.pid, 4)
+    s.die()
+    s.begin()
+    one.ask("announce 9 0 0")
+    other.ask("announce 1 0 0")
+    assert counts(one, one.slot, other.slot) == [1, 5]
+    tell(s, "shrink", pid, "--reset")
+    assert counts(one, one.slot, other.slot) == [2, 4]
+    tell(s, "shrink", other.process.pid, 1)
+    tell(s, "pin", pid, "1,5")
+    before = one.owners()
+    assert sorted(before) == [one.slot] * 2 + [other.slot] + [ELSEWHERE] * 3
+    s.die()
+    s.begin()
+    assert one.owners() == before
+    idle = before.index(ELSEWHERE)
+    assert one.ask(f"borrow {idle}") == other.ask(f"borrow {idle}") == "0"
+    one.kill()
+    eventually(lambda: sorted(other.owners()), [other.slot] + [ELSEWHERE] * 5)
+
+
+def test_orders_end_with_a_process_that_ends_while_there_is_no_rmd(mortal, tell):
+    s = mortal("emulate-cores = 4\n")
+    one, other = s.member(ALICE), s.member(ALICE)
+    tell(s, "pin", one.process.pid, "0-2")
+    s.die()
+    one.kill()
+    s.begin()
+    eventually(lambda: other.owners(), [other.slot] * 4)
+    assert [other.ask(f"borrow {core}") for core in range(4)] == ["1"] * 4
+
+
+@pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM"])
+def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
+    """Also when no process is there."""
+    text = "socket-group = *\nemulate-cores = 8\nreclaim-bound-us = 1000\n"
+    s = mortal(text.partition("\n")[2])
+    tell(s, "drain", "0,3")
+    tell(s, "limit", f"--user={ALICE}", "--cores=4", "--job-cores=3")
+    tell(s, "policy", "equal")
+    for more in ("", "", "policy = jobs\n"):
+        s.process.send_signal(getattr(signal, end))
+        s.process.wait(PATIENCE_S)
+        s.config.write_text(text + more)
+        s.begin()
+        assert f"policy {'jobs' if more else 'equal'}\n" in tell(s, "policy")
+    assert "2 cores drained" in s.said()
+    alice = s.member(ALICE)
+    assert counts(alice, 0) == [3]
+    tell(s, "limit", f"--user={ALICE}", "--job-cores=all")
+    assert counts(alice, 0) == [4]
+    tell(s, "limit", f"--user={ALICE}", "--reset")
+    assert counts(alice, 0) == [6] and [alice.owners()[c] for c in (0, 3)] == [ELSEWHERE] * 2
+    assert len(s.memory_of_keeper("invasive-rmd-orders")) == 1
+    tell(s, "drain", "--undo", "0,3")
+    assert counts(alice, 0) == [8]
+    eventually(lambda: s.memory_of_keeper("invasive-rmd-orders"), [])
+
+
+# --- another version
+
+def alter(path, offset, form, value):
+    with open(path, "r+b", buffering=0) as file:
+        os.pwrite(file.fileno(), struct.pack(form, value), offset)
+
+
+@contextlib.contextmanager
+def in_place_of_the_keeper(s, *kept):
+    """Have the next rmd get these files, (uid, what it is, path); yields what it says to that."""
+    eventually(lambda: Path(s.name + KEEPER).exists(), False)  # it sees nobody in such a table
+    heard = []
+
+    def keep():
+        client = ours.accept()[0]
+        for uid, what, path in kept:
+            with open(path, "r+b", buffering=0) as file:
+                client.sendmsg([struct.pack("<III", KEEP, uid, what)],
+                               [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                                 struct.pack("<i", file.fileno()))])
+        client.send(struct.pack("<III", ALL, 0, 0))
+        while message := client.recv(64):
+            heard.append(struct.unpack("<III", message))
+        client.close()
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
+        ours.bind(s.name + KEEPER)
+        ours.listen()
+        ours.settimeout(PATIENCE_S)
+        answers = threading.Thread(target=keep)
+        answers.start()
+        yield heard
+        s.process.kill()
+        answers.join(PATIENCE_S)
+    Path(s.name + KEEPER).unlink()
+
+
+@pytest.mark.parametrize("offset", [8, 12], ids=["state", "table"])
+def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, offset):
+    """An upgrade after which a version word differs; it is said once."""
+    s = mortal("emulate-cores = 4\n")
+    alice = s.member(ALICE)
+    files, kept = [], []
+    for what, name in enumerate(("core-table", "rmd-state")):
+        memory, = s.memory_of_keeper(f"invasive-{name}")
+        files.append(open(memory, "r+b", buffering=0))
+        kept.append((ALICE, what, f"/proc/self/fd/{files[-1].fileno()}"))
+    alter(kept[1][2], offset, "<I", 4711)
+    s.die()
+    with in_place_of_the_keeper(s, *kept) as heard:
+        s.begin()
+        assert s.said().count("which is of another version or none: if it has processes they go on "
+                              "by themselves until they end") == 1
+        eventually(lambda: {(DROP, ALICE, 0), (DROP, ALICE, 1)} <= set(heard), True)
+        assert alice.owners() == [0] * 4 and alice.ask("borrow 3") == "1"  # as it was
+        new = s.member(ALICE)
+        assert new.slot == 0 and counts(new, 0) == [4]
+        alice.kill()
+        assert new.ask("borrow 3") == "1"
+    for file in files:
+        file.close()
+    s.process.wait(PATIENCE_S)
+    s.begin()
+    assert s.said().count("another version") == 1 and s.member(ALICE).slot == 0
+
+
+def test_orders_of_another_version_are_given_up(mortal, tell):
+    s = mortal("emulate-cores = 4\n")
+    tell(s, "drain", "0")
+    orders, = s.memory_of_keeper("invasive-rmd-orders")
+    alter(orders, 8, "<I", 4711)
+    s.die()
+    s.begin()
+    assert "orders of before are of another version, or none" in s.said()
+    assert counts(s.member(ALICE), 0) == [4]
+    tell(s, "drain", "1")
+    s.die()
+    s.begin()
+    assert "1 cores drained" in s.said()
+
+
+def test_a_keeper_of_another_version_is_left_alone(mortal):
+    s = mortal("emulate-cores = 4\n")
+    alice = s.member(ALICE)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as foreign:
+        foreign.bind(s.name + ".keep1")
+        foreign.listen()
+        s.die()
+        s.begin()
+    Path(s.name + ".keep1").unlink()
+    assert s.said().count("keep1 keeps core tables of another version of rmd") == 1
+    assert "took back" in s.said() and counts(alice, 0) == [4]
 
 
 def test_what_keeps_tables_ends_with_the_last_process(mortal):
@@ -435,6 +600,26 @@ def test_a_cpu_that_goes_offline_is_nobodys_until_it_is_back(mortal, tmp_path):
     eventually(lambda: sorted(counts(alice, 0) + counts(bob, 0)), [0, 1])
     put_online(tmp_path, "0-3")
     eventually(lambda: counts(alice, 0) + counts(bob, 0), [2, 2])
+
+
+def test_a_drain_leaves_each_user_a_cpu_that_is_online(mortal, build, tell, tmp_path):
+    put_online(tmp_path, "0-3")
+    s = mortal(QUICK + "emulate-cores = 4\n", f"--sys-root={tmp_path}")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    put_online(tmp_path, "0-2")
+    code, _, err = rmctl(build, f"--socket={s.name}", "drain", "0-1")
+    assert code == 1 and "1 would be left of 4, and 2 users need at least one each" in err
+    tell(s, "drain", "3")  # which is not there anyway
+    tell(s, "drain", "1")
+    assert [counts(m, 0) for m in (alice, bob)] == [[1], [1]]
+    bob.kill()
+    put_online(tmp_path, "1")  # better what is drained than what is offline
+    eventually(lambda: alice.owners(), [ELSEWHERE, 0, ELSEWHERE, ELSEWHERE])
+    tell(s, "drain", "--undo", "3")
+    put_online(tmp_path, "0-3")
+    eventually(lambda: alice.owners(), [0, ELSEWHERE, 0, 0])
+    tell(s, "drain", "--undo", "1")
+    assert counts(alice, 0) == [4]
 
 
 def test_a_private_rmd_leaves_offline_cpus_alone_too(rmd, tmp_path):  # noqa: F811

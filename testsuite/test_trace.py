@@ -238,6 +238,65 @@ def test_paravers_files_fit_together(traced, trace_tool, tmp_path):
     assert "61000002" in (tmp_path / "a.pcf").read_text()
 
 
+def lines_of_workload(text):
+    head, *lines = (line.split(",") for line in text.splitlines() if not line.startswith("#"))
+    return [dict(zip(head, line)) for line in lines]
+
+
+def test_a_trace_becomes_a_workload_that_rmctl_simulates(traced, trace_tool, build, run_program,
+                                                         tmp_path):
+    file = tmp_path / "a.csv"
+    assert trace_tool("workload", traced, "--piece-ms=0.5", "-o", file).stdout == f"{file}\n"
+    pieces = lines_of_workload(file.read_text())
+    works = {}
+    for piece in pieces:
+        works.setdefault(piece["process"].rpartition(".")[2], []).append(float(piece["work"]))
+    assert sorted(works) == ["0", "1"] and len({piece["job"] for piece in pieces}) == 1
+    assert len(works["0"]) == len(works["1"]) > 5  # of a hundred iterations
+    assert sorted(works["0"])[len(works["0"]) // 2] < sorted(works["1"])[len(works["1"]) // 2]
+    done = run_program([build / "bin/rmctl", "simulate", "--machine=2", f"--workload={file}",
+                        "--schedules=static,workload", "--json"])
+    simulated = json.loads(done.stdout)
+    worked = sum(works["0"]) + sum(works["1"])
+    assert simulated["workload"]["core_seconds"] == pytest.approx(worked, rel=1e-6)
+    refused = trace_tool("workload", traced, "--piece-ms=nan", check=False)
+    assert refused.returncode == 2 and "no number" in refused.stderr
+
+
+WORKLOAD = """
+import sys
+import numpy as np
+from invasive_trace import format as fmt, series, workload
+
+MS = 1_000_000
+
+def member(rank, held, waits, graph=()):
+    core, start, end = (np.array(column, np.int64) for column in zip(*held))
+    story = series.Story(fmt.Process(rank, 100 + rank, rank, 2, "a,b", 0),
+                         series.Spans(core, start * MS, end * MS), series.none())
+    story.waits = [series.Wait(a * MS, b * MS, 0) for a, b in waits]
+    return workload.Member(story, 0, 20 * MS, list(graph))
+
+ranks = [member(0, [(0, 0, 2), (0, 10, 20)], [(2, 10)]),
+         member(1, [(1, 0, 20), (0, 2, 10)], [(13, 20)])]
+print(workload.lines_of(ranks, 0, MS, workload.Names(), workload.Names()), end="")
+ranks[1].graph = [(2, 1.5)]
+print(workload.work_of(ranks[1], [0, 10 * MS, 20 * MS]).round(9).tolist())
+print(workload.cuts_of(ranks, 11 * MS), workload.cuts_of(ranks[:1], 0))
+ranks[1].start = 30 * MS  # not of the same job: the other one had ended
+print(len(workload.jobs_of(ranks)))
+print(workload.graph_of(np.array([1 << 32 | 0x3f800000, 2 << 32 | 0x3fc00000, 1 << 32 | 0x3f800000,
+                                  4 << 32 | 0x40000000], np.uint64)))
+"""
+
+
+def test_pieces_of_work_are_what_was_held_outside_waits_between_meetings(ask_python):
+    assert ask_python(WORKLOAD).splitlines() == [
+        "0,a_b.100.0,a_b.100,0.002,,1,0,0", "0,a_b.100.0,a_b.100,0.01,,1,0,0",
+        "0,a_b.101.1,a_b.100,0.018,,1,0,0", "0,a_b.101.1,a_b.100,0.003,,1,0,0",
+        "[0.014, 0.003]", "[0, 20000000] [0, 10000000, 20000000]", "2", "[(1, 1.0), (4, 2.0)]"]
+
+
 def test_the_html_report_opens_in_a_browser_without_a_network(traced, trace_tool, tmp_path,
                                                                run_program):
     """Its script has run, the picture and the tables are there, and nothing outside is named."""
@@ -319,7 +378,8 @@ def test_a_trace_that_cannot_be_written_is_said_before_the_program_starts(build,
 
 FUZZ = """
 import random, sys
-from invasive_trace import check, dump, format as fmt, series
+from pathlib import Path
+from invasive_trace import check, dump, format as fmt, series, workload
 good = open(sys.argv[1], "rb").read()
 chance = random.Random(int(sys.argv[2]))
 refused = taken = 0
@@ -353,6 +413,8 @@ for number in range(int(sys.argv[3])):
     dump.write(trace, Nowhere())
     for table in trace.tables:
         series.view_of(table)
+    if taken % 8 == 0 and any(table.processes for table in trace.tables):
+        workload.text(trace, Path("x"), 1000)
 print(refused, taken)
 """
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
 try:
-    from . import check, chrome, dump, paraver
+    from . import check, chrome, dump, paraver, workload
     from . import format as fmt
 except ModuleNotFoundError as missing:
     if missing.name != "numpy":
@@ -87,12 +88,25 @@ def do_html(args: argparse.Namespace) -> int:
     return 0
 
 
+def do_workload(args: argparse.Namespace) -> int:
+    text = workload.text(fmt.load(args.file), args.file, round(args.piece_ms * 1e6))
+    Output(args.output, args.file.with_suffix(".csv")).write(text)
+    return 0
+
+
+def piece_ms(text: str) -> float:
+    if not (re.fullmatch(r"\d+(\.\d*)?", text) and float(text) <= 1e6):
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 0 to 1000000")
+    return float(text)
+
+
 COMMANDS = {
     "check": (do_check, "prove that no event is missing, and that no core had two holders"),
     "picture": (do_picture, "cores over time, stacked by process (.png or .svg)"),
     "html": (do_html, "a report for a browser: picture, efficiency, hot waits"),
     "chrome": (do_chrome, "for Perfetto and chrome://tracing (.json)"),
     "paraver": (do_paraver, "for Paraver (.prv, .pcf, .row)"),
+    "workload": (do_workload, "what was computed, for rmctl simulate (.csv)"),
     "dump": (do_dump, "every event as a line of text"),
 }
 
@@ -107,6 +121,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
         if name not in ("check", "dump"):
             verb.add_argument("-o", "--output", metavar="OUT",
                               help="where to (default: beside FILE; -: standard output)")
+        if name == "workload":
+            verb.add_argument("--piece-ms", type=piece_ms, default=1, metavar="MS",
+                              help="pieces of work take so long at least (default: 1)")
         verb.set_defaults(function=function)
     return parser.parse_args(argv)
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* standing.c - see standing.h.  Two copies take turns, as in state.c: what is being written is
+ * never what is valid. */
+#define _GNU_SOURCE
+#include "standing.h"
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC UINT64_C(0x7372656472646d72) /* "rmdrders" */
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+
+struct memory {
+    uint64_t magic;
+    uint32_t version;
+    _Atomic uint32_t valid; /* the copy that counts */
+    uint64_t bytes;
+    struct rmd_standing copy[2];
+};
+
+static struct memory *memory; /* NULL: nothing is ordered */
+static int memory_fd = -1;
+
+static struct memory *map(int fd)
+{
+    void *p = mmap(NULL, sizeof(struct memory), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void drop(void)
+{
+    if (!memory)
+        return;
+    munmap(memory, sizeof *memory);
+    close(memory_fd);
+    memory = NULL;
+}
+
+static bool make(void)
+{
+    memory_fd = memfd_create("invasive-rmd-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory_fd >= 0 && !ftruncate(memory_fd, sizeof *memory) &&
+        !fcntl(memory_fd, F_ADD_SEALS, SEALS))
+        memory = map(memory_fd);
+    if (memory) {
+        memory->version = RMD_STANDING_VERSION;
+        memory->bytes = sizeof *memory;
+        memory->magic = MAGIC;
+        return true;
+    }
+    rmd_log(RMD_WARNING, "orders are not kept for a restart: %s", strerror(errno));
+    if (memory_fd >= 0)
+        close(memory_fd);
+    return false;
+}
+
+static size_t bytes_of(const struct rmd_standing *s)
+{
+    return offsetof(struct rmd_standing, user) + s->nusers * sizeof s->user[0];
+}
+
+void rmd_standing_save(const struct rmd_standing *now, void (*keep)(int fd))
+{
+    bool any = now->nusers || now->ndrained || *now->policy.chosen, fresh = any && !memory;
+    if (!any && memory) {
+        keep(-1);
+        drop();
+    }
+    if (!any || (fresh && !make()))
+        return;
+    uint32_t next = !atomic_load_explicit(&memory->valid, memory_order_relaxed);
+    memcpy(&memory->copy[next], now, bytes_of(now));
+    /* release: whoever reads it is the next rmd; what is in the copy was written before */
+    atomic_store_explicit(&memory->valid, next, memory_order_release);
+    if (fresh)
+        keep(memory_fd);
+}
+
+/* --- of a former rmd */
+
+static bool named(const struct rmd_standing_policy *p)
+{
+    return memchr(p->chosen, '\0', sizeof p->chosen) &&
+           memchr(p->configured, '\0', sizeof p->configured);
+}
+
+static bool plausible(const struct memory *m)
+{
+    uint32_t valid = atomic_load(&m->valid);
+    if (m->magic != MAGIC || m->version != RMD_STANDING_VERSION || m->bytes != sizeof *m ||
+        valid > 1)
+        return false;
+    const struct rmd_standing *s = &m->copy[valid];
+    if (s->nusers > RMD_STANDING_USERS || s->ndrained > INV_MAX_CORES || s->emulated > 1 ||
+        !named(&s->policy))
+        return false;
+    bool good = true;
+    for (unsigned i = 0; i < s->ndrained; i++)
+        good &= s->drained[i] >= 0;
+    for (unsigned i = 0; i < s->nusers; i++) {
+        const struct rmd_standing_user *u = &s->user[i];
+        good &= u->cores <= INV_MAX_CORES && u->job_cores <= INV_MAX_CORES &&
+                u->own_cores <= INV_MAX_CORES && u->own_job_cores <= INV_MAX_CORES &&
+                named(&u->policy);
+    }
+    return good;
+}
+
+const struct rmd_standing *rmd_standing_take(int fd)
+{
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    bool ours =
+        !fstat(fd, &st) && st.st_size == sizeof *memory && seals >= 0 && (seals & F_SEAL_SHRINK);
+    struct memory *m = ours ? map(fd) : NULL;
+    if (m && plausible(m)) {
+        drop();
+        memory = m;
+        memory_fd = fd;
+        return &m->copy[atomic_load(&m->valid)];
+    }
+    if (m)
+        munmap(m, sizeof *m);
+    close(fd);
+    errno = EPROTO;
+    return NULL;
+}
+
+/* --- what is in it */
+
+struct rmd_standing_policy rmd_standing_policy(const struct rmd_policy *chosen,
+                                               const struct rmd_policy *configured)
+{
+    struct rmd_standing_policy p = {{0}, {0}};
+    if (chosen) {
+        snprintf(p.chosen, sizeof p.chosen, "%s", chosen->name);
+        snprintf(p.configured, sizeof p.configured, "%s", configured->name);
+    }
+    return p;
+}
+
+const struct rmd_policy *rmd_standing_chosen(const struct rmd_standing_policy *was,
+                                             const struct rmd_policy *configured)
+{
+    if (!*was->chosen || strcmp(was->configured, configured->name) != 0)
+        return NULL;
+    const struct rmd_policy *p = rmd_policy_named(was->chosen);
+    if (!p)
+        rmd_log(RMD_WARNING, "policy %s, which was chosen, is none of this version", was->chosen);
+    return p;
+}
+
+static int cpu_number(const struct inv_topology *t, unsigned core)
+{
+    return t->emulated ? (int)core : t->os_cpu[core];
+}
+
+void rmd_standing_drain(struct rmd_standing *s, const struct inv_topology *t, const bool drained[])
+{
+    s->emulated = t->emulated;
+    s->ndrained = 0;
+    for (unsigned c = 0; c < t->ncores; c++)
+        if (drained[c])
+            s->drained[s->ndrained++] = cpu_number(t, c);
+}
+
+static bool was_drained(const struct rmd_standing *was, int cpu)
+{
+    for (unsigned i = 0; i < was->ndrained; i++)
+        if (was->drained[i] == cpu)
+            return true;
+    return false;
+}
+
+bool rmd_standing_drained(const struct rmd_standing *was, const struct inv_topology *t,
+                          const struct rmd_units *units, bool drained[])
+{
+    bool any = false;
+    if (was->emulated != (uint32_t)t->emulated)
+        return false;
+    for (unsigned c = 0; c < t->ncores; c++) {
+        if (!was_drained(was, cpu_number(t, c)))
+            continue;
+        any = true;
+        for (unsigned k = units->first[units->of[c]]; k < units->first[units->of[c] + 1]; k++)
+            drained[k] = true;
+    }
+    return any;
+}
