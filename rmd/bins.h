@@ -15,10 +15,19 @@ enum { RMD_BINS_DEPTH = 4, RMD_NO_BIN = -1 }; /* 64^4 cores */
 struct rmd_bins {
     uint64_t *bits[RMD_BINS_DEPTH]; /* [0]: sizes that a bin has; [k]: words of [k - 1] */
     size_t words[RMD_BINS_DEPTH];   /* of each; the last one is one word */
+    unsigned depth;                 /* how many of them it takes, see rmd_bins_begin */
     int *head;                      /* by room: a bin, or RMD_NO_BIN */
     int *next, *prev;               /* by bin */
     unsigned *room;                 /* by bin; its owner sets it before rmd_bins_add */
 };
+
+/* From here on no bin has more room than `most`; there are no bins yet, or any more. */
+static inline void rmd_bins_begin(struct rmd_bins *b, unsigned most)
+{
+    b->depth = 1;
+    while (b->depth < RMD_BINS_DEPTH && (most /= 64) > 0)
+        b->depth++;
+}
 
 static inline void rmd_bins_add(struct rmd_bins *b, int bin)
 {
@@ -28,7 +37,7 @@ static inline void rmd_bins_add(struct rmd_bins *b, int bin)
     if (b->head[at] != RMD_NO_BIN)
         b->prev[b->head[at]] = bin;
     b->head[at] = bin;
-    for (unsigned k = 0; k < RMD_BINS_DEPTH; k++, at /= 64)
+    for (unsigned k = 0; k < b->depth; k++, at /= 64)
         b->bits[k][at / 64] |= UINT64_C(1) << at % 64;
 }
 
@@ -43,7 +52,7 @@ static inline void rmd_bins_drop(struct rmd_bins *b, int bin)
         b->head[at] = b->next[bin];
     if (b->head[at] != RMD_NO_BIN)
         return;
-    for (unsigned k = 0; k < RMD_BINS_DEPTH; k++, at /= 64)
+    for (unsigned k = 0; k < b->depth; k++, at /= 64)
         if (b->bits[k][at / 64] &= ~(UINT64_C(1) << at % 64))
             return;
 }
@@ -61,7 +70,7 @@ static inline void rmd_bins_use(struct rmd_bins *b, int bin, unsigned amount)
 static inline int rmd_bins_best(const struct rmd_bins *b, unsigned need)
 {
     unsigned at = need;
-    for (unsigned k = 0; k < RMD_BINS_DEPTH; k++, at = at / 64 + 1) {
+    for (unsigned k = 0; k < b->depth; k++, at = at / 64 + 1) {
         /* from `at` on in its word; the words after it are the next level's matter */
         uint64_t word = at / 64 < b->words[k] ? b->bits[k][at / 64] >> at % 64 : 0;
         if (!word)
@@ -78,9 +87,9 @@ static inline int rmd_bins_best(const struct rmd_bins *b, unsigned need)
 static inline int rmd_bins_roomiest(const struct rmd_bins *b)
 {
     unsigned at = 0;
-    if (!b->bits[RMD_BINS_DEPTH - 1][0])
+    if (!b->bits[b->depth - 1][0])
         return RMD_NO_BIN;
-    for (unsigned k = RMD_BINS_DEPTH; k--;)
+    for (unsigned k = b->depth; k--;)
         at = at * 64 + 63 - (unsigned)__builtin_clzll(b->bits[k][at]);
     return b->head[at];
 }

@@ -19,40 +19,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SMALL = 16 }; /* so few are sorted by insertion */
+
 /* --- dividing a group */
 
-static void begin_child(struct rmd_work *w, unsigned child, unsigned core)
-{
-    w->child_first[child] = core;
-    w->bins.room[child] = w->asked[child] = w->per_child[child] = 0;
-}
-
-/* Number the children of a group of this level, and find the room that is left in each, and
- * which of the entries has how much in which.  Returns how many children there are. */
-static unsigned survey(struct rmd_work *w, const struct rmd_group *g, unsigned level)
+/* Number the children of a group of this level.  Returns how many there are. */
+static unsigned number_children(struct rmd_work *w, const struct rmd_group *g, unsigned level)
 {
     const unsigned char *apart = w->machine->apart;
     unsigned child = 0;
-    begin_child(w, 0, g->first);
-    w->ncells = 0;
-    for (unsigned c = g->first; c < g->end; c++) {
-        if (c > g->first && (apart ? apart[c] : 1) >= level)
-            begin_child(w, ++child, c);
+    if (level == 0 || !apart)
+        return g->end - g->first; /* as below, but nobody asks for the numbers */
+    w->child_first[0] = g->first;
+    w->child_of[g->first] = 0;
+    for (unsigned c = g->first + 1; c < g->end; c++) {
+        child += apart[c] >= level;
         w->child_of[c] = child;
-        if (w->owner[c] < 0) {
-            w->bins.room[child]++;
-            continue;
-        }
-        int i = w->entry_of[w->owner[c]];
-        if (i == RMD_NO_ENTRY)
-            continue;
-        struct rmd_entry *e = &w->entries[i];
-        if (e->cells == RMD_NO_CELL || w->cells[e->last].child != child)
-            rmd_cell_add(w, e, child);
-        w->cells[e->last].have++;
+        w->child_first[child] = apart[c] >= level ? c : w->child_first[child];
     }
     w->child_first[child + 1] = g->end;
     return child + 1;
+}
+
+/* In which children the entry has its cores. */
+static void find_cells(struct rmd_work *w, struct rmd_entry *e)
+{
+    unsigned at = e->first;
+    e->cells = e->last = RMD_NO_CELL;
+    while (at < e->end) {
+        unsigned child = w->child_of[w->cores[at]], from = at;
+        if (child == w->child_of[w->cores[e->end - 1]])
+            at = e->end; /* mostly in one */
+        else
+            while (w->child_of[w->cores[at]] == child)
+                at++;
+        struct rmd_cell *cell = rmd_cell_add(w, e, child);
+        cell->first = from;
+        cell->have = at - from;
+    }
+}
+
+/* The room that is left in each child, and which of the entries has how much in which. */
+static void survey(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
+{
+    for (unsigned child = 0; child < nchildren; child++) {
+        w->bins.room[child] = w->free_before[w->child_first[child + 1]] -
+                              w->free_before[w->child_first[child]];
+        w->asked[child] = w->per_child[child] = w->shrinkers[child] = 0;
+    }
+    w->ncells = 0;
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        find_cells(w, &w->entries[i]);
 }
 
 static int by_have(const void *a, const void *b, void *work)
@@ -62,6 +79,18 @@ static int by_have(const void *a, const void *b, void *work)
     if (cells[x].have != cells[y].have)
         return cells[x].have < cells[y].have ? -1 : 1;
     return x > y ? -1 : 1; /* of equals the last: ranges grow upwards */
+}
+
+/* By insertion. */
+static void sort_few(struct rmd_work *w, unsigned n)
+{
+    for (unsigned i = 1; i < n; i++) {
+        int cell = w->sorted[i];
+        unsigned at = i;
+        for (; at > 0 && by_have(&cell, &w->sorted[at - 1], w) < 0; at--)
+            w->sorted[at] = w->sorted[at - 1];
+        w->sorted[at] = cell;
+    }
 }
 
 /* The entry's cells in w->sorted, those with the fewest cores first, the one with the core
@@ -77,8 +106,10 @@ static unsigned sort_cells(struct rmd_work *w, const struct rmd_group *g, const 
             kept = i;
         else
             w->sorted[n++] = i;
-    if (n > 1)
+    if (n > SMALL)
         qsort_r(w->sorted, n, sizeof *w->sorted, by_have, w);
+    else
+        sort_few(w, n);
     if (kept != RMD_NO_CELL)
         w->sorted[n++] = kept;
     return n;
@@ -131,28 +162,43 @@ static void ask(struct rmd_work *w, const struct rmd_entry *e)
         w->asked[most->child] += e->want - e->have;
 }
 
-/* Those that gain in w->order, who gains most first; a counting sort. */
-static unsigned sort_growers(struct rmd_work *w, const struct rmd_group *g)
+static unsigned growth(const struct rmd_entry *e)
+{
+    return e->want - e->have;
+}
+
+/* A counting sort: the growers in w->order, who gains most first, of equals the first. */
+static void sort_many(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned most = 0, n = 0;
-    for (unsigned i = g->entries; i < g->entries_end; i++) {
-        const struct rmd_entry *e = &w->entries[i];
-        if (e->want > e->have && e->want - e->have > most)
-            most = e->want - e->have;
-    }
+    for (unsigned i = g->growers; i < g->entries_end; i++)
+        most = growth(&w->entries[i]) > most ? growth(&w->entries[i]) : most;
     memset(w->counts, 0, (most + 1) * sizeof *w->counts);
-    for (unsigned i = g->entries; i < g->entries_end; i++)
-        if (w->entries[i].want > w->entries[i].have)
-            w->counts[w->entries[i].want - w->entries[i].have]++;
+    for (unsigned i = g->growers; i < g->entries_end; i++)
+        w->counts[growth(&w->entries[i])]++;
     for (unsigned need = most; need > 0; need--) { /* now: where those of this need begin */
         unsigned count = w->counts[need];
         w->counts[need] = n;
         n += count;
     }
-    for (unsigned i = g->entries; i < g->entries_end; i++)
-        if (w->entries[i].want > w->entries[i].have)
-            w->order[w->counts[w->entries[i].want - w->entries[i].have]++] = i;
-    return n;
+    for (unsigned i = g->growers; i < g->entries_end; i++)
+        w->order[w->counts[growth(&w->entries[i])]++] = i;
+}
+
+/* Those that gain in w->order, who gains most first, of equals the first. */
+static void sort_growers(struct rmd_work *w, const struct rmd_group *g)
+{
+    unsigned n = g->entries_end - g->growers;
+    if (n > SMALL) {
+        sort_many(w, g);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        unsigned need = growth(&w->entries[g->growers + i]), at = i;
+        for (; at > 0 && growth(&w->entries[w->order[at - 1]]) < need; at--)
+            w->order[at] = w->order[at - 1];
+        w->order[at] = g->growers + i;
+    }
 }
 
 /* Of the own children that have room for all, the one with the least room. */
@@ -179,9 +225,11 @@ static unsigned take(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
 }
 
 /* Grow where it is; what is left to find in other children goes to e->have .. e->want.  The
- * first round is for those whom one child is enough, or they would be pushed out of it. */
-static void grow_inside(struct rmd_work *w, unsigned ngrowers)
+ * first round is for those whom one child is enough, or they would be pushed out of it.  Returns
+ * whether nothing is left. */
+static bool grow_inside(struct rmd_work *w, unsigned ngrowers)
 {
+    bool all = true;
     for (unsigned i = 0; i < ngrowers; i++) {
         struct rmd_entry *e = &w->entries[w->order[i]];
         struct rmd_cell *cell = snug(w, e, e->want - e->have);
@@ -192,7 +240,9 @@ static void grow_inside(struct rmd_work *w, unsigned ngrowers)
         struct rmd_entry *e = &w->entries[w->order[i]];
         for (int c = e->cells; c != RMD_NO_CELL && e->have < e->want; c = w->cells[c].next)
             e->have += take(w, &w->cells[c], e->want - e->have);
+        all &= e->have == e->want;
     }
+    return all;
 }
 
 /* Where a process goes on: at its wish if all of it fits there, or where it fits best; when
@@ -212,6 +262,7 @@ static int next_child(struct rmd_work *w, const struct rmd_group *g, const struc
 static void grow_outside(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren,
                          unsigned ngrowers)
 {
+    rmd_bins_begin(&w->bins, g->end - g->first);
     for (unsigned i = nchildren; i--;) /* of equal ones the first comes first */
         if (w->bins.room[i])
             rmd_bins_add(&w->bins, (int)i);
@@ -235,14 +286,18 @@ static void grow_outside(struct rmd_work *w, const struct rmd_group *g, unsigned
 /* The children in which something changes become groups of the next level. */
 static void pass_down(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
 {
-    for (unsigned i = 0; i < w->ncells; i++)
-        w->per_child[w->cells[i].child] += w->cells[i].give != w->cells[i].take;
+    for (unsigned i = 0; i < w->ncells; i++) {
+        const struct rmd_cell *cell = &w->cells[i];
+        w->per_child[cell->child] += cell->give != cell->take;
+        w->shrinkers[cell->child] += cell->give > cell->take;
+    }
     for (unsigned i = 0; i < nchildren; i++) {
         unsigned begin = w->next_nentries;
         w->next_nentries += w->per_child[i];
-        if (w->per_child[i])
-            w->next_groups[w->next_ngroups++] = (struct rmd_group){
-                w->child_first[i], w->child_first[i + 1], begin, w->next_nentries};
+        w->next_groups[w->next_ngroups] = (struct rmd_group){
+            w->child_first[i], w->child_first[i + 1], begin, begin + w->shrinkers[i],
+            w->next_nentries};
+        w->next_ngroups += w->per_child[i] > 0;
         w->per_child[i] = begin; /* now: where its next entry goes */
     }
     for (unsigned i = g->entries; i < g->entries_end; i++)
@@ -254,6 +309,8 @@ static void pass_down(struct rmd_work *w, const struct rmd_group *g, unsigned nc
                 .process = w->entries[i].process,
                 .have = cell->have,
                 .want = cell->have + cell->take - cell->give,
+                .first = cell->first,
+                .end = cell->first + cell->have,
             };
         }
 }
@@ -264,39 +321,34 @@ static void pass_on(struct rmd_work *w, const struct rmd_group *g)
     unsigned n = g->entries_end - g->entries;
     memcpy(w->next_entries + w->next_nentries, w->entries + g->entries, n * sizeof *w->entries);
     w->next_groups[w->next_ngroups++] = (struct rmd_group){
-        g->first, g->end, w->next_nentries, w->next_nentries + n};
+        g->first, g->end, w->next_nentries, w->next_nentries + (g->growers - g->entries),
+        w->next_nentries + n};
     w->next_nentries += n;
 }
 
 static void share_out(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
 {
-    for (unsigned i = g->entries; i < g->entries_end; i++)
-        if (w->entries[i].want > w->entries[i].have)
-            ask(w, &w->entries[i]);
-    for (unsigned i = g->entries; i < g->entries_end; i++)
-        if (w->entries[i].want < w->entries[i].have)
-            shrink(w, g, &w->entries[i]);
-    unsigned ngrowers = sort_growers(w, g);
-    grow_inside(w, ngrowers);
-    grow_outside(w, g, nchildren, ngrowers);
+    for (unsigned i = g->growers; i < g->entries_end; i++)
+        ask(w, &w->entries[i]);
+    for (unsigned i = g->entries; i < g->growers; i++)
+        shrink(w, g, &w->entries[i]);
+    sort_growers(w, g);
+    if (!grow_inside(w, g->entries_end - g->growers))
+        grow_outside(w, g, nchildren, g->entries_end - g->growers);
     pass_down(w, g, nchildren);
 }
 
 static void divide(struct rmd_work *w, const struct rmd_group *g, unsigned level)
 {
-    for (unsigned i = g->entries; i < g->entries_end; i++) {
-        w->entry_of[w->entries[i].process] = (int)i;
-        w->entries[i].cells = w->entries[i].last = RMD_NO_CELL;
-    }
-    unsigned n = survey(w, g, level);
-    if (n == g->end - g->first)
+    unsigned n = number_children(w, g, level);
+    if (n == g->end - g->first) {
         rmd_place_in_leaf(w, g);
-    else if (n == 1)
+    } else if (n == 1) {
         pass_on(w, g);
-    else
+    } else {
+        survey(w, g, n);
         share_out(w, g, n);
-    for (unsigned i = g->entries; i < g->entries_end; i++)
-        w->entry_of[w->entries[i].process] = RMD_NO_ENTRY;
+    }
 }
 
 /* The level of the whole machine; those above it would not divide it. */
@@ -326,24 +378,55 @@ static void divide_all(struct rmd_work *w)
 
 /* --- the whole machine */
 
+/* How many cores each process has, and how many are nobody's below each. */
+static void count_cores(struct rmd_work *w, unsigned *have)
+{
+    unsigned nobodys = 0;
+    memset(have, 0, w->nprocs * sizeof *have);
+    for (unsigned c = 0; c < w->machine->ncores; c++) {
+        w->free_before[c] = nobodys;
+        if (w->owner[c] >= 0)
+            have[w->owner[c]]++;
+        else
+            nobodys++;
+    }
+    w->free_before[w->machine->ncores] = nobodys;
+}
+
+/* `end`: by process, where its cores begin, and then where they end. */
+static void list_cores(struct rmd_work *w, unsigned *end)
+{
+    for (unsigned c = 0; c < w->machine->ncores; c++)
+        if (w->owner[c] >= 0)
+            w->cores[end[w->owner[c]]++] = c;
+}
+
 /* Those whose number of cores changes. */
 static void begin(struct rmd_work *w)
 {
     unsigned *have = w->order; /* not in use yet, as long as the cores or the processes */
-    unsigned n = 0;
-    memset(have, 0, w->nprocs * sizeof *have);
-    for (unsigned c = 0; c < w->machine->ncores; c++)
-        if (w->owner[c] >= 0)
-            have[w->owner[c]]++;
+    unsigned n = 0, at = 0, shrinkers = 0;
+    struct rmd_entry *grower = w->next_entries; /* neither */
+    count_cores(w, have);
     for (unsigned p = 0; p < w->nprocs; p++) {
         w->entry_of[p] = RMD_NO_ENTRY;
-        unsigned want = w->procs[p].target;
+        unsigned want = w->procs[p].target, count = have[p];
         if (want > w->machine->ncores)
             want = w->machine->ncores;
-        if (have[p] != want)
-            w->entries[n++] = (struct rmd_entry){.process = p, .have = have[p], .want = want};
+        struct rmd_entry e = {
+            .process = p, .have = count, .want = want, .first = at, .end = at + count};
+        have[p] = at;
+        at += count;
+        w->entries[shrinkers] = e;
+        shrinkers += want < count;
+        grower[n] = e;
+        n += want > count;
     }
-    w->groups[0] = (struct rmd_group){0, w->machine->ncores, 0, n};
+    memcpy(&w->entries[shrinkers], grower, n * sizeof *grower);
+    n += shrinkers;
+    if (n > 0)
+        list_cores(w, have);
+    w->groups[0] = (struct rmd_group){0, w->machine->ncores, 0, shrinkers, n};
     w->ngroups = n > 0;
 }
 
@@ -363,18 +446,20 @@ static size_t lay_out(struct rmd_work *w, char *at)
     size_t total = 0, cores = w->machine->ncores, most = cores > w->nprocs ? cores : w->nprocs;
     /* An entry or a cell stands for at least one core that is had, or one that is gained; at
      * the top for a process. */
-    size_t entries = 2 * cores > w->nprocs ? 2 * cores : w->nprocs;
+    size_t entries = (2 * cores > w->nprocs ? 2 * cores : w->nprocs) + 1;
     w->bins.head = carve(&at, &total, cores + 1, sizeof *w->bins.head);
     for (size_t k = 0, n = cores + 1; k < RMD_BINS_DEPTH; k++) {
         n = (n + 63) / 64;
         w->bins.words[k] = n;
         w->bins.bits[k] = carve(&at, &total, n, sizeof *w->bins.bits[k]);
     }
+    w->cores = carve(&at, &total, cores, sizeof *w->cores);
+    w->free_before = carve(&at, &total, cores + 1, sizeof *w->free_before);
     w->bins.next = carve(&at, &total, cores, sizeof *w->bins.next);
     w->bins.prev = carve(&at, &total, cores, sizeof *w->bins.prev);
     w->bins.room = carve(&at, &total, cores, sizeof *w->bins.room);
-    w->groups = carve(&at, &total, cores, sizeof *w->groups);
-    w->next_groups = carve(&at, &total, cores, sizeof *w->next_groups);
+    w->groups = carve(&at, &total, cores + 1, sizeof *w->groups);
+    w->next_groups = carve(&at, &total, cores + 1, sizeof *w->next_groups);
     w->entries = carve(&at, &total, entries, sizeof *w->entries);
     w->next_entries = carve(&at, &total, entries, sizeof *w->next_entries);
     w->entry_of = carve(&at, &total, w->nprocs, sizeof *w->entry_of);
@@ -382,6 +467,7 @@ static size_t lay_out(struct rmd_work *w, char *at)
     w->child_first = carve(&at, &total, cores + 1, sizeof *w->child_first);
     w->asked = carve(&at, &total, cores, sizeof *w->asked);
     w->per_child = carve(&at, &total, cores, sizeof *w->per_child);
+    w->shrinkers = carve(&at, &total, cores, sizeof *w->shrinkers);
     w->cells = carve(&at, &total, entries, sizeof *w->cells);
     w->order = carve(&at, &total, most, sizeof *w->order);
     w->counts = carve(&at, &total, cores + 1, sizeof *w->counts);

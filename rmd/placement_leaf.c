@@ -12,12 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each child of the group is a core, so a cell is a core that a process has. */
-static unsigned core_of(const struct rmd_work *w, const struct rmd_group *g, int cell)
-{
-    return g->first + w->cells[cell].child;
-}
-
 /* --- giving up */
 
 static void release(struct rmd_work *w, struct rmd_entry *e, unsigned core)
@@ -26,19 +20,19 @@ static void release(struct rmd_work *w, struct rmd_entry *e, unsigned core)
     e->have--;
 }
 
-static void release_all(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
+static void release_all(struct rmd_work *w, struct rmd_entry *e)
 {
-    for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next)
-        release(w, e, core_of(w, g, i));
+    for (unsigned i = e->first; i < e->end; i++)
+        release(w, e, w->cores[i]);
 }
 
 /* Cores on which others compute: those who will get more first, then anybody. */
-static void release_lent(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
+static void release_lent(struct rmd_work *w, struct rmd_entry *e)
 {
     int keep = w->procs[e->process].keep;
     for (int anybody = 0; anybody <= 1; anybody++)
-        for (int i = e->cells; i != RMD_NO_CELL && e->have > e->want; i = w->cells[i].next) {
-            unsigned c = core_of(w, g, i);
+        for (unsigned i = e->first; i < e->end && e->have > e->want; i++) {
+            unsigned c = w->cores[i];
             int holder = w->holders[c];
             if (w->owner[c] == (int)e->process && (int)c != keep && holder >= 0 &&
                 holder != (int)e->process && (anybody || rmd_grower(w, holder)))
@@ -60,12 +54,11 @@ static int by_cores(const void *a, const void *b)
 }
 
 /* The process's ranges in w->runs, the shortest first, that with its keep last of all. */
-static unsigned find_runs(struct rmd_work *w, const struct rmd_group *g,
-                          const struct rmd_entry *e)
+static unsigned find_runs(struct rmd_work *w, const struct rmd_entry *e)
 {
     unsigned n = 0;
-    for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next) {
-        unsigned c = core_of(w, g, i);
+    for (unsigned i = e->first; i < e->end; i++) {
+        unsigned c = w->cores[i];
         if (w->owner[c] != (int)e->process)
             continue;
         if (n && w->runs[n - 1].first + w->runs[n - 1].cores == c)
@@ -116,7 +109,7 @@ static void trim(struct rmd_work *w, struct rmd_entry *e, const struct rmd_run *
 
 static void release_ends(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
 {
-    unsigned n = find_runs(w, g, e), i = 0;
+    unsigned n = find_runs(w, e), i = 0;
     for (; i < n && w->runs[i].cores <= e->have - e->want; i++)
         for (unsigned c = 0; c < w->runs[i].cores; c++)
             release(w, e, w->runs[i].first + c);
@@ -142,6 +135,7 @@ static void seize(struct rmd_work *w, struct rmd_entry *e, unsigned core)
 {
     w->owner[core] = (int)e->process;
     e->have++;
+    w->growth--;
 }
 
 static void take_held(struct rmd_work *w, const struct rmd_group *g)
@@ -178,7 +172,7 @@ static void take_from(struct rmd_work *w, const struct rmd_group *g, struct rmd_
 
 static void take_wished(struct rmd_work *w, const struct rmd_group *g)
 {
-    for (unsigned i = g->entries; i < g->entries_end; i++) {
+    for (unsigned i = g->growers; i < g->entries_end; i++) {
         struct rmd_entry *e = &w->entries[i];
         int wish = w->procs[e->process].wish;
         if (e->have == 0 && wish >= (int)g->first && wish < (int)g->end)
@@ -198,6 +192,7 @@ static unsigned find_gaps(struct rmd_work *w, const struct rmd_group *g)
         else
             w->runs[n++] = (struct rmd_run){c, 1};
     }
+    rmd_bins_begin(&w->bins, g->end - g->first);
     for (unsigned i = n; i--;) {
         w->bins.room[i] = w->runs[i].cores;
         rmd_bins_add(&w->bins, (int)i);
@@ -208,7 +203,7 @@ static unsigned find_gaps(struct rmd_work *w, const struct rmd_group *g)
 static void take_in_gaps(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned n = find_gaps(w, g);
-    for (unsigned i = g->entries; i < g->entries_end; i++) {
+    for (unsigned i = g->growers; i < g->entries_end; i++) {
         struct rmd_entry *e = &w->entries[i];
         while (e->have < e->want) {
             int gap = rmd_bins_best(&w->bins, e->want - e->have);
@@ -227,31 +222,40 @@ static void take_in_gaps(struct rmd_work *w, const struct rmd_group *g)
             rmd_bins_drop(&w->bins, (int)i);
 }
 
-static bool anybody_grows(const struct rmd_work *w, const struct rmd_group *g)
+static void give_up(struct rmd_work *w, const struct rmd_group *g, struct rmd_entry *e)
 {
-    for (unsigned i = g->entries; i < g->entries_end; i++)
-        if (w->entries[i].want > w->entries[i].have)
-            return true;
-    return false;
+    if (!e->want)
+        release_all(w, e);
+    if (e->want < e->have && w->holders)
+        release_lent(w, e);
+    if (e->want < e->have)
+        release_ends(w, g, e);
+}
+
+static void grow(struct rmd_work *w, const struct rmd_group *g)
+{
+    if (w->holders)
+        take_held(w, g);
+    if (w->growth)
+        take_beside(w, g);
+    if (w->growth)
+        take_wished(w, g);
+    if (w->growth)
+        take_in_gaps(w, g);
 }
 
 void rmd_place_in_leaf(struct rmd_work *w, const struct rmd_group *g)
 {
+    w->growth = 0;
     for (unsigned i = g->entries; i < g->entries_end; i++) {
         struct rmd_entry *e = &w->entries[i];
-        if (!e->want)
-            release_all(w, g, e);
-        if (e->want < e->have && w->holders)
-            release_lent(w, g, e);
-        if (e->want < e->have)
-            release_ends(w, g, e);
+        w->entry_of[e->process] = (int)i;
+        w->growth += i >= g->growers ? e->want - e->have : 0;
     }
-    if (w->holders)
-        take_held(w, g);
-    if (anybody_grows(w, g))
-        take_beside(w, g);
-    if (anybody_grows(w, g))
-        take_wished(w, g);
-    if (anybody_grows(w, g))
-        take_in_gaps(w, g);
+    for (unsigned i = g->entries; i < g->growers; i++)
+        give_up(w, g, &w->entries[i]);
+    if (w->growth)
+        grow(w, g);
+    for (unsigned i = g->entries; i < g->entries_end; i++)
+        w->entry_of[w->entries[i].process] = RMD_NO_ENTRY;
 }

@@ -17,19 +17,21 @@ enum { RMD_NO_CELL = -1, RMD_NO_ENTRY = -1 };
 struct rmd_entry {
     unsigned process;
     unsigned have, want; /* cores of the group */
+    unsigned first, end; /* those that it has: rmd_work.cores[first ... end), upwards */
     int cells, last;     /* the children of the group in which it has some, see below */
 };
 
-/* A group, and its entries in rmd_work.entries.  A group without an entry stays as it is. */
+/* A group, and its entries in rmd_work.entries: first those that shall have less, then the growers.
+ * A group without an entry stays as it is. */
 struct rmd_group {
     unsigned first, end; /* its cores */
-    unsigned entries, entries_end;
+    unsigned entries, growers, entries_end;
 };
 
 /* How many cores a process has in one child of the group, and what it gains or loses there. */
 struct rmd_cell {
     unsigned child;
-    unsigned have, give, take;
+    unsigned first, have, give, take; /* first: in rmd_work.cores */
     int next; /* of the same entry */
 };
 
@@ -44,6 +46,8 @@ struct rmd_work {
     const int *holders;
     const struct rmd_placed *procs;
     unsigned nprocs;
+    unsigned *cores;       /* of each process in turn, as they are at the beginning */
+    unsigned *free_before; /* by core: how many below it are nobody's at the beginning */
 
     /* the groups of the level that is being divided, and those of the next one */
     struct rmd_group *groups, *next_groups;
@@ -51,11 +55,13 @@ struct rmd_work {
     unsigned ngroups, next_ngroups, next_nentries;
 
     /* of the group that is being divided */
-    int *entry_of;      /* by process: its entry, RMD_NO_ENTRY */
+    int *entry_of;      /* by process: its entry, RMD_NO_ENTRY; in leaves */
+    unsigned growth;    /* cores that are still to be found; in leaves */
     unsigned *child_of; /* by core */
     unsigned *child_first; /* by child, and the end of the last one */
     unsigned *asked; /* by child: cores that processes which are there already would like */
-    unsigned *per_child;
+    unsigned *per_child, *shrinkers; /* by child: entries that it will have, and how many of those
+                                        shall have less */
     struct rmd_cell *cells;
     unsigned ncells;
     unsigned *order, *counts;
