@@ -6,6 +6,8 @@ stopped for a while, rmd is killed or ended and started again, clients flood it,
 root, processes of a second user come, take cores and die.  Every half minute the programs are
 waited for; then each core must be in one table and in nobody's hands.  Programs that nobody has
 killed must print the checksum that the stock runtime prints.
+
+On the machine's own cores; --only 6,2 is a minute on six emulated ones, a minute on two, and so on.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ from common import MPIEXEC, BenchError, Context, Figure, clean_environment
 
 GUEST, GROUP = 60001, 60000
 ELSEWHERE, NOBODY = 0xFFFE, -1
-MPI_FILES = "mpich_"
+MPI_FILES = ("mpich_", "ucx_")  # of MPICH
 JOBS, JOB_S, QUIET_S, CYCLE_S = 3, 90, 10, 60
+MACHINES = {"real": [], "6": ["--emulate-cores=6"], "2": ["--emulate-cores=2"]}
 PROGRAMS = {  # ranks and arguments; one run takes a second or two
     "stencil 1": ("stencil", 1, ["--size=512", "--steps=600"]),
     "stencil 2": ("stencil", 2, ["--size=512", "--steps=400"]),
@@ -300,15 +303,17 @@ class Chaos:
                              if not name.startswith(MPI_FILES))
 
     def clear_up_after_mpi(self) -> None:
-        """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names."""
+        """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names.  Of the
+        same names there may be files of others on this machine."""
         maps = ""
         for entry in Path("/proc").glob("[0-9]*/maps"):
             with contextlib.suppress(OSError):
                 maps += entry.read_text()
-        for path in Path("/dev/shm").glob(MPI_FILES + "*"):
+        for name in set(os.listdir("/dev/shm")) - self.shared:
+            path = Path("/dev/shm", name)
             with contextlib.suppress(OSError):
                 old = time.time() - path.stat().st_mtime > JOB_S
-                if path.name not in self.shared and old and str(path) not in maps:
+                if name.startswith(MPI_FILES) and old and str(path) not in maps:
                     path.unlink()
 
     # --- all of it
@@ -349,17 +354,20 @@ class Chaos:
 def chaos(ctx: Context) -> list[Figure]:
     minutes = getattr(ctx, "minutes", 30)
     seed = getattr(ctx, "seed", None) or int(time.time())
+    machines = list(ctx.only) or ["real"]
+    if not set(machines) <= set(MACHINES):
+        raise BenchError(f"--only: cores are {', '.join(MACHINES)}")
     one = Chaos(ctx, seed)
     end = time.monotonic() + minutes * 60
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
     try:
         turn = 0
         while time.monotonic() < end - 5:
-            machine = [["--emulate-cores=6"], [], ["--emulate-cores=2"]][turn % 3]
-            one.cycle(min(end, time.monotonic() + CYCLE_S), machine)
+            machine = machines[turn % len(machines)]
+            one.cycle(min(end, time.monotonic() + CYCLE_S), MACHINES[machine])
             turn += 1
-            print(f"    {turn}: {' '.join(machine) or 'real cores'}: "
-                  + ", ".join(f"{n} {what}" for what, n in one.counts.items()), flush=True)
+            told = ", ".join(f"{n} {what}" for what, n in one.counts.items())
+            print(f"    {turn}: {machine} cores: {told}", flush=True)
     except SystemExit:
         running = [job.kind for job in one.jobs]
         print(f"    ended with {running} running\n{one.status()}", flush=True)
