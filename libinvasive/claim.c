@@ -31,6 +31,8 @@ enum { DECISION_SPIN_NS = 100000, ANONYMOUS_SPIN_NS = 5000, SPIN_LOOKS = 16 };
 
 /* Constraints are written by one thread at a time; decisions are awaited outside it. */
 static pthread_mutex_t announce_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The words in the slot may be of a constraint that has no number yet.  Under announce_lock. */
+static _Atomic bool writing;
 
 static struct inv_slot *our_slot(void)
 {
@@ -106,6 +108,8 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
 {
     if (is_announced(slot, c))
         return atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed);
+    atomic_store_explicit(&writing, true, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* partner: is_in_force */
     atomic_store_explicit(&slot->min_cores, c->min_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->max_cores, c->max_cores, memory_order_relaxed);
     atomic_store_explicit(&slot->workload_bits, bits_of(c->workload), memory_order_relaxed);
@@ -116,6 +120,7 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
     /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
      * they are being written it has the old number, and the bell makes it read again. */
     uint32_t seq = atomic_fetch_add_explicit(&slot->constraint_seq, 1, memory_order_release) + 1;
+    atomic_store_explicit(&writing, false, memory_order_release); /* partner: is_in_force */
     if (blocking != INV_BLOCKING) /* else await_decision does */
         ring_manager(false);
     return seq;
@@ -227,11 +232,27 @@ int inv_invade(const struct inv_constraint *constraint, enum inv_blocking blocki
     return request(constraint, blocking, claim);
 }
 
+/* Is this what has been announced and, for a blocking caller, decided?  No lock, and nothing is
+ * written.  Who sees a word of a constraint that another thread is writing sees `writing` or, where
+ * that is over, the new number: acquire, partner is write_constraint. */
+static bool is_in_force(const struct inv_constraint *c, enum inv_blocking blocking)
+{
+    struct inv_slot *slot = our_slot();
+    uint32_t seen;
+    if (!is_announced(slot, c))
+        return false;
+    if (blocking != INV_BLOCKING)
+        return true;
+    atomic_thread_fence(memory_order_acquire);
+    return !atomic_load_explicit(&writing, memory_order_acquire) &&
+           is_decided(slot, atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed),
+                      &seen);
+}
+
 int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking blocking,
                  struct inv_claim *claim)
 {
-    if (!constraint || !inv_managed() || blocking == INV_BLOCKING ||
-        !is_announced(our_slot(), constraint))
+    if (!constraint || !inv_managed() || !is_in_force(constraint, blocking))
         return inv_invade(constraint, blocking, claim);
     if (claim)
         *claim = inv_claim_now();

@@ -68,7 +68,7 @@ static void test_managed(void)
     uint32_t seq = atomic_load(&slot->constraint_seq);
     uint32_t bell = atomic_load(&inv_process.table->rmd_bell);
     for (int i = 0; i < 100; i++)
-        CHECK(inv_reinvade(&five, INV_NONBLOCKING, &claim) == 0);
+        CHECK(inv_reinvade(&five, i % 2 ? INV_BLOCKING : INV_NONBLOCKING, &claim) == 0);
     CHECK(inv_announce_workload(5) == 0);
     CHECK(invade(2, 1, 0, INV_BLOCKING) == -1);
     CHECK(atomic_load(&slot->constraint_seq) == seq);
