@@ -30,7 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES, mapped, shared_memory
+from machine import TWO_CORES, mapped, shared_memory, variable_of
 
 # Who starts the tests in the background has SIGINT ignored, and so would every program of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -132,13 +132,7 @@ def build() -> Path:
 def make_variable(build):
     """make_variable(NAME) - what configure found: CC, MPIEXEC, GCC_SOURCE, SANITIZER_CFLAGS, ..."""
 
-    def value(name: str) -> str:
-        for line in (build / "Makefile").read_text().splitlines():
-            if line.startswith(f"{name} = "):
-                return line.split(" = ", 1)[1].strip()
-        return ""
-
-    return value
+    return lambda name: variable_of(build, name)
 
 
 @pytest.fixture(scope="session")
