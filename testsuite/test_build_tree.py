@@ -152,9 +152,15 @@ def test_list_of_packages_names_each_once(top):
 def test_bench_lists_the_measurements_of_the_readme(top):
     listed = subprocess.run([sys.executable, top / "bench/run", "--list"], capture_output=True,
                             text=True, check=True, timeout=60).stdout.split()
-    readme = (top / "README.md").read_text()
+    rows = {}
+    for line in (top / "README.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 8:  # with what is before the first and after the last
+            rows[cells[1]] = cells
     for name in listed:
-        assert f"`{name}`" in readme, name
+        *_, measured, goal, limit, _ = rows[f"`{name}`"]
+        assert measured and re.search(r"\d", goal), name
+        assert "**" not in goal + limit, f"{name}: what is measured is where the goal belongs"
 
 
 def distcheck(build):
