@@ -8,6 +8,12 @@ The build directory is $INVASIVE_BUILD, else ./build.  A test says
     @pytest.mark.sanitize   it works with a sanitized build too, where the OpenMP runtime and the
                             MPI shim are missing; run-tests runs it in those builds as well
     @pytest.mark.timeout(S) its time limit in seconds, instead of the 120 that every test has
+    @pytest.mark.beside(command=F)
+                            it is one long command: F(build, PARAMETERS...) gives its words and its
+                            environment, or None where it cannot be run.  These commands run one
+                            after the other beside all other tests, most of which wait more than
+                            they compute; the tests come last, in the same order, and have what
+                            came of theirs by the fixture `beside`
 """
 
 from __future__ import annotations
@@ -19,10 +25,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES, mapped, shared_memory
+from machine import TWO_CORES, mapped, shared_memory, variable_of
 
 # Who starts the tests in the background has SIGINT ignored, and so would every program of theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -52,7 +60,8 @@ FULL_TIMEOUT_S = 3600
 
 def pytest_configure(config):
     for line in ("full: takes minutes; only with --full", "smoke: part of make distcheck",
-                 "sanitize: works with a sanitized build", "timeout(seconds): time limit"):
+                 "sanitize: works with a sanitized build", "timeout(seconds): time limit",
+                 "beside(command): the command runs beside the other tests"):
         config.addinivalue_line("markers", line)
 
 
@@ -61,15 +70,16 @@ def pytest_addoption(parser):
                      help="also the tests that take minutes")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Tests for --full are left out, not skipped: a skip means that something is missing."""
-    if config.getoption("--full"):
-        return
-    chosen = [item for item in items if item.get_closest_marker("full") is None]
-    left_out = [item for item in items if item.get_closest_marker("full") is not None]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = chosen
+    """Tests for --full are left out, not skipped: a skip means that something is missing.  Those
+    whose command runs beside the others come last."""
+    if not config.getoption("--full"):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    items.sort(key=lambda item: item.get_closest_marker("beside") is not None)
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -82,12 +92,17 @@ def pytest_runtest_makereport(item, call):
         report.longrepr = f"skipped, which CI takes as a failure: {report.longrepr}"
 
 
+def time_limit(item):
+    marker = item.get_closest_marker("timeout")
+    if marker:
+        return marker.args[0]
+    return FULL_TIMEOUT_S if item.get_closest_marker("full") else TIMEOUT_S
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
     """The time limit of the whole test, fixtures included."""
-    marker = item.get_closest_marker("timeout")
-    default = FULL_TIMEOUT_S if item.get_closest_marker("full") else TIMEOUT_S
-    seconds = marker.args[0] if marker else default
+    seconds = time_limit(item)
 
     def expired(signum, frame):
         raise TimeoutError(f"no end after {seconds} s")
@@ -117,13 +132,7 @@ def build() -> Path:
 def make_variable(build):
     """make_variable(NAME) - what configure found: CC, MPIEXEC, GCC_SOURCE, SANITIZER_CFLAGS, ..."""
 
-    def value(name: str) -> str:
-        for line in (build / "Makefile").read_text().splitlines():
-            if line.startswith(f"{name} = "):
-                return line.split(" = ", 1)[1].strip()
-        return ""
-
-    return value
+    return lambda name: variable_of(build, name)
 
 
 @pytest.fixture(scope="session")
@@ -134,6 +143,80 @@ def stock_env() -> dict:
     if os.geteuid() == 0:  # a container, most likely; Open MPI asks twice
         env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     return env
+
+
+class Beside:
+    """Commands that run one after the other beside the tests: (words, environment, seconds)."""
+
+    def __init__(self, commands, env):
+        self.env = env
+        self.process = None
+        self.over = False
+        self.lock = threading.Lock()
+        self.pool = ThreadPoolExecutor(1)
+        self.results = {name: self.pool.submit(self.run, *command)
+                        for name, command in commands.items()}
+
+    def run(self, words, env, seconds):
+        with self.lock:
+            if self.over:
+                raise RuntimeError("the tests are over")
+            self.process = subprocess.Popen(
+                ["nice", "-n", "5", *(str(word) for word in words)], env={**self.env, **env},
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, errors="replace", start_new_session=True)
+        try:
+            out, _ = self.process.communicate(timeout=seconds)
+        finally:
+            self.end()
+        return self.process.returncode, out
+
+    def end(self):
+        """Ends what runs: pytest and make clear up when they are interrupted."""
+        for number in (signal.SIGINT, signal.SIGKILL):
+            if self.process is None or self.process.poll() is not None:
+                return
+            os.killpg(self.process.pid, number)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                continue
+
+    def close(self):
+        with self.lock:
+            self.over = True
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        self.end()
+        self.pool.shutdown()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_beside(request, stock_env):
+    """Starts the commands of the chosen tests that are marked `beside`."""
+    commands = {}
+    for item in request.session.items:
+        marker = item.get_closest_marker("beside")
+        if marker:
+            parameters = getattr(item, "callspec", None)
+            command = marker.kwargs["command"](BUILD, **(parameters.params if parameters else {}))
+            if command:
+                commands[item.nodeid] = (*command, time_limit(item))
+    beside = Beside(commands, stock_env)
+    yield beside
+    beside.close()
+
+
+@pytest.fixture
+def beside(request, commands_beside):
+    """beside() waits for the test's command, which must succeed, and returns what it said."""
+
+    def wait():
+        code, out = commands_beside.results[request.node.nodeid].result()
+        if code != 0:
+            pytest.fail(f"exit code {code}\n{out}")
+        return out
+
+    return wait
 
 
 @pytest.fixture
@@ -208,20 +291,18 @@ def what_mpi_leaves_when_it_is_killed_goes():
 
 
 @pytest.fixture
-def check_model(run_program, top, tmp_path):
-    """check_model(SCRIPT, ARGUMENT..., timeout=S) - runs a check.sh of models, all of whose checks
-    must pass; returns its lines"""
+def checked(beside):
+    """checked() - the lines of the check.sh of models that runs beside the tests (models.py), all
+    of which must pass"""
 
-    def check(script, *arguments, timeout):
+    def lines():
         if shutil.which("spin") is None:
             pytest.skip("needs package spin")
-        result = run_program([top / script, *arguments, tmp_path], timeout=timeout, check=False)
-        lines = [line for line in result.stdout.splitlines() if line.startswith(("PASS", "FAIL"))]
-        assert result.returncode == 0, result.stdout + result.stderr
-        assert lines and all(line.startswith("PASS") for line in lines)
-        return lines
+        said = [line for line in beside().splitlines() if line.startswith(("PASS", "FAIL"))]
+        assert said and all(line.startswith("PASS") for line in said)
+        return said
 
-    return check
+    return lines
 
 
 @pytest.fixture

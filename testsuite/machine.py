@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What tests know of the machine that they run on."""
+"""What tests know of the machine that they run on, and of the build."""
 
 import os
 from pathlib import Path
@@ -14,6 +14,14 @@ def at_most(seconds, *command):
     """The command, ended by SIGTERM after so long, upon which mpiexec clears up; it leaves then
     with TIME_IS_UP."""
     return ["timeout", "-k", 10, seconds, *command]
+
+
+def variable_of(build, name):
+    """A variable of a build's Makefile: what configure found."""
+    for line in (build / "Makefile").read_text().splitlines():
+        if line.startswith(f"{name} = "):
+            return line.split(" = ", 1)[1].strip()
+    return ""
 
 
 def shared_memory():

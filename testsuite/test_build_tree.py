@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -151,25 +152,28 @@ def test_list_of_packages_names_each_once(top):
 def test_bench_lists_the_measurements_of_the_readme(top):
     listed = subprocess.run([sys.executable, top / "bench/run", "--list"], capture_output=True,
                             text=True, check=True, timeout=60).stdout.split()
-    readme = (top / "README.md").read_text()
+    rows = {}
+    for line in (top / "README.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 8:  # with what is before the first and after the last
+            rows[cells[1]] = cells
     for name in listed:
-        assert f"`{name}`" in readme, name
+        *_, measured, goal, limit, _ = rows[f"`{name}`"]
+        assert measured and re.search(r"\d", goal), name
+        assert "**" not in goal + limit, f"{name}: what is measured is where the goal belongs"
 
 
-@pytest.mark.timeout(900)
-def test_make_distcheck_passes(top, build, run_program):
+def distcheck(build):
+    return ["make", "-C", build, "distcheck"], {"MAKEFLAGS": "", "MAKELEVEL": "", "CI": ""}
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.beside(command=distcheck)
+def test_make_distcheck_passes(beside):
     """The archive has all that is needed to build, check, install and uninstall elsewhere."""
     if not shutil.which("xz"):
         pytest.skip("no xz (package xz-utils)")
-    run_program(["make", "-C", build, "distcheck"],
-                {"MAKEFLAGS": "", "MAKELEVEL": "", "CI": ""}, timeout=850)
-
-
-def sanitized(build, name):
-    directory = build / name
-    if not (directory / "config.status").exists():
-        pytest.skip(f"no sanitized build in {directory}: ./run-tests makes it")
-    return directory
+    beside()
 
 
 # Their programs have one thread: ThreadSanitizer has nothing to say about them.  (And `rmctl top`
@@ -177,18 +181,26 @@ def sanitized(build, name):
 SINGLE = ("rmctl", "rmd_config", "rmd_placement", "rmd_policies", "rmd_policy", "rmd_simulate")
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", ["asan", "tsan"])
-def test_no_sanitizer_complains_in_the_tests_of_libinvasive_rmd_and_invade(
-        top, build, run_program, name):
-    directory = sanitized(build, name)
+def sanitized_tests(build, name):
+    directory = build / name
+    if not (directory / "config.status").exists():
+        return None
     env = {"INVASIVE_BUILD": str(directory), "CI": "", "INVASIVE_FULL": "",
-           "PYTHONDONTWRITEBYTECODE": "1",
            "TSAN_OPTIONS": "halt_on_error=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
-    ignored = [f"--ignore={top}/testsuite/test_{s}.py" for s in SINGLE if name == "tsan"]
-    run_program([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *ignored,
-                 f"--basetemp={directory / 'pytest-tmp'}", top / "testsuite", "-m", "sanitize"],
-                env, timeout=850)
+    files = [path for path in sorted(Path(__file__).parent.glob("test_*.py"))
+             if "mark.sanitize" in path.read_text()
+             and not (name == "tsan" and path.stem[len("test_"):] in SINGLE)]
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+            f"--basetemp={directory / 'pytest-tmp'}", *files, "-m", "sanitize"], env
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.beside(command=sanitized_tests)
+@pytest.mark.parametrize("name", ["asan", "tsan"])
+def test_no_sanitizer_complains_in_the_tests_of_libinvasive_rmd_and_invade(build, beside, name):
+    if not (build / name / "config.status").exists():
+        pytest.skip(f"no sanitized build in {build / name}: ./run-tests makes it")
+    beside()
 
 
 def test_objects_of_the_overlay_are_built_again_when_a_header_changes(

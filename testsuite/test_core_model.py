@@ -5,19 +5,22 @@ death at any step; and that the model finds the faults that are put in on purpos
 from __future__ import annotations
 
 import pytest
+from models import check
 
 SCRIPT = "libinvasive/model/check.sh"
 
 
-@pytest.mark.timeout(580)
-def test_no_wake_up_is_lost_and_every_owner_gets_its_core(check_model):
-    lines = check_model(SCRIPT, "--quick", timeout=570)
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT, "--quick"))
+def test_no_wake_up_is_lost_and_every_owner_gets_its_core(checked):
+    lines = checked()
     assert sum("finds" in line for line in lines) == 8
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_death_at_any_step_loses_no_core(check_model):
-    lines = check_model(SCRIPT, timeout=1790)
+@pytest.mark.beside(command=check(SCRIPT))
+def test_death_at_any_step_loses_no_core(checked):
+    lines = checked()
     assert sum("dies at any step" in line for line in lines) == 9
     assert sum("finds" in line for line in lines) == 16

@@ -29,7 +29,6 @@ def compile_core(top, tmp_path):
     return compile_program
 
 
-@pytest.mark.sanitize
 @pytest.mark.smoke
 def test_each_transition_is_as_documented(compile_core, run_program):
     program = compile_core("test_core", "address,undefined")

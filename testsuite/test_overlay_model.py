@@ -5,50 +5,58 @@ the models find the faults that are put in on purpose."""
 from __future__ import annotations
 
 import pytest
+from models import check
 
 SCRIPT = "libgomp-invasive/model/check.sh"
 
 
-@pytest.mark.timeout(600)
-def test_no_task_is_taken_twice_and_no_sleeper_missed(check_model):
-    lines = check_model(SCRIPT, "deque", timeout=590)
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT, "deque"))
+def test_no_task_is_taken_twice_and_no_sleeper_missed(checked):
+    lines = checked()
     assert sum("finds" in line for line in lines) == 5
 
 
-@pytest.mark.timeout(600)
-def test_every_implicit_task_runs_once_and_nobody_waits_in_vain(check_model):
-    lines = check_model(SCRIPT, "tickets", timeout=590)
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT, "tickets"))
+def test_every_implicit_task_runs_once_and_nobody_waits_in_vain(checked):
+    lines = checked()
     assert sum("finds" in line for line in lines) == 8
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
-def test_the_same_with_more_tickets_and_helpers(check_model):
-    lines = check_model(SCRIPT, "tickets", "--full", timeout=590)
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT, "tickets", "--full"))
+def test_the_same_with_more_tickets_and_helpers(checked):
+    lines = checked()
     assert any("more tickets" in line for line in lines)
 
 
-@pytest.mark.timeout(600)
-def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(check_model):
-    lines = check_model(SCRIPT, "handover", timeout=590)
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT, "handover"))
+def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(checked):
+    lines = checked()
     assert sum("finds" in line for line in lines) == 6
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_the_same_with_three_threads_from_the_start(check_model):
-    lines = check_model(SCRIPT, "handover", "--full", timeout=1790)
+@pytest.mark.beside(command=check(SCRIPT, "handover", "--full"))
+def test_the_same_with_three_threads_from_the_start(checked):
+    lines = checked()
     assert sum("3 threads" in line for line in lines) == 4
 
 
-@pytest.mark.timeout(600)
-def test_a_core_that_its_owner_takes_back_strands_nobody(check_model):
-    lines = check_model(SCRIPT, "eviction", timeout=590)
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT, "eviction"))
+def test_a_core_that_its_owner_takes_back_strands_nobody(checked):
+    lines = checked()
     assert sum("finds" in line for line in lines) == 3
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1800)
-def test_the_same_with_a_lock_and_when_it_is_taken_back_twice(check_model):
-    lines = check_model(SCRIPT, "eviction", "--full", timeout=1790)
+@pytest.mark.beside(command=check(SCRIPT, "eviction", "--full"))
+def test_the_same_with_a_lock_and_when_it_is_taken_back_twice(checked):
+    lines = checked()
     assert sum("a lock" in line or "twice" in line for line in lines) == 2

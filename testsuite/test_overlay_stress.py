@@ -18,8 +18,7 @@ LIBGOMP_H = """#include <pthread.h>
 extern void *gomp_malloc (size_t);
 """
 
-pytestmark = [pytest.mark.sanitize,
-              pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])]
+pytestmark = pytest.mark.parametrize("sanitizers", ["thread", "address,undefined"])
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import shutil
 import pytest
 from machine import TWO_CORES
 
-DISPATCHER = ["resolve", "hook", "fortran"]  # the others are the wrappers and the wait engine
 SLICE_S, LIMIT_S = 40, 20  # no wait takes half as long as a ring that is lost would make it take
 
 
@@ -27,21 +26,25 @@ def trees():
 
 @pytest.fixture
 def rings_only(trees, mpi, top, build, make_variable, tmp_path_factory, run_program):
-    """A build tree whose shim sleeps for SLICE_S where it would sleep for a millisecond."""
+    """A build tree whose shim, but for wait.c the same, sleeps for SLICE_S where it would sleep for
+    a millisecond."""
     if mpi.name in trees:
         return trees[mpi.name]
     tree = tmp_path_factory.mktemp(f"rings-only-{mpi.name}")
     for part in ("bin", "lib"):
         shutil.copytree(build / part, tree / part, symlinks=True)
-    sources = [p for p in sorted((top / "mpi-shim").glob("*.c")) if p.stem not in DISPATCHER]
-    flags = mpi.flags[0]
+    library = f"libinvasive-mpi-{mpi.name}.so"
+    prefix = f"lib_invasive_{library}".replace("-", "_").replace(".", "_")
+    objects = [p for p in sorted((build / "mpi-shim").glob(f"{prefix}-*.o"))
+               if not p.stem.endswith("-wait")]
+    assert objects
     run_program([*make_variable("CC").split(), "-O2", "-std=gnu17", "-shared", "-fPIC",
                  "-fvisibility=hidden", "-pthread",
                  f"-DSHIM_LONG_SLICE_NS=INT64_C({SLICE_S}000000000)",
                  f"-I{build}", f"-I{top / 'include'}", f"-I{top / 'libinvasive'}",
-                 f"-I{top / 'mpi-shim'}", f"-I{build / 'mpi-shim'}", *flags,
-                 *sources, build / "mpi-shim/shim-wrappers.c", "-lm", "-o",
-                 tree / f"lib/invasive/libinvasive-mpi-{mpi.name}.so"], timeout=100)
+                 f"-I{top / 'mpi-shim'}", f"-I{build / 'mpi-shim'}", *mpi.flags[0],
+                 top / "mpi-shim/wait.c", *objects, *mpi.flags[1], "-lm",
+                 "-o", tree / "lib/invasive" / library], timeout=100)
     trees[mpi.name] = tree / "bin/invade"
     return trees[mpi.name]
 

@@ -5,9 +5,13 @@ model finds the faults that are put in on purpose."""
 from __future__ import annotations
 
 import pytest
+from models import check
+
+SCRIPT = "mpi-shim/model/check.sh"
 
 
-@pytest.mark.timeout(300)
-def test_no_rank_sleeps_long_beside_a_message(check_model):
-    lines = check_model("mpi-shim/model/check.sh", timeout=290)
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT))
+def test_no_rank_sleeps_long_beside_a_message(checked):
+    lines = checked()
     assert sum("finds" in line for line in lines) == 8
