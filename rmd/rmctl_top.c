@@ -10,7 +10,9 @@
 #include "rmctl_view.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <ncurses.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -288,25 +290,37 @@ static int print_frame_as_json(void)
 /* --- frames */
 
 static volatile sig_atomic_t ended;
+/* What the handler writes the waits below read: a signal that comes just before a wait begins is
+ * not slept through. */
+static int end_pipe[2] = {-1, -1};
 
 static void end(int signal)
 {
+    int error = errno;
     (void)signal;
     ended = 1;
+    if (write(end_pipe[1], "", 1) < 0) /* full: there is enough to read */
+        errno = error;
 }
 
 static void end_on_signals(void)
 {
-    struct sigaction a = {.sa_handler = end}; /* no SA_RESTART: waits end */
+    struct sigaction a = {.sa_handler = end}; /* no SA_RESTART: other waits end, too */
+    if (end_pipe[0] < 0 && pipe2(end_pipe, O_NONBLOCK | O_CLOEXEC))
+        end_pipe[0] = end_pipe[1] = -1; /* then a signal may be slept through, for one frame */
     sigaction(SIGINT, &a, NULL);
     sigaction(SIGTERM, &a, NULL);
     sigaction(SIGHUP, &a, NULL);
 }
 
-static void sleep_s(double seconds)
+/* Until the time has passed, a signal ends it or `fd` (-1: none) can be read; false when it never
+ * can be again. */
+static bool wait_for(int fd, double seconds)
 {
-    struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&t, NULL);
+    struct pollfd p[] = {{.fd = end_pipe[0], .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    if (poll(p, 2, (int)(seconds * 1000)) <= 0)
+        return true;
+    return !(p[1].revents & (POLLHUP | POLLERR | POLLNVAL));
 }
 
 static int frame_in_batch(const struct top *t)
@@ -323,7 +337,7 @@ static int run_in_batch(const struct top *t, const struct rmctl_sockets *s)
     columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
     for (unsigned n = 0; !ended && (!t->frames || n < t->frames); n++) {
         if (n)
-            sleep_s(t->delay_s);
+            wait_for(-1, t->delay_s);
         if (ended)
             break;
         look(s);
@@ -349,11 +363,15 @@ static void use_colours(void)
  * the end. */
 static bool wait_for_key(const struct top *t)
 {
-    timeout((int)(t->delay_s * 1000));
-    int key = getch();
-    if (key == KEY_RESIZE)
+    bool quit = !wait_for(STDIN_FILENO, t->delay_s), resized = false;
+    timeout(0);
+    for (int key; !quit && (key = getch()) != ERR;) {
+        resized |= key == KEY_RESIZE;
+        quit = key == 'q' || key == 'Q';
+    }
+    if (resized)
         clearok(curscr, TRUE); /* terminals leave all sorts of things behind */
-    return !ended && key != 'q' && key != 'Q';
+    return !ended && !quit;
 }
 
 static int run_on_terminal(const struct top *t, const struct rmctl_sockets *s)

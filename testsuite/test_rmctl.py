@@ -653,6 +653,23 @@ def test_top_prints_frames_where_there_is_no_terminal(rmd, tell, ask):  # noqa: 
     assert first["held_cores"] == 2 and second["lends_per_s"] == 0 and not second["efficiency"]
 
 
+def test_top_ends_at_once_whenever_the_signal_comes(rmd, build):  # noqa: F811
+    """Just after a frame it is about to sleep for an hour."""
+    r = rmd(4)
+    r.joined(1, 0)
+    for number in range(20):
+        with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "top", "--batch",
+                               "--delay=3600"], stdout=subprocess.PIPE) as top:
+            try:
+                while b"cores x processes" not in top.stdout.readline():
+                    assert top.poll() is None
+                time.sleep(number % 10 * 2e-5)
+                top.terminate()
+                assert top.wait(PATIENCE_S) == 0
+            finally:
+                top.kill()
+
+
 class Terminal:
     """rmctl top on a pseudo-terminal."""
 
