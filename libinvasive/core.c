@@ -675,7 +675,7 @@ void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
     offer_all(t); /* not only its own: it may have died between lending and offering */
     /* The number is the dead one's, who may have written anything: not more often than there are
      * cores, nor when nobody waits. */
-    for (unsigned c = 0; tokens-- > 0 && c < INV_MAX_CORES; c++)
+    for (unsigned c = 0; tokens > 0 && c < INV_MAX_CORES; c++, tokens--)
         if (!give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
             break;
     if (freed)
@@ -732,8 +732,8 @@ void inv_token_offer(struct inv_table *t)
 {
     atomic_thread_fence(memory_order_seq_cst); /* as in inv_token_return */
     int32_t n = atomic_load_explicit(&t->free_tokens, memory_order_relaxed);
-    while (n-- > 0 && give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
-        continue;
+    while (n > 0 && give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
+        n--;
 }
 
 bool inv_token_overdrawn(struct inv_table *t)
