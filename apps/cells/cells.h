@@ -43,7 +43,7 @@ struct cells_options {
     int cpus;            /* emulated */
 };
 
-static double cells_now(void)
+static inline double cells_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -62,7 +62,7 @@ struct cells_machine {
 static struct cells_machine *cells_machine;
 
 /* A file of zeros, made by whoever starts the programs. */
-static void cells_open_machine(const char *path)
+static inline void cells_open_machine(const char *path)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC);
     void *memory = MAP_FAILED;
@@ -76,7 +76,7 @@ static void cells_open_machine(const char *path)
     cells_machine = (struct cells_machine *)memory;
 }
 
-static void cells_get_cpu(uint32_t cpus)
+static inline void cells_get_cpu(uint32_t cpus)
 {
     uint32_t number = __atomic_fetch_add(&cells_machine->next, 1, __ATOMIC_SEQ_CST);
     uint32_t *called = &cells_machine->called[number % CELLS_LINE], seen;
@@ -88,7 +88,7 @@ static void cells_get_cpu(uint32_t cpus)
 }
 
 /* The first in line is called, or whoever will be when it comes. */
-static void cells_put_cpu(uint32_t cpus)
+static inline void cells_put_cpu(uint32_t cpus)
 {
     uint32_t number = __atomic_fetch_add(&cells_machine->served, 1, __ATOMIC_SEQ_CST) + cpus;
     uint32_t *called = &cells_machine->called[number % CELLS_LINE];
@@ -97,7 +97,7 @@ static void cells_put_cpu(uint32_t cpus)
         syscall(SYS_futex, called, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static int cells_somebody_waits(uint32_t cpus)
+static inline int cells_somebody_waits(uint32_t cpus)
 {
     return (int32_t)(__atomic_load_n(&cells_machine->next, __ATOMIC_SEQ_CST) -
                      __atomic_load_n(&cells_machine->served, __ATOMIC_SEQ_CST)) > (int32_t)cpus;
@@ -105,7 +105,7 @@ static int cells_somebody_waits(uint32_t cpus)
 
 /* What the emulated CPU does for so long.  Sleeps are late; what one is late is taken off the
  * thread's next. */
-static void cells_emulate(double us, uint32_t cpus)
+static inline void cells_emulate(double us, uint32_t cpus)
 {
     static __thread double late_us;
     double left = us - late_us;
@@ -131,7 +131,7 @@ struct cells_cell {
 };
 static struct cells_cell *cells_all;
 
-static void cells_fill(long count)
+static inline void cells_fill(long count)
 {
     cells_all = (struct cells_cell *)malloc((size_t)count * sizeof *cells_all);
     for (long c = 0; cells_all && c < count; c++)
@@ -145,7 +145,7 @@ static void cells_fill(long count)
     }
 }
 
-static void cells_advance(struct cells_cell *cell)
+static inline void cells_advance(struct cells_cell *cell)
 {
     struct cells_cell old = *cell;
     for (int i = 0; i < CELLS_POINTS; i++) {
@@ -162,7 +162,7 @@ static void cells_advance(struct cells_cell *cell)
 }
 
 /* How many cells there are in step t: up to the peak, and down again. */
-static long cells_of_step(const struct cells_options *o, long t)
+static inline long cells_of_step(const struct cells_options *o, long t)
 {
     double x = (double)t / (double)o->steps;
     double part = x < o->peak ? x / o->peak : (1 - x) / (1 - o->peak);
@@ -173,7 +173,7 @@ static long cells_of_step(const struct cells_options *o, long t)
 }
 
 /* Cells first .. last - 1 of a step. */
-static void cells_compute(const struct cells_options *o, long first, long last)
+static inline void cells_compute(const struct cells_options *o, long first, long last)
 {
     if (o->machine) {
         cells_emulate((double)(last - first) * o->cell_us, (uint32_t)o->cpus);
@@ -184,7 +184,7 @@ static void cells_compute(const struct cells_options *o, long first, long last)
 }
 
 /* The part of a step that one thread does: the cells again, of which only some count. */
-static void cells_serial(const struct cells_options *o, long cells)
+static inline void cells_serial(const struct cells_options *o, long cells)
 {
     long n = (long)(o->serial * (double)cells + 0.5);
     if (n > 0)
@@ -192,7 +192,7 @@ static void cells_serial(const struct cells_options *o, long cells)
 }
 
 /* The bits of all numbers, added up. */
-static uint64_t cells_checksum(long count)
+static inline uint64_t cells_checksum(long count)
 {
     uint64_t sum = 0, bits;
     for (long c = 0; c < count; c++)
@@ -204,7 +204,7 @@ static uint64_t cells_checksum(long count)
 }
 
 /* NAME=VALUE words, all of them numbers but invade and machine. */
-static struct cells_options cells_parse(int argc, char **argv)
+static inline struct cells_options cells_parse(int argc, char **argv)
 {
     struct cells_options o = {1000, 128, 1, 0.5, 0, "off", NULL, 100, 2};
     for (int i = 1; i < argc; i++) {
