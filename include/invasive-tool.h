@@ -110,11 +110,11 @@ int inv_tool_register(const struct inv_tool *tool, unsigned version);
 void inv_tool_unregister(void);
 
 /*
- * inv_tool_start - what the shared object named by INVASIVE_TOOL defines.  It is called once, by the
- * thread that starts the program, before the constructors of the program; it registers a tool, or
- * not.  Returns 0; anything else is reported in one line on stderr, and the program goes on without
- * the tool.  The object is never unloaded; at exit its destructors run.  INVASIVE_TOOL is ignored
- * in programs that run with more rights than their user.
+ * inv_tool_start - what the shared object named by INVASIVE_TOOL defines.  It is called once, by
+ * the thread that starts the program, before the constructors of the program; it registers a tool,
+ * or not.  Returns 0; anything else is reported in one line on stderr, and the program goes on
+ * without the tool.  The object is never unloaded; at exit its destructors run.  INVASIVE_TOOL is
+ * ignored in programs that run with more rights than their user.
  */
 int inv_tool_start(void);
 

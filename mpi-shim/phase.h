@@ -59,7 +59,8 @@ enum shim_phase_event shim_phase_call(struct shim_phase *p, uint32_t key);
 /* Is it at the site where iterations begin?  A call elsewhere is no event, and no news at all if
  * the site has been passed since the iteration began. */
 bool shim_phase_marks(struct shim_phase *p, uint32_t key);
-/* A call at the site where iterations begin, if it is no event; false when nothing has been done. */
+/* A call at the site where iterations begin, if it is no event; false when nothing has been done.
+ *  */
 static inline bool shim_phase_pass(struct shim_phase *p)
 {
     if (p->left < 2)

@@ -5,8 +5,8 @@
  *
  * The owner runs each program of PROGRAM letters in turn, all of them: pushes and pops.  A thief
  * steals as long as it finds something; then says that it sleeps, looks once more, and sleeps until
- * woken.  What must hold: no task is taken twice; in the end each task that was pushed has been taken
- * or is in the queue; and nobody sleeps for ever while one is there.
+ * woken.  What must hold: no task is taken twice; in the end each task that was pushed has been
+ * taken or is in the queue; and nobody sleeps for ever while one is there.
  *
  * Only the owner's stores to bottom are delayed: they are the only plain stores that others read,
  * but for ring entries, which become visible before the bottom that covers them.  BUG_* leave out

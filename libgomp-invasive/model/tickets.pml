@@ -4,12 +4,12 @@
  * (overlay/tickets.c; the gate, the master's wait and helpers of region.c; gomp_stop_wanting and
  * gomp_want_cores of workers.c), every interleaving.
  *
- * A master opens REGIONS regions, one after the other, of N implicit tasks and of N - 1; two workers
- * take what they find, enter the gate to help with explicit tasks, and sleep when they find nothing.
- * The first implicit task after the master's waits for the next one in a loop of its own: its thread
- * keeps its core.  Worker 2 believes that it sits where worker 1 does (it has been evicted and has
- * not seen it), or, with SHARELESS, has a seat without a share.  How many tickets are taken at once
- * is left open.  There is no watchdog: nothing here heals what got lost.
+ * A master opens REGIONS regions, one after the other, of N implicit tasks and of N - 1; two
+ * workers take what they find, enter the gate to help with explicit tasks, and sleep when they find
+ * nothing.  The first implicit task after the master's waits for the next one in a loop of its own:
+ * its thread keeps its core.  Worker 2 believes that it sits where worker 1 does (it has been
+ * evicted and has not seen it), or, with SHARELESS, has a seat without a share.  How many tickets
+ * are taken at once is left open.  There is no watchdog: nothing here heals what got lost.
  *
  * What is checked:
  *  - every implicit task is run once, in its own region (assertions in execute and the master)

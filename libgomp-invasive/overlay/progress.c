@@ -181,9 +181,9 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     w->helped.region = NULL;
 }
 
-/* Threads that sleep, in a barrier for instance, wait for implicit tasks that need more threads than
- * the system gives us.  Better say so than wait for ever: stock libgomp ends when it cannot make the
- * first of them. */
+/* Threads that sleep, in a barrier for instance, wait for implicit tasks that need more threads
+ * than the system gives us.  Better say so than wait for ever: stock libgomp ends when it cannot
+ * make the first of them. */
 static void note_starved (struct watch *w, bool made, bool asleep)
 {
     w->starved = made || !asleep ? 0 : w->starved + 1;

@@ -322,8 +322,8 @@ static int adopt (struct gomp_region *region)
     return -1;
 }
 
-/* A core has come in the middle of a region.  Use it for tasks: under a number whose implicit task is
- * over; or let a member go on that sleeps in a barrier. */
+/* A core has come in the middle of a region.  Use it for tasks: under a number whose implicit task
+ * is over; or let a member go on that sleeps in a barrier. */
 static bool help_elastic (struct gomp_region *region)
 {
     if (!enter_gate(region))

@@ -99,8 +99,8 @@ extern bool gomp_tickets_in_sight (void);
 extern bool gomp_run_ticket (void);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,
                                    int *seen);
-/* Are there tasks that a core could be used for that comes now: is there a thread number to run them
- * under, or a thread that sleeps and has one? */
+/* Are there tasks that a core could be used for that comes now: is there a thread number to run
+ * them under, or a thread that sleeps and has one? */
 extern bool gomp_help_waiting (void);
 extern bool gomp_help_tasks (void);
 /* Wake up to `count` of those who sleep and could execute a task: the master at the end of the

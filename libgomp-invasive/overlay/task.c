@@ -169,8 +169,9 @@ static inline bool enough_queued (struct gomp_team *team, struct gomp_task_slot 
     return size >= (int64_t)((uint32_t)hungry + (hungry >> 32));
 }
 
-/* A task that runs at once needs its creator's stack.  A chain, each task of which creates the next one,
- * has no end that we know: one in so many is queued, and runs when those before it have returned. */
+/* A task that runs at once needs its creator's stack.  A chain, each task of which creates the next
+ * one, has no end that we know: one in so many is queued, and runs when those before it have
+ * returned. */
 static inline bool nests_deep (const struct gomp_task *parent)
 {
     return parent->own.depth % MOST_NESTED == MOST_NESTED - 1;

@@ -8,11 +8,12 @@
  *
  * A child with dependences that could not run at once has a node: how many nodes it waits for, and
  * the list of those that wait for it.  The list is under the node's lock, since it grows while the
- * child may end on another thread.  Nodes are counted: by their task, and by each set that they are in.
+ * child may end on another thread.  Nodes are counted: by their task, and by each set that they are
+ * in.
  *
  * mutexinoutset: the members of such a set run in any order but one at a time.  Each address has a
- * token; a child takes those of all its addresses when it has nothing else to wait for, in one go or
- * not at all, and gives them back when it is complete.
+ * token; a child takes those of all its addresses when it has nothing else to wait for, in one go
+ * or not at all, and gives them back when it is complete.
  */
 #include "wait.h"
 #include "tasks.h"
@@ -105,9 +106,10 @@ static struct gomp_deps *deps_of (const struct gomp_task *parent)
 
 /* --- decoding
  *
- * The compiler's array: [0] n > 0: the number of dependences, [1] how many of them are out or inout,
- * [2...] their addresses, those first.  Or [0] 0, [1] n, [2] out and inout, [3] mutexinoutset, [4] in,
- * [5...] the addresses in that order, then addresses of depend objects: pairs of address and kind. */
+ * The compiler's array: [0] n > 0: the number of dependences, [1] how many of them are out or
+ * inout, [2...] their addresses, those first.  Or [0] 0, [1] n, [2] out and inout, [3]
+ * mutexinoutset, [4] in, [5...] the addresses in that order, then addresses of depend objects:
+ * pairs of address and kind. */
 
 struct layout {
     void **address;
@@ -268,8 +270,8 @@ static void clear_set (struct set *set)
         drop_first(set);
 }
 
-/* Forget the oldest members that have finished; members are entered in order of creation, and mostly
- * finish so. */
+/* Forget the oldest members that have finished; members are entered in order of creation, and
+ * mostly finish so. */
 static void prune (struct set *set)
 {
     while (set->first && finished(set->first->node))

@@ -2,9 +2,9 @@
 /*
  * taskgroup.c - taskgroups and the reductions over them.
  *
- * A group counts the queued tasks in it; its end is reached when the count is zero.  A reduction has
- * one copy of its variables for each thread number of the team; a task finds the copy of the number
- * that runs it by the address of the original, in a table that goes with the group.
+ * A group counts the queued tasks in it; its end is reached when the count is zero.  A reduction
+ * has one copy of its variables for each thread number of the team; a task finds the copy of the
+ * number that runs it by the address of the original, in a table that goes with the group.
  */
 #include "wait.h"
 #include "tasks.h"

@@ -2,14 +2,14 @@
 /*
  * taskloop.c - taskloops by recursive splitting.
  *
- * The loop is cut into chunks, as the clauses want, and the chunks into no tasks at first: one task,
- * a *range*, has them all.  Whoever executes a range splits its upper half off, as a range that
- * others can steal, whenever its queue has nothing to be stolen; runs its chunks, each a task that
- * runs at once; and waits for the ranges that it has split off.  So a loop that nobody helps with
- * makes log2(chunks) tasks, and one that is stolen from is split where and when it is.
+ * The loop is cut into chunks, as the clauses want, and the chunks into no tasks at first: one
+ * task, a *range*, has them all.  Whoever executes a range splits its upper half off, as a range
+ * that others can steal, whenever its queue has nothing to be stolen; runs its chunks, each a task
+ * that runs at once; and waits for the ranges that it has split off.  So a loop that nobody helps
+ * with makes log2(chunks) tasks, and one that is stolen from is split where and when it is.
  *
- * Where the firstprivate variables need more than memcpy to be copied, the copies for all chunks are
- * made before the first one runs: it might change the originals (lastprivate).
+ * Where the firstprivate variables need more than memcpy to be copied, the copies for all chunks
+ * are made before the first one runs: it might change the originals (lastprivate).
  */
 #include "wait.h"
 #include "tasks.h"
@@ -17,8 +17,8 @@
 
 enum { CHUNKS_PER_THREAD = 8 }; /* when no clause says how many */
 
-/* Which iterations belong to which chunk: the first `nfirst` chunks have `first` iterations each, the
- * others `rest`.  Unsigned arithmetic: it wraps like the loop variable's. */
+/* Which iterations belong to which chunk: the first `nfirst` chunks have `first` iterations each,
+ * the others `rest`.  Unsigned arithmetic: it wraps like the loop variable's. */
 struct chunks {
     uint64_t start, step;
     uint64_t nfirst, first, rest;

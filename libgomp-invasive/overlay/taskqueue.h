@@ -24,8 +24,8 @@
 #pragma GCC visibility push(hidden)
 #endif
 
-/* Entries; powers of two.  What finds no room is run at once, on the stack of who would queue it, so there
- * is room for more than the cut-off ever queues: for the chains of task.c, nests_deep. */
+/* Entries; powers of two.  What finds no room is run at once, on the stack of who would queue it,
+ * so there is room for more than the cut-off ever queues: for the chains of task.c, nests_deep. */
 enum { GOMP_QUEUE_FIRST = 32, GOMP_QUEUE_MAX = 1 << 20 };
 
 struct gomp_queue_ring {

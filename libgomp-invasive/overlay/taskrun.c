@@ -71,9 +71,9 @@ struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
 }
 
 /* Termination.  Read all that was completed, then all that was created.  created >= completed at
- * any time, and both only grow; so if what we read is equal, nothing was outstanding between the two
- * readings.  Nor will be: tasks are created by tasks, and the implicit ones have arrived.  A task
- * that we see completed has counted those it has created before (release/acquire). */
+ * any time, and both only grow; so if what we read is equal, nothing was outstanding between the
+ * two readings.  Nor will be: tasks are created by tasks, and the implicit ones have arrived.  A
+ * task that we see completed has counted those it has created before (release/acquire). */
 bool gomp_tasks_outstanding (struct gomp_team *team)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(team);
@@ -439,9 +439,9 @@ struct gomp_task *gomp_tasks_find (struct gomp_thread *thr, struct gomp_task *ro
     return find(tasks, gomp_task_slot(thr), root);
 }
 
-/* From the own queue only descendants may be popped: entries below the current task's mark belong to
- * the tasks below it on the stack, whose marks would lie above the bottom for ever.  Taking the oldest
- * leaves the bottom where it is. */
+/* From the own queue only descendants may be popped: entries below the current task's mark belong
+ * to the tasks below it on the stack, whose marks would lie above the bottom for ever.  Taking the
+ * oldest leaves the bottom where it is. */
 struct gomp_task *gomp_tasks_find_any (struct gomp_thread *thr)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(thr->ts.team);
@@ -486,11 +486,11 @@ static bool no_child_left (struct gomp_task *task)
     return gomp_done_released(now) == GOMP_DONE_ENDED;
 }
 
-/* A task that has ended is kept for its children, of whom it may be the last, and so on: of a chain, each
- * task of which creates the next, every task would be.  So one that starts replaces a parent that has
- * ended and has no other child, and counts as the child of whose child that was.  Nobody else looks at
- * such a parent: its own thread has left it, and who walks from a descendant up to its ancestors
- * cannot come by, since the task that starts has no children yet. */
+/* A task that has ended is kept for its children, of whom it may be the last, and so on: of a
+ * chain, each task of which creates the next, every task would be.  So one that starts replaces a
+ * parent that has ended and has no other child, and counts as the child of whose child that was.
+ * Nobody else looks at such a parent: its own thread has left it, and who walks from a descendant
+ * up to its ancestors cannot come by, since the task that starts has no children yet. */
 static void __attribute__((noinline)) replace_ended_parents (struct gomp_task *task)
 {
     struct gomp_task *parent = task->parent;

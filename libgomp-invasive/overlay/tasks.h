@@ -7,13 +7,13 @@
  * in a deque of its creator's thread number (taskqueue.h), from where idle members steal
  * (taskrun.c).  That is the cut-off of papers/transient-and-persistent-imbalance.txt VI-VII.
  *
- * Counting.  A team has no counter of tasks.  Each thread number counts what it has created and what
- * it has completed in a slot of its own; a barrier adds them up when all have arrived (see
+ * Counting.  A team has no counter of tasks.  Each thread number counts what it has created and
+ * what it has completed in a slot of its own; a barrier adds them up when all have arrived (see
  * gomp_tasks_outstanding).  A task counts its queued children itself (created, own_done); other
  * threads that complete or release a child add to its `done`.  A task's memory is released when it
  * is complete and all of its children are released: so the chain of parents of any task is there,
- * which is what tells descendants from others.  (In long chains a task may take the place of parents that
- * have ended: replace_ended_parents.)
+ * which is what tells descendants from others.  (In long chains a task may take the place of
+ * parents that have ended: replace_ended_parents.)
  *
  * A task on the stack that queues a child moves to the heap first, with all of its ancestors that
  * are on the stack: whoever is queued has no parent on a stack.
@@ -75,8 +75,9 @@ struct gomp_task_slot {
     struct gomp_queue queue;
     /* release; partner: the acquire loads of gomp_tasks_outstanding */
     _Atomic uint64_t created __attribute__((aligned(64))), completed;
-    /* The cut-off: tasks are queued while the queue has fewer than this.  Doubled when thieves starve
-     * while a task runs at once (task.c), halved when nothing is stolen for long (taskrun.c). */
+    /* The cut-off: tasks are queued while the queue has fewer than this.  Doubled when thieves
+     * starve while a task runs at once (task.c), halved when nothing is stolen for long
+     * (taskrun.c). */
     int64_t threshold;
     unsigned calm;   /* tasks that were queued and not stolen, since one was */
     int64_t old_top; /* the queue's top when we last looked for thefts */

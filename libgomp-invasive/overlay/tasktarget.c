@@ -6,8 +6,8 @@
 #include "tasks.h"
 #include <string.h>
 
-/* A team of one around the calling thread, outside any parallel region.  Its implicit task takes the
- * place of the thread's own one, at the root of whatever tasks are running. */
+/* A team of one around the calling thread, outside any parallel region.  Its implicit task takes
+ * the place of the thread's own one, at the root of whatever tasks are running. */
 void gomp_create_artificial_team (void)
 {
     struct gomp_thread *thr = gomp_thread();

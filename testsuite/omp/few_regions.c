@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A little of everything, for tools that make a program slow: loops, barriers, tasks, a nested region,
- * and a function for a debugger to stop in.
+/* A little of everything, for tools that make a program slow: loops, barriers, tasks, a nested
+ * region, and a function for a debugger to stop in.
  */
 #include "check.h"
 #include <omp.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Several OpenMP runtimes in one process, each brought in by a plugin that was compiled for it, work
- * beside each other: by turns, from threads at once, and in each other's regions.
+/* Several OpenMP runtimes in one process, each brought in by a plugin that was compiled for it,
+ * work beside each other: by turns, from threads at once, and in each other's regions.
  * runtimes PLUGIN...
  * @helper
  */

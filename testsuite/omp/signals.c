@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Signals are the program's: a handler runs in the thread that it was sent to, also when that one is
- * an implicit task's; a fault in an implicit task is handled there, in whichever thread that runs;
- * waits go on when a handler interrupts them, or when the whole process is stopped and continued;
- * and a process that does not handle SIGINT dies of it in the middle of a region.
+/* Signals are the program's: a handler runs in the thread that it was sent to, also when that one
+ * is an implicit task's; a fault in an implicit task is handled there, in whichever thread that
+ * runs; waits go on when a handler interrupts them, or when the whole process is stopped and
+ * continued; and a process that does not handle SIGINT dies of it in the middle of a region.
  */
 #include "check.h"
 #include <omp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A chain of tasks, each of which creates the next one and ends, may be as long as it likes: it needs
- * neither the stack nor the memory of all its tasks, in a team of one either, and whoever waits for
- * it waits for all of it.
+/* A chain of tasks, each of which creates the next one and ends, may be as long as it likes: it
+ * needs neither the stack nor the memory of all its tasks, in a team of one either, and whoever
+ * waits for it waits for all of it.
  * @mends with two threads, when a chain has leaves, tasks run at once within each other without end
  * @changing
  */
@@ -55,7 +55,8 @@ static long peak_kb(void)
     return kb;
 }
 
-/* One chain for which a task waits, and so executes nothing else, and one for which the region does. */
+/* One chain for which a task waits, and so executes nothing else, and one for which the region
+ * does. */
 static void run_chains(int threads, long links, int leaves)
 {
     long grouped = 0, loose = 0, all = expected(links, leaves);

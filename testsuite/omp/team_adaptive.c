@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* INVASIVE_TEAM=adaptive: a region whose threads sleep much, at barriers, soon gets no more threads than
- * there are cores, whatever kind of region it is; one that runs through keeps its size, so does a
- * nested one; omp_set_dynamic(0) means exact sizes. Unmanaged nothing changes.
+/* INVASIVE_TEAM=adaptive: a region whose threads sleep much, at barriers, soon gets no more threads
+ * than there are cores, whatever kind of region it is; one that runs through keeps its size, so
+ * does a nested one; omp_set_dynamic(0) means exact sizes.  Unmanaged nothing changes.
  * @managed needs it, where there is a manager
  * @env INVASIVE_TEAM=adaptive
  * @env OMP_NUM_THREADS=24

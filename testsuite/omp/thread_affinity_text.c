@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* omp_capture_affinity tells each thread its own numbers, in nested regions too, and the kernel thread that
- * it is; omp_set_affinity_format holds for all.
+/* omp_capture_affinity tells each thread its own numbers, in nested regions too, and the kernel
+ * thread that it is; omp_set_affinity_format holds for all.
  * @env OMP_NUM_THREADS=10
  */
 #include "check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Our own default team size keeps to OMP_THREAD_LIMIT: a program that divides its data by
- * omp_get_max_threads() gets as many threads.  (Stock libgomp's default is the number of processors,
- * whatever the limit.)
+ * omp_get_max_threads() gets as many threads.  (Stock libgomp's default is the number of
+ * processors, whatever the limit.)
  * @env OMP_THREAD_LIMIT=3
  */
 #include "check.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// C++: a thread_local object is made once for each kernel thread that uses it and keeps the value of its thread
-// number, so is a threadprivate object of a class; copyin calls its assignment; none is destroyed twice.
+// C++: a thread_local object is made once for each kernel thread that uses it and keeps the value
+// of its thread number, so is a threadprivate object of a class; copyin calls its assignment; none
+// is destroyed twice.
 #include "check.h"
 #include <atomic>
 #include <omp.h>

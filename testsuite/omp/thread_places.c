@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Each thread number has the place that OMP_PLACES and proc_bind give it, whichever kernel thread and core
- * it runs on, also after barriers and in nested regions; unmanaged it runs there.
+/* Each thread number has the place that OMP_PLACES and proc_bind give it, whichever kernel thread
+ * and core it runs on, also after barriers and in nested regions; unmanaged it runs there.
  * @env OMP_PLACES=threads
  * @env OMP_NUM_THREADS=6
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* abi_values.c - what an mpi.h of the standard binary interface says; -DNAMES is a list of P(NAME). */
+/* abi_values.c - what an mpi.h of the standard binary interface says; -DNAMES: P(NAME) of each. */
 #include <mpi.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * count_calls.c - a profiler as others write them: MPI_X counts itself and calls PMPI_X.  At the end
- * each process appends its counts to the file $COUNT_CALLS, in one write.  It knows no MPI's
+ * count_calls.c - a profiler as others write them: MPI_X counts itself and calls PMPI_X.  At the
+ * end each process appends its counts to the file $COUNT_CALLS, in one write.  It knows no MPI's
  * types and uses no constant of MPI, so one text does for all of them.
  */
 #include <fcntl.h>
