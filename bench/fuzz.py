@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Arbitrary bytes for everything that reads bytes of others, by libFuzzer.
 
-rmd.conf, requests on rmd's socket, a core table that processes have written into, and reports of
-processes (what rmd takes from other nodes, what `invade --report` prints).  The programs are
-bench/fuzz/NAME.c, with AddressSanitizer and UndefinedBehaviorSanitizer; inputs begin with the small
-corpus beside them.  --turns 5, the default, is ten million inputs each: two million a turn.
+rmd.conf, requests on rmd's socket (rmctl's commands among them), a core table that processes have
+written into, rings of trace events likewise, what a former rmd has left, reports of processes (what
+rmd takes from other nodes, what `invade --report` prints), requests for metrics over HTTP, machines
+and workloads of `rmctl simulate`.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
+UndefinedBehaviorSanitizer; inputs begin with the small corpus beside them.  --turns 5, the default,
+is ten million inputs each: two million a turn.  Comparisons are not traced, which doubles the rate.
+Trace files are for a program in Python, and so is what makes them up: fuzz_trace_file.py.
 
-Coverage is what libFuzzer counts: edges of all code that is linked, of which the parser is a part.
+Coverage is what libFuzzer counts: edges of all code that is linked, of which the parser is a part;
+of the reader of trace files, lines.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -25,14 +30,16 @@ from common import TOP, BenchError, Context, Figure
 INPUTS_A_TURN = 2_000_000
 CLANG = "clang-14"
 FLAGS = ("-std=gnu17 -O2 -g1 -fno-omit-frame-pointer "
-         "-fno-sanitize-recover=all -pthread").split()
+         "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
 ELSEWHERE = ("rmd", "rmctl", "server", "service", "simulate")  # sources that nothing here needs
 LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
     "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c") if not p.stem.startswith(ELSEWHERE)),
     "libinvasive": "board core cpulist scalability socket table topology trace".split(),
     "tools": "invade_model invade_text".split(),
 }
-LENGTH = {"config": 512, "socket": 1024, "table": 512, "package": 8192}  # of inputs
+LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
+          "package": 8192, "http": 512, "simulate": 1024}
+TRACE_FILE = "trace-file"
 INCLUDE = [f"-I{TOP / d}" for d in ("include", "libinvasive", "rmd", "tools", "bench/fuzz")]
 
 
@@ -81,7 +88,7 @@ def search(name: str, program: Path, inputs: int, seed: int, corpus: Path,
            timeout_s: float) -> dict[str, float]:
     """So many inputs; those that reach something new are kept in `corpus`."""
     command = [str(program), f"-runs={inputs}", f"-seed={seed}", f"-max_len={LENGTH[name]}",
-               "-print_final_stats=1", "-rss_limit_mb=4096", "-timeout=30",
+               "-entropic=0", "-print_final_stats=1", "-rss_limit_mb=4096", "-timeout=30",
                f"-artifact_prefix={program.parent}/", str(corpus),
                str(TOP / "bench" / "fuzz" / "corpus" / name)]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("INVASIVE", "LD_PRELOAD"))}
@@ -104,18 +111,39 @@ def search(name: str, program: Path, inputs: int, seed: int, corpus: Path,
             "seconds": time.monotonic() - start}
 
 
+def search_trace_files(build: Path, inputs: int, seed: int,
+                       timeout_s: float) -> dict[str, float]:
+    """fuzz_trace_file.py in invade-trace's own interpreter, which has numpy."""
+    interpreter = (build / "bin" / "invade-trace").read_text().splitlines()[0].lstrip("#! ")
+    try:
+        done = subprocess.run([interpreter, "-B", TOP / "bench" / "fuzz_trace_file.py",
+                               str(inputs), str(seed)], capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL, timeout=timeout_s)
+    except subprocess.TimeoutExpired as error:
+        raise BenchError(f"fuzz {TRACE_FILE}: no end after {timeout_s:g} s") from error
+    if done.returncode or done.stderr:
+        print(f"    {TRACE_FILE}: {done.stderr[-6000:]}", flush=True)
+    if done.returncode:
+        raise BenchError(f"fuzz {TRACE_FILE}: exit code {done.returncode}")
+    return json.loads(done.stdout)
+
+
 def fuzz(ctx: Context) -> list[Figure]:
-    names = [name for name in LENGTH if not ctx.only or name in ctx.only]
+    names = [name for name in [*LENGTH, TRACE_FILE] if not ctx.only or name in ctx.only]
     if not names:
-        raise BenchError(f"--only: parsers are {', '.join(LENGTH)}")
+        raise BenchError(f"--only: parsers are {', '.join([*LENGTH, TRACE_FILE])}")
     figures, failed = [], 0.0
-    for name, program in programs(names, ctx.work / "fuzz").items():
-        inputs = 0.0
+    built = programs([name for name in names if name in LENGTH], ctx.work / "fuzz")
+    for name in names:
+        inputs = seconds = 0.0
         with tempfile.TemporaryDirectory() as corpus:
             for turn in range(ctx.pairs):
                 seed = int(time.time()) + turn
-                found = search(name, program, INPUTS_A_TURN, seed, Path(corpus), 7200)
+                found = search(name, built[name], INPUTS_A_TURN, seed, Path(corpus), 7200) \
+                    if name in built else \
+                    search_trace_files(ctx.build, INPUTS_A_TURN, seed, 7200)
                 inputs += found["inputs"]
+                seconds += found["seconds"]
                 failed += found["failed"]
                 if ctx.verbose:
                     print(f"    {name}: {found['inputs']:.0f} inputs in {found['seconds']:.0f} s, "
@@ -123,5 +151,6 @@ def fuzz(ctx: Context) -> list[Figure]:
                 if found["failed"]:
                     break
         figures.append(Figure(f"fuzz-{name}", inputs / 1e6, "million inputs", ">=", 10,
-                              f"{found['covered']:.0f} of {found['edges']:.0f} edges"))
+                              f"{name}: {found['covered']:.0f} of {found['edges']:.0f} "
+                              f"{'edges' if name in built else 'lines'}, {seconds:.0f} s"))
     return [*figures, Figure("fuzz", failed, "crashes and reports", "<=", 0)]

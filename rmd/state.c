@@ -144,7 +144,7 @@ static bool plausible(const struct rmd_state *s)
         s->table_version != INV_TABLE_VERSION || valid > 1)
         return false;
     const struct rmd_state_copy *copy = &s->copy[valid];
-    bool good = copy->tokens <= INV_MAX_CORES;
+    bool good = copy->tokens <= INV_MAX_CORES && copy->expected <= INV_MAX_SLOTS;
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
         good &= copy->owner[c] >= RMD_NO_OWNER && copy->owner[c] < INV_MAX_SLOTS &&
                 copy->pinned_to[c] >= -1 && copy->pinned_to[c] < INV_MAX_SLOTS &&

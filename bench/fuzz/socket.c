@@ -1,58 +1,107 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * socket.c - requests to rmd: each input is a few messages, from this process as its client; rmd
- * has the machine, the users and the domain that it always has, on eight emulated cores.
+ * socket.c - requests to rmd: each input is a few messages, from this process as its client, which
+ * is the operator, or (some) another user; rmd has the machine, the users and the domain that it
+ * always has, on eight emulated cores.  Clients stay as long as rmd has something for them.
  *
  * A message is the real thing but for its transport: what rmd receives is the input, what it sends
- * must be a whole answer.  Two bytes say how long the next message is.  The magic number and the
- * version are put right in most of them, or nothing else would ever be reached.
+ * must be a whole answer, and a byte of the input may say that the client has no room for it yet.
+ * Two bytes say how long the next message is.  The magic number, the version and the length are put
+ * right in most of them, or nothing else would ever be reached.
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
 
+#include <fcntl.h>
+#include <sanitizer/asan_interface.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 static struct fuzz_input input;
-static ssize_t fuzz_receive(void *to, size_t room, int flags);
+static ssize_t fuzz_receive(struct msghdr *m);
 static ssize_t fuzz_answer(const struct msghdr *m);
+static ssize_t fuzz_send(const void *what, size_t bytes);
 
-#define recv(fd, to, room, flags) ((void)(fd), fuzz_receive(to, room, flags))
+#define recvmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_receive(m))
 #define sendmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_answer(m))
+#define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
 #include "../../rmd/server.c"
-#undef recv
+#undef recvmsg
 #undef sendmsg
+#undef send
+#include "../../rmd/loop.c"
 
-static bool answered;
+/* Of a message, besides its length. */
+enum { RAW = 0x8000, PASSES = 0x4000, STRANGER = 0x2000, LENGTH = 0x1fff };
+enum { STRANGERS_UID = 60001, FULL = 0xff, LOOKS = 16 };
 
-static ssize_t fuzz_receive(void *to, size_t room, int flags)
+static bool strangers, answered;
+
+static size_t proper_size(uint32_t kind, size_t bytes)
 {
-    if (flags & MSG_PEEK) {
-        errno = EAGAIN;
-        return -1;
+    switch (kind) {
+    case INV_DEPOSIT:
+        return bytes;
+    case INV_CONTROL:
+        return sizeof(struct inv_control);
+    case INV_EVENTS:
+        return sizeof(struct inv_watch);
+    default:
+        return sizeof(struct inv_request);
     }
+}
+
+/* A descriptor that is no regular file: traces are trace.c's. */
+static void pass_descriptor(struct msghdr *m)
+{
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    struct cmsghdr *h = CMSG_FIRSTHDR(m);
+    h->cmsg_level = SOL_SOCKET;
+    h->cmsg_type = SCM_RIGHTS;
+    h->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(h), &fd, sizeof fd);
+}
+
+static ssize_t fuzz_receive(struct msghdr *m)
+{
+    static const uint32_t kinds[] = {0, INV_JOIN, INV_OBSERVE, INV_LEAVE, INV_REPORT, INV_DEPOSIT,
+                                     INV_POLICY, 7, INV_CONTROL, INV_EVENTS, INV_METRICS,
+                                     INV_TRACE};
     uint32_t head = fuzz_number(&input, 2);
-    size_t bytes = head & 0x3fff;
+    size_t bytes = head & LENGTH, room = m->msg_iov->iov_len;
+    struct inv_request *r = m->msg_iov->iov_base;
     bytes = bytes < input.left ? bytes : input.left;
-    fuzz_take(&input, to, bytes < room ? bytes : room);
-    struct inv_request *r = to;
-    if (!(head & 0x8000) && bytes >= sizeof *r) {
+    memset(r, 0, room);
+    fuzz_take(&input, r, bytes < room ? bytes : room);
+    if (!(head & RAW) && bytes >= sizeof *r) {
         r->magic = INV_PROTOCOL_MAGIC;
         r->version = INV_PROTOCOL_VERSION;
-        r->kind %= INV_POLICY + 2;
+        r->kind = kinds[r->kind % (sizeof kinds / sizeof *kinds)];
+        bytes = proper_size(r->kind, bytes);
     }
+    if (head & PASSES)
+        pass_descriptor(m);
+    else
+        m->msg_controllen = 0;
     return (ssize_t)bytes;
+}
+
+/* Nothing of what is sent is out of bounds. */
+static void look_at(const void *what, size_t bytes)
+{
+    if (__asan_region_is_poisoned((void *)what, bytes))
+        abort();
 }
 
 static ssize_t fuzz_answer(const struct msghdr *m)
 {
     const struct inv_reply *r = m->msg_iov->iov_base;
     size_t bytes = 0;
-    for (size_t i = 0; i < m->msg_iovlen; i++)
-        for (size_t k = 0; k < m->msg_iov[i].iov_len; k++, bytes++)
-            if (((volatile unsigned char *)m->msg_iov[i].iov_base)[k] == 0xff)
-                continue; /* read all: nothing that is sent is out of bounds */
+    for (size_t i = 0; i < m->msg_iovlen; i++) {
+        look_at(m->msg_iov[i].iov_base, m->msg_iov[i].iov_len);
+        bytes += m->msg_iov[i].iov_len;
+    }
     if (!answered && (bytes != sizeof *r || r->magic != INV_PROTOCOL_MAGIC ||
                       !memchr(r->message, '\0', sizeof r->message)))
         abort();
@@ -60,16 +109,28 @@ static ssize_t fuzz_answer(const struct msghdr *m)
     return (ssize_t)bytes;
 }
 
+static ssize_t fuzz_send(const void *what, size_t bytes)
+{
+    look_at(what, bytes);
+    if (bytes == sizeof(struct inv_outcome) &&
+        !memchr(((const struct inv_outcome *)what)->text, '\0',
+                sizeof((struct inv_outcome *)0)->text))
+        abort();
+    errno = EAGAIN;
+    return fuzz_number(&input, 1) == FULL ? -1 : (ssize_t)bytes;
+}
+
 static void begin(void)
 {
     static struct inv_topology topology;
     static struct rmd_settings settings;
-    static const struct rmd_users_options options = {.sys_root = ""};
+    static const struct rmd_users_options options = {.sys_root = "", .several = true};
     rmd_config_defaults(&settings);
     settings.log_level = rmd_log_level = RMD_ERROR;
     settings.enforce = RMD_ENFORCE_NONE;
+    access_for = (struct rmd_access){.several = true, .group = RMD_GROUP_ANY};
     if (inv_topology_emulate(&topology, "8", false) ||
-        rmd_users_open(&topology, &settings, &options))
+        rmd_users_open(&topology, &settings, &options) || rmd_events_watch(there_are_events))
         abort();
 }
 
@@ -82,22 +143,51 @@ static void join_resident(void)
         abort();
 }
 
+/* What rmd's loop would do now. */
+static void look_around(void)
+{
+    struct epoll_event e;
+    for (int i = 0; i < LOOKS && epoll_wait(epoll_fd, &e, 1, 0) == 1; i++) {
+        struct rmd_source *source = e.data.ptr;
+        source->ready(source, e.events);
+    }
+}
+
 static void one_message(void)
 {
     int ends[2];
+    bool stranger = strangers && input.left > 1 && input.at[1] & STRANGER >> 8;
     struct connection *c = calloc(1, sizeof *c);
-    if (!c || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+    if (!c || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
         abort();
     c->source = (struct rmd_source){.fd = ends[0], .ready = client_ready};
-    c->peer = (struct ucred){getpid(), getuid(), getgid()};
+    c->peer = (struct ucred){getpid(), stranger ? STRANGERS_UID : getuid(), getgid()};
     c->next = connections;
     connections = c;
     nconnections++;
     answered = false;
     client_ready(&c->source, EPOLLIN);
+    if (connections == c && !c->waiting && !c->sending)
+        hang_up(c);
+    look_around();
+    close(ends[1]);
+}
+
+/* Every input meets the same rmd. */
+static void clean_up(void)
+{
+    static const struct rmd_limits none;
+    uint64_t all[INV_CORE_WORDS] = {0xff};
     while (connections)
         hang_up(connections);
-    close(ends[1]);
+    rmd_domain_leave(rmd_users_domain(getuid()), getpid());
+    rmd_users_drain(all, true);
+    rmd_users_limit(getuid(), true, &none);
+    if (strangers) {
+        rmd_domain_leave(rmd_users_domain(STRANGERS_UID), getpid());
+        rmd_users_limit(STRANGERS_UID, true, &none);
+    }
+    look_around();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
@@ -109,12 +199,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     }
     begun = true;
     input = (struct fuzz_input){data, bytes};
-    bool alone = fuzz_number(&input, 1) % 128 == 127;
+    uint32_t kind = fuzz_number(&input, 1);
+    bool alone = kind % 128 == 127;
+    strangers = kind % 8 == 7;
     if (alone)
         rmd_domain_leave(rmd_users_domain(getuid()), getppid());
     for (unsigned i = 0; i < 8 && input.left > 2; i++)
         one_message();
-    rmd_domain_leave(rmd_users_domain(getuid()), getpid());
+    clean_up();
     if (alone)
         join_resident();
     return 0;

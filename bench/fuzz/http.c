@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * http.c - what a client sends to the address of the metrics, in pieces: one byte says how long the
+ * next one is.  Every client is let go in the end; the answer is one of HTTP, as long as it says, and
+ * the page is given to those only who asked for it.
+ */
+#define _GNU_SOURCE
+#include "fuzz.h"
+#include "log.h"
+#include "loop.h"
+#include "metrics.h"
+#include "now.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+static ssize_t fuzz_receive(void *to, size_t room);
+static ssize_t fuzz_send(const void *what, size_t bytes);
+static char *fuzz_page(size_t *bytes);
+
+#define recv(fd, to, room, flags) ((void)(fd), (void)(flags), fuzz_receive(to, room))
+#define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
+#define shutdown(fd, how) ((void)(fd), (void)(how))
+#define close(fd) ((void)(fd), 0)
+#define timerfd_settime(fd, flags, to, old) ((void)(fd), (void)(to))
+#define rmd_watch(source, events) ((void)(source), 0)
+#define rmd_unwatch(source) ((void)(source))
+#define rmd_metrics_text(uid, all, bytes) fuzz_page(bytes)
+#include "../../rmd/metrics_http.c"
+
+enum { ANSWER_MAX = 1024, NO_MORE_YET = 0xff, NO_ROOM_YET = 0xfe };
+static const char the_page[] = "invasive_cores 8\n";
+
+static struct fuzz_input input;
+static char answer[ANSWER_MAX + 1];
+static size_t answer_bytes;
+
+static ssize_t fuzz_receive(void *to, size_t room)
+{
+    uint32_t bytes = fuzz_number(&input, 1);
+    errno = EAGAIN;
+    if (bytes == NO_MORE_YET && input.left)
+        return -1;
+    bytes = bytes < input.left ? bytes : (uint32_t)input.left;
+    bytes = bytes < room ? bytes : (uint32_t)room;
+    fuzz_take(&input, to, bytes);
+    return (ssize_t)bytes;
+}
+
+static ssize_t fuzz_send(const void *what, size_t bytes)
+{
+    uint32_t most = fuzz_number(&input, 1);
+    errno = EAGAIN;
+    if (most == NO_ROOM_YET)
+        return -1;
+    if (most && most < bytes)
+        bytes = most;
+    if (answer_bytes + bytes > ANSWER_MAX)
+        abort();
+    memcpy(answer + answer_bytes, what, bytes);
+    answer_bytes += bytes;
+    return (ssize_t)bytes;
+}
+
+static char *fuzz_page(size_t *bytes)
+{
+    *bytes = sizeof the_page - 1;
+    return strdup(the_page);
+}
+
+static void check(const char *head)
+{
+    unsigned status, length;
+    answer[answer_bytes] = '\0';
+    const char *body = strstr(answer, "\r\n\r\n"), *says = strstr(answer, "Content-Length: ");
+    if (sscanf(answer, "HTTP/1.1 %u ", &status) != 1 || !body || !says ||
+        sscanf(says, "Content-Length: %u\r\n", &length) != 1)
+        abort();
+    bool only_head = begins(head, "HEAD /metrics");
+    if (strlen(body + 4) != length && !(only_head && !body[4]))
+        abort();
+    if (status == 200 && !begins(head, "GET /metrics") && !only_head)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static char head[HEAD_MAX + 1];
+    input = (struct fuzz_input){data, bytes};
+    answer_bytes = 0;
+    struct client *c = calloc(1, sizeof *c);
+    if (!c)
+        abort();
+    c->source = (struct rmd_source){.fd = -1, .ready = client_ready};
+    clients = c;
+    nclients = 1;
+    bool complete = false;
+    while (clients) {
+        size_t sent = c->sent;
+        bool room = !input.left;
+        c->source.ready(&c->source, EPOLLIN);
+        complete |= clients && c->answer;
+        if (clients)
+            memcpy(head, c->head, sizeof head);
+        if (clients && room && c->answer && c->sent == sent)
+            abort(); /* nothing is sent */
+    }
+    if (complete && answer_bytes)
+        check(head);
+    return 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * state.c - what a former rmd has left, a table and its notes on it, as the next one finds it: the
+ * input says what is written where in both, when the domain's two members are there.  It is
+ * refused, or taken back, and then what rmd knows itself must be right.
+ */
+#define _GNU_SOURCE
+#include "core.h"
+#include "domain.h"
+#include "fuzz.h"
+#include "log.h"
+#include "loop.h"
+#include "state.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define nanosleep(time, left) ((void)(time)) /* nobody takes or returns a token meanwhile */
+#include "../../rmd/adopt.c"
+#undef nanosleep
+
+enum { CORES = 8, MEMBERS = 2 };
+
+static void open_domain(struct rmd_domain *d)
+{
+    static struct inv_topology topology;
+    if (!topology.ncores && inv_topology_emulate(&topology, "8", false))
+        abort();
+    memset(d, 0, sizeof *d);
+    d->topology = topology;
+    d->policy = rmd_policy_named("workload");
+    d->tuning = (struct rmd_tuning)RMD_TUNING;
+    d->reclaim_bound_us = 5000;
+    d->keeps = true;
+    if (rmd_domain_open(d))
+        abort();
+}
+
+static void begin(struct rmd_domain *d, bool anonymous)
+{
+    open_domain(d);
+    for (unsigned c = 0; c < CORES; c++)
+        rmd_domain_admit(d, c);
+    for (unsigned i = 0; i < MEMBERS; i++) {
+        struct inv_request request = inv_request_of(INV_JOIN);
+        pid_t pid = i ? getppid() : getpid();
+        int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+        request.rank = (int32_t)i;
+        request.size = request.local_size = anonymous ? CORES + 1 : MEMBERS;
+        if (pidfd < 0 || rmd_domain_join(d, pid, pidfd, &request) < 0)
+            abort();
+    }
+}
+
+/* As the kernel does for one that has been killed; and closing a domain that lives does not. */
+static void forget(struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].pidfd.fd >= 0) {
+            rmd_unwatch(&d->procs[s].pidfd);
+            close(d->procs[s].pidfd.fd);
+        }
+    rmd_domain_close(d);
+}
+
+static void write_process(struct fuzz_input *in, struct rmd_state_copy *copy)
+{
+    struct rmd_state_process *p = &copy->process[fuzz_number(in, 1)];
+    if (fuzz_number(in, 1) & 1)
+        *p = copy->process[fuzz_number(in, 1) % MEMBERS];
+    fuzz_take(in, (char *)p + fuzz_number(in, 1) % sizeof *p / 2, fuzz_number(in, 1) % 16);
+}
+
+static void write_state(struct fuzz_input *in, struct rmd_state *s)
+{
+    struct rmd_state_copy *copy = &s->copy[atomic_load(&s->valid) % 2];
+    size_t offset = fuzz_number(in, 2), bytes = fuzz_number(in, 1) % 64;
+    switch (fuzz_number(in, 1) % 6) {
+    case 0:
+        write_process(in, copy);
+        break;
+    case 1:
+        copy->owner[offset % (2 * CORES)] = (int32_t)fuzz_number(in, 1) - 1;
+        break;
+    case 2:
+        atomic_store(&s->presence[offset % (2 * CORES)],
+                     (unsigned char)(fuzz_number(in, 1) % (RMD_HERE + 1)));
+        break;
+    case 3:
+        fuzz_take(in, &copy->joined, bytes % offsetof(struct rmd_state_copy, owner));
+        break;
+    case 4:
+        atomic_store(&s->valid, fuzz_number(in, 1) % 3);
+        break;
+    default:
+        if (offset + bytes <= sizeof *s)
+            fuzz_take(in, (char *)s + offset, bytes);
+    }
+}
+
+static void write_table(struct fuzz_input *in, struct inv_table *t)
+{
+    static const size_t starts[] = {0, INV_CORES_OFFSET, INV_SLOTS_OFFSET,
+                                    INV_SLOTS_OFFSET + sizeof(struct inv_slot),
+                                    INV_RECORDS_OFFSET, INV_BOARD_OFFSET};
+    size_t start = starts[fuzz_number(in, 1) % (sizeof starts / sizeof *starts)];
+    size_t offset = fuzz_number(in, 2), bytes = fuzz_number(in, 1) % 64;
+    if (start + offset + bytes <= INV_TABLE_BYTES)
+        fuzz_take(in, (char *)t + start + offset, bytes);
+}
+
+static void check(const struct rmd_domain *d)
+{
+    unsigned owned = 0, counted = 0, live = 0;
+    for (unsigned c = 0; c < INV_MAX_CORES; c++)
+        owned += d->owner[c] >= 0;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        counted += d->procs[s].owned;
+        live += d->procs[s].used;
+    }
+    if (owned > CORES || owned != counted || live != d->live || d->table->ncores != CORES ||
+        d->table->magic != INV_TABLE_MAGIC)
+        abort();
+    for (unsigned c = 0; d->table->mode == INV_MODE_PINNED && c < CORES; c++) {
+        inv_word w = atomic_load(&inv_core_at(d->table, c)->word);
+        unsigned holder = inv_word_holder(w);
+        if (holder != INV_NOBODY && (holder > INV_MAX_SLOTS || !d->procs[holder - 1].used))
+            abort();
+    }
+}
+
+static void live_on(struct rmd_domain *d)
+{
+    check(d);
+    rmd_domain_reconsider(d);
+    rmd_domain_check(d);
+    check(d);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            rmd_domain_leave(d, d->procs[s].pid);
+    if (d->live)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static struct rmd_domain before, after;
+    struct fuzz_input in = {data, bytes};
+    rmd_log_level = RMD_ERROR;
+    begin(&before, fuzz_number(&in, 1) & 1);
+    for (unsigned i = 0; i < 16 && in.left > 0; i++)
+        if (fuzz_number(&in, 1) & 1)
+            write_state(&in, before.state);
+        else
+            write_table(&in, before.table);
+    int table = fcntl(before.table_fd, F_DUPFD_CLOEXEC, 0);
+    int state = fcntl(before.state_fd, F_DUPFD_CLOEXEC, 0);
+    forget(&before);
+    open_domain(&after);
+    int n = rmd_domain_adopt(&after, table, state);
+    if (n > 0) {
+        live_on(&after);
+    } else {
+        close(table);
+        close(state);
+    }
+    forget(&after);
+    return 0;
+}
