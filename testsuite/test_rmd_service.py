@@ -31,6 +31,7 @@ from test_rmd_domain import (
     VERSION,
     Member,
     eventually,
+    rmctl,
 )
 from test_rmd_policy_choice import RAPL, put, put_stat, read
 
@@ -925,7 +926,7 @@ def test_the_units_start_this_rmd_and_confine_it(build, installed_units, make_va
         assert not ours, done.stderr
 
 
-def test_the_init_script_starts_reloads_and_stops_it(build, public, tmp_path):
+def test_the_init_script_starts_restarts_reloads_and_stops_it(build, public, tmp_path):
     if not shutil.which("start-stop-daemon"):
         pytest.skip("no start-stop-daemon (package dpkg)")
     script = public / "rmd.init"
@@ -941,11 +942,18 @@ def test_the_init_script_starts_reloads_and_stops_it(build, public, tmp_path):
         return subprocess.run(["sh", script, verb], env=env, timeout=PATIENCE_S, check=False,
                               capture_output=True, text=True).returncode
 
+    def drain(*words):
+        return rmctl(build, f"--socket={sock}", "drain", *words)[0]
+
     try:
         assert do("status") == 3
-        assert do("start") == 0
+        assert do("start") == do("start") == 0  # the second one does nothing
         eventually(sock.exists, True)
-        assert do("status") == 0 and do("start") == 0
+        assert do("status") == 0 and drain("1") == 0
+        assert do("restart") == 0
+        eventually(lambda: log.read_text().count("serving 2 emulated"), 2)
+        assert drain("0") == 1  # since 1 is still drained
+        assert drain("--undo", "1") == 0
         assert do("reload") == 0
         eventually(lambda: "has been read again" in log.read_text(), True)
         assert do("dance") == 2

@@ -243,6 +243,7 @@ def test_programs_go_on_while_the_service_is_started_again(box, how):
     assert alice.ask("borrow 0") == "1"
     program = start_program(box, ALICE, 3000)
     eventually(lambda: len(alice.states()), 2)
+    box.run("rmctl", f"--socket={SOCKET}", "policy", "fair")
     before = box.show("MainPID")
     if how == "restart":
         box.must("restart", "rmd")
@@ -255,6 +256,7 @@ def test_programs_go_on_while_the_service_is_started_again(box, how):
     assert (program.returncode, complaint) == (0, "")
     assert said == box.run("env", "OMP_NUM_THREADS=1", "victim", "3000").stdout
     box.hears("took back a core table")
+    assert "policy fair\n" in box.run("rmctl", f"--socket={SOCKET}", "policy").stdout
     assert box.member(BOB).slot == 0
 
 
