@@ -82,8 +82,11 @@ class Program:
         self.job.stdin.flush()
         rows = [self.line() for _ in range(rounds)]
         self.wait_until_asleep()
-        answer = {form: statistics.fmean(row[i] for row in rows) for i, form in enumerate(forms)}
-        answer["lines"] = [us for row in rows for us in row[len(forms):]]
+        answer = {}
+        for i, form in enumerate(forms):
+            answer[form] = statistics.fmean(row[2 * i] for row in rows)
+            answer[f"{form}_median"] = statistics.median(row[2 * i + 1] for row in rows)
+        answer["lines"] = [us for row in rows for us in row[2 * len(forms):]]
         return answer
 
     def end(self) -> None:
@@ -118,12 +121,14 @@ def one_run(ctx: Context) -> dict:
         like = [t for t in turns if alike(t[stock], t["managed"])]
         result["compared"] += len(like)
         for form in FORMS:
-            result[f"{form}_{stock}"] = statistics.median(
-                t["managed"][form] / t[stock]["off"] for t in like or turns)
+            for kind in ("", "_median"):
+                result[f"{form}_{stock}{kind}"] = statistics.median(
+                    t["managed"][form + kind] / t[stock]["off" + kind] for t in like or turns)
         result[f"{stock}_us"] = statistics.median(t[stock]["off"] for t in like or turns)
     for form in FORMS[1:]:
-        result[f"{form}_off"] = statistics.median(t["managed"][form] / t["managed"]["off"]
-                                                  for t in turns)
+        for kind in ("", "_median"):
+            result[f"{form}_off{kind}"] = statistics.median(
+                t["managed"][form + kind] / t["managed"]["off" + kind] for t in turns)
     for form in CHANGING:
         result[f"{form}_us"] = statistics.median(a[form] - a["off"] for a in late)
     for name, program in programs.items():
@@ -154,21 +159,26 @@ def overhead(ctx: Context) -> list[Figure]:
     def percent(key: str) -> float:
         return 100 * (median(key) - 1)
 
+    def note(form: str, under: str) -> str:
+        return (f"half of the runs {spread(f'{form}_{under}')}, by the median step "
+                f"{percent(f'{form}_{under}_median'):+.2f} %")
+
+    def invading(form: str) -> str:
+        return (f"{note(form, stock)}; over managed threads only {percent(f'{form}_off'):+.2f} %, "
+                f"{note(form, 'off')}; another number in each step: "
+                f"{median(f'{form}-changing_us'):.1f} us")
+
     stock = min(("stock", "bound"), key=lambda name: median(f"{name}_us"))
     compared = sum(run["compared"] for run in runs) / (2 * TURNS * len(runs))
     return [
         Figure("overhead-threads", percent(f"off_{stock}"), "% of stock", "<=", 0.5,
-               f"managed, no invades; half of the runs {spread(f'off_{stock}')}; over stock "
+               f"managed, no invades; {note('off', stock)}; over stock "
                f"unbound {percent('off_stock'):+.2f}, bound {percent('off_bound'):+.2f} %; a step "
                f"{median('stock_us'):.1f} and {median('bound_us'):.1f} us; {100 * compared:.0f} % "
                f"of the blocks compared; first region {median('stock_first_us'):.0f} us, managed "
                f"{median('managed_first_us'):.0f}"),
         Figure("overhead-nonblocking", percent(f"nonblocking_{stock}"), "% of stock", "<=", 0.5,
-               f"half of the runs {spread(f'nonblocking_{stock}')}; over managed threads only "
-               f"{percent('nonblocking_off'):+.2f} %, {spread('nonblocking_off')}; paper 5 %; "
-               f"another number in each step: {median('nonblocking-changing_us'):.1f} us"),
+               f"{invading('nonblocking')}; paper 5 %"),
         Figure("overhead", percent(f"blocking_{stock}"), "% of stock", "<=", 1.0,
-               f"blocking; half of the runs {spread(f'blocking_{stock}')}; over managed threads "
-               f"only {percent('blocking_off'):+.2f} %, {spread('blocking_off')}; paper 15 %; "
-               f"another number in each step: {median('blocking-changing_us'):.1f} us"),
+               f"blocking; {invading('blocking')}; paper 15 %"),
     ]

@@ -5,8 +5,9 @@
  *
  *   STEPS ROUNDS FORM...     FORM: off, nonblocking, blocking, nonblocking-changing, ...
  *
- * and the answer a line for each round: microseconds a step in each of the forms, and how long a
- * cache line took from one thread to the other and back, before and after.  Virtual cores may be
+ * and the answer a line for each round: in each of the forms, microseconds a step, the mean and the
+ * median; then how long a cache line took from one thread to the other and back, before and after.
+ * The median is not changed by what else runs on the machine now and then.  Virtual cores may be
  * two threads of one core now and far apart the next second: only blocks with like lines can be
  * compared (see calls.c).  The first line that it prints says how long the first region took.
  *
@@ -21,7 +22,7 @@
 
 #pragma weak inv_reinvade
 
-enum { CELLS = 128, FORMS = 8, LINE = 256, WARM_STEPS = 150 };
+enum { CELLS = 128, FORMS = 8, LINE = 256, WARM_STEPS = 150, MOST_STEPS = 100000 };
 
 static const struct cells_options options = {.cells = CELLS, .least = 1};
 
@@ -39,12 +40,27 @@ static void one_step(const char *form, long step)
         cells_compute(&options, c, c + 1);
 }
 
-static double block_us(const char *form, long steps)
+struct block {
+    double mean_us, median_us; /* of a step */
+};
+
+static int compare(const void *a, const void *b)
 {
-    double start = cells_now();
-    for (long t = 0; t < steps; t++)
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static struct block compute_block(const char *form, long steps)
+{
+    static double took[MOST_STEPS];
+    double start = cells_now(), last = start, now = start;
+    for (long t = 0; t < steps; t++, last = now) {
         one_step(form, t);
-    return (cells_now() - start) * 1e6 / (double)steps;
+        now = cells_now();
+        took[t] = now - last;
+    }
+    qsort(took, (size_t)steps, sizeof *took, compare);
+    return (struct block){(now - start) * 1e6 / (double)steps, took[steps / 2] * 1e6};
 }
 
 /* A line's journey, the shortest of some means.  Zero when the threads do not run at the same time:
@@ -82,14 +98,17 @@ static void answer(char *request)
     int forms = 0;
     for (char *word = strtok(rest, " \n"); word && forms < FORMS; word = strtok(NULL, " \n"))
         form[forms++] = word;
-    block_us("off", WARM_STEPS);
+    if (steps < 1 || steps > MOST_STEPS)
+        exit(2);
+    compute_block("off", WARM_STEPS);
     for (long r = 0; r < rounds; r++) {
-        double us[FORMS] = {0}, before = line_us();
+        struct block done[FORMS] = {0};
+        double before = line_us();
         for (int f = 0; f < forms; f++) /* each of them first in its turn */
-            us[(f + r) % forms] = block_us(form[(f + r) % forms], steps);
+            done[(f + r) % forms] = compute_block(form[(f + r) % forms], steps);
         double after = line_us();
         for (int f = 0; f < forms; f++)
-            printf("%.4f ", us[f]);
+            printf("%.4f %.4f ", done[f].mean_us, done[f].median_us);
         printf("%.4f %.4f\n", before, after);
     }
     fflush(stdout);

@@ -9,10 +9,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-static int failures;
+static _Atomic int failures;
 
 #define CHECK(cond)                                                                          \
     do {                                                                                     \
@@ -82,12 +83,38 @@ static void test_managed(void)
     CHECK(inv_claim_now().held_cores >= 1);
 }
 
+/* Announces two constraints in turn, and the same again, which is to change nothing. */
+static void *announce_in_turn(void *workload)
+{
+    for (int i = 0; i < 40; i++) {
+        struct inv_constraint c = {.workload = *(double *)workload + i / 2 % 2};
+        CHECK(inv_reinvade(&c, INV_BLOCKING, NULL) == 0);
+    }
+    return NULL;
+}
+
+static void test_two_threads(void)
+{
+    struct inv_slot *slot = inv_slot_at(inv_process.table, inv_process.slot);
+    double workload[2] = {3, 7};
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, announce_in_turn, &workload[1]) == 0);
+    announce_in_turn(&workload[0]);
+    pthread_join(other, NULL);
+    CHECK(atomic_load(&slot->decided_seq) == atomic_load(&slot->constraint_seq));
+    const struct inv_constraint last = {.workload = 5};
+    uint32_t seq = atomic_load(&slot->constraint_seq);
+    CHECK(inv_reinvade(&last, INV_BLOCKING, NULL) == 0);
+    CHECK(atomic_load(&slot->decided_seq) == seq + 1);
+}
+
 int main(int argc, char **argv)
 {
     bool managed = argc > 1 && strcmp(argv[1], "managed") == 0;
-    if (managed)
+    if (managed) {
         test_managed();
-    else
+        test_two_threads();
+    } else
         test_unmanaged();
     test_invalid_constraints();
     unsigned major, minor, patch;
