@@ -50,6 +50,8 @@ void inv_record_restart(void)
     struct inv_record *r = our_record();
     if (!r)
         return;
+    if (atomic_exchange_explicit(&r->until_ns, 0, memory_order_relaxed))
+        return; /* stopped, and now goes on */
     atomic_store_explicit(&r->cpu_start_ns, cpu_ns(), memory_order_relaxed);
     atomic_store_explicit(&r->from_ns, inv_now_ns(), memory_order_relaxed);
 }

@@ -141,8 +141,8 @@ static uint32_t site_of(struct inv_record *r, enum shim_call call, const void *a
 void shim_account_called(enum shim_call call, const void *address)
 {
     struct inv_record *r = record();
-    if (!r)
-        return;
+    if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
+        return; /* before the time that the report is on */
     thread.here = site_of(r, call, address);
     add(&r->site[thread.here].calls, 1);
 }
@@ -263,7 +263,8 @@ void shim_account_start(uint64_t job)
     if (!r)
         return;
     thread.main = true;
-    atomic_store_explicit(&r->sites, SITE_OTHER + 1, memory_order_relaxed);
+    if (!atomic_load_explicit(&r->sites, memory_order_relaxed)) /* not begun again by a session */
+        atomic_store_explicit(&r->sites, SITE_OTHER + 1, memory_order_relaxed);
     atomic_store_explicit(&r->job, job, memory_order_relaxed);
     atomic_store_explicit(&r->ticks_per_ms, shim_us * 1000, memory_order_relaxed);
     inv_record_restart();

@@ -3,7 +3,7 @@
  * comm.c - what the shim knows of each communicator: which of its ranks are members of
  * our domain, and its arrival board.
  *
- * Who is where is found out once, for MPI_COMM_WORLD (setup.c); the rest is translation
+ * Who is where is found out once, for the ranks of a realm (setup.c); the rest is translation
  * of ranks and local.  Only the number of a board's first line has to be told: rank 0
  * reserves the lines and broadcasts it, at the first collective of a communicator whose
  * ranks are all members.  Whether they are is something that each of them finds out for
@@ -47,6 +47,21 @@ static int *world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, 
 
 static bool in_world(int world_rank) { return world_rank >= 0 && world_rank < shim_world.size; }
 
+/* Of an intercommunicator, whose two groups have to be in one realm. */
+static bool in_realm(struct shim_comm *c, const int *peers)
+{
+    int *local = world_ranks(shim_pmpi.Comm_group, c->handle, c->size);
+    int *all = malloc((size_t)(c->size + c->peers) * sizeof *all);
+    if (!all)
+        abort();
+    memcpy(all, local, (size_t)c->size * sizeof *all);
+    memcpy(all + c->size, peers, (size_t)c->peers * sizeof *all);
+    bool found = shim_realm_of(all, c->size + c->peers) != NULL;
+    free(local);
+    free(all);
+    return found;
+}
+
 /* Member numbers of the ranks that messages can go to. */
 static void find_members(struct shim_comm *c)
 {
@@ -55,20 +70,14 @@ static void find_members(struct shim_comm *c)
     c->member_of = malloc((size_t)c->peers * sizeof *c->member_of);
     if (!c->member_of)
         abort();
-    c->all_here = !c->inter;
+    c->foreign = c->inter ? !in_realm(c, ranks) : !shim_realm_of(ranks, c->peers);
+    c->all_here = !c->inter && !c->foreign;
     for (int r = 0; r < c->peers; r++) {
-        c->foreign = c->foreign || !in_world(ranks[r]);
         c->member_of[r] =
             in_world(ranks[r]) ? shim_world.member_of[ranks[r]] : SHIM_MEMBER_NONE;
         if (c->member_of[r] == SHIM_MEMBER_NONE)
             c->all_here = false;
     }
-    free(ranks);
-    if (!c->inter)
-        return;
-    ranks = world_ranks(shim_pmpi.Comm_group, c->handle, c->size);
-    for (int r = 0; r < c->size; r++)
-        c->foreign = c->foreign || !in_world(ranks[r]);
     free(ranks);
 }
 

@@ -2,8 +2,8 @@
 /*
  * gather.c - reports of ranks on other nodes travel home over MPI (invade --report).
  *
- * The home rank is the first one on the node of the `invade` that wants the report.  In
- * MPI_Finalize, after all have come, it asks one rank of another table after the other: an empty
+ * The home rank is the first one on the node of the `invade` that wants the report.  In the last
+ * finalize, after all have come, it asks one rank of another table after the other: an empty
  * message, to which the rank answers at once with the time by its clock, and then with its package
  * (libinvasive/package.c).  The half of a round trip is how well the two clocks are compared.
  *
@@ -25,6 +25,7 @@ struct hello {
 };
 
 static struct {
+    MPI_Comm comm; /* the realm's of all ranks */
     int home;   /* world rank; -1: nothing to do */
     int *from;  /* on that rank: who is elsewhere */
     unsigned count; /* of them; known to all */
@@ -65,7 +66,7 @@ void shim_gather_plan(const struct shim_whereabouts *all)
 static bool take(void *to, size_t bytes, int from, uint64_t within_ns)
 {
     MPI_Request request;
-    return shim_pmpi.Irecv(to, (int)bytes, MPI_BYTE, from, SHIM_TAG_REPORT, shim_world.own,
+    return shim_pmpi.Irecv(to, (int)bytes, MPI_BYTE, from, SHIM_TAG_REPORT, plan.comm,
                            &request) == MPI_SUCCESS &&
            shim_complete_all(1, &request, within_ns);
 }
@@ -73,7 +74,7 @@ static bool take(void *to, size_t bytes, int from, uint64_t within_ns)
 static bool give(const void *what, size_t bytes, int to, uint64_t within_ns)
 {
     MPI_Request request;
-    return shim_pmpi.Isend(what, (int)bytes, MPI_BYTE, to, SHIM_TAG_REPORT, shim_world.own,
+    return shim_pmpi.Isend(what, (int)bytes, MPI_BYTE, to, SHIM_TAG_REPORT, plan.comm,
                            &request) == MPI_SUCCESS &&
            shim_complete_all(1, &request, within_ns);
 }
@@ -120,8 +121,9 @@ static void be_fetched(void)
         free(p);
 }
 
-void shim_gather(void)
+void shim_gather(MPI_Comm comm)
 {
+    plan.comm = comm;
     if (plan.home < 0)
         return;
     if (plan.home == shim_world.rank)

@@ -8,6 +8,8 @@
  * communicator the request is of.  Where the communicator's handler is another one, or the
  * program's own function, these are kept quiet during the wait, and the communicator's is called
  * after it.  One that has never been set stays so: to set it to what it is would change what it is.
+ * Where there are only sessions, MPICH has MPI_COMM_WORLD inside all the same, as soon as two ranks
+ * have made a communicator, and asks its handler; a rank alone has MPI_COMM_SELF.
  * As long as the program has never set a handler all are the same, and nothing of this happens.
  */
 #include "shim.h"
@@ -20,9 +22,10 @@ _Atomic unsigned shim_handlers_set;
 static pthread_mutex_t quiet_lock = PTHREAD_MUTEX_INITIALIZER;
 static int quiet; /* waits that want quiet now; several threads may wait */
 static MPI_Errhandler kept[2];
+static MPI_Comm kept_at[2];
 static int kept_places;
 
-static bool test_reports_to_communicator(void)
+bool shim_is_open_mpi(void)
 {
     static _Atomic int known; /* relaxed: whoever finds it out finds the same */
     int known_now = atomic_load_explicit(&known, memory_order_relaxed);
@@ -38,8 +41,24 @@ static bool test_reports_to_communicator(void)
 
 static bool self_set; /* by the program; under quiet_lock */
 
-static MPI_Comm place(int i) { return i ? MPI_COMM_SELF : MPI_COMM_WORLD; }
-static int places(void) { return self_set ? 2 : 1; }
+/* Whose handlers may be asked; how many they are. */
+static int places(MPI_Comm at[2])
+{
+    at[0] = MPI_COMM_WORLD;
+    at[1] = MPI_COMM_SELF;
+    if (shim_world_is_open())
+        return 2;
+    if (shim_world.size == 1)
+        at[0] = MPI_COMM_SELF;
+    return shim_is_open_mpi() ? 0 : 1;
+}
+
+/* Those of them that have to be kept quiet: one that has never been set follows. */
+static int places_to_quiet(MPI_Comm at[2])
+{
+    int count = places(at);
+    return count == 2 && !self_set ? 1 : count;
+}
 
 static bool predefined(MPI_Errhandler handler)
 {
@@ -50,11 +69,14 @@ static bool predefined(MPI_Errhandler handler)
 static bool differs(MPI_Comm comm)
 {
     MPI_Errhandler handler[3];
-    MPI_Comm at[3] = {comm, place(0), place(1)};
-    for (int i = 0; i < 3; i++)
+    MPI_Comm at[3] = {comm};
+    int count = 1 + places(at + 1);
+    bool same = true;
+    for (int i = 0; i < count; i++) {
         shim_pmpi.Comm_get_errhandler(at[i], &handler[i]);
-    bool same = handler[0] == handler[1] && handler[0] == handler[2] && predefined(handler[0]);
-    for (int i = 0; i < 3; i++)
+        same = same && handler[i] == handler[0] && predefined(handler[0]);
+    }
+    for (int i = 0; i < count; i++)
         if (!predefined(handler[i]))
             shim_pmpi.Errhandler_free(&handler[i]);
     return !same;
@@ -64,10 +86,10 @@ void shim_quiet_begin(void)
 {
     pthread_mutex_lock(&quiet_lock);
     if (quiet == 0)
-        kept_places = places();
+        kept_places = places_to_quiet(kept_at);
     for (int i = 0; quiet == 0 && i < kept_places; i++) {
-        shim_pmpi.Comm_get_errhandler(place(i), &kept[i]);
-        shim_pmpi.Comm_set_errhandler(place(i), MPI_ERRORS_RETURN);
+        shim_pmpi.Comm_get_errhandler(kept_at[i], &kept[i]);
+        shim_pmpi.Comm_set_errhandler(kept_at[i], MPI_ERRORS_RETURN);
     }
     quiet++;
     pthread_mutex_unlock(&quiet_lock);
@@ -78,7 +100,7 @@ void shim_quiet_end(void)
     pthread_mutex_lock(&quiet_lock);
     quiet--;
     for (int i = 0; quiet == 0 && i < kept_places; i++) {
-        shim_pmpi.Comm_set_errhandler(place(i), kept[i]);
+        shim_pmpi.Comm_set_errhandler(kept_at[i], kept[i]);
         if (!predefined(kept[i]))
             shim_pmpi.Errhandler_free(&kept[i]);
     }
@@ -88,7 +110,7 @@ void shim_quiet_end(void)
 bool shim_hush_now(struct shim_comm *c, unsigned set)
 {
     if (c->handlers_seen != set) {
-        c->handler_differs = !test_reports_to_communicator() && differs(c->handle);
+        c->handler_differs = !shim_is_open_mpi() && differs(c->handle);
         c->handlers_seen = set;
     }
     if (c->handler_differs)
@@ -111,7 +133,7 @@ static int set_at_place(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm, MPI
     int result = set(comm, handler);
     self_set |= comm == MPI_COMM_SELF && result == MPI_SUCCESS;
     for (int i = 0; quiet && result == MPI_SUCCESS && i < kept_places; i++)
-        if (comm == place(i)) {
+        if (comm == kept_at[i]) {
             if (!predefined(kept[i]))
                 shim_pmpi.Errhandler_free(&kept[i]);
             shim_pmpi.Comm_get_errhandler(comm, &kept[i]);
@@ -125,8 +147,8 @@ static int set_at_place(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm, MPI
  * exist it calls an error handler itself, which may leave by longjmp: no lock then. */
 static int set_handler(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm, MPI_Errhandler handler)
 {
-    int result = comm == place(0) || comm == place(1) ? set_at_place(set, comm, handler)
-                                                      : set(comm, handler);
+    int result = comm == MPI_COMM_WORLD || comm == MPI_COMM_SELF ? set_at_place(set, comm, handler)
+                                                                 : set(comm, handler);
     /* relaxed: two threads that set and wait at once have no order in MPI either */
     atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
     return result;

@@ -7,6 +7,16 @@
 
 #include <mpi.h>
 
+/* Before MPI 4.0 there are no sessions; the library may have them all the same. */
+#if MPI_VERSION < 4
+#ifdef OPEN_MPI
+typedef struct ompi_instance_t *MPI_Session;
+#else
+typedef int MPI_Session;
+#endif
+#define MPI_SESSION_NULL ((MPI_Session)0) /* none of Open MPI's, but none of a program's either */
+#endif
+
 /* Open MPI's MPI_Comm_idup is rounds of messages, of which each goes on when all ranks have polled.
  * Who sleeps is not rung between them, so each round takes a slice of sleep.  The blocking function
  * is the same rounds, and with more ranks than cores it yields in them. */

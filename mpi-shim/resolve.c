@@ -54,11 +54,21 @@ static void set_call(int call, bool wrap)
     set_entry(SHIM_PMPI, call, wrapper ? wrapper : own[SHIM_PMPI][call]);
 }
 
+/* What management begins with, and a rank that does not want it tells the others in; sessions may
+ * be opened again after the last. */
+static bool is_beginning(int call)
+{
+    return call == SHIM_CALL_Init || call == SHIM_CALL_Init_thread || call == SHIM_CALL_Finalize ||
+           call == SHIM_CALL_Session_init || call == SHIM_CALL_Session_finalize ||
+           call == SHIM_CALL_Comm_create_from_group ||
+           call == SHIM_CALL_Intercomm_create_from_groups;
+}
+
 /* For the variant: from now on the wrappers, or the library's own functions. */
 static void wrap_all(bool wrap)
 {
     for (int call = 0; call < SHIM_CALLS; call++)
-        set_call(call, wrap);
+        set_call(call, wrap || is_beginning(call));
 }
 
 /* --- the MPI library */
@@ -265,8 +275,7 @@ static void fill(void)
     const struct shim_variant *variant = load_variant();
     if (!variant || !attach(variant))
         return;
-    set_call(SHIM_CALL_Init, true);
-    set_call(SHIM_CALL_Init_thread, true);
+    wrap_all(false);
 }
 
 /* Not an MPI type in sight: any library's functions return int. */

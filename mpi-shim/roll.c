@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * roll.c - is every rank of MPI_COMM_WORLD here, and managed?
+ * roll.c - is every rank of a communicator here, and managed?
  *
  * What the ranks agree on later takes messages of all of them (council.c), which a rank without
  * this library would never send: a node where we are not installed, a launcher that did not pass
@@ -8,9 +8,9 @@
  * messages that none has to send, and answers those that it heard.  Who is not heard for some
  * seconds is not here; then nobody is managed.
  *
- * An absent rank gets no message, unless it is rank 0.  All leave MPI_Init at nearly the same
- * time, and an answer takes much less than the difference between the limits, so that rank 0
- * does not say yes to anyone who has given up.
+ * An absent rank gets no message, unless it is rank 0.  All leave MPI_Init, or have a new
+ * communicator, at nearly the same time, and an answer takes much less than the difference between
+ * the limits, so that rank 0 does not say yes to anyone who has given up.
  */
 #include "shim.h"
 
@@ -48,7 +48,7 @@ bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns)
 }
 
 /* Answer whom we heard.  A receive that is left takes a late vote out of the program's way. */
-static int answer_heard(struct roll *roll, int answer)
+static int answer_heard(const struct shim_council *k, struct roll *roll, int answer)
 {
     int absent = -1;
     for (int r = roll->count; r > 0; r--) {
@@ -60,47 +60,55 @@ static int answer_heard(struct roll *roll, int answer)
             continue;
         }
         MPI_Request sending;
-        if (shim_pmpi.Isend(&answer, 1, MPI_INT, r, TAG, MPI_COMM_WORLD, &sending) == MPI_SUCCESS)
+        if (shim_pmpi.Isend(&answer, 1, MPI_INT, r, TAG, k->comm, &sending) == MPI_SUCCESS)
             shim_complete_all(1, &sending, answer_limit_ns);
     }
     return absent;
 }
 
-static const char *hear_all(bool mine)
+/* Who has not been heard has another rank in MPI_COMM_WORLD than in a group of a session. */
+static int name_of(const struct shim_council *k, int rank)
+{
+    return k->world_rank ? k->world_rank[rank] : rank;
+}
+
+static const char *hear_all(const struct shim_council *k, int *least)
 {
     static char why[96];
-    struct roll roll = {.count = shim_world.size - 1};
-    roll.said = calloc((size_t)shim_world.size, sizeof *roll.said);
-    roll.requests = malloc((size_t)shim_world.size * sizeof *roll.requests);
+    struct roll roll = {.count = k->size - 1};
+    roll.said = calloc((size_t)k->size, sizeof *roll.said);
+    roll.requests = malloc((size_t)k->size * sizeof *roll.requests);
     if (!roll.said || !roll.requests)
         abort(); /* the others wait for us */
-    for (int r = 1; r < shim_world.size; r++)
-        shim_pmpi.Irecv(&roll.said[r - 1], 1, MPI_INT, r, TAG, MPI_COMM_WORLD,
-                        &roll.requests[r - 1]);
+    for (int r = 1; r < k->size; r++)
+        shim_pmpi.Irecv(&roll.said[r - 1], 1, MPI_INT, r, TAG, k->comm, &roll.requests[r - 1]);
     bool all = shim_complete_all(roll.count, roll.requests, hear_limit_ns);
-    int refused = -1;
-    for (int r = shim_world.size - 1; all && r > 0; r--)
-        if (!roll.said[r - 1])
+    int refused = -1, mine = *least;
+    for (int r = k->size - 1; all && r > 0; r--) {
+        if (roll.said[r - 1] == SHIM_ROLL_REFUSED)
             refused = r;
-    int absent = answer_heard(&roll, mine && all && refused < 0);
+        *least = roll.said[r - 1] < *least ? roll.said[r - 1] : *least;
+    }
+    int absent = answer_heard(k, &roll, all ? *least : SHIM_ROLL_REFUSED);
     if (!all) {
-        snprintf(why, sizeof why, "MPI rank %d does not run under invade", absent);
+        snprintf(why, sizeof why, "MPI rank %d does not run under invade", name_of(k, absent));
         return why; /* the memory stays: requests are left in it */
     }
     free(roll.said);
     free(roll.requests);
     if (refused < 0)
-        return mine ? NULL : "";
-    snprintf(why, sizeof why, "MPI rank %d is not managed", refused);
+        return mine != SHIM_ROLL_REFUSED ? NULL : "";
+    snprintf(why, sizeof why, "MPI rank %d is not managed", name_of(k, refused));
     return why;
 }
 
-static const char *ask_first(bool mine)
+static const char *ask_first(const struct shim_council *k, int *least)
 {
-    int vote = mine, answer = 0;
+    int vote = *least;
     MPI_Request receiving, sending;
-    if (shim_pmpi.Irecv(&answer, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, &receiving) != MPI_SUCCESS ||
-        shim_pmpi.Isend(&vote, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD, &sending) != MPI_SUCCESS)
+    *least = SHIM_ROLL_REFUSED;
+    if (shim_pmpi.Irecv(least, 1, MPI_INT, 0, TAG, k->comm, &receiving) != MPI_SUCCESS ||
+        shim_pmpi.Isend(&vote, 1, MPI_INT, 0, TAG, k->comm, &sending) != MPI_SUCCESS)
         return "MPI rank 0 cannot be asked";
     if (!shim_complete_all(1, &sending, answer_limit_ns) ||
         !shim_complete_all(1, &receiving, answer_limit_ns)) {
@@ -108,10 +116,10 @@ static const char *ask_first(bool mine)
         shim_complete_all(1, &receiving, answer_limit_ns);
         return "MPI rank 0 does not run under invade";
     }
-    return answer ? NULL : "";
+    return *least != SHIM_ROLL_REFUSED ? NULL : "";
 }
 
-const char *shim_roll_call(bool mine)
+const char *shim_roll_call(const struct shim_council *k, int *least)
 {
-    return shim_world.rank == 0 ? hear_all(mine) : ask_first(mine);
+    return k->rank == 0 ? hear_all(k, least) : ask_first(k, least);
 }

@@ -3,11 +3,14 @@
  * setup.c - MPI_Init and MPI_Finalize: the set-up phase of invasive computing.
  *
  * After MPI has started, each rank joins the domain of its node; when all are known to have
- * (roll.c), they invade without blocking until
- * every rank of MPI_COMM_WORLD holds a core, as they tell each other (council.c).  When one cannot
- * be managed, or the time limit passes, all of them go on unmanaged: wrappers must be in
- * force in all ranks or in none, since they use collectives that have to match.
+ * (roll.c), they invade without blocking until every rank of MPI_COMM_WORLD holds a core, as they
+ * tell each other (council.c).  When one cannot be managed, or the time limit passes, all of them
+ * go on unmanaged: wrappers must be in force in all ranks or in none, since they use collectives
+ * that have to match.
  * (papers/invasive-compute-balancing.txt, section 5.)
+ *
+ * The ranks of a communicator that was made from a session do the same (session.c), and are a realm
+ * then (realm.c).
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -57,54 +60,143 @@ static uint64_t domain_identity(void)
     return hash;
 }
 
-/* Number the ranks of my domain in rank order.  The first one is its leader. */
-static void number_members(const struct shim_whereabouts *all, uint64_t domain)
+static bool joined;   /* and shim_world is known */
+static bool in_force; /* wrappers are */
+static bool threads_may_call;
+
+/* The lines on which the ranks of this node say that they sleep are reserved by the first of those
+ * who have none yet, and freed by the last of them to end. */
+static struct {
+    int first, lines, mine; /* mine: -1 none */
+} mail = {.mine = -1};
+
+bool shim_joined(void) { return joined; }
+bool shim_threads_may_call(void) { return threads_may_call; }
+
+void shim_threads_call(void)
 {
-    struct inv_table *t = inv_process.table;
+    threads_may_call = true;
+    if (in_force && shim_hooked)
+        shim_watch_no_more();
+}
+
+void shim_join(MPI_Group world)
+{
+    shim_pmpi.Group_rank(world, &shim_world.rank);
+    shim_pmpi.Group_size(world, &shim_world.size);
+    shim_world.group = world;
     shim_world.members = 0;
-    for (int r = 0; r < shim_world.size; r++) {
+    shim_world.me = 0;
+    shim_world.member_of = malloc((size_t)shim_world.size * sizeof *shim_world.member_of);
+    if (!shim_world.member_of)
+        abort(); /* the others wait for us */
+    for (int r = 0; r < shim_world.size; r++)
         shim_world.member_of[r] = SHIM_MEMBER_NONE;
-        if (all[r].domain != domain || !inv_slot_valid(t, all[r].slot) ||
-            shim_world.members == INV_MAX_SLOTS)
-            continue;
-        if (r == shim_world.rank)
-            shim_world.me = shim_world.members;
-        shim_world.member[shim_world.members].slot = (unsigned)all[r].slot;
-        shim_world.member_of[r] = shim_world.members++;
+    joined = true;
+    if (inv_wanted())
+        inv_join(shim_world.rank, shim_world.size, local_size());
+}
+
+static struct shim_council council_of(MPI_Comm comm, int number)
+{
+    struct shim_council k = {.comm = comm, .number = number};
+    shim_pmpi.Comm_rank(comm, &k.rank);
+    shim_pmpi.Comm_size(comm, &k.size);
+    if (!joined)
+        return k;
+    MPI_Group group;
+    k.world_rank = malloc((size_t)k.size * 2 * sizeof *k.world_rank);
+    if (!k.world_rank)
+        abort(); /* the others wait for us */
+    for (int r = 0; r < k.size; r++)
+        k.world_rank[k.size + r] = r;
+    shim_pmpi.Comm_group(comm, &group);
+    shim_pmpi.Group_translate_ranks(group, k.size, k.world_rank + k.size, shim_world.group,
+                                    k.world_rank);
+    shim_pmpi.Group_free(&group);
+    return k;
+}
+
+static bool is_newcomer(const struct shim_whereabouts *rank, uint64_t domain)
+{
+    return rank->domain == domain && rank->mail < 0;
+}
+
+/* Of all the first whose line is yet to be reserved; -1: there are no such. */
+static int leader_of(const struct shim_council *k, const struct shim_whereabouts *all,
+                     uint64_t domain)
+{
+    int r = 0;
+    while (r < k->size && !is_newcomer(&all[r], domain))
+        r++;
+    return r < k->size ? r : -1;
+}
+
+/* Lines for those of my domain who have none, in order of rank. */
+static void give_lines(const struct shim_council *k, struct shim_whereabouts *all, uint64_t domain,
+                       int first)
+{
+    int lines = 0;
+    for (int r = 0; r < k->size; r++)
+        if (is_newcomer(&all[r], domain)) {
+            all[r].mail = first + lines++;
+            if (r == k->rank)
+                mail.mine = all[r].mail;
+        }
+    if (mail.mine >= first && mail.mine < first + lines) {
+        mail.first = first;
+        mail.lines = lines;
     }
 }
 
-static int leader_of(const struct shim_whereabouts *all, uint64_t domain)
+/* Number the ranks of my domain in rank order. */
+static void number_members(const struct shim_council *k, const struct shim_whereabouts *all,
+                           uint64_t domain)
 {
-    int r = 0;
-    while (all[r].domain != domain)
-        r++;
-    return r;
+    for (int r = 0; r < k->size; r++) {
+        int world_rank = k->world_rank[r], n = shim_world.members;
+        if (all[r].domain != domain || !inv_slot_valid(inv_process.table, all[r].slot) ||
+            shim_world.member_of[world_rank] != SHIM_MEMBER_NONE || n == INV_MAX_SLOTS)
+            continue;
+        if (r == k->rank)
+            shim_world.me = n;
+        shim_world.member[n].slot = (unsigned)all[r].slot;
+        shim_world.member[n].mail = inv_board_at(inv_process.table, (unsigned)all[r].mail);
+        shim_world.member_of[world_rank] = n;
+        shim_world.members = n + 1;
+    }
 }
 
 /* Who shares my domain, and the board on which its members say that they sleep.  Every
  * rank calls tell_all twice, whatever happens. */
-static bool meet_members(void)
+static bool meet_members(const struct shim_council *k)
 {
-    struct shim_whereabouts *all = calloc((size_t)shim_world.size, sizeof *all);
-    shim_world.member_of = calloc((size_t)shim_world.size, sizeof *shim_world.member_of);
-    if (!all || !shim_world.member_of)
+    struct shim_whereabouts *all = calloc((size_t)k->size, sizeof *all);
+    if (!all)
         abort(); /* the others wait for us */
-    struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, -1,
+    struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, mail.mine,
                                     shim_recorded(), inv_report_is_here()};
-    bool good = shim_tell_all(&mine, all, sizeof mine);
-    number_members(all, mine.domain);
-    int leader = leader_of(all, mine.domain);
-    if (leader == shim_world.rank)
-        mine.mail_first = inv_board_alloc(inv_process.table, (unsigned)shim_world.members);
-    good = shim_tell_all(&mine, all, sizeof mine) && good;
-    int first = all[leader].mail_first;
-    good = good && first >= 0 && first <= INV_BOARD_LINES - shim_world.members;
-    shim_world.mail_first = first;
-    for (int i = 0; good && i < shim_world.members; i++)
-        shim_world.member[i].mail = inv_board_at(inv_process.table, (unsigned)(first + i));
+    bool good = shim_tell_all(k, &mine, all, sizeof mine);
+    int leader = leader_of(k, all, mine.domain), lines = 0, first = -1;
+    for (int r = 0; r < k->size; r++)
+        lines += is_newcomer(&all[r], mine.domain);
+    if (leader == k->rank)
+        first = inv_board_alloc(inv_process.table, (unsigned)lines);
+    int *firsts = calloc((size_t)k->size, sizeof *firsts);
+    if (!firsts)
+        abort();
+    good = shim_tell_all(k, &first, firsts, sizeof first) && good;
+    if (leader >= 0) {
+        first = firsts[leader];
+        good = good && first >= 0 && first <= INV_BOARD_LINES - lines;
+        if (good)
+            give_lines(k, all, mine.domain, first);
+    }
     if (good)
+        number_members(k, all, mine.domain);
+    if (good && k->size == shim_world.size)
         shim_gather_plan(all);
+    free(firsts);
     free(all);
     return good;
 }
@@ -117,17 +209,17 @@ static bool holds_core(void)
 }
 
 /* True when every rank holds a core.  All ranks leave in the same round. */
-static bool all_invade(void)
+static bool all_invade(const struct shim_council *k)
 {
     uint64_t limit = inv_now_ns() + SETUP_LIMIT_NS;
     for (;;) {
         int now[3] = {inv_managed(), holds_core(), inv_now_ns() < limit};
-        if (!shim_agree(now, 3) || !now[0])
+        if (!shim_agree(k, now, 3) || !now[0])
             return false;
         if (now[1])
             return true;
         if (!now[2]) {
-            if (shim_world.rank == 0)
+            if (k->rank == 0 && !in_force)
                 inv_leave("not every MPI rank got a core in time");
             return false;
         }
@@ -139,8 +231,10 @@ static bool all_invade(void)
  * one's process and its line on the board. */
 static uint64_t job_number(void)
 {
-    int32_t pid = inv_slot_at(inv_process.table, shim_world.member[0].slot)->pid;
-    return (uint64_t)(uint32_t)pid << 32 | (uint32_t)(shim_world.mail_first + 1);
+    const struct shim_member *first = &shim_world.member[0];
+    int32_t pid = inv_slot_at(inv_process.table, first->slot)->pid;
+    uint32_t line = (uint32_t)(first->mail - inv_board_at(inv_process.table, 0));
+    return (uint64_t)(uint32_t)pid << 32 | (line + 1);
 }
 
 static unsigned polls_seen;
@@ -152,45 +246,152 @@ static void count_poll(unsigned polls, bool library_yields)
 
 /* Does the library call us while it waits?  Found out with a message to ourselves, which we
  * send when we have waited for it a while. */
-static bool hook_works(void)
+static bool hook_works(const struct shim_council *k)
 {
     int sent = 0, received = 0, flag = 0;
     MPI_Request receive, send;
+    polls_seen = 0;
     shim_hook_set(count_poll, 1);
-    int result = shim_pmpi.Irecv(&received, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &receive);
+    int result = shim_pmpi.Irecv(&received, 1, MPI_INT, k->rank, 0, k->comm, &receive);
     if (result != MPI_SUCCESS)
         return false;
     for (int i = 0; i < 100 && polls_seen == 0; i++)
         shim_pmpi.Test(&receive, &flag, MPI_STATUS_IGNORE);
-    shim_complete(shim_pmpi.Isend(&sent, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &send), &send);
+    shim_complete(shim_pmpi.Isend(&sent, 1, MPI_INT, k->rank, 0, k->comm, &send), &send);
     shim_complete(MPI_SUCCESS, &receive);
-    /* With a core for each, less often: it costs each poll some nanoseconds. */
-    shim_hook_set(shim_polled, inv_process.anonymous ? 1 : 8);
     return polls_seen > 0;
 }
 
+/* One rank alone does not wait for others, and its messages to itself make no polls. */
+static bool may_be_hooked(const struct shim_council *k)
+{
+    if (in_force)
+        return shim_hooked;
+    shim_tasks_start();
+    bool works = hook_works(k) || k->size == 1;
+    /* With a core for each, less often: it costs each poll some nanoseconds. */
+    shim_hook_set(shim_polled, inv_process.anonymous ? 1 : 8);
+    return works && !shim_tasks_wanted && !threads_may_call;
+}
+
+/* Who has begun already stays as he is: where some are hooked and some are not, nobody is managed.
+ * False: so it is, or the table is full. */
+static bool agree_on_ways(const struct shim_council *k, bool good, bool *hooked, int *age)
+{
+    int ways[4] = {good, may_be_hooked(k), !in_force || !shim_hooked, -shim_realm_latest()};
+    if (!shim_agree(k, ways, 4) || !ways[0] || !(ways[1] || ways[2])) {
+        if (!in_force)
+            shim_hook_set(NULL, 1);
+        return false;
+    }
+    *hooked = ways[1];
+    *age = 1 - ways[3];
+    return true;
+}
+
+static void begin(const struct shim_council *k)
+{
+    int *tag_ub, flag = 0;
+    shim_pmpi.Comm_get_attr(k->comm, MPI_TAG_UB, &tag_ub, &flag);
+    shim_world.tag_ub = flag ? *tag_ub : 32767;
+    shim_clock_measure();
+    shim_account_start(job_number());
+    shim_entries_wrap(true);
+    shim_workload_start();
+    in_force = true;
+}
+
+/* Those of a communicator that is not managed go on without; who has begun goes on. */
+static void refuse(const char *why)
+{
+    if (!in_force)
+        inv_leave(why && *why ? why : NULL);
+}
+
+static void set_up(const struct shim_council *k, shim_make_own *make_own)
+{
+    int least = !joined || !inv_managed()               ? SHIM_ROLL_REFUSED
+                : shim_realm_of(k->world_rank, k->size) ? SHIM_ROLL_REALM
+                                                        : SHIM_ROLL_MANAGED;
+    const char *why = shim_roll_call(k, &least);
+    if (!why && least == SHIM_ROLL_REALM)
+        return;
+    if (why || !all_invade(k)) {
+        refuse(why);
+        return;
+    }
+    bool good = meet_members(k), hooked;
+    int age;
+    if (!agree_on_ways(k, good, &hooked, &age)) {
+        refuse(k->rank == 0 ? "the core table has no room for this MPI job" : NULL);
+        return;
+    }
+    if (!in_force)
+        shim_watch_set_up(hooked);
+    MPI_Comm own;
+    if (make_own(k, &own) != MPI_SUCCESS)
+        abort(); /* the others go on with theirs */
+    shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    shim_realm_add(k, own, age);
+    if (!in_force)
+        begin(k);
+}
+
+void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
+{
+    struct shim_council k = council_of(comm, number);
+    /* A rank alone has nobody to wait for.  In a session MPICH 4.0 crashes when one polls. */
+    if (k.size > 1 || number == 0)
+        set_up(&k, make_own);
+    free(k.world_rank);
+}
+
+/* The last one to come frees the lines; nobody rings any more after that. */
+static void leave_members(void)
+{
+    struct inv_board_line *first = inv_board_at(inv_process.table, (unsigned)mail.first);
+    /* acq_rel: what any member did to its line comes before the lines are freed */
+    if (atomic_fetch_add_explicit(&first->epoch, 1, memory_order_acq_rel) + 1 ==
+        (uint64_t)mail.lines)
+        inv_board_free(inv_process.table, mail.first, (unsigned)mail.lines);
+    mail.mine = -1;
+}
+
+void shim_tear_down(bool met)
+{
+    struct shim_realm *all = shim_realm_of_all();
+    if (in_force) {
+        shim_workload_stop();
+        shim_entries_wrap(false);
+        shim_hook_set(NULL, 1);
+        shim_comm_drop_all();
+        if (met && all)
+            shim_gather(all->own);
+        leave_members();
+        shim_realms_end();
+        in_force = false;
+    }
+    if (joined)
+        shim_pmpi.Group_free(&shim_world.group);
+    free(shim_world.member_of);
+    shim_world.member_of = NULL;
+    joined = threads_may_call = false;
+}
+
+/* --- MPI_Init, MPI_Finalize */
+
 /* Watched where the library calls us.  MPI_Comm_idup would make it look for non-blocking
  * collectives ever after (council.c). */
-static int duplicate_world(MPI_Comm *own)
+static int duplicate_world(const struct shim_council *k, MPI_Comm *own)
 {
     MPI_Request request;
+    (void)k;
     if (shim_hooked)
         return SHIM_WATCH(NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
                           shim_pmpi.Comm_create_group(MPI_COMM_WORLD, shim_world.group,
                                                       SHIM_TAG_NOBODY, own));
     int result = shim_pmpi.Comm_idup(MPI_COMM_WORLD, own, &request);
     return shim_complete(result, &request);
-}
-
-/* For what the shim itself has to say to the others. */
-static void make_own_communicator(void)
-{
-    int *tag_ub, flag = 0;
-    if (duplicate_world(&shim_world.own) != MPI_SUCCESS)
-        abort(); /* the others go on with theirs */
-    shim_pmpi.Comm_set_errhandler(shim_world.own, MPI_ERRORS_RETURN);
-    shim_pmpi.Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_ub, &flag);
-    shim_world.tag_ub = flag ? *tag_ub : 32767;
 }
 
 /* Also after MPI_Init: the user may have told the library a level (MPIR_CVAR_DEFAULT_THREAD_LEVEL,
@@ -202,36 +403,15 @@ static bool threads_call_at_once(void)
     return level == MPI_THREAD_MULTIPLE;
 }
 
-static void set_up(void)
+static void set_up_world(void)
 {
-    shim_pmpi.Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
-    shim_pmpi.Comm_size(MPI_COMM_WORLD, &shim_world.size);
-    bool joined = inv_wanted() && inv_join(shim_world.rank, shim_world.size, local_size());
-    const char *why = shim_roll_call(joined);
-    if (why) {
-        inv_leave(*why ? why : NULL);
-        return;
-    }
-    if (!all_invade()) {
-        inv_leave(NULL);
-        return;
-    }
-    shim_tasks_start();
-    /* One rank alone does not wait for others, and its messages to itself make no polls. */
-    int good[2] = {meet_members(), (hook_works() || shim_world.size == 1) && !shim_tasks_wanted &&
-                                       !threads_call_at_once()};
-    if (!shim_agree(good, 2) || !good[0]) {
-        shim_hook_set(NULL, 1);
-        inv_leave(shim_world.rank == 0 ? "the core table has no room for this MPI job" : NULL);
-        return;
-    }
-    shim_pmpi.Comm_group(MPI_COMM_WORLD, &shim_world.group);
-    shim_watch_set_up(good[1]);
-    make_own_communicator();
-    shim_clock_measure();
-    shim_account_start(job_number());
-    shim_entries_wrap(true);
-    shim_workload_start();
+    MPI_Group world;
+    shim_world_opens();
+    if (threads_call_at_once())
+        shim_threads_call();
+    if (!joined && shim_pmpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS)
+        shim_join(world);
+    shim_set_up(MPI_COMM_WORLD, 0, duplicate_world);
 }
 
 int shim_Init(int *argc, char ***argv)
@@ -239,7 +419,7 @@ int shim_Init(int *argc, char ***argv)
     shim_clock_start();
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_asked())
-        set_up();
+        set_up_world();
     return result;
 }
 
@@ -248,34 +428,20 @@ int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
     shim_clock_start();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_asked())
-        set_up();
+        set_up_world();
     return result;
 }
 
-/* The last member to come frees the mail board; nobody rings any more after that. */
-static void leave_members(void)
-{
-    struct inv_board_line *first = shim_world.member[0].mail;
-    /* acq_rel: what any member did to its line comes before the lines are freed */
-    if (atomic_fetch_add_explicit(&first->epoch, 1, memory_order_acq_rel) + 1 ==
-        (uint64_t)shim_world.members)
-        inv_board_free(inv_process.table, shim_world.mail_first, (unsigned)shim_world.members);
-}
-
-/* MPI_Finalize waits for all ranks, spinning; so they meet here first. */
+/* MPI_Finalize waits for all ranks, spinning; so they meet here first.  Sessions may go on. */
 int shim_Finalize(void)
 {
-    int initialised = inv_managed();
-    if (initialised) {
-        shim_Barrier(MPI_COMM_WORLD);
-        shim_workload_stop();
-        shim_entries_wrap(false);
-        shim_hook_set(NULL, 1);
-        shim_comm_drop_all();
-        shim_gather();
-        leave_members();
-        shim_pmpi.Group_free(&shim_world.group);
-        shim_pmpi.Comm_free(&shim_world.own);
-    }
+    int sessions = shim_world_closes(), all_go_on = 0, mine = sessions > 0;
+    struct shim_realm *all = shim_realm_of_all();
+    if (in_force && all)
+        shim_Allreduce(&mine, &all_go_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (!sessions)
+        shim_tear_down(true);
+    else if (all)
+        shim_sessions_keep(all, all_go_on);
     return shim_pmpi.Finalize();
 }

@@ -5,6 +5,8 @@
  *   resolve.c   the dispatcher: finds the MPI library, and the variant for it (entry.h)
  *   variant.c   what the dispatcher sees of the rest, which is the variant
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
+ *   session.c   the same for sessions, which begin without a communicator
+ *   realm.c     which ranks have agreed to be managed together
  *   roll.c      whether all ranks are here and managed, before anything else is agreed on
  *   council.c   what they tell each other in set-up
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
@@ -25,8 +27,9 @@
  *   handler.c   which error handler hears of an error in a wait
  *   library.h   what is done otherwise for one MPI library
  *
- * Wrappers are in force only between MPI_Init and MPI_Finalize of a managed process in
- * which all ranks of MPI_COMM_WORLD agreed to be managed.
+ * Wrappers are in force only in a managed process, from the moment when all ranks of
+ * MPI_COMM_WORLD, or of a communicator that was made from a session, have agreed to be managed,
+ * until the last MPI_Finalize or MPI_Session_finalize.
  *
  * All but the dispatcher is compiled once for each binary interface, with its mpi.h.
  * Handles may be integers or pointers, and constants of MPI need not be constants of C:
@@ -36,6 +39,7 @@
 #define SHIM_H
 
 #include "board.h"
+#include "library.h"
 #include "process.h"
 #include "shim-pmpi.h"
 
@@ -63,6 +67,7 @@
  * that time and puts it back afterwards. */
 
 struct shim_comm;
+struct shim_realm;
 struct shim_thread {
     uintptr_t frame;  /* of the guard at work; 0 none */
     const void *site; /* the program's return address */
@@ -103,7 +108,8 @@ void shim_entries_wrap(bool wrap);
 /* From now on polled() is called whenever the library polls; NULL: no more (hook.h). */
 void shim_hook_set(void (*polled)(unsigned polls, bool library_yields), unsigned every_polls);
 
-/* --- members: the ranks of MPI_COMM_WORLD that are processes of our domain */
+/* --- members: the ranks of MPI_COMM_WORLD, which are those of mpi://WORLD, that are processes of
+ * our domain and known to be */
 
 enum {
     SHIM_MEMBER_NONE = -1, /* not in our domain, or MPI_PROC_NULL */
@@ -120,21 +126,73 @@ struct shim_member {
 struct shim_world {
     int rank, size; /* in MPI_COMM_WORLD */
     int me;         /* my member number */
-    int members;
-    int mail_first; /* first line of the mail board */
+    /* With sessions there may be more of them after each new realm.  release: partner is any load,
+     * which finds as many complete. */
+    _Atomic int members;
     struct shim_member member[INV_MAX_SLOTS];
     int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
     MPI_Group group;
-    MPI_Comm own; /* a duplicate of MPI_COMM_WORLD, for messages of our own */
     int tag_ub;
 };
 extern struct shim_world shim_world;
 
+/* --- set-up (setup.c) */
+
+/* The ranks of a communicator that find out, together, whether they are managed. */
+struct shim_council {
+    MPI_Comm comm; /* no intercommunicator */
+    int rank, size;
+    int *world_rank; /* of each; NULL in a process that is not managed */
+    int number;      /* of the text that the communicator was made with; 0 in MPI_Init */
+};
+/* A communicator of the same ranks, for messages of our own; MPI's code. */
+typedef int shim_make_own(const struct shim_council *k, MPI_Comm *own);
+
+/* The process joins its domain.  `world` has all ranks, and is kept for shim_tear_down to free. */
+void shim_join(MPI_Group world);
+bool shim_joined(void);
+/* All ranks of the communicator find out whether they are managed. */
+void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own);
+/* Nothing is managed any more.  met: all ranks have just met, to end it. */
+void shim_tear_down(bool met);
+/* From now on several threads may call MPI at once. */
+void shim_threads_call(void);
+bool shim_threads_may_call(void);
+
+/* --- sessions (session.c) */
+
+/* MPI_Init is through; MPI_Finalize begins. */
+void shim_world_opens(void);
+/* How many sessions the process has open. */
+int shim_world_closes(void);
+bool shim_world_is_open(void);
+/* MPI_COMM_WORLD ends, and sessions of this process go on; all_go_on: so do some of each rank. */
+void shim_sessions_keep(struct shim_realm *all, bool all_go_on);
+
+/* --- realms (realm.c) */
+
+struct shim_realm {
+    MPI_Comm own;    /* for messages of our own; MPI_COMM_NULL: ended with MPI_Finalize */
+    int size;        /* of it */
+    int *rank_of;    /* world rank -> rank in own, or -1 */
+    int age, number; /* by which all its ranks tell it from others; 0: of MPI_COMM_WORLD */
+    struct shim_realm *_Atomic next;
+};
+/* The oldest realm that has all these ranks of MPI_COMM_WORLD; NULL: none. */
+struct shim_realm *shim_realm_of(const int *world_rank, int count);
+/* One that has every rank of MPI_COMM_WORLD. */
+struct shim_realm *shim_realm_of_all(void);
+bool shim_realm_any(void);
+int shim_realm_latest(void); /* age */
+void shim_realm_add(const struct shim_council *k, MPI_Comm own, int age);
+void shim_realms_end(void);
+
 /* --- the roll (roll.c)
- * Every rank's part in finding out whether all of them are managed, which `mine` says of this
- * one; called once, in MPI_Init.  NULL: yes.  Else why nobody is; "" when that was said
- * elsewhere. */
-const char *shim_roll_call(bool mine);
+ * Every rank's part in finding out whether all of them are managed.  *least is what this rank says,
+ * then the least of what all have said.  NULL: they are.  Else why nobody is; "" when that was
+ * said elsewhere. */
+enum { SHIM_ROLL_REFUSED, SHIM_ROLL_MANAGED, SHIM_ROLL_REALM /* these ranks are in one already */ };
+const char *shim_roll_call(const struct shim_council *k, int *least);
 
 /* True when all requests completed within so many nanoseconds; false also when one failed. */
 bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
@@ -144,23 +202,25 @@ bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
 /* What a rank tells the others about where it is. */
 struct shim_whereabouts {
     uint64_t domain; /* the same in processes that share a core table */
-    int32_t slot, mail_first;
+    int32_t slot, mail; /* its line on the board; -1: none yet */
     int32_t recorded, reporter_here; /* booleans: it keeps a record; the `invade` that wants it runs
                                         on its node */
 };
-/* Who will bring whose report home: the same question to all ranks, in MPI_Init. */
+/* Who will bring whose report home: the same question to all ranks of MPI_COMM_WORLD, when they
+ * have met.  In order of their rank there. */
 void shim_gather_plan(const struct shim_whereabouts *all);
-/* In MPI_Finalize, when the record has been stopped.  Takes some seconds at most. */
-void shim_gather(void);
+/* In the last finalize, when all have come and the record has been stopped.  Takes some seconds at
+ * most.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
+void shim_gather(MPI_Comm comm);
 
-/* --- what all ranks of MPI_COMM_WORLD tell each other in set-up (council.c); all call it.  False:
+/* --- what the ranks of a communicator tell each other in set-up (council.c); all call it.  False:
  * MPI has refused a message. */
 
 enum { SHIM_AGREE_MOST = 4 };
 /* Each number becomes the least of all ranks'. */
-bool shim_agree(int *minima, int count);
+bool shim_agree(const struct shim_council *k, int *minima, int count);
 /* `bytes` of each, in order of rank. */
-bool shim_tell_all(const void *mine, void *all, size_t bytes);
+bool shim_tell_all(const struct shim_council *k, const void *mine, void *all, size_t bytes);
 /* Between two looks for what should come soon, of which there have been so many. */
 void shim_pause(unsigned *looks);
 /* Wait for what has been started with this result.  Not MPI's own wait: with more ranks than cores
@@ -176,7 +236,7 @@ struct shim_comm {
     bool inter;
     bool topology; /* has neighbours */
     bool twins;    /* two of them are the same rank, in one dimension of a grid */
-    bool foreign;  /* some ranks are not of our MPI_COMM_WORLD: they may not be managed */
+    bool foreign;  /* its ranks are in no realm: some may not be managed */
     bool all_here; /* an intracommunicator whose ranks are all members */
     bool handler_differs;   /* handler.c */
     unsigned handlers_seen; /* when that was found out */
@@ -368,8 +428,8 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
 void shim_sleep_end(struct shim_sleep *s);
 
-/* Let MPI make progress on whatever is under way.  Nobody sends with this tag.  The other one: with
- * which gather.c does; party.c has those below. */
+/* Let MPI make progress on whatever is under way (realm.c).  Nobody sends with this tag.  The other
+ * one: with which gather.c does; party.c has those below. */
 enum { SHIM_TAG_NOBODY = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
 
@@ -414,6 +474,8 @@ void shim_workload_settle(uint64_t start);
 /* Is there such a hook?  The same in all ranks; set once, in set-up, by the second. */
 extern bool shim_hooked;
 void shim_watch_set_up(bool hooked);
+/* Threads call at once, which they could not before: nobody sleeps in the hook any more. */
+void shim_watch_no_more(void);
 
 struct shim_watch {
     struct shim_site *site; /* NULL: this thread is in no watched call */
@@ -535,6 +597,9 @@ struct shim_exchange {
 };
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status);
 
+/* What differs between libraries of one binary interface (handler.c). */
+bool shim_is_open_mpi(void);
+
 /* --- error handlers (handler.c): around a wait for what a blocking function has become.  False: no
  * need, and shim_speak() does nothing.  Returns `result`, after the handler has been called. */
 
@@ -603,7 +668,7 @@ void shim_assemble(struct shim_meeting *m, struct shim_comm *c, const void *call
 /* The same; returns a number that all of them agree on, and that no two windows or files have
  * at the same time, or few. */
 int shim_assemble_tag(struct shim_comm *c, const void *call_site);
-/* The ranks of a group.  Does nothing if they are not all of our MPI_COMM_WORLD. */
+/* The ranks of a group.  Does nothing if they are in no realm. */
 void shim_assemble_group(MPI_Group group, int tag, const void *call_site);
 int shim_text_tag(const char *text);
 /* Two ranks, of which I am one; `peer` is a rank of MPI_COMM_WORLD. */
@@ -614,6 +679,7 @@ struct shim_party {
     MPI_Group group;
     int size, me;
     int *world_rank; /* of each */
+    const struct shim_realm *realm;
     int tag;
     const void *kind;
     uintptr_t handle;

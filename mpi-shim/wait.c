@@ -62,12 +62,6 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks)
     atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
 }
 
-void shim_progress(void)
-{
-    int flag; /* stays 0.  Not on MPI_COMM_SELF: MPICH looks nowhere else then */
-    shim_pmpi.Iprobe(MPI_ANY_SOURCE, SHIM_TAG_NOBODY, shim_world.own, &flag, MPI_STATUS_IGNORE);
-}
-
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is
  * likely to be over by then, next to nothing where it is not. */
 static uint64_t patience(const struct shim_site *site)

@@ -180,9 +180,14 @@ static void polled_by_threads(unsigned polls, bool library_yields)
     row.start = shim_ticks();
 }
 
+void shim_watch_no_more(void)
+{
+    shim_hook_set(inv_process.anonymous ? polled_by_threads : NULL, ROW_POLLS / 2);
+}
+
 void shim_watch_set_up(bool hooked)
 {
     shim_hooked = hooked;
     if (!hooked)
-        shim_hook_set(inv_process.anonymous ? polled_by_threads : NULL, ROW_POLLS / 2);
+        shim_watch_no_more();
 }

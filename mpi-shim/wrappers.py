@@ -275,10 +275,9 @@ def wrapper_meet(f):
 
 
 def wrapper_gmeet(f):
-    tag = f.arg("tag") or "shim_text_tag(stringtag)"
     yield from watched(f)
     yield "    if (newcomm)"
-    yield f"        shim_assemble_group(group, {tag}, SHIM_SITE);"
+    yield "        shim_assemble_group(group, tag, SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 

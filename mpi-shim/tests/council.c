@@ -15,7 +15,7 @@
 
 enum { ROUNDS = 60, TAG = 32748, LONGEST = 5000 };
 
-struct shim_world shim_world;
+static struct shim_council all_ranks;
 struct shim_pmpi shim_pmpi;
 static unsigned seed = 1;
 
@@ -29,14 +29,14 @@ static void require(bool good, const char *what, int round)
 {
     if (good)
         return;
-    fprintf(stderr, "rank %d of %d, round %d: %s\n", shim_world.rank, shim_world.size, round, what);
+    fprintf(stderr, "rank %d of %d, round %d: %s\n", all_ranks.rank, all_ranks.size, round, what);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
 static void be_late_or_not(void)
 {
-    int who = draw() % (2 * shim_world.size);
-    if (who == shim_world.rank)
+    int who = draw() % (2 * all_ranks.size);
+    if (who == all_ranks.rank)
         usleep(3000);
 }
 
@@ -45,15 +45,15 @@ static void agree(int round)
 {
     int count = 1 + draw() % SHIM_AGREE_MOST, mine[SHIM_AGREE_MOST], least[SHIM_AGREE_MOST];
     for (int i = 0; i < count; i++)
-        for (int r = 0; r < shim_world.size; r++) {
+        for (int r = 0; r < all_ranks.size; r++) {
             int number = draw() - 0x8000;
-            if (r == shim_world.rank)
+            if (r == all_ranks.rank)
                 mine[i] = number;
             if (r == 0 || number < least[i])
                 least[i] = number;
         }
     be_late_or_not();
-    require(shim_agree(mine, count), "agreeing failed", round);
+    require(shim_agree(&all_ranks, mine, count), "agreeing failed", round);
     require(memcmp(mine, least, (size_t)count * sizeof *mine) == 0, "not the least", round);
 }
 
@@ -62,16 +62,16 @@ static char byte_of(int rank, int i, int round) { return (char)(rank * 7 + i * 3
 static void tell(int round)
 {
     int bytes = draw() % 4 ? 1 + draw() % 40 : 1 + draw() % LONGEST;
-    size_t size = (size_t)shim_world.size;
+    size_t size = (size_t)all_ranks.size;
     char *mine = malloc((size_t)bytes), *all = malloc(size * (size_t)bytes + 1);
     if (!mine || !all)
         abort();
     for (int i = 0; i < bytes; i++)
-        mine[i] = byte_of(shim_world.rank, i, round);
+        mine[i] = byte_of(all_ranks.rank, i, round);
     all[size * (size_t)bytes] = 'x';
     be_late_or_not();
-    require(shim_tell_all(mine, all, (size_t)bytes), "telling failed", round);
-    for (int r = 0; r < shim_world.size; r++)
+    require(shim_tell_all(&all_ranks, mine, all, (size_t)bytes), "telling failed", round);
+    for (int r = 0; r < all_ranks.size; r++)
         for (int i = 0; i < bytes; i++)
             require(all[r * bytes + i] == byte_of(r, i, round), "something else was told", round);
     require(all[size * (size_t)bytes] == 'x', "more than all was written", round);
@@ -81,15 +81,15 @@ static void tell(int round)
 
 static void messages_of_the_program(void)
 {
-    int mine = shim_world.rank + 1000, got;
-    MPI_Request *sent = malloc((size_t)shim_world.size * sizeof *sent);
-    for (int r = 0; sent && r < shim_world.size; r++)
+    int mine = all_ranks.rank + 1000, got;
+    MPI_Request *sent = malloc((size_t)all_ranks.size * sizeof *sent);
+    for (int r = 0; sent && r < all_ranks.size; r++)
         MPI_Isend(&mine, 1, MPI_INT, r, TAG, MPI_COMM_WORLD, &sent[r]);
-    for (int r = 0; r < shim_world.size; r++) {
+    for (int r = 0; r < all_ranks.size; r++) {
         MPI_Recv(&got, 1, MPI_INT, r, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         require(got == r + 1000, "not the program's message", r);
     }
-    for (int r = 0; sent && r < shim_world.size; r++)
+    for (int r = 0; sent && r < all_ranks.size; r++)
         MPI_Wait(&sent[r], MPI_STATUS_IGNORE);
     free(sent);
 }
@@ -97,8 +97,9 @@ static void messages_of_the_program(void)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &shim_world.rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &shim_world.size);
+    all_ranks.comm = MPI_COMM_WORLD;
+    MPI_Comm_rank(MPI_COMM_WORLD, &all_ranks.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &all_ranks.size);
     shim_pmpi.Irecv = PMPI_Irecv;
     shim_pmpi.Isend = PMPI_Isend;
     shim_pmpi.Test = PMPI_Test;
@@ -109,7 +110,7 @@ int main(int argc, char **argv)
             tell(round);
     }
     messages_of_the_program();
-    if (shim_world.rank == 0)
+    if (all_ranks.rank == 0)
         puts("agreed");
     MPI_Finalize();
     return 0;

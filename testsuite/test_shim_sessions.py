@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that open sessions, with or without MPI_Init, see what they see without us, and their
+waits are managed.
+
+Debian's MPICH 4.0 has sessions, but faults in them: a rank alone crashes when it polls, and so
+does a session that is opened when all have been closed; groups are mpi://WORLD or mpi://SELF and
+nothing between.  MPICH 5 (the standard interface) has none of these; Open MPI has sessions from 5.0
+on.
+"""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from machine import TWO_CORES
+from test_shim_abi import standard  # noqa: F401
+
+SCENES = ["only", "late", "around", "inside", "after", "self"]
+MORE_SCENES = [*SCENES, "halves", "again"]
+
+
+class Program:
+    def __init__(self, name, compiler, flags, mpiexec, env, directory, top):
+        self.name, self.mpiexec, self.env = name, mpiexec, env
+        self.path = directory / f"sessions-{name}"
+        made = subprocess.run([str(word) for word in [
+            *compiler, *flags, "-o", self.path, top / "mpi-shim/tests/sessions.c"]], check=False,
+            capture_output=True, text=True, timeout=60)
+        assert made.returncode == 0, made.stderr
+
+    def run(self, ranks, *command):
+        return [self.mpiexec, "-n", ranks, *command]
+
+
+@pytest.fixture
+def mpich(make_variable, top, tmp_path):
+    """sessions.c for Debian's MPICH."""
+    if not make_variable("MPICH_MPICC"):
+        pytest.skip("configured without mpich")
+    return Program("mpich", [make_variable("MPICH_MPICC")], [], make_variable("MPICH_MPIEXEC"), {},
+                   tmp_path, top)
+
+
+@pytest.fixture
+def abi(standard, make_variable, top, tmp_path):  # noqa: F811
+    """The same for the standard interface."""
+    compiler = make_variable("CC").split()[0]
+    return Program("abi", [standard / "bin/mpicc_abi", f"-cc={compiler}"], [],
+                   standard / "bin/mpiexec", {"LD_LIBRARY_PATH": str(standard / "lib")},
+                   tmp_path, top)
+
+
+def managed(build, run_program, program, ranks, *command, cores=TWO_CORES, **more):
+    return run_program([build / "invade", cores, "--report", "--",
+                        *program.run(ranks, *command)], env={**program.env, **more})
+
+
+def check(build, run_program, program, ranks, scene, **more):
+    stock = run_program(program.run(ranks, program.path, scene), env=program.env)
+    ours = managed(build, run_program, program, ranks, program.path, scene, **more)
+    assert len(stock.stdout.splitlines()) == ranks
+    assert sorted(ours.stdout.splitlines()) == sorted(stock.stdout.splitlines())
+    assert len(re.findall(r"^ *\d+ +\d+ +sessions", ours.stderr, re.M)) == ranks
+    assert "managed" not in ours.stderr
+    return ours.stderr
+
+
+@pytest.mark.parametrize("ranks,scene", [(3, scene) for scene in SCENES])
+def test_a_program_with_sessions_sees_what_it_sees_without_us(build, run_program, mpich, ranks,
+                                                              scene):
+    check(build, run_program, mpich, ranks, scene)
+
+
+@pytest.mark.parametrize("ranks,scene", [(1, "only"), (5, "only"), (5, "halves"),
+                                         *[(2, scene) for scene in MORE_SCENES]])
+def test_a_program_with_sessions_sees_the_same_by_the_standard_interface(build, run_program, abi,
+                                                                         ranks, scene):
+    check(build, run_program, abi, ranks, scene)
+
+
+def test_a_rank_alone_with_a_session_is_in_the_report(build, run_program, mpich):
+    check(build, run_program, mpich, 1, "self")
+
+
+@pytest.mark.parametrize("library", ["mpich", "abi"])
+def test_waits_of_a_session_are_managed(request, build, run_program, library):
+    """Rank 0 is late: the other one sleeps meanwhile, and the report says where."""
+    program = request.getfixturevalue(library)
+    report = check(build, run_program, program, 2, "late")
+    calls = ["Recv", "Barrier", "Session_finalize"]
+    if library == "abi":  # without threads the ranks of a group come together first
+        calls.append("Comm_create_from_group")
+    for call in calls:
+        row = re.search(rf"^ +[\d.]+ +\d+ % +\d+ +(\d+) +[\d.]+ +MPI_{call} ", report, re.M)
+        assert row and int(row[1]) >= 1, report
+
+
+def test_a_session_with_threads_is_managed(build, run_program, abi):
+    """The level is the session's, and the same for those that follow."""
+    check(build, run_program, abi, 2, "threads")
+
+
+def test_a_rank_that_is_not_managed_leaves_all_of_a_group_unmanaged(build, run_program, abi):
+    stock = run_program(abi.run(3, abi.path, "only"), env=abi.env)
+    command = [*abi.run(2, abi.path, "only"), ":", "-n", 1, "env", "INVASIVE=off", abi.path, "only"]
+    ours = run_program([build / "invade", TWO_CORES, "--", *command], env=abi.env)
+    assert sorted(ours.stdout.splitlines()) == sorted(stock.stdout.splitlines())
+    assert ours.stderr.count("MPI rank 2 is not managed") == 1
+
+
+@pytest.mark.parametrize("interface", ["USE_MPIF_H", "USE_MPI", "USE_MPI_F08"])
+def test_a_fortran_program_with_a_session_is_managed(build, run_program, make_variable, mpich, top,
+                                                     tmp_path, interface):
+    compiler = shutil.which("mpif90.mpich")
+    if not compiler or not shutil.which("gfortran"):
+        pytest.skip("mpif90.mpich and gfortran are needed")
+    run_program([compiler, f"-D{interface}", "-o", "sessions-fortran",
+                 top / "mpi-shim/tests/sessions.F90"], cwd=tmp_path)
+    done = managed(build, run_program, mpich, 2, tmp_path / "sessions-fortran")
+    assert sorted(done.stdout.splitlines()) == ["rank 0 total 1", "rank 1 total 1"]
+    assert re.search(r" MPI_Allreduce ", done.stderr)
