@@ -34,10 +34,11 @@ def cells(build):
 def test_cells_have_the_same_result_however_they_invade(cells, build, run_program):
     words = ["steps=60", "cells=64", "least=0.3", "serial=0.1"]
     sums = CHECKSUM.findall(run_program([cells, *words], timeout=30).stdout)
-    for how in ("off", "nonblocking", "blocking", "nonblocking-changing", "blocking-changing"):
+    for how in ("off", "nonblocking", "blocking", "nonblocking-changing", "blocking-changing",
+                "nonblocking-left"):
         ran = run_program([build / "invade", "--", cells, *words, f"invade={how}"], timeout=60)
         sums += CHECKSUM.findall(ran.stdout)
-    assert len(sums) == 6
+    assert len(sums) == 7
     assert len(set(sums)) == 1
 
 
@@ -63,6 +64,16 @@ def test_bench_run_ends_with_the_figure_of(name, cells, top, build, tmp_path, ru
     assert ran.returncode in (0, 1), ran.stderr
     last = ran.stdout.splitlines()[-1]
     assert re.fullmatch(rf"{name}: -?[0-9.e+]+ .* \(goal (<=|>=) [0-9.]+\)", last), last
+
+
+def test_a_small_emulated_study_runs_to_its_end_with_the_same_results(
+        cells, top, build, tmp_path, run_program):
+    ran = run_program([sys.executable, top / "bench/run", "study", "--turns", "1", "--scale",
+                       "0.02", "--only", "emulated,at-once", "--build", build],
+                      {"INVASIVE_BENCH_WORK": str(tmp_path)}, timeout=110, check=False)
+    assert ran.returncode in (0, 1), ran.stderr
+    assert re.fullmatch(r"study-worst: [0-9.]+ x at-once \(goal <= 1\)",
+                        ran.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +38,8 @@ struct cells_options {
     double least;       /* part of them that there are at the beginning and at the end */
     double peak;        /* where in the run there are most, 0 to 1 */
     double serial;      /* part of a step's work that is serial */
-    const char *invade; /* off, nonblocking, blocking; and -changing: another workload each step */
+    const char *invade; /* off, nonblocking, blocking; and -changing: another workload each step;
+                           -left: one that becomes less to the end, and the scalability graph */
     const char *machine; /* emulated: the file; NULL: compute */
     double cell_us;      /* emulated: what a cell takes */
     int cpus;            /* emulated */
@@ -74,6 +76,7 @@ static inline void cells_open_machine(const char *path)
     }
     close(fd);
     cells_machine = (struct cells_machine *)memory;
+    prctl(PR_SET_TIMERSLACK, 1); /* ns, also of threads that we make; the default is 50 us */
 }
 
 static inline void cells_get_cpu(uint32_t cpus)
@@ -235,8 +238,7 @@ static inline struct cells_options cells_parse(int argc, char **argv)
     if (o.steps < 1 || o.cells < 1 || o.cells > CELLS_MOST || o.peak <= 0 || o.peak >= 1 ||
         o.least < 0 || o.serial < 0 || o.serial > 1 || o.cpus < 1) {
         fprintf(stderr, "usage: %s [steps=N] [cells=N] [least=PART] [peak=PART] [serial=PART]\n"
-                        "    [invade=off|nonblocking|blocking|nonblocking-changing|"
-                        "blocking-changing]\n"
+                        "    [invade=off|nonblocking|blocking[-changing|-left]]\n"
                         "    [machine=FILE] [cell-us=US] [cpus=N]\n",
                 argv[0]);
         exit(2);
