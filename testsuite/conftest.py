@@ -167,8 +167,10 @@ class Beside:
                 text=True, errors="replace", start_new_session=True)
         try:
             out, _ = self.process.communicate(timeout=seconds)
-        finally:
+        except subprocess.TimeoutExpired:
             self.end()
+            out, _ = self.process.communicate(timeout=20)
+            return "none", f"{out}\nno end after {seconds:.0f} s"
         return self.process.returncode, out
 
     def end(self):
