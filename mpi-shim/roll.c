@@ -10,7 +10,8 @@
  *
  * An absent rank gets no message, unless it is rank 0.  All leave MPI_Init, or have a new
  * communicator, at nearly the same time, and an answer takes much less than the difference between
- * the limits, so that rank 0 does not say yes to anyone who has given up.
+ * the limits, so that rank 0 does not say yes to anyone who has given up.  Who has been absent
+ * once is not waited for when there is another communicator.
  */
 #include "shim.h"
 
@@ -19,6 +20,34 @@
 
 enum { TAG = 32749 };
 static const uint64_t hear_limit_ns = 10000000000, answer_limit_ns = 30000000000;
+
+static bool *known_absent; /* by rank in MPI_COMM_WORLD; NULL: nobody */
+
+/* NULL: it is no rank of MPI_COMM_WORLD that we know, or nobody has been absent yet. */
+static bool *absence_of(const struct shim_council *k, int rank)
+{
+    int world_rank = k->world_rank ? k->world_rank[rank] : -1;
+    return known_absent && (unsigned)world_rank < (unsigned)shim_world.size
+               ? &known_absent[world_rank]
+               : NULL;
+}
+
+static bool is_absent(const struct shim_council *k, int rank)
+{
+    const bool *absence = absence_of(k, rank);
+    return absence && *absence;
+}
+
+/* Set-up is not called by two threads before somebody is found absent, as a rule: at worst a note
+ * is lost. */
+static void note_absent(const struct shim_council *k, int rank)
+{
+    if (!known_absent && shim_world.size > 0)
+        known_absent = calloc((size_t)shim_world.size, sizeof *known_absent);
+    bool *absence = absence_of(k, rank);
+    if (absence)
+        *absence = true;
+}
 
 struct roll {
     int count; /* the others */
@@ -53,10 +82,13 @@ static int answer_heard(const struct shim_council *k, struct roll *roll, int ans
     int absent = -1;
     for (int r = roll->count; r > 0; r--) {
         int heard = 1;
+        if (is_absent(k, r))
+            continue;
         if (roll->requests[r - 1] != MPI_REQUEST_NULL)
             shim_pmpi.Test(&roll->requests[r - 1], &heard, MPI_STATUS_IGNORE);
         if (!heard) {
             absent = r;
+            note_absent(k, r);
             continue;
         }
         MPI_Request sending;
@@ -80,8 +112,12 @@ static const char *hear_all(const struct shim_council *k, int *least)
     roll.requests = malloc((size_t)k->size * sizeof *roll.requests);
     if (!roll.said || !roll.requests)
         abort(); /* the others wait for us */
-    for (int r = 1; r < k->size; r++)
+    for (int r = 1; r < k->size; r++) {
+        roll.requests[r - 1] = MPI_REQUEST_NULL;
+        if (is_absent(k, r)) /* and has said nothing: refused */
+            continue;
         shim_pmpi.Irecv(&roll.said[r - 1], 1, MPI_INT, r, TAG, k->comm, &roll.requests[r - 1]);
+    }
     bool all = shim_complete_all(roll.count, roll.requests, hear_limit_ns);
     int refused = -1, mine = *least;
     for (int r = k->size - 1; all && r > 0; r--) {
@@ -107,6 +143,8 @@ static const char *ask_first(const struct shim_council *k, int *least)
     int vote = *least;
     MPI_Request receiving, sending;
     *least = SHIM_ROLL_REFUSED;
+    if (is_absent(k, 0))
+        return "";
     if (shim_pmpi.Irecv(least, 1, MPI_INT, 0, TAG, k->comm, &receiving) != MPI_SUCCESS ||
         shim_pmpi.Isend(&vote, 1, MPI_INT, 0, TAG, k->comm, &sending) != MPI_SUCCESS)
         return "MPI rank 0 cannot be asked";
@@ -114,6 +152,7 @@ static const char *ask_first(const struct shim_council *k, int *least)
         !shim_complete_all(1, &receiving, answer_limit_ns)) {
         shim_pmpi.Cancel(&receiving);
         shim_complete_all(1, &receiving, answer_limit_ns);
+        note_absent(k, 0);
         return "MPI rank 0 does not run under invade";
     }
     return *least != SHIM_ROLL_REFUSED ? NULL : "";

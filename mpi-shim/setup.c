@@ -308,9 +308,18 @@ static void refuse(const char *why)
         inv_leave(why && *why ? why : NULL);
 }
 
+/* Not of a job that was spawned, for instance. */
+static bool of_world(const struct shim_council *k)
+{
+    int r = 0;
+    while (k->world_rank && r < k->size && (unsigned)k->world_rank[r] < (unsigned)shim_world.size)
+        r++;
+    return r == k->size;
+}
+
 static void set_up(const struct shim_council *k, shim_make_own *make_own)
 {
-    int least = !joined || !inv_managed()               ? SHIM_ROLL_REFUSED
+    int least = !inv_managed() || !of_world(k)          ? SHIM_ROLL_REFUSED
                 : shim_realm_of(k->world_rank, k->size) ? SHIM_ROLL_REALM
                                                         : SHIM_ROLL_MANAGED;
     const char *why = shim_roll_call(k, &least);
