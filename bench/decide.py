@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long rmd takes for one decision: policy, whether it is worthwhile, and placement.
 
-Pure functions, measured in a process of their own by bench/decide.c: a hundred processes on 256
-cores, and ten thousand on a hundred thousand.  The goals are for the slowest of the policies.
+Pure functions, measured in a process of their own by bench/decide.c, in processor time: a hundred
+processes on 256 cores, and ten thousand on a hundred thousand.  The goals are for the slowest of
+the policies.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ static double find_level(const struct parts *all, double cores)
     double weights = 0, high = 0;
     for (unsigned i = 0; i < all->n; i++) {
         weights += all->parts[i].weight;
-        high = fmax(high, all->parts[i].hi / all->parts[i].weight);
+        high = rmd_most(high, all->parts[i].hi / all->parts[i].weight);
     }
     if (sum_at(all, high).value <= cores)
         return high;

@@ -30,15 +30,15 @@ static struct rmd_slope cores_for(const struct rmd_rank *r, double v)
     const struct rmd_curve *c = &r->curve;
     double speed = v * r->work;
     unsigned k = 0;
-    while (k + 1 < c->segments && c->speed[k + 1] <= speed)
+    while (k + 1 < c->segments && c->at[k + 1].speed <= speed)
         k++;
-    bool flat = c->slope[k] <= 0;
-    double cores = c->cores[k] + (flat ? 0 : (speed - c->speed[k]) / c->slope[k]);
+    bool flat = c->at[k].slope <= 0;
+    double cores = c->at[k].cores + (flat ? 0 : (speed - c->at[k].speed) / c->at[k].slope);
     if (cores < r->lo)
         return (struct rmd_slope){r->lo, 0};
     if (cores >= r->useful)
         return (struct rmd_slope){r->useful, 0};
-    return (struct rmd_slope){cores, flat ? 0 : r->work / c->slope[k]};
+    return (struct rmd_slope){cores, flat ? 0 : r->work / c->at[k].slope};
 }
 
 static struct rmd_slope all_cores_for(const void *of, double v)
@@ -116,6 +116,13 @@ static void give_the_rest(const struct set *set, unsigned cores, unsigned *targe
         target[member[k]] = share[k];
 }
 
+/* x > -1 */
+static unsigned rounded_up(double x)
+{
+    unsigned below = (unsigned)x;
+    return below + (x > below);
+}
+
 void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, unsigned cores,
                  unsigned *target, struct rmd_room room)
 {
@@ -124,10 +131,10 @@ void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, u
     double v = safe_speed(&set, cores);
     unsigned given = 0;
     for (unsigned k = 0; k < group->count; k++) {
-        double c = v > 0 ? ceil(cores_for(member_at(&set, k), v).value - 1e-7)
-                         : member_at(&set, k)->lo;
-        target[member[k]] = (unsigned)c;
-        given += (unsigned)c;
+        unsigned c = v > 0 ? rounded_up(cores_for(member_at(&set, k), v).value - 1e-7)
+                           : member_at(&set, k)->lo;
+        target[member[k]] = c;
+        given += c;
     }
     if (given < cores && one_by_one(&set, cores - given, target, room))
         give_the_rest(&set, cores, target, room);

@@ -2,6 +2,7 @@
 /* curve.c - concave hulls of scalability graphs, by the monotone chain (Andrew 1979): a point
  * that the line from the one before to the one after passes above is not in the hull. */
 #include "curve.h"
+#include "level.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -31,7 +32,7 @@ static unsigned hull(const struct inv_scalability *graph, struct point *h)
         if (!usable(graph->point[i], last_cores))
             continue;
         double cores = graph->point[i].cores;
-        double speed = fmin((double)graph->point[i].speedup, cores);
+        double speed = rmd_least((double)graph->point[i].speedup, cores);
         double m = slope(&h[n - 1], cores, speed);
         while (n > 1 && m >= h[n - 1].slope - RMD_ALIKE)
             m = slope(&h[--n - 1], cores, speed);
@@ -41,27 +42,21 @@ static unsigned hull(const struct inv_scalability *graph, struct point *h)
     return n;
 }
 
-struct rmd_curve rmd_curve_of(const struct inv_scalability *graph)
+void rmd_curve_of(const struct inv_scalability *graph, struct rmd_curve *c)
 {
-    struct rmd_curve c;
     struct point h[INV_SCALABILITY_POINTS + 1];
     unsigned n = graph->point[0].cores ? hull(graph, h) : 1;
-    c.segments = 0;
+    c->segments = 0;
     for (unsigned k = 0; k + 1 < n; k++) {
-        double m = h[k + 1].slope;
-        c.cores[k] = h[k].cores;
-        c.speed[k] = h[k].speed;
-        c.slope[k] = m > RMD_ALIKE ? m : 0;
-        c.segments++;
-        if (!(m > RMD_ALIKE))
+        double m = h[k + 1].slope > RMD_ALIKE ? h[k + 1].slope : 0;
+        c->at[c->segments++] = (struct rmd_segment){h[k].cores, h[k].speed, m};
+        if (m <= 0)
             break;
     }
-    if (c.segments == 0 || c.slope[0] <= 0) { /* nothing that could be */
-        c.segments = 1;
-        c.cores[0] = c.speed[0] = 0;
-        c.slope[0] = 1;
+    if (c->segments == 0 || c->at[0].slope <= 0) { /* nothing that could be */
+        c->segments = 1;
+        c->at[0] = (struct rmd_segment){0, 0, 1};
     }
-    return c;
 }
 
 double rmd_delivered_by(const struct rmd_delivered *d, double cores)
@@ -81,23 +76,22 @@ void rmd_curve_slow(struct rmd_curve *c, const struct rmd_delivered *d)
     const struct rmd_curve old = *c;
     c->segments = 0;
     for (unsigned k = 0; k < old.segments; k++) {
-        double from = rmd_cores_delivering(d, old.cores[k]);
-        double to = k + 1 < old.segments ? rmd_cores_delivering(d, old.cores[k + 1]) : HUGE_VAL;
-        unsigned at = c->segments++;
-        c->cores[at] = from;
-        c->speed[at] = old.speed[k];
-        c->slope[at] = old.slope[k] * (from < d->cores ? d->part : d->further);
-        if (from < d->cores && d->cores < to) { /* its own end within the segment */
-            at = c->segments++;
-            c->cores[at] = d->cores;
-            c->speed[at] = c->speed[at - 1] + c->slope[at - 1] * (d->cores - from);
-            c->slope[at] = old.slope[k] * d->further;
-        }
+        const struct rmd_segment *was = &old.at[k];
+        struct rmd_segment *is = &c->at[c->segments++];
+        double from = rmd_cores_delivering(d, was->cores);
+        double to = k + 1 < old.segments ? rmd_cores_delivering(d, was[1].cores) : HUGE_VAL;
+        is->cores = from;
+        is->speed = was->speed;
+        is->slope = was->slope * (from < d->cores ? d->part : d->further);
+        if (from < d->cores && d->cores < to) /* its own end within the segment */
+            c->at[c->segments++] =
+                (struct rmd_segment){d->cores, is->speed + is->slope * (d->cores - from),
+                                     was->slope * d->further};
     }
 }
 
 double rmd_curve_enough(const struct rmd_curve *c)
 {
     unsigned last = c->segments - 1;
-    return c->slope[last] <= 0 ? c->cores[last] : HUGE_VAL;
+    return c->at[last].slope <= 0 ? c->at[last].cores : HUGE_VAL;
 }

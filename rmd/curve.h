@@ -16,14 +16,16 @@ enum { RMD_SEGMENTS = INV_SCALABILITY_POINTS + 2 };
 #define RMD_ALIKE 1e-6
 
 struct rmd_curve {
-    unsigned segments;          /* the last goes on for ever; slopes fall */
-    double cores[RMD_SEGMENTS]; /* where segment k begins; cores[0] = 0 */
-    double speed[RMD_SEGMENTS]; /* S there */
-    double slope[RMD_SEGMENTS];
+    unsigned segments; /* the last goes on for ever; slopes fall */
+    struct rmd_segment {
+        double cores; /* where it begins; the first at 0 */
+        double speed; /* S there */
+        double slope;
+    } at[RMD_SEGMENTS];
 };
 
 /* A graph without a point is perfect: S(c) = c.  Points that cannot be are left out. */
-struct rmd_curve rmd_curve_of(const struct inv_scalability *graph);
+void rmd_curve_of(const struct inv_scalability *graph, struct rmd_curve *curve);
 /*
  * What a number of cores delivers, in whole cores: the first `cores`, those that a process has,
  * `part` of one each, further ones `further`, which is what those that others have deliver.
@@ -41,15 +43,15 @@ void rmd_curve_slow(struct rmd_curve *curve, const struct rmd_delivered *deliver
 static inline unsigned rmd_curve_segment(const struct rmd_curve *c, double cores)
 {
     unsigned k = 0;
-    while (k + 1 < c->segments && c->cores[k + 1] <= cores)
+    while (k + 1 < c->segments && c->at[k + 1].cores <= cores)
         k++;
     return k;
 }
 
 static inline double rmd_curve_at(const struct rmd_curve *c, double cores)
 {
-    unsigned k = rmd_curve_segment(c, cores);
-    return c->speed[k] + c->slope[k] * (cores - c->cores[k]);
+    const struct rmd_segment *s = &c->at[rmd_curve_segment(c, cores)];
+    return s->speed + s->slope * (cores - s->cores);
 }
 
 /* Cores from which on more bring nothing; HUGE_VAL when more always do. */

@@ -33,12 +33,18 @@ struct way {
     bool tied;            /* the last cores are shared with others */
 };
 
+/* Where a process is on its own graph. */
+struct member {
+    int segment; /* -1: it still has its least */
+    double rate; /* cores for each unit of the group's v */
+};
+
 struct filling {
     const struct rmd_ranks *ranks;
     const struct rmd_filling *how;
     struct way *way;            /* by group */
     struct rmd_heap_item *kink; /* of the group's members, from its `first` on: key -v */
-    int *segment;               /* by process; -1: it still has its least */
+    struct member *member;      /* by process */
     struct rmd_heap_item *best; /* groups by the slope of their next segment */
     unsigned nbest;
     unsigned *tie, nties;
@@ -72,21 +78,23 @@ static void pass_kink(struct filling *f, const struct rmd_group *g, struct way *
     struct rmd_heap_item *top = &f->kink[g->first];
     const struct rmd_rank *r = &f->ranks->rank[top->who];
     const struct rmd_curve *c = &r->curve;
-    unsigned k = rmd_curve_segment(c, r->lo);
-    if (f->segment[top->who] >= 0) {
-        k = (unsigned)f->segment[top->who];
-        w->rate -= r->work / c->slope[k++];
-        w->done = k == c->segments || c->cores[k] >= r->hi;
+    struct member *m = &f->member[top->who];
+    unsigned k = (unsigned)(m->segment + 1);
+    if (m->segment < 0) {
+        k = rmd_curve_segment(c, r->lo);
+    } else {
+        w->rate -= m->rate;
+        w->done = k == c->segments || c->at[k].cores >= r->hi;
     }
-    w->done = w->done || r->lo == r->hi || c->slope[k] <= 0;
+    w->done = w->done || r->lo == r->hi || c->at[k].slope <= 0;
     if (w->done)
         return;
-    if (g->count == 1)
-        w->rate = 0; /* without what the subtraction has left */
-    w->rate += r->work / c->slope[k];
-    f->segment[top->who] = (int)k;
-    double end = k + 1 < c->segments ? rmd_least(c->cores[k + 1], r->hi) : r->hi;
-    top->key = -speed_of(r, end);
+    const struct rmd_segment *s = &c->at[k];
+    m->segment = (int)k;
+    m->rate = r->work / s->slope;
+    w->rate = g->count == 1 ? m->rate : w->rate + m->rate; /* one: nothing that rounding left */
+    bool whole = k + 1 < c->segments && s[1].cores <= r->hi;
+    top->key = -(whole ? s[1].speed : s->speed + s->slope * (r->hi - s->cores)) / r->work;
     rmd_heap_sink(top, g->count, 0);
 }
 
@@ -129,7 +137,8 @@ static void look_ahead(struct filling *f, unsigned group)
         pass_kink(f, g, w); /* it is here */
     if (w->done)
         return;
-    double whole = floor((-f->kink[g->first].key - w->v) * w->rate + crumb);
+    /* a conversion, not a call of floor: it is positive */
+    double whole = (double)(unsigned long)((-f->kink[g->first].key - w->v) * w->rate + crumb);
     if (whole < 1) {
         w->slope = cross_kinks(f, g, w);
         w->length = 1;
@@ -148,7 +157,7 @@ static void begin(struct filling *f, unsigned group)
     for (unsigned k = 0; k < g->count; k++) {
         unsigned i = f->ranks->member[g->first + k];
         double v = speed_of(&f->ranks->rank[i], f->ranks->rank[i].lo);
-        f->segment[i] = -1;
+        f->member[i] = (struct member){.segment = -1};
         f->kink[g->first + k] = (struct rmd_heap_item){.key = -v, .who = i};
         w->v = rmd_least(w->v, v);
     }
@@ -312,7 +321,7 @@ void rmd_fill(const struct rmd_ranks *ranks, const struct rmd_filling *how, unsi
     struct filling f = {.ranks = ranks, .how = how};
     f.way = rmd_take(&room, groups, sizeof *f.way);
     f.kink = rmd_take(&room, ranks->nranks, sizeof *f.kink);
-    f.segment = rmd_take(&room, ranks->nranks, sizeof *f.segment);
+    f.member = rmd_take(&room, ranks->nranks, sizeof *f.member);
     f.best = rmd_take(&room, groups, sizeof *f.best);
     f.tie = rmd_take(&room, groups, sizeof *f.tie);
     if (how->give_away > 0)

@@ -23,8 +23,8 @@ static inline void rmd_heap_sink(struct rmd_heap_item *heap, unsigned n, unsigne
 {
     struct rmd_heap_item item = heap[at];
     for (unsigned child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && rmd_heap_before(heap[child + 1], heap[child]))
-            child++;
+        if (child + 1 < n)
+            child += rmd_heap_before(heap[child + 1], heap[child]);
         if (!rmd_heap_before(heap[child], item))
             break;
         heap[at] = heap[child];

@@ -124,7 +124,21 @@ rmd_policy_gain rmd_gain_interference;
 struct rmd_range {
     unsigned lo, hi;
 };
-struct rmd_range rmd_range_of(const struct rmd_snapshot *snapshot, unsigned i);
+static inline struct rmd_range rmd_range_of(const struct rmd_snapshot *s, unsigned i)
+{
+    const struct rmd_need *need = &s->needs[i];
+    struct rmd_range r = {need->min_cores, need->max_cores};
+    if (r.lo < 1)
+        r.lo = 1;
+    if (r.lo > s->ncores)
+        r.lo = s->ncores;
+    if (r.hi == 0 || r.hi > s->ncores)
+        r.hi = s->ncores;
+    if (r.hi < r.lo)
+        r.hi = r.lo;
+    return r;
+}
+
 /* The workloads of these processes, relative to the largest, into work[] (by process); where it is
  * not known, the mean of the others. */
 void rmd_works(const struct rmd_snapshot *snapshot, const unsigned *member, unsigned count,

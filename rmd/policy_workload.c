@@ -6,24 +6,10 @@
  * the same with all W alike.
  */
 #include "apportion.h"
+#include "level.h"
 #include "policy.h"
 
 #include <math.h>
-
-struct rmd_range rmd_range_of(const struct rmd_snapshot *s, unsigned i)
-{
-    const struct rmd_need *need = &s->needs[i];
-    struct rmd_range r = {need->min_cores, need->max_cores};
-    if (r.lo < 1)
-        r.lo = 1;
-    if (r.lo > s->ncores)
-        r.lo = s->ncores;
-    if (r.hi == 0 || r.hi > s->ncores)
-        r.hi = s->ncores;
-    if (r.hi < r.lo)
-        r.hi = r.lo;
-    return r;
-}
 
 bool rmd_scarce(const struct rmd_snapshot *s)
 {
@@ -55,12 +41,12 @@ void rmd_works(const struct rmd_snapshot *s, const unsigned *member, unsigned co
     unsigned known = 0;
     for (unsigned k = 0; k < count; k++)
         if (rmd_workload_known(&s->needs[member[k]]))
-            largest = fmax(largest, s->needs[member[k]].workload);
+            largest = rmd_most(largest, s->needs[member[k]].workload);
     for (unsigned k = 0; k < count; k++) {
         const struct rmd_need *need = &s->needs[member[k]];
         work[member[k]] = 0;
         if (rmd_workload_known(need)) {
-            sum += work[member[k]] = fmax(need->workload / largest, 1e-9);
+            sum += work[member[k]] = rmd_most(need->workload / largest, 1e-9);
             known++;
         }
     }
@@ -120,8 +106,8 @@ double rmd_gain_workload(const struct rmd_snapshot *s, const unsigned *target)
             return HUGE_VAL;
         if (!known || !need->owned || !target[i])
             continue;
-        now = fmax(now, need->workload / need->owned);
-        then = fmax(then, need->workload / target[i]);
+        now = rmd_most(now, need->workload / need->owned);
+        then = rmd_most(then, need->workload / target[i]);
     }
     return now > 0 ? 1 - then / now : 0;
 }

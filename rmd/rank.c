@@ -124,7 +124,7 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
     r.work = rmd_take(room, n, sizeof *r.work);
     for (unsigned i = 0; i < n; i++) {
         struct rmd_range range = rmd_range_of(s, i);
-        r.rank[i].curve = rmd_curve_of(&s->needs[i].scalability);
+        rmd_curve_of(&s->needs[i].scalability, &r.rank[i].curve);
         r.rank[i].known = s->needs[i].scalability.point[0].cores > 0;
         r.rank[i].delivered = (struct rmd_delivered){0, 1, 1};
         r.rank[i].lo = range.lo;

@@ -11,12 +11,12 @@
 #include "room.h"
 
 struct rmd_rank {
-    struct rmd_curve curve;
-    bool known;  /* it has announced a graph */
     double work; /* > 0; relative to the largest of its group, unknown: the group's mean */
     unsigned lo, hi;
     unsigned useful; /* lo <= useful <= hi: more cores than this bring nothing */
     unsigned owned;
+    bool known; /* it has announced a graph */
+    struct rmd_curve curve;
     struct rmd_delivered delivered; /* whole cores unless slowed */
 };
 

@@ -57,7 +57,9 @@ unsigned sim_add_process(struct sim_workload *w, const char *name, unsigned job)
 unsigned sim_add_graph(struct sim_workload *w, const struct inv_scalability *points)
 {
     w->graphs = sim_grown(w->graphs, w->ngraphs, sizeof *w->graphs);
-    w->graphs[w->ngraphs] = (struct sim_graph){*points, rmd_curve_of(points)};
+    struct sim_graph *graph = &w->graphs[w->ngraphs];
+    graph->points = *points;
+    rmd_curve_of(points, &graph->curve);
     return w->ngraphs++;
 }
 

@@ -28,8 +28,9 @@ void rmd_units_of(struct rmd_units *u, const struct inv_topology *t, enum rmd_sm
 static void convert_graph(struct inv_scalability *graph, double width)
 {
     struct inv_scalability cores = *graph;
-    struct rmd_curve curve = rmd_curve_of(&cores);
+    struct rmd_curve curve;
     unsigned n = 0, last = 0;
+    rmd_curve_of(&cores, &curve);
     *graph = (struct inv_scalability){0};
     for (unsigned i = 0; i < inv_scalability_points(&cores); i++) {
         unsigned units = (unsigned)ceil(cores.point[i].cores / width);

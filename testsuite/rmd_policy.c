@@ -165,7 +165,8 @@ static void ask_curve(void)
     struct inv_scalability graph;
     unsigned ncores = (unsigned)next();
     read_graph(&graph);
-    struct rmd_curve curve = rmd_curve_of(&graph);
+    struct rmd_curve curve;
+    rmd_curve_of(&graph, &curve);
     for (unsigned c = 1; c <= ncores; c++)
         printf("%.9g ", rmd_curve_at(&curve, c));
     printf("\n");

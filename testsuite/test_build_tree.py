@@ -176,8 +176,7 @@ def test_make_distcheck_passes(beside):
     beside()
 
 
-# Their programs have one thread: ThreadSanitizer has nothing to say about them.  (And `rmctl top`
-# in it now and then does not see a signal that comes while ncurses waits for a key.)
+# Their programs have one thread: ThreadSanitizer has nothing to say about them.
 SINGLE = ("rmctl", "rmd_config", "rmd_placement", "rmd_policies", "rmd_policy", "rmd_simulate")
 
 
