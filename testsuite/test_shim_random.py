@@ -93,8 +93,10 @@ def first_difference(stock, managed):
     return "a log more under invade"
 
 
-# What random programs leave out: calls that start or find other jobs, and an old name.
-LEFT_OUT = {"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", "Errhandler_set"}
+# What random programs leave out: calls that start or find other jobs, an old name, and sessions, in
+# which MPICH 4.0 has too many faults (test_shim_sessions.py).
+LEFT_OUT = {"Comm_spawn", "Comm_spawn_multiple", "Comm_accept", "Comm_connect", "Errhandler_set",
+            "Session_init", "Session_finalize", "Intercomm_create_from_groups"}
 
 
 def test_random_programs_are_made_of_all_wrapped_calls(mpi, table, run_program):
