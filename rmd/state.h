@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 enum {
+    /* counts up with every change of this file, and of what rmd and its keeper say to each other */
     RMD_STATE_VERSION = 2,
     /* of a table's head, which nobody writes after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
