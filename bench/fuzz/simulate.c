@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * simulate.c - the two files of `rmctl simulate`: the first line of the input describes a machine,
- * the rest is a workload.  What is wrong is said; a workload that is taken can be written and read again.
+ * the rest is a workload.  What is wrong is said; a workload that is taken can be written and read
+ * again.
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
@@ -32,7 +33,7 @@ static void machine(const char *text)
     if (!m.ncores || m.ncores > MOST_CORES || m.apart[0] != RMD_LEVELS ||
         m.apart[m.ncores - 1] > RMD_LEVELS)
         abort();
-    free(m.apart);
+    free((void *)m.apart);
 }
 
 static bool read_text(struct sim_workload *w, char *text, size_t bytes)
