@@ -103,6 +103,8 @@ static void look_at(struct rmd_domain *d, unsigned slot)
         lend_what_it_holds(d, slot);
     else if (was)
         take_back(d, slot);
+    if (stopped && !was) /* it may have been about to offer a core, or to wake somebody */
+        inv_rescue(d->table);
 }
 
 bool rmd_domain_check(struct rmd_domain *d)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * http.c - what a client sends to the address of the metrics, in pieces: one byte says how long the
- * next one is.  Every client is let go in the end; the answer is one of HTTP, as long as it says, and
- * the page is given to those only who asked for it.
+ * next one is.  Every client is let go in the end; the answer is one of HTTP, as long as it says,
+ * and the page is given to those only who asked for it.
  */
 #define _GNU_SOURCE
 #include "fuzz.h"
