@@ -14,7 +14,7 @@
 static bool start(const char *socket, const char *path)
 {
     char why[RMD_TRACE_WHY];
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666); /* rmd empties it */
     if (file < 0) {
         fprintf(stderr, "rmctl: cannot write the trace to %s: %s\n", path, strerror(errno));
         return false;

@@ -143,10 +143,12 @@ def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_p
         fight.hammer(2, 10 ** 9, seed)
     for number in range(3):
         file = tmp_path / f"{number}.trace"
+        file.write_bytes(b"what was here before" * 100000)
         started = fight.rmctl("trace", "start", file)
         assert started.returncode == 0, started.stderr
-        again = fight.rmctl("trace", "start", tmp_path / "other")
-        assert again.returncode == 1 and "already" in again.stderr
+        for other in (tmp_path / "other", file):  # which stays as it is
+            again = fight.rmctl("trace", "start", other)
+            assert again.returncode == 1 and "already" in again.stderr
         stopped = fight.rmctl("trace", "stop")
         assert stopped.returncode == 0, stopped.stderr
         proven(trace_tool("check", file))
