@@ -156,6 +156,17 @@ def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_p
     assert again.returncode == 1 and "no trace is being taken" in again.stderr
 
 
+def test_what_came_of_a_command_for_a_trace_is_json(hammered, tmp_path):
+    fight = hammered()
+    for word, outcome in (("start", "done"), ("start", "refused"), ("stop", "done"),
+                          ("stop", "refused")):
+        done = fight.rmctl("--json", "trace", word, *[tmp_path / "a"] * (word == "start"))
+        told = json.loads(done.stdout)
+        assert (told["command"], told["outcome"]) == (f"trace {word}", outcome)
+        assert done.returncode == (outcome != "done")
+        assert (told["text"] == "") == (outcome == "done") and told["lost_events"] == 0
+
+
 def test_a_file_that_rmd_cannot_be_sure_to_write_to_is_refused(hammered):
     """It would wait for whoever reads from a pipe."""
     fight = hammered()
