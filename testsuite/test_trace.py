@@ -217,6 +217,35 @@ def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
     assert refused.returncode == 2 and "png or .svg" in refused.stderr
 
 
+@pytest.mark.parametrize(("verb", "name"), [("picture", "a.png"), ("html", "a.html"),
+                                            ("chrome", "a.json"), ("workload", "a.csv"),
+                                            ("paraver", "a.prv"), ("paraver", "a.row")])
+def test_the_trace_itself_is_not_written_over(traced, trace_tool, tmp_path, verb, name):
+    trace = shutil.copy(traced, tmp_path / name)
+    done = trace_tool(verb, trace, check=False)
+    assert done.returncode == 2 and f"{trace} is the trace itself" in done.stderr
+    assert trace.read_bytes() == traced.read_bytes() and list(tmp_path.iterdir()) == [trace]
+
+
+@pytest.mark.parametrize("verb", ["html", "chrome", "workload"])
+def test_devices_are_written_to_and_files_that_cannot_be_are_named(traced, trace_tool, tmp_path,
+                                                                   verb):
+    done = trace_tool(verb, traced, "-o", tmp_path / "none" / "a", check=False)
+    assert done.returncode == 2
+    assert done.stderr == (f"invade-trace: cannot write {tmp_path / 'none' / 'a'}: "
+                           "No such file or directory\n")
+    device = tmp_path / "device"
+    os.mkfifo(device)
+    with (tmp_path / "read").open("wb") as read, \
+            subprocess.Popen(["cat", device], stdout=read) as reader:
+        try:
+            assert trace_tool(verb, traced, "-o", device).returncode == 0
+            assert reader.wait(60) == 0
+        finally:
+            reader.kill()
+    assert device.is_fifo() and (tmp_path / "read").stat().st_size > 100
+
+
 def test_chromes_json_has_a_track_for_each_core_and_one_holder_at_a_time(traced, trace_tool,
                                                                           tmp_path):
     trace_tool("chrome", traced, "-o", tmp_path / "a.json")
