@@ -252,7 +252,8 @@ int rmd_metrics_serve(const char *where)
     if (!size || listener.fd < 0 || patience.fd < 0 || bind(listener.fd, &a.any, size) ||
         listen(listener.fd, CLIENTS_MAX) || rmd_watch(&listener, EPOLLIN) ||
         rmd_watch(&patience, EPOLLIN)) {
-        rmd_say("cannot serve metrics at %s: %s", where, strerror(errno));
+        rmd_say("cannot serve metrics at %s: %s%s", where, strerror(errno),
+                errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
         return -1;
     }
     if (*where == '/')

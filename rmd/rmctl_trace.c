@@ -11,22 +11,34 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool start(const char *socket, const char *path)
+/* With --json what came of it is printed, too. */
+static int conclude(const char *socket, const char *what, bool good, const char *why,
+                    unsigned lost)
+{
+    if (rmctl_common.json &&
+        rmctl_print_json(json_pack("{ss ss ss ss si}", "socket", socket, "command", what,
+                                   "outcome", good ? "done" : "refused", "text", why,
+                                   "lost_events", (int)lost)) != RMCTL_OK)
+        return RMCTL_FAILED;
+    return good && !why[0] && !lost ? RMCTL_OK : RMCTL_FAILED;
+}
+
+static int start(const char *socket, const char *path)
 {
     char why[RMD_TRACE_WHY];
-    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666); /* rmd empties it */
     if (file < 0) {
         fprintf(stderr, "rmctl: cannot write the trace to %s: %s\n", path, strerror(errno));
-        return false;
+        return RMCTL_FAILED;
     }
     bool started = rmd_trace_ask_start(socket, file, why);
     close(file);
     if (!started)
         fprintf(stderr, "rmctl: no trace: %s\n", why);
-    return started;
+    return conclude(socket, "trace start", started, started ? "" : why, 0);
 }
 
-static bool stop(const char *socket)
+static int stop(const char *socket)
 {
     char why[RMD_TRACE_WHY];
     unsigned lost;
@@ -37,7 +49,7 @@ static bool stop(const char *socket)
         fprintf(stderr, "rmctl: the trace is not complete: %s\n", why);
     if (lost)
         fprintf(stderr, "rmctl: the trace lacks %u events: rmd had no time to write them\n", lost);
-    return stopped && !why[0] && !lost;
+    return conclude(socket, "trace stop", stopped, why, lost);
 }
 
 struct words {
@@ -68,5 +80,5 @@ int rmctl_trace(int argc, char **argv)
     const char *socket = rmctl_find_one(&sockets);
     if (!socket)
         return RMCTL_FAILED;
-    return (w.file ? start(socket, w.file) : stop(socket)) ? RMCTL_OK : RMCTL_FAILED;
+    return w.file ? start(socket, w.file) : stop(socket);
 }

@@ -520,6 +520,7 @@ static int start(void)
     if (*metrics && rmd_metrics_serve(metrics)) {
         rmd_machine_close();
         rmd_server_close();
+        rmd_keeper_close();
         return -1;
     }
     if (watch_launcher()) {

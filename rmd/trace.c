@@ -109,6 +109,8 @@ static void put(struct rmd_trace *x, const void *what, size_t bytes)
         x->written += (off_t)bytes;
 }
 
+/* What the file had is gone only now: who was refused has lost nothing, nor has the trace that was
+ * being written to it. */
 static void put_head(struct rmd_trace *x)
 {
     struct inv_trace_file head = {.order = INV_TRACE_ORDER,
@@ -116,6 +118,8 @@ static void put_head(struct rmd_trace *x)
                                   .monotonic_ns = clock_ns(CLOCK_MONOTONIC),
                                   .realtime_ns = clock_ns(CLOCK_REALTIME)};
     memcpy(head.magic, INV_TRACE_MAGIC, sizeof head.magic);
+    if (ftruncate(x->file, x->written))
+        give_up(x, errno);
     put(x, &head, sizeof head);
 }
 

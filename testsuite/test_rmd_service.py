@@ -9,6 +9,7 @@ import contextlib
 import grp
 import itertools
 import os
+import re
 import shutil
 import signal
 import socket
@@ -681,6 +682,22 @@ def test_what_cannot_change_is_said_and_stays(service):
         assert f"key '{key}' cannot change while rmd runs: start it again" in s.said()
     s.member(ALICE)
     assert counts(s.member(ALICE), 0, 1, ELSEWHERE) == [1, 1, 2]
+
+
+def test_the_manual_marks_the_keys_that_can_change(service, top):
+    keys = dict(re.findall(r"^\.It Cm (\S+) = .*?(\*?)$", (top / "doc/rmd.conf.5").read_text(),
+                           re.MULTILINE))
+    s = service("emulate-cores = 4\nenforce = none\nsocket-group = 1\n")
+    others = {"smt": "core", "policy": "equal", "energy-loss": 1, "power-cap": "50%",
+              "max-cores": 1, "max-job-cores": 1, "socket": "@another", "socket-group": "*",
+              "enforce": "cpuset", "cgroup": "/another", "log-level": "debug",
+              "metrics": "@metrics"}
+    s.reload("".join(f"{key} = {others.get(key, 100)}\n" for key in keys
+                     if key not in ("cores", "emulate-cores")))
+    s.reload("cores = 0\n")
+    told = re.findall(r"key '(\S+)' cannot change", s.said())
+    # --socket is told on the command line here, and wins
+    assert {*told, "socket"} == {key for key, star in keys.items() if not star}
 
 
 def test_a_broken_file_leaves_the_old_configuration_in_force(service):

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,17 @@ UNITS = ("basic.target sysinit.target sockets.target shutdown.target multi-user.
 ALICE, BOB = 65534, 60001
 CPUS = sorted(os.sched_getaffinity(0))[:2]
 SOCKET = "/run/invasive/rmd.sock"
+
+ASK_FOR_METRICS = """
+import socket, sys
+host, _, port = sys.argv[1].rpartition(":")
+s = socket.socket(socket.AF_INET if host else socket.AF_UNIX)
+s.settimeout(10)
+s.connect((host, int(port)) if host else sys.argv[1].replace("@", "\\0"))
+s.sendall(b"GET /metrics HTTP/1.0\\r\\n\\r\\n")
+while (text := s.recv(65536)):
+    print(text.decode(), end="")
+"""
 
 
 def cgroup_root():
@@ -258,6 +270,40 @@ def test_programs_go_on_while_the_service_is_started_again(box, how):
     box.hears("took back a core table")
     assert "policy fair\n" in box.run("rmctl", f"--socket={SOCKET}", "policy").stdout
     assert box.member(BOB).slot == 0
+
+
+@where_systemd_boots
+def test_killed_again_and_again_it_is_started_again(box):
+    alice = box.member(ALICE)
+    for _ in range(7):  # systemd's own limit is five in ten seconds
+        before = box.show("MainPID")
+        box.must("kill", "--signal=KILL", "rmd")
+        eventually(lambda: (box.show("ActiveState"), box.show("MainPID") != before),  # noqa: B023
+                   ("active", True))
+    assert len(alice.states()) == 1
+    assert box.member(BOB).owners().count(0) == 1
+
+
+@where_systemd_boots
+@pytest.mark.parametrize("where", ["/run/invasive/metrics.sock", "@metrics", "127.0.0.1:9777"])
+def test_metrics_are_served_by_the_unit_and_its_drop_in(box, where):
+    box.configure(f"metrics = {where}\n")
+    drop_in = "/etc/box/rmd.service.d"
+    if not where.startswith("/"):
+        box.run("ip", "link", "set", "lo", "up")
+        box.systemctl("start", "rmd")
+        if not where.startswith("@"):
+            box.hears(f"cannot serve metrics at {where}: ")
+        box.run("mkdir", "-p", drop_in)
+        box.run("cp", "/usr/local/share/doc/invasive/examples/metrics.conf", drop_in)
+        box.must("daemon-reload")
+        box.systemctl("reset-failed")
+    try:
+        box.must("restart", "rmd.socket", "rmd.service")
+        done = box.run(sys.executable, "-c", ASK_FOR_METRICS, where)
+    finally:
+        box.run("rm", "-rf", drop_in)
+    assert done.stdout.startswith("HTTP/1.1 200 ") and "invasive_cores 2\n" in done.stdout
 
 
 @where_systemd_boots

@@ -143,15 +143,28 @@ def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_p
         fight.hammer(2, 10 ** 9, seed)
     for number in range(3):
         file = tmp_path / f"{number}.trace"
+        file.write_bytes(b"what was here before" * 100000)
         started = fight.rmctl("trace", "start", file)
         assert started.returncode == 0, started.stderr
-        again = fight.rmctl("trace", "start", tmp_path / "other")
-        assert again.returncode == 1 and "already" in again.stderr
+        for other in (tmp_path / "other", file):  # which stays as it is
+            again = fight.rmctl("trace", "start", other)
+            assert again.returncode == 1 and "already" in again.stderr
         stopped = fight.rmctl("trace", "stop")
         assert stopped.returncode == 0, stopped.stderr
         proven(trace_tool("check", file))
     again = fight.rmctl("trace", "stop")
     assert again.returncode == 1 and "no trace is being taken" in again.stderr
+
+
+def test_what_came_of_a_command_for_a_trace_is_json(hammered, tmp_path):
+    fight = hammered()
+    for word, outcome in (("start", "done"), ("start", "refused"), ("stop", "done"),
+                          ("stop", "refused")):
+        done = fight.rmctl("--json", "trace", word, *[tmp_path / "a"] * (word == "start"))
+        told = json.loads(done.stdout)
+        assert (told["command"], told["outcome"]) == (f"trace {word}", outcome)
+        assert done.returncode == (outcome != "done")
+        assert (told["text"] == "") == (outcome == "done") and told["lost_events"] == 0
 
 
 def test_a_file_that_rmd_cannot_be_sure_to_write_to_is_refused(hammered):
@@ -202,6 +215,35 @@ def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
     assert "<svg" in svg and "rank 0" in svg and "rank 1" in svg
     refused = trace_tool("picture", traced, "-o", tmp_path / "a.gif", check=False)
     assert refused.returncode == 2 and "png or .svg" in refused.stderr
+
+
+@pytest.mark.parametrize(("verb", "name"), [("picture", "a.png"), ("html", "a.html"),
+                                            ("chrome", "a.json"), ("workload", "a.csv"),
+                                            ("paraver", "a.prv"), ("paraver", "a.row")])
+def test_the_trace_itself_is_not_written_over(traced, trace_tool, tmp_path, verb, name):
+    trace = shutil.copy(traced, tmp_path / name)
+    done = trace_tool(verb, trace, check=False)
+    assert done.returncode == 2 and f"{trace} is the trace itself" in done.stderr
+    assert trace.read_bytes() == traced.read_bytes() and list(tmp_path.iterdir()) == [trace]
+
+
+@pytest.mark.parametrize("verb", ["html", "chrome", "workload"])
+def test_devices_are_written_to_and_files_that_cannot_be_are_named(traced, trace_tool, tmp_path,
+                                                                   verb):
+    done = trace_tool(verb, traced, "-o", tmp_path / "none" / "a", check=False)
+    assert done.returncode == 2
+    assert done.stderr == (f"invade-trace: cannot write {tmp_path / 'none' / 'a'}: "
+                           "No such file or directory\n")
+    device = tmp_path / "device"
+    os.mkfifo(device)
+    with (tmp_path / "read").open("wb") as read, \
+            subprocess.Popen(["cat", device], stdout=read) as reader:
+        try:
+            assert trace_tool(verb, traced, "-o", device).returncode == 0
+            assert reader.wait(60) == 0
+        finally:
+            reader.kill()
+    assert device.is_fifo() and (tmp_path / "read").stat().st_size > 100
 
 
 def test_chromes_json_has_a_track_for_each_core_and_one_holder_at_a_time(traced, trace_tool,

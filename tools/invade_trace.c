@@ -20,7 +20,7 @@ bool invade_trace_open(const struct invade_options *o)
 {
     if (!o->trace_file || invade_rank() != 0)
         return true;
-    file = open(o->trace_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    file = open(o->trace_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         invade_say("cannot write the trace to %s: %s", o->trace_file, strerror(errno));
     return file >= 0;

@@ -61,7 +61,9 @@ def main():
     pyplot = import_pyplot()  # first: it may start again, with all of the input to come
     try:
         draw(pyplot, json.load(sys.stdin), sys.argv[1])
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        sys.exit(f"rmctl: simulate: cannot write {sys.argv[1]}: {error.strerror}")
+    except ValueError as error:
         sys.exit(f"rmctl: simulate: {sys.argv[1]}: {error}")
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import sys
@@ -20,11 +21,20 @@ except ModuleNotFoundError as missing:
 NO_MATPLOTLIB = "matplotlib is missing (Debian's package is python3-matplotlib)"
 
 
+def spare(trace: Path, path: Path) -> None:
+    """Nothing is written over the trace itself, whatever that is called."""
+    if path.exists() and trace.exists() and path.samefile(trace):
+        raise fmt.TraceError(f"{path} is the trace itself: name another file with --output")
+
+
 class Output:
     """A file that is there as a whole or not at all; "-" is standard output."""
 
-    def __init__(self, name: str | None, default: Path):
-        self.path = None if name == "-" else Path(name) if name else default
+    def __init__(self, args: argparse.Namespace, suffix: str):
+        name = args.output
+        self.path = None if name == "-" else Path(name or args.file.with_suffix(suffix))
+        if self.path is not None:
+            spare(args.file, self.path)
 
     def write(self, content: str | bytes) -> None:
         data = content.encode() if isinstance(content, str) else content
@@ -33,10 +43,16 @@ class Output:
             return
         new = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         try:
-            new.write_bytes(data)
-            new.replace(self.path)
+            if self.path.exists() and not self.path.is_file():  # a device is no file to replace
+                self.path.write_bytes(data)
+            else:
+                new.write_bytes(data)
+                new.replace(self.path)
+        except OSError as error:
+            raise fmt.TraceError(f"cannot write {self.path}: {error.strerror}") from error
         finally:
-            new.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                new.unlink()
         print(self.path)
 
 
@@ -53,7 +69,7 @@ def do_dump(args: argparse.Namespace) -> int:
 
 def do_picture(args: argparse.Namespace) -> int:
     from . import picture
-    out = Output(args.output, args.file.with_suffix(".png"))
+    out = Output(args, ".png")
     kind = out.path.suffix[1:].lower() if out.path else "svg"
     if kind not in ("png", "svg"):
         raise fmt.TraceError(f"{out.path}: pictures are .png or .svg")
@@ -63,12 +79,15 @@ def do_picture(args: argparse.Namespace) -> int:
 
 def do_chrome(args: argparse.Namespace) -> int:
     trace = fmt.load(args.file)
-    out = Output(args.output, args.file.with_suffix(".json"))
+    out = Output(args, ".json")
     if out.path is None:
         chrome.write(trace, sys.stdout)
         return 0
-    with out.path.open("w") as file:
-        chrome.write(trace, file)
+    try:
+        with out.path.open("w") as file:
+            chrome.write(trace, file)
+    except OSError as error:
+        raise fmt.TraceError(f"cannot write {out.path}: {error.strerror}") from error
     print(out.path)
     return 0
 
@@ -77,20 +96,22 @@ def do_paraver(args: argparse.Namespace) -> int:
     prv = Path(args.output) if args.output else args.file.with_suffix(".prv")
     if prv.suffix != ".prv":
         raise fmt.TraceError(f"{prv}: Paraver's files are .prv, .pcf and .row; name the first")
+    for suffix in (".prv", ".pcf", ".row"):
+        spare(args.file, prv.with_suffix(suffix))
     print("\n".join(str(path) for path in paraver.write(fmt.load(args.file), prv)))
     return 0
 
 
 def do_html(args: argparse.Namespace) -> int:
     from . import html
-    out = Output(args.output, args.file.with_suffix(".html"))
+    out = Output(args, ".html")
     out.write(html.page(fmt.load(args.file), args.file.name))
     return 0
 
 
 def do_workload(args: argparse.Namespace) -> int:
     text = workload.text(fmt.load(args.file), args.file, round(args.piece_ms * 1e6))
-    Output(args.output, args.file.with_suffix(".csv")).write(text)
+    Output(args, ".csv").write(text)
     return 0
 
 
@@ -141,5 +162,6 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        print(f"invade-trace: {error}", file=sys.stderr)
+        print(f"invade-trace: cannot write {error.filename or 'this'}: {error.strerror}",
+              file=sys.stderr)
     return 2
