@@ -6,6 +6,7 @@
  *   only     all kinds of waits in communicators of one session, without MPI_Init
  *   halves   none of the groups has all ranks; between two of them there is an intercommunicator
  *   late     rank 0 is late each time, 0.3 s: for a message, a collective, a group, the end
+ *   world    the same for messages and collectives in MPI_COMM_WORLD, while a session is open
  *   around   a session is opened before MPI_Init, and closed after MPI_Finalize
  *   inside   a session is opened after MPI_Init, and closed before MPI_Finalize
  *   after    a session is opened after MPI_Init, and closed after MPI_Finalize
@@ -217,6 +218,26 @@ static void init(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 }
 
+static void world(void)
+{
+    int n = 0;
+    init();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Session session = open_session();
+    be_late();
+    if (rank == 0)
+        for (int r = 1; r < size; r++)
+            MPI_Send(&r, 1, MPI_INT, r, 5, MPI_COMM_WORLD);
+    else
+        MPI_Recv(&n, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    see(n);
+    be_late();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Session_finalize(&session);
+    MPI_Finalize();
+}
+
 static void around(void)
 {
     MPI_Session session = open_session();
@@ -296,7 +317,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*play)(void);
     } scenes[] = {{"only", only},     {"halves", halves}, {"late", late},
-                  {"around", around}, {"inside", inside}, {"after", after},
+                  {"world", world},   {"around", around}, {"inside", inside}, {"after", after},
                   {"again", again},   {"self", self},     {"threads", threads}};
     for (unsigned i = 0; argc > 1 && i < sizeof scenes / sizeof *scenes; i++)
         if (strcmp(argv[1], scenes[i].name) == 0) {
