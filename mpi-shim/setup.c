@@ -342,6 +342,7 @@ static void set_up(const struct shim_council *k, shim_make_own *make_own)
         abort(); /* the others go on with theirs */
     shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
     shim_realm_add(k, own, age);
+    shim_comms_look_again();
     if (!in_force)
         begin(k);
 }

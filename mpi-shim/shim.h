@@ -273,6 +273,8 @@ static inline void shim_forget_comm(const MPI_Comm *comm)
         shim_comm_drop(*comm);
 }
 void shim_comm_drop_all(void);
+/* There is a new realm. */
+void shim_comms_look_again(void);
 
 SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
 {

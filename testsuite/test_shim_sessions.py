@@ -72,7 +72,7 @@ def test_a_program_with_sessions_sees_what_it_sees_without_us(build, run_program
     check(build, run_program, mpich, ranks, scene)
 
 
-@pytest.mark.parametrize("ranks,scene", [(1, "only"), (5, "only"), (5, "halves"),
+@pytest.mark.parametrize("ranks,scene", [(1, "only"), (5, "only"), (5, "halves"), (4, "merged"),
                                          *[(2, scene) for scene in MORE_SCENES]])
 def test_a_program_with_sessions_sees_the_same_by_the_standard_interface(build, run_program, abi,
                                                                          ranks, scene):
