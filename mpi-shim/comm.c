@@ -67,17 +67,16 @@ static void find_members(struct shim_comm *c)
 {
     int *ranks = world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
                              c->handle, c->peers);
-    c->member_of = malloc((size_t)c->peers * sizeof *c->member_of);
-    if (!c->member_of)
-        abort();
-    c->foreign = c->inter ? !in_realm(c, ranks) : !shim_realm_of(ranks, c->peers);
-    c->all_here = !c->inter && !c->foreign;
+    bool foreign = c->inter ? !in_realm(c, ranks) : !shim_realm_of(ranks, c->peers);
+    bool all_here = !c->inter && !foreign;
     for (int r = 0; r < c->peers; r++) {
         c->member_of[r] =
             in_world(ranks[r]) ? shim_world.member_of[ranks[r]] : SHIM_MEMBER_NONE;
         if (c->member_of[r] == SHIM_MEMBER_NONE)
-            c->all_here = false;
+            all_here = false;
     }
+    c->foreign = foreign;
+    c->all_here = all_here;
     free(ranks);
 }
 
@@ -126,6 +125,9 @@ static struct shim_comm *make(MPI_Comm comm)
     c->peers = c->size;
     if (c->inter)
         shim_pmpi.Comm_remote_size(comm, &c->peers);
+    c->member_of = malloc((size_t)c->peers * sizeof *c->member_of);
+    if (!c->member_of)
+        abort();
     find_members(c);
     return c;
 }
@@ -142,6 +144,20 @@ static struct shim_comm *find_or_make(MPI_Comm comm)
     }
     pthread_mutex_unlock(&comms_lock);
     return c;
+}
+
+/* A new realm may have all ranks of a communicator that no realm had.  Its ranks have to do alike:
+ * those who have used it before, and know it as foreign, and those who have not. */
+void shim_comms_look_again(void)
+{
+    int rank;
+    pthread_mutex_lock(&comms_lock);
+    for (int b = 0; b < BUCKETS; b++)
+        for (struct shim_comm *c = buckets[b]; c; c = c->next)
+            if (c->foreign && (c->handle != MPI_COMM_WORLD || shim_world_is_open()) &&
+                rank_in(c->handle, &rank))
+                find_members(c);
+    pthread_mutex_unlock(&comms_lock);
 }
 
 struct shim_comm *shim_comm_find(MPI_Comm comm)

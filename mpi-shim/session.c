@@ -39,12 +39,15 @@ int shim_world_closes(void)
     return open;
 }
 
-/* What the library has granted. */
+/* What the library has granted.  MPICH has the level of what came first, whatever 4.0 says: where
+ * MPI_Init came before with a lower one, threads that call at once make it fail. */
 static bool threads_may_call(MPI_Session session)
 {
     MPI_Info info;
     char level[32] = "MPI_THREAD_MULTIPLE";
     int length = sizeof level, found;
+    if (shim_joined() && !shim_is_open_mpi())
+        return shim_threads_may_call();
     if (shim_pmpi.Session_get_info(session, &info) != MPI_SUCCESS)
         return true;
     shim_pmpi.Info_get_string(info, "thread_level", &length, level, &found);

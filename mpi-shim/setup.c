@@ -18,6 +18,7 @@
 #include "invasive.h"
 #include "launch.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,9 +61,12 @@ static uint64_t domain_identity(void)
     return hash;
 }
 
-static bool joined;   /* and shim_world is known */
-static bool in_force; /* wrappers are */
+static bool joined;           /* and shim_world is known */
+static _Atomic bool in_force; /* wrappers are */
 static bool threads_may_call;
+/* Threads may make the first communicators of two sessions at once.  Held for what is this
+ * process's own affair only: the others may come to the two in another order. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* The lines on which the ranks of this node say that they sleep are reserved by the first of those
  * who have none yet, and freed by the last of them to end. */
@@ -132,27 +136,50 @@ static int leader_of(const struct shim_council *k, const struct shim_whereabouts
     return r < k->size ? r : -1;
 }
 
+/* The last one to come frees the lines; nobody rings any more after that. */
+static void leave_lines(int first, int lines)
+{
+    struct inv_board_line *line = inv_board_at(inv_process.table, (unsigned)first);
+    /* acq_rel: what any member did to its line comes before the lines are freed */
+    if (atomic_fetch_add_explicit(&line->epoch, 1, memory_order_acq_rel) + 1 == (uint64_t)lines)
+        inv_board_free(inv_process.table, first, (unsigned)lines);
+}
+
+/* One of these lines is mine, unless another thread has got one meanwhile. */
+static void take_line(int first, int lines, int mine)
+{
+    pthread_mutex_lock(&lock);
+    bool need = mail.mine < 0;
+    if (need) {
+        mail.first = first;
+        mail.lines = lines;
+        mail.mine = mine;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!need)
+        leave_lines(first, lines);
+}
+
 /* Lines for those of my domain who have none, in order of rank. */
 static void give_lines(const struct shim_council *k, struct shim_whereabouts *all, uint64_t domain,
                        int first)
 {
-    int lines = 0;
+    int lines = 0, mine = -1;
     for (int r = 0; r < k->size; r++)
         if (is_newcomer(&all[r], domain)) {
             all[r].mail = first + lines++;
             if (r == k->rank)
-                mail.mine = all[r].mail;
+                mine = all[r].mail;
         }
-    if (mail.mine >= first && mail.mine < first + lines) {
-        mail.first = first;
-        mail.lines = lines;
-    }
+    if (mine >= 0)
+        take_line(first, lines, mine);
 }
 
 /* Number the ranks of my domain in rank order. */
 static void number_members(const struct shim_council *k, const struct shim_whereabouts *all,
                            uint64_t domain)
 {
+    pthread_mutex_lock(&lock);
     for (int r = 0; r < k->size; r++) {
         int world_rank = k->world_rank[r], n = shim_world.members;
         if (all[r].domain != domain || !inv_slot_valid(inv_process.table, all[r].slot) ||
@@ -165,21 +192,26 @@ static void number_members(const struct shim_council *k, const struct shim_where
         shim_world.member_of[world_rank] = n;
         shim_world.members = n + 1;
     }
+    pthread_mutex_unlock(&lock);
 }
 
 /* Who shares my domain, and the board on which its members say that they sleep.  Every
- * rank calls tell_all twice, whatever happens. */
+ * rank calls tell_all as often, whatever happens: twice; once more, where some have threads that
+ * call at once, since the line that was given to a rank may not be the one that it has taken. */
 static bool meet_members(const struct shim_council *k)
 {
     struct shim_whereabouts *all = calloc((size_t)k->size, sizeof *all);
     if (!all)
         abort(); /* the others wait for us */
     struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, mail.mine,
-                                    shim_recorded(), inv_report_is_here()};
+                                    shim_recorded(), inv_report_is_here(), threads_may_call};
     bool good = shim_tell_all(k, &mine, all, sizeof mine);
     int leader = leader_of(k, all, mine.domain), lines = 0, first = -1;
-    for (int r = 0; r < k->size; r++)
+    bool again = false;
+    for (int r = 0; r < k->size; r++) {
         lines += is_newcomer(&all[r], mine.domain);
+        again = again || all[r].threads;
+    }
     if (leader == k->rank)
         first = inv_board_alloc(inv_process.table, (unsigned)lines);
     int *firsts = calloc((size_t)k->size, sizeof *firsts);
@@ -192,6 +224,9 @@ static bool meet_members(const struct shim_council *k)
         if (good)
             give_lines(k, all, mine.domain, first);
     }
+    mine.mail = mail.mine;
+    if (again)
+        good = shim_tell_all(k, &mine, all, sizeof mine) && good;
     if (good)
         number_members(k, all, mine.domain);
     if (good && k->size == shim_world.size)
@@ -268,10 +303,12 @@ static bool may_be_hooked(const struct shim_council *k)
     if (in_force)
         return shim_hooked;
     shim_tasks_start();
+    if (threads_may_call)
+        return false;
     bool works = hook_works(k) || k->size == 1;
     /* With a core for each, less often: it costs each poll some nanoseconds. */
     shim_hook_set(shim_polled, inv_process.anonymous ? 1 : 8);
-    return works && !shim_tasks_wanted && !threads_may_call;
+    return works && !shim_tasks_wanted;
 }
 
 /* Who has begun already stays as he is: where some are hooked and some are not, nobody is managed.
@@ -293,12 +330,16 @@ static void begin(const struct shim_council *k)
 {
     int *tag_ub, flag = 0;
     shim_pmpi.Comm_get_attr(k->comm, MPI_TAG_UB, &tag_ub, &flag);
-    shim_world.tag_ub = flag ? *tag_ub : 32767;
-    shim_clock_measure();
-    shim_account_start(job_number());
-    shim_entries_wrap(true);
-    shim_workload_start();
-    in_force = true;
+    pthread_mutex_lock(&lock);
+    if (!in_force) {
+        shim_world.tag_ub = flag ? *tag_ub : 32767;
+        shim_clock_measure();
+        shim_account_start(job_number());
+        shim_entries_wrap(true);
+        shim_workload_start();
+        in_force = true;
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 /* Those of a communicator that is not managed go on without; who has begun goes on. */
@@ -342,8 +383,8 @@ static void set_up(const struct shim_council *k, shim_make_own *make_own)
         abort(); /* the others go on with theirs */
     shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
     shim_realm_add(k, own, age);
-    if (!in_force)
-        begin(k);
+    shim_comms_look_again();
+    begin(k);
 }
 
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
@@ -353,17 +394,6 @@ void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
     if (k.size > 1 || number == 0)
         set_up(&k, make_own);
     free(k.world_rank);
-}
-
-/* The last one to come frees the lines; nobody rings any more after that. */
-static void leave_members(void)
-{
-    struct inv_board_line *first = inv_board_at(inv_process.table, (unsigned)mail.first);
-    /* acq_rel: what any member did to its line comes before the lines are freed */
-    if (atomic_fetch_add_explicit(&first->epoch, 1, memory_order_acq_rel) + 1 ==
-        (uint64_t)mail.lines)
-        inv_board_free(inv_process.table, mail.first, (unsigned)mail.lines);
-    mail.mine = -1;
 }
 
 void shim_tear_down(bool met)
@@ -376,7 +406,8 @@ void shim_tear_down(bool met)
         shim_comm_drop_all();
         if (met && all)
             shim_gather(all->own);
-        leave_members();
+        leave_lines(mail.first, mail.lines);
+        mail.mine = -1;
         shim_realms_end();
         in_force = false;
     }

@@ -205,6 +205,7 @@ struct shim_whereabouts {
     int32_t slot, mail; /* its line on the board; -1: none yet */
     int32_t recorded, reporter_here; /* booleans: it keeps a record; the `invade` that wants it runs
                                         on its node */
+    int32_t threads; /* boolean: of it several may call MPI at once */
 };
 /* Who will bring whose report home: the same question to all ranks of MPI_COMM_WORLD, when they
  * have met.  In order of their rank there. */
@@ -273,6 +274,8 @@ static inline void shim_forget_comm(const MPI_Comm *comm)
         shim_comm_drop(*comm);
 }
 void shim_comm_drop_all(void);
+/* There is a new realm. */
+void shim_comms_look_again(void);
 
 SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
 {

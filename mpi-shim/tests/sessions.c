@@ -5,7 +5,10 @@
  *
  *   only     all kinds of waits in communicators of one session, without MPI_Init
  *   halves   none of the groups has all ranks; between two of them there is an intercommunicator
+ *   merged   four ranks, and a communicator of all that was made from halves; rank 0 uses it
+ *            before, and others after another one is made of all
  *   late     rank 0 is late each time, 0.3 s: for a message, a collective, a group, the end
+ *   world    the same for messages and collectives in MPI_COMM_WORLD, while a session is open
  *   around   a session is opened before MPI_Init, and closed after MPI_Finalize
  *   inside   a session is opened after MPI_Init, and closed before MPI_Finalize
  *   after    a session is opened after MPI_Init, and closed after MPI_Finalize
@@ -181,6 +184,45 @@ static void halves(void)
     MPI_Session_finalize(&session);
 }
 
+static MPI_Comm from_ranks(MPI_Session session, int first, int last, int step, const char *text)
+{
+    MPI_Group world = part(session, 0, 1), group;
+    int ranges[1][3] = {{first, last, step}};
+    MPI_Group_range_incl(world, 1, ranges, &group);
+    MPI_Group_free(&world);
+    return of_group(group, text);
+}
+
+static void merged(void)
+{
+    MPI_Session session = open_session();
+    MPI_Group world = part(session, 0, 1);
+    MPI_Group_free(&world);
+    need(size == 4, "four ranks");
+    int high = rank / 2, n = rank;
+    MPI_Comm half = from_ranks(session, high * 2, high * 2 + 1, 1, high ? "high" : "low");
+    MPI_Comm leaders = rank % 2 ? MPI_COMM_NULL : from_ranks(session, 0, 2, 2, "leaders");
+    MPI_Comm inter, all, later;
+    MPI_Intercomm_create(half, 0, leaders, !high, 5, &inter);
+    MPI_Intercomm_merge(inter, high, &all);
+    MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN);
+    if (rank == 0)
+        MPI_Send(&n, 1, MPI_INT, 1, 1, all);
+    later = of_group(part(session, 0, 1), "later");
+    if (rank == 1)
+        MPI_Recv(&n, 1, MPI_INT, 0, 1, all, MPI_STATUS_IGNORE);
+    MPI_Bcast(&n, 1, MPI_INT, 3, all);
+    see(n);
+    talk(all);
+    MPI_Comm_free(&later);
+    MPI_Comm_free(&all);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+    if (leaders != MPI_COMM_NULL)
+        MPI_Comm_free(&leaders);
+    MPI_Session_finalize(&session);
+}
+
 static void be_late(void)
 {
     if (rank == 0)
@@ -215,6 +257,26 @@ static void init(void)
 {
     MPI_Init(NULL, NULL);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+}
+
+static void world(void)
+{
+    int n = 0;
+    init();
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Session session = open_session();
+    be_late();
+    if (rank == 0)
+        for (int r = 1; r < size; r++)
+            MPI_Send(&r, 1, MPI_INT, r, 5, MPI_COMM_WORLD);
+    else
+        MPI_Recv(&n, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    see(n);
+    be_late();
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Session_finalize(&session);
+    MPI_Finalize();
 }
 
 static void around(void)
@@ -295,8 +357,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*play)(void);
-    } scenes[] = {{"only", only},     {"halves", halves}, {"late", late},
-                  {"around", around}, {"inside", inside}, {"after", after},
+    } scenes[] = {{"only", only},     {"halves", halves}, {"merged", merged}, {"late", late},
+                  {"world", world},   {"around", around}, {"inside", inside}, {"after", after},
                   {"again", again},   {"self", self},     {"threads", threads}};
     for (unsigned i = 0; argc > 1 && i < sizeof scenes / sizeof *scenes; i++)
         if (strcmp(argv[1], scenes[i].name) == 0) {
