@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * quick.c - what rmd asks of the kernel about processes, answered without it, for all fuzzers: it
- * took most of their time.  There are two processes, this one and its parent, and they live.  Nobody
+ * took most of their time.  There are two processes, this one and its parent, and they live. Nobody
  * sleeps, so wake-ups reach nobody, and no bell of a domain is ever rung.
  *
  * fuzz.py links with --wrap for the functions of the C library.
@@ -44,10 +44,7 @@ pid_t __wrap_getppid(void)
     return pid ? pid : (pid = __real_getppid());
 }
 
-static bool lives(pid_t pid)
-{
-    return pid == __wrap_getpid() || pid == __wrap_getppid();
-}
+static bool lives(pid_t pid) { return pid == __wrap_getpid() || pid == __wrap_getppid(); }
 
 /* As many as come in registers, given or not. */
 long __wrap_syscall(long number, long a, long b, long c, long d, long e)
