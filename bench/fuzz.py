@@ -6,7 +6,9 @@ written into, rings of trace events likewise, what a former rmd has left, report
 rmd takes from other nodes, what `invade --report` prints), requests for metrics over HTTP, machines
 and workloads of `rmctl simulate`.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
 UndefinedBehaviorSanitizer; inputs begin with the small corpus beside them.  --turns 5, the default,
-is ten million inputs each: two million a turn.  Comparisons are not traced, which doubles the rate.
+is ten million inputs each: two million a turn.  Comparisons are not traced, which doubles the rate;
+tables are smaller (INV_SMALL: fewer cores, slots, call sites and events), and quick.c answers for
+the kernel what rmd asks about processes, which triples it.
 Trace files are for a program in Python, and so is what makes them up: fuzz_trace_file.py.
 
 Coverage is what libFuzzer counts: edges of all code that is linked, of which the parser is a part;
@@ -15,6 +17,7 @@ of the reader of trace files, lines.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -29,17 +32,19 @@ from common import TOP, BenchError, Context, Figure
 
 INPUTS_A_TURN = 2_000_000
 CLANG = "clang-14"
-FLAGS = ("-std=gnu17 -O2 -g1 -fno-omit-frame-pointer "
+FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
-ELSEWHERE = ("rmd", "rmctl", "server", "service", "simulate")  # sources that nothing here needs
+ELSEWHERE = ("bell", "client_control", "keeper", "procstat", "rmd", "rmctl", "server", "service",
+             "simulate", "trace_client")  # sources that nothing here needs
 LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
     "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c") if not p.stem.startswith(ELSEWHERE)),
-    "libinvasive": "board core cpulist scalability socket table topology trace".split(),
+    "libinvasive": "core cpulist scalability socket table topology trace".split(),
     "tools": "invade_model invade_text".split(),
 }
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
           "package": 8192, "http": 512, "simulate": 1024}
 TRACE_FILE = "trace-file"
+WRAPPED = "syscall close epoll_ctl fallocate getpid getppid".split()  # by quick.c
 INCLUDE = [f"-I{TOP / d}" for d in ("include", "libinvasive", "rmd", "tools", "bench/fuzz")]
 
 
@@ -54,12 +59,17 @@ def run_tool(command: list[str]) -> str:
     return done.stdout
 
 
+@functools.cache
+def hwloc(what: str) -> list[str]:
+    return shlex.split(run_tool(["pkg-config", what, "hwloc"]))
+
+
 def compiled(source: Path, work: Path, newest: float, kind: str = "fuzzer-no-link") -> Path:
     """The object of one source, made again when any source is newer."""
     target = work / f"{source.parent.name}_{source.stem}.o"
     if not target.exists() or target.stat().st_mtime < newest:
-        hwloc = shlex.split(run_tool(["pkg-config", "--cflags", "hwloc"]))
-        run_tool([CLANG, *FLAGS, f"-fsanitize={kind},address,undefined", *INCLUDE, *hwloc, "-c",
+        run_tool([CLANG, *FLAGS, f"-fsanitize={kind},address,undefined", *INCLUDE,
+                  *hwloc("--cflags"), "-c",
                   str(source), "-o", str(target)])
     return target
 
@@ -69,18 +79,19 @@ def programs(names: list[str], work: Path) -> dict[str, Path]:
     directories = [TOP / "bench" / "fuzz", *(TOP / d for d in LIBRARY)]
     newest = max(f.stat().st_mtime for d in directories for f in d.glob("*.[ch]"))
     sources = [TOP / d / f"{name}.c" for d, of in LIBRARY.items() for name in of]
-    mains = [TOP / "bench" / "fuzz" / f"{name}.c" for name in names]
+    mains = [TOP / "bench" / "fuzz" / f"{name}.c" for name in ["quick", *names]]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         objects = list(pool.map(lambda s: str(compiled(s, work, newest)), [*sources, *mains]))
     archive = work / "fuzzed.a"
     archive.unlink(missing_ok=True)
     run_tool(["ar", "rcs", str(archive), *objects[:len(sources)]])
-    hwloc = shlex.split(run_tool(["pkg-config", "--libs", "hwloc"]))
+    quick, *mains = objects[len(sources):]
     found = {}
-    for name, main in zip(names, objects[len(sources):]):
+    for name, main in zip(names, mains):
         found[name] = work / f"fuzz_{name}"
-        run_tool([CLANG, *FLAGS, "-fsanitize=fuzzer,address,undefined", main, str(archive), *hwloc,
-                  "-lm", "-o", str(found[name])])
+        run_tool([CLANG, *FLAGS, "-fsanitize=fuzzer,address,undefined", main, quick, str(archive),
+                  *hwloc("--libs"), "-lm", *(f"-Wl,--wrap={f}" for f in WRAPPED),
+                  "-o", str(found[name])])
     return found
 
 
@@ -88,10 +99,11 @@ def search(name: str, program: Path, inputs: int, seed: int, corpus: Path,
            timeout_s: float) -> dict[str, float]:
     """So many inputs; those that reach something new are kept in `corpus`."""
     command = [str(program), f"-runs={inputs}", f"-seed={seed}", f"-max_len={LENGTH[name]}",
-               "-entropic=0", "-print_final_stats=1", "-rss_limit_mb=4096", "-timeout=30",
+               "-entropic=0", "-print_final_stats=1", "-rss_limit_mb=4096", "-timeout=900",
                f"-artifact_prefix={program.parent}/", str(corpus),
                str(TOP / "bench" / "fuzz" / "corpus" / name)]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("INVASIVE", "LD_PRELOAD"))}
+    env["ASAN_OPTIONS"] = "malloc_context_size=1:quarantine_size_mb=4"  # twice as fast
     start = time.monotonic()
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=env,

@@ -17,7 +17,11 @@
 #include <stdint.h>
 
 enum {
+#ifndef INV_SMALL
     INV_SITES = 256,  /* call sites; what has no room is added up in the first */
+#else
+    INV_SITES = 16,
+#endif
     INV_CLASSES = 16, /* classes of iterations */
     INV_FUNCTION_BYTES = 48,
     INV_SYMBOL_BYTES = 96,

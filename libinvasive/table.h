@@ -26,8 +26,13 @@
 
 enum {
     INV_TABLE_VERSION = 6,
+#ifndef INV_SMALL
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
+#else /* for fuzzing: bench/fuzz.py */
+    INV_MAX_CORES = 128,
+    INV_MAX_SLOTS = 64,
+#endif
     INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
     INV_BOARD_LINES = 4096, /* cache lines for arrival boards (board.h) */
     INV_NAME_BYTES = 64,

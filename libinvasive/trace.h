@@ -26,8 +26,13 @@
 #include <stdint.h>
 
 enum {
+#ifndef INV_SMALL
     INV_TRACE_EVENTS = 8192, /* of a ring; a power of two */
     INV_TRACE_RMD = 256,      /* INV_MAX_SLOTS: the ring after those of the slots is rmd's */
+#else
+    INV_TRACE_EVENTS = 256,
+    INV_TRACE_RMD = 64,
+#endif
     INV_TRACE_RINGS = INV_TRACE_RMD + 1,
     INV_TRACE_NONE = INV_TRACE_RINGS, /* of a process that writes none */
 };

@@ -12,6 +12,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
+/* Descriptors that close() leaves open (quick.c); 0 is none. */
+enum { FUZZ_KEEPS = 8 };
+extern int fuzz_keeps[FUZZ_KEEPS];
+
 /* Take `bytes` from the input's front; zeros when there are no more. */
 struct fuzz_input {
     const uint8_t *at;

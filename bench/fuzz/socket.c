@@ -26,6 +26,7 @@ static ssize_t fuzz_send(const void *what, size_t bytes);
 #define recvmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_receive(m))
 #define sendmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_answer(m))
 #define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
+#include "../../libinvasive/socket.c"
 #include "../../rmd/server.c"
 #undef recvmsg
 #undef sendmsg
@@ -132,6 +133,11 @@ static void begin(void)
     if (inv_topology_emulate(&topology, "8", false) ||
         rmd_users_open(&topology, &settings, &options) || rmd_events_watch(there_are_events))
         abort();
+    for (int ends[2], i = 0; i < FUZZ_KEEPS; i++) {
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+            abort();
+        fuzz_keeps[i] = ends[0];
+    }
 }
 
 /* Our parent is a member nearly always: making a table takes longer than all the rest. */
@@ -153,14 +159,13 @@ static void look_around(void)
     }
 }
 
-static void one_message(void)
+static void one_message(unsigned i)
 {
-    int ends[2];
     bool stranger = strangers && input.left > 1 && input.at[1] & STRANGER >> 8;
     struct connection *c = calloc(1, sizeof *c);
-    if (!c || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
+    if (!c)
         abort();
-    c->source = (struct rmd_source){.fd = ends[0], .ready = client_ready};
+    c->source = (struct rmd_source){.fd = fuzz_keeps[i], .ready = client_ready};
     c->peer = (struct ucred){getpid(), stranger ? STRANGERS_UID : getuid(), getgid()};
     c->next = connections;
     connections = c;
@@ -170,7 +175,6 @@ static void one_message(void)
     if (connections == c && !c->waiting && !c->sending)
         hang_up(c);
     look_around();
-    close(ends[1]);
 }
 
 /* Every input meets the same rmd. */
@@ -180,7 +184,9 @@ static void clean_up(void)
     uint64_t all[INV_CORE_WORDS] = {0xff};
     while (connections)
         hang_up(connections);
-    rmd_domain_leave(rmd_users_domain(getuid()), getpid());
+    struct rmd_domain *own = rmd_users_domain(getuid());
+    rmd_domain_leave(own, getpid());
+    rmd_reports_free(&own->dead); /* or there would be a thousand, which are moved for each more */
     rmd_users_drain(all, true);
     rmd_users_limit(getuid(), true, &none);
     if (strangers) {
@@ -204,8 +210,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     strangers = kind % 8 == 7;
     if (alone)
         rmd_domain_leave(rmd_users_domain(getuid()), getppid());
-    for (unsigned i = 0; i < 8 && input.left > 2; i++)
-        one_message();
+    for (unsigned i = 0; i < FUZZ_KEEPS && input.left > 2; i++)
+        one_message(i);
     clean_up();
     if (alone)
         join_resident();

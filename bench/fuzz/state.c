@@ -68,7 +68,7 @@ static void forget(struct rmd_domain *d)
 
 static void write_process(struct fuzz_input *in, struct rmd_state_copy *copy)
 {
-    struct rmd_state_process *p = &copy->process[fuzz_number(in, 1)];
+    struct rmd_state_process *p = &copy->process[fuzz_number(in, 1) % INV_MAX_SLOTS];
     if (fuzz_number(in, 1) & 1)
         *p = copy->process[fuzz_number(in, 1) % MEMBERS];
     fuzz_take(in, (char *)p + fuzz_number(in, 1) % sizeof *p / 2, fuzz_number(in, 1) % 16);

@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "log.h"
 #include "now.h"
+#include "report.h"
 #include "trace_file.h"
 
 #include <pthread.h>
