@@ -293,7 +293,7 @@ def wrapper_found(f):
 
 
 def wrapper_wmeet(f):
-    yield from watched(f)
+    yield from watched(f, peer="SHIM_MEMBER_ALL")
     if f.arg("info"):
         yield "    if (info != MPI_INFO_NULL)"
     indent = "    " * (2 if f.arg("info") else 1)
