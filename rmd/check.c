@@ -72,6 +72,8 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
     rmd_state_save(d);
 }
 
+/* Noted at the end, and that it goes on too: an rmd that is killed before leaves all of it to the
+ * next. */
 static void take_back(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
@@ -94,11 +96,11 @@ static void look_at(struct rmd_domain *d, unsigned slot)
     d->stopped += (unsigned)stopped - (unsigned)p->stopped;
     bool was = p->stopped;
     p->stopped = stopped;
-    if (stopped != was) {
-        rmd_state_save(d);
+    if (stopped != was)
         rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
                                   : "process %d goes on", (int)p->pid);
-    }
+    if (stopped && !was)
+        rmd_state_save(d);
     if (stopped)
         lend_what_it_holds(d, slot);
     else if (was)
