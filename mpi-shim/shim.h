@@ -422,7 +422,6 @@ struct shim_sleep {
     uint32_t seen;          /* the bell before the latest look */
     int64_t slice;          /* ns */
     bool steep;             /* the slice after the first is as long as any */
-    bool serves;            /* the slices stay as the first: each look may serve others' accesses */
     uint64_t start;         /* of the wait, ticks */
     uint64_t look_until;    /* ticks: do not sleep before; we have just been rung, or were late */
 };

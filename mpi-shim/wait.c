@@ -188,8 +188,6 @@ static int64_t longest_slice(const struct shim_sleep *s)
 
 static int64_t next_slice(const struct shim_sleep *s)
 {
-    if (s->serves)
-        return FIRST_SLICE_NS;
     int64_t longest = longest_slice(s);
     return s->slice * 2 < longest && !s->steep ? s->slice * 2 : longest;
 }

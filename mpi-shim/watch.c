@@ -51,9 +51,6 @@ static void fall_asleep(void)
     shim_watch.asleep = true;
     shim_watch.rings = MOST_RINGS;
     shim_sleep_begin(&shim_watch.sleep, shim_watch.comm, true, shim_watch.start);
-    /* Of a window: the library may move what has been put and got by messages back and forth, each
-     * of which waits for a look. */
-    shim_watch.sleep.serves = !shim_watch.comm && shim_watch.peer[0] == SHIM_MEMBER_ALL;
 }
 
 /* What we were rung for may have made the library send on, to one who sleeps too.  Only a few
