@@ -6,53 +6,33 @@
  */
 #define _GNU_SOURCE
 #include "core.h"
-#include "domain.h"
-#include "fuzz.h"
 #include "log.h"
 #include "loop.h"
+#include "members.h"
 #include "state.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define nanosleep(time, left) ((void)(time)) /* nobody takes or returns a token meanwhile */
 #include "../../rmd/adopt.c"
 #undef nanosleep
 
-enum { CORES = 8, MEMBERS = 2 };
-
 static void open_domain(struct rmd_domain *d)
 {
-    static struct inv_topology topology;
-    if (!topology.ncores && inv_topology_emulate(&topology, "8", false))
-        abort();
     memset(d, 0, sizeof *d);
-    d->topology = topology;
-    d->policy = rmd_policy_named("workload");
-    d->tuning = (struct rmd_tuning)RMD_TUNING;
-    d->reclaim_bound_us = 5000;
     d->keeps = true;
-    if (rmd_domain_open(d))
-        abort();
+    fuzz_domain_open(d);
 }
 
 static void begin(struct rmd_domain *d, bool anonymous)
 {
     open_domain(d);
-    for (unsigned c = 0; c < CORES; c++)
-        rmd_domain_admit(d, c);
-    for (unsigned i = 0; i < MEMBERS; i++) {
-        struct inv_request request = inv_request_of(INV_JOIN);
-        pid_t pid = i ? getppid() : getpid();
-        int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-        request.rank = (int32_t)i;
-        request.size = request.local_size = anonymous ? CORES + 1 : MEMBERS;
-        if (pidfd < 0 || rmd_domain_join(d, pid, pidfd, &request) < 0)
-            abort();
-    }
+    fuzz_domain_admit(d);
+    for (unsigned i = 0; i < MEMBERS; i++)
+        fuzz_member_join(d, i, anonymous ? CORES + 1 : MEMBERS);
 }
 
 /* As the kernel does for one that has been killed; and closing a domain that lives does not. */
@@ -101,17 +81,6 @@ static void write_state(struct fuzz_input *in, struct rmd_state *s)
     }
 }
 
-static void write_table(struct fuzz_input *in, struct inv_table *t)
-{
-    static const size_t starts[] = {0, INV_CORES_OFFSET, INV_SLOTS_OFFSET,
-                                    INV_SLOTS_OFFSET + sizeof(struct inv_slot),
-                                    INV_RECORDS_OFFSET, INV_BOARD_OFFSET};
-    size_t start = starts[fuzz_number(in, 1) % (sizeof starts / sizeof *starts)];
-    size_t offset = fuzz_number(in, 2), bytes = fuzz_number(in, 1) % 64;
-    if (start + offset + bytes <= INV_TABLE_BYTES)
-        fuzz_take(in, (char *)t + start + offset, bytes);
-}
-
 static void check(const struct rmd_domain *d)
 {
     unsigned owned = 0, counted = 0, live = 0;
@@ -155,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         if (fuzz_number(&in, 1) & 1)
             write_state(&in, before.state);
         else
-            write_table(&in, before.table);
+            fuzz_write_table(&in, before.table);
     int table = fcntl(before.table_fd, F_DUPFD_CLOEXEC, 0);
     int state = fcntl(before.state_fd, F_DUPFD_CLOEXEC, 0);
     forget(&before);

@@ -10,60 +10,22 @@
  */
 #define _GNU_SOURCE
 #include "core.h"
-#include "domain.h"
-#include "fuzz.h"
 #include "log.h"
+#include "members.h"
 #include "report.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CORES = 8, MEMBERS = 2 };
 static struct rmd_domain d;
 
-/* Members need a process each that lives: two pids of one process will do, the second is our
- * parent's. */
-static pid_t member_pid(unsigned i)
-{
-    return i ? getppid() : getpid();
-}
-
-static void join(unsigned i)
-{
-    struct inv_request request = inv_request_of(INV_JOIN);
-    int pidfd = (int)syscall(SYS_pidfd_open, member_pid(i), 0);
-    request.rank = (int32_t)i;
-    request.size = request.local_size = MEMBERS;
-    if (pidfd < 0 || rmd_domain_join(&d, member_pid(i), pidfd, &request) < 0)
-        abort();
-}
 
 static void begin(void)
 {
     rmd_log_level = RMD_ERROR;
-    if (inv_topology_emulate(&d.topology, "8", false))
-        abort();
-    d.policy = rmd_policy_named("workload");
-    d.tuning = (struct rmd_tuning)RMD_TUNING;
-    d.reclaim_bound_us = 5000;
-    if (rmd_domain_open(&d))
-        abort();
-    for (unsigned c = 0; c < CORES; c++)
-        rmd_domain_admit(&d, c);
-}
-
-/* Parts of the table, so that few inputs are lost in bytes that nobody reads. */
-static void scribble(struct fuzz_input *in)
-{
-    static const size_t starts[] = {0, INV_CORES_OFFSET, INV_SLOTS_OFFSET,
-                                    INV_SLOTS_OFFSET + sizeof(struct inv_slot),
-                                    INV_RECORDS_OFFSET, INV_BOARD_OFFSET};
-    size_t start = starts[fuzz_number(in, 1) % (sizeof starts / sizeof *starts)];
-    size_t offset = fuzz_number(in, 2), bytes = fuzz_number(in, 1) % 64;
-    if (start + offset + bytes <= INV_TABLE_BYTES)
-        fuzz_take(in, (char *)d.table + start + offset, bytes);
+    fuzz_domain_open(&d);
+    fuzz_domain_admit(&d);
 }
 
 static void announce(struct fuzz_input *in)
@@ -100,8 +62,8 @@ static void look(void)
 static void die_and_return(struct fuzz_input *in)
 {
     unsigned who = fuzz_number(in, 1) % MEMBERS;
-    rmd_domain_leave(&d, member_pid(who));
-    join(who);
+    rmd_domain_leave(&d, fuzz_member_pid(who));
+    fuzz_member_join(&d, who, MEMBERS);
 }
 
 static void take_core_away(struct fuzz_input *in)
@@ -134,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         begin();
     begun = true;
     for (unsigned i = 0; i < MEMBERS; i++)
-        join(i);
+        fuzz_member_join(&d, i, MEMBERS);
     for (unsigned i = 0; i < 16 && in.left > 0; i++) {
         switch (fuzz_number(&in, 1) % 8) {
         case 0:
@@ -153,13 +115,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             announce(&in);
             break;
         default:
-            scribble(&in);
+            fuzz_write_table(&in, d.table);
         }
         rmd_domain_reconsider(&d);
         check();
     }
     for (unsigned i = 0; i < MEMBERS; i++)
-        rmd_domain_leave(&d, member_pid(i));
+        rmd_domain_leave(&d, fuzz_member_pid(i));
     rmd_reports_free(&d.dead);
     return 0;
 }

@@ -10,10 +10,9 @@
  */
 #define _GNU_SOURCE
 #include "core.h"
-#include "domain.h"
 #include "futex.h"
-#include "fuzz.h"
 #include "log.h"
+#include "members.h"
 #include "now.h"
 #include "report.h"
 #include "trace_file.h"
@@ -22,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -47,7 +45,7 @@ static int fuzz_truncate(off_t bytes);
 #undef inv_now_ns
 #undef nanosleep
 
-enum { CORES = 8, MEMBERS = 2, STEPS = 24, FILE_MAX = 8 << 20 };
+enum { STEPS = 24, FILE_MAX = 8 << 20 };
 
 static struct rmd_domain d;
 static struct fuzz_input input;
@@ -82,21 +80,6 @@ static int fuzz_truncate(off_t bytes)
 }
 
 /* --- what members do */
-
-static pid_t member_pid(unsigned i)
-{
-    return i ? getppid() : getpid();
-}
-
-static void join(unsigned i)
-{
-    struct inv_request request = inv_request_of(INV_JOIN);
-    int pidfd = (int)syscall(SYS_pidfd_open, member_pid(i), 0);
-    request.rank = (int32_t)i;
-    request.size = request.local_size = MEMBERS;
-    if (pidfd < 0 || rmd_domain_join(&d, member_pid(i), pidfd, &request) < 0)
-        abort();
-}
 
 static unsigned some_ring(void)
 {
@@ -171,8 +154,8 @@ static void write_sites(void)
 static void die(void)
 {
     unsigned who = fuzz_number(&input, 1) % MEMBERS;
-    rmd_domain_leave(&d, member_pid(who));
-    join(who);
+    rmd_domain_leave(&d, fuzz_member_pid(who));
+    fuzz_member_join(&d, who, MEMBERS);
 }
 
 /* Called where the reader sleeps. */
@@ -249,17 +232,10 @@ static void check_file(bool full)
 static void begin(void)
 {
     rmd_log_level = RMD_ERROR;
-    if (inv_topology_emulate(&d.topology, "8", false))
-        abort();
-    d.policy = rmd_policy_named("workload");
-    d.tuning = (struct rmd_tuning)RMD_TUNING;
-    d.reclaim_bound_us = 5000;
-    if (rmd_domain_open(&d))
-        abort();
-    for (unsigned c = 0; c < CORES; c++)
-        rmd_domain_admit(&d, c);
+    fuzz_domain_open(&d);
+    fuzz_domain_admit(&d);
     for (unsigned i = 0; i < MEMBERS; i++)
-        join(i);
+        fuzz_member_join(&d, i, MEMBERS);
 }
 
 static void clear_rings(void)
