@@ -229,14 +229,10 @@ static void be_late(void)
         usleep(300000);
 }
 
-static void late(void)
+/* In a receive and in a barrier all others wait for rank 0. */
+static void hear_of_the_first(MPI_Comm comm)
 {
-    MPI_Session session = open_session();
-    MPI_Group world = part(session, 0, 1);
-    be_late();
-    MPI_Comm comm = of_group(world, "late"), again;
     int n = 0;
-    be_late();
     if (rank == 0)
         for (int r = 1; r < size; r++)
             MPI_Send(&r, 1, MPI_INT, r, 5, comm);
@@ -245,6 +241,16 @@ static void late(void)
     see(n);
     be_late();
     MPI_Barrier(comm);
+}
+
+static void late(void)
+{
+    MPI_Session session = open_session();
+    MPI_Group world = part(session, 0, 1);
+    be_late();
+    MPI_Comm comm = of_group(world, "late"), again;
+    be_late();
+    hear_of_the_first(comm);
     be_late();
     again = of_group(part(session, 0, 1), "again");
     MPI_Comm_free(&again);
@@ -261,20 +267,12 @@ static void init(void)
 
 static void world(void)
 {
-    int n = 0;
     init();
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Session session = open_session();
     be_late();
-    if (rank == 0)
-        for (int r = 1; r < size; r++)
-            MPI_Send(&r, 1, MPI_INT, r, 5, MPI_COMM_WORLD);
-    else
-        MPI_Recv(&n, 1, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    see(n);
-    be_late();
-    MPI_Barrier(MPI_COMM_WORLD);
+    hear_of_the_first(MPI_COMM_WORLD);
     MPI_Session_finalize(&session);
     MPI_Finalize();
 }
