@@ -9,7 +9,7 @@ from common import BenchError, Context, Figure, median_ratio
 from mpi_programs import Programs, libraries
 
 CALLS = ("barrier", "allreduce", "alltoall", "ring", "ring_large")
-IDLE_CALLS = ("recv", "barrier", "waitall", "test", "iprobe")
+IDLE_CALLS = ("recv", "barrier", "fence", "waitall", "test", "iprobe")
 LIMIT_OF_STOCK = 1.03
 IDLE_S = 5
 

@@ -15,6 +15,7 @@
 #ifndef SHIM_ENTRY_H
 #define SHIM_ENTRY_H
 
+#include "hook.h"
 #include "shim-numbers.h"
 
 #include <stdatomic.h>
@@ -41,8 +42,7 @@ struct shim_variant {
     /* Where the dispatcher says how to switch the entries to the guards, and back. */
     void (**wrap)(bool wrap);
     /* And how to be called while the library polls (hook.c). */
-    void (**hook)(void (*polled)(unsigned polls, bool library_yields),
-                  unsigned every_polls);
+    void (**hook)(hook_polled *polled, unsigned every_polls);
     /* And where a thread's shim_caller is, from the thread pointer on: the same in all threads,
      * since the dispatcher was there when they began. */
     ptrdiff_t *caller_offset;

@@ -12,19 +12,20 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
-static void (*_Atomic on_poll)(unsigned polls, bool library_yields);
+static hook_polled *_Atomic on_poll;
 static unsigned every = 1; /* so many polls are told of at once; written before on_poll */
 enum { OPAL_LOW_PRIORITY = 8 }; /* what Open MPI does by itself */
 static const bool *opal_yields; /* Open MPI's own switch, NULL: there is none */
 
-static inline void call_hook(unsigned polls, bool library_yields)
+static inline unsigned call_hook(unsigned polls, unsigned how)
 {
     /* acquire: partner is the store in hook_set */
-    void (*polled)(unsigned, bool) = atomic_load_explicit(&on_poll, memory_order_acquire);
-    if (polled)
-        polled(polls, library_yields);
+    hook_polled *polled = atomic_load_explicit(&on_poll, memory_order_acquire);
+    unsigned next = polled ? polled(polls, how) : 0;
+    return next ? next : every;
 }
 
 /* Of a library that may have been loaded privately, where its name does not show. */
@@ -55,24 +56,28 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
             return 0;
         atomic_store_explicit(&real, function, memory_order_relaxed);
     }
-    static __thread unsigned polls __attribute__((tls_model("initial-exec")));
-    if (__builtin_expect(++polls < every, 1))
+    static __thread struct {
+        unsigned polls, due;
+    } row __attribute__((tls_model("initial-exec")));
+    if (__builtin_expect(++row.polls < row.due, 1))
         return ((unsigned (*)(void *))function)(worker);
     unsigned count = ((unsigned (*)(void *))function)(worker);
-    if (count == 0) { /* else something has arrived: it goes to see what */
-        call_hook(polls, false);
-        polls = 0;
-    }
+    if (count == 0) {
+        unsigned polls = row.polls;
+        row.polls = 0; /* first: the hook may be called from within */
+        row.due = call_hook(polls, 0);
+    } else
+        call_hook(0, HOOK_ARRIVED);
     return count;
 }
 
 static int opal_polled(void)
 {
-    call_hook(OPAL_LOW_PRIORITY, opal_yields && *opal_yields);
+    call_hook(OPAL_LOW_PRIORITY, opal_yields && *opal_yields ? HOOK_YIELDS : 0);
     return 0;
 }
 
-void hook_set(void (*polled)(unsigned polls, bool library_yields), unsigned every_polls)
+void hook_set(hook_polled *polled, unsigned every_polls)
 {
     static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80", NULL};
     static bool registered;

@@ -3,12 +3,16 @@
 #ifndef SHIM_HOOK_H
 #define SHIM_HOOK_H
 
-#include <stdbool.h>
+/* What is known of a poll: the library yields the core afterwards; something has just arrived (UCX
+ * only), and the library is to go and see what. */
+enum { HOOK_YIELDS = 1, HOOK_ARRIVED = 2 };
+/* Told how many polls there were since the last time; 0 with HOOK_ARRIVED.  Returns after how many more it wants to be
+ * told again, 0: as usual (Open MPI: 8, whatever it says). */
+typedef unsigned hook_polled(unsigned polls, unsigned how);
 
 /* From now on polled() is called when a thread is in the library's progress engine, in a
- * library that can be made to: once for about so many polls (Open MPI: 8).  It is told how many
- * it were, and whether the library yields the core afterwards; NULL: no more.  Called in set-up,
- * before there are waits. */
-void hook_set(void (*polled)(unsigned polls, bool library_yields), unsigned every_polls);
+ * library that can be made to: usually once for about so many polls; NULL: no more.  Called in
+ * set-up, before there are waits. */
+void hook_set(hook_polled *polled, unsigned every_polls);
 
 #endif

@@ -106,7 +106,7 @@ static inline const void *shim_program_site(const void *return_address)
 /* From now on the entries lead to the wrappers, or to the library's own functions. */
 void shim_entries_wrap(bool wrap);
 /* From now on polled() is called whenever the library polls; NULL: no more (hook.h). */
-void shim_hook_set(void (*polled)(unsigned polls, bool library_yields), unsigned every_polls);
+void shim_hook_set(hook_polled *polled, unsigned every_polls);
 
 /* --- members: the ranks of MPI_COMM_WORLD, which are those of mpi://WORLD, that are processes of
  * our domain and known to be */
@@ -404,9 +404,9 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site);
  * True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
 void shim_site_learn(struct shim_site *site, uint64_t ticks);
-/* Is spinning on, in a wait since `start`, still better than a lend?  Where the core's owner asks
- * for it, the thread may move to another one. */
-bool shim_spin_on(const struct shim_site *site, uint64_t start);
+/* Is spinning on, in a wait since `start` in which nothing has come since `idle`, still better than a
+ * lend?  Where the core's owner asks for it, the thread may move to another one. */
+bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);
 
 /* With more processes than cores: does somebody want the core that we shall not need for long?  Who
  * yields comes back when the others here have computed, and has held it all that time. */
@@ -424,12 +424,17 @@ struct shim_sleep {
     bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
     uint64_t look_until;    /* ticks: do not sleep before; we have just been rung, or were late */
+    uint64_t rang;          /* ticks: the latest ring for something that arrived */
 };
 /* So many ranks share a core. */
 uint64_t shim_sharing(void);
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
 void shim_sleep_end(struct shim_sleep *s);
+/* Something has arrived at a sleeper's look: look on.  What has come may be answered by the library,
+ * and the other side sleep until the answer comes: what is put and got in a window moves by
+ * messages back and forth (MPICH).  True: time to ring it. */
+bool shim_sleep_arrived(struct shim_sleep *s);
 
 /* Let MPI make progress on whatever is under way (realm.c).  Nobody sends with this tag.  The other
  * one: with which gather.c does; party.c has those below. */
@@ -479,6 +484,10 @@ extern bool shim_hooked;
 void shim_watch_set_up(bool hooked);
 /* Threads call at once, which they could not before: nobody sleeps in the hook any more. */
 void shim_watch_no_more(void);
+/* While this thread sleeps in the wait engine: has something arrived? */
+extern __thread struct shim_listening {
+    bool on, heard;
+} shim_listening __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 struct shim_watch {
     struct shim_site *site; /* NULL: this thread is in no watched call */
@@ -487,10 +496,14 @@ struct shim_watch {
     int peer[2];            /* members that may need to know what we have done */
     bool meeting;           /* nobody leaves the collective before all have come */
     bool asleep;
+    bool slept;     /* or has been; valid when start is not 0 */
     unsigned rings; /* that a sleeper may still give */
     unsigned polls; /* of the library, since the call began */
     unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
     uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
+    uint64_t idle;  /* ticks: nothing has arrived since then */
+    /* ticks: asleep, and something has arrived since then; 0: nothing since the last slice */
+    uint64_t stirred;
     struct shim_sleep sleep;
 };
 extern __thread struct shim_watch shim_watch
@@ -545,7 +558,7 @@ static inline void shim_watch_end(void)
     shim_watch_over();
 }
 /* What shim_hook_set is given. */
-void shim_polled(unsigned polls, bool library_yields);
+unsigned shim_polled(unsigned polls, unsigned how);
 
 /* A blocking function of the library, watched. */
 #define SHIM_WATCH(comm, peer, other, call)                                                        \

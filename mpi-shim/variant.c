@@ -8,7 +8,7 @@ __thread struct shim_thread shim_thread __attribute__((tls_model("initial-exec")
 
 /* Set by the dispatcher (resolve.c), which then knows all of shim_symbols. */
 static void (*wrap_entries)(bool wrap);
-static void (*set_hook)(void (*polled)(unsigned polls, bool library_yields), unsigned every_polls);
+static void (*set_hook)(hook_polled *polled, unsigned every_polls);
 ptrdiff_t shim_caller_offset;
 
 __attribute__((visibility("default"))) extern const struct shim_variant shim_variant;
@@ -22,7 +22,7 @@ void shim_entries_wrap(bool wrap)
     wrap_entries(wrap);
 }
 
-void shim_hook_set(void (*polled)(unsigned polls, bool library_yields), unsigned every_polls)
+void shim_hook_set(hook_polled *polled, unsigned every_polls)
 {
     set_hook(polled, every_polls);
 }

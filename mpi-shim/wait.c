@@ -31,6 +31,8 @@ static const int64_t FIRST_SLICE_NS = 100000, LONG_SLICE_NS = SHIM_LONG_SLICE_NS
                      LONGEST_SLICE_NS = 100 * SHIM_LONG_SLICE_NS;
 /* In a collective all that is left to come is on its way when we are rung. */
 enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
+/* More may come, so long after something has arrived; and so often others are rung for it. */
+enum { ARRIVED_US = 50, RING_US = 100 };
 
 struct shim_site shim_sites[SHIM_SITES];
 
@@ -88,9 +90,9 @@ static bool move_to_other_core(void)
     return true;
 }
 
-bool shim_spin_on(const struct shim_site *site, uint64_t start)
+bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
 {
-    uint64_t spun = shim_ticks() - start;
+    uint64_t spun = shim_ticks() - idle;
     if (spun > LASTS_US * shim_us)
         shim_account_lasts(start);
     enum inv_verdict verdict = inv_seat_poll();
@@ -108,7 +110,7 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
                 return true;
             inv_cpu_relax();
         }
-    } while (shim_spin_on(site, start));
+    } while (shim_spin_on(site, start, start));
     return false;
 }
 
@@ -221,13 +223,27 @@ void shim_sleep_end(struct shim_sleep *s)
     count_sleeper(s, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
 }
 
+bool shim_sleep_arrived(struct shim_sleep *s)
+{
+    uint64_t now = shim_ticks();
+    s->look_until = now + ARRIVED_US * shim_sharing() * shim_us;
+    s->slice = FIRST_SLICE_NS;
+    if (now - s->rang < RING_US * shim_us)
+        return false;
+    s->rang = now;
+    return true;
+}
+
 /* With more processes than cores what we look for may come from one that has yet to run here. */
-static bool look_until(struct shim_wait *w, uint64_t ticks)
+static bool look(struct shim_wait *w, struct shim_sleep *s)
 {
     for (;;) {
+        shim_listening.heard = false;
         if (w->done(w))
             return true;
-        if (shim_ticks() >= ticks)
+        if (shim_listening.heard && shim_sleep_arrived(s))
+            shim_ring_everybody();
+        if (shim_ticks() >= s->look_until)
             return false;
         if (inv_process.anonymous)
             sched_yield();
@@ -254,9 +270,10 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     struct shim_sleep sleep;
     bool done, rung = false;
     begin_slices(&sleep, w, wait_start);
+    shim_listening.on = true;
     sleep.steep = until_rung; /* a test in a run of many: they have had their short slices */
     for (;;) {
-        done = look_until(w, sleep.look_until);
+        done = look(w, &sleep);
         uint64_t waited = shim_ticks() - start;
         if (done || (rung && until_rung) || waited >= limit_ticks)
             break;
@@ -265,6 +282,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
             sleep.slice = left;
         rung = shim_sleep_slice(&sleep);
     }
+    shim_listening.on = false;
     shim_sleep_end(&sleep);
     return done;
 }

@@ -24,8 +24,13 @@ enum { SPREAD_WAITS = 64 };
 enum { ROW_POLLS = 64, ROW_US = 100 };
 /* How often a sleeper that was rung rings others before it sleeps again. */
 enum { MOST_RINGS = 4 };
+/* A sleeper at whom things arrive for so long is asleep no more. */
+enum { ARRIVALS_US = 200 };
+/* So many polls go by before a look of the wait engine's is listened to. */
+enum { LISTEN_POLLS = 4 };
 
 bool shim_hooked;
+__thread struct shim_listening shim_listening __attribute__((tls_model("initial-exec")));
 __thread struct shim_watch shim_watch __attribute__((tls_model("initial-exec")));
 
 /* The call before was left by a jump, from an error handler of the program's.  (A call within
@@ -48,16 +53,34 @@ static void ring_others(void)
 static void fall_asleep(void)
 {
     ring_others();
-    shim_watch.asleep = true;
+    shim_watch.asleep = shim_watch.slept = true;
     shim_watch.rings = MOST_RINGS;
+    shim_watch.stirred = 0;
     shim_sleep_begin(&shim_watch.sleep, shim_watch.comm, true, shim_watch.start);
+}
+
+static void arrived(void)
+{
+    if (shim_watch.start == 0)
+        return;
+    uint64_t now = shim_ticks();
+    shim_watch.idle = now;
+    if (!shim_watch.asleep)
+        return;
+    if (shim_watch.stirred == 0)
+        shim_watch.stirred = now;
+    if (now - shim_watch.stirred > ARRIVALS_US * shim_sharing() * shim_us) {
+        shim_sleep_end(&shim_watch.sleep);
+        shim_watch.asleep = false;
+    } else if (shim_sleep_arrived(&shim_watch.sleep))
+        ring_others();
 }
 
 /* What we were rung for may have made the library send on, to one who sleeps too.  Only a few
  * times, or two who wait for a third would wake each other all the time. */
 static void sleep_on(bool library_yields)
 {
-    bool rung = shim_watch.sleep.look_until != 0;
+    bool rung = shim_watch.sleep.look_until != 0; /* or something arrived */
     if (shim_ticks() < shim_watch.sleep.look_until) {
         if (inv_process.anonymous && !library_yields)
             sched_yield(); /* to those who were rung with us, and who has yet to send */
@@ -69,12 +92,14 @@ static void sleep_on(bool library_yields)
         ring_others();
     }
     shim_sleep_slice(&shim_watch.sleep);
+    shim_watch.stirred = 0;
 }
 
 /* What the call has posted so far may be what another one sleeps for. */
 static void first_look_at_the_clock(void)
 {
-    shim_watch.start = shim_ticks();
+    shim_watch.start = shim_watch.idle = shim_ticks();
+    shim_watch.slept = false;
     ring_others();
 }
 
@@ -91,7 +116,7 @@ static void spin(void)
         return;
     if (shim_watch.start == 0)
         first_look_at_the_clock();
-    else if (!shim_spin_on(shim_watch.site, shim_watch.start))
+    else if (!shim_spin_on(shim_watch.site, shim_watch.start, shim_watch.idle))
         fall_asleep();
 }
 
@@ -106,7 +131,7 @@ static void yield(bool library_yields, bool due)
     }
     if (!library_yields)
         sched_yield();
-    if (due && shim_ticks() - shim_watch.start > shim_yield_ticks(shim_watch.site))
+    if (due && shim_ticks() - shim_watch.idle > shim_yield_ticks(shim_watch.site))
         fall_asleep();
 }
 
@@ -127,25 +152,43 @@ static void spread(void)
         sched_setaffinity(0, sizeof now, &now);
 }
 
-void shim_polled(unsigned polls, bool library_yields)
+static void watch_poll(unsigned polls, bool library_yields)
 {
-    if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
-        return;
     unsigned before = shim_watch.polls / SHIM_WATCH_POLLS;
     shim_watch.polls += polls;
     bool due = shim_watch.polls / SHIM_WATCH_POLLS != before;
-    if (shim_watch.asleep)
-        sleep_on(library_yields);
-    else if (inv_process.anonymous || inv_seat < 0)
+    if (inv_process.anonymous || inv_seat < 0)
         yield(library_yields, due);
     else if (due)
         spin();
 }
 
+static unsigned listen(unsigned polls, unsigned how)
+{
+    (void)polls;
+    if (how & HOOK_ARRIVED)
+        shim_listening.heard = true;
+    return shim_listening.on;
+}
+
+/* A sleeper wants to be told of each poll: something may arrive in any. */
+unsigned shim_polled(unsigned polls, unsigned how)
+{
+    if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
+        return listen(polls, how);
+    if (how & HOOK_ARRIVED)
+        arrived();
+    else if (shim_watch.asleep)
+        sleep_on(how & HOOK_YIELDS);
+    else
+        watch_poll(polls, how & HOOK_YIELDS);
+    return shim_watch.asleep;
+}
+
 void shim_watch_waited(void)
 {
-    bool slept = shim_watch.asleep;
-    if (slept)
+    bool slept = shim_watch.slept;
+    if (shim_watch.asleep)
         shim_sleep_end(&shim_watch.sleep);
     shim_watch.asleep = false;
     shim_watch.awake = slept || !inv_process.anonymous ? 0 : shim_watch.awake + 1;
@@ -160,15 +203,17 @@ void shim_watch_waited(void)
 
 /* Threads that poll by turns share a lock of the library, which this one may hold: it would keep
  * the others waiting while strangers compute here. */
-static void polled_by_threads(unsigned polls, bool library_yields)
+static unsigned polled_by_threads(unsigned polls, unsigned how)
 {
     static const void *_Atomic poller;
     static __thread struct {
         uint64_t start;
         unsigned polls;
     } row __attribute__((tls_model("initial-exec")));
-    if (library_yields || (row.polls += polls) < ROW_POLLS)
-        return;
+    if (shim_listening.on)
+        return listen(polls, how);
+    if (how || (row.polls += polls) < ROW_POLLS)
+        return 0;
     uint64_t start = row.start, now = shim_ticks();
     /* relaxed: a hint, and nothing else is read through it */
     bool alone = atomic_load_explicit(&poller, memory_order_relaxed) == &row;
@@ -178,11 +223,12 @@ static void polled_by_threads(unsigned polls, bool library_yields)
         sched_yield();
     row.polls = 0;
     row.start = shim_ticks();
+    return 0;
 }
 
 void shim_watch_no_more(void)
 {
-    shim_hook_set(inv_process.anonymous ? polled_by_threads : NULL, ROW_POLLS / 2);
+    shim_hook_set(inv_process.anonymous ? polled_by_threads : listen, LISTEN_POLLS);
 }
 
 void shim_watch_set_up(bool hooked)

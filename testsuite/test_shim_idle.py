@@ -8,7 +8,7 @@ import pytest
 from machine import TWO_CORES
 
 SECONDS = 6
-CALLS = ["recv", "barrier"]
+CALLS = ["recv", "barrier", "fence"]
 OPTIONS = {"mpich": [], "openmpi": ["--oversubscribe", "--bind-to", "none"]}
 MOST_PERCENT = 1.0  # of a core; 0.15 to 0.4 with us; without, as much as a busy machine gives
 

@@ -4,7 +4,7 @@
  *
  *   idle SECONDS compute|sleep CALL...
  *
- * Rank 0 computes or sleeps for so long while all others wait for it in CALL: recv, barrier,
+ * Rank 0 computes or sleeps for so long while all others wait for it in CALL: recv, barrier, fence,
  * waitall, probe, test, testall, iprobe; each prints "CALL_percent", the processor time of the rank
  * that used most, over the time that it waited.
  */
@@ -19,7 +19,8 @@
 
 enum { TAG = 3 };
 
-static int rank, size;
+static int rank, size, put;
+static MPI_Win window;
 
 static double cpu_seconds(void)
 {
@@ -29,17 +30,29 @@ static double cpu_seconds(void)
            1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
+/* What all ranks do together at the end of some rounds. */
+static int meet(const char *call)
+{
+    if (strcmp(call, "barrier") == 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+    else if (strcmp(call, "fence") == 0)
+        MPI_Win_fence(0, window);
+    else
+        return 0;
+    return 1;
+}
+
 /* Rank 0's side of a round: nothing for the others to hear, then one message to each. */
-static void keep_waiting(double seconds, int compute, int barrier)
+static void keep_waiting(double seconds, int compute, const char *call)
 {
     double until = MPI_Wtime() + seconds;
     if (!compute)
         usleep((useconds_t)(seconds * 1e6));
     while (MPI_Wtime() < until)
         ;
-    if (barrier)
-        MPI_Barrier(MPI_COMM_WORLD);
-    for (int r = 1; !barrier && r < size; r++)
+    if (meet(call))
+        return;
+    for (int r = 1; r < size; r++)
         MPI_Send(&rank, 1, MPI_INT, r, TAG, MPI_COMM_WORLD);
 }
 
@@ -47,10 +60,8 @@ static void await_one(const char *call)
 {
     int value, flag = 0;
     MPI_Request r;
-    if (strcmp(call, "barrier") == 0) {
-        MPI_Barrier(MPI_COMM_WORLD);
+    if (meet(call))
         return;
-    }
     if (strcmp(call, "iprobe") == 0)
         while (!flag)
             MPI_Iprobe(0, TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
@@ -79,11 +90,13 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     int compute = strcmp(argv[2], "compute") == 0;
+    MPI_Win_create(&put, sizeof put, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
     for (int a = 3; a < argc; a++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double start = MPI_Wtime(), cpu = cpu_seconds(), most = 0;
         if (rank == 0)
-            keep_waiting(atof(argv[1]), compute, strcmp(argv[a], "barrier") == 0);
+            keep_waiting(atof(argv[1]), compute, argv[a]);
         else
             await_one(argv[a]);
         double percent = rank == 0 ? 0 : 100 * (cpu_seconds() - cpu) / (MPI_Wtime() - start);
@@ -91,6 +104,7 @@ int main(int argc, char **argv)
         if (rank == 0)
             printf("%s_percent %.3f\n", argv[a], most);
     }
+    MPI_Win_free(&window);
     MPI_Finalize();
     return 0;
 }
