@@ -258,7 +258,7 @@ bool inv_want_get(struct inv_table *t, unsigned me)
 }
 
 /* seq_cst and a fence: the wanter's half of the promise at the top; partners are the fences
- * in inv_core_offer and inv_core_own. */
+ * in inv_core_offer and ask_for_owner. */
 void inv_want_set(struct inv_table *t, unsigned me, bool wants)
 {
     uint64_t bit = UINT64_C(1) << me % 64;
@@ -501,6 +501,22 @@ static void disown(struct inv_table *t, long old)
         wake_sleepers(inv_slot_at(t, (unsigned)old));
 }
 
+/* A new owner that wanted a core already has asked for those that it owned then, and not for
+ * this one.  Where nobody holds it now it is reserved, or somebody takes it before it is offered;
+ * but only for one whose agents sleep: who is awake looks at the words before it parks.  Partners
+ * of the fence: inv_want_set, and that of an agent that parks. */
+static void ask_for_owner(struct inv_table *t, unsigned core, unsigned name)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!inv_slot_valid(t, (long)name - 1) || !inv_want_get(t, name - 1))
+        return;
+    inv_word w = word_of(t, core);
+    while (inv_word_owner(w) == name && inv_word_holder(w) != name && !inv_word_reclaim(w) &&
+           (inv_word_holder(w) != INV_NOBODY || is_parked(t, name - 1)))
+        if (move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, true)))
+            break;
+}
+
 int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
 {
     unsigned name = new_owner < 0 ? INV_NOBODY : (unsigned)new_owner + 1;
@@ -513,16 +529,7 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
     account(t, core, w);
     int old = (int)inv_word_owner(w) - 1;
     disown(t, old);
-    /* A new owner that wanted a core already has asked for those that it owned then, and
-     * not for this one.  Partner of the fence: inv_want_set. */
-    atomic_thread_fence(memory_order_seq_cst);
-    if (name != INV_NOBODY && inv_want_get(t, name - 1)) {
-        w = word_of(t, core);
-        while (inv_word_owner(w) == name && inv_word_holder(w) != INV_NOBODY &&
-               inv_word_holder(w) != name && !inv_word_reclaim(w))
-            if (move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, true)))
-                break;
-    }
+    ask_for_owner(t, core, name);
     return old;
 }
 
@@ -595,8 +602,8 @@ bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder)
 bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
                      const uint64_t members[INV_MAX_SLOTS / 64])
 {
-    inv_word w = word_of(t, core);
-    for (;;) {
+    inv_word w = word_of(t, core), next;
+    do {
         unsigned holder = inv_word_holder(w), owner = inv_word_owner(w);
         bool member = holder > INV_NOBODY && holder <= INV_MAX_SLOTS &&
                       members[(holder - 1) / 64] >> (holder - 1) % 64 & 1;
@@ -605,9 +612,11 @@ bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
                        (name != INV_NOBODY && owner == name && inv_word_reclaim(w));
         if (keeps == holder && owner == name && reclaim == inv_word_reclaim(w))
             return false;
-        if (move(t, core, &w, inv_word_next(w, keeps, name, reclaim)))
-            return true;
-    }
+        next = inv_word_next(w, keeps, name, reclaim);
+    } while (!move(t, core, &w, next));
+    disown(t, (long)inv_word_owner(w) - 1);
+    ask_for_owner(t, core, name);
+    return true;
 }
 
 /* The dead may have taken an agent's bit, made a core a sleeper's, or sent a message, and
@@ -652,9 +661,21 @@ static void offer_all(struct inv_table *t)
         inv_core_offer(t, c, INV_MAX_SLOTS);
 }
 
+/* Of those who have parked: who has not will look itself, or wants nothing any more. */
+static void ask_for_owners(struct inv_table *t)
+{
+    unsigned ncores = t->ncores;
+    for (unsigned c = 0; t->mode == INV_MODE_PINNED && c < ncores && c < INV_MAX_CORES; c++) {
+        unsigned name = inv_word_owner(word_of(t, c));
+        if (inv_slot_valid(t, (long)name - 1) && is_parked(t, name - 1))
+            ask_for_owner(t, c, name);
+    }
+}
+
 void inv_rescue(struct inv_table *t)
 {
     wake_all_stranded(t, INV_MAX_SLOTS);
+    ask_for_owners(t);
     offer_all(t);
     if (t->mode == INV_MODE_ANONYMOUS)
         inv_token_offer(t);

@@ -74,8 +74,9 @@ bool inv_core_forgo(struct inv_table *t, unsigned core, unsigned me);
  * it.  *evicted receives the slot that lost it. */
 bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned *evicted);
 
-/* own: rmd gives the core to a new owner (slot, or -1 for nobody).  The holder stays;
- * a pending reclaim of the old owner is dropped.  Returns the old owner, -1 nobody. */
+/* own: rmd gives the core to a new owner (slot, or -1 for nobody).  The holder stays; a pending
+ * reclaim of the old owner is dropped, and a new one that wants a core has asked for it: the caller
+ * offers it when nobody holds it.  Returns the old owner, -1 nobody. */
 int inv_core_own(struct inv_table *t, unsigned core, int new_owner);
 
 /*
@@ -98,15 +99,17 @@ bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead);
  * it was held; the caller offers it. */
 bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder);
 
-/* repair: what rmd finds in a word that a process has scribbled over, or that a former rmd has left
- * unfinished.  It gets the owner `name` (slot + 1, INV_NOBODY or INV_ELSEWHERE); a holder that is
- * no member (bit s: slot s is one) goes, and so does a reclaim that nobody can have meant.  True when
- * something was wrong; the caller then offers the core. */
+/* repair: what rmd finds in a word that a process has scribbled over, or that a former rmd has
+ * left unfinished.  It gets the owner `name` (slot + 1, INV_NOBODY or INV_ELSEWHERE), for whom it is
+ * asked as by inv_core_own; a holder that is no member (bit s: slot s is one) goes, and so does a
+ * reclaim that nobody can have meant.  True when something was wrong; the caller then offers the
+ * core. */
 bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
                      const uint64_t members[INV_MAX_SLOTS / 64]);
 
-/* rescue: wake everybody whom somebody that died (a process or rmd) may have been about to wake, and
- * offer all free cores.  Needless wake-ups are harmless. */
+/* rescue: wake everybody whom somebody that died (a process or rmd) may have been about to wake,
+ * ask for the cores of those who wait for them, and offer all that are free.  Needless wake-ups are
+ * harmless. */
 void inv_rescue(struct inv_table *t);
 
 /* offer: a core has become free; wake one who can use it: a thread of the owner that

@@ -194,8 +194,48 @@ static void test_new_owner_that_wants_has_asked(void)
     struct inv_table *t = table(1, INV_MODE_PINNED);
     inv_core_own(t, 0, 0);
     CHECK(inv_core_borrow(t, 0, 0));
-    inv_want_set(t, 1, true);
+    park(t, 1, 3);
     CHECK(inv_core_own(t, 0, 1) == 0 && reserved(t, 0));
+    CHECK(inv_core_own(t, 0, 0) == 1 && !reserved(t, 0) && inv_core_lend(t, 0, 0));
+    CHECK(inv_core_own(t, 0, 1) == 0); /* also where nobody holds it, and somebody might take it */
+    CHECK(!inv_core_borrow(t, 0, 2));
+    inv_core_offer(t, 0, INV_MAX_SLOTS);
+    CHECK(woken(t, 1, 3, 0) && inv_core_borrow(t, 0, 1));
+    inv_table_unmap(t);
+}
+
+/* 0 has parked while its core was another's for a moment, and 1 computes there. */
+static void test_owner_that_gets_its_core_back_has_asked(void)
+{
+    const uint64_t members[INV_MAX_SLOTS / 64] = {7};
+    struct inv_table *t = table(1, INV_MODE_PINNED);
+    inv_core_own(t, 0, 2);
+    CHECK(inv_core_borrow(t, 0, 1));
+    park(t, 0, 3);
+    CHECK(inv_core_repair(t, 0, 1, members) && reserved(t, 0) && holder(t, 0) == 2);
+    CHECK(!inv_core_repair(t, 0, 1, members) && inv_core_lend(t, 0, 1));
+    inv_core_offer(t, 0, 1);
+    CHECK(woken(t, 0, 3, 0));
+    /* nor does it help to have asked before somebody wrote over the word */
+    CHECK(inv_core_borrow(t, 0, 0) && inv_core_lend(t, 0, 0) && inv_core_borrow(t, 0, 1));
+    park(t, 0, 3);
+    CHECK(inv_core_reclaim(t, 0, 0) == INV_RECLAIM_ASKED);
+    uint32_t bell = atomic_load(&inv_slot_at(t, 3)->bell);
+    atomic_store(&inv_core_at(t, 0)->word, inv_word_next(0, 2, 4, false));
+    CHECK(inv_core_repair(t, 0, 1, members) && reserved(t, 0));
+    CHECK(atomic_load(&inv_slot_at(t, 3)->bell) != bell); /* who seemed to own it may wait for it */
+    inv_table_unmap(t);
+}
+
+/* An rmd that was killed has made 0 the owner, and not asked. */
+static void test_rescue_asks_for_owners(void)
+{
+    struct inv_table *t = table(1, INV_MODE_PINNED);
+    inv_core_own(t, 0, 0);
+    CHECK(inv_core_borrow(t, 0, 1));
+    park(t, 0, 3);
+    inv_rescue(t);
+    CHECK(reserved(t, 0) && holder(t, 0) == 2);
     inv_table_unmap(t);
 }
 
@@ -265,6 +305,8 @@ int main(void)
     test_another_domain();
     test_stale_reservation_is_dropped();
     test_new_owner_that_wants_has_asked();
+    test_owner_that_gets_its_core_back_has_asked();
+    test_rescue_asks_for_owners();
     test_bury();
     test_tokens();
     test_board();

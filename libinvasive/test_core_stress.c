@@ -285,6 +285,19 @@ static void compute_elsewhere(unsigned core, unsigned *seed)
         fail("somebody took a core of another domain", PROCESSES, (int)core);
 }
 
+/* Another process owns the core for a moment, and then rmd is killed before it has noted that, and
+ * started again (rmd/adopt.c). */
+static void own_and_adopt(unsigned core, unsigned *seed)
+{
+    static const uint64_t members[INV_MAX_SLOTS / 64] = {(1 << PROCESSES) - 1};
+    inv_core_own(table, core, (int)random_below(seed, PROCESSES));
+    if (random_below(seed, 2) == 0)
+        inv_core_offer(table, core, INV_MAX_SLOTS);
+    if (inv_core_repair(table, core, core + 1, members))
+        inv_core_offer(table, core, INV_MAX_SLOTS);
+    inv_rescue(table);
+}
+
 static void *manager(void *arg)
 {
     unsigned seed = (unsigned)(uintptr_t)arg;
@@ -303,6 +316,8 @@ static void *manager(void *arg)
         }
         inv_core_own(table, core, (int)core);
         inv_core_offer(table, core, INV_MAX_SLOTS);
+        if (random_below(&seed, 4) == 0)
+            own_and_adopt(core, &seed);
     }
     return NULL;
 }

@@ -48,6 +48,17 @@ static void repair(struct rmd_domain *d)
 
 /* --- the stopped */
 
+/* And what it has asked for: who gives that up would keep it for a process that cannot take it.
+ * inv_rescue asks again when it goes on. */
+static void lend_cores(struct rmd_domain *d, unsigned slot)
+{
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        bool held = inv_core_seize(d->table, c, slot);
+        if (inv_core_reclaim_cancel(d->table, c, slot) || held)
+            inv_core_offer(d->table, c, INV_MAX_SLOTS);
+    }
+}
+
 /* Also what it has been handed since it was stopped. */
 static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
 {
@@ -58,9 +69,7 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
         inv_want_set(d->table, slot, false); /* whoever gives a core up would wake it in vain */
     }
     if (d->table->mode == INV_MODE_PINNED) {
-        for (unsigned c = 0; c < d->topology.ncores; c++)
-            if (inv_core_seize(d->table, c, slot))
-                inv_core_offer(d->table, c, INV_MAX_SLOTS);
+        lend_cores(d, slot);
         return;
     }
     int more = rmd_domain_tokens_of(d, slot) - p->loan;

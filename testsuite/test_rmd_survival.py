@@ -495,6 +495,26 @@ def test_others_may_use_the_cores_of_a_process_that_is_stopped(mortal):
     assert one.ask("reclaim 0") == "asked"  # which is its own still
 
 
+def test_no_core_is_kept_for_a_process_that_is_stopped(mortal):
+    """And it has asked for its core when it goes on, as it had before."""
+    s = mortal(QUICK + "emulate-cores = 2\n")
+    one, other = s.member(ALICE), s.member(ALICE)
+    other.ask("borrow 0")
+    other.ask("borrow 1")
+    one.ask("want 1")
+    assert one.ask("reclaim 0") == "asked"
+    one.say("park 3")
+    assert one.hear() == "parked"
+    one.process.send_signal(signal.SIGSTOP)
+    s.hears("has been stopped")
+    eventually(lambda: other.table()[4], [0, 0])
+    assert other.ask("lend 0") == other.ask("borrow 0") == "1"
+    one.process.send_signal(signal.SIGCONT)
+    eventually(lambda: other.table()[4], [1, 0])
+    assert other.ask("lend 0") == "1"
+    assert one.hear() == "0"
+
+
 def test_what_a_stopped_process_wanted_it_wants_again_also_from_the_next_rmd(mortal):
     s = mortal(QUICK + "emulate-cores = 2\n")
     one, other = s.member(ALICE), s.member(ALICE)

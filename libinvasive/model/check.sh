@@ -8,8 +8,8 @@
 #     --quick    the smaller half of it
 #     DIRECTORY  where to work (default: a temporary one, removed afterwards)
 #
-# One line of PASS or FAIL each; exit code 0 when all pass.  All of it takes three minutes of
-# processor time and 0.7 GB, --quick three quarters of one.
+# One line of PASS or FAIL each; exit code 0 when all pass.  All of it takes some six minutes of
+# processor time and 0.7 GB, --quick less than one.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/spin.sh"
@@ -23,13 +23,10 @@ if [ "${1:-}" = --quick ]; then
 fi
 work_in "$@"
 
-holds 'waiting: sleep, ring, home core' -DWITH_RING -DROUNDS2=1
 holds 'agents and waiting' -DWITH_AGENTS -DWITH_RING -DROUNDS1=0 -DROUNDS2=1
-holds 'agents, ownership moves' -DWITH_AGENTS -DWITH_MOVE -DROUNDS0=0 -DROUNDS1=0
 holds 'agents, process 0 dies at any step' -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
 elsewhere='-DWITH_ELSEWHERE -DROUNDS0=0 -DROUNDS1=0'
 sleeper='-DONE_WAITS -DWITH_ELSEWHERE -DROUNDS2=1'
-holds 'agents, a core goes to another domain, or is asked back' -DWITH_AGENTS -DASK_BACK $elsewhere
 holds 'waiting, a core goes to another domain' $sleeper
 finds NO_FENCE -DWITH_AGENTS
 finds LEND_WITHOUT_OFFER -DWITH_AGENTS
@@ -39,9 +36,20 @@ finds BURY_WITHOUT_WAKING -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
 finds BURY_KEEPS_WORD -DWITH_RING -DWITH_MOVE -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=0
 finds LEFT_WITHOUT_RINGING -DWITH_AGENTS $elsewhere
 finds ONLY_WHO_ASKED_IS_TOLD $sleeper
+sits='-DONE_SITS -DWITH_AGENTS'
+brief="$sits -DROUNDS0=0"
+optimize=-O0 # as in finds
+holds 'a core is moved, rmd is killed at any step' $brief -DWITH_RESTART -DWITH_MOVE
+holds 'process 2 is stopped at any step' $brief -DSTOPS=2
+finds ADOPT_WITHOUT_REPAIR $brief -DWITH_RESTART -DWITH_MOVE
+finds ADOPT_WITHOUT_RESCUE $brief -DWITH_RESTART -DWITH_MOVE
+finds STOPPED_WITHOUT_RESCUE $brief -DSTOPS=0
 [ $quick = no ] || exit $failed
 
 holds 'agents: lend, park, offer, reclaim, evict' -DWITH_AGENTS
+holds 'waiting: sleep, ring, home core' -DWITH_RING -DROUNDS2=1
+holds 'agents, a core goes to another domain, or is asked back' -DWITH_AGENTS -DASK_BACK $elsewhere
+holds 'agents, ownership moves' -DWITH_AGENTS -DWITH_MOVE -DROUNDS0=0 -DROUNDS1=0
 holds 'waiting, ownership moves' -DWITH_RING -DWITH_MOVE -DROUNDS1=0
 for victim in 1 2; do
     holds "agents, process $victim dies at any step" -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=$victim
@@ -62,4 +70,21 @@ finds LEND_CLEARS_RECLAIM -DWITH_AGENTS
 finds ASK_BEFORE_PARKING -DWITH_AGENTS
 finds BURY_CORES_FIRST -DWITH_RING -DVICTIM=1
 finds BURY_WAKES_SLEEPERS_ONLY -DWITH_RING -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=2
+
+optimize=-O0 # the compiler takes minutes else
+holds 'agents, ownership moves, rmd is killed at any step' $sits -DWITH_RESTART -DWITH_MOVE
+for victim in 0 2; do
+    holds "rmd is killed at any step, process $victim dies at any step" \
+        $sits -DWITH_RESTART -DVICTIM=$victim
+done
+for stops in 0 2; do
+    holds "agents, process $stops is stopped at any step" $sits -DSTOPS=$stops
+    holds "process $stops is stopped, rmd is killed at any step" \
+        $brief -DSTOPS=$stops -DWITH_RESTART
+done
+finds ASKS_HOLDERS_ONLY $sits -DWITH_MOVE -DROUNDS2=1
+finds RESCUE_WITHOUT_ASKING $sits -DWITH_RESTART -DWITH_MOVE
+finds KEPT_FOR_THE_STOPPED $sits -DSTOPS=0 -DROUNDS2=1
+finds GOES_ON_NOTED_FIRST $brief -DSTOPS=2 -DWITH_RESTART
+finds GOES_ON_WITHOUT_RESCUE $sits -DSTOPS=0
 exit $failed

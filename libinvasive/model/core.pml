@@ -26,6 +26,14 @@
  *  - when nothing moves any more, rmd does not wait for a core that has been left, or whose
  *    holder does not poll
  *
+ * WITH_RESTART: rmd is killed between any two of its steps, once, and the next one goes on with
+ * what the first has noted (rmd/adopt.c).  Besides:
+ *  - when nothing moves any more, each core has the owner that is noted
+ *
+ * STOPS: this process is stopped between any two steps (SIGSTOP), and goes on later or never; rmd
+ * looks now and then and lends what it holds meanwhile (rmd/check.c).  Besides:
+ *  - when nothing moves any more, a stopped process holds nothing, and no core is kept for it
+ *
  * check.sh says which parts are compiled in together, and breaks each on purpose.
  */
 /* How often processes 0, 1 and 2 compute before their last time. */
@@ -37,6 +45,9 @@
 #endif
 #ifndef ROUNDS2
 #define ROUNDS2 0
+#endif
+#ifdef ONE_WAITS
+#define ONE_SITS /* a smaller search: 1 computes for ever */
 #endif
 #define NP 3
 #define NC 2
@@ -62,6 +73,18 @@ bool stubborn[NP];
 byte sits[NP];                   /* core that the thread computes on */
 bool evicted[NP];
 bool dead[4];                    /* [RMD] never */
+#ifdef WITH_RESTART
+byte noted[NC];                  /* rmd's notes: owners */
+bool noted_buried;
+bool restarted;                  /* rmd has been killed */
+#endif
+#ifdef STOPS
+bool stopped[4];                 /* [RMD] never */
+bool noted_stopped, noted_wanted;
+#define RUNS(p) (!stopped[p])
+#else
+#define RUNS(p) true
+#endif
 #ifdef WITH_ELSEWHERE
 bool rmd_bell = true;            /* bumped since rmd read it: for a constraint, at first */
 bool asked[NC];                  /* rmd waits until the core is left */
@@ -80,13 +103,31 @@ inline moved(c)
     if :: watching[3] == c -> watching[3] = NONE :: else fi
 }
 
-/* A step on shared memory, and a wait.  Before each of them the victim may die. */
-#ifdef VICTIM
-#define STEP(...) if :: d_step { __VA_ARGS__ } :: me == VICTIM -> goto dies fi
-#define WAIT(cond) if :: cond :: me == VICTIM -> goto dies fi
+/* A step on shared memory, and a wait.  Before each of them the victim may die, and rmd. */
+#if defined(VICTIM) && defined(WITH_RESTART)
+#define DIES(p) ((p) == VICTIM || ((p) == RMD && !restarted))
+#elif defined(VICTIM)
+#define DIES(p) ((p) == VICTIM)
+#elif defined(WITH_RESTART)
+#define DIES(p) ((p) == RMD && !restarted)
+#endif
+#ifdef STOPS
+#define TURN !stopped[me];
 #else
-#define WAIT(cond) cond
-#define STEP(...) d_step { __VA_ARGS__ }
+#define TURN
+#endif
+#ifdef DIES
+#define STEP(...) if :: d_step { TURN __VA_ARGS__ } :: DIES(me) -> goto dies fi
+#define WAIT(cond) if :: RUNS(me) && (cond) :: DIES(me) -> goto dies fi
+#else
+#define WAIT(cond) (RUNS(me) && (cond))
+#define STEP(...) d_step { TURN __VA_ARGS__ }
+#endif
+
+#ifdef WITH_RESTART
+#define NOTE(...) STEP(__VA_ARGS__)
+#else
+#define NOTE(...) skip
 #endif
 
 /* --- transitions (core.c), each the body of a d_step */
@@ -313,7 +354,9 @@ inline ring(whom, me)
 /* --- a process */
 
 /* The owner's timer: a holder that was asked for the core does not poll. */
-#define TIMER(c, me) (owner[c] == NAME(me) && reclaim[c] && holder[c] != 0 && stubborn[holder[c] - 1])
+#define LATE(p) (stubborn[p] || !RUNS(p))
+#define TIMER(c, me) \
+    (RUNS(me) && owner[c] == NAME(me) && reclaim[c] && holder[c] != 0 && LATE(holder[c] - 1))
 
 /* Take or ask for core c if it is ours, take it if it is free; ok, and mine = the core. */
 inline get_core(c, me)
@@ -536,7 +579,7 @@ proctype process(byte me; byte mine; byte rounds)
             :: holder[mine] != NAME(me) -> mine = NONE /* evicted: look for another */
             :: else ->
                 if
-#ifdef ONE_WAITS              /* a smaller search: 0 waits, 2 rings, 1 computes for ever */
+#ifdef ONE_WAITS              /* a smaller search: 0 waits, 2 rings, and 1 sits */
                 :: me == 2 -> ring(0, me)
                 :: me == 0 -> wait_for_message(me)
 #elif defined(WITH_RING)
@@ -566,21 +609,47 @@ end: true
 #define DISOWNED(c) x = owner[c]
 #endif
 
-inline own(c, new)
+#if defined(WITH_RING) || defined(ONE_WAITS)
+#define SOMEBODY_SLEEPS true
+#else
+#define SOMEBODY_SLEEPS false
+#endif
+/* A wake-up of those of the name x who sleep. */
+inline tell()
 {
-    d_step { DISOWNED(c); owner[c] = NAME(new); reclaim[c] = false; moved(c) };
     if
-    :: x != 0 -> bell[x - 1] = true
+    :: x != 0 && SOMEBODY_SLEEPS -> STEP(bell[x - 1] = true)
     :: else
     fi;
-    d_step {
-        if
-        :: want[new] && owner[c] == NAME(new) && holder[c] != 0 && holder[c] != NAME(new) && !reclaim[c] ->
-            reclaim[c] = true; moved(c)
-        :: else
-        fi
-    };
-    offer(c, RMD)
+    x = NONE
+}
+
+/* q, if it is the owner, wants a core and has not asked for this one.  Reserved, where nobody holds
+ * it, only while the agent sleeps */
+#ifdef BUG_ASKS_HOLDERS_ONLY
+#define UNASKED(c, q) (holder[c] != 0 && holder[c] != NAME(q) && !reclaim[c])
+#else
+#define UNASKED(c, q) ((holder[c] != 0 || parked[q]) && holder[c] != NAME(q) && !reclaim[c])
+#endif
+inline ask_for_owner(c, q)
+{
+    STEP(ok = false; if :: q < NP -> ok = want[q] :: else fi);
+    if
+    :: ok -> STEP(if
+                  :: owner[c] == NAME(q) && UNASKED(c, q) -> reclaim[c] = true; moved(c)
+                  :: else
+                  fi)
+    :: else
+    fi
+}
+
+inline own(c, new)
+{
+    STEP(DISOWNED(c); owner[c] = NAME(new); reclaim[c] = false; moved(c));
+    tell();
+    ask_for_owner(c, new);
+    offer(c, RMD);
+    NOTE(noted[c] = NAME(new))
 }
 
 #ifdef WITH_ELSEWHERE
@@ -624,9 +693,14 @@ inline admit(c)
 
 #endif
 
+#ifdef BUG_BURY_KEEPS_WORD
+#define MOVED_IN_ANY_CASE(c)
+#else
+#define MOVED_IN_ANY_CASE(c) moved(c)
+#endif
 inline bury_core(c)
 {
-    d_step {
+    STEP(
         if
         :: holder[c] == NAME(gone) -> holder[c] = 0; handed[c] = false; moved(c)
         :: else
@@ -635,49 +709,211 @@ inline bury_core(c)
         :: owner[c] == NAME(gone) -> owner[c] = 0; reclaim[c] = false; moved(c)
         :: else
         fi;
-#ifndef BUG_BURY_KEEPS_WORD
-        moved(c)
-#endif
-    }
+        MOVED_IN_ANY_CASE(c)
+    )
 }
 
+inline bury_slot()
+{
+    STEP(parked[gone] = false; sleeping[gone] = false; home[gone] = NONE)
+}
+
+#ifdef BUG_BURY_WAKES_SLEEPERS_ONLY
+#define MAY_SLEEP(p) (!dead[p] && sleeping[p])
+#else
+#define MAY_SLEEP(p) SOMEBODY_SLEEPS
+#endif
 inline wake_stranded(p)
 {
-    if
-    :: !dead[p] && !parked[p] -> agent_bell[p] = true
-    :: else
-    fi;
-#ifdef BUG_BURY_WAKES_SLEEPERS_ONLY
-    if
-    :: !dead[p] && sleeping[p] -> bell[p] = true
-    :: else
-    fi
-#else
-    bell[p] = true
+    STEP(if :: !dead[p] && !parked[p] -> agent_bell[p] = true :: else fi;
+         if :: MAY_SLEEP(p) -> bell[p] = true :: else fi)
+}
+
+inline wake_all_stranded()
+{
+    wake_stranded(0);
+#ifndef ONE_SITS
+    wake_stranded(1);
 #endif
+    wake_stranded(2)
 }
 
 inline bury()
 {
     gone = VICTIM;
-    want[gone] = false;
+    STEP(want[gone] = false);
 #ifndef BUG_BURY_CORES_FIRST
-    d_step { parked[gone] = false; sleeping[gone] = false; home[gone] = NONE };
+    bury_slot();
 #endif
     bury_core(0);
     bury_core(1);
 #ifdef BUG_BURY_CORES_FIRST
-    d_step { parked[gone] = false; sleeping[gone] = false; home[gone] = NONE };
+    bury_slot();
 #endif
 #ifndef BUG_BURY_WITHOUT_WAKING
-    wake_stranded(0);
-    wake_stranded(1);
-    wake_stranded(2);
+    wake_all_stranded();
     offer(0, RMD);
     offer(1, RMD);
 #endif
-    d_step { stubborn[gone] = false; sits[gone] = NONE; gone = 0; buried = true }
+    d_step { stubborn[gone] = false; sits[gone] = NONE; buried = true };
+    NOTE(noted_buried = true;
+         if :: noted[0] == NAME(gone) -> noted[0] = 0 :: else fi;
+         if :: noted[1] == NAME(gone) -> noted[1] = 0 :: else fi);
+    gone = 0
 }
+
+#if defined(WITH_RESTART) || defined(STOPS)
+inline ask_if_parked(c)
+{
+#ifndef BUG_RESCUE_WITHOUT_ASKING
+    q = owner[c] - 1;
+    STEP(ok = false; if :: q < NP -> ok = parked[q] :: else fi);
+    if
+    :: ok -> ask_for_owner(c, q)
+    :: else
+    fi;
+#endif
+    q = 0
+}
+
+inline rescue()
+{
+    wake_all_stranded();
+    ask_if_parked(0);
+    ask_if_parked(1);
+    offer(0, RMD);
+    offer(1, RMD)
+}
+#endif
+
+#ifdef WITH_RESTART
+inline repair(c)
+{
+    STEP(ok = owner[c] != noted[c];
+         if
+         :: ok -> x = owner[c]; owner[c] = noted[c]; reclaim[c] = false; moved(c)
+         :: else
+         fi);
+    if
+    :: ok ->
+        tell();
+#ifndef BUG_RESCUE_WITHOUT_ASKING
+        q = noted[c] - 1;
+        ask_for_owner(c, q);
+#endif
+        offer(c, RMD)
+    :: else
+    fi
+}
+
+/* The next rmd goes on with what this one has noted. */
+inline adopt()
+{
+#ifndef BUG_ADOPT_WITHOUT_REPAIR
+    repair(0);
+    repair(1);
+#endif
+#ifdef VICTIM
+    if
+    :: dead[VICTIM] && !buried -> bury()
+    :: else
+    fi;
+#endif
+#ifndef BUG_ADOPT_WITHOUT_RESCUE
+    rescue()
+#else
+    skip
+#endif
+}
+#endif
+
+#ifdef STOPS
+/* --- what rmd sees when it looks at the process that may be stopped */
+
+inline lend_core(c)
+{
+    STEP(ok = holder[c] == NAME(STOPS);
+         if
+         :: ok ->
+             evicted[STOPS] = true; holder[c] = 0; handed[c] = false; moved(c);
+             if :: owner[c] == NAME(STOPS) -> reclaim[c] = false :: else fi
+         :: else
+         fi);
+    if
+    :: ok -> offer(c, RMD)
+    :: else
+    fi;
+#ifndef BUG_KEPT_FOR_THE_STOPPED
+    STEP(ok = owner[c] == NAME(STOPS) && reclaim[c];
+         if
+         :: ok -> reclaim[c] = false; moved(c); ok = holder[c] == 0
+         :: else
+         fi);
+    if
+    :: ok -> offer(c, RMD)
+    :: else
+    fi
+#endif
+}
+
+inline lend_what_it_holds()
+{
+    STEP(ok = want[STOPS]);
+    if
+    :: ok -> wanted = true; NOTE(noted_wanted = true); STEP(want[STOPS] = false)
+    :: else
+    fi;
+    lend_core(0);
+    lend_core(1)
+}
+
+inline take_back()
+{
+    STEP(if :: wanted -> want[STOPS] = true :: else fi);
+    wanted = false;
+#ifndef BUG_GOES_ON_WITHOUT_RESCUE
+    rescue();
+#endif
+    NOTE(noted_stopped = false; noted_wanted = false)
+}
+
+inline look_at()
+{
+    if
+    :: stopped[STOPS] && !was ->
+        was = true;
+        NOTE(noted_stopped = true);
+        lend_what_it_holds();
+#ifndef BUG_STOPPED_WITHOUT_RESCUE
+        rescue()
+#endif
+    :: stopped[STOPS] && was -> lend_what_it_holds()
+    :: else ->
+        was = false;
+#ifdef BUG_GOES_ON_NOTED_FIRST
+        NOTE(noted_stopped = false);
+#endif
+        take_back()
+    fi
+}
+
+#ifdef BUG_KEPT_FOR_THE_STOPPED
+#define KEPT(c) false
+#else
+#define KEPT(c) (owner[c] == NAME(STOPS) && reclaim[c])
+#endif
+#define HAS(c) (holder[c] == NAME(STOPS) || KEPT(c))
+#define TO_LOOK_AT (stopped[STOPS] != was || (was && (want[STOPS] || HAS(0) || HAS(1))))
+
+proctype kernel()
+{
+    stopped[STOPS] = true;
+    if
+    :: stopped[STOPS] = false
+    :: skip
+    fi
+}
+#endif
 
 #ifdef WITH_ELSEWHERE
 /* The core goes to another domain and comes back; with ASK_BACK perhaps before it is left. */
@@ -715,6 +951,9 @@ proctype rmd()
 {
     byte me = RMD, x = NONE, q, seen_holder, seen_owner, gone;
     bool ok, seen_reclaim, buried;
+#ifdef STOPS
+    bool was, wanted;
+#endif
 #ifdef WITH_ELSEWHERE
     bool left;
 #ifdef CORE
@@ -733,19 +972,39 @@ proctype rmd()
     :: skip
     fi;
 #endif
+looks:
+    do
 #ifdef VICTIM
-    if
     :: dead[VICTIM] && !buried -> bury()
-    :: buried
-    fi;
 #endif
-dies: /* not this one */
+#ifdef STOPS
+    :: TO_LOOK_AT -> look_at()
+#endif
+#ifdef WITH_RESTART
+    :: !restarted -> goto dies
+#endif
+    :: false
+    od;
+dies:
+    skip;
+#ifdef WITH_RESTART
+    d_step {
+        restarted = true; buried = noted_buried;
+#ifdef STOPS
+        was = noted_stopped; wanted = noted_wanted;
+#endif
+        watching[RMD] = NONE; x = NONE; q = 0; seen_holder = 0; seen_owner = 0; gone = 0;
+        ok = false; seen_reclaim = false
+    };
+    adopt();
+    goto looks;
+#endif
 end: true
 }
 
 /* --- when nothing moves any more */
 
-#define WAITS(p) (!dead[p] && want[p] && parked[p])
+#define WAITS(p) (!dead[p] && RUNS(p) && parked[p])
 #define ANY_WAITS (WAITS(0) || WAITS(1) || WAITS(2))
 #define OWNED(c) (owner[c] != 0 && owner[c] != ELSEWHERE)
 
@@ -759,8 +1018,11 @@ inline quiescent(c)
     assert(!(holder[c] == 0 && ANY_WAITS));
     /* a core that nobody computes on is free */
     assert(holder[c] == 0 || sits[holder[c] - 1] == c);
-    assert(holder[c] == 0 || !dead[holder[c] - 1]);
+    assert(holder[c] == 0 || (!dead[holder[c] - 1] && RUNS(holder[c] - 1)));
     assert(!OWNED(c) || !dead[owner[c] - 1]);
+#ifdef WITH_RESTART
+    assert(owner[c] == noted[c]);
+#endif
     /* the owner has its core or does not want it */
     assert(!OWNED(c) || holder[c] == owner[c] || !WAITS(owner[c] - 1));
     assert(!OWNED(c) || holder[c] == owner[c] || dead[owner[c] - 1] ||
@@ -781,13 +1043,20 @@ init
         owner[1] = NAME(1); holder[1] = NAME(1);
         p = 0
     };
-#ifdef ONE_WAITS
-    sits[1] = 1;
-    atomic { run process(0, 0, ROUNDS0); run process(2, NONE, ROUNDS2); run rmd() };
-#else
-    atomic { run process(0, 0, ROUNDS0); run process(1, 1, ROUNDS1);
-             run process(2, NONE, ROUNDS2); run rmd() };
+    atomic {
+#ifdef WITH_RESTART
+        noted[0] = NAME(0); noted[1] = NAME(1);
 #endif
+#ifdef ONE_SITS
+        sits[1] = 1;
+#else
+        run process(1, 1, ROUNDS1);
+#endif
+#ifdef STOPS
+        run kernel();
+#endif
+        run process(0, 0, ROUNDS0); run process(2, NONE, ROUNDS2); run rmd()
+    };
     timeout;
     d_step { quiescent(0); quiescent(1);
              assert(!(sleeping[0] && message[0]) && !(sleeping[1] && message[1]) &&
