@@ -35,13 +35,37 @@ static bool tokens_impossible(struct rmd_domain *d)
     return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_AGENTS;
 }
 
+/* A process that takes or returns a token changes two numbers, one after the other.  What is the
+ * same at so many checks is no such moment: a process has died in one, or was in one when an rmd
+ * that had been started again counted (adopt.c).  Who is stopped may stay in one. */
+static int tokens_amiss(struct rmd_domain *d)
+{
+    int now = atomic_load(&d->table->free_tokens) - rmd_domain_free_tokens(d);
+    d->alike = now && now == d->amiss && !d->stopped ? d->alike + 1 : 0;
+    d->amiss = now;
+    return d->alike < 4 ? 0 : now;
+}
+
+static unsigned repair_tokens(struct rmd_domain *d)
+{
+    if (tokens_impossible(d)) {
+        atomic_store(&d->table->free_tokens, rmd_domain_free_tokens(d));
+        return 1;
+    }
+    int amiss = tokens_amiss(d);
+    if (amiss) {
+        rmd_log(RMD_INFO, "%d tokens too many have been free", amiss);
+        atomic_fetch_sub(&d->table->free_tokens, amiss);
+        inv_token_offer(d->table);
+    }
+    return 0;
+}
+
 static void repair(struct rmd_domain *d)
 {
     unsigned wrong = rmd_domain_repair(d);
-    if (d->table->mode == INV_MODE_ANONYMOUS && tokens_impossible(d)) {
-        atomic_store(&d->table->free_tokens, rmd_domain_free_tokens(d));
-        wrong++;
-    }
+    if (d->table->mode == INV_MODE_ANONYMOUS)
+        wrong += repair_tokens(d);
     if (wrong)
         rmd_domain_say_repaired(d, "owners or names in the core table");
 }

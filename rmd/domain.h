@@ -100,6 +100,8 @@ struct rmd_domain {
     int state_fd;
     unsigned stopped;     /* processes */
     uint64_t repaired_ns; /* said last that something was */
+    int amiss;            /* tokens that the table had too many at the last check, */
+    unsigned alike;       /* and at how many before it; check.c */
     uid_t uid; /* whose it is; set by the caller of rmd_domain_open, for events */
     unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
