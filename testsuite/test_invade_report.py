@@ -8,6 +8,8 @@ import contextlib
 import itertools
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 
@@ -139,6 +141,19 @@ def test_call_sites_come_in_the_order_of_their_waits_with_function_and_place(mpi
     assert (barrier["symbol"], barrier["calls"], barrier["processes"]) == ("wait_some", 4, 2)
     bcast, = sites_of(job, "MPI_Bcast")
     assert (bcast["symbol"], bcast["calls"]) == ("wait_short", 4)
+
+
+def test_names_of_places_are_found_though_a_signal_is_sent_to_all_of_the_job(
+        invade, run_program, mpi, waits, tmp_path):
+    """As MPICH's launcher does when a rank has gone without MPI_Finalize; here addr2line does."""
+    file, program = tmp_path / "report.json", tmp_path / "addr2line"
+    real = shlex.quote(shutil.which("addr2line"))
+    program.write_text(f'#!/bin/sh\nkill -USR1 0\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    run_program([invade, TWO_CORES, f"--report={file}", "--", *mpi.run(2, waits, "places")],
+                env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    job, = parsed(file)["jobs"]
+    assert job["call_sites"][0]["symbol"] == "wait_long"
 
 
 def test_waits_by_call_site_add_up_to_the_wait_of_the_process(mpi_job):

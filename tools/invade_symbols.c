@@ -29,12 +29,16 @@ static bool is_file(const char *name)
     return name[0] == '/' && !stat(name, &st) && S_ISREG(st.st_mode);
 }
 
+/* It is in our process group, so that the terminal's signals and a time limit end it.  What others
+ * tell the command is not for it: MPICH's launcher sends SIGUSR1 to all when a rank has gone. */
 static void become_addr2line(int out, char **argv)
 {
     static const char *const programs[] = {"addr2line", "eu-addr2line"};
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigaddset(&blocked, SIGUSR2);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
     unsetenv("LD_PRELOAD"); /* what we have set for the command */
     unsetenv("INVASIVE_SOCKET");
     unsetenv("DEBUGINFOD_URLS"); /* asks the network */

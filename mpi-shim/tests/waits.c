@@ -15,6 +15,7 @@
  *   untouched  prints how many bytes of the process's room for a record are not 0
  */
 #define _GNU_SOURCE
+#include "asleep.h"
 #include "burn.h"
 
 #include <mpi.h>
@@ -35,25 +36,6 @@ static void sleep_ms(long ms)
 {
     const struct timespec t = {ms / 1000, ms % 1000 * 1000000};
     nanosleep(&t, NULL);
-}
-
-/* What another rank does that waits for us: a sleep of at least so many milliseconds.  Not by the
- * clock alone, since it may come late to its wait on a busy machine. */
-static void until_asleep_ms(int pid, int ms)
-{
-    enum { LOOK_MS = 5, PATIENCE_MS = 20000 };
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    for (int asleep = 0, looked = 0; asleep <= ms && looked < PATIENCE_MS; looked += LOOK_MS) {
-        FILE *f = fopen(path, "r");
-        size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
-        text[n] = '\0';
-        if (f)
-            fclose(f);
-        const char *name = strrchr(text, ')');
-        asleep += name && name[2] == 'S' ? LOOK_MS : 0;
-        sleep_ms(LOOK_MS);
-    }
 }
 
 /* Tells a rank who is going to wait for it. */
