@@ -103,7 +103,7 @@ bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder);
  * no member (bit s: slot s is one) goes, and so does a reclaim that nobody can have meant.  True when
  * something was wrong; the caller then offers the core. */
 bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
-                     const uint64_t members[INV_MAX_SLOTS / 64]);
+                     const uint64_t members[INV_SLOT_WORDS]);
 
 /* rescue: wake everybody whom somebody that died (a process or rmd) may have been about to wake, and
  * offer all free cores.  Needless wake-ups are harmless. */
