@@ -2,9 +2,10 @@
 """Arbitrary bytes for everything that reads bytes of others, by libFuzzer.
 
 rmd.conf, requests on rmd's socket (rmctl's commands among them), a core table that processes have
-written into, rings of trace events likewise, what a former rmd has left, reports of processes (what
-rmd takes from other nodes, what `invade --report` prints), requests for metrics over HTTP, machines
-and workloads of `rmctl simulate`.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
+written into, rings of trace events likewise, what a former rmd has left, what rmd and the keeper of
+its tables say to each other, reports of processes (what rmd takes from other nodes, what `invade
+--report` prints), requests for metrics over HTTP, machines and workloads of `rmctl simulate`, and
+what rmctl is told by an rmd.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
 UndefinedBehaviorSanitizer; inputs begin with the small corpus beside them.  --turns 5, the default,
 is ten million inputs each: two million a turn.  Comparisons are not traced, which doubles the rate;
 tables are smaller (INV_SMALL: fewer cores, slots, call sites and events), and quick.c answers for
@@ -42,17 +43,20 @@ PIECE_TIMEOUT_S = 7200  # it may be stopped meanwhile, and need not be in a hurr
 CLANG = "clang-14"
 FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
-ELSEWHERE = ("bell", "client_control", "keeper", "procstat", "rmd", "rmctl", "server", "service",
-             "simulate", "trace_client")  # sources that nothing here needs
+ELSEWHERE = {"bell", "keeper", "procstat", "rmctl", "rmctl_complete", "rmctl_top", "rmd", "server",
+             "service"}  # sources that nothing here needs, or that are part of a target
 LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
-    "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c") if not p.stem.startswith(ELSEWHERE)),
+    "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c")
+                  if p.stem not in ELSEWHERE and not p.stem.startswith("simulate")),
     "libinvasive": "core cpulist scalability socket table topology trace".split(),
     "tools": "invade_model invade_text".split(),
 }
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
-          "package": 8192, "http": 512, "simulate": 1024}
+          "package": 8192, "http": 512, "simulate": 1024, "keeper": 512, "reply": 2048}
 TRACE_FILE = "trace-file"
 WRAPPED = "syscall close epoll_ctl fallocate getpid getppid".split()  # by quick.c
+LINK = {"reply": ["-ljansson", *(f"-Wl,--wrap={f}"  # by reply.c
+                                 for f in "inv_socket_connect recv recvmsg sendmsg".split())]}
 INCLUDE = [f"-I{TOP / d}" for d in ("include", "libinvasive", "rmd", "tools", "bench/fuzz")]
 
 
@@ -99,7 +103,7 @@ def programs(names: list[str], work: Path) -> dict[str, Path]:
         found[name] = work / f"fuzz_{name}"
         run_tool([CLANG, *FLAGS, "-fsanitize=fuzzer,address,undefined", main, quick, str(archive),
                   *hwloc("--libs"), "-lm", *(f"-Wl,--wrap={f}" for f in WRAPPED),
-                  "-o", str(found[name])])
+                  *LINK.get(name, []), "-o", str(found[name])])
     return found
 
 
