@@ -2,14 +2,19 @@
 """Arbitrary bytes for everything that reads bytes of others, by libFuzzer.
 
 rmd.conf, requests on rmd's socket (rmctl's commands among them), a core table that processes have
-written into, rings of trace events likewise, what a former rmd has left, reports of processes (what
-rmd takes from other nodes, what `invade --report` prints), requests for metrics over HTTP, machines
-and workloads of `rmctl simulate`.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
+written into, rings of trace events likewise, what a former rmd has left, what rmd and the keeper of
+its tables say to each other, reports of processes (what rmd takes from other nodes, what `invade
+--report` prints), requests for metrics over HTTP, machines and workloads of `rmctl simulate`, and
+what rmctl is told by an rmd.  The programs are bench/fuzz/NAME.c, with AddressSanitizer and
 UndefinedBehaviorSanitizer; inputs begin with the small corpus beside them.  --turns 5, the default,
 is ten million inputs each: two million a turn.  Comparisons are not traced, which doubles the rate;
 tables are smaller (INV_SMALL: fewer cores, slots, call sites and events), and quick.c answers for
 the kernel what rmd asks about processes, which triples it.
 Trace files are for a program in Python, and so is what makes them up: fuzz_trace_file.py.
+
+The inputs are run in pieces, --jobs of them side by side.  What each piece has found is kept in
+BUILD/bench-openmp/fuzz/, so that --resume goes on where a run was stopped, as long as the program
+that is fuzzed is the same to the byte; --resume --turns 0 says how far it is.
 
 Coverage is what libFuzzer counts: edges of all code that is linked, of which the parser is a part;
 of the reader of trace files, lines.
@@ -18,12 +23,14 @@ of the reader of trace files, lines.
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
-import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -31,20 +38,25 @@ from pathlib import Path
 from common import TOP, BenchError, Context, Figure
 
 INPUTS_A_TURN = 2_000_000
+PIECE = 250_000  # inputs of one process: what is lost when all is stopped
+PIECE_TIMEOUT_S = 7200  # it may be stopped meanwhile, and need not be in a hurry
 CLANG = "clang-14"
 FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
-ELSEWHERE = ("bell", "client_control", "keeper", "procstat", "rmd", "rmctl", "server", "service",
-             "simulate", "trace_client")  # sources that nothing here needs
+ELSEWHERE = {"bell", "keeper", "procstat", "rmctl", "rmctl_complete", "rmctl_top", "rmd", "server",
+             "service"}  # sources that nothing here needs, or that are part of a target
 LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
-    "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c") if not p.stem.startswith(ELSEWHERE)),
+    "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c")
+                  if p.stem not in ELSEWHERE and not p.stem.startswith("simulate")),
     "libinvasive": "core cpulist scalability socket table topology trace".split(),
     "tools": "invade_model invade_text".split(),
 }
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
-          "package": 8192, "http": 512, "simulate": 1024}
+          "package": 8192, "http": 512, "simulate": 1024, "keeper": 512, "reply": 2048}
 TRACE_FILE = "trace-file"
 WRAPPED = "syscall close epoll_ctl fallocate getpid getppid".split()  # by quick.c
+LINK = {"reply": ["-ljansson", *(f"-Wl,--wrap={f}"  # by reply.c
+                                 for f in "inv_socket_connect recv recvmsg sendmsg".split())]}
 INCLUDE = [f"-I{TOP / d}" for d in ("include", "libinvasive", "rmd", "tools", "bench/fuzz")]
 
 
@@ -91,7 +103,7 @@ def programs(names: list[str], work: Path) -> dict[str, Path]:
         found[name] = work / f"fuzz_{name}"
         run_tool([CLANG, *FLAGS, "-fsanitize=fuzzer,address,undefined", main, quick, str(archive),
                   *hwloc("--libs"), "-lm", *(f"-Wl,--wrap={f}" for f in WRAPPED),
-                  "-o", str(found[name])])
+                  *LINK.get(name, []), "-o", str(found[name])])
     return found
 
 
@@ -140,29 +152,73 @@ def search_trace_files(build: Path, inputs: int, seed: int,
     return json.loads(done.stdout)
 
 
+class Found:
+    """What has been found of a parser, in a file that the next run goes on with."""
+
+    def __init__(self, work: Path, name: str, program: str, resume: bool):
+        """What is of another program is not counted."""
+        self.path, self.corpus = work / f"found-{name}.json", work / f"corpus-{name}"
+        self.lock = threading.Lock()
+        self.total = json.loads(self.path.read_text()) if resume and self.path.exists() else {}
+        if self.total.get("program") != program:
+            self.total = {"program": program, "inputs": 0.0, "seconds": 0.0, "failed": 0.0,
+                          "covered": 0.0, "edges": 0.0}
+            shutil.rmtree(self.corpus, ignore_errors=True)
+        self.corpus.mkdir(exist_ok=True)
+
+    def add(self, piece: dict[str, float]) -> None:
+        with self.lock:
+            for key in ("inputs", "seconds", "failed"):
+                self.total[key] += piece[key]
+            for key in ("covered", "edges"):
+                self.total[key] = max(self.total[key], piece[key])
+            new = self.path.with_suffix(".new")
+            new.write_text(json.dumps(self.total, indent=1) + "\n")
+            new.replace(self.path)
+
+
+def digest(name: str, built: dict[str, Path]) -> str:
+    """Of the program that is fuzzed; of the reader of trace files, its sources."""
+    files = [built[name]] if name in built else \
+        sorted([*(TOP / "tools" / "invasive_trace").glob("*.py"), TOP / "bench/fuzz_trace_file.py"])
+    return hashlib.sha256(b"".join(f.read_bytes() for f in files)).hexdigest()
+
+
+def pieces_of(ctx: Context, found: dict[str, Found]) -> list[tuple[str, int]]:
+    """(parser, inputs) of each piece that is left."""
+    left = {n: ctx.pairs * INPUTS_A_TURN - int(f.total["inputs"]) for n, f in found.items()}
+    return [(n, min(PIECE, left[n] - at)) for n in found for at in range(0, left[n], PIECE)]
+
+
 def fuzz(ctx: Context) -> list[Figure]:
     names = [name for name in [*LENGTH, TRACE_FILE] if not ctx.only or name in ctx.only]
     if not names:
         raise BenchError(f"--only: parsers are {', '.join([*LENGTH, TRACE_FILE])}")
-    figures, failed = [], 0.0
-    built = programs([name for name in names if name in LENGTH], ctx.work / "fuzz")
-    for name in names:
-        inputs = seconds = 0.0
-        with tempfile.TemporaryDirectory() as corpus:
-            for turn in range(ctx.pairs):
-                seed = int(time.time()) + turn
-                found = search(name, built[name], INPUTS_A_TURN, seed, Path(corpus), 7200) \
-                    if name in built else \
-                    search_trace_files(ctx.build, INPUTS_A_TURN, seed, 7200)
-                inputs += found["inputs"]
-                seconds += found["seconds"]
-                failed += found["failed"]
-                if ctx.verbose:
-                    print(f"    {name}: {found['inputs']:.0f} inputs in {found['seconds']:.0f} s, "
-                          f"seed {seed}", flush=True)
-                if found["failed"]:
-                    break
-        figures.append(Figure(f"fuzz-{name}", inputs / 1e6, "million inputs", ">=", 10,
-                              f"{name}: {found['covered']:.0f} of {found['edges']:.0f} "
-                              f"{'edges' if name in built else 'lines'}, {seconds:.0f} s"))
+    work = ctx.work / "fuzz"
+    built = programs([name for name in names if name in LENGTH], work)
+    found = {name: Found(work, name, digest(name, built), ctx.resume) for name in names}
+    first_seed = int(time.time())
+
+    def run(numbered: tuple[int, tuple[str, int]]) -> None:
+        seed, (name, inputs) = first_seed + numbered[0], numbered[1]
+        if found[name].total["failed"]:
+            return
+        piece = search(name, built[name], inputs, seed, found[name].corpus, PIECE_TIMEOUT_S) \
+            if name in built else search_trace_files(ctx.build, inputs, seed, PIECE_TIMEOUT_S)
+        found[name].add(piece)
+        if ctx.verbose:
+            print(f"    {name}: {piece['inputs']:.0f} inputs in {piece['seconds']:.0f} s, "
+                  f"seed {seed}, {found[name].total['inputs']:.0f} in all", flush=True)
+
+    with ThreadPoolExecutor(ctx.jobs) as pool:
+        try:
+            list(pool.map(run, enumerate(pieces_of(ctx, found))))
+        except BenchError:
+            pool.shutdown(cancel_futures=True)
+            raise
+    figures = [Figure(f"fuzz-{name}", f["inputs"] / 1e6, "million inputs", ">=", 10,
+                      f"{name}: {f['covered']:.0f} of {f['edges']:.0f} "
+                      f"{'edges' if name in built else 'lines'}, {f['seconds']:.0f} s")
+               for name, f in ((name, found[name].total) for name in names)]
+    failed = sum(f.total["failed"] for f in found.values())
     return [*figures, Figure("fuzz", failed, "crashes and reports", "<=", 0)]

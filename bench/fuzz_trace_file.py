@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Trace files that nobody has written, for what reads them: tools/invasive_trace.
 
-A trace is made up as rmd would write it, chunk by chunk; then chunks are left out, doubled, or in
-another order, numbers in them are others, and bytes too.  The reader takes it or says what is wrong
-(TraceError); of those that it takes each fiftieth is also checked, dumped, and turned into what
-Chrome and Paraver read.  Everything else that happens is a failure.
+A trace is made up as rmd would write it, chunk by chunk; then, several times over, chunks are left
+out, doubled, or in another order, numbers in them are others, and bytes too.  The reader takes it
+or says what is wrong (TraceError); of those that it takes a few are also checked, dumped, and
+turned into what Chrome and Paraver read.  Everything else that happens is a failure.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from types import CodeType
 
 from common import TOP
 
-DEEP = 50  # one in so many
+DEEP = 300  # one in so many, and all while lines are noted
+REUSED = 8  # times that a trace is changed into another one
 TRACED = 3000  # inputs whose lines are noted
 NUMBERS = (0, 1, 2, 3, 7, 8, 255, 256, 257, 511, 512, 1023, 1024, 8192, 65535, (1 << 31) - 1,
            1 << 31, (1 << 32) - 1, 1 << 47, (1 << 48) - 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
@@ -45,6 +46,7 @@ class Writer:
     def __init__(self, seed: int):
         self.chance = random.Random(seed)
         self.fmt = readers()[0]
+        self.made, self.left = [], 0
 
     def number(self, bits: int) -> int:
         n = self.chance.choice(NUMBERS) if self.chance.random() < 0.7 else \
@@ -121,7 +123,10 @@ class Writer:
 
     def trace(self) -> bytes:
         fmt, chance = self.fmt, self.chance
-        chunks = self.chunks()
+        if not self.left:
+            self.made, self.left = self.chunks(), REUSED
+        self.left -= 1
+        chunks = [list(chunk) for chunk in self.made]
         for _ in range(chance.choice([0, 1, 1, 1, 2, 4])):
             self.change(chunks)
         data = bytearray(fmt.HEAD.pack(fmt.MAGIC, fmt.ORDER, fmt.VERSION, NOW, NOW))

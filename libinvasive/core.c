@@ -236,7 +236,7 @@ bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned
 static unsigned want_words(struct inv_table *t)
 {
     unsigned n = t->nslots;
-    return n > INV_MAX_SLOTS ? INV_MAX_SLOTS / 64 : (n + 63) / 64;
+    return n > INV_MAX_SLOTS ? INV_SLOT_WORDS : (n + 63) / 64;
 }
 
 bool inv_others_want(struct inv_table *t, unsigned me)
@@ -600,7 +600,7 @@ bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder)
 }
 
 bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
-                     const uint64_t members[INV_MAX_SLOTS / 64])
+                     const uint64_t members[INV_SLOT_WORDS])
 {
     inv_word w = word_of(t, core), next;
     do {

@@ -105,7 +105,7 @@ bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder);
  * reclaim that nobody can have meant.  True when something was wrong; the caller then offers the
  * core. */
 bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
-                     const uint64_t members[INV_MAX_SLOTS / 64]);
+                     const uint64_t members[INV_SLOT_WORDS]);
 
 /* rescue: wake everybody whom somebody that died (a process or rmd) may have been about to wake,
  * ask for the cores of those who wait for them, and offer all that are free.  Needless wake-ups are

@@ -30,9 +30,10 @@ enum {
     INV_MAX_CORES = 1024,
     INV_MAX_SLOTS = 256,   /* processes in one domain */
 #else /* for fuzzing: bench/fuzz.py */
-    INV_MAX_CORES = 128,
-    INV_MAX_SLOTS = 64,
+    INV_MAX_CORES = 64,
+    INV_MAX_SLOTS = 16,
 #endif
+    INV_SLOT_WORDS = (INV_MAX_SLOTS + 63) / 64, /* of a set of them */
     INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
     INV_BOARD_LINES = 4096, /* cache lines for arrival boards (board.h) */
     INV_NAME_BYTES = 64,
@@ -194,7 +195,7 @@ struct inv_table {
     /* bit s: the process in slot s has work for another core.  Writer: that process; rmd
      * clears the bit of a dead one.  Partner: inv_offer in core.c, which reads it after
      * it freed a core; the seq_cst fences on both sides make sure that not both miss. */
-    _Atomic uint64_t wanting[INV_MAX_SLOTS / 64] __attribute__((aligned(64)));
+    _Atomic uint64_t wanting[INV_SLOT_WORDS] __attribute__((aligned(64)));
     /* anonymous mode: cores minus running threads; negative when more run than there
      * are cores.  Writers: all processes; rmd gives back what a dead one had taken. */
     _Atomic int32_t free_tokens __attribute__((aligned(64)));

@@ -17,6 +17,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { THREADS_MAX = 8 * INV_MAX_CORES }; /* hardware threads of a machine that is described */
 
 /* The last cache of a CPU; NULL when there is none that more than one core could share. */
 static hwloc_obj_t cache_of(hwloc_topology_t machine, hwloc_obj_t pu)
@@ -140,10 +143,26 @@ int inv_topology_detect(struct inv_topology *t, const char *cpu_list, bool first
     return 0;
 }
 
+/* hwloc builds any machine, and takes minutes for some.  Counts are numbers after a colon, or words
+ * that are numbers; what is in parentheses are sizes and indexes. */
+static bool too_large(const char *description)
+{
+    unsigned long threads = 1;
+    char before = ' ';
+    for (const char *c = description; *c && threads <= THREADS_MAX;) {
+        char *end = (char *)(uintptr_t)c + (*c == '(' ? strcspn(c, ")") : 1);
+        unsigned long n = strchr(": +", before) && *c >= '0' && *c <= '9' ? strtoul(c, &end, 0) : 1;
+        threads = n > THREADS_MAX ? n : threads * n;
+        before = *c;
+        c = end;
+    }
+    return threads > THREADS_MAX;
+}
+
 static int emulate_described(struct inv_topology *t, const char *description, bool first_only)
 {
     hwloc_topology_t machine;
-    if (!load(&machine, description)) {
+    if (too_large(description) || !load(&machine, description)) {
         errno = EINVAL;
         return -1;
     }

@@ -31,7 +31,7 @@ enum {
     INV_TRACE_RMD = 256,      /* INV_MAX_SLOTS: the ring after those of the slots is rmd's */
 #else
     INV_TRACE_EVENTS = 256,
-    INV_TRACE_RMD = 64,
+    INV_TRACE_RMD = 16,
 #endif
     INV_TRACE_RINGS = INV_TRACE_RMD + 1,
     INV_TRACE_NONE = INV_TRACE_RINGS, /* of a process that writes none */

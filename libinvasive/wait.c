@@ -18,7 +18,7 @@
 #include "prompt.h"
 #include "tool.h"
 
-enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000 };
+enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000, EARLY_NS = 90000, EARLY_PART = 16 };
 
 static struct inv_slot *our_slot(void)
 {
@@ -234,6 +234,13 @@ static int64_t nap_ns(uint64_t left)
     return (int64_t)left;
 }
 
+/* Who evicts is awake this long before: timers and wake-ups come late, and by how much is not known.
+ * Shorter than the slice that it asks for (prompt.h), or its time would be over when it is needed. */
+static uint64_t early_ns(uint64_t bound)
+{
+    return bound / EARLY_PART < EARLY_NS ? bound / EARLY_PART : EARLY_NS;
+}
+
 /* Ask for an own core until it is there; evict when the bound has passed. */
 static int await_seat(uint64_t start, struct inv_prompt *prompt)
 {
@@ -242,6 +249,7 @@ static int await_seat(uint64_t start, struct inv_prompt *prompt)
     for (;;) {
         uint32_t seen = inv_bell_read();
         int core = owned_core();
+        uint64_t slept = core == INV_NO_CORE ? bound : bound - early_ns(bound);
         if (core != INV_NO_CORE)
             change_home(core); /* before we ask: whoever gives it back looks there */
         int seat = try_seat(core);
@@ -251,10 +259,12 @@ static int await_seat(uint64_t start, struct inv_prompt *prompt)
         unsigned evicted;
         if (waited < REGAIN_SPIN_NS)
             inv_cpu_relax();
-        else if (waited < bound) {
+        else if (waited < slept) {
             inv_prompt_begin(prompt);
-            sleep_on_bell(seen, nap_ns(bound - waited));
+            sleep_on_bell(seen, nap_ns(slept - waited));
         }
+        else if (waited < bound)
+            inv_cpu_relax();
         else if (core == INV_NO_CORE)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
         else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {

@@ -929,7 +929,7 @@ static unsigned repair_slot(struct rmd_domain *d, unsigned slot)
 
 static unsigned repair_words(struct rmd_domain *d)
 {
-    uint64_t members[INV_MAX_SLOTS / 64] = {0};
+    uint64_t members[INV_SLOT_WORDS] = {0};
     unsigned wrong = 0;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         members[s / 64] |= (uint64_t)d->procs[s].used << s % 64;

@@ -106,6 +106,8 @@ class Reader:
         self.where = "at byte 0"
         self.trace: Trace | None = None
         self.written = 0  # events
+        self.readers = {TABLE: self.table, EVENTS: self.event_chunk, PROCESSES: self.process,
+                        GONE: self.gone, SITES: self.sites, LAST: self.last, END: self.end}
 
     def need(self, condition: bool, what: str) -> None:
         if not condition:
@@ -132,16 +134,14 @@ class Reader:
             return False
         kind, size, time, a, b = CHUNK.unpack_from(self.data, self.at)
         self.need(not self.trace.ended, "more after the end")
-        readers = {TABLE: self.table, EVENTS: self.event_chunk, PROCESSES: self.process,
-                   GONE: self.gone, SITES: self.sites, LAST: self.last, END: self.end}
-        self.need(kind in readers, f"a chunk of unknown kind {kind}")
+        self.need(kind in self.readers, f"a chunk of unknown kind {kind}")
         self.need(size <= 8 + RING_EVENTS * EVENT.itemsize, f"a chunk of {size} bytes")
         self.need(0 < time < 1 << 63, "a time that cannot be")
         begin = self.at + CHUNK.size
         if len(self.data) - begin < size:
             return False
         self.at = begin + size
-        readers[kind](memoryview(self.data)[begin:self.at], time, a, b)
+        self.readers[kind](memoryview(self.data)[begin:self.at], time, a, b)
         return True
 
     def now(self) -> Table:
