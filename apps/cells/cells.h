@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ struct cells_machine {
     uint32_t called[CELLS_LINE]; /* futexes: number + 1 of the last of this place to be called */
 };
 static struct cells_machine *cells_machine;
+static pthread_key_t cells_late_ns;
 
 /* A file of zeros, made by whoever starts the programs. */
 static inline void cells_open_machine(const char *path)
@@ -76,6 +78,10 @@ static inline void cells_open_machine(const char *path)
     }
     close(fd);
     cells_machine = (struct cells_machine *)memory;
+    if (pthread_key_create(&cells_late_ns, NULL)) {
+        fprintf(stderr, "cells: too many keys\n");
+        exit(1);
+    }
     prctl(PR_SET_TIMERSLACK, 1); /* ns, also of threads that we make; the default is 50 us */
 }
 
@@ -107,11 +113,11 @@ static inline int cells_somebody_waits(uint32_t cpus)
 }
 
 /* What the emulated CPU does for so long.  Sleeps are late; what one is late is taken off the
- * thread's next. */
+ * thread's next.  Not by a thread-local variable: in a program that has one, thread numbers stay
+ * with their kernel threads, and cores that come help nobody (INVASIVE_BIND). */
 static inline void cells_emulate(double us, uint32_t cpus)
 {
-    static __thread double late_us;
-    double left = us - late_us;
+    double left = us - 1e-3 * (double)(intptr_t)pthread_getspecific(cells_late_ns);
     while (left > 0) {
         double slice = left < cells_slice_us ? left : cells_slice_us;
         cells_get_cpu(cpus);
@@ -124,7 +130,8 @@ static inline void cells_emulate(double us, uint32_t cpus)
         } while (left > 0 && !cells_somebody_waits(cpus));
         cells_put_cpu(cpus);
     }
-    late_us = -left < cells_slice_us ? -left : cells_slice_us;
+    double late_us = -left < cells_slice_us ? -left : cells_slice_us;
+    pthread_setspecific(cells_late_ns, (void *)(intptr_t)(1e3 * late_us));
 }
 
 /* --- the kernel */
