@@ -262,8 +262,7 @@ static int await_seat(uint64_t start, struct inv_prompt *prompt)
         else if (waited < slept) {
             inv_prompt_begin(prompt);
             sleep_on_bell(seen, nap_ns(slept - waited));
-        }
-        else if (waited < bound)
+        } else if (waited < bound)
             inv_cpu_relax();
         else if (core == INV_NO_CORE)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */

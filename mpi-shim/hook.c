@@ -16,7 +16,8 @@
 #include <stddef.h>
 
 static hook_polled *_Atomic on_poll;
-static unsigned every = 1; /* so many polls are told of at once; written before on_poll */
+/* So many polls are told of at once.  relaxed: any number that it has had will do. */
+static _Atomic unsigned every = 1;
 enum { OPAL_LOW_PRIORITY = 8 }; /* what Open MPI does by itself */
 static const bool *opal_yields; /* Open MPI's own switch, NULL: there is none */
 
@@ -25,7 +26,7 @@ static inline unsigned call_hook(unsigned polls, unsigned how)
     /* acquire: partner is the store in hook_set */
     hook_polled *polled = atomic_load_explicit(&on_poll, memory_order_acquire);
     unsigned next = polled ? polled(polls, how) : 0;
-    return next ? next : every;
+    return next ? next : atomic_load_explicit(&every, memory_order_relaxed);
 }
 
 /* Of a library that may have been loaded privately, where its name does not show. */
@@ -83,7 +84,7 @@ void hook_set(hook_polled *polled, unsigned every_polls)
     static bool registered;
     int (*opal_progress_register)(int (*)(void)) =
         registered ? NULL : (int (*)(int (*)(void)))find(libraries, "opal_progress_register_lp");
-    every = every_polls;
+    atomic_store_explicit(&every, every_polls, memory_order_relaxed);
     /* release: what polled() reads was written before */
     atomic_store_explicit(&on_poll, polled, memory_order_release);
     opal_yields = find(libraries, "opal_progress_yield_when_idle");

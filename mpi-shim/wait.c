@@ -92,8 +92,8 @@ static bool move_to_other_core(void)
 
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
 {
-    uint64_t spun = shim_ticks() - idle;
-    if (spun > LASTS_US * shim_us)
+    uint64_t now = shim_ticks(), spun = now - idle;
+    if (now - start > LASTS_US * shim_us)
         shim_account_lasts(start);
     enum inv_verdict verdict = inv_seat_poll();
     if (verdict == INV_GIVE)
@@ -234,8 +234,9 @@ bool shim_sleep_arrived(struct shim_sleep *s)
     return true;
 }
 
-/* With more processes than cores what we look for may come from one that has yet to run here. */
-static bool look(struct shim_wait *w, struct shim_sleep *s)
+/* With more processes than cores what we look for may come from one that has yet to run here.  Things
+ * may arrive for ever that a test is not for: it ends all the same. */
+static bool look(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
 {
     for (;;) {
         shim_listening.heard = false;
@@ -243,7 +244,8 @@ static bool look(struct shim_wait *w, struct shim_sleep *s)
             return true;
         if (shim_listening.heard && shim_sleep_arrived(s))
             shim_ring_everybody();
-        if (shim_ticks() >= s->look_until)
+        uint64_t now = shim_ticks();
+        if (now >= s->look_until || now >= end)
             return false;
         if (inv_process.anonymous)
             sched_yield();
@@ -273,7 +275,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     shim_listening.on = true;
     sleep.steep = until_rung; /* a test in a run of many: they have had their short slices */
     for (;;) {
-        done = look(w, &sleep);
+        done = look(w, &sleep, start + limit_ticks);
         uint64_t waited = shim_ticks() - start;
         if (done || (rung && until_rung) || waited >= limit_ticks)
             break;

@@ -138,20 +138,15 @@ static bool find_process(struct rmd_domain *d, unsigned slot)
     return false;
 }
 
-static int surplus(struct rmd_domain *d)
-{
-    return atomic_load(&d->table->free_tokens) - rmd_domain_free_tokens(d);
-}
-
 /* A process that takes or returns a token changes two numbers, one after the other.  What is the same
  * at several looks is no such moment. */
 static void count_tokens_again(struct rmd_domain *d)
 {
     const struct timespec pause = {.tv_nsec = 200000};
-    int found = surplus(d);
+    int found = rmd_domain_surplus(d);
     for (int looks = 0, alike = 0; looks < 100 && alike < 5; looks++) {
         nanosleep(&pause, NULL);
-        int now = surplus(d);
+        int now = rmd_domain_surplus(d);
         alike = now == found ? alike + 1 : 0;
         found = now;
         if (alike == 5 && found)

@@ -13,19 +13,27 @@
 #include "procstat.h"
 #include "state.h"
 
+#include <stdlib.h>
+
 int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
 {
     int n = atomic_load(&inv_slot_at(d->table, slot)->tokens);
     return n < 0 ? 0 : n > INV_MAX_CORES ? INV_MAX_CORES : n;
 }
 
-int rmd_domain_free_tokens(struct rmd_domain *d)
+/* That the table should have free, were nobody taking or returning one now. */
+static int free_tokens(struct rmd_domain *d)
 {
     int n = (int)d->tokens;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
             n += d->procs[s].loan - rmd_domain_tokens_of(d, s);
     return n;
+}
+
+int rmd_domain_surplus(struct rmd_domain *d)
+{
+    return (int)((int64_t)atomic_load(&d->table->free_tokens) - free_tokens(d));
 }
 
 /* More than there are, or fewer than its processes could ever take together. */
@@ -35,12 +43,25 @@ static bool tokens_impossible(struct rmd_domain *d)
     return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_AGENTS;
 }
 
+/* Of a few looks the one that finds least: processes take and return tokens while we add. */
+static int least_surplus(struct rmd_domain *d)
+{
+    int least = rmd_domain_surplus(d);
+    for (unsigned looks = 1; looks < 4 && least; looks++) {
+        int now = rmd_domain_surplus(d);
+        if (llabs(now) < llabs(least))
+            least = now;
+    }
+    return least;
+}
+
 /* A process that takes or returns a token changes two numbers, one after the other.  What is the
  * same at so many checks is no such moment: a process has died in one, or was in one when an rmd
- * that had been started again counted (adopt.c).  Who is stopped may stay in one. */
+ * that had been started again counted (adopt.c).  Who is stopped may stay in one.  Should it be
+ * one all the same, as many are missing when it is over, and are put back in the same way. */
 static int tokens_amiss(struct rmd_domain *d)
 {
-    int now = atomic_load(&d->table->free_tokens) - rmd_domain_free_tokens(d);
+    int now = least_surplus(d);
     d->alike = now && now == d->amiss && !d->stopped ? d->alike + 1 : 0;
     d->amiss = now;
     return d->alike < 4 ? 0 : now;
@@ -49,7 +70,7 @@ static int tokens_amiss(struct rmd_domain *d)
 static unsigned repair_tokens(struct rmd_domain *d)
 {
     if (tokens_impossible(d)) {
-        atomic_store(&d->table->free_tokens, rmd_domain_free_tokens(d));
+        atomic_store(&d->table->free_tokens, free_tokens(d));
         return 1;
     }
     int amiss = tokens_amiss(d);

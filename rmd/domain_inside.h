@@ -19,9 +19,9 @@ void rmd_domain_bury(struct rmd_domain *domain, unsigned slot, bool left);
  * slots where something was wrong. */
 unsigned rmd_domain_repair(struct rmd_domain *domain);
 
-/* Tokens that the table should have free, were nobody taking or returning one now, and those of a
- * process, which writes them itself, within reason. */
-int rmd_domain_free_tokens(struct rmd_domain *domain);
+/* Tokens that the table has free and should not have, were nobody taking or returning one now, and
+ * those of a process, which writes them itself, within reason. */
+int rmd_domain_surplus(struct rmd_domain *domain);
 int rmd_domain_tokens_of(struct rmd_domain *domain, unsigned slot);
 
 /* Something was put right: say so, but not more often than every second. */
