@@ -54,6 +54,9 @@ static __thread bool keeps;
 /* How many threads computed without a seat when somebody looked last.  Relaxed: a hint. */
 static _Atomic int company;
 static __thread struct inv_company looks;
+/* The lent core that this thread has asked for to keep it, and when; INV_NO_CORE: none. */
+static __thread int asked_core = INV_NO_CORE;
+static __thread uint64_t asked_ns;
 
 uint32_t inv_bell_read(void)
 {
@@ -139,6 +142,7 @@ void inv_wait_begin(void)
         return;
     atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     inv_company_begin(&looks);
+    asked_core = INV_NO_CORE;
     inv_want_if_work(); /* or the core would be offered to our own idle workers */
     if (!keep_seat())
         lend_seat();
@@ -296,10 +300,33 @@ static void leave_home(int seat)
         change_home(INV_NO_CORE);
 }
 
-/* A seat that is lent comes back now, or when its borrower gives it to our home. */
-static void start_keeping(void)
+/* Ask for an own core, to keep it; its borrower gives it to our home.  Who has not done so by the
+ * bound is evicted: it may be ready to run and get no time, where threads without a seat compute. */
+static bool ask_or_evict(int core)
 {
     struct inv_table *t = inv_process.table;
+    uint64_t now = inv_now_ns();
+    unsigned evicted;
+    if (home == core && inv_core_claim(t, (unsigned)core, inv_process.slot))
+        return true;
+    bool asked = asked_core == core && inv_word_reclaim(word_of(core));
+    enum inv_reclaim answer = inv_core_reclaim(t, (unsigned)core, inv_process.slot);
+    if (answer != INV_RECLAIM_ASKED)
+        return answer == INV_RECLAIM_GOT;
+    if (!asked) {
+        asked_core = core;
+        asked_ns = now;
+    }
+    if (now - asked_ns < (uint64_t)t->reclaim_bound_us * 1000 ||
+        !inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted))
+        return false;
+    inv_repin_evicted(core);
+    return true;
+}
+
+/* A seat that is lent comes back now, or when its borrower gives it or has had its time. */
+static void start_keeping(void)
+{
     int core = owned_core(), seat = INV_SEAT_NONE;
     if (atomic_load_explicit(&kept_seat, memory_order_relaxed) != INV_SEAT_NONE)
         return;
@@ -307,9 +334,8 @@ static void start_keeping(void)
         seat = inv_seat_try();
     else if (core != INV_NO_CORE) {
         change_home(core); /* before we ask: whoever gives it back looks there */
-        if ((home == core && inv_core_claim(t, (unsigned)core, inv_process.slot)) ||
-            (!held_by_us(core) &&
-             inv_core_reclaim(t, (unsigned)core, inv_process.slot) == INV_RECLAIM_GOT)) {
+        if (ask_or_evict(core)) {
+            asked_core = INV_NO_CORE;
             inv_tool_arrived(core);
             seat = core;
         }
