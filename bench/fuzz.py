@@ -128,7 +128,9 @@ def search(name: str, program: Path, inputs: int, seed: int, corpus: Path,
     executed = re.search(r"stat::number_of_executed_units: (\d+)", said)
     bad = done.returncode != 0
     if bad:
-        print(f"    {name}: {said[-3000:]}", flush=True)
+        log = program.parent / f"failed-{name}-{seed}.log"
+        log.write_text(said)
+        print(f"    {name}: {said[-3000:]}\n    the whole of it: {log}", flush=True)
     return {"inputs": float(executed.group(1)) if executed else 0.0, "failed": float(bad),
             "edges": float(edges.group(1)) if edges else 0.0,
             "covered": float(covered[-1]) if covered else 0.0,

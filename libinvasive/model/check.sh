@@ -8,7 +8,7 @@
 #     --quick    the smaller half of it
 #     DIRECTORY  where to work (default: a temporary one, removed afterwards)
 #
-# One line of PASS or FAIL each; exit code 0 when all pass.  All of it takes some six minutes of
+# One line of PASS or FAIL each; exit code 0 when all pass.  All of it takes some minutes of
 # processor time and 0.7 GB, --quick less than one.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
