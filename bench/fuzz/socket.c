@@ -110,10 +110,20 @@ static ssize_t fuzz_answer(const struct msghdr *m)
     return (ssize_t)bytes;
 }
 
+/* The end of a text may be as long as an outcome. */
+static bool is_text(const void *what)
+{
+    for (const struct connection *c = connections; c; c = c->next)
+        if (c->text && what >= (const void *)c->text &&
+            what < (const void *)(c->text + c->text_bytes))
+            return true;
+    return false;
+}
+
 static ssize_t fuzz_send(const void *what, size_t bytes)
 {
     look_at(what, bytes);
-    if (bytes == sizeof(struct inv_outcome) &&
+    if (bytes == sizeof(struct inv_outcome) && !is_text(what) &&
         !memchr(((const struct inv_outcome *)what)->text, '\0',
                 sizeof((struct inv_outcome *)0)->text))
         abort();
