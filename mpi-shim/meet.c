@@ -17,7 +17,7 @@
  */
 #include "shim.h"
 
-enum { LOOKS_PER_PROGRESS = 64 };
+enum { LOOKS_PER_PROGRESS = 64, SOON_US = 1000 };
 
 static bool arrived(struct shim_meeting *m)
 {
@@ -77,6 +77,18 @@ static void await_awakening(struct shim_meeting *m)
         shim_ring_comm(m->comm); /* the last one awake: some may have lent theirs meanwhile */
 }
 
+/* Threads of this process that are in meetings, with a core for each rank. */
+static _Atomic int threads_met;
+
+/* Several threads that wait at boards take the core from each other, and from those that are in the
+ * library already.  So who comes while another one is there calls the blocking function at once, in
+ * which threads take turns; but only where waits have been short, since it lends no core. */
+static bool soon(const void *call_site)
+{
+    uint32_t expects = shim_site_expects(shim_site(call_site));
+    return expects != 0 && expects < SOON_US * shim_us;
+}
+
 bool shim_meet(struct shim_meeting *m, struct shim_comm *c, const void *call_site)
 {
     m->comm = shim_alone(c) ? NULL : c;
@@ -103,6 +115,11 @@ bool shim_meet(struct shim_meeting *m, struct shim_comm *c, const void *call_sit
     m->start = shim_ticks();
     if (!c->line || inv_process.anonymous)
         return false;
+    /* relaxed: a hint */
+    if (atomic_fetch_add_explicit(&threads_met, 1, memory_order_relaxed) > 0 && soon(call_site)) {
+        shim_ring_sleepers(c, true);
+        return true;
+    }
     await_arrivals(m);
     await_awakening(m);
     return true;
@@ -135,6 +152,8 @@ void shim_part(struct shim_meeting *m)
         shim_watch_end();
         return;
     }
+    if (m->comm->line && !inv_process.anonymous)
+        atomic_fetch_sub_explicit(&threads_met, 1, memory_order_relaxed);
     uint64_t end = shim_ticks();
     if (!m->waited)
         shim_workload_waited(m->start, end, false);
