@@ -228,10 +228,17 @@ static void deposit(const char *name, uint64_t launch, int sites, unsigned seed)
         printf("refused %u %s\n", reply.status, reply.message);
 }
 
+/* Somebody may have scribbled over the head, and rmd not yet have put it right. */
+static unsigned at_most(unsigned n, unsigned most)
+{
+    return n < most ? n : most;
+}
+
 static void show_table(void)
 {
+    unsigned ncores = at_most(table->ncores, INV_MAX_CORES);
     printf("%u %d", table->mode, (int)atomic_load(&table->free_tokens));
-    for (unsigned c = 0; c < table->ncores; c++) {
+    for (unsigned c = 0; c < ncores; c++) {
         inv_word w = atomic_load(&inv_core_at(table, c)->word);
         printf(" %d %d %d", (int)inv_word_owner(w) - 1, (int)inv_word_holder(w) - 1,
                inv_word_reclaim(w));
@@ -241,7 +248,8 @@ static void show_table(void)
 
 static void show_states(void)
 {
-    for (unsigned s = 0; s < table->nslots; s++)
+    unsigned nslots = at_most(table->nslots, INV_MAX_SLOTS);
+    for (unsigned s = 0; s < nslots; s++)
         if (atomic_load(&inv_slot_at(table, s)->state) != INV_SLOT_FREE)
             printf("%u ", s);
     printf("\n");
