@@ -207,7 +207,7 @@ static void test_new_owner_that_wants_has_asked(void)
 /* 0 has parked while its core was another's for a moment, and 1 computes there. */
 static void test_owner_that_gets_its_core_back_has_asked(void)
 {
-    const uint64_t members[INV_MAX_SLOTS / 64] = {7};
+    const uint64_t members[INV_SLOT_WORDS] = {7};
     struct inv_table *t = table(1, INV_MODE_PINNED);
     inv_core_own(t, 0, 2);
     CHECK(inv_core_borrow(t, 0, 1));

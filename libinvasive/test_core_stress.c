@@ -289,7 +289,7 @@ static void compute_elsewhere(unsigned core, unsigned *seed)
  * started again (rmd/adopt.c). */
 static void own_and_adopt(unsigned core, unsigned *seed)
 {
-    static const uint64_t members[INV_MAX_SLOTS / 64] = {(1 << PROCESSES) - 1};
+    static const uint64_t members[INV_SLOT_WORDS] = {(1 << PROCESSES) - 1};
     inv_core_own(table, core, (int)random_below(seed, PROCESSES));
     if (random_below(seed, 2) == 0)
         inv_core_offer(table, core, INV_MAX_SLOTS);

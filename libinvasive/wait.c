@@ -245,11 +245,25 @@ static uint64_t early_ns(uint64_t bound)
     return bound / EARLY_PART < EARLY_NS ? bound / EARLY_PART : EARLY_NS;
 }
 
+static uint64_t reclaim_bound_ns(void)
+{
+    return (uint64_t)inv_process.table->reclaim_bound_us * 1000;
+}
+
+/* Take an own core from its borrower, whose time is over. */
+static bool evict_from(int core)
+{
+    unsigned evicted;
+    if (!inv_core_evict(inv_process.table, (unsigned)core, inv_process.slot, &evicted))
+        return false;
+    inv_repin_evicted(core);
+    return true;
+}
+
 /* Ask for an own core until it is there; evict when the bound has passed. */
 static int await_seat(uint64_t start, struct inv_prompt *prompt)
 {
-    struct inv_table *t = inv_process.table;
-    uint64_t bound = (uint64_t)t->reclaim_bound_us * 1000;
+    uint64_t bound = reclaim_bound_ns();
     for (;;) {
         uint32_t seen = inv_bell_read();
         int core = owned_core();
@@ -260,7 +274,6 @@ static int await_seat(uint64_t start, struct inv_prompt *prompt)
         if (seat != INV_SEAT_NONE)
             return seat;
         uint64_t waited = inv_now_ns() - start;
-        unsigned evicted;
         if (waited < REGAIN_SPIN_NS)
             inv_cpu_relax();
         else if (waited < slept) {
@@ -270,8 +283,7 @@ static int await_seat(uint64_t start, struct inv_prompt *prompt)
             inv_cpu_relax();
         else if (core == INV_NO_CORE)
             return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
-        else if (inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted)) {
-            inv_repin_evicted(core);
+        else if (evict_from(core)) {
             inv_tool_arrived(core);
             return core;
         }
@@ -306,7 +318,6 @@ static bool ask_or_evict(int core)
 {
     struct inv_table *t = inv_process.table;
     uint64_t now = inv_now_ns();
-    unsigned evicted;
     if (home == core && inv_core_claim(t, (unsigned)core, inv_process.slot))
         return true;
     bool asked = asked_core == core && inv_word_reclaim(word_of(core));
@@ -317,11 +328,7 @@ static bool ask_or_evict(int core)
         asked_core = core;
         asked_ns = now;
     }
-    if (now - asked_ns < (uint64_t)t->reclaim_bound_us * 1000 ||
-        !inv_core_evict(t, (unsigned)core, inv_process.slot, &evicted))
-        return false;
-    inv_repin_evicted(core);
-    return true;
+    return now - asked_ns >= reclaim_bound_ns() && evict_from(core);
 }
 
 /* A seat that is lent comes back now, or when its borrower gives it or has had its time. */

@@ -77,7 +77,7 @@ static void await_awakening(struct shim_meeting *m)
         shim_ring_comm(m->comm); /* the last one awake: some may have lent theirs meanwhile */
 }
 
-/* Threads of this process that are in meetings, with a core for each rank. */
+/* Threads of this process that are in meetings, where several may be and each rank has a core. */
 static _Atomic int threads_met;
 
 /* Several threads that wait at boards take the core from each other, and from those that are in the
@@ -110,13 +110,16 @@ bool shim_meet(struct shim_meeting *m, struct shim_comm *c, const void *call_sit
         shim_workload_call(call_site);
     m->call_site = call_site;
     m->waited = false;
+    m->counted = false;
     m->next = 0;
     m->looks = 0;
     m->start = shim_ticks();
     if (!c->line || inv_process.anonymous)
         return false;
+    m->counted = shim_threads_may_call();
     /* relaxed: a hint */
-    if (atomic_fetch_add_explicit(&threads_met, 1, memory_order_relaxed) > 0 && soon(call_site)) {
+    if (m->counted && atomic_fetch_add_explicit(&threads_met, 1, memory_order_relaxed) > 0 &&
+        soon(call_site)) {
         shim_ring_sleepers(c, true);
         return true;
     }
@@ -152,7 +155,7 @@ void shim_part(struct shim_meeting *m)
         shim_watch_end();
         return;
     }
-    if (m->comm->line && !inv_process.anonymous)
+    if (m->counted)
         atomic_fetch_sub_explicit(&threads_met, 1, memory_order_relaxed);
     uint64_t end = shim_ticks();
     if (!m->waited)

@@ -101,7 +101,7 @@ void shim_ring_set_ring(const struct shim_ring_set *set)
         shim_ring_member(SHIM_MEMBER_ALL);
         return;
     }
-    for (int i = 0; i < INV_MAX_SLOTS / 64; i++)
+    for (int i = 0; i < INV_SLOT_WORDS; i++)
         for (uint64_t bits = set->bits[i]; bits; bits &= bits - 1)
             shim_ring_member(i * 64 + __builtin_ctzll(bits));
 }

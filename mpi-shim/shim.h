@@ -354,7 +354,7 @@ int shim_request_member(MPI_Request request);
 
 /* A set of members, for calls on many requests. */
 struct shim_ring_set {
-    uint64_t bits[INV_MAX_SLOTS / 64];
+    uint64_t bits[INV_SLOT_WORDS];
     bool all;
 };
 void shim_ring_set_collect(struct shim_ring_set *set, int count, const MPI_Request *requests);
@@ -665,7 +665,8 @@ struct shim_meeting {
     uint64_t start; /* ticks */
     int next;       /* ranks below it have come */
     unsigned looks;
-    bool waited; /* by the wait engine, which has booked it */
+    bool waited;  /* by the wait engine, which has booked it */
+    bool counted; /* among the threads that are in meetings */
 };
 /* Come to a meeting of all ranks of c, which is managed.  True: all have come, or are so close
  * that the blocking function is the best way to wait for them; call it, then shim_part.  False:

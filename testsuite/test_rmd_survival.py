@@ -495,18 +495,28 @@ def test_others_may_use_the_cores_of_a_process_that_is_stopped(mortal):
     assert one.ask("reclaim 0") == "asked"  # which is its own still
 
 
-def test_no_core_is_kept_for_a_process_that_is_stopped(mortal):
-    """And it has asked for its core when it goes on, as it had before."""
-    s = mortal(QUICK + "emulate-cores = 2\n")
+def crowded_out(s):
+    """One of two processes that wants a core, and the other, which has borrowed both."""
     one, other = s.member(ALICE), s.member(ALICE)
     other.ask("borrow 0")
     other.ask("borrow 1")
     one.ask("want 1")
-    assert one.ask("reclaim 0") == "asked"
+    return one, other
+
+
+def park_and_stop(s, one):
     one.say("park 3")
     assert one.hear() == "parked"
     one.process.send_signal(signal.SIGSTOP)
     s.hears("has been stopped")
+
+
+def test_no_core_is_kept_for_a_process_that_is_stopped(mortal):
+    """And it has asked for its core when it goes on, as it had before."""
+    s = mortal(QUICK + "emulate-cores = 2\n")
+    one, other = crowded_out(s)
+    assert one.ask("reclaim 0") == "asked"
+    park_and_stop(s, one)
     eventually(lambda: other.table()[4], [0, 0])
     assert other.ask("lend 0") == other.ask("borrow 0") == "1"
     one.process.send_signal(signal.SIGCONT)
@@ -517,14 +527,8 @@ def test_no_core_is_kept_for_a_process_that_is_stopped(mortal):
 
 def test_what_a_stopped_process_wanted_it_wants_again_also_from_the_next_rmd(mortal):
     s = mortal(QUICK + "emulate-cores = 2\n")
-    one, other = s.member(ALICE), s.member(ALICE)
-    other.ask("borrow 0")
-    other.ask("borrow 1")
-    one.ask("want 1")
-    one.say("park 3")
-    assert one.hear() == "parked"
-    one.process.send_signal(signal.SIGSTOP)
-    s.hears("has been stopped")
+    one, other = crowded_out(s)
+    park_and_stop(s, one)
     s.die()
     s.begin()
     one.process.send_signal(signal.SIGCONT)
