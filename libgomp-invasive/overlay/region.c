@@ -362,9 +362,11 @@ void gomp_region_no_tasks (struct gomp_region *region)
         atomic_store(&region->help, true);
 }
 
+/* The hint outlives the region when its last task has been called for and run in one go. */
 static bool help_needed (struct gomp_region *region)
 {
-    if (!atomic_load_explicit(&region->help, memory_order_relaxed))
+    if (!atomic_load_explicit(&region->help, memory_order_relaxed) ||
+        atomic_load_explicit(&region->gate, memory_order_relaxed) == 0)
         return false;
     uint64_t vacant = atomic_load_explicit(&region->sleeping_members, memory_order_relaxed);
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)

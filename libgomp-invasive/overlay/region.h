@@ -71,7 +71,7 @@ struct gomp_region {
     _Atomic uint64_t vacant[GOMP_VACANT_WORDS];
     _Atomic unsigned sleeping_members; /* in a barrier; seq_cst as `asleep` of gomp_team_tasks */
     _Atomic bool help; /* explicit tasks are queued: a hint for idle workers, set by who queues one,
-                          cleared by who finds none */
+                          cleared by who finds none; says nothing of a region that is closed */
     bool elastic, registered;
     struct gomp_region_start start;
     struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
