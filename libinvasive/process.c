@@ -313,6 +313,7 @@ static void after_fork_in_child(void)
         return;
     }
     atomic_store(&inv_process.record, NULL);
+    atomic_store(&inv_process.sites, NULL);
     atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed);
     inv_table_unmap(inv_process.table);
     inv_process.table = NULL;
@@ -423,6 +424,7 @@ void inv_leave(const char *reason)
     /* The mapping stays: other threads may be in the middle of something in it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);
     atomic_store(&inv_process.record, NULL); /* the slot will be another's */
+    atomic_store(&inv_process.sites, NULL);
     atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed); /* this, too */
     /* Its cores are free at once. */
     struct inv_request request = inv_request_of(INV_LEAVE);

@@ -31,6 +31,8 @@ struct inv_process {
     /* our record, where INVASIVE_REPORT asks for one; else NULL.  release/acquire; partner: the
      * end of inv_join.  NULL again when the slot is not ours any more */
     struct inv_record *_Atomic record;
+    /* the same; also where it asks only for the names of call sites, for a trace */
+    struct inv_record *_Atomic sites;
 };
 extern struct inv_process inv_process;
 /* The seat of the calling thread; INV_SEAT_NONE in threads that we do not manage. */

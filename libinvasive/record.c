@@ -25,24 +25,24 @@ static struct inv_record *our_record(void)
 }
 
 /* INVASIVE_REPORT=LAUNCH[:NODE]: the number of the launch whose `invade` wants a report, and
- * the node where it runs (inv_node_id).  Launch 0: none does. */
-static uint64_t launch_number(uint64_t *node)
+ * the node where it runs (inv_node_id).  Launch 0: none does, but a trace is to have the names of
+ * call sites.  False: nor that. */
+static bool is_asked(uint64_t *launch, uint64_t *node)
 {
     const char *text = getenv("INVASIVE_REPORT");
-    *node = 0;
     if (!text || !*text)
-        return 0;
+        return false;
     char *end;
     errno = 0;
-    unsigned long long number = strtoull(text, &end, 16);
+    *launch = strtoull(text, &end, 16);
     *node = *end == ':' ? strtoull(end + 1, &end, 16) : inv_node_id();
-    return errno || *end ? 0 : number;
+    return !errno && !*end;
 }
 
 bool inv_report_is_here(void)
 {
-    uint64_t node;
-    return launch_number(&node) && node == inv_node_id();
+    uint64_t launch, node;
+    return is_asked(&launch, &node) && launch && node == inv_node_id();
 }
 
 void inv_record_restart(void)
@@ -67,10 +67,13 @@ void inv_record_stop(void)
 
 void inv_record_begin(void)
 {
-    uint64_t node, launch = launch_number(&node);
-    if (!launch)
+    uint64_t launch, node;
+    if (!is_asked(&launch, &node))
         return;
     struct inv_record *r = inv_record_at(inv_process.table, inv_process.slot);
+    atomic_store_explicit(&inv_process.sites, r, memory_order_release);
+    if (!launch)
+        return;
     atomic_store_explicit(&r->cpu_start_ns, cpu_ns(), memory_order_relaxed);
     atomic_store_explicit(&r->launch, launch, memory_order_relaxed);
     atomic_store_explicit(&inv_process.record, r, memory_order_release);

@@ -5,7 +5,8 @@
  *
  * Each slot of the core table has room for one record, so that whatever ends the process
  * leaves it readable; rmd takes a copy before the slot is used again.  It is written only
- * where INVASIVE_REPORT names the launch; memory that nobody touches costs nothing.
+ * where INVASIVE_REPORT names the launch, and sites also for a trace, which has the numbers of those
+ * that waited; memory that nobody touches costs nothing.
  *
  * Writer: the process that has the slot, from any of its threads.  Statistics: all accesses
  * are relaxed except where a partner is named.  Readers believe none of it (invade_model.c).
@@ -50,7 +51,7 @@ struct inv_class {
 };
 
 struct inv_record {
-    _Atomic uint64_t launch; /* INVASIVE_REPORT, a number; 0: nothing is recorded */
+    _Atomic uint64_t launch; /* INVASIVE_REPORT, a number; 0: nothing is reported */
     _Atomic uint64_t job;    /* the same in processes that share MPI_COMM_WORLD; 0: no MPI */
     _Atomic uint32_t exited; /* it ran its exit handlers */
     _Atomic uint32_t classes; /* how many of them there are */

@@ -33,6 +33,12 @@ static struct inv_record *record(void)
     return atomic_load_explicit(&inv_process.record, memory_order_acquire);
 }
 
+/* The record where there is one, or would be: its sites are to be had. */
+static struct inv_record *record_of_sites(void)
+{
+    return atomic_load_explicit(&inv_process.sites, memory_order_acquire);
+}
+
 /* What the calling thread is doing. */
 static __thread struct {
     unsigned here; /* its site */
@@ -140,7 +146,7 @@ static uint32_t site_of(struct inv_record *r, enum shim_call call, const void *a
 
 void shim_account_called(enum shim_call call, const void *address)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = record_of_sites();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
         return; /* before the time that the report is on */
     thread.here = site_of(r, call, address);
@@ -259,7 +265,7 @@ static void find_places(void)
 void shim_account_start(uint64_t job)
 {
     find_places();
-    struct inv_record *r = record();
+    struct inv_record *r = record_of_sites();
     if (!r)
         return;
     thread.main = true;

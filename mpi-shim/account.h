@@ -4,8 +4,8 @@
  * into the process's record for `invade --report` (libinvasive/record.h).
  *
  * The guard of a function that may wait says that it has been called: the call is counted, and
- * the thread's waits until the next one belong to it.  Without --report that is a load and a
- * branch.
+ * the thread's waits until the next one belong to it.  Without --report and --trace that is a load
+ * and a branch; a trace alone has only sites and their names, and asks for no CPU time.
  */
 #ifndef SHIM_ACCOUNT_H
 #define SHIM_ACCOUNT_H
@@ -16,15 +16,21 @@
 /* The program has called this function from there. */
 void shim_account_called(enum shim_call call, const void *address);
 
+/* There is a record; there are at least sites.  Relaxed: a hint; whoever uses them loads the address
+ * again. */
 static inline bool shim_recorded(void)
 {
-    /* relaxed: a hint; whoever uses the record loads it again */
     return __builtin_expect(
         atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
 }
+static inline bool shim_has_sites(void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&inv_process.sites, memory_order_relaxed) != NULL, 0);
+}
 static inline void shim_called(enum shim_call call, const void *address)
 {
-    if (shim_recorded())
+    if (shim_has_sites())
         shim_account_called(call, address);
 }
 
@@ -40,7 +46,7 @@ static inline uintptr_t shim_site_place(const void *call_site)
     return in_program < shim_places.program_bytes ? in_program : a - shim_places.shim;
 }
 
-/* --- all of these do nothing where there is no record */
+/* --- all of these do nothing where there is no record, but for sites */
 
 /* The calling thread is the main one: MPI_Init has ended.  job: the same in all processes that
  * share MPI_COMM_WORLD.  Fills shim_places, in any case. */

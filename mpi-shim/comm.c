@@ -169,7 +169,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
     struct shim_comm *c = find_or_make(comm);
     if (c) {
         shim_thread.comm_drops = drops;
-        shim_thread.usual_drops = shim_hooked && !shim_recorded() ? drops : 0;
+        shim_thread.usual_drops = shim_hooked && !shim_has_sites() ? drops : 0;
         shim_thread.comm = c;
         shim_thread.comm_handle = comm;
     }

@@ -2,9 +2,10 @@
 /*
  * trace.c - the reader of the rings, see trace.h.
  *
- * The thread looks at all rings each 10 ms, and earlier when one of them is half full.  Nothing
- * that it reads there is believed: positions are its own, and events are copied, not looked into beyond
- * their state.  Every ring may keep it busy for one round of its cells in a look.
+ * The thread looks at all rings ten times a second, since each look takes a core from a thread that
+ * computes, for some 60 us; earlier when one of them is half full, or the trace of a table ends.
+ * Nothing that it reads there is believed: positions are its own, and events are copied, not looked
+ * into beyond their state.  Every ring may keep it busy for one round of its cells in a look.
  *
  * When the disk is full (or whatever ends writing), rmd says so, the file ends with its last whole
  * chunk, and programs go on without a trace.
@@ -26,7 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_NS = 10000000, SETTLE_TRIES = 20, CLOSE_TRIES = 200, QUEUED_MAX = 1 << 26 };
+enum { LOOK_NS = 100000000, PAUSE_NS = 10000000, SETTLE_TRIES = 20, CLOSE_TRIES = 200 };
+enum { QUEUED_MAX = 1 << 26 };
 
 /* The rings of one table. */
 struct reading {
@@ -200,7 +202,7 @@ static void count_lost(struct rmd_trace *x)
 /* Tracing is off: what has been begun is completed in a moment, or its writer is dead. */
 static void leave_table(struct rmd_trace *x)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     if (!x->reading)
         return;
     for (int i = 0; i < SETTLE_TRIES && !drain_all(x, false); i++)
@@ -240,7 +242,7 @@ static bool work_off(struct rmd_trace *x, struct item *item)
 
 static void sleep_until_there_is_more(struct rmd_trace *x)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     if (!x->reading) {
         nanosleep(&pause, NULL);
         return;
@@ -325,6 +327,14 @@ static void hand_over(struct rmd_trace *x, struct item *item)
     x->end = &item->next;
     x->queued += item->bytes;
     pthread_mutex_unlock(&x->lock);
+}
+
+/* A table ends: nobody waits for the next look. */
+static void wake(struct inv_table *t)
+{
+    /* release: partner is the acquire in sleep_until_there_is_more */
+    atomic_fetch_add_explicit(&t->trace_bell, 1, memory_order_release);
+    inv_futex_wake(&t->trace_bell, 1, true);
 }
 
 static void copy_sites(struct rmd_domain *d, unsigned slot)
@@ -476,6 +486,8 @@ static void end_table(struct rmd_domain *d, bool last)
     item->leave = true;
     item->last = last;
     hand_over(d->trace, item);
+    if (d->table)
+        wake(d->table);
 }
 
 void rmd_trace_table(struct rmd_domain *d, int fd)
@@ -580,7 +592,7 @@ int rmd_trace_stop(struct rmd_domain *d, int client)
 
 void rmd_trace_close(struct rmd_domain *d)
 {
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     rmd_trace_stop(d, -1);
     for (int i = 0; i < CLOSE_TRIES && d->ending; i++) {
         reap(d);

@@ -364,6 +364,27 @@ def test_the_html_report_opens_in_a_browser_without_a_network(traced, trace_tool
         assert shot.read_bytes().startswith(b"\x89PNG") and shot.stat().st_size > 10000
 
 
+@pytest.mark.parametrize("shape", ["both", "report inside", "trace inside"])
+def test_a_trace_and_a_report_of_one_run_both_name_where_it_waits(build, mpiexec, run_program,
+                                                                  trace_tool, tmp_path, shape):
+    """A trace alone asks for the names only (above), and takes nothing from a report."""
+    invade, trace, report = build / "bin/invade", tmp_path / "a.trace", tmp_path / "a.json"
+    outer, inner = f"--trace={trace}", f"--report={report}"
+    if shape == "trace inside":
+        outer, inner = inner, outer
+    between = [] if shape == "both" else ["--", invade]
+    run_program([invade, TWO_CORES, outer, *between, inner, "--", mpiexec, "-n", 2,
+                 build / IMBALANCE[0], *IMBALANCE[1:], "--iterations=50"])
+    trace_tool("chrome", trace, "-o", tmp_path / "chrome.json")
+    events = json.loads((tmp_path / "chrome.json").read_text())["traceEvents"]
+    assert any(e.get("cat") == "wait" and e["name"] == "Allreduce" for e in events)
+    job = json.loads(report.read_text())["jobs"][0]
+    assert job["ranks"] == 2 and len(job["processes"]) == 2
+    site = next(s for s in job["call_sites"] if "Allreduce" in s["function"])
+    assert site["calls"] == 2 * 50, site
+    assert all(p["cpu_seconds"] for p in job["processes"])
+
+
 def test_a_trace_survives_the_killing_of_a_rank(build, make_variable, run_program, trace_tool,
                                                 tmp_path):
     file, program = tmp_path / "killed.trace", build / IMBALANCE[0]

@@ -37,7 +37,7 @@ struct invade_manager {
 
 /* Where --report goes. */
 struct invade_report {
-    bool wanted; /* our processes are to keep records */
+    bool wanted; /* our processes are to keep records, or (launch 0) only name call sites */
     bool ours;   /* and we are to write the report; of ranks with an invade each, rank 0's is */
     bool json;
     const char *file; /* NULL: stderr */

@@ -65,8 +65,8 @@ bool invade_report_open(struct invade_report *r, const struct invade_options *o)
     const char *outer = getenv("INVASIVE_REPORT");
     if (!o->report && (!o->trace_file || (outer && *outer)))
         return true;
-    r->wanted = true; /* a trace names the places where it waits as a report does */
-    r->launch = launch_number();
+    r->wanted = true;
+    r->launch = o->report ? launch_number() : 0; /* a trace names the places that wait, no more */
     r->ours = o->report && invade_rank() == 0;
     if (!r->ours)
         return true;
