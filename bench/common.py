@@ -148,7 +148,7 @@ class Context:
 
 def describe(run: Run) -> str:
     values = [f"{v:.4g} {k}" for k, v in run.values.items()
-              if k in ("seconds", "us_per_call", "us_per_region", "us_per_decision")]
+              if k in ("seconds", "ms", "us_per_call", "us_per_region", "us_per_decision")]
     return f"{run.variant}: {', '.join(values)} (wall {run.wall_s:.2f} s, cpu {run.cpu_s:.2f} s)"
 
 

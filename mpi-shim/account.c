@@ -158,14 +158,6 @@ void shim_account_return_to(unsigned here) { thread.here = here; }
 
 /* --- waits */
 
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t)
-               ? 0
-               : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* The CPU time of a wait is asked for, which is a system call, when it has turned out to be long.
  * Until then the thread has most likely run all the time. */
 void shim_account_lasts(uint64_t start)
@@ -174,7 +166,7 @@ void shim_account_lasts(uint64_t start)
         return;
     thread.wait_start = start;
     thread.asked_ticks = shim_ticks();
-    thread.cpu_ns = thread_cpu_ns();
+    thread.cpu_ns = shim_thread_cpu_ns();
 }
 
 void shim_account_sleeps(uint64_t start)
@@ -208,7 +200,8 @@ static uint64_t burnt_ns(uint64_t start, uint64_t end)
     if (thread.wait_start != start)
         return shim_ticks_to_ns(at_most(end - start, UNASKED_US));
     uint64_t before = shim_ticks_to_ns(at_most(thread.asked_ticks - start, BEFORE_US));
-    uint64_t burnt = before + thread_cpu_ns() - thread.cpu_ns, all = shim_ticks_to_ns(end - start);
+    uint64_t burnt = before + shim_thread_cpu_ns() - thread.cpu_ns;
+    uint64_t all = shim_ticks_to_ns(end - start);
     return burnt < all ? burnt : all;
 }
 

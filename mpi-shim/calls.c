@@ -17,6 +17,7 @@
 struct args {
     int count;
     MPI_Request *requests;
+    const MPI_Request *asked; /* those that stay as they are */
     int *number, *indices; /* Testany's index; Testsome's outcount */
     MPI_Status *status;
     int source, tag;
@@ -386,6 +387,66 @@ int shim_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     int result = shim_look_once(look_get_status, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
+}
+
+static bool look_get_status_all(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    return settled(w,
+                   shim_pmpi.Request_get_status_all(a->count, a->asked, &a->flag, a->status),
+                   &a->flag);
+}
+
+int shim_Request_get_status_all(int count, const MPI_Request *requests, int *flag,
+                                MPI_Status *statuses)
+{
+    if (!flag || !any_active(count, requests))
+        return shim_pmpi.Request_get_status_all(count, requests, flag, statuses);
+    struct args a = {.count = count, .asked = requests, .status = statuses};
+    int result = shim_look_once(look_get_status_all, &a, SHIM_SITE);
+    *flag = a.flag;
+    return result;
+}
+
+static bool look_get_status_any(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    int result =
+        shim_pmpi.Request_get_status_any(a->count, a->asked, a->number, &a->flag, a->status);
+    return settled(w, result, &a->flag);
+}
+
+int shim_Request_get_status_any(int count, const MPI_Request *requests, int *which, int *flag,
+                                MPI_Status *status)
+{
+    if (!flag || !any_active(count, requests))
+        return shim_pmpi.Request_get_status_any(count, requests, which, flag, status);
+    struct args a = {.count = count, .asked = requests, .number = which, .status = status};
+    int result = shim_look_once(look_get_status_any, &a, SHIM_SITE);
+    *flag = a.flag;
+    return result;
+}
+
+static bool look_get_status_some(struct shim_wait *w)
+{
+    struct args *a = w->arg;
+    int result = shim_pmpi.Request_get_status_some(a->count, a->asked, a->number, a->indices,
+                                                   a->status);
+    a->flag = *a->number;
+    return settled(w, result, &a->flag);
+}
+
+int shim_Request_get_status_some(int incount, const MPI_Request *requests, int *outcount,
+                                 int *indices, MPI_Status *statuses)
+{
+    if (!outcount || !any_active(incount, requests))
+        return shim_pmpi.Request_get_status_some(incount, requests, outcount, indices, statuses);
+    struct args a = {.count = incount,
+                     .asked = requests,
+                     .number = outcount,
+                     .indices = indices,
+                     .status = statuses};
+    return shim_look_once(look_get_status_some, &a, SHIM_SITE);
 }
 
 int shim_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)

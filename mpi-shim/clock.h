@@ -9,6 +9,8 @@
 
 #include "process.h"
 
+#include <time.h>
+
 /* Ticks per microsecond, and the thresholds of the wait engine in ticks. */
 extern uint64_t shim_us;
 
@@ -28,6 +30,15 @@ static inline uint64_t shim_ticks(void)
 static inline uint64_t shim_ticks_to_ns(uint64_t ticks)
 {
     return (uint64_t)((double)ticks * 1000.0 / (double)shim_us);
+}
+
+/* Processor time of the calling thread; a system call. */
+static inline uint64_t shim_thread_cpu_ns(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t)
+               ? 0
+               : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* Two calls some milliseconds apart: the first notes the time, the second measures. */

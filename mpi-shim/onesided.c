@@ -30,13 +30,18 @@ void shim_window_locked(MPI_Win win, int change)
 {
     struct shim_party *p = shim_party_of_win(win);
     if (p)
-        p->locks += change;
+        atomic_fetch_add_explicit(&p->locks, change, memory_order_relaxed);
+}
+
+static bool is_locked(struct shim_party *p)
+{
+    return atomic_load_explicit(&p->locks, memory_order_relaxed) != 0;
 }
 
 int shim_Win_free(MPI_Win *win)
 {
     struct shim_party *p = win ? shim_party_of_win(*win) : NULL;
-    if (!p || p->locks || p->started || p->posted) /* the latter are errors */
+    if (!p || is_locked(p) || p->started || p->posted) /* the latter are errors */
         return shim_pmpi.Win_free(win);
     if (!shim_hooked)
         shim_assemble_party(p, SHIM_SITE);
@@ -63,7 +68,7 @@ int shim_Win_post(MPI_Group group, int assertion, MPI_Win win)
 int shim_Win_start(MPI_Group group, int assertion, MPI_Win win)
 {
     struct shim_party *p = shim_party_of_win(win);
-    if (!shim_hooked && p && !p->started && !p->locks && !(assertion & MPI_MODE_NOCHECK))
+    if (!shim_hooked && p && !p->started && !is_locked(p) && !(assertion & MPI_MODE_NOCHECK))
         shim_party_await_posted(p, group, SHIM_SITE);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_start(group, assertion, win));
     if (result == MPI_SUCCESS && p)

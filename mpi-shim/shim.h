@@ -691,7 +691,8 @@ int shim_text_tag(const char *text);
 /* Two ranks, of which I am one; `peer` is a rank of MPI_COMM_WORLD. */
 void shim_assemble_two(int peer, int tag, const void *call_site);
 
-/* Ranks that stay together for a window's or a file's life.  NULL: nobody to wait for. */
+/* Ranks that stay together for a window's or a file's life.  NULL: nobody to wait for.  A record
+ * lives until its handle ends, which the program must order after all that it does with it. */
 struct shim_party {
     MPI_Group group;
     int size, me;
@@ -700,8 +701,9 @@ struct shim_party {
     int tag;
     const void *kind;
     uintptr_t handle;
-    bool posted, started; /* a window's exposure and access epoch */
-    int locks;
+    /* a window's exposure and access epoch: one thread at a time is in either, by MPI's rules */
+    bool posted, started;
+    _Atomic int locks; /* a window's; any thread.  relaxed: nothing goes with it */
     struct shim_party *next;
 };
 void shim_assemble_party(struct shim_party *p, const void *call_site);

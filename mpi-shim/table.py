@@ -40,6 +40,7 @@ TYPES = {
     "file*": "MPI_File *",
     "req*": "MPI_Request *",
     "reqs": "MPI_Request *",
+    "creqs": "const MPI_Request *",
     "stat*": "MPI_Status *",
     "stats": "MPI_Status *",
     "msg*": "MPI_Message *",

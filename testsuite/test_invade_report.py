@@ -198,7 +198,7 @@ def test_a_loop_of_tests_is_a_call_site(mpi_job):
 
 
 def polled_sites(mpi_job):
-    """Rank 1 has seen rank 0 asleep for 100 ms in the first loop, for 200 in the second one."""
+    """Rank 1 has seen rank 0 asleep for 100 ms in the first loop, for 200 in the two others."""
     job, _ = mpi_job(2, "polled")
     p = job["processes"][0]
     return p, {(s["function"], s["symbol"]): s for s in p["call_sites"]}
@@ -210,6 +210,8 @@ def test_loops_of_tests_are_waits_and_work_between_tests_is_none(mpi_job):
     assert loop["waited_seconds"] > 0.09 and loop["sleeps"] > 0
     both = [sites[name, "poll_in_turns"] for name in ("MPI_Testall", "MPI_Test")]
     assert sum(s["waited_seconds"] for s in both) > 0.19
+    naps = sites["MPI_Test", "nap_for_it"]
+    assert naps["waited_seconds"] > 0.1 and naps["sleeps"] > 0
     assert (work["calls"], work["waited_seconds"], work["sleeps"]) == (200, 0, 0)
     assert p["useful_seconds"] > 0.1
     waited = sum(s["waited_seconds"] for s in p["call_sites"])

@@ -137,6 +137,8 @@ def test_the_tables_prototypes_are_those_of_mpi_h(mpi, table, run_program, tmp_p
         words = any(kind == "word" for kind, _ in f.args)
         if f.kind == "list" or words or f.name in ("Errhandler_set", "Pready_list"):
             continue  # no arguments, or const differs
+        if f.name.startswith("Request_get_status_"):
+            continue  # of MPI 4.1: test_shim_abi.py
         if not f.optional or mpi.name == "mpich":
             lines.append(f"int (*p_{f.name})({f.params()}) = MPI_{f.name};")
     source.write_text("\n".join(lines) + "\n")

@@ -340,6 +340,33 @@ static void completions(MPI_Comm comm, int next, int previous, int rank)
     MPI_Waitall(0, NULL, MPI_STATUSES_IGNORE);
 }
 
+/* Looks that leave the requests as they are, of MPI 4.1. */
+static void looks(MPI_Comm comm, int next, int previous, int rank)
+{
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    int out[3] = {rank, rank + 1, rank + 2}, in[3], indices[6], count, which, flag = 0;
+    MPI_Request r[6];
+    start_three(comm, next, previous, out, in, r);
+    while (!flag)
+        MPI_Request_get_status_any(6, r, &which, &flag, MPI_STATUS_IGNORE);
+    note("status of any: %d\n", which >= 0 && which < 6);
+    for (count = 0; count == 0;)
+        MPI_Request_get_status_some(6, r, &count, indices, MPI_STATUSES_IGNORE);
+    note("status of some: %d\n", count > 0 && indices[0] < 6);
+    for (flag = 0; !flag;)
+        MPI_Request_get_status_all(6, r, &flag, MPI_STATUSES_IGNORE);
+    MPI_Waitall(6, r, MPI_STATUSES_IGNORE);
+    note_ints("status of all", in, 3);
+    MPI_Request_get_status_all(6, r, &flag, MPI_STATUSES_IGNORE);
+    note("of nulls: %d\n", flag);
+#else
+    (void)comm;
+    (void)next;
+    (void)previous;
+    (void)rank;
+#endif
+}
+
 static void persistent(MPI_Comm comm, int next, int previous, int rank)
 {
     int out = 0, in = 0, sum = 0;
@@ -377,6 +404,7 @@ static void point_to_point(MPI_Comm comm)
     exchange(comm, next, previous, rank, 100);
     exchange(comm, next, previous, rank, BIG);
     completions(comm, next, previous, rank);
+    looks(comm, next, previous, rank);
     persistent(comm, next, previous, rank);
     MPI_Request cancelled;
     MPI_Status s;

@@ -9,7 +9,8 @@
  *   pointer    one call through a pointer, of MPI_Send and MPI_Ssend in turns
  *   many       MPI_Iprobe called once from each of 400 places
  *   polls      waits in a loop of MPI_Test, until rank 1 sees that it sleeps there
- *   polled     loops of tests: as above; of two functions in turns; with work between the tests
+ *   polled     loops of tests: as above; of two functions in turns; with sleeps, and with work
+ *              between the tests
  *   threads    four threads wait at the same place at the same time
  *   killed     rank 1 waits, asleep for 300 ms, and is killed; the others wait for it, asleep
  *   untouched  prints how many bytes of the process's room for a record are not 0
@@ -164,6 +165,17 @@ static __attribute__((noinline)) void poll_in_turns(int ms)
     }
 }
 
+static __attribute__((noinline)) void nap_for_it(int ms)
+{
+    int x, flag = 0;
+    MPI_Request request;
+    bool looks = begin_loop(ms, &x, &request);
+    while (looks && !flag) {
+        nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+        MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    }
+}
+
 /* 200 looks for a message that nobody sends, with work between them. */
 static __attribute__((noinline)) void look_and_work(void)
 {
@@ -177,6 +189,7 @@ static void scene_polled(void)
 {
     poll_for_it(100);
     poll_in_turns(200);
+    nap_for_it(200);
     look_and_work();
 }
 
