@@ -18,9 +18,12 @@ static void print_process(FILE *to, const struct launch *l, const struct process
     if (r->rank >= 0)
         snprintf(rank, sizeof rank, "%d", (int)r->rank);
     double mean = r->reclaims ? (double)r->reclaim_wait_ns / (double)r->reclaims * 1e-3 : 0;
-    fprintf(to, "%5s %8d %-16.16s %10.3f %10.3f %10.3f %10.3f %10.3f %8llu %8llu %8llu %7.0f %s",
-            rank, (int)r->pid, r->program, p->useful, p->waiting, p->core,
-            seconds(r->lent_used_ns), seconds(r->borrowed_ns), (unsigned long long)r->lends,
+    const struct metrics *m = &p->metrics;
+    fprintf(to, "%5s %8d %-16.16s %10.3f %10.3f %6.1f %6.1f %6.1f %10.3f %10.3f %10.3f", rank,
+            (int)r->pid, r->program, p->useful, p->waiting, 100 * m->parallel_efficiency,
+            100 * m->load_balance, 100 * m->communication_efficiency, p->core,
+            seconds(r->lent_used_ns), seconds(r->borrowed_ns));
+    fprintf(to, " %8llu %8llu %8llu %7.0f %s", (unsigned long long)r->lends,
             (unsigned long long)r->borrows, (unsigned long long)r->reclaims, mean, p->end);
     fprintf(to, l->nnodes > 1 ? " on %s\n" : "\n", l->nodes[p->node].name);
 }
@@ -114,9 +117,9 @@ void launch_print(FILE *to, struct launch *l)
     if (l->nnodes > 1)
         fprintf(to, " of %u nodes", l->nnodes);
     fprintf(to, ", %u process%s\n", l->count, plural(l->count, "es"));
-    fprintf(to, "%5s %8s %-16s %10s %10s %10s %10s %10s %8s %8s %8s %7s\n", "rank", "pid",
-            "program", "useful s", "waiting s", "used c*s", "lent c*s", "borrow c*s", "lends",
-            "borrows", "reclaims", "mean us");
+    fprintf(to, "%5s %8s %-16s %10s %10s %6s %6s %6s %10s %10s %10s %8s %8s %8s %7s\n", "rank",
+            "pid", "program", "useful s", "waiting s", "eff %", "load %", "comm %", "used c*s",
+            "lent c*s", "borrow c*s", "lends", "borrows", "reclaims", "mean us");
     for (unsigned i = 0; i < l->njobs; i++)
         for (unsigned p = 0; p < l->jobs[i].count; p++)
             print_process(to, l, &l->jobs[i].at[p]);
