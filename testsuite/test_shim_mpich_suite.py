@@ -11,8 +11,8 @@ import pytest
 pytestmark = [pytest.mark.full, pytest.mark.timeout(7200)]
 PROGRAM_S = 30
 MOST_RANKS = 10
-KINDS = ["attr", "coll", "comm", "datatype", "errhan", "group", "info", "init", "io", "pt2pt", "rma",
-         "topo"]
+KINDS = ["attr", "coll", "comm", "datatype", "errhan", "group", "info", "init", "io", "pt2pt",
+         "rma", "topo"]
 LANGUAGES = ["", "cxx/", "f77/", "f90/", "f08/", "errors/"]
 THREADS = ["threads/coll", "threads/comm", "threads/init", "threads/part", "threads/pt2pt",
            "threads/rma"]
@@ -50,15 +50,16 @@ def mpich_tests(tmp_path_factory):
     return next(where.glob("mpich-*")) / "test/mpi"
 
 
-@pytest.fixture
-def configured(mpich_tests, run_program, tmp_path):
+@pytest.fixture(scope="session")
+def configured(mpich_tests, stock_env, tmp_path_factory):
     """Where the programs can be made."""
+    where = tmp_path_factory.mktemp("made")
     compilers = [f"{variable}={wrapper}.mpich" for variable, wrapper in
                  (("MPICC", "mpicc"), ("MPICXX", "mpicxx"), ("MPIFC", "mpif90"),
                   ("MPIF77", "mpif77"), ("MPIEXEC", "mpiexec"))]
-    run_program([mpich_tests / "configure", "CC=gcc", *compilers, "--disable-maintainer-mode"],
-                cwd=tmp_path, timeout=900)
-    return tmp_path
+    subprocess.run([mpich_tests / "configure", "CC=gcc", *compilers, "--disable-maintainer-mode"],
+                   cwd=where, env=stock_env, timeout=900, check=True, capture_output=True)
+    return where
 
 
 def programs(directory, source):
