@@ -511,7 +511,7 @@ static int start(void)
         rmd_keeper_close();
         return -1;
     }
-    if (!rmd_machine_cap(line.sys_root, settings.power_cap)) {
+    if (!rmd_machine_cap(line.sys_root, settings.power_cap, users.keep_orders)) {
         rmd_server_close();
         rmd_keeper_close();
         return -1;

@@ -911,7 +911,7 @@ static void recall_orders(void)
     if (!was) {
         rmd_log(RMD_WARNING,
                 "orders of before are of another version, or none: nothing is drained, and "
-                "limits and policies are the configuration's");
+                "limits and policies are the configuration's; a power cap of then stays");
         options.keep_orders(-1);
         return;
     }
@@ -921,9 +921,11 @@ static void recall_orders(void)
     chosen = rmd_standing_chosen(&was->policy, configured);
     for (struct user *u = users; u; u = u->next)
         configure(u);
-    rmd_log(RMD_NOTICE,
-            "orders of before: %u cores drained, limits or policies of %u users, policy %s",
-            was->ndrained, was->nusers, *was->policy.chosen ? was->policy.chosen : "as configured");
+    if (was->ndrained || was->nusers || *was->policy.chosen)
+        rmd_log(RMD_NOTICE,
+                "orders of before: %u cores drained, limits or policies of %u users, policy %s",
+                was->ndrained, was->nusers,
+                *was->policy.chosen ? was->policy.chosen : "as configured");
     note_orders(); /* as far as they still hold */
 }
 
