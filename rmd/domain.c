@@ -545,6 +545,7 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
     if (d->core_left)
         d->core_left(d);
     answer_constraints(d);
+    rmd_bell_done(&d->bell);
 }
 
 /* --- membership */

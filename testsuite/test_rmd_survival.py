@@ -295,6 +295,29 @@ def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
     eventually(lambda: s.memory_of_keeper("invasive-rmd-orders"), [])
 
 
+def processor_s(process):
+    """Time that its threads have taken of processors."""
+    total = 0
+    for task in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            total += int(task.read_text().split()[0])
+    return total / 1e9
+
+
+@pytest.mark.parametrize("how", ["blocking", "bells"])
+def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how):
+    """A decision on a hundred processes and 256 cores is worth waiting for."""
+    s = mortal("emulate-cores = 256\nlog-level = warning\n")
+    alice = s.member(ALICE)
+    assert alice.ask(f"fork 100 {s.name}") == "100 0"
+    before, begun = processor_s(s.process), time.monotonic()
+    answers = int(alice.ask("flood 1.5" if how == "blocking" else "ring 1.5"))
+    spent, lasted = processor_s(s.process) - before, time.monotonic() - begun
+    assert answers > 0
+    print("SPENT", spent, lasted, answers)
+    assert spent < 0.13 * lasted + 0.01, (spent, lasted, answers)
+
+
 RAPL = "sys/class/powercap/intel-rapl:0/constraint_0_{}"
 LIMIT = RAPL.format("power_limit_uw")
 FREQ = "sys/devices/system/cpu/cpu0/cpufreq/{}"
