@@ -429,6 +429,7 @@ static void redistribute(struct rmd_domain *d, bool must)
 {
     if (d->table->mode != INV_MODE_PINNED || !d->here)
         return;
+    /* of all domains: there is one turn of the loop */
     static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * domain.h - one user's processes that share one core table: who is in it, and which
- * cores each owns.  Only rmd's main thread calls these.
+ * cores each owns.  Only who holds the loop's turn (loop.h) calls these: the main thread, but for a
+ * bell's, which decides on constraints while the loop is idle.
  */
 #ifndef RMD_DOMAIN_H
 #define RMD_DOMAIN_H
@@ -60,6 +61,7 @@ enum rmd_presence {
     RMD_HERE
 };
 
+/* Read and written by who holds the loop's turn; of `bell` by bell.c too. */
 struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
