@@ -87,7 +87,7 @@ struct rmd_domain {
     bool changed;    /* since the last rmd_domain_share */
     unsigned due;    /* units that will be, for those that are about to join */
     unsigned tokens; /* that the table has been given */
-    struct inv_table *header; /* our copy of the table's constant part, see header_intact */
+    struct inv_table *header; /* our copy of the table's constant part, rmd_domain_mend_head */
     struct rmd_bell bell;
     unsigned live;                           /* processes now */
     unsigned joined, expected;               /* since the domain was last empty */
