@@ -48,7 +48,7 @@ ELSEWHERE = {"bell", "keeper", "procstat", "rmctl", "rmctl_complete", "rmctl_top
 LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
     "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c")
                   if p.stem not in ELSEWHERE and not p.stem.startswith("simulate")),
-    "libinvasive": "core cpulist scalability socket table topology trace".split(),
+    "libinvasive": "core cpulist scalability socket steady table topology trace".split(),
     "tools": "invade_model invade_text".split(),
 }
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs

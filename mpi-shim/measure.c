@@ -19,7 +19,6 @@
 #include <math.h>
 
 enum { TRUSTED = 2, MOST_WEIGHT = 16, STALE = 512 };
-static const double CLEARLY = 0.10, SLIGHTLY = 0.05; /* other than told */
 
 struct point {
     double cores, rate, weight;
@@ -140,35 +139,4 @@ bool shim_scalability_graph(const struct shim_scalability *s, unsigned ncores,
         graph->point[k].speedup = (float)fmin(rate_at(p, n, cores) / one, cores);
     }
     return true;
-}
-
-/* --- what persists */
-
-static bool tell(struct shim_steady *s, double value)
-{
-    *s = (struct shim_steady){.told = value};
-    return true;
-}
-
-bool shim_steady_add(struct shim_steady *s, double value)
-{
-    s->all += value;
-    s->count++;
-    if (s->told == 0)
-        return s->count >= SHIM_STEADY_FIRST && s->all > 0 && tell(s, s->all / s->count);
-    double change = value - s->told;
-    int side = change > CLEARLY * s->told ? 1 : change < -CLEARLY * s->told ? -1 : 0;
-    if (side != s->side || side == 0) {
-        s->side = side;
-        s->run = 0;
-        s->sum = 0;
-    }
-    s->sum += value;
-    if (side && ++s->run >= SHIM_STEADY_RUN)
-        return tell(s, s->sum / s->run);
-    if (s->count < SHIM_STEADY_BLOCK || s->run > 1) /* a run will tell by itself */
-        return false;
-    double mean = s->all / s->count;
-    s->all = s->count = 0;
-    return fabs(mean - s->told) > SLIGHTLY * s->told && tell(s, mean);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * measure.h - from measurements to a scalability graph S(c), and when a figure that is
- * measured again and again has changed for good.
+ * measure.h - from measurements to a scalability graph S(c).
  *
  * Pure: no clock, no MPI.  S(c) = T(1) / T(c) is the throughput of an iteration on c cores
  * over that on one (papers/invasive-compute-balancing.txt, section 5.3.3), kept monotone and
@@ -38,25 +37,5 @@ void shim_scalability_add(struct shim_scalability *s, double cores, double rate)
  */
 bool shim_scalability_graph(const struct shim_scalability *s, unsigned ncores,
                             struct inv_scalability *graph);
-
-/* A figure that is measured again and again, and what others were told of it.
- * Zero-initialised: nothing yet. */
-struct shim_steady {
-    double told;
-    double sum; /* of the measurements in a row on one side of `told` */
-    int side;   /* -1 below, 1 above */
-    unsigned run;
-    double all; /* of the measurements since it was told, or of the latest block of them */
-    unsigned count;
-};
-
-/*
- * Add a measurement.  True when `told` is a new one, to be announced: at the second
- * measurement; when SHIM_STEADY_RUN in a row were on the same side of it by more than 10 %;
- * when the mean of SHIM_STEADY_BLOCK is off by more than 5 %.  So what alternates is averaged,
- * what persists is followed after four measurements, and small drift now and then.
- */
-enum { SHIM_STEADY_FIRST = 2, SHIM_STEADY_RUN = 4, SHIM_STEADY_BLOCK = 60 };
-bool shim_steady_add(struct shim_steady *s, double value);
 
 #endif

@@ -17,7 +17,7 @@
  *     W_i = cores of the domain * w_i / sum of w_j over the job's ranks in the domain
  *
  * in which what slows all of them down alike does not show.  It is announced when it has
- * changed for good (shim_steady): rmd moves ownership for what persists; what comes and goes
+ * changed for good (inv_steady): rmd moves ownership for what persists; what comes and goes
  * is met by lending.  Only the thread that called MPI_Init is booked.
  */
 #include "shim.h"
@@ -25,6 +25,7 @@
 #include "iteration.h"
 #include "measure.h"
 #include "phase.h"
+#include "steady.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static struct {
         uint64_t ticks, useful, spun, idle_ns, held_ns;
     } begin;
     unsigned classes, dominant;
-    struct shim_steady workload;
+    struct inv_steady workload;
     unsigned silent_samples;
     struct inv_scalability graph;
 } work;
@@ -153,7 +154,7 @@ static void announce(double rate)
     atomic_store_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->rate_bits, bits,
                           memory_order_relaxed);
     double workload = share(rate) * inv_process.ncores;
-    if (workload > 0 && shim_steady_add(&work.workload, workload))
+    if (workload > 0 && inv_steady_add(&work.workload, workload))
         inv_announce_workload(work.workload.told);
 }
 

@@ -8,8 +8,10 @@
  *
  * A process that announces a workload every millisecond must not keep rmd busy on a core
  * that the application needs: after an event the thread pauses, and what was rung
- * meanwhile is one event more.  A blocking invade ends the pause; so many of these in a row, and
- * not more than one in 100 us for long, whatever a process does to the table.
+ * meanwhile is one event more.  A blocking invade ends the pause.  But whatever processes do to the
+ * table, which they write to: events of a bell take no more than one PART of a processor's time, and
+ * what they took is waited for before the next one.  Only BURST_NS of it are granted at once, to
+ * who has rung little for a while.
  */
 #define _GNU_SOURCE
 #include "bell.h"
@@ -20,33 +22,44 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAUSE_NS = 2000000, HURRIES_MOST = 64, HURRY_NS = 100000 };
+enum { PAUSE_NS = 2000000, PART = 10, BURST_NS = 20000000 };
 
-/* How many pauses may be cut short. */
-struct hurries {
-    unsigned left;
-    uint64_t since_ns; /* none has been added since */
+/* What a bell's events have taken of processors. */
+struct account {
+    uint64_t spent_ns;
+    uint64_t due_ns; /* when it will have been waited for */
 };
 
-static void add_hurries(struct hurries *h)
+/* Of the calling thread. */
+static uint64_t processor_ns(void)
 {
-    uint64_t now = inv_now_ns(), more = (now - h->since_ns) / HURRY_NS;
-    if (more == 0)
-        return;
-    h->since_ns = now;
-    h->left = more < HURRIES_MOST - h->left ? h->left + (unsigned)more : HURRIES_MOST;
+    struct timespec ts;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Wait for what was spent.  Returns how long. */
+static uint64_t pay(struct rmd_bell *bell, struct account *a)
+{
+    /* relaxed: a number; what the loop's thread adds later is paid later */
+    uint64_t elsewhere = atomic_load_explicit(&bell->elsewhere_ns, memory_order_relaxed);
+    uint64_t spent = processor_ns() + elsewhere, now = inv_now_ns();
+    if (a->due_ns + (uint64_t)BURST_NS * PART < now)
+        a->due_ns = now - (uint64_t)BURST_NS * PART;
+    a->due_ns += (spent - a->spent_ns) * PART;
+    a->spent_ns = spent;
+    if (a->due_ns <= now)
+        return 0;
+    inv_futex_wait(&bell->stop, 0, (int64_t)(a->due_ns - now), false);
+    return a->due_ns - now;
 }
 
 /* Until somebody is in a hurry, who was not when the event was taken. */
-static void pause_for_events(struct rmd_bell *bell, uint32_t hurry, struct hurries *h)
+static void pause_for_events(struct rmd_bell *bell, uint32_t hurry, struct account *a)
 {
-    add_hurries(h);
-    if (h->left == 0) {
-        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
-        return;
-    }
-    if (inv_futex_wait(&bell->table->rmd_hurry, hurry, PAUSE_NS, true) != -ETIMEDOUT)
-        h->left--;
+    uint64_t paused = pay(bell, a);
+    if (paused < PAUSE_NS)
+        inv_futex_wait(&bell->table->rmd_hurry, hurry, (int64_t)(PAUSE_NS - paused), true);
 }
 
 static void handle(struct rmd_bell *bell)
@@ -65,7 +78,7 @@ static void *listen_to_bell(void *arg)
 {
     struct rmd_bell *bell = arg;
     struct inv_table *table = bell->table;
-    struct hurries hurries = {HURRIES_MOST, inv_now_ns()};
+    struct account account = {0};
     uint32_t seen = 0;
     while (!atomic_load(&bell->stop)) { /* partner: rmd_bell_stop, before it rings */
         /* seq_cst: partner is the ringer, which looks at rmd_busy after its increment (claim.c) */
@@ -73,13 +86,15 @@ static void *listen_to_bell(void *arg)
         uint32_t now = atomic_load(&table->rmd_bell);
         if (now == seen) {
             inv_futex_wait(&table->rmd_bell, seen, -1, true);
+            if (atomic_load(&table->rmd_bell) == seen)
+                pay(bell, &account); /* somebody has woken us for nothing */
             continue;
         }
         atomic_store(&table->rmd_busy, 1);
         uint32_t hurry = atomic_load(&table->rmd_hurry);
         seen = atomic_load(&table->rmd_bell);
         handle(bell);
-        pause_for_events(bell, hurry, &hurries);
+        pause_for_events(bell, hurry, &account);
     }
     return NULL;
 }
@@ -87,7 +102,8 @@ static void *listen_to_bell(void *arg)
 int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 {
     bell->table = table;
-    atomic_store(&bell->stop, false);
+    atomic_store(&bell->stop, 0);
+    atomic_store(&bell->elsewhere_ns, 0);
     bell->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (bell->source.fd < 0)
         return -1;
@@ -104,15 +120,23 @@ int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 void rmd_bell_take(struct rmd_bell *bell)
 {
     uint64_t count;
+    bell->taken_ns = processor_ns();
     if (read(bell->source.fd, &count, sizeof count) < 0)
         return; /* spurious: nothing was rung */
+}
+
+void rmd_bell_done(struct rmd_bell *bell)
+{
+    atomic_fetch_add_explicit(&bell->elsewhere_ns, processor_ns() - bell->taken_ns,
+                              memory_order_relaxed); /* partner: pay */
 }
 
 void rmd_bell_stop(struct rmd_bell *bell)
 {
     if (!bell->running)
         return;
-    atomic_store(&bell->stop, true);
+    atomic_store(&bell->stop, 1);
+    inv_futex_wake(&bell->stop, 1, false);
     atomic_fetch_add(&bell->table->rmd_hurry, 1);
     atomic_fetch_add(&bell->table->rmd_bell, 1);
     inv_futex_wake(&bell->table->rmd_hurry, INT_MAX, true);

@@ -10,19 +10,22 @@
 
 struct rmd_bell {
     struct rmd_source source; /* an eventfd; the owner sets `ready` and watches it */
-    /* What can be done at once, by the bell's own thread while the loop does nothing.  True: the
+    /* What can be done at once, by the bell's own thread, which holds the loop's turn then.  True: the
      * rest is for `ready`.  It must not stop the bell. */
     bool (*at_once)(struct rmd_bell *);
     struct inv_table *table;
     pthread_t thread;
-    _Atomic bool stop;
+    _Atomic uint32_t stop; /* futex */
     bool running;
+    uint64_t taken_ns;              /* processor time of the loop's thread, at rmd_bell_take, */
+    _Atomic uint64_t elsewhere_ns;  /* and what it has spent for this bell */
 };
 
 /* Start listening to the table's bell.  Returns 0 or -1 with errno. */
 int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table);
-/* Take the event; called by `ready`. */
+/* Take the event, first of all in `ready`; and when it has been handled, in the same thread. */
 void rmd_bell_take(struct rmd_bell *bell);
+void rmd_bell_done(struct rmd_bell *bell);
 /* Stop listening, before the table is unmapped. */
 void rmd_bell_stop(struct rmd_bell *bell);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * domain.c - membership and ownership.
+ * domain.c - the table and ownership; who is in the domain is member.c's.
  *
  * The table is made when the first process joins, for only then is it known how many will
  * come: more processes than cores means anonymous tokens, else cores have owners.  When a
@@ -24,7 +24,6 @@
 #include "log.h"
 #include "now.h"
 #include "placement.h"
-#include "procstat.h"
 #include "report.h"
 #include "scalability.h"
 #include "state.h"
@@ -70,9 +69,7 @@ static void drop_table(struct rmd_domain *d)
     rmd_state_drop(d);
 }
 
-/* The part of the table that nobody may write after its creation is put right when
- * somebody did, so that no offset or count that we use is ever wrong. */
-static void header_intact(struct rmd_domain *d)
+void rmd_domain_mend_head(struct rmd_domain *d)
 {
     size_t constant = offsetof(struct inv_table, wanting);
     if (!memcmp(d->table, d->header, constant))
@@ -142,8 +139,7 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
     return 0;
 }
 
-/* A table that fits the process that is about to join. */
-static int fit_table(struct rmd_domain *d, unsigned expected)
+int rmd_domain_fit_table(struct rmd_domain *d, unsigned expected)
 {
     unsigned units = d->due > d->units_here ? d->due : d->units_here;
     enum inv_mode mode = expected > units ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
@@ -175,15 +171,14 @@ void rmd_domain_close(struct rmd_domain *d)
 
 /* For the process itself, whose report does not always come from us (package.c).  Relaxed:
  * statistics; who reads while we write counts some time twice or not at all. */
-static void show_owned(struct inv_slot *s, const struct rmd_process *p)
+void rmd_domain_show_owned(struct inv_slot *s, const struct rmd_process *p)
 {
     atomic_store_explicit(&s->owned_ns, p->owned_ns, memory_order_relaxed);
     atomic_store_explicit(&s->settled_ns, p->settled_ns, memory_order_relaxed);
     atomic_store_explicit(&s->owned_cores, p->owned, memory_order_relaxed);
 }
 
-/* Add up the core time that everybody has owned until now. */
-static void settle(struct rmd_domain *d)
+void rmd_domain_settle(struct rmd_domain *d)
 {
     uint64_t now = inv_now_ns();
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
@@ -199,7 +194,7 @@ static void settle(struct rmd_domain *d)
         }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
-            show_owned(inv_slot_at(d->table, s), &d->procs[s]);
+            rmd_domain_show_owned(inv_slot_at(d->table, s), &d->procs[s]);
 }
 
 /* inv_core_own asks the holder for the core where the new owner wants it.  When nobody
@@ -378,8 +373,8 @@ static unsigned max_launch_units(const struct rmd_domain *d)
     return d->max_job_cores && !units ? 1 : units;
 }
 
-static void tell(const struct rmd_domain *d, const struct rmd_process *p, enum inv_event_kind kind,
-                 unsigned before, unsigned after, const char *text)
+void rmd_domain_tell(const struct rmd_domain *d, const struct rmd_process *p,
+                     enum inv_event_kind kind, unsigned before, unsigned after, const char *text)
 {
     rmd_event((struct inv_event){.kind = kind,
                                  .uid = d->uid,
@@ -407,7 +402,7 @@ static void tell_owners(struct rmd_domain *d)
             if (d->owner[c] == (int)s)
                 inv_set_add(set, c);
         rmd_list_cores(set, cores, sizeof cores);
-        tell(d, p, INV_EVENT_OWNER, p->told_owned, p->owned, cores);
+        rmd_domain_tell(d, p, INV_EVENT_OWNER, p->told_owned, p->owned, cores);
         p->told_mark = mark[s];
         p->told_owned = p->owned;
     }
@@ -423,17 +418,16 @@ static void decide(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t 
         memset(target, 0, s->nprocs * sizeof *target);
 }
 
-/* Let the policy decide and do what it says.  `must`: the members have changed, so there
- * is no question whether it is worth it. */
-static void redistribute(struct rmd_domain *d, bool must)
+void rmd_domain_redistribute(struct rmd_domain *d, bool must)
 {
     if (d->table->mode != INV_MODE_PINNED || !d->here)
         return;
+    /* of all domains: there is one turn of the loop */
     static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
     uint64_t launch[2 * INV_MAX_SLOTS], begin = inv_now_ns();
-    settle(d);
+    rmd_domain_settle(d);
     struct members m = members_of(d);
     for (unsigned i = 0; i < m.count; i++) {
         needs[i] = need_of(d, m.slot[i]);
@@ -454,7 +448,7 @@ static void redistribute(struct rmd_domain *d, bool must)
         move_cores(d, &m, target);
         rmd_rest_unowned(d);
     }
-    settle(d);
+    rmd_domain_settle(d);
     tell_owners(d);
     d->decisions++;
     d->decision_ns += inv_now_ns() - begin;
@@ -462,8 +456,8 @@ static void redistribute(struct rmd_domain *d, bool must)
 
 void rmd_domain_reorder(struct rmd_domain *d)
 {
-    header_intact(d);
-    redistribute(d, true);
+    rmd_domain_mend_head(d);
+    rmd_domain_redistribute(d, true);
     rmd_state_save(d);
 }
 
@@ -485,16 +479,16 @@ void rmd_domain_set_policy(struct rmd_domain *d, const struct rmd_policy *policy
     d->policy = policy;
     if (!d->live)
         return;
-    header_intact(d);
-    redistribute(d, true);
+    rmd_domain_mend_head(d);
+    rmd_domain_redistribute(d, true);
 }
 
 void rmd_domain_reconsider(struct rmd_domain *d)
 {
     if (!d->live)
         return;
-    header_intact(d);
-    redistribute(d, false);
+    rmd_domain_mend_head(d);
+    rmd_domain_redistribute(d, false);
 }
 
 /* Decide, if a constraint is new. */
@@ -502,7 +496,7 @@ static void answer_constraints(struct rmd_domain *d)
 {
     uint32_t seen[INV_MAX_SLOTS];
     bool news = false;
-    header_intact(d);
+    rmd_domain_mend_head(d);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct inv_slot *slot = inv_slot_at(d->table, s);
         if (!d->procs[s].used)
@@ -513,7 +507,7 @@ static void answer_constraints(struct rmd_domain *d)
     }
     if (!news)
         return;
-    redistribute(d, false);
+    rmd_domain_redistribute(d, false);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct inv_slot *slot = inv_slot_at(d->table, s);
         if (!d->procs[s].used || atomic_load(&slot->decided_seq) == seen[s])
@@ -545,241 +539,7 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
     if (d->core_left)
         d->core_left(d);
     answer_constraints(d);
-}
-
-/* --- membership */
-
-void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
-{
-    struct rmd_process *p = &d->procs[slot];
-    struct inv_slot *s = inv_slot_at(d->table, slot);
-    unsigned freed = 0;
-    header_intact(d);
-    atomic_store(&s->state, INV_SLOT_DEAD);
-    tell(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
-    *(left ? &d->leaves : &d->deaths) += 1;
-    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* all of its tokens come back now */
-    d->stopped -= p->stopped;
-    inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
-    settle(d);
-    struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
-    report.report.left = left;
-    rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
-             freed);
-    rmd_reports_add(&d->dead, &report);
-    rmd_trace_gone(d, slot, left);
-    rmd_record_clear(d, slot);
-    for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->owner[c] == (int)slot)
-            d->owner[c] = RMD_NO_OWNER;
-    if (p->pidfd.fd >= 0) {
-        rmd_unwatch(&p->pidfd);
-        close(p->pidfd.fd);
-    }
-    if (d->left)
-        d->left(d, slot, left);
-    memset(p, 0, sizeof *p);
-    d->live--;
-    atomic_store(&s->state, INV_SLOT_FREE);
-}
-
-/* Nobody is left who could use them: what the dead forgot to return is free again. */
-static void tidy_empty(struct rmd_domain *d)
-{
-    d->joined = d->expected = 0;
-    if (d->table->mode == INV_MODE_PINNED)
-        rmd_rest_unowned(d);
-    d->tokens = d->here;
-    atomic_store(&d->table->free_tokens, (int32_t)d->here);
-    for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
-        atomic_store(&d->table->board_used[i], 0);
-    rmd_state_save(d);
-    if (d->emptied)
-        d->emptied(d);
-}
-
-static void gone(struct rmd_domain *d, unsigned slot, bool left)
-{
-    rmd_domain_bury(d, slot, left);
-    if (!d->live) {
-        tidy_empty(d);
-        return;
-    }
-    redistribute(d, true);
-    rmd_state_save(d);
-}
-
-static void process_died(struct rmd_source *source, uint32_t events)
-{
-    (void)events;
-    struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
-    gone(p->domain, (unsigned)(p - p->domain->procs), false);
-}
-
-int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)
-{
-    d->procs[slot].pidfd = (struct rmd_source){.fd = pidfd, .ready = process_died};
-    return rmd_watch(&d->procs[slot].pidfd, EPOLLIN);
-}
-
-int rmd_domain_slot(struct rmd_domain *d, pid_t pid)
-{
-    for (int s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && d->procs[s].pid == pid)
-            return s;
-    return -1;
-}
-
-void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
-{
-    int slot = rmd_domain_slot(d, pid);
-    if (slot >= 0)
-        gone(d, (unsigned)slot, true);
-}
-
-/* Printable, and ended: it goes to terminals. */
-static void copy_name(char *to, const char *from)
-{
-    size_t i = 0;
-    for (; i < INV_NAME_BYTES - 1 && from[i]; i++)
-        to[i] = from[i] > ' ' && from[i] <= '~' ? from[i] : '?';
-    memset(to + i, 0, INV_NAME_BYTES - i);
-}
-
-/* A fresh slot; everything that the dead one of before left in it is gone. */
-static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
-                      const struct inv_request *request)
-{
-    s->pid = p->pid;
-    s->start_ns = p->start_ns;
-    s->rank = request->rank;
-    s->size = request->size;
-    copy_name(s->program, request->program);
-    atomic_store(&s->parked, 0);
-    atomic_store(&s->bell, 0);
-    atomic_store(&s->sleepers, 0);
-    atomic_store(&s->home, INV_NO_CORE);
-    atomic_store(&s->tokens, 0);
-    atomic_store(&s->constraint_seq, 0);
-    atomic_store(&s->decided_seq, 0);
-    atomic_store(&s->min_cores, 0);
-    atomic_store(&s->max_cores, 0);
-    atomic_store(&s->workload_bits, 0);
-    atomic_store(&s->iteration_bits, 0);
-    atomic_store(&s->rate_bits, 0);
-    show_owned(s, p);
-    inv_scalability_write(s, &(struct inv_scalability){0});
-    memset((void *)&s->counters, 0, sizeof s->counters);
-    for (unsigned a = 0; a < INV_AGENTS; a++) {
-        atomic_store(&s->agents[a].tid, 0);
-        atomic_store(&s->agents[a].core, INV_NO_CORE);
-    }
-    /* release: partner is everyone who reads LIVE before the rest of the slot */
-    atomic_store_explicit(&s->state, INV_SLOT_LIVE, memory_order_release);
-}
-
-static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
-{
-    unsigned slot = 0;
-    while (slot < INV_MAX_SLOTS && d->procs[slot].used)
-        slot++;
-    if (slot == INV_MAX_SLOTS) {
-        errno = ENOSPC;
-        return -1;
-    }
-    struct rmd_process *p = &d->procs[slot];
-    *p = (struct rmd_process){.domain = d};
-    if (rmd_domain_watch(d, slot, pidfd))
-        return -1;
-    struct rmd_procstat stat = {0};
-    rmd_procstat(pid, &stat); /* a pid that is another's by now: it is dead, as its pidfd tells */
-    p->start_ticks = stat.start_ticks;
-    p->used = true;
-    p->pid = pid;
-    p->start_ns = p->settled_ns = inv_now_ns();
-    d->live++;
-    return (int)slot;
-}
-
-/* Has the job a member of this MPI rank? */
-static bool has_rank(const struct rmd_domain *d, uint64_t job, int rank)
-{
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && d->procs[s].job == job && d->procs[s].rank == rank)
-            return true;
-    return false;
-}
-
-/* The processes of one MPI job have the same size and different ranks; what is none of MPI's is a
- * job of its own. */
-static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
-{
-    struct rmd_process *p = &d->procs[slot];
-    p->job = 0;
-    p->rank = request->rank;
-    p->size = request->size;
-    for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 0 && !p->job; s++) {
-        const struct rmd_process *other = &d->procs[s];
-        if (other->used && s != slot && other->size == p->size && !has_rank(d, other->job, p->rank))
-            p->job = other->job;
-    }
-    if (!p->job)
-        p->job = ++d->jobs;
-    d->newest_job = p->job;
-}
-
-/* How many processes will come, as far as this one or the launcher knows. */
-static unsigned expected_by(const struct rmd_domain *d, const struct inv_request *request)
-{
-    unsigned n = request->local_size > 0 ? (unsigned)request->local_size : 1;
-    if (n < d->procs_hint)
-        n = d->procs_hint;
-    return n < INV_MAX_SLOTS ? n : INV_MAX_SLOTS;
-}
-
-/* Where nothing is known of this node's ranks, these may be all; if not, wish_of sees it. */
-static void note_local_rank(struct rmd_process *p, const struct inv_request *request)
-{
-    bool known = request->local_rank >= 0;
-    p->local_rank = known ? request->local_rank : request->rank;
-    p->local_size = known ? request->local_size : request->size;
-}
-
-int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
-{
-    unsigned expected = expected_by(d, request);
-    int old = rmd_domain_slot(d, pid); /* it has called exec: another program, the same process */
-    if (old >= 0) {
-        rmd_domain_bury(d, (unsigned)old, true);
-        d->joined--;
-        if (!d->live)
-            tidy_empty(d);
-    }
-    int slot = fit_table(d, expected) ? -1 : admit(d, pid, pidfd);
-    if (slot < 0) {
-        int saved = errno;
-        close(pidfd);
-        errno = saved;
-        return -1;
-    }
-    header_intact(d);
-    d->joined++;
-    if (d->expected < expected)
-        d->expected = expected;
-    fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
-    note_local_rank(&d->procs[slot], request);
-    find_job(d, (unsigned)slot, request);
-    rmd_trace_joined(d, (unsigned)slot);
-    if (d->max_job_cores)
-        d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
-    d->joins++;
-    tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, inv_slot_at(d->table, (unsigned)slot)->program);
-    redistribute(d, true);
-    rmd_state_save(d);
-    rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
-             inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,
-             d->procs[slot].owned);
-    return slot;
+    rmd_bell_done(&d->bell);
 }
 
 /* --- cores that come and go */
@@ -860,11 +620,11 @@ void rmd_domain_share(struct rmd_domain *d)
     d->changed = false;
     if (!d->table || !changed)
         return;
-    header_intact(d);
+    rmd_domain_mend_head(d);
     if (d->table->mode == INV_MODE_ANONYMOUS) {
         adjust_tokens(d);
     } else {
-        redistribute(d, true);
+        rmd_domain_redistribute(d, true);
         offer_nobodys(d);
     }
 }
@@ -876,12 +636,12 @@ void rmd_domain_reconfigured(struct rmd_domain *d)
             d->procs[s].launch = rmd_job_of(d->procs[s].pid);
     if (!d->table)
         return;
-    header_intact(d);
+    rmd_domain_mend_head(d);
     /* Who reads it meanwhile sees the old or the new one. */
     __atomic_store_n(&d->table->reclaim_bound_us, d->reclaim_bound_us, __ATOMIC_RELAXED);
     d->header->reclaim_bound_us = d->reclaim_bound_us;
     rmd_state_head(d);
-    redistribute(d, true);
+    rmd_domain_redistribute(d, true);
 }
 
 void rmd_domain_confined(struct rmd_domain *d)
@@ -947,7 +707,7 @@ static unsigned repair_words(struct rmd_domain *d)
 unsigned rmd_domain_repair(struct rmd_domain *d)
 {
     unsigned wrong = 0;
-    header_intact(d);
+    rmd_domain_mend_head(d);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         wrong += repair_slot(d, s);
     return wrong + (pinned(d) ? repair_words(d) : 0);
@@ -993,7 +753,7 @@ struct rmd_reports rmd_domain_reports(struct rmd_domain *d)
         rmd_reports_add(&all, &copy);
     }
     if (d->table)
-        settle(d);
+        rmd_domain_settle(d);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used) {
             struct rmd_report report = rmd_report_of(d, s, 0);

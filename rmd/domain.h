@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * domain.h - one user's processes that share one core table: who is in it, and which
- * cores each owns.  Only rmd's main thread calls these.
+ * cores each owns.  Only who holds the loop's turn (loop.h) calls these: the main thread, but for a
+ * bell's, which decides on constraints while the loop is idle.
  */
 #ifndef RMD_DOMAIN_H
 #define RMD_DOMAIN_H
@@ -60,6 +61,7 @@ enum rmd_presence {
     RMD_HERE
 };
 
+/* Read and written by who holds the loop's turn; of `bell` by bell.c too. */
 struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
@@ -85,7 +87,7 @@ struct rmd_domain {
     bool changed;    /* since the last rmd_domain_share */
     unsigned due;    /* units that will be, for those that are about to join */
     unsigned tokens; /* that the table has been given */
-    struct inv_table *header; /* our copy of the table's constant part, see header_intact */
+    struct inv_table *header; /* our copy of the table's constant part, rmd_domain_mend_head */
     struct rmd_bell bell;
     unsigned live;                           /* processes now */
     unsigned joined, expected;               /* since the domain was last empty */

@@ -1,13 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* domain_inside.h - what adopt.c and check.c need of domain.c. */
+/* domain_inside.h - what adopt.c, check.c, domain.c and member.c need of each other. */
 #ifndef RMD_DOMAIN_INSIDE_H
 #define RMD_DOMAIN_INSIDE_H
 
 #include "domain.h"
+#include "events.h"
 
 /* Go on with this table, whose descriptor is the domain's from here on in any case.  0, or -1 with
  * errno. */
 int rmd_domain_use_table(struct rmd_domain *domain, struct inv_table *table, int fd);
+
+/* A table that fits the process that is about to join, one of so many.  0, or -1 with errno. */
+int rmd_domain_fit_table(struct rmd_domain *domain, unsigned expected);
+
+/* The part of the table that nobody may write after its creation is put right when
+ * somebody did, so that no offset or count that we use is ever wrong. */
+void rmd_domain_mend_head(struct rmd_domain *domain);
+
+/* Add up the core time that everybody has owned until now, and show it. */
+void rmd_domain_settle(struct rmd_domain *domain);
+void rmd_domain_show_owned(struct inv_slot *slot, const struct rmd_process *process);
+
+/* Let the policy decide and do what it says.  `must`: the members have changed, so there
+ * is no question whether it is worth it. */
+void rmd_domain_redistribute(struct rmd_domain *domain, bool must);
+
+/* An event of this process. */
+void rmd_domain_tell(const struct rmd_domain *domain, const struct rmd_process *process,
+                     enum inv_event_kind kind, unsigned before, unsigned after, const char *text);
 
 /* Notice the death of the process in this slot.  0, or -1 with errno. */
 int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);

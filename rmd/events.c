@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* All of this is of who holds the loop's turn. */
 static struct inv_event ring[RMD_EVENTS];
 static uint64_t newest; /* number of the last one */
 static void (*tell)(void);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * events.h - what has happened of late, for `rmctl events`: a ring of so many; what is older has
- * gone, and who reads is told how many it has missed.  Only rmd's main thread calls these.
+ * gone, and who reads is told how many it has missed.  Only who holds the loop's turn (loop.h)
+ * calls these.
  */
 #ifndef RMD_EVENTS_H
 #define RMD_EVENTS_H

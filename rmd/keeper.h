@@ -2,7 +2,7 @@
 /*
  * keeper.h - who keeps core tables for the next rmd where systemd does not: a process of ours that
  * does nothing else, and is there as long as rmd or a process that is in one of them, and a while
- * longer when there are orders.
+ * longer when there are orders, or a power cap.
  */
 #ifndef RMD_KEEPER_H
 #define RMD_KEEPER_H

@@ -12,7 +12,8 @@
 static int epoll_fd = -1;
 static bool stopping;
 static int stop_status;
-/* Held while an event is handled; by the loop nearly always, else by a bell's thread (bell.c). */
+/* The loop's turn (loop.h).  Held while an event is handled; by the loop nearly always, else by a
+ * bell's thread (bell.c). */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
 static bool running; /* protected by it */

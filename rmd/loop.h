@@ -2,6 +2,10 @@
 /*
  * loop.h - rmd's event loop: descriptors and what to call when they are ready.  One event
  * at a time, so a handler may take away any source without another event of it pending.
+ *
+ * What handlers change is changed by who holds the loop's turn: the main thread while it handles an
+ * event, else a thread that has been let in by rmd_loop_enter (bell.c).  While the loop does not run
+ * nobody is let in, and the turn is the main thread's.
  */
 #ifndef RMD_LOOP_H
 #define RMD_LOOP_H
@@ -19,8 +23,8 @@ struct rmd_source {
 int rmd_watch(struct rmd_source *source, uint32_t epoll_events);
 void rmd_unwatch(struct rmd_source *source);
 
-/* For another thread, which is to do what a handler may: false when one runs now.  It must not take
- * away any source. */
+/* For another thread, which is to do what a handler may: false when one runs now, or the loop does not.
+ * Else it holds the loop's turn until rmd_loop_leave.  It must not take away any source. */
 bool rmd_loop_enter(void);
 void rmd_loop_leave(void);
 

@@ -5,6 +5,7 @@
 #include "delivery.h"
 #include "log.h"
 #include "loop.h"
+#include "standing.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,6 +24,7 @@ static struct {
     bool on;
     struct rmd_delivery delivery;
     struct rmd_power power;
+    void (*keep)(int fd); /* for standing.h */
 } machine = {.timer = {.fd = -1}};
 
 static void sample(void)
@@ -73,11 +75,36 @@ int rmd_machine_watch(const struct inv_topology *topology, const char *root,
     return machine.timer.fd < 0 ? -1 : rmd_watch(&machine.timer, EPOLLIN);
 }
 
-bool rmd_machine_cap(const char *root, struct rmd_power_cap cap)
+static void note_power(const struct rmd_power_knob *knob, unsigned count)
 {
+    if (machine.keep)
+        rmd_standing_note_power(knob, count, machine.keep);
+}
+
+/* Its end never came. */
+static bool undo_former_cap(const char *root)
+{
+    const struct rmd_power_knob *knob;
+    unsigned count = rmd_standing_power(&knob);
+    if (!count)
+        return true;
+    if (rmd_power_put_back(root, knob, count)) {
+        rmd_log(RMD_NOTICE, "the power cap of an rmd that was killed is undone");
+        note_power(NULL, 0);
+        return true;
+    }
+    rmd_log(RMD_WARNING, "the power cap of an rmd that was killed cannot be undone: %s",
+            strerror(errno));
+    return false;
+}
+
+bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*keep)(int fd))
+{
+    machine.keep = keep;
+    bool undone = undo_former_cap(root);
     if (cap.amount <= 0)
         return true;
-    if (!rmd_power_limit(&machine.power, root, cap)) {
+    if (undone && !rmd_power_limit(&machine.power, root, cap, note_power)) {
         rmd_chat("power is capped by %s", machine.power.how);
         return true;
     }

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ZONE "/sys/class/powercap/intel-rapl:%u/constraint_0_"
 #define CPU "/sys/devices/system/cpu/cpu%u/cpufreq/"
@@ -26,22 +25,22 @@ bool rmd_power_parse(const char *text, struct rmd_power_cap *cap)
     return end != text && !*end && cap->amount > 0 && cap->amount <= (cap->percent ? 100 : 1e6);
 }
 
-static bool add_knob(struct rmd_power *p, struct rmd_sysfile file)
+static struct rmd_sysfile file_of(const char *root, const struct rmd_power_knob *k)
 {
-    uint64_t before;
-    if (p->count == RMD_POWER_KNOBS || !rmd_sysfile_read(&file, &before))
-        return false;
-    struct rmd_power_knob *more = realloc(p->knob, (p->count + 1) * sizeof *more);
-    if (!more)
-        return false;
-    p->knob = more;
-    p->knob[p->count++] = (struct rmd_power_knob){file, before};
-    return true;
+    return k->kind == RMD_POWER_PACKAGE ? rmd_sysfile(root, ZONE "power_limit_uw", k->number)
+                                        : rmd_sysfile(root, CPU "scaling_max_freq", k->number);
 }
 
-static bool turn(struct rmd_power *p, struct rmd_sysfile file, double value)
+/* It is to be set to that. */
+static bool plan(struct rmd_power *p, enum rmd_power_kind kind, unsigned number, double value)
 {
-    return add_knob(p, file) && rmd_sysfile_write(&file, (uint64_t)(value + 0.5));
+    struct rmd_power_knob knob = {.kind = kind, .number = number};
+    struct rmd_sysfile file = file_of(p->root, &knob);
+    if (p->count == RMD_POWER_KNOBS || !rmd_sysfile_read(&file, &knob.before))
+        return false;
+    p->value[p->count] = (uint64_t)(value + 0.5);
+    p->knob[p->count++] = knob;
+    return true;
 }
 
 /* The power that each package may take, in microwatts: as the vendor says, else as it is now. */
@@ -58,10 +57,10 @@ static unsigned zones(const char *root, uint64_t *most)
 }
 
 /* 0; 1 when the machine cannot; -1 with errno. */
-static int limit_packages(struct rmd_power *p, const char *root, struct rmd_power_cap cap)
+static int plan_packages(struct rmd_power *p, struct rmd_power_cap cap)
 {
     uint64_t most[ZONES_MAX];
-    unsigned n = zones(root, most);
+    unsigned n = zones(p->root, most);
     double all = 0;
     for (unsigned z = 0; z < n; z++)
         all += (double)most[z];
@@ -69,50 +68,78 @@ static int limit_packages(struct rmd_power *p, const char *root, struct rmd_powe
         return 1;
     double part = fmin(1, cap.percent ? cap.amount / 100 : cap.amount * 1e6 / all);
     for (unsigned z = 0; z < n; z++)
-        if (!turn(p, rmd_sysfile(root, ZONE "power_limit_uw", z), part * (double)most[z]))
+        if (!plan(p, RMD_POWER_PACKAGE, z, part * (double)most[z]))
             return -1;
     p->how = "powercap";
     return 0;
 }
 
-static int limit_frequencies(struct rmd_power *p, const char *root, struct rmd_power_cap cap)
+static int plan_frequencies(struct rmd_power *p, struct rmd_power_cap cap)
 {
     if (!cap.percent)
         return 1;
     for (unsigned cpu = 0; cpu < RMD_POWER_KNOBS; cpu++) {
         uint64_t highest, lowest;
-        struct rmd_sysfile high = rmd_sysfile(root, CPU "cpuinfo_max_freq", cpu);
-        struct rmd_sysfile low = rmd_sysfile(root, CPU "cpuinfo_min_freq", cpu);
+        struct rmd_sysfile high = rmd_sysfile(p->root, CPU "cpuinfo_max_freq", cpu);
+        struct rmd_sysfile low = rmd_sysfile(p->root, CPU "cpuinfo_min_freq", cpu);
         if (!rmd_sysfile_read(&high, &highest) || !rmd_sysfile_read(&low, &lowest))
             continue; /* offline, or a hole in the numbers */
         double f = fmax((double)lowest, (double)highest * cbrt(cap.amount / 100));
-        if (!turn(p, rmd_sysfile(root, CPU "scaling_max_freq", cpu), f))
+        if (!plan(p, RMD_POWER_CPU, cpu, f))
             return -1;
     }
     p->how = "cpufreq";
     return p->count ? 0 : 1;
 }
 
-int rmd_power_limit(struct rmd_power *p, const char *root, struct rmd_power_cap cap)
+static bool turn_all(const struct rmd_power *p)
 {
-    *p = (struct rmd_power){.how = ""};
-    int failed = limit_packages(p, root, cap);
+    for (unsigned i = 0; i < p->count; i++) {
+        struct rmd_sysfile file = file_of(p->root, &p->knob[i]);
+        if (!rmd_sysfile_write(&file, p->value[i]))
+            return false;
+    }
+    return true;
+}
+
+int rmd_power_limit(struct rmd_power *p, const char *root, struct rmd_power_cap cap,
+                    rmd_power_note *note)
+{
+    p->root = root;
+    p->note = note;
+    p->count = 0;
+    int failed = plan_packages(p, cap);
     if (failed > 0)
-        failed = limit_frequencies(p, root, cap);
-    if (!failed)
+        failed = plan_frequencies(p, cap);
+    if (failed) {
+        p->count = 0;
+        errno = failed > 0 ? ENOTSUP : errno;
+        return -1;
+    }
+    p->note(p->knob, p->count);
+    if (turn_all(p))
         return 0;
-    int saved = failed > 0 ? ENOTSUP : errno;
+    int saved = errno;
     rmd_power_restore(p);
     errno = saved;
     return -1;
 }
 
+bool rmd_power_put_back(const char *root, const struct rmd_power_knob *knob, unsigned count)
+{
+    int error = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct rmd_sysfile file = file_of(root, &knob[i]);
+        if (!rmd_sysfile_write(&file, knob[i].before) && errno != ENOENT)
+            error = errno;
+    }
+    errno = error;
+    return !error;
+}
+
 void rmd_power_restore(struct rmd_power *p)
 {
-    while (p->count) {
-        struct rmd_power_knob *k = &p->knob[--p->count];
-        rmd_sysfile_write(&k->file, k->before);
-    }
-    free(p->knob);
-    p->knob = NULL;
+    if (p->count && rmd_power_put_back(p->root, p->knob, p->count))
+        p->note(NULL, 0);
+    p->count = 0;
 }

@@ -486,6 +486,7 @@ static void keep_orders(int fd)
         rmd_keeper_keep_orders(fd);
 }
 
+/* -1, and has said why: end() is to be called then, too. */
 static int start(void)
 {
     bool several = is_service() && geteuid() == 0;
@@ -507,29 +508,26 @@ static int start(void)
         rmd_say("cannot start: %s", strerror(errno));
         return -1;
     }
-    if (!resume(&handed_over) || listen_for_clients(several, handed_over)) {
-        rmd_keeper_close();
-        return -1;
-    }
-    if (!rmd_machine_cap(line.sys_root, settings.power_cap)) {
-        rmd_server_close();
-        rmd_keeper_close();
-        return -1;
-    }
     const char *metrics = settings.text[RMD_KEY_METRICS];
-    if (*metrics && rmd_metrics_serve(metrics)) {
-        rmd_machine_close();
-        rmd_server_close();
-        rmd_keeper_close();
+    if (!resume(&handed_over) || listen_for_clients(several, handed_over) ||
+        !rmd_machine_cap(line.sys_root, settings.power_cap, users.keep_orders) ||
+        (*metrics && rmd_metrics_serve(metrics)))
         return -1;
-    }
     if (watch_launcher()) {
         rmd_say("cannot reach the launcher: %s", strerror(errno));
-        rmd_machine_close();
-        rmd_server_close();
         return -1;
     }
     return 0;
+}
+
+/* However far start has come. */
+static void end(void)
+{
+    rmd_machine_close();
+    rmd_server_close();
+    rmd_metrics_close();
+    rmd_users_close();
+    rmd_keeper_close(); /* last: what the others have had kept stays where it is of use */
 }
 
 int main(int argc, char **argv)
@@ -546,22 +544,20 @@ int main(int argc, char **argv)
     if (!read_settings(&settings))
         return 1;
     apply_settings();
-    if (start())
+    if (start()) {
+        end();
         return 1;
+    }
     if (is_service()) {
         rmd_log(RMD_NOTICE, "serving %s", topology.description);
         rmd_service_ready(topology.description);
     }
     rmd_chat("%s, socket %s", topology.description, socket_name());
     int status = rmd_loop();
-    rmd_machine_close();
     if (is_service()) {
         rmd_log(RMD_NOTICE, "ending");
         rmd_service_stopping();
     }
-    rmd_server_close();
-    rmd_metrics_close();
-    rmd_users_close();
-    rmd_keeper_close();
+    end();
     return status;
 }

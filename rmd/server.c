@@ -56,7 +56,7 @@ struct connection {
     size_t text_bytes;
 };
 
-static struct rmd_source listener;
+static struct rmd_source listener = {.fd = -1};
 static struct rmd_access access_for;
 static struct sockaddr_un address;
 static struct connection *connections; /* newest first */
@@ -577,8 +577,10 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
     if (who->several)
         rmd_server_make_directory(name);
     mode_t mask = umask(0177); /* a path is for our user only, at first */
-    bool ok = listener.fd >= 0 && !bind_or_take_over(listener.fd, size) && open_path(who) &&
-              !listen(listener.fd, 128) && !serve(who);
+    bool bound = listener.fd >= 0 && !bind_or_take_over(listener.fd, size);
+    bool ok = bound && open_path(who) && !listen(listener.fd, 128) && !serve(who);
+    if (!bound)
+        address.sun_path[0] = '\0'; /* it is somebody else's */
     umask(mask);
     if (!ok)
         rmd_say("cannot listen on %s: %s%s", name, strerror(errno),
@@ -603,7 +605,8 @@ void rmd_server_close(void)
 {
     while (connections)
         hang_up(connections);
-    close(listener.fd);
+    if (listener.fd >= 0)
+        close(listener.fd);
     if (address.sun_path[0] != '\0')
         unlink(address.sun_path);
 }

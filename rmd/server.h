@@ -27,7 +27,7 @@ int rmd_server_open(const char *name, const struct rmd_access *who);
 void rmd_server_make_directory(const char *name);
 /* The same with a socket that the starter listens on already, and removes. */
 int rmd_server_inherit(int fd, const struct rmd_access *who);
-/* Stop listening; a path is removed. */
+/* Stop listening, if we do; our path is removed. */
 void rmd_server_close(void);
 
 #endif

@@ -14,17 +14,9 @@
 
 #include "simulate.h"
 #include "simulate_heap.h"
+#include "steady.h"
 
 enum sim_state { SIM_ABSENT, SIM_COMPUTES, SIM_WAITS, SIM_ENDED };
-
-/* A figure that is measured piece after piece, and what was told of it: as mpi-shim/measure.c
- * does, at the second measurement, after four in a row on one side by more than 10 %, or when the
- * mean of sixty is off by more than 5 %. */
-struct sim_steady {
-    double told, sum, all;
-    int side;
-    unsigned run, count;
-};
 
 struct sim_actor {
     struct sim_cursor at;
@@ -41,7 +33,7 @@ struct sim_actor {
     unsigned counted, nodes;    /* simulate_manager.c */
 
     double sample_work, sample_s;
-    struct sim_steady steady;
+    struct inv_steady steady; /* work of a piece, as it was told */
     unsigned graph; /* of the last piece begun */
 };
 

@@ -48,38 +48,6 @@ void sim_news(struct sim_engine *e, bool must)
 
 /* --- what processes announce */
 
-static bool tell(struct sim_steady *s, double value)
-{
-    *s = (struct sim_steady){.told = value};
-    return true;
-}
-
-/* True when there is something to tell. */
-static bool add(struct sim_steady *s, double value)
-{
-    enum { FIRST = 2, RUN = 4, BLOCK = 60 };
-    s->all += value;
-    s->count++;
-    if (s->told <= 0)
-        return s->count >= FIRST && tell(s, s->all / s->count);
-    double change = value / s->told - 1;
-    int side = change > 0.1 ? 1 : change < -0.1 ? -1 : 0;
-    if (side != s->side) {
-        s->side = side;
-        s->run = 0;
-        s->sum = 0;
-    }
-    s->sum += value;
-    if (side && ++s->run >= RUN)
-        return tell(s, s->sum / s->run);
-    if (s->count < BLOCK)
-        return false;
-    double mean = s->all / s->count;
-    s->all = 0;
-    s->count = 0;
-    return fabs(mean / s->told - 1) > 0.05 && tell(s, mean);
-}
-
 /* The work of a piece as it was measured; short ones together. */
 void sim_measured(struct sim_engine *e, unsigned i, double work, double seconds)
 {
@@ -91,7 +59,7 @@ void sim_measured(struct sim_engine *e, unsigned i, double work, double seconds)
     a->counted++;
     if (a->sample_s < SAMPLE_S)
         return;
-    if (add(&a->steady, a->sample_work / a->counted))
+    if (inv_steady_add(&a->steady, a->sample_work / a->counted))
         sim_news(e, false);
     a->sample_work = a->sample_s = 0;
     a->counted = 0;

@@ -21,11 +21,13 @@ struct memory {
     uint64_t magic;
     uint32_t version;
     _Atomic uint32_t valid; /* the copy that counts */
-    uint64_t bytes;
+    uint32_t bytes;
+    _Atomic uint32_t nknobs;
     struct rmd_standing copy[2];
+    struct rmd_power_knob knob[RMD_POWER_KNOBS];
 };
 
-static struct memory *memory; /* NULL: nothing is ordered */
+static struct memory *memory; /* NULL: nothing is ordered or capped */
 static int memory_fd = -1;
 
 static struct memory *map(int fd)
@@ -51,7 +53,7 @@ static bool make(void)
         memory = map(memory_fd);
     if (memory) {
         memory->version = RMD_STANDING_VERSION;
-        memory->bytes = sizeof *memory;
+        memory->bytes = (uint32_t)sizeof *memory;
         memory->magic = MAGIC;
         return true;
     }
@@ -66,9 +68,15 @@ static size_t bytes_of(const struct rmd_standing *s)
     return offsetof(struct rmd_standing, user) + s->nusers * sizeof s->user[0];
 }
 
+static bool orders_any(const struct rmd_standing *s)
+{
+    return s->nusers || s->ndrained || *s->policy.chosen;
+}
+
 void rmd_standing_save(const struct rmd_standing *now, void (*keep)(int fd))
 {
-    bool any = now->nusers || now->ndrained || *now->policy.chosen, fresh = any && !memory;
+    const struct rmd_power_knob *knob;
+    bool any = orders_any(now) || rmd_standing_power(&knob), fresh = any && !memory;
     if (!any && memory) {
         keep(-1);
         drop();
@@ -81,6 +89,34 @@ void rmd_standing_save(const struct rmd_standing *now, void (*keep)(int fd))
     atomic_store_explicit(&memory->valid, next, memory_order_release);
     if (fresh)
         keep(memory_fd);
+}
+
+unsigned rmd_standing_power(const struct rmd_power_knob **knob)
+{
+    if (!memory)
+        return 0;
+    *knob = memory->knob;
+    return atomic_load_explicit(&memory->nknobs, memory_order_relaxed);
+}
+
+/* One copy will do: while it is written there is nothing to put back. */
+void rmd_standing_note_power(const struct rmd_power_knob *knob, unsigned count,
+                             void (*keep)(int fd))
+{
+    bool fresh = count && !memory;
+    if ((!count && !memory) || (fresh && !make()))
+        return;
+    atomic_store(&memory->nknobs, 0);
+    if (count)
+        memcpy(memory->knob, knob, count * sizeof *knob);
+    /* release: as in rmd_standing_save */
+    atomic_store_explicit(&memory->nknobs, count, memory_order_release);
+    if (fresh)
+        keep(memory_fd);
+    if (!count && !orders_any(&memory->copy[atomic_load(&memory->valid)])) {
+        keep(-1);
+        drop();
+    }
 }
 
 /* --- of a former rmd */
@@ -98,10 +134,13 @@ static bool plausible(const struct memory *m)
         valid > 1)
         return false;
     const struct rmd_standing *s = &m->copy[valid];
-    if (s->nusers > RMD_STANDING_USERS || s->ndrained > INV_MAX_CORES || s->emulated > 1 ||
+    uint32_t nknobs = atomic_load(&m->nknobs);
+    if (nknobs > RMD_POWER_KNOBS || s->nusers > RMD_STANDING_USERS || s->ndrained > INV_MAX_CORES || s->emulated > 1 ||
         !named(&s->policy))
         return false;
     bool good = true;
+    for (unsigned i = 0; i < nknobs; i++)
+        good &= m->knob[i].kind < RMD_POWER_KINDS;
     for (unsigned i = 0; i < s->ndrained; i++)
         good &= s->drained[i] >= 0;
     for (unsigned i = 0; i < s->nusers; i++) {

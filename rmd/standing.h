@@ -2,16 +2,18 @@
 /*
  * standing.h - what operators and users have ordered and the next rmd has to keep to: which cores
  * are drained, limits of users, and policies that were chosen.  (What was ordered of a process is
- * in its domain's state.h.)
+ * in its domain's state.h.)  And what the power cap has changed on the machine, which is to be as
+ * before when the cap ends, whichever rmd that sees.
  *
  * It is a piece of memory as state.h's, kept with the tables; there is none while nothing is
- * ordered. Cores have their CPU numbers in it and policies their names, since the next rmd may have
+ * ordered or capped. Cores have their CPU numbers in it and policies their names, since the next rmd may have
  * another configuration.
  */
 #ifndef RMD_STANDING_H
 #define RMD_STANDING_H
 
 #include "policy.h"
+#include "power.h"
 #include "table.h"
 #include "topology.h"
 #include "units.h"
@@ -19,7 +21,7 @@
 #include <stdbool.h>
 
 enum {
-    RMD_STANDING_VERSION = 1,
+    RMD_STANDING_VERSION = 2,
     RMD_STANDING_USERS = 1024,
     RMD_STANDING_NAME = 24, /* bytes of a policy's name, its end included */
 };
@@ -46,8 +48,8 @@ struct rmd_standing {
 
 /*
  * rmd_standing_save - note this in place of what was noted before.  Never half written, whenever
- * rmd is killed.  `keep` gets the descriptor of memory that is new, or -1: nothing is ordered any
- * more.
+ * rmd is killed.  `keep` gets the descriptor of memory that is new, or -1: nothing is ordered or
+ * capped any more.
  */
 void rmd_standing_save(const struct rmd_standing *now, void (*keep)(int fd));
 
@@ -57,6 +59,16 @@ void rmd_standing_save(const struct rmd_standing *now, void (*keep)(int fd));
  * none.  Else everything in it is within bounds, and stays as it is until the next save.
  */
 const struct rmd_standing *rmd_standing_take(int fd);
+
+/*
+ * rmd_standing_note_power - note in place of what was noted before that these shall be put back,
+ *                           0: none.  They must be as they were when this is called, before and
+ *                           after.  `keep` as above.
+ * rmd_standing_power - how many are noted, by a former rmd after rmd_standing_take, and which.
+ */
+void rmd_standing_note_power(const struct rmd_power_knob *knob, unsigned count,
+                             void (*keep)(int fd));
+unsigned rmd_standing_power(const struct rmd_power_knob **knob);
 
 /*
  * rmd_standing_policy - how it is noted that somebody has chosen a policy (NULL: nobody has) over

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.c - see state.h.  It is a memfd, sealed like a table; its writer is rmd's main thread alone.
+ * state.c - see state.h.  It is a memfd, sealed like a table; its writer is who holds the loop's turn
+ * (loop.h).
  */
 #define _GNU_SOURCE
 #include "state.h"

@@ -59,7 +59,8 @@ struct rmd_domain;
 int rmd_state_make(struct rmd_domain *domain);
 void rmd_state_drop(struct rmd_domain *domain);
 
-/* Write down what the domain is now.  Nothing happens where nothing is kept. */
+/* Write down what the domain is now; by who holds the loop's turn, as all that writes here.  Nothing
+ * happens where nothing is kept. */
 void rmd_state_save(struct rmd_domain *domain);
 void rmd_state_presence(struct rmd_domain *domain, unsigned core);
 /* The head has changed, by us. */

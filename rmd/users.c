@@ -12,9 +12,8 @@
  */
 #define _GNU_SOURCE
 #include "users.h"
-#include "cgroup.h"
-#include "enforce.h"
 #include "events.h"
+#include "fence.h"
 #include "log.h"
 #include "machine.h"
 #include "now.h"
@@ -35,15 +34,13 @@ struct user {
     struct user *next;
     uid_t uid;
     bool joining;          /* its first process is on its way */
-    bool confined;         /* to `allowed` */
-    cpu_set_t allowed;
     uint64_t rests_since;  /* a number that grows */
     const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
     /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
     struct rmd_limits ordered, own;
     unsigned told; /* cores, by the last INV_EVENT_SHARE */
     struct rmd_domain domain;
-    char *group[INV_MAX_SLOTS]; /* where a process was before it came into the user's cpuset */
+    struct rmd_fence fence;
 };
 
 static const struct rmd_settings *settings;
@@ -56,12 +53,9 @@ static struct user *here[INV_MAX_CORES], *due[INV_MAX_CORES];
 static uint64_t asked_ns[INV_MAX_CORES];
 static struct rmd_source bound_timer, check_timer;
 static uint64_t rests;     /* that users have begun */
-static cpu_set_t possible; /* CPUs that there are for us */
 static bool away[INV_MAX_CORES]; /* offline: nobody's */
 static unsigned naway;
-static bool cpusets;
 static bool drained[INV_MAX_CORES]; /* whole units */
-static bool confines; /* also our own user: cores have been drained, or limited */
 /* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
 static const struct rmd_policy *configured, *chosen;
 
@@ -97,119 +91,11 @@ static unsigned limit_of(const struct user *u)
     return whole ? whole : 1;
 }
 
-/* --- enforcement */
-
-static bool enforcing(void)
-{
-    return (options.several || confines) && !topology.emulated &&
-           settings->enforce != RMD_ENFORCE_NONE;
-}
-
-static bool mine(const struct user *u, unsigned core)
-{
-    return u->domain.presence[core] == RMD_HERE;
-}
-
-/* The CPUs of its cores; with `others` also those that are none of rmd's. */
-static cpu_set_t cpus_of(const struct user *u, bool others)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (others)
-        set = possible;
-    for (unsigned c = 0; c < topology.ncores; c++)
-        if (mine(u, c))
-            CPU_SET((size_t)topology.os_cpu[c], &set);
-        else
-            CPU_CLR((size_t)topology.os_cpu[c], &set);
-    return set;
-}
-
-static bool confine_process(struct user *u, struct rmd_process *p, const cpu_set_t *before)
-{
-    unsigned outside = rmd_confine(p->pid, p->pidfd.fd, &u->allowed, before);
-    if (outside)
-        rmd_chat("user %u: %u threads of process %d moved to its cores", (unsigned)u->uid, outside,
-                 (int)p->pid);
-    return outside > 0;
-}
-
-/* A kernel that changes a cpuset forgets whom we had pinned; who computes on a core shall stay. */
-static void pin_holders(struct user *u)
-{
-    struct rmd_domain *d = &u->domain;
-    if (!d->table || d->table->mode != INV_MODE_PINNED)
-        return;
-    for (unsigned c = 0; c < topology.ncores; c++) {
-        struct inv_core *core = inv_core_at(d->table, c);
-        /* relaxed: a hint, checked before use */
-        unsigned name = inv_word_holder(atomic_load_explicit(&core->word, memory_order_relaxed));
-        if (!mine(u, c) || name == INV_NOBODY || name > INV_MAX_SLOTS || !d->procs[name - 1].used)
-            continue;
-        struct rmd_process *p = &d->procs[name - 1];
-        rmd_pin_thread(p->pid, p->pidfd.fd,
-                       atomic_load_explicit(&core->holder_tid, memory_order_relaxed),
-                       topology.os_cpu[c]);
-    }
-}
-
-/* The user has a core: an empty cpuset takes nobody. */
-static void confine_by_cpuset(struct user *u)
-{
-    cpu_set_t cpus = cpus_of(u, false);
-    if (!rmd_cgroup_confine(u->uid, &cpus)) {
-        rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s", (unsigned)u->uid,
-                strerror(errno));
-        return;
-    }
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-        struct rmd_process *p = &u->domain.procs[s];
-        if (!p->used || u->group[s] || (u->group[s] = rmd_cgroup_enter(u->uid, p->pid)) != NULL)
-            continue;
-        rmd_log(RMD_WARNING, "user %u: process %d cannot be put into its cpuset: %s",
-                (unsigned)u->uid, (int)p->pid, strerror(errno));
-    }
-    pin_holders(u);
-}
-
-/* What the user may use has changed. */
-static void confine(struct user *u)
-{
-    if (!enforcing() || !u->domain.here)
-        return;
-    cpu_set_t before = u->allowed, now = cpus_of(u, true);
-    bool first = !u->confined;
-    if (!first && CPU_EQUAL(&before, &now))
-        return;
-    u->allowed = now;
-    u->confined = true;
-    if (cpusets) {
-        confine_by_cpuset(u);
-    } else {
-        for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-            if (u->domain.procs[s].used)
-                confine_process(u, &u->domain.procs[s], first ? NULL : &before);
-    }
-    rmd_domain_confined(&u->domain);
-}
-
-static void confine_newcomer(struct user *u, unsigned slot)
-{
-    if (!enforcing() || !u->confined)
-        return; /* else when its first core is here */
-    if (cpusets)
-        confine_by_cpuset(u);
-    else if (!CPU_EQUAL(&u->allowed, &possible)) /* a look at each thread, for one's own machine */
-        confine_process(u, &u->domain.procs[slot], NULL);
-}
+/* --- checks */
 
 static void process_left(struct rmd_domain *d, unsigned slot, bool lives)
 {
-    struct user *u = user_of(d);
-    if (u->group[slot] && lives)
-        rmd_cgroup_leave(d->procs[slot].pid, u->group[slot]);
-    free(u->group[slot]);
-    u->group[slot] = NULL;
+    rmd_fence_let_go(d, &user_of(d)->fence, slot, lives);
 }
 
 static void divide(void);
@@ -236,10 +122,7 @@ static void check(struct rmd_source *source, uint32_t events)
     bool changed = cpus_changed();
     for (struct user *u = users; u; u = u->next) {
         changed |= rmd_domain_check(&u->domain) && options.several;
-        bool confined = u->confined && !cpusets && u->domain.here < topology.ncores;
-        for (unsigned s = 0; confined && s < INV_MAX_SLOTS; s++)
-            if (u->domain.procs[s].used && confine_process(u, &u->domain.procs[s], NULL))
-                rmd_domain_confined(&u->domain);
+        rmd_fence_check(&u->domain, &u->fence);
     }
     if (changed)
         divide();
@@ -447,13 +330,13 @@ static void move_cores(void)
     for (unsigned c = 0; c < topology.ncores; c++)
         withdraw(c);
     for (struct user *u = users; u; u = u->next)
-        confine(u); /* before others may have what it had */
+        rmd_fence_move(&u->domain, &u->fence); /* before others may have what it had */
     for (unsigned k = 0; k < units.count; k++)
         if (here[units.first[k]] != due[units.first[k]] && gone(k))
             for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
                 admit(c);
     for (struct user *u = users; u; u = u->next) {
-        confine(u);
+        rmd_fence_move(&u->domain, &u->fence);
         rmd_domain_share(&u->domain);
     }
     tell_shares();
@@ -499,8 +382,7 @@ static void forget(struct user *u)
     while (*link != u)
         link = &(*link)->next;
     *link = u->next;
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        free(u->group[s]);
+    rmd_fence_free(&u->fence);
     rmd_domain_close(&u->domain);
     free(u);
 }
@@ -568,9 +450,7 @@ static void domain_emptied(struct rmd_domain *d)
     u->rests_since = ++rests;
     if (options.several && !u->joining) {
         rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
-        u->confined = false;
-        if (cpusets)
-            rmd_cgroup_release(u->uid);
+        rmd_fence_open_up(&u->domain, &u->fence);
         rmd_domain_rest(d);
         divide();
     }
@@ -649,15 +529,11 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     options = *o;
     configured = s->all.policy;
     rmd_units_of(&units, &topology, s->smt);
-    if (sched_getaffinity(0, sizeof possible, &possible) || timer(&bound_timer, bound_passed) ||
-        timer(&check_timer, check) || rmd_machine_watch(&topology, o->sys_root, sampled))
+    if (rmd_fences_begin(topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
+                         s->text[RMD_KEY_CGROUP]) ||
+        timer(&bound_timer, bound_passed) || timer(&check_timer, check) ||
+        rmd_machine_watch(&topology, o->sys_root, sampled))
         return -1;
-    const char *base = s->text[RMD_KEY_CGROUP];
-    if (enforcing() && s->enforce == RMD_ENFORCE_CPUSET) {
-        cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
-        if (!cpusets)
-            rmd_log(RMD_WARNING, "enforcing by affinity, since there are no cpusets");
-    }
     if (options.several)
         return 0;
     if (!add_user(getuid()))
@@ -673,8 +549,7 @@ void rmd_users_close(void)
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
             if (u->domain.procs[s].used)
                 process_left(&u->domain, s, true);
-        if (cpusets)
-            rmd_cgroup_release(u->uid);
+        rmd_fence_open_up(&u->domain, &u->fence);
         u->domain.table_changed = NULL; /* kept tables are for the next rmd */
         forget(u);
     }
@@ -754,7 +629,7 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
     int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
     u->joining = false;
     if (slot >= 0)
-        confine_newcomer(u, (unsigned)slot);
+        rmd_fence_newcomer(&u->domain, &u->fence, (unsigned)slot);
     else if (!active(u))
         divide();
     set_check_timer();
@@ -817,7 +692,7 @@ unsigned rmd_users_needed(void)
 
 void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
 {
-    confines = true;
+    rmd_fences_hold();
     for (unsigned c = 0; c < topology.ncores; c++)
         if (inv_set_has(set, c))
             drained[c] = !undo;
@@ -838,7 +713,7 @@ struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_lim
         return none;
     if (order) {
         *(operator? &u->ordered : &u->own) = *order;
-        confines = true;
+        rmd_fences_hold();
         note_orders();
         configure(u);
         rmd_domain_reconfigured(&u->domain);
@@ -899,7 +774,8 @@ static void recall_user(const struct rmd_standing_user *was)
     u->ordered = (struct rmd_limits){was->cores, was->job_cores};
     u->own = (struct rmd_limits){was->own_cores, was->own_job_cores};
     u->chosen = rmd_standing_chosen(&was->policy, u->configured);
-    confines |= was->cores || was->job_cores || was->own_cores || was->own_job_cores;
+    if (was->cores || was->job_cores || was->own_cores || was->own_job_cores)
+        rmd_fences_hold();
 }
 
 static void recall_orders(void)
@@ -911,19 +787,22 @@ static void recall_orders(void)
     if (!was) {
         rmd_log(RMD_WARNING,
                 "orders of before are of another version, or none: nothing is drained, and "
-                "limits and policies are the configuration's");
+                "limits and policies are the configuration's; a power cap of then stays");
         options.keep_orders(-1);
         return;
     }
-    confines |= rmd_standing_drained(was, &topology, &units, drained);
+    if (rmd_standing_drained(was, &topology, &units, drained))
+        rmd_fences_hold();
     for (unsigned i = 0; i < was->nusers; i++)
         recall_user(&was->user[i]);
     chosen = rmd_standing_chosen(&was->policy, configured);
     for (struct user *u = users; u; u = u->next)
         configure(u);
-    rmd_log(RMD_NOTICE,
-            "orders of before: %u cores drained, limits or policies of %u users, policy %s",
-            was->ndrained, was->nusers, *was->policy.chosen ? was->policy.chosen : "as configured");
+    if (was->ndrained || was->nusers || *was->policy.chosen)
+        rmd_log(RMD_NOTICE,
+                "orders of before: %u cores drained, limits or policies of %u users, policy %s",
+                was->ndrained, was->nusers,
+                *was->policy.chosen ? was->policy.chosen : "as configured");
     note_orders(); /* as far as they still hold */
 }
 

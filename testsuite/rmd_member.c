@@ -15,6 +15,9 @@
  *                                   one before, when there was no work: number of cores
  *   token                        -> takes one: 0 or 1
  *   announce WORKLOAD MIN MAX    -> waits for the decision: 0, or 1 after a second
+ *   flood SECONDS                -> other workloads, and a blocking wait for each, for so long: how many
+ *                                   decisions there were
+ *   ring SECONDS                 -> wakes rmd for nothing, for so long: how often
  *   graph CORES SPEEDUP ...      -> puts these points into its slot, valid or not: 0
  *   iteration SECONDS            -> puts this into its slot: 0
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
@@ -35,6 +38,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "futex.h"
+#include "now.h"
 #include "protocol.h"
 #include "socket.h"
 
@@ -107,7 +111,8 @@ static void join(const char *name, int rank, int size, int local_size, int local
     printf("%u\n", me);
 }
 
-static void announce(double workload, unsigned least, unsigned most)
+/* Another constraint; false: no decision within a second. */
+static bool decided(double workload, unsigned least, unsigned most, bool hurry)
 {
     struct inv_slot *s = inv_slot_at(table, me);
     uint64_t bits;
@@ -116,17 +121,40 @@ static void announce(double workload, unsigned least, unsigned most)
     atomic_store(&s->min_cores, least);
     atomic_store(&s->max_cores, most);
     uint32_t seq = atomic_fetch_add(&s->constraint_seq, 1) + 1;
+    atomic_fetch_add(&table->rmd_hurry, hurry);
     atomic_fetch_add(&table->rmd_bell, 1);
     inv_futex_wake(&table->rmd_bell, 1, true);
+    if (hurry)
+        inv_futex_wake(&table->rmd_hurry, 1, true);
     for (int tries = 0; tries < 10; tries++) {
-        uint32_t decided = atomic_load(&s->decided_seq);
-        if (decided == seq) {
-            printf("0\n");
-            return;
-        }
-        inv_futex_wait(&s->decided_seq, decided, 100000000, true);
+        uint32_t seen = atomic_load(&s->decided_seq);
+        if (seen == seq)
+            return true;
+        inv_futex_wait(&s->decided_seq, seen, 100000000, true);
     }
-    printf("1\n");
+    return false;
+}
+
+static void flood(double seconds)
+{
+    double workload = 1;
+    unsigned answers = 0;
+    for (uint64_t end = inv_now_ns() + (uint64_t)(seconds * 1e9); inv_now_ns() < end;) {
+        workload = 10 - workload;
+        answers += decided(workload, 0, 0, true);
+    }
+    printf("%u\n", answers);
+}
+
+/* For nothing: nothing has been rung. */
+static void ring(double seconds)
+{
+    unsigned rings = 0;
+    for (uint64_t end = inv_now_ns() + (uint64_t)(seconds * 1e9); inv_now_ns() < end; rings++) {
+        inv_futex_wake(&table->rmd_bell, 1, true);
+        inv_futex_wake(&table->rmd_hurry, 1, true);
+    }
+    printf("%u\n", rings);
 }
 
 static void put_graph(const char *text)
@@ -335,7 +363,11 @@ int main(int argc, char **argv)
                                &a)
                                .status);
         } else if (sscanf(line, "announce %lf %d %d", &w, &a, &b) == 3) {
-            announce(w, (unsigned)a, (unsigned)b);
+            printf("%d\n", !decided(w, (unsigned)a, (unsigned)b, false));
+        } else if (sscanf(line, "flood %lf", &w) == 1) {
+            flood(w);
+        } else if (sscanf(line, "ring %lf", &w) == 1) {
+            ring(w);
         } else if (!strcmp(verb, "graph")) {
             put_graph(line + strlen("graph"));
         } else if (sscanf(line, "iteration %lf", &w) == 1) {

@@ -279,7 +279,71 @@ def test_a_speed_up_is_no_more_than_the_cores(rmd):
     assert rmd.curve(4, [(2, 1e30)]) == [0, 1, 2, 3, 4]
 
 
+# --- workload
+
+def quotas_of(case):
+    """q = min(hi, max(lo, x W)), with the x at which they add up to the cores, or to all hi."""
+    ncores, needs = case
+    ranges = ranges_of(case)
+
+    def at(x):
+        return [min(high, max(low, x * need.load)) for need, (low, high) in zip(needs, ranges)]
+
+    low, high = 0.0, ncores / min(need.load for need in needs) * 2
+    for _ in range(200):
+        x = (low + high) / 2
+        low, high = (x, high) if sum(at(x)) <= ncores else (low, x)
+    return at(low)
+
+
+@pytest.mark.parametrize("policy", ["workload", "equal"])
+@RULES
+@given(case=cases(plain=True))
+def test_quotas_within_ranges_are_rounded_by_the_largest_remainders(rmd, policy, case):
+    ncores, needs = case
+    for need in needs:
+        need.load = 1 if policy == "equal" else need.load
+    if sum(low for low, _ in ranges_of(case)) > ncores:
+        return
+    target, quotas = rmd.decide(policy, case), quotas_of(case)
+    assert all(q - 1 < d + 1e-4 and d < q + 1 + 1e-4 for d, q in zip(target, quotas))
+    below = [q - d for d, q in zip(target, quotas) if d < q - 1e-4]  # rounded down: the remainders
+    above = [q - (d - 1) for d, q in zip(target, quotas) if d > q + 1e-4]
+    assert not below or not above or max(below) <= min(above) + 1e-4
+
+
 # --- throughput
+
+@RULES
+@given(case=cases(plain=True))
+def test_throughput_without_graphs_is_workload(rmd, case):
+    for need in case[1]:
+        need.graph = []
+    if sum(low for low, _ in ranges_of(case)) <= case[0]:
+        assert rmd.decide("throughput", case) == rmd.decide("workload", case)
+
+
+@RULES
+@given(loads=st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), ncores=st.integers(2, 40))
+def test_who_has_no_graph_gains_by_its_share_and_by_no_more(rmd, loads, ncores):
+    """Beside one that gains less, but always."""
+    graph = [(1, 1), (ncores, 1 + (ncores - 1) * 0.3)]
+    case = ncores, [Need(load=loads[0], job=0), Need(load=loads[1], job=1, graph=graph)]
+    assert rmd.decide("throughput", case) == rmd.decide("workload", case)
+
+
+@RULES
+@given(loads=st.lists(st.floats(0.1, 10), min_size=1, max_size=6), each=st.integers(2, 9))
+def test_who_gains_alike_shares_by_workload_and_jobs_equally(rmd, loads, each):
+    """All cores but the first gain 0.7."""
+    ncores = each * len(loads)
+    needs = [Need(load=load, job=i, graph=[(1, 1), (ncores, 1 + (ncores - 1) * 0.7)])
+             for i, load in enumerate(loads)]
+    target = rmd.decide("throughput", (ncores, needs))
+    quotas = quotas_of((ncores, needs))
+    assert all(abs(d - q) < 1 + 1e-4 for d, q in zip(target, quotas)), (target, quotas)
+    assert rmd.decide("jobs", (ncores, needs)) == [each] * len(loads)
+
 
 def sum_of_speedups(rmd, case, target):
     ncores, needs = case
@@ -320,6 +384,23 @@ def test_no_distribution_ends_earlier(rmd, case):
     best = min(times(d)[0] for d in distributions(ncores, ranges_of(case)))
     for policy in ("makespan", "jobs", "fair"):
         assert times(rmd.decide(policy, case))[0] <= best * (1 + 1e-4)
+
+
+@RULES
+@given(case=small_cases(most_procs=4))
+def test_of_those_that_end_as_early_the_second_slowest_is_as_fast_as_can_be(rmd, case):
+    """And so on: no distribution has less where the two differ first."""
+    ncores, needs = case
+    curves = [rmd.curve(ncores, need.graph) for need in needs]
+
+    def times(d):
+        return sorted((time_of(curve, need.load, c) for curve, need, c in zip(curves, needs, d)),
+                      reverse=True)
+
+    ours = times(rmd.decide("makespan", case))
+    for other in distributions(ncores, ranges_of(case)):
+        first = next(((a, b) for a, b in zip(ours, times(other)) if abs(a - b) > 1e-4 * a), (0, 0))
+        assert first[0] <= first[1], (ours, other)
 
 
 # --- two levels

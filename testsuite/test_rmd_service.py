@@ -445,6 +445,30 @@ def test_a_power_cap_of_the_file_ends_with_the_service(service, tmp_path):
     assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 190000000
 
 
+@pytest.mark.parametrize("what", ["launcher", "metrics", "socket"])
+def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp_path, what):
+    """Whatever it had begun: the socket, who keeps tables, metrics, a power cap."""
+    name, metrics = public / "start.sock", public / "start.metrics"
+    put(tmp_path, RAPL.format(0, "power_limit_uw"), 100000000)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other, open(os.devnull) as null:
+        if what == "socket":
+            other.bind(str(name))
+            other.listen()
+        done = subprocess.run(
+            [build / "bin/rmd", f"--config={os.devnull}", "--emulate-cores=2", f"--socket={name}",
+             f"--sys-root={tmp_path}", "--power-cap=50%",
+             f"--metrics={metrics if what != 'metrics' else public / 'nowhere/metrics'}",
+             f"--ready-fd={null.fileno()}"], pass_fds=[null.fileno()],
+            capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    why = {"launcher": "cannot reach the launcher", "metrics": "cannot serve metrics",
+           "socket": "cannot listen on"}[what]
+    assert done.returncode == 1 and why in done.stderr
+    assert name.exists() == (what == "socket")
+    name.unlink(missing_ok=True)
+    assert not metrics.exists() and not Path(f"{name}{KEEPER}").exists()
+    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 100000000
+
+
 # --- who may ask
 
 def test_only_members_of_the_group_may_ask(service):

@@ -295,6 +295,85 @@ def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
     eventually(lambda: s.memory_of_keeper("invasive-rmd-orders"), [])
 
 
+def processor_s(process):
+    """Time that its threads have taken of processors."""
+    total = 0
+    for task in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            total += int(task.read_text().split()[0])
+    return total / 1e9
+
+
+@pytest.mark.parametrize("how", ["blocking", "bells"])
+def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how):
+    """A decision on a hundred processes and 256 cores is worth waiting for."""
+    s = mortal("emulate-cores = 256\nlog-level = warning\n")
+    alice = s.member(ALICE)
+    assert alice.ask(f"fork 100 {s.name}") == "100 0"
+    before, begun = processor_s(s.process), time.monotonic()
+    answers = int(alice.ask("flood 1.5" if how == "blocking" else "ring 1.5"))
+    spent, lasted = processor_s(s.process) - before, time.monotonic() - begun
+    assert answers > 0
+    print("SPENT", spent, lasted, answers)
+    assert spent < 0.13 * lasted + 0.01, (spent, lasted, answers)
+
+
+RAPL = "sys/class/powercap/intel-rapl:0/constraint_0_{}"
+LIMIT = RAPL.format("power_limit_uw")
+FREQ = "sys/devices/system/cpu/cpu0/cpufreq/{}"
+
+
+@pytest.mark.parametrize("machine,limit,before,capped", [
+    ({LIMIT: 100000000}, LIMIT, 100000000, 80000000),
+    ({LIMIT: 190000000, RAPL.format("max_power_uw"): 200000000}, LIMIT, 190000000, 160000000),
+    ({FREQ.format("cpuinfo_max_freq"): 1000000, FREQ.format("cpuinfo_min_freq"): 400000,
+      FREQ.format("scaling_max_freq"): 970000}, FREQ.format("scaling_max_freq"), 970000, 928318),
+], ids=["as-it-is", "as-the-vendor-says", "frequency"])
+def test_a_power_cap_is_undone_however_often_rmd_is_killed(mortal, tmp_path, machine, limit, before,
+                                                           capped):
+    """Each next one caps from what was before the first, and the last one leaves that."""
+    for name, value in machine.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{value}\n")
+    s = mortal("emulate-cores = 2\n", f"--sys-root={tmp_path}", "--power-cap=80%")
+    for _ in range(2):
+        assert int((tmp_path / limit).read_text()) == capped
+        s.die()
+        s.begin()
+    assert int((tmp_path / limit).read_text()) == capped
+    s.process.terminate()
+    assert s.process.wait(PATIENCE_S) == 0
+    assert int((tmp_path / limit).read_text()) == before
+    eventually(lambda: s.keeper(), None)  # nothing is left to keep
+    s.begin()
+    s.die()
+    s.options = s.options[:1]
+    s.begin()
+    assert int((tmp_path / limit).read_text()) == before
+    assert "the power cap of an rmd that was killed is undone" in s.said()
+    eventually(lambda: s.memory_of_keeper("invasive-rmd-orders"), [])
+
+
+def test_orders_and_a_power_cap_are_kept_beside_each_other(mortal, tmp_path, tell):
+    limit = tmp_path / LIMIT
+    limit.parent.mkdir(parents=True)
+    limit.write_text("100000000\n")
+    s = mortal("emulate-cores = 2\n", f"--sys-root={tmp_path}", "--power-cap=50%")
+    tell(s, "drain", "0")
+    s.die()
+    s.begin()
+    assert "1 cores drained" in s.said() and int(limit.read_text()) == 50000000
+    tell(s, "drain", "--undo", "0")
+    s.die()
+    s.begin()
+    assert int(limit.read_text()) == 50000000 and s.said().count("orders of before") == 1
+    tell(s, "drain", "0")
+    s.process.terminate()
+    assert s.process.wait(PATIENCE_S) == 0
+    s.begin()
+    assert s.said().count("orders of before") == 2 and int(limit.read_text()) == 50000000
+
+
 # --- another version
 
 def alter(path, offset, form, value):

@@ -203,6 +203,10 @@ static void check_orders(const struct rmd_standing *s)
     rmd_standing_chosen(&s->policy, workload);
     for (unsigned i = 0; i < s->nusers; i++)
         rmd_standing_chosen(&s->user[i].policy, workload);
+    const struct rmd_power_knob *knob;
+    for (unsigned n = rmd_standing_power(&knob); n-- > 0;)
+        if (knob[n].kind >= RMD_POWER_KINDS)
+            abort();
 }
 
 static void nobody_keeps(int fd)
@@ -231,6 +235,7 @@ static void find_orders(void)
     if (s)
         check_orders(s);
     rmd_standing_save(&none, nobody_keeps);
+    rmd_standing_note_power(NULL, 0, nobody_keeps);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -95,4 +95,6 @@ int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 
 void rmd_bell_take(struct rmd_bell *bell) { (void)bell; }
 
+void rmd_bell_done(struct rmd_bell *bell) { (void)bell; }
+
 void rmd_bell_stop(struct rmd_bell *bell) { bell->running = false; }

@@ -7,6 +7,7 @@
 #include "measure.h"
 #include "phase.h"
 #include "scalability.h"
+#include "steady.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -349,17 +350,17 @@ static void nothing_measured_is_no_graph(void)
 
 /* --- what persists */
 
-static unsigned told(struct shim_steady *s, const double *values, unsigned period, unsigned n)
+static unsigned told(struct inv_steady *s, const double *values, unsigned period, unsigned n)
 {
     unsigned count = 0;
     for (unsigned i = 0; i < n; i++)
-        count += shim_steady_add(s, values[i % period]);
+        count += inv_steady_add(s, values[i % period]);
     return count;
 }
 
 static void what_alternates_is_told_a_few_times(void)
 {
-    struct shim_steady s = {0};
+    struct inv_steady s = {0};
     double values[3], mean = 0;
     test = __func__;
     state = seed + 5;
@@ -373,7 +374,7 @@ static void what_alternates_is_told_a_few_times(void)
 
 static void what_persists_is_told_after_four(void)
 {
-    struct shim_steady s = {0};
+    struct inv_steady s = {0};
     double before = 0, after = 0;
     test = __func__;
     state = seed + 5;
@@ -381,20 +382,30 @@ static void what_persists_is_told_after_four(void)
     after = before * (among(0, 1) ? 1.2 + uniform() : 0.8 - 0.6 * uniform());
     told(&s, &before, 1, 1 + among(1, 100));
     CHECK(s.told == before);
-    CHECK(told(&s, &after, 1, SHIM_STEADY_RUN - 1) == 0);
+    CHECK(told(&s, &after, 1, INV_STEADY_RUN - 1) == 0);
     CHECK(told(&s, &after, 1, 1) == 1);
     CHECK(fabs(s.told - after) < 1e-9);
     CHECK(told(&s, &after, 1, 100) == 0);
 }
 
+static void the_end_of_a_block_does_not_cut_a_run(void)
+{
+    struct inv_steady s = {0};
+    double before = 1, after = 4;
+    test = __func__;
+    CHECK(told(&s, &before, 1, INV_STEADY_FIRST + INV_STEADY_BLOCK - 2) == 1);
+    CHECK(told(&s, &after, 1, INV_STEADY_RUN - 1) == 0); /* the mean of the block is off by then */
+    CHECK(told(&s, &after, 1, 1) == 1 && s.told == after);
+}
+
 static void noise_is_told_seldom(void)
 {
-    struct shim_steady s = {0};
+    struct inv_steady s = {0};
     unsigned count = 0;
     test = __func__;
     state = seed + 5;
     for (int i = 0; i < 2000; i++)
-        count += shim_steady_add(&s, 1 + 0.08 * (uniform() - 0.5));
+        count += inv_steady_add(&s, 1 + 0.08 * (uniform() - 0.5));
     CHECK(count <= 4);
 }
 
@@ -414,6 +425,7 @@ static void (*const tests[])(void) = {
     nothing_measured_is_no_graph,
     what_alternates_is_told_a_few_times,
     what_persists_is_told_after_four,
+    the_end_of_a_block_does_not_cut_a_run,
     noise_is_told_seldom,
 };
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * fence.h - keeps the processes of a user to the cores that it may use (rmd(8), Enforcement), by
+ * affinity or by a cpuset.  As domain.h, for who holds the loop's turn.
+ */
+#ifndef RMD_FENCE_H
+#define RMD_FENCE_H
+
+#include "domain.h"
+#include "settings.h"
+
+#include <sched.h>
+
+/* Of a user.  Zero-initialised: it stands nowhere. */
+struct rmd_fence {
+    bool stands; /* around `allowed` */
+    cpu_set_t allowed;
+    char *group[INV_MAX_SLOTS]; /* where a process was before it came into the user's cpuset */
+};
+
+/*
+ * rmd_fences_begin - how it is done.
+ *   always  also while no cores have been drained or limited: there are other users
+ *   base    of the control groups, a path, or anything else: rmd finds it (cgroup.h)
+ * Returns 0, or -1 with errno.
+ */
+int rmd_fences_begin(enum rmd_enforce how, bool always, const char *base);
+/* Cores have been drained, or limited: from now on in any case. */
+void rmd_fences_hold(void);
+
+/*
+ * rmd_fence_move - what the user may use has changed, as d->presence says.
+ * rmd_fence_newcomer - a process has joined.
+ * rmd_fence_check - now and then: threads that have got out are put back.
+ * rmd_fence_let_go - the process is no member any more; it may live.
+ * rmd_fence_open_up - no process is there any more.
+ * rmd_fence_free - the memory.
+ */
+void rmd_fence_move(struct rmd_domain *domain, struct rmd_fence *fence);
+void rmd_fence_newcomer(struct rmd_domain *domain, struct rmd_fence *fence, unsigned slot);
+void rmd_fence_check(struct rmd_domain *domain, struct rmd_fence *fence);
+void rmd_fence_let_go(struct rmd_domain *domain, struct rmd_fence *fence, unsigned slot,
+                      bool lives);
+void rmd_fence_open_up(struct rmd_domain *domain, struct rmd_fence *fence);
+void rmd_fence_free(struct rmd_fence *fence);
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * member.c - who is in a domain: processes join, each in a slot of the table, are of a job, and
+ * leave or die.  The shares of those that there are then are domain.c's.
+ */
+#define _GNU_SOURCE
+#include "core.h"
+#include "domain_inside.h"
+#include "job.h"
+#include "log.h"
+#include "now.h"
+#include "procstat.h"
+#include "report.h"
+#include "scalability.h"
+#include "state.h"
+#include "trace.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
+{
+    struct rmd_process *p = &d->procs[slot];
+    struct inv_slot *s = inv_slot_at(d->table, slot);
+    unsigned freed = 0;
+    rmd_domain_mend_head(d);
+    atomic_store(&s->state, INV_SLOT_DEAD);
+    rmd_domain_tell(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
+    *(left ? &d->leaves : &d->deaths) += 1;
+    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* all of its tokens come back now */
+    d->stopped -= p->stopped;
+    inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
+    rmd_domain_settle(d);
+    struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
+    report.report.left = left;
+    rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
+             freed);
+    rmd_reports_add(&d->dead, &report);
+    rmd_trace_gone(d, slot, left);
+    rmd_record_clear(d, slot);
+    for (unsigned c = 0; c < d->topology.ncores; c++)
+        if (d->owner[c] == (int)slot)
+            d->owner[c] = RMD_NO_OWNER;
+    if (p->pidfd.fd >= 0) {
+        rmd_unwatch(&p->pidfd);
+        close(p->pidfd.fd);
+    }
+    if (d->left)
+        d->left(d, slot, left);
+    memset(p, 0, sizeof *p);
+    d->live--;
+    atomic_store(&s->state, INV_SLOT_FREE);
+}
+
+/* Nobody is left who could use them: what the dead forgot to return is free again. */
+static void tidy_empty(struct rmd_domain *d)
+{
+    d->joined = d->expected = 0;
+    if (d->table->mode == INV_MODE_PINNED)
+        rmd_rest_unowned(d);
+    d->tokens = d->here;
+    atomic_store(&d->table->free_tokens, (int32_t)d->here);
+    for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
+        atomic_store(&d->table->board_used[i], 0);
+    rmd_state_save(d);
+    if (d->emptied)
+        d->emptied(d);
+}
+
+static void gone(struct rmd_domain *d, unsigned slot, bool left)
+{
+    rmd_domain_bury(d, slot, left);
+    if (!d->live) {
+        tidy_empty(d);
+        return;
+    }
+    rmd_domain_redistribute(d, true);
+    rmd_state_save(d);
+}
+
+static void process_died(struct rmd_source *source, uint32_t events)
+{
+    (void)events;
+    struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
+    gone(p->domain, (unsigned)(p - p->domain->procs), false);
+}
+
+int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)
+{
+    d->procs[slot].pidfd = (struct rmd_source){.fd = pidfd, .ready = process_died};
+    return rmd_watch(&d->procs[slot].pidfd, EPOLLIN);
+}
+
+int rmd_domain_slot(struct rmd_domain *d, pid_t pid)
+{
+    for (int s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].pid == pid)
+            return s;
+    return -1;
+}
+
+void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
+{
+    int slot = rmd_domain_slot(d, pid);
+    if (slot >= 0)
+        gone(d, (unsigned)slot, true);
+}
+
+/* Printable, and ended: it goes to terminals. */
+static void copy_name(char *to, const char *from)
+{
+    size_t i = 0;
+    for (; i < INV_NAME_BYTES - 1 && from[i]; i++)
+        to[i] = from[i] > ' ' && from[i] <= '~' ? from[i] : '?';
+    memset(to + i, 0, INV_NAME_BYTES - i);
+}
+
+/* A fresh slot; everything that the dead one of before left in it is gone. */
+static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
+                      const struct inv_request *request)
+{
+    s->pid = p->pid;
+    s->start_ns = p->start_ns;
+    s->rank = request->rank;
+    s->size = request->size;
+    copy_name(s->program, request->program);
+    atomic_store(&s->parked, 0);
+    atomic_store(&s->bell, 0);
+    atomic_store(&s->sleepers, 0);
+    atomic_store(&s->home, INV_NO_CORE);
+    atomic_store(&s->tokens, 0);
+    atomic_store(&s->constraint_seq, 0);
+    atomic_store(&s->decided_seq, 0);
+    atomic_store(&s->min_cores, 0);
+    atomic_store(&s->max_cores, 0);
+    atomic_store(&s->workload_bits, 0);
+    atomic_store(&s->iteration_bits, 0);
+    atomic_store(&s->rate_bits, 0);
+    rmd_domain_show_owned(s, p);
+    inv_scalability_write(s, &(struct inv_scalability){0});
+    memset((void *)&s->counters, 0, sizeof s->counters);
+    for (unsigned a = 0; a < INV_AGENTS; a++) {
+        atomic_store(&s->agents[a].tid, 0);
+        atomic_store(&s->agents[a].core, INV_NO_CORE);
+    }
+    /* release: partner is everyone who reads LIVE before the rest of the slot */
+    atomic_store_explicit(&s->state, INV_SLOT_LIVE, memory_order_release);
+}
+
+static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
+{
+    unsigned slot = 0;
+    while (slot < INV_MAX_SLOTS && d->procs[slot].used)
+        slot++;
+    if (slot == INV_MAX_SLOTS) {
+        errno = ENOSPC;
+        return -1;
+    }
+    struct rmd_process *p = &d->procs[slot];
+    *p = (struct rmd_process){.domain = d};
+    if (rmd_domain_watch(d, slot, pidfd))
+        return -1;
+    struct rmd_procstat stat = {0};
+    rmd_procstat(pid, &stat); /* a pid that is another's by now: it is dead, as its pidfd tells */
+    p->start_ticks = stat.start_ticks;
+    p->used = true;
+    p->pid = pid;
+    p->start_ns = p->settled_ns = inv_now_ns();
+    d->live++;
+    return (int)slot;
+}
+
+/* Has the job a member of this MPI rank? */
+static bool has_rank(const struct rmd_domain *d, uint64_t job, int rank)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && d->procs[s].job == job && d->procs[s].rank == rank)
+            return true;
+    return false;
+}
+
+/* The processes of one MPI job have the same size and different ranks; what is none of MPI's is a
+ * job of its own. */
+static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
+{
+    struct rmd_process *p = &d->procs[slot];
+    p->job = 0;
+    p->rank = request->rank;
+    p->size = request->size;
+    for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 0 && !p->job; s++) {
+        const struct rmd_process *other = &d->procs[s];
+        if (other->used && s != slot && other->size == p->size && !has_rank(d, other->job, p->rank))
+            p->job = other->job;
+    }
+    if (!p->job)
+        p->job = ++d->jobs;
+    d->newest_job = p->job;
+}
+
+/* How many processes will come, as far as this one or the launcher knows. */
+static unsigned expected_by(const struct rmd_domain *d, const struct inv_request *request)
+{
+    unsigned n = request->local_size > 0 ? (unsigned)request->local_size : 1;
+    if (n < d->procs_hint)
+        n = d->procs_hint;
+    return n < INV_MAX_SLOTS ? n : INV_MAX_SLOTS;
+}
+
+/* Where nothing is known of this node's ranks, these may be all; if not, wish_of sees it. */
+static void note_local_rank(struct rmd_process *p, const struct inv_request *request)
+{
+    bool known = request->local_rank >= 0;
+    p->local_rank = known ? request->local_rank : request->rank;
+    p->local_size = known ? request->local_size : request->size;
+}
+
+int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
+{
+    unsigned expected = expected_by(d, request);
+    int old = rmd_domain_slot(d, pid); /* it has called exec: another program, the same process */
+    if (old >= 0) {
+        rmd_domain_bury(d, (unsigned)old, true);
+        d->joined--;
+        if (!d->live)
+            tidy_empty(d);
+    }
+    int slot = rmd_domain_fit_table(d, expected) ? -1 : admit(d, pid, pidfd);
+    if (slot < 0) {
+        int saved = errno;
+        close(pidfd);
+        errno = saved;
+        return -1;
+    }
+    rmd_domain_mend_head(d);
+    d->joined++;
+    if (d->expected < expected)
+        d->expected = expected;
+    fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
+    note_local_rank(&d->procs[slot], request);
+    find_job(d, (unsigned)slot, request);
+    rmd_trace_joined(d, (unsigned)slot);
+    if (d->max_job_cores)
+        d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
+    d->joins++;
+    rmd_domain_tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0,
+                    inv_slot_at(d->table, (unsigned)slot)->program);
+    rmd_domain_redistribute(d, true);
+    rmd_state_save(d);
+    rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
+             inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,
+             d->procs[slot].owned);
+    return slot;
+}
