@@ -10,8 +10,8 @@
 #endif
 #include "rmctl.h"
 #include "simulate.h"
+#include "text.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,12 +82,10 @@ void rmctl_parse(int argc, char **argv, const struct argp_option *options, argp_
 unsigned rmctl_number(struct argp_state *state, const char *what, const char *text, unsigned least,
                       unsigned most)
 {
-    char *end;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
+    unsigned n = least;
+    if (!rmd_number(text, least, most, &n))
         argp_error(state, "%s '%s': use a number from %u to %u", what, text, least, most);
-    return (unsigned)n;
+    return n;
 }
 
 int rmctl_print_json(json_t *value)
