@@ -23,7 +23,7 @@ static void take_core(struct view_core *to, struct inv_core *from)
     to->owner = whose(inv_word_owner(w));
     to->holder = whose(inv_word_holder(w));
     to->thread = to->holder >= 0 && LOOK(from->holder_tid) > 0 ? LOOK(from->holder_tid) : 0;
-    to->asked = inv_word_reclaim(w);
+    to->asked = inv_word_reclaim(w) && to->holder >= 0;
 }
 
 static void take_counters(struct view_process *p, struct inv_counters *c)

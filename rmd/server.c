@@ -13,6 +13,7 @@
 #include "events.h"
 #include "log.h"
 #include "metrics.h"
+#include "overview.h"
 #include "report.h"
 #include "socket.h"
 #include "trace.h"
@@ -52,7 +53,7 @@ struct connection {
     bool answered, waiting;  /* INV_CONTROL: has been; will be */
     bool follows;            /* INV_EVENTS: also those to come */
     uint64_t next_event;     /* of those that it gets; 0 it gets none */
-    char *text;              /* INV_METRICS: being sent, so many bytes, up to `sent` it has been */
+    char *text;              /* or an overview: being sent, so many bytes, up to `sent` it has been */
     size_t text_bytes;
 };
 
@@ -295,7 +296,7 @@ static bool send_text(struct connection *c)
 {
     while (c->sent < c->text_bytes) {
         size_t left = c->text_bytes - c->sent;
-        size_t chunk = left < INV_METRICS_CHUNK ? left : INV_METRICS_CHUNK;
+        size_t chunk = left < INV_CHUNK ? left : INV_CHUNK;
         if (send(c->source.fd, c->text + c->sent, chunk, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
             return errno != EAGAIN || rmd_watch(&c->source, EPOLLOUT);
         c->sent += (unsigned)chunk;
@@ -303,16 +304,16 @@ static bool send_text(struct connection *c)
     return true;
 }
 
-static bool answer_metrics(struct connection *c)
+/* `text` is of c->text_bytes bytes, and ours from here on. */
+static bool answer_text(struct connection *c, char *text)
 {
-    c->text = rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes);
+    c->text = text;
     if (!c->text) {
         refuse(c, INV_E_FULL, "rmd has no memory");
         return true;
     }
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0,
-          (unsigned)((c->text_bytes + INV_METRICS_CHUNK - 1) / INV_METRICS_CHUNK), -1, "");
+    reply(c->source.fd, INV_OK, 0, (unsigned)((c->text_bytes + INV_CHUNK - 1) / INV_CHUNK), -1, "");
     return send_text(c);
 }
 
@@ -356,7 +357,9 @@ static bool answer(struct connection *c, const struct inv_package *message, size
     case INV_EVENTS:
         return answer_events(c, message);
     case INV_METRICS:
-        return answer_metrics(c);
+        return answer_text(c, rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes));
+    case INV_OVERVIEW:
+        return answer_text(c, rmd_overview(c->domain, c->operator, &c->text_bytes));
     case INV_TRACE:
         answer_trace(c, request->program, passed);
         return true;

@@ -23,6 +23,7 @@ import time
 import pytest
 from test_rmd_domain import PATIENCE_S, Rmd, eventually, rmctl, rmd  # noqa: F401 (a fixture)
 from test_rmd_service import ALICE, BOB, CPUS, public, service, two_cpus  # noqa: F401 (fixtures)
+from test_rmd_survival import put_online
 
 pytestmark = pytest.mark.sanitize
 NOBODY, ELSEWHERE = -1, 0xFFFE
@@ -69,11 +70,40 @@ def test_status_as_json_says_what_the_tables_say(rmd, ask):  # noqa: F811
     domain, = ask(r, "status")["domains"]
     assert (domain["rmd"], domain["ncores"], domain["mode"]) == (r.process.pid, 4, "pinned")
     assert domain["cores"][2] == {"core": 2, "cpu": None, "owner": 1, "holder": 0, "thread": None,
-                                  "asked_back": True}
+                                  "asked_back": True, "why_away": None}
     process = domain["processes"][1]
     assert process["pid"] == pid(other) and process["rank"] == 1 and process["wants_cores"]
     assert process["workload"] == 2.5 and process["scalability"] == [[1, 1], [4, 3.5]]
     assert process["owned_cores"] == 2 and process["counters"]["reclaims"] == 1
+
+
+def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_path):  # noqa: F811
+    put_online(tmp_path, "0-2,4-5")
+    r = rmd(6, f"--sys-root={tmp_path}", "--check-interval-ms=20")
+    one, = r.joined(1, 0)
+    eventually(lambda: one.owners()[3], ELSEWHERE)
+    ask(r, "drain", "5")
+    ask(r, "shrink", pid(one), 2)
+    ask(r, "limit", "--job-cores=3")
+    ask(r, "policy", "equal")
+    domain, = ask(r, "status")["domains"]
+    assert [c["why_away"] for c in domain["cores"]] == [None, None, "resting", "offline", "resting",
+                                                        "drained"]
+    assert not any(core["asked_back"] for core in domain["cores"])
+    assert (domain["drained"], domain["offline"]) == ([5], [3])
+    assert domain["users"] == [{"uid": os.getuid(), "processes": 1, "policy": "equal",
+                                "limits": {"cores": None, "job_cores": 3}, "has": [0, 1, 2, 4]}]
+    assert domain["orders"] == [{"uid": os.getuid(), "pid": pid(one), "rank": 0, "at_least": None,
+                                 "at_most": 2, "pinned_to": None}]
+    text = tell(r, "status")[1]
+    assert "policy equal, limits: cores all, cores of a job 3; drained: 5; offline: 3" in text
+    assert f"process {pid(one)} rank 0 owns 2 cores at most (shrink)" in text
+    assert re.search(r"^ +5 .* drained$", text, re.M) and "asked" not in text
+    ask(r, "pin", pid(one), "1,2")
+    text = tell(r, "status")[1]
+    assert f"process {pid(one)} rank 0 is pinned to 1-2; else owns 2 cores at most" in text
+    order, = ask(r, "status")["domains"][0]["orders"]
+    assert (order["pinned_to"], order["at_most"]) == ([1, 2], 2)
 
 
 def test_policy_as_json_names_all_and_the_chosen_one(rmd, ask):  # noqa: F811
@@ -208,7 +238,7 @@ def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):  
     (("shrink", "{one}", "two"), 64, "'two': use a number"),
     (("shrink", "{one}", "2", "--reset"), 64, "--reset stands alone"),
     (("pin", "{one}", "a-b"), 64, "no list of cores"),
-    (("drain",), 64, "which cores"),
+    (("drain", "--undo"), 64, "which cores"),
     (("drain", "0-7"), 1, "drain fewer"),
     (("drain", "11"), 1, "no core 11"),
     (("limit", "--cores=0"), 64, "'0'"),
@@ -278,6 +308,15 @@ def test_tokens_are_fewer_while_cores_are_drained(rmd, ask):  # noqa: F811
     assert one.table()[1] == 3
 
 
+def test_drain_without_a_list_tells_what_is_drained(rmd, ask, tell):  # noqa: F811
+    r = rmd(4)
+    assert tell(r, "drain")[:2] == (0, "0 cores drained\n")
+    ask(r, "drain", "1-2")
+    assert tell(r, "drain") == (0, "2 cores drained: 1-2\n", "")
+    said = ask(r, "drain")
+    assert (said["drained_cores"], said["drained"]) == (2, [1, 2])
+
+
 @two_cpus
 def test_affinity_follows_a_drain(build, ask):
     r = Rmd(build, f"--cores={CPUS[0]},{CPUS[1]}")
@@ -323,6 +362,27 @@ def test_a_user_steers_its_own_processes_and_root_all(service, by):  # noqa: F81
     assert "root's" in by(s, ALICE, "drain", "--undo", 0)[2]
     code, _, err = by(s, 0, "drain", "2-6")
     assert code == 1 and "2 users need at least one each" in err
+
+
+def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):  # noqa: F811
+    s = service(f"emulate-cores = 8\n[user {ALICE}]\nmax-cores = 3\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    assert by(s, 0, "shrink", pid(bob), 1)[0] == 0
+    assert by(s, BOB, "policy", "fair")[0] == 0
+    domain, = json.loads(by(s, 0, "status", "--json")[1])["domains"]
+    assert [u["uid"] for u in domain["users"]] == [0, ALICE, BOB]
+    assert [u["policy"] for u in domain["users"]] == ["workload", "workload", "fair"]
+    assert [u["limits"]["cores"] for u in domain["users"]] == [None, 3, None]
+    assert [len(u["has"]) for u in domain["users"]] == [0, 3, 5]
+    assert [(o["uid"], o["pid"], o["at_most"]) for o in domain["orders"]] == [(BOB, pid(bob), 1)]
+    text = by(s, 0, "status")[1]
+    assert f"order: process {pid(bob)} of user {BOB} owns 1 core at most" in text
+    assert re.search(rf"^user {ALICE}: 1 process, policy workload, limits: cores 3, .* has cores "
+                     rf"\d", text, re.M)
+    domain, = json.loads(by(s, ALICE, "status", "--json")[1])["domains"]
+    assert [u["uid"] for u in domain["users"]] == [ALICE] and domain["orders"] == []
+    why = {core["why_away"] for core in domain["cores"] if core["owner"] == "away"}
+    assert why == {"other-user"} and owned(alice, 0) == [3]
 
 
 def test_limits_of_users(service, by):  # noqa: F811
