@@ -9,9 +9,10 @@
 #include "rmctl.h"
 #include "rmctl_view.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void list_commands(void)
 {
@@ -50,8 +51,11 @@ static void list_processes(void)
 int rmctl_complete(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *command = argc > 2 ? argv[2] : NULL;
-    if (!freopen("/dev/null", "w", stderr)) /* in the middle of somebody's typing */
+    rmctl_common.json = false; /* it may be in a line that is completed */
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) /* in the middle of somebody's typing */
         return RMCTL_FAILED;
+    close(nowhere);
     if (!strcmp(what, "commands"))
         list_commands();
     else if (!strcmp(what, "options"))

@@ -176,6 +176,8 @@ static json_t *outcome_json(const struct order *o, const char *socket, const str
         json_object_set_new(v, "cores", limit_or_null(r->cores));
         json_object_set_new(v, "job_cores", limit_or_null(r->job_cores));
     }
+    if (r->status == INV_REFUSED)
+        json_object_set_new(v, "error", json_string(r->text));
     return v;
 }
 

@@ -112,6 +112,67 @@ def test_policy_as_json_names_all_and_the_chosen_one(rmd, ask):  # noqa: F811
     assert set(ask(r, "policy")["policies"]) > {"workload", "fair", "energy"}
 
 
+# --- JSON
+
+COMMANDS = {  # what each command is given, at least once
+    "status": [""], "top": ["--batch -n 2 --delay=0.05"], "policy": ["", "fair"],
+    "shrink": ["{pid} 2", "{pid} --reset"], "expand": ["{pid} 1"], "pin": ["{pid} 0"],
+    "limit": ["", "--job-cores=3"], "drain": ["3", "", "--undo 3"], "events": [""],
+    "trace": ["start {file}", "stop"], "metrics": [""], "help": [""],
+    "simulate": ["--machine=4 --generate=constant,pieces=3 --schedules=lending"]}
+ASKS_NOBODY = {"help", "simulate"}
+
+
+def documents(text):
+    """All JSON values of a text; nothing else is in it."""
+    decoder, at, found = json.JSONDecoder(), 0, []
+    while at < len(text):
+        value, end = decoder.raw_decode(text, at)
+        found.append(value)
+        at = end + len(text[end:]) - len(text[end:].lstrip())
+    return found
+
+
+def with_json(words, where):
+    return ["--json", *words] if where == "before" else [*words, "--json"]
+
+
+def all_commands(tell, r, where, **names):
+    """name, exit code, stdout and stderr of each command, with --json before or after its name"""
+    for name, several in COMMANDS.items():
+        for text in several:
+            words = [name, *(word.format(**names) for word in text.split())]
+            yield (name, *tell(r, *with_json(words, where)))
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_every_command_prints_json(rmd, tell, ask, where, tmp_path):  # noqa: F811
+    r = rmd(4)
+    one, _ = r.joined(2, 0, 1)
+    assert {command["name"] for command in ask(r, "help")["commands"]} == set(COMMANDS)
+    for name, code, out, err in all_commands(tell, r, where, pid=pid(one), file=tmp_path / "t"):
+        found = documents(out)
+        assert (code, err) == (0, "") and found, name
+        assert all(isinstance(v, dict) and "error" not in v for v in found), name
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_every_command_that_fails_says_why_in_json(rmd, tell, where, tmp_path):  # noqa: F811
+    r = rmd(4)
+    r.close()
+    for name, code, out, err in all_commands(tell, r, where, pid=1, file=tmp_path / "t"):
+        if name not in ASKS_NOBODY:
+            assert code == 1 and r.name in err, name
+            error = documents(out)[-1]["error"]
+            assert error and error in err, name
+    r = rmd(4)
+    for words in (["shrink", "1", "2"], ["drain", "0-3"], ["trace", "stop"],
+                  ["trace", "start", "/nowhere/t"],
+                  ["simulate", "--generate=study", "--schedules=none"]):
+        code, out, err = tell(r, *with_json(words, where))
+        assert code == 1 and documents(out)[-1]["error"] in err, words
+
+
 # --- shrink, expand, pin
 
 def test_shrink_and_expand_move_cores_until_they_are_taken_back(rmd, ask):  # noqa: F811
