@@ -32,7 +32,7 @@ static int ask(const char *name, const struct inv_request *request, size_t bytes
         return -1;
     if (!inv_socket_ask(fd, request, bytes, reply, &passed)) {
         close_all(fd, passed,
-                  errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? EPROTO : errno);
+                  errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? ECONNRESET : errno);
         return -1;
     }
     if (passed < 0 && reply->status == INV_OK)
@@ -50,7 +50,7 @@ bool rmd_client_control(const char *name, struct inv_control *command, struct in
     if (fd < 0)
         return false;
     ssize_t n = recv(fd, outcome, sizeof *outcome, 0);
-    close_all(fd, -1, n < 0 ? errno : EPROTO);
+    close_all(fd, -1, n < 0 ? errno : n ? EPROTO : ECONNRESET);
     outcome->text[sizeof outcome->text - 1] = '\0';
     return n == (ssize_t)sizeof *outcome;
 }

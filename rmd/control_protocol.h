@@ -63,7 +63,7 @@ struct inv_outcome {
 };
 
 /* INV_EVENTS: answered by a struct inv_reply and then structs inv_event, from number `since` on as
- * far as rmd keeps them.  With `follow` until the client goes, else an INV_EVENT_END is last. */
+ * far as rmd keeps them.  An INV_EVENT_END is last; with `follow` when rmd ends, or hangs up. */
 struct inv_watch {
     struct inv_request request;
     uint64_t since;
@@ -71,7 +71,7 @@ struct inv_watch {
 };
 
 enum inv_event_kind {
-    INV_EVENT_END = 0,
+    INV_EVENT_END = 0,    /* text: why rmd hangs up; "": there is no more */
     INV_EVENT_LOST = 1,   /* `after` events that this client has not read in time */
     INV_EVENT_JOIN = 2,   /* a process; text: its program */
     INV_EVENT_LEAVE = 3,  /* it goes on unmanaged */

@@ -252,6 +252,14 @@ static bool answer_control(struct connection *c, const void *message)
     return c->answered;
 }
 
+/* The last word to who follows, if it has room for it: why, "" when rmd ends. */
+static void end_events(struct connection *c, const char *why)
+{
+    struct inv_event end = {.kind = INV_EVENT_END, .uid = INV_UNSAID, .rank = -1};
+    snprintf(end.text, sizeof end.text, "%s", why);
+    send(c->source.fd, &end, sizeof end, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* Send as many events as there are and the socket takes.  True when the connection is done. */
 static bool send_events(struct connection *c)
 {
@@ -408,11 +416,15 @@ static bool in_group(int fd, gid_t gid)
 }
 #endif
 
+static bool operates(uid_t uid)
+{
+    return uid == getuid() || (access_for.several && uid == 0);
+}
+
 /* May the other end ask, and is there an answer?  Else it has been refused. */
 static bool welcome(struct connection *c)
 {
-    bool own = c->peer.uid == getuid() || (access_for.several && c->peer.uid == 0);
-    c->operator = own;
+    bool own = c->operator = operates(c->peer.uid);
     if (c->peer.pid <= 0 || !rmd_users_served(c->peer.uid)) { /* pid 0: of another namespace */
         refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
         return false;
@@ -459,22 +471,59 @@ static void client_ready(struct rmd_source *source, uint32_t events)
         hang_up(c);
 }
 
-/* After a connection of this user has come. */
-static void hang_up_on_too_many(uid_t uid)
+/* Of this user, the newest of all left out: the oldest one that is not in the middle of an answer, else
+ * the oldest one. */
+static struct connection *first_to_go(uid_t uid)
 {
-    struct connection *oldest = NULL, *oldest_of_user = NULL;
-    unsigned of_user = 0;
-    for (struct connection *c = connections; c; c = c->next) {
-        oldest = c;
+    struct connection *oldest = NULL, *idle = NULL;
+    for (struct connection *c = connections->next; c; c = c->next)
         if (c->peer.uid == uid) {
-            oldest_of_user = c;
-            of_user++;
+            oldest = c;
+            idle = c->waiting || c->sending ? idle : c;
+        }
+    return idle ? idle : oldest;
+}
+
+static unsigned count_of(uid_t uid)
+{
+    unsigned n = 0;
+    for (struct connection *c = connections; c; c = c->next)
+        n += c->peer.uid == uid;
+    return n;
+}
+
+/* Who has most connections; an operator only when nobody else has one.  Not for the newest's sake. */
+static uid_t greediest(void)
+{
+    uid_t who = connections->peer.uid;
+    unsigned most = 0;
+    bool others = false;
+    for (struct connection *c = connections->next; c; c = c->next)
+        others |= !operates(c->peer.uid);
+    for (struct connection *c = connections->next; c; c = c->next) {
+        unsigned n = operates(c->peer.uid) && others ? 0 : count_of(c->peer.uid);
+        if (n > most) {
+            most = n;
+            who = c->peer.uid;
         }
     }
-    if (access_for.several && of_user > CONNECTIONS_OF_USER)
-        hang_up(oldest_of_user);
+    return who;
+}
+
+/* After a connection has come. */
+static void hang_up_on_too_many(void)
+{
+    uid_t uid = connections->peer.uid;
+    struct connection *c = NULL;
+    if (access_for.several && count_of(uid) > CONNECTIONS_OF_USER)
+        c = first_to_go(uid);
     else if (nconnections > CONNECTIONS_MAX)
-        hang_up(oldest);
+        c = first_to_go(greediest());
+    if (!c)
+        return;
+    if (c->follows)
+        end_events(c, "rmd keeps no more connections of this user");
+    hang_up(c);
 }
 
 /* Without a descriptor for it a client would stay in the queue and be an event for ever: it gets the
@@ -515,7 +564,7 @@ static void client_connects(struct rmd_source *source, uint32_t events)
     c->next = connections;
     connections = c;
     nconnections++;
-    hang_up_on_too_many(c->peer.uid);
+    hang_up_on_too_many();
 }
 
 /* Bind, and take over the path of an rmd that has died. */
@@ -604,8 +653,11 @@ int rmd_server_inherit(int fd, const struct rmd_access *who)
 
 void rmd_server_close(void)
 {
-    while (connections)
+    while (connections) {
+        if (connections->follows)
+            end_events(connections, "");
         hang_up(connections);
+    }
     close(listener.fd);
     if (address.sun_path[0] != '\0')
         unlink(address.sun_path);
