@@ -12,6 +12,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -541,10 +542,12 @@ def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):  # noqa: F8
 
 def completed_by_bash(build, top, home, line):
     """What bash offers after this line, which begins with rmctl."""
+    words = [piece for word in line.split(" ") for piece in re.split("([=:])", word)
+             if piece or not word]
+    words += [""] if words[-1] in ("=", ":") else []  # as bash cuts words
     script = f'''source {top}/rmd/completion/rmctl
-        COMP_LINE={line!r} COMP_POINT={len(line)}
-        COMP_WORDS=({line}) COMP_CWORD=$(({len(line.split())} - {int(line[-1] != " ")}))
-        [ $COMP_CWORD -lt ${{#COMP_WORDS[@]}} ] || COMP_WORDS+=("")
+        COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}
+        COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1}
         eval "$(complete -p rmctl | sed 's/complete -F \\([^ ]*\\) .*/\\1/')"
         printf '%s\\n' "${{COMPREPLY[@]}}"'''
     done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
@@ -628,7 +631,44 @@ def test_shells_complete_commands_options_and_arguments(rmd, completed, monkeypa
     assert {"top", "drain", "events", "help"} <= set(everything) and "complete" not in everything
     assert policies == ["throughput"] and undo == socket_first == ["--undo"]
     assert "--socket=" in options
-    assert sorted(pids) == sorted(str(pid(member)) for member in members)
+    assert {str(pid(member)) for member in members} < set(pids)
+
+
+def test_shells_complete_what_a_command_takes_and_no_more(
+        rmd, ask, completed, monkeypatch, tmp_path):  # noqa: F811
+    r = rmd(4)
+    r.joined(2, 0, 1)
+    ask(r, "drain", "2")
+    monkeypatch.setitem(ENV, "INVASIVE_SOCKET", r.name)
+    (tmp_path / "some.trace").touch()
+    (tmp_path / "other.csv").touch()
+    offered = {
+        "rmctl trace ": ["start", "stop"],
+        "rmctl trace start so": ["some.trace"],
+        "rmctl trace stop ": [],
+        "rmctl policy workload ": [],
+        "rmctl help ": [],
+        "rmctl drain ": ["0", "1", "3"],
+        "rmctl drain --undo ": ["2"],
+        "rmctl drain 0,": ["0,0", "0,1", "0,3"],
+        f"rmctl -s {r.name} pin rank:1 ": ["0", "1", "2", "3"],
+        "rmctl shrink 1 ": ["1", "2", "3", "4"],
+        "rmctl limit --user=roo": ["root"],
+        "rmctl limit --job-cores=": ["all"],
+        "rmctl simulate --workload=ot": ["other.csv"],
+        "rmctl simulate -w ot": ["other.csv"],
+        "rmctl simulate --generate=st": ["study"],
+        "rmctl simulate --generate=study,pi": ["study,pieces="],
+        "rmctl simulate --schedules=static,thr": ["static,throughput"],
+        "rmctl simulate --announce=": ["measured", "ahead"],
+        "rmctl top --delay=": [],
+        "rmctl events --s": ["--since=", "--socket="],
+    }
+    *answers, simulate, ranks = completed(*offered, "rmctl simulate --", "rmctl expand rank:")
+    for line, words in zip(offered, answers):
+        assert set(words) == set(offered[line]), line  # zsh looks for files twice
+    assert {"--machine=", "--workload=", "--decisions", "--json", "--socket="} <= set(simulate)
+    assert {word.rpartition(":")[2] for word in ranks} == {"0", "1"}
 
 
 # --- metrics
