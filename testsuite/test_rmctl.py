@@ -174,6 +174,102 @@ def test_every_command_that_fails_says_why_in_json(rmd, tell, where, tmp_path): 
         assert code == 1 and documents(out)[-1]["error"] in err, words
 
 
+# --- what the manual says of them
+
+def section(top, page, name):
+    text = (top / "doc" / page).read_text()
+    return re.search(rf"^\.Sh {name}\n(.*?)^\.Sh", text, re.M | re.S)[1]
+
+
+def subsections(text):
+    """title: text; what is before the first has none"""
+    titles = re.split(r"^\.Ss (.*)\n", "\n" + text, flags=re.M)
+    return dict(zip([""] + titles[1::2], titles[0::2]))
+
+
+def fields(text):
+    """Of a part of the section JSON; lists count as what is in them."""
+    found, prefix = set(), ""
+    for each, names in re.findall(r"^Of each of\n\.Li (\S+)|^\.It Li (.*)", text, re.M):
+        prefix = each + "." if each else prefix
+        found |= {(prefix + name).rstrip("[]") for name in names.split(" , ") if name}
+    return found
+
+
+def paths(value, at=""):
+    """The same of a value."""
+    if isinstance(value, list):
+        return {at.rstrip("[]")}.union(*(paths(v, at + "[]") for v in value))
+    if not isinstance(value, dict):
+        return {at.rstrip("[]")}
+    if at.rpartition(".")[2] in ("policies", "labels"):
+        value = {"NAME": ""} if value else {}
+    return {at.rstrip("[]")}.union(*(paths(v, f"{at}.{k}".lstrip(".")) for k, v in value.items()))
+
+
+def leaves(found):
+    """Without what only has others in it."""
+    return {f for f in found if not any(re.match(re.escape(f) + r"[.\[]", g) for g in found)} - {""}
+
+
+def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):  # noqa: F811
+    r = rmd(4)
+    one, _ = r.joined(2, 0, 1)
+    printed = {}
+    names = {"pid": pid(one), "file": tmp_path / "t"}
+    for name, _, out, _ in [*all_commands(tell, r, "after", **names),
+                            *all_commands(tell, r, "after", **names),
+                            ("shrink", *tell(r, "shrink", "1", "1", "--json")),
+                            ("status", *tell(r, "status", "--json")),
+                            ("trace", *tell(r, "trace", "stop", "--json"))]:
+        printed.setdefault(name, set()).update(*(paths(v) for v in documents(out)))
+    manual = subsections(section(top, "rmctl.1", "JSON"))
+    manual.pop("")
+    manual["simulate"] = section(top, "rmctl-simulate.1", "JSON")
+    assert sorted(n for title in manual for n in title.split(", ")) == sorted(COMMANDS)
+    for title, text in manual.items():
+        all_of_them = set().union(*(printed[name] for name in title.split(", ")))
+        never = {"count"} if title == "events" else set()  # it is of those that are lost
+        assert leaves(fields(text)) == leaves(all_of_them) | never, title
+
+
+def test_the_manual_lists_the_metrics_and_their_labels(rmd, tell, top):  # noqa: F811
+    r = rmd(4)
+    r.joined(2, 0, 1)
+    printed = {name: {label for labels, _ in values for label in labels}
+               for name, (_, values) in exposition(tell(r, "metrics")[1]).items()}
+    manual = {}
+    for text in subsections(section(top, "rmctl.1", "METRICS")).values():
+        labels = re.search(r"^Labels:\n\.Li (.*) \.$", text, re.M)
+        for name in re.findall(r"^\.It Li (.*)", text, re.M):
+            manual[name] = set(labels[1].split(" , ")) if labels else set()
+    assert manual == printed
+
+
+def test_the_manual_lists_the_events_and_what_they_have(rmd, tell, ask, top):  # noqa: F811
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    for words in (["shrink", pid(one), 1], ["expand", pid(one), 1], ["shrink", pid(one), "--reset"],
+                  ["expand", pid(one), "--reset"], ["pin", pid(one), "0"], ["policy", "equal"],
+                  ["drain", "3"], ["limit", "--job-cores=2"]):
+        ask(r, *words)
+    other.ask(f"leave {r.name}")
+    one.kill()
+    eventually(lambda: "death" in tell(r, "events")[1], True)
+    text = section(top, "rmctl.1", "EVENTS")
+    manual = {name: set(" , ".join(re.findall(r"^\.Li (.*?)(?: :)?$", about, re.M)).split(" , "))
+              & {"before", "cores", "microseconds", "count", "text"}
+              for name, about in re.findall(r"^\.It Li (.*)\n((?:(?!\.It).*\n)*)", text, re.M)}
+    kinds = re.search(r"kinds\[INV_EVENT_KINDS\] = \{(.*?)\};",
+                      (top / "rmd/rmctl_events.c").read_text(), re.S)[1]
+    assert set(manual) == set(re.findall(r'"(\w+)"', kinds))
+    printed = {}
+    for event in documents(tell(r, "events", "--json")[1]):
+        extra = set(event) - {"number", "time", "event", "uid", "pid", "rank"}
+        printed.setdefault(event["event"], set()).update(extra)
+    assert printed == {name: manual[name] for name in set(manual) - {"lost", "config"}}
+
+
 # --- shrink, expand, pin
 
 def test_shrink_and_expand_move_cores_until_they_are_taken_back(rmd, ask):  # noqa: F811
