@@ -118,7 +118,8 @@ static bool pin_allowed(struct rmd_domain *d, unsigned slot, const uint64_t *set
             return refuse(o, "core %u is process %d's, which is pinned to it: rmctl pin %d --reset",
                           c, (int)d->procs[whose].pid, (int)d->procs[whose].pid);
         if (inv_set_has(set, c) && d->presence[c] != RMD_HERE)
-            return refuse(o, "core %u is drained, or another user's now (away in rmctl status)", c);
+            return refuse(o, "core %u is drained, or another user's now: rmctl status says "
+                             "which", c);
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         others += d->procs[s].used && s != slot && !rmd_is_pinned(d, s);

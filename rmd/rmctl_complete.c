@@ -121,10 +121,12 @@ static void list_announce(const char *typed)
 static const struct {
     const char *option;
     void (*list)(const char *typed);
-} values[] = {{"socket", list_sockets},     {"cores", list_all},         {"job-cores", list_all},
-              {"user", list_users},         {"workload", list_files},    {"generate", list_workloads},
-              {"schedules", list_schedules}, {"announce", list_announce}, {"picture", list_files},
-              {"series", list_files},       {"write", list_files}};
+} values[] = {{"socket", list_sockets},       {"cores", list_all},
+              {"job-cores", list_all},        {"user", list_users},
+              {"workload", list_files},       {"generate", list_workloads},
+              {"schedules", list_schedules},  {"announce", list_announce},
+              {"picture", list_files},        {"series", list_files},
+              {"write", list_files}};
 
 static void list_values(const struct argp_option *o, const char *typed)
 {

@@ -53,7 +53,7 @@ struct connection {
     bool answered, waiting;  /* INV_CONTROL: has been; will be */
     bool follows;            /* INV_EVENTS: also those to come */
     uint64_t next_event;     /* of those that it gets; 0 it gets none */
-    char *text;              /* or an overview: being sent, so many bytes, up to `sent` it has been */
+    char *text;              /* or an overview: being sent; of so many bytes `sent` have been */
     size_t text_bytes;
 };
 
@@ -471,8 +471,8 @@ static void client_ready(struct rmd_source *source, uint32_t events)
         hang_up(c);
 }
 
-/* Of this user, the newest of all left out: the oldest one that is not in the middle of an answer, else
- * the oldest one. */
+/* Of this user, the newest of all left out: the oldest one that is not in the middle of an answer,
+ * else the oldest one. */
 static struct connection *first_to_go(uid_t uid)
 {
     struct connection *oldest = NULL, *idle = NULL;
@@ -492,7 +492,7 @@ static unsigned count_of(uid_t uid)
     return n;
 }
 
-/* Who has most connections; an operator only when nobody else has one.  Not for the newest's sake. */
+/* Who has most connections, the newest left out; an operator only when nobody else has one. */
 static uid_t greediest(void)
 {
     uid_t who = connections->peer.uid;
