@@ -18,7 +18,11 @@ static const char *name_of_reason(const struct inv_overview *o, unsigned core)
 
 const char *overview_why_away(const struct inv_overview *o, const struct view *v, unsigned core)
 {
-    return o && v->core[core].owner == VIEW_AWAY ? name_of_reason(o, core) : NULL;
+    if (!o)
+        return NULL;
+    int owner = v->core[core].owner; /* of a user without processes nobody, wherever it is */
+    bool elsewhere = owner == VIEW_NOBODY && !inv_set_has(rmd_overview_users(o)[0].has, core);
+    return owner == VIEW_AWAY || elsewhere ? name_of_reason(o, core) : NULL;
 }
 
 static bool any(const uint64_t *set)

@@ -533,6 +533,9 @@ def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):  #
     assert [u["limits"]["cores"] for u in domain["users"]] == [None, 3, None]
     assert [len(u["has"]) for u in domain["users"]] == [0, 3, 5]
     assert [(o["uid"], o["pid"], o["at_most"]) for o in domain["orders"]] == [(BOB, pid(bob), 1)]
+    assert by(s, 0, "drain", "7")[0] == 0
+    cores = json.loads(by(s, 0, "status", "--json")[1])["domains"][0]["cores"]
+    assert [c["why_away"] for c in cores] == ["other-user"] * 7 + ["drained"]
     text = by(s, 0, "status")[1]
     assert f"order: process {pid(bob)} of user {BOB} owns 1 core at most" in text
     assert re.search(rf"^user {ALICE}: 1 process, policy workload, limits: cores 3, .* has cores "
@@ -540,7 +543,7 @@ def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):  #
     domain, = json.loads(by(s, ALICE, "status", "--json")[1])["domains"]
     assert [u["uid"] for u in domain["users"]] == [ALICE] and domain["orders"] == []
     why = {core["why_away"] for core in domain["cores"] if core["owner"] == "away"}
-    assert why == {"other-user"} and owned(alice, 0) == [3]
+    assert why == {"other-user", "drained"} and owned(alice, 0) == [3]
 
 
 def test_limits_of_users(service, by):  # noqa: F811
