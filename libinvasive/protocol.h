@@ -31,6 +31,7 @@ enum inv_request_kind {
     INV_CONTROL = 16,
     INV_EVENTS = 17,
     INV_METRICS = 18,
+    INV_OVERVIEW = 19,
     INV_TRACE = 32, /* `program` says "start", with the descriptor of a regular file, or "stop",
                        whose answer comes when the file is complete: the message says why it is
                        not, and `count` how many events were lost */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "client_control.h"
 #include "socket.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 2, METRICS_MAX = 1 << 26 };
+enum { PATIENCE_S = 2, CHUNKS_MAX = 1 << 26 };
 
 static void close_all(int fd, int passed, int error)
 {
@@ -31,7 +32,7 @@ static int ask(const char *name, const struct inv_request *request, size_t bytes
         return -1;
     if (!inv_socket_ask(fd, request, bytes, reply, &passed)) {
         close_all(fd, passed,
-                  errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? EPROTO : errno);
+                  errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? ECONNRESET : errno);
         return -1;
     }
     if (passed < 0 && reply->status == INV_OK)
@@ -49,7 +50,7 @@ bool rmd_client_control(const char *name, struct inv_control *command, struct in
     if (fd < 0)
         return false;
     ssize_t n = recv(fd, outcome, sizeof *outcome, 0);
-    close_all(fd, -1, n < 0 ? errno : EPROTO);
+    close_all(fd, -1, n < 0 ? errno : n ? EPROTO : ECONNRESET);
     outcome->text[sizeof outcome->text - 1] = '\0';
     return n == (ssize_t)sizeof *outcome;
 }
@@ -66,26 +67,58 @@ int rmd_client_events(const char *name, uint64_t since, bool follow)
     return fd;
 }
 
-char *rmd_client_metrics(const char *name)
+/* What comes in several messages; a byte more, which is 0, is behind it.  NULL with errno. */
+static char *ask_for_chunks(const char *name, enum inv_request_kind kind, size_t *bytes)
 {
     struct inv_reply reply;
-    const struct inv_request request = inv_request_of(INV_METRICS);
+    const struct inv_request request = inv_request_of(kind);
     int fd = ask(name, &request, sizeof request, &reply, PATIENCE_S);
     if (fd < 0)
         return NULL;
-    size_t room = (size_t)reply.count * INV_METRICS_CHUNK, got = 0;
-    char *text = room < METRICS_MAX ? malloc(room + 1) : NULL;
+    size_t room = (size_t)reply.count * INV_CHUNK, got = 0;
+    char *text = room < CHUNKS_MAX ? malloc(room + 1) : NULL;
     ssize_t n = -1;
     for (unsigned i = 0; text && i < reply.count; i++, got += (size_t)n)
         if ((n = recv(fd, text + got, room - got, 0)) <= 0)
             break;
-    int error = errno;
+    int error = n < 0 ? errno : EPROTO;
     close(fd);
     if (text && n > 0) {
         text[got] = '\0';
+        *bytes = got;
         return text;
     }
-    free(text);
     errno = text ? error : ENOMEM;
+    free(text);
     return NULL;
+}
+
+char *rmd_client_metrics(const char *name)
+{
+    size_t bytes;
+    return ask_for_chunks(name, INV_METRICS, &bytes);
+}
+
+static bool whole(const struct inv_overview *o, size_t bytes)
+{
+    return bytes >= sizeof *o && o->nusers <= bytes && o->nprocs <= bytes &&
+           bytes == sizeof *o + o->nusers * sizeof(struct inv_overview_user) +
+                        o->nprocs * sizeof(struct inv_overview_process) &&
+           o->nusers && o->ncores <= INV_MAX_CORES;
+}
+
+struct inv_overview *rmd_client_overview(const char *name)
+{
+    size_t bytes;
+    struct inv_overview *o = (void *)ask_for_chunks(name, INV_OVERVIEW, &bytes);
+    if (!o || !whole(o, bytes)) {
+        if (o)
+            errno = EPROTO;
+        free(o);
+        return NULL;
+    }
+    struct inv_overview_user *users = (void *)(o + 1);
+    for (unsigned i = 0; i < o->nusers; i++)
+        rmd_copy_name(users[i].policy, users[i].policy);
+    return o;
 }

@@ -11,6 +11,7 @@
 #include "log.h"
 #include "loop.h"
 #include "now.h"
+#include "text.h"
 #include "users.h"
 
 #include <errno.h>
@@ -56,8 +57,6 @@ refuse(struct inv_outcome *o, const char *format, ...)
     o->status = INV_REFUSED;
     return false;
 }
-
-static const char *plural(unsigned n) { return n == 1 ? "" : "s"; }
 
 static void tell(const struct pending *p, enum inv_event_kind kind, unsigned after,
                  const char *text)
@@ -119,7 +118,8 @@ static bool pin_allowed(struct rmd_domain *d, unsigned slot, const uint64_t *set
             return refuse(o, "core %u is process %d's, which is pinned to it: rmctl pin %d --reset",
                           c, (int)d->procs[whose].pid, (int)d->procs[whose].pid);
         if (inv_set_has(set, c) && d->presence[c] != RMD_HERE)
-            return refuse(o, "core %u is drained, or another user's now (away in rmctl status)", c);
+            return refuse(o, "core %u is drained, or another user's now: rmctl status says "
+                             "which", c);
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         others += d->procs[s].used && s != slot && !rmd_is_pinned(d, s);
@@ -129,7 +129,7 @@ static bool pin_allowed(struct rmd_domain *d, unsigned slot, const uint64_t *set
     }
     if (taken + count_units(set) + others > d->units_here)
         return refuse(o, "%u other process%s of user %u would be left without a core: pin process "
-                         "%d to fewer", others, others == 1 ? "" : "es", (unsigned)d->uid,
+                         "%d to fewer", others, rmd_plural(others, "es"), (unsigned)d->uid,
                       (int)d->procs[slot].pid);
     return true;
 }
@@ -155,8 +155,8 @@ static bool process_allowed(struct pending *p, struct rmd_domain *d, unsigned sl
     unsigned most = rmd_domain_most(d, slot);
     if (c->verb == INV_EXPAND && c->cores > most)
         return refuse(o, "process %d can be sure of %u core%s at most: of the %u that user %u has, "
-                         "others need the rest", (int)c->pid, most, plural(most), d->here,
-                      (unsigned)d->uid);
+                         "others need the rest", (int)c->pid, most, rmd_plural(most, "s"),
+                      d->here, (unsigned)d->uid);
     return true;
 }
 
@@ -219,7 +219,7 @@ static void describe_process(struct pending *p, const struct rmd_domain *d, unsi
     rmd_list_cores(set, list, sizeof list);
     p->outcome.owned = d->procs[slot].owned;
     snprintf(p->outcome.text, sizeof p->outcome.text, "process %d owns %u core%s: %s",
-             (int)p->command.pid, p->outcome.owned, plural(p->outcome.owned), list);
+             (int)p->command.pid, p->outcome.owned, rmd_plural(p->outcome.owned, "s"), list);
 }
 
 /* --- users and the machine */
@@ -278,8 +278,8 @@ static bool obey_drain(struct pending *p)
     char list[sizeof((struct inv_event *)0)->text];
     o->owned = rmd_users_drained(after);
     rmd_list_cores(after, list, sizeof list);
-    snprintf(o->text, sizeof o->text, "%u core%s drained%s%s", o->owned, plural(o->owned),
-             *list ? ": " : "", list);
+    snprintf(o->text, sizeof o->text, "%u core%s drained%s%s", o->owned,
+             rmd_plural(o->owned, "s"), *list ? ": " : "", list);
     rmd_log(RMD_NOTICE, "%s", o->text);
     tell(p, INV_EVENT_DRAIN, o->owned, list);
     return true;

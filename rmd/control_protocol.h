@@ -63,7 +63,7 @@ struct inv_outcome {
 };
 
 /* INV_EVENTS: answered by a struct inv_reply and then structs inv_event, from number `since` on as
- * far as rmd keeps them.  With `follow` until the client goes, else an INV_EVENT_END is last. */
+ * far as rmd keeps them.  An INV_EVENT_END is last; with `follow` when rmd ends, or hangs up. */
 struct inv_watch {
     struct inv_request request;
     uint64_t since;
@@ -71,7 +71,7 @@ struct inv_watch {
 };
 
 enum inv_event_kind {
-    INV_EVENT_END = 0,
+    INV_EVENT_END = 0,    /* text: why rmd hangs up; "": there is no more */
     INV_EVENT_LOST = 1,   /* `after` events that this client has not read in time */
     INV_EVENT_JOIN = 2,   /* a process; text: its program */
     INV_EVENT_LEAVE = 3,  /* it goes on unmanaged */
@@ -99,7 +99,32 @@ struct inv_event {
     char text[64];
 };
 
-/* INV_METRICS: answered by a struct inv_reply whose `count` messages follow, of text. */
-enum { INV_METRICS_CHUNK = 32768 };
+/* INV_METRICS, INV_OVERVIEW: answered by a struct inv_reply whose `count` messages follow, each of
+ * so many bytes at most: a text, or a struct inv_overview, its users and its processes. */
+enum { INV_CHUNK = 32768 };
+
+/* What is ordered, and why cores are away.  The last two sets are as who asks sees it. */
+struct inv_overview {
+    uint32_t ncores, nusers, nprocs, unused;
+    uint64_t drained[INV_CORE_WORDS], offline[INV_CORE_WORDS];
+    uint64_t resting[INV_CORE_WORDS]; /* nobody owns it while there is an order */
+    uint64_t others[INV_CORE_WORDS];  /* another user has it */
+};
+
+/* First who asks; for an operator then the others that have processes, limits or a policy. */
+struct inv_overview_user {
+    uint32_t uid, nprocs;
+    uint32_t cores, job_cores; /* at most; 0 all */
+    char policy[INV_NAME_BYTES];
+    uint64_t has[INV_CORE_WORDS];
+};
+
+/* Of which something is said. */
+struct inv_overview_process {
+    uint32_t uid, slot;
+    int32_t pid, rank;
+    uint32_t least, most, pinned, unused; /* cores; 0 nothing said */
+    uint64_t cores[INV_CORE_WORDS];       /* it is pinned to */
+};
 
 #endif

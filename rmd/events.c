@@ -80,26 +80,3 @@ int rmd_events_watch(void (*told)(void))
     news = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), rung};
     return news.fd < 0 ? -1 : rmd_watch(&news, EPOLLIN);
 }
-
-void rmd_list_cores(const uint64_t *set, char *text, size_t bytes)
-{
-    size_t length = 0;
-    text[0] = '\0';
-    for (unsigned c = 0; c < INV_MAX_CORES; c++) {
-        if (!inv_set_has(set, c))
-            continue;
-        unsigned last = c;
-        while (last + 1 < INV_MAX_CORES && inv_set_has(set, last + 1))
-            last++;
-        char part[32];
-        int n = last > c ? snprintf(part, sizeof part, "%s%u-%u", length ? "," : "", c, last)
-                         : snprintf(part, sizeof part, "%s%u", length ? "," : "", c);
-        if (length + (size_t)n + sizeof "..." > bytes) {
-            snprintf(text + length, bytes - length, "...");
-            return;
-        }
-        memcpy(text + length, part, (size_t)n + 1);
-        length += (size_t)n;
-        c = last;
-    }
-}

@@ -13,6 +13,7 @@
 #include "report.h"
 #include "scalability.h"
 #include "state.h"
+#include "text.h"
 #include "trace.h"
 
 #include <errno.h>
@@ -108,15 +109,6 @@ void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
         gone(d, (unsigned)slot, true);
 }
 
-/* Printable, and ended: it goes to terminals. */
-static void copy_name(char *to, const char *from)
-{
-    size_t i = 0;
-    for (; i < INV_NAME_BYTES - 1 && from[i]; i++)
-        to[i] = from[i] > ' ' && from[i] <= '~' ? from[i] : '?';
-    memset(to + i, 0, INV_NAME_BYTES - i);
-}
-
 /* A fresh slot; everything that the dead one of before left in it is gone. */
 static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
                       const struct inv_request *request)
@@ -125,7 +117,7 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
     s->start_ns = p->start_ns;
     s->rank = request->rank;
     s->size = request->size;
-    copy_name(s->program, request->program);
+    rmd_copy_name(s->program, request->program);
     atomic_store(&s->parked, 0);
     atomic_store(&s->bell, 0);
     atomic_store(&s->sleepers, 0);

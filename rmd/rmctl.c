@@ -10,11 +10,12 @@
 #endif
 #include "rmctl.h"
 #include "simulate.h"
+#include "text.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #ifndef PACKAGE_VERSION
 #define PACKAGE_VERSION "(version unknown)"
@@ -36,7 +37,8 @@ const struct rmctl_command rmctl_commands[] = {
     {"events", "what has happened of late", rmctl_events, rmctl_events_options},
     {"trace", "write down who has which core when", rmctl_trace, NULL},
     {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
-    {"simulate", "policies and placement on a described machine", rmd_simulate, NULL},
+    {"simulate", "policies and placement on a described machine", rmd_simulate,
+     rmd_simulate_options},
     {"help", "this", help, NULL},
     {"complete", NULL, rmctl_complete, NULL}, /* for the shells */
     {0}};
@@ -82,16 +84,49 @@ void rmctl_parse(int argc, char **argv, const struct argp_option *options, argp_
 unsigned rmctl_number(struct argp_state *state, const char *what, const char *text, unsigned least,
                       unsigned most)
 {
-    char *end;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
+    unsigned n = least;
+    if (!rmd_number(text, least, most, &n))
         argp_error(state, "%s '%s': use a number from %u to %u", what, text, least, most);
-    return (unsigned)n;
+    return n;
+}
+
+/* --- errors */
+
+static char complaints[4096]; /* all that stderr has been told */
+static size_t complained;
+static bool error_is_printed;
+
+static ssize_t complain(void *real, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && complained < sizeof complaints - 1; i++)
+        complaints[complained++] = text[i];
+    return write(*(int *)real, text, bytes);
+}
+
+/* What goes to stderr, wherever from, is remembered for print_error. */
+static void remember_complaints(void)
+{
+    static int real = STDERR_FILENO;
+    FILE *tee = fopencookie(&real, "w", (cookie_io_functions_t){.write = complain});
+    if (!tee)
+        return;
+    setvbuf(tee, NULL, _IOLBF, 256);
+    stderr = tee;
+}
+
+static int print_error(void)
+{
+    fflush(stderr);
+    char *text = complaints + strspn(complaints, "\n");
+    if (!strncmp(text, "rmctl: ", 7))
+        text += 7;
+    text[strcspn(text, "\n")] = '\0';
+    return rmctl_print_json(json_pack("{ss}", "error", *text ? text : "no rmd has answered"));
 }
 
 int rmctl_print_json(json_t *value)
 {
+    error_is_printed |= json_object_get(value, "error") != NULL;
     char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
     json_decref(value);
     if (!text) {
@@ -157,8 +192,15 @@ static const struct argp argp = {
 
 static int help(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
+    rmctl_parse(argc, argv, NULL, NULL, "", "The commands.", NULL);
+    if (rmctl_common.json) {
+        json_t *list = json_array();
+        for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
+            if (c->about)
+                json_array_append_new(list,
+                                      json_pack("{ss ss}", "name", c->name, "about", c->about));
+        return rmctl_print_json(json_pack("{so}", "commands", list));
+    }
     argp_help(&argp, stdout, ARGP_HELP_STD_HELP & ~(ARGP_HELP_EXIT_OK | ARGP_HELP_EXIT_ERR),
               (char *)"rmctl");
     return RMCTL_OK;
@@ -168,9 +210,13 @@ int main(int argc, char **argv)
 {
     struct choice choice = {0};
     argp_program_version = "rmctl " PACKAGE_VERSION;
+    remember_complaints();
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice);
-    if (choice.command)
-        return choice.command->run(argc - choice.index, argv + choice.index);
-    char *status[] = {(char *)"status", NULL};
-    return rmctl_status(1, status);
+    char *status_words[] = {(char *)"status", NULL};
+    int status = choice.command
+                     ? choice.command->run(argc - choice.index, argv + choice.index)
+                     : rmctl_status(1, status_words);
+    if (status == RMCTL_FAILED && rmctl_common.json && !error_is_printed)
+        print_error();
+    return status;
 }

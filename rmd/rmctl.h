@@ -39,7 +39,7 @@ int rmctl_metrics(int argc, char **argv);
 int rmctl_trace(int argc, char **argv);
 int rmctl_complete(int argc, char **argv);
 extern const struct argp_option rmctl_top_options[], rmctl_order_options[], rmctl_limit_options[],
-    rmctl_drain_options[], rmctl_events_options[];
+    rmctl_drain_options[], rmctl_events_options[], rmd_simulate_options[];
 
 /* Options that every command has. */
 extern struct rmctl_common {
@@ -72,7 +72,8 @@ bool rmctl_complain(const char *what, const char *name);
 unsigned rmctl_number(struct argp_state *state, const char *what, const char *text, unsigned least,
                       unsigned most);
 
-/* Print a JSON value on a line, and let it go.  Returns an exit code. */
+/* Print a JSON value on a line, and let it go.  Returns an exit code.  With --json a command that
+ * fails says why in a member "error"; where its own value has none, another line comes after it. */
 int rmctl_print_json(json_t *value);
 
 #endif

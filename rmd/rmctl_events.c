@@ -152,13 +152,18 @@ int rmctl_events(int argc, char **argv)
         rmctl_complain("follow", socket);
         return RMCTL_FAILED;
     }
-    struct inv_event e;
+    struct inv_event e = {0};
     ssize_t n;
     while ((n = recv(fd, &e, sizeof e, 0)) == (ssize_t)sizeof e && e.kind != INV_EVENT_END)
         if (!print_event(&e))
             break;
-    bool ended = n == (ssize_t)sizeof e || (n == 0 && w.follow); /* or rmd has */
-    if (!ended)
+    bool ended = n == (ssize_t)sizeof e && (e.kind != INV_EVENT_END || !*e.text);
+    e.text[sizeof e.text - 1] = '\0';
+    if (n == (ssize_t)sizeof e && !ended)
+        fprintf(stderr, "rmctl: rmd at %s has hung up: %s\n", socket, e.text);
+    else if (n == 0)
+        fprintf(stderr, "rmctl: rmd at %s has hung up without a word: was it killed?\n", socket);
+    else if (!ended)
         rmctl_complain("follow", socket);
     close(fd);
     return ended ? RMCTL_OK : RMCTL_FAILED;

@@ -73,6 +73,7 @@ bool rmctl_complain(const char *what, const char *name)
 {
     fprintf(stderr, "rmctl: cannot %s rmd at %s: %s%s\n", what, name,
             errno == EPERM    ? "it serves another user"
+            : errno == ECONNRESET ? "it hung up: it has ended, or keeps no more connections"
             : errno == EPROTO ? "it did not understand: mixed installations?"
                               : strerror(errno),
             errno == ENOENT || errno == ECONNREFUSED ? ": is it running?" : "");

@@ -7,8 +7,10 @@
 #include "client.h"
 #include "client_control.h"
 #include "cpulist.h"
+#include "events.h"
 #include "rmctl.h"
-#include "rmctl_view.h"
+#include "rmctl_overview.h"
+#include "text.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -100,7 +102,8 @@ static void read_argument(struct argp_state *state, struct order *o, const char 
 static void check_complete(struct argp_state *state, const struct order *o)
 {
     bool of_process = o->control.verb <= INV_PIN;
-    if (o->control.verb == INV_LIMIT)
+    bool may_ask = o->control.verb == INV_DRAIN && !o->control.reset;
+    if (o->control.verb == INV_LIMIT || (may_ask && !o->has_value))
         return;
     if (of_process && !o->has_process)
         argp_error(state, "which process? Name its pid, or rank:N; rmctl status lists them");
@@ -173,6 +176,8 @@ static json_t *outcome_json(const struct order *o, const char *socket, const str
         json_object_set_new(v, "cores", limit_or_null(r->cores));
         json_object_set_new(v, "job_cores", limit_or_null(r->job_cores));
     }
+    if (r->status == INV_REFUSED)
+        json_object_set_new(v, "error", json_string(r->text));
     return v;
 }
 
@@ -260,6 +265,35 @@ static int command_machine(struct order *o)
     return RMCTL_FAILED;
 }
 
+/* What a drain of nothing would leave. */
+static int show_drained(void)
+{
+    static struct rmctl_sockets s;
+    const char *socket = rmctl_find_one(&s);
+    struct inv_overview *o = socket ? rmd_client_overview(socket) : NULL;
+    char list[200], text[256];
+    unsigned n = 0;
+    if (!o) {
+        if (socket)
+            rmctl_complain("ask", socket);
+        return RMCTL_FAILED;
+    }
+    for (unsigned c = 0; c < INV_MAX_CORES; c++)
+        n += inv_set_has(o->drained, c);
+    rmd_list_cores(o->drained, list, sizeof list);
+    snprintf(text, sizeof text, "%u core%s drained%s%s", n, rmd_plural(n, "s"), n ? ": " : "",
+             list);
+    int status = RMCTL_OK;
+    if (rmctl_common.json)
+        status = rmctl_print_json(json_pack(
+            "{ss ss ss ss si so}", "socket", socket, "command", "drain", "outcome", "done", "text",
+            text, "drained_cores", (int)n, "drained", overview_cores_json(o->drained)));
+    else
+        printf("%s\n", text);
+    free(o);
+    return status;
+}
+
 /* --- commands */
 
 int rmctl_shrink(int argc, char **argv)
@@ -298,7 +332,8 @@ int rmctl_limit(int argc, char **argv)
 int rmctl_drain(int argc, char **argv)
 {
     struct order o = order_of(INV_DRAIN, "drain");
-    rmctl_parse(argc, argv, rmctl_drain_options, parse, "LIST\n--undo LIST",
-                "Nobody may use the cores of LIST, until it is undone.", &o);
-    return command_machine(&o);
+    rmctl_parse(argc, argv, rmctl_drain_options, parse, "[LIST]\n--undo LIST",
+                "Nobody may use the cores of LIST, until it is undone; without LIST: which these "
+                "are now.", &o);
+    return o.has_value ? command_machine(&o) : show_drained();
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "client.h"
 #include "rmctl.h"
+#include "rmctl_overview.h"
 #include "rmctl_view.h"
 
 #include <math.h>
@@ -21,9 +22,10 @@ static const char *who(int slot, char text[16])
     return text;
 }
 
-static void print_cores(const struct view *v)
+static void print_cores(const struct view *v, const struct inv_overview *o)
 {
-    printf("%5s %5s %6s %7s %8s %s\n", "core", "cpu", "owner", "holder", "thread", "reclaim");
+    printf("%5s %5s %6s %7s %8s %-7s %s\n", "core", "cpu", "owner", "holder", "thread", "reclaim",
+           "away");
     for (unsigned c = 0; c < v->ncores; c++) {
         const struct view_core *core = &v->core[c];
         char owner[16], holder[16], cpu[16] = "-", thread[16] = "-";
@@ -31,8 +33,9 @@ static void print_cores(const struct view *v)
             snprintf(cpu, sizeof cpu, "%d", core->cpu);
         if (core->thread)
             snprintf(thread, sizeof thread, "%d", core->thread);
-        printf("%5u %5s %6s %7s %8s %s\n", c, cpu, who(core->owner, owner),
-               who(core->holder, holder), thread, core->asked ? "asked" : "-");
+        const char *why = overview_why_away(o, v, c);
+        printf("%5u %5s %6s %7s %8s %-7s %s\n", c, cpu, who(core->owner, owner),
+               who(core->holder, holder), thread, core->asked ? "asked" : "-", why ? why : "-");
     }
 }
 
@@ -83,7 +86,7 @@ static void print_processes(const struct view *v)
         print_scalability(&v->process[i]);
 }
 
-static void print_view(const struct view *v)
+static void print_view(const struct view *v, const struct inv_overview *o)
 {
     printf("domain %s: ", v->socket);
     if (v->rmd_pid)
@@ -95,9 +98,13 @@ static void print_view(const struct view *v)
     else
         printf(", %d free", v->free_tokens);
     printf("\n");
+    if (o)
+        overview_print_head(o);
     if (v->pinned)
-        print_cores(v);
+        print_cores(v, o);
     print_processes(v);
+    if (o)
+        overview_print_orders(o);
 }
 
 /* --- for programs */
@@ -156,6 +163,20 @@ json_t *view_json(const struct view *v)
                      "processes", processes);
 }
 
+static json_t *domain_json(const struct view *v, const struct inv_overview *o)
+{
+    json_t *domain = view_json(v), *core;
+    size_t c;
+    if (!o || !domain)
+        return domain;
+    overview_add_json(o, domain);
+    json_array_foreach(json_object_get(domain, "cores"), c, core) {
+        const char *why = overview_why_away(o, v, (unsigned)c);
+        json_object_set_new(core, "why_away", why ? json_string(why) : json_null());
+    }
+    return domain;
+}
+
 /* --- */
 
 int rmctl_status(int argc, char **argv)
@@ -177,10 +198,12 @@ int rmctl_status(int argc, char **argv)
         view_take(&view, t, sockets.name[i]);
         inv_table_unmap(t);
         found++;
+        struct inv_overview *o = rmd_client_overview(sockets.name[i]);
         if (domains)
-            json_array_append_new(domains, view_json(&view));
+            json_array_append_new(domains, domain_json(&view, o));
         else
-            print_view(&view);
+            print_view(&view, o);
+        free(o);
     }
     if (!found || !domains) {
         json_decref(domains);

@@ -15,12 +15,16 @@
 static int conclude(const char *socket, const char *what, bool good, const char *why,
                     unsigned lost)
 {
-    if (rmctl_common.json &&
-        rmctl_print_json(json_pack("{ss ss ss ss si}", "socket", socket, "command", what,
-                                   "outcome", good ? "done" : "refused", "text", why,
-                                   "lost_events", (int)lost)) != RMCTL_OK)
+    bool whole = good && !why[0] && !lost;
+    json_t *v = json_pack("{ss ss ss ss si}", "socket", socket, "command", what, "outcome",
+                          good ? "done" : "refused", "text", why, "lost_events", (int)lost);
+    if (!whole)
+        json_object_set_new(v, "error", json_string(why[0] ? why : "events are lost"));
+    if (!rmctl_common.json)
+        json_decref(v);
+    else if (rmctl_print_json(v) != RMCTL_OK)
         return RMCTL_FAILED;
-    return good && !why[0] && !lost ? RMCTL_OK : RMCTL_FAILED;
+    return whole ? RMCTL_OK : RMCTL_FAILED;
 }
 
 static int start(const char *socket, const char *path)

@@ -2,6 +2,7 @@
 /* rmctl_view.c - everything here is statistics and snapshots: relaxed loads, no partner. */
 #define _GNU_SOURCE
 #include "rmctl_view.h"
+#include "text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void take_core(struct view_core *to, struct inv_core *from)
     to->owner = whose(inv_word_owner(w));
     to->holder = whose(inv_word_holder(w));
     to->thread = to->holder >= 0 && LOOK(from->holder_tid) > 0 ? LOOK(from->holder_tid) : 0;
-    to->asked = inv_word_reclaim(w);
+    to->asked = inv_word_reclaim(w) && to->holder >= 0;
 }
 
 static void take_counters(struct view_process *p, struct inv_counters *c)
@@ -43,22 +44,13 @@ static void take_counters(struct view_process *p, struct inv_counters *c)
 #undef TAKE
 }
 
-/* It goes to terminals. */
-static void take_name(char *to, const char *from)
-{
-    size_t i = 0;
-    for (; i < INV_NAME_BYTES - 1 && from[i]; i++)
-        to[i] = from[i] > ' ' && from[i] <= '~' ? from[i] : '?';
-    memset(to + i, 0, INV_NAME_BYTES - i);
-}
-
 static void take_process(struct view *v, struct inv_table *t, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(t, slot);
     struct view_process *p = &v->process[v->nprocs++];
     uint64_t bits = LOOK(s->workload_bits);
     *p = (struct view_process){.slot = slot, .pid = s->pid, .rank = s->rank, .size = s->size};
-    take_name(p->program, s->program);
+    rmd_copy_name(p->program, s->program);
     memcpy(&p->workload, &bits, sizeof bits);
     for (unsigned c = 0; c < v->ncores; c++) {
         p->owned += v->core[c].owner == (int)slot;

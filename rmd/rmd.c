@@ -23,6 +23,7 @@
 #include "server.h"
 #include "service.h"
 #include "settings.h"
+#include "text.h"
 #include "users.h"
 
 #include <argp.h>
@@ -149,12 +150,10 @@ static struct inv_topology topology;
 
 static unsigned number(struct argp_state *state, const char *arg, unsigned least, unsigned most)
 {
-    char *end;
-    errno = 0;
-    unsigned long n = strtoul(arg, &end, 10);
-    if (*arg < '0' || *arg > '9' || *end || errno || n < least || n > most)
+    unsigned n = least;
+    if (!rmd_number(arg, least, most, &n))
         argp_error(state, "'%s' is not a number from %u to %u", arg, least, most);
-    return (unsigned)n;
+    return n;
 }
 
 static void give(struct argp_state *state, enum rmd_key key, const char *value)

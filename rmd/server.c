@@ -13,6 +13,7 @@
 #include "events.h"
 #include "log.h"
 #include "metrics.h"
+#include "overview.h"
 #include "report.h"
 #include "socket.h"
 #include "trace.h"
@@ -52,7 +53,7 @@ struct connection {
     bool answered, waiting;  /* INV_CONTROL: has been; will be */
     bool follows;            /* INV_EVENTS: also those to come */
     uint64_t next_event;     /* of those that it gets; 0 it gets none */
-    char *text;              /* INV_METRICS: being sent, so many bytes, up to `sent` it has been */
+    char *text;              /* or an overview: being sent; of so many bytes `sent` have been */
     size_t text_bytes;
 };
 
@@ -251,6 +252,14 @@ static bool answer_control(struct connection *c, const void *message)
     return c->answered;
 }
 
+/* The last word to who follows, if it has room for it: why, "" when rmd ends. */
+static void end_events(struct connection *c, const char *why)
+{
+    struct inv_event end = {.kind = INV_EVENT_END, .uid = INV_UNSAID, .rank = -1};
+    snprintf(end.text, sizeof end.text, "%s", why);
+    send(c->source.fd, &end, sizeof end, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 /* Send as many events as there are and the socket takes.  True when the connection is done. */
 static bool send_events(struct connection *c)
 {
@@ -295,7 +304,7 @@ static bool send_text(struct connection *c)
 {
     while (c->sent < c->text_bytes) {
         size_t left = c->text_bytes - c->sent;
-        size_t chunk = left < INV_METRICS_CHUNK ? left : INV_METRICS_CHUNK;
+        size_t chunk = left < INV_CHUNK ? left : INV_CHUNK;
         if (send(c->source.fd, c->text + c->sent, chunk, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
             return errno != EAGAIN || rmd_watch(&c->source, EPOLLOUT);
         c->sent += (unsigned)chunk;
@@ -303,16 +312,16 @@ static bool send_text(struct connection *c)
     return true;
 }
 
-static bool answer_metrics(struct connection *c)
+/* `text` is of c->text_bytes bytes, and ours from here on. */
+static bool answer_text(struct connection *c, char *text)
 {
-    c->text = rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes);
+    c->text = text;
     if (!c->text) {
         refuse(c, INV_E_FULL, "rmd has no memory");
         return true;
     }
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0,
-          (unsigned)((c->text_bytes + INV_METRICS_CHUNK - 1) / INV_METRICS_CHUNK), -1, "");
+    reply(c->source.fd, INV_OK, 0, (unsigned)((c->text_bytes + INV_CHUNK - 1) / INV_CHUNK), -1, "");
     return send_text(c);
 }
 
@@ -356,7 +365,9 @@ static bool answer(struct connection *c, const struct inv_package *message, size
     case INV_EVENTS:
         return answer_events(c, message);
     case INV_METRICS:
-        return answer_metrics(c);
+        return answer_text(c, rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes));
+    case INV_OVERVIEW:
+        return answer_text(c, rmd_overview(c->domain, c->operator, &c->text_bytes));
     case INV_TRACE:
         answer_trace(c, request->program, passed);
         return true;
@@ -405,11 +416,15 @@ static bool in_group(int fd, gid_t gid)
 }
 #endif
 
+static bool operates(uid_t uid)
+{
+    return uid == getuid() || (access_for.several && uid == 0);
+}
+
 /* May the other end ask, and is there an answer?  Else it has been refused. */
 static bool welcome(struct connection *c)
 {
-    bool own = c->peer.uid == getuid() || (access_for.several && c->peer.uid == 0);
-    c->operator = own;
+    bool own = c->operator = operates(c->peer.uid);
     if (c->peer.pid <= 0 || !rmd_users_served(c->peer.uid)) { /* pid 0: of another namespace */
         refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
         return false;
@@ -456,22 +471,59 @@ static void client_ready(struct rmd_source *source, uint32_t events)
         hang_up(c);
 }
 
-/* After a connection of this user has come. */
-static void hang_up_on_too_many(uid_t uid)
+/* Of this user, the newest of all left out: the oldest one that is not in the middle of an answer,
+ * else the oldest one. */
+static struct connection *first_to_go(uid_t uid)
 {
-    struct connection *oldest = NULL, *oldest_of_user = NULL;
-    unsigned of_user = 0;
-    for (struct connection *c = connections; c; c = c->next) {
-        oldest = c;
+    struct connection *oldest = NULL, *idle = NULL;
+    for (struct connection *c = connections->next; c; c = c->next)
         if (c->peer.uid == uid) {
-            oldest_of_user = c;
-            of_user++;
+            oldest = c;
+            idle = c->waiting || c->sending ? idle : c;
+        }
+    return idle ? idle : oldest;
+}
+
+static unsigned count_of(uid_t uid)
+{
+    unsigned n = 0;
+    for (struct connection *c = connections; c; c = c->next)
+        n += c->peer.uid == uid;
+    return n;
+}
+
+/* Who has most connections, the newest left out; an operator only when nobody else has one. */
+static uid_t greediest(void)
+{
+    uid_t who = connections->peer.uid;
+    unsigned most = 0;
+    bool others = false;
+    for (struct connection *c = connections->next; c; c = c->next)
+        others |= !operates(c->peer.uid);
+    for (struct connection *c = connections->next; c; c = c->next) {
+        unsigned n = operates(c->peer.uid) && others ? 0 : count_of(c->peer.uid);
+        if (n > most) {
+            most = n;
+            who = c->peer.uid;
         }
     }
-    if (access_for.several && of_user > CONNECTIONS_OF_USER)
-        hang_up(oldest_of_user);
+    return who;
+}
+
+/* After a connection has come. */
+static void hang_up_on_too_many(void)
+{
+    uid_t uid = connections->peer.uid;
+    struct connection *c = NULL;
+    if (access_for.several && count_of(uid) > CONNECTIONS_OF_USER)
+        c = first_to_go(uid);
     else if (nconnections > CONNECTIONS_MAX)
-        hang_up(oldest);
+        c = first_to_go(greediest());
+    if (!c)
+        return;
+    if (c->follows)
+        end_events(c, "rmd keeps no more connections of this user");
+    hang_up(c);
 }
 
 /* Without a descriptor for it a client would stay in the queue and be an event for ever: it gets the
@@ -512,7 +564,7 @@ static void client_connects(struct rmd_source *source, uint32_t events)
     c->next = connections;
     connections = c;
     nconnections++;
-    hang_up_on_too_many(c->peer.uid);
+    hang_up_on_too_many();
 }
 
 /* Bind, and take over the path of an rmd that has died. */
@@ -603,8 +655,11 @@ int rmd_server_inherit(int fd, const struct rmd_access *who)
 
 void rmd_server_close(void)
 {
-    while (connections)
+    while (connections) {
+        if (connections->follows)
+            end_events(connections, "");
         hang_up(connections);
+    }
     if (listener.fd >= 0)
         close(listener.fd);
     if (address.sun_path[0] != '\0')

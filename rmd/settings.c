@@ -11,6 +11,7 @@
 #include "metrics_address.h"
 #include "socket.h"
 #include "table.h"
+#include "text.h"
 #include "topology.h"
 
 #include <errno.h>
@@ -30,25 +31,13 @@ enum { BOUND_MAX_US = 60000000, INTERVAL_MIN_MS = 10, INTERVAL_MAX_MS = 60000 };
 
 /* --- values */
 
-/* A decimal number and nothing else. */
-static bool number(const char *text, unsigned least, unsigned most, unsigned *value)
-{
-    char *end;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
-        return false;
-    *value = (unsigned)n;
-    return true;
-}
-
 static bool cores_or_all(const char *text, unsigned *cores)
 {
     if (!strcmp(text, "all")) {
         *cores = 0;
         return true;
     }
-    return number(text, 1, INV_MAX_CORES, cores);
+    return rmd_number(text, 1, INV_MAX_CORES, cores);
 }
 
 static bool group(struct rmd_settings *s, const char *text)
@@ -59,7 +48,7 @@ static bool group(struct rmd_settings *s, const char *text)
         return true;
     }
     const struct group *g = NULL;
-    if (number(text, 0, UINT32_MAX - 1, &id))
+    if (rmd_number(text, 0, UINT32_MAX - 1, &id))
         s->gid = id;
     else if ((g = getgrnam(text)) != NULL)
         s->gid = g->gr_gid;
@@ -112,7 +101,7 @@ static bool hardware_threads(struct rmd_settings *s, const char *text)
 static bool part(const char *text, unsigned least, unsigned most, double units, double *value)
 {
     unsigned n;
-    if (!number(text, least, most, &n))
+    if (!rmd_number(text, least, most, &n))
         return false;
     *value = n / units;
     return true;
@@ -199,7 +188,7 @@ static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_ke
     case RMD_KEY_POWER_CAP:
         return !value[strspn(value, "0123456789.%W")] && rmd_power_parse(value, &s->power_cap);
     case RMD_KEY_RECLAIM_BOUND:
-        return number(value, 1, BOUND_MAX_US, &s->reclaim_bound_us);
+        return rmd_number(value, 1, BOUND_MAX_US, &s->reclaim_bound_us);
     case RMD_KEY_MAX_CORES:
         return cores_or_all(value, &u->max_cores);
     case RMD_KEY_MAX_JOB_CORES:
@@ -213,7 +202,7 @@ static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_ke
     case RMD_KEY_CGROUP:
         return !strcmp(value, "auto") || value[0] == '/';
     case RMD_KEY_CHECK_INTERVAL:
-        return number(value, INTERVAL_MIN_MS, INTERVAL_MAX_MS, &s->check_interval_ms);
+        return rmd_number(value, INTERVAL_MIN_MS, INTERVAL_MAX_MS, &s->check_interval_ms);
     case RMD_KEY_LOG_LEVEL:
         return level(s, value);
     case RMD_KEY_METRICS:
@@ -327,7 +316,7 @@ static bool user_id(const char *name, uid_t *uid)
 {
     unsigned id;
     const struct passwd *entry;
-    if (number(name, 0, UINT32_MAX - 1, &id))
+    if (rmd_number(name, 0, UINT32_MAX - 1, &id))
         *uid = id;
     else if ((entry = getpwnam(name)) != NULL)
         *uid = entry->pw_uid;

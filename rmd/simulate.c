@@ -5,9 +5,9 @@
 #include "config.h"
 #endif
 #include "simulate.h"
+#include "rmctl.h"
 #include "simulate_print.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 enum { OPT_MOVE = 256, OPT_LEND, OPT_DECISION, OPT_WITHIN, OPT_LOSS, OPT_WRITE, OPT_SERIES };
 
-static const struct argp_option options[] = {
+const struct argp_option rmd_simulate_options[] = {
     {"machine", 'm', "M", 0, "number of cores, or hwloc's words such as \"package:2 numa:4 "
      "core:16\"; default: 64", 0},
     {"workload", 'w', "FILE", 0, "read the workload from FILE (-: standard input)", 0},
@@ -29,7 +29,6 @@ static const struct argp_option options[] = {
     {"pay-within-ms", OPT_WITHIN, "MS", 0, "as rmd's option; default 100", 0},
     {"energy-loss", OPT_LOSS, "PERCENT", 0, "as rmd's option; default 5", 0},
     {"decisions", 'd', NULL, 0, "print each decision", 0},
-    {"json", 'j', NULL, 0, "print JSON", 0},
     {"picture", 'p', "FILE", 0, "draw cores over time (.png, .svg or .pdf)", 0},
     {"series", OPT_SERIES, "FILE", 0, "write what the picture shows as JSON", 0},
     {"write", OPT_WRITE, "FILE", 0, "write the workload", 0},
@@ -37,7 +36,7 @@ static const struct argp_option options[] = {
 
 struct settings {
     const char *machine, *workload, *generate, *schedules, *picture, *series, *write;
-    bool decisions, json;
+    bool decisions;
     struct sim_costs costs; /* decision_s < 0: by size */
 };
 
@@ -68,7 +67,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 's': s->schedules = arg; return 0;
     case 'a': set_announce(s, arg, state); return 0;
     case 'd': s->decisions = true; return 0;
-    case 'j': s->json = true; return 0;
     case 'p': s->picture = arg; return 0;
     case OPT_SERIES: s->series = arg; return 0;
     case OPT_WRITE: s->write = arg; return 0;
@@ -89,7 +87,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!s->workload == !s->generate)
             argp_error(state, "one of --workload=FILE and --generate=KIND is needed");
-        if (s->json && s->decisions)
+        if (rmctl_common.json && s->decisions)
             argp_error(state, "--decisions is text; leave out --json");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -259,7 +257,7 @@ static bool simulate(const struct settings *s, struct sim_world *world, struct s
     for (unsigned k = 0; k < n; k++)
         result[k] = run(world, which[k], bin_s);
     const struct sim_report report = {world, s->machine, &bound, result, n, &bands};
-    if (s->json)
+    if (rmctl_common.json)
         sim_print_json(&report, stdout);
     else
         sim_print_table(&report, stdout);
@@ -276,16 +274,12 @@ static bool simulate(const struct settings *s, struct sim_world *world, struct s
 
 int rmd_simulate(int argc, char **argv)
 {
-    static const struct argp argp = {
-        options, parse, NULL,
-        "rmctl simulate - what policies would do on a machine that is only described", NULL, NULL,
-        NULL};
     struct settings s = {.machine = "64",
                          .costs = {.move_s = 1e-3, .lend_s = 60e-6, .decision_s = -1,
                                    .tuning = RMD_TUNING}};
-    char why[200], name[] = "rmctl simulate";
-    argv[0] = name;
-    argp_parse(&argp, argc, argv, 0, NULL, &s);
+    char why[200];
+    rmctl_parse(argc, argv, rmd_simulate_options, parse, "",
+                "What policies would do on a machine that is only described.", &s);
     s.costs.tuning.move_cost_s = s.costs.move_s;
     struct sim_world world = {.costs = s.costs, .decisions = s.decisions ? stdout : NULL};
     if (!sim_machine_parse(s.machine, &world.machine, why))

@@ -85,6 +85,9 @@ void sim_workload_write(const struct sim_workload *w, FILE *file);
 /* "KIND,seed=N,...".  False: *why says what is wrong. */
 bool sim_workload_generate(struct sim_workload *w, const char *what, unsigned ncores,
                            char why[200]);
+/* The kinds that there are, and the names of numbers; NULL behind the last. */
+const char *sim_generate_kind(unsigned which);
+const char *sim_generate_number(unsigned which);
 
 /* Where a process is in its pieces. */
 struct sim_cursor {

@@ -169,6 +169,16 @@ static const struct number numbers[] = {
     {"pieces", 1, 1e6, true},      {"seconds", 1e-6, 1e6, false}, {"apart", 0, 1e6, false},
     {"serial", 0, 0.99, false},    {NULL, 0, 0, false}};
 
+const char *sim_generate_kind(unsigned which)
+{
+    return kinds[which].name;
+}
+
+const char *sim_generate_number(unsigned which)
+{
+    return numbers[which].name;
+}
+
 static void set_number(struct recipe *r, unsigned which, double x)
 {
     switch (which) {

@@ -674,6 +674,14 @@ unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS])
     return n;
 }
 
+void rmd_users_offline(uint64_t set[INV_CORE_WORDS])
+{
+    memset(set, 0, INV_CORE_WORDS * sizeof *set);
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (unit_offline(units.of[c]))
+            inv_set_add(set, c);
+}
+
 unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
 {
     unsigned n = 0;

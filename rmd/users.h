@@ -55,6 +55,7 @@ struct rmd_limits {
  * rmd_users_each - call `visit` for each user's domain.
  * rmd_users_drain - nobody may use these cores, whole units, from now on; or everybody again.
  * rmd_users_drained - which these are, and how many.
+ * rmd_users_offline - cores that are nobody's since a CPU of their unit is offline.
  * rmd_users_left - units that could be used, were these cores drained: online, and none of them.
  * rmd_users_needed - units without which there is a user that has none.
  * rmd_users_moving - are cores on their way from one user to another, or to nobody?
@@ -68,6 +69,7 @@ void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *con
 const struct rmd_units *rmd_users_units(void);
 void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo);
 unsigned rmd_users_drained(uint64_t set[INV_CORE_WORDS]);
+void rmd_users_offline(uint64_t set[INV_CORE_WORDS]);
 unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS]);
 unsigned rmd_users_needed(void);
 bool rmd_users_moving(void);

@@ -12,6 +12,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import socket
@@ -23,6 +24,7 @@ import time
 import pytest
 from test_rmd_domain import PATIENCE_S, Rmd, eventually, rmctl, rmd  # noqa: F401 (a fixture)
 from test_rmd_service import ALICE, BOB, CPUS, public, service, two_cpus  # noqa: F401 (fixtures)
+from test_rmd_survival import put_online
 
 pytestmark = pytest.mark.sanitize
 NOBODY, ELSEWHERE = -1, 0xFFFE
@@ -69,17 +71,203 @@ def test_status_as_json_says_what_the_tables_say(rmd, ask):  # noqa: F811
     domain, = ask(r, "status")["domains"]
     assert (domain["rmd"], domain["ncores"], domain["mode"]) == (r.process.pid, 4, "pinned")
     assert domain["cores"][2] == {"core": 2, "cpu": None, "owner": 1, "holder": 0, "thread": None,
-                                  "asked_back": True}
+                                  "asked_back": True, "why_away": None}
     process = domain["processes"][1]
     assert process["pid"] == pid(other) and process["rank"] == 1 and process["wants_cores"]
     assert process["workload"] == 2.5 and process["scalability"] == [[1, 1], [4, 3.5]]
     assert process["owned_cores"] == 2 and process["counters"]["reclaims"] == 1
 
 
+def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_path):  # noqa: F811
+    put_online(tmp_path, "0-2,4-5")
+    r = rmd(6, f"--sys-root={tmp_path}", "--check-interval-ms=20")
+    one, = r.joined(1, 0)
+    eventually(lambda: one.owners()[3], ELSEWHERE)
+    ask(r, "drain", "5")
+    ask(r, "shrink", pid(one), 2)
+    ask(r, "limit", "--job-cores=3")
+    ask(r, "policy", "equal")
+    domain, = ask(r, "status")["domains"]
+    assert [c["why_away"] for c in domain["cores"]] == [None, None, "resting", "offline", "resting",
+                                                        "drained"]
+    assert not any(core["asked_back"] for core in domain["cores"])
+    assert (domain["drained"], domain["offline"]) == ([5], [3])
+    assert domain["users"] == [{"uid": os.getuid(), "processes": 1, "policy": "equal",
+                                "limits": {"cores": None, "job_cores": 3}, "has": [0, 1, 2, 4]}]
+    assert domain["orders"] == [{"uid": os.getuid(), "pid": pid(one), "rank": 0, "at_least": None,
+                                 "at_most": 2, "pinned_to": None}]
+    text = tell(r, "status")[1]
+    assert "policy equal, limits: cores all, cores of a job 3; drained: 5; offline: 3" in text
+    assert f"process {pid(one)} rank 0 owns 2 cores at most (shrink)" in text
+    assert re.search(r"^ +5 .* drained$", text, re.M) and "asked" not in text
+    ask(r, "pin", pid(one), "1,2")
+    text = tell(r, "status")[1]
+    assert f"process {pid(one)} rank 0 is pinned to 1-2; else owns 2 cores at most" in text
+    order, = ask(r, "status")["domains"][0]["orders"]
+    assert (order["pinned_to"], order["at_most"]) == ([1, 2], 2)
+
+
 def test_policy_as_json_names_all_and_the_chosen_one(rmd, ask):  # noqa: F811
     r = rmd(2)
     assert ask(r, "policy", "fair")["domains"] == [{"socket": r.name, "policy": "fair"}]
     assert set(ask(r, "policy")["policies"]) > {"workload", "fair", "energy"}
+
+
+# --- JSON
+
+COMMANDS = {  # what each command is given, at least once
+    "status": [""], "top": ["--batch -n 2 --delay=0.05"], "policy": ["", "fair"],
+    "shrink": ["{pid} 2", "{pid} --reset"], "expand": ["{pid} 1"], "pin": ["{pid} 0"],
+    "limit": ["", "--job-cores=3"], "drain": ["3", "", "--undo 3"], "events": [""],
+    "trace": ["start {file}", "stop"], "metrics": [""], "help": [""],
+    "simulate": ["--machine=4 --generate=constant,pieces=3 --schedules=lending"]}
+ASKS_NOBODY = {"help", "simulate"}
+
+
+def documents(text):
+    """All JSON values of a text; nothing else is in it."""
+    decoder, at, found = json.JSONDecoder(), 0, []
+    while at < len(text):
+        value, end = decoder.raw_decode(text, at)
+        found.append(value)
+        at = end + len(text[end:]) - len(text[end:].lstrip())
+    return found
+
+
+def with_json(words, where):
+    return ["--json", *words] if where == "before" else [*words, "--json"]
+
+
+def all_commands(tell, r, where, **names):
+    """name, exit code, stdout and stderr of each command, with --json before or after its name"""
+    for name, several in COMMANDS.items():
+        for text in several:
+            words = [name, *(word.format(**names) for word in text.split())]
+            yield (name, *tell(r, *with_json(words, where)))
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_every_command_prints_json(rmd, tell, ask, where, tmp_path):  # noqa: F811
+    r = rmd(4)
+    one, _ = r.joined(2, 0, 1)
+    assert {command["name"] for command in ask(r, "help")["commands"]} == set(COMMANDS)
+    for name, code, out, err in all_commands(tell, r, where, pid=pid(one), file=tmp_path / "t"):
+        found = documents(out)
+        assert (code, err) == (0, "") and found, name
+        assert all(isinstance(v, dict) and "error" not in v for v in found), name
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_every_command_that_fails_says_why_in_json(rmd, tell, where, tmp_path):  # noqa: F811
+    r = rmd(4)
+    r.close()
+    for name, code, out, err in all_commands(tell, r, where, pid=1, file=tmp_path / "t"):
+        if name not in ASKS_NOBODY:
+            assert code == 1 and r.name in err, name
+            error = documents(out)[-1]["error"]
+            assert error and error in err, name
+    r = rmd(4)
+    for words in (["shrink", "1", "2"], ["drain", "0-3"], ["trace", "stop"],
+                  ["trace", "start", "/nowhere/t"],
+                  ["simulate", "--generate=study", "--schedules=none"]):
+        code, out, err = tell(r, *with_json(words, where))
+        assert code == 1 and documents(out)[-1]["error"] in err, words
+
+
+# --- what the manual says of them
+
+def section(top, page, name):
+    text = (top / "doc" / page).read_text()
+    return re.search(rf"^\.Sh {name}\n(.*?)^\.Sh", text, re.M | re.S)[1]
+
+
+def subsections(text):
+    """title: text; what is before the first has none"""
+    titles = re.split(r"^\.Ss (.*)\n", "\n" + text, flags=re.M)
+    return dict(zip([""] + titles[1::2], titles[0::2]))
+
+
+def fields(text):
+    """Of a part of the section JSON; lists count as what is in them."""
+    found, prefix = set(), ""
+    for each, names in re.findall(r"^Of each of\n\.Li (\S+)|^\.It Li (.*)", text, re.M):
+        prefix = each + "." if each else prefix
+        found |= {(prefix + name).rstrip("[]") for name in names.split(" , ") if name}
+    return found
+
+
+def paths(value, at=""):
+    """The same of a value."""
+    if isinstance(value, list):
+        return {at.rstrip("[]")}.union(*(paths(v, at + "[]") for v in value))
+    if not isinstance(value, dict):
+        return {at.rstrip("[]")}
+    if at.rpartition(".")[2] in ("policies", "labels"):
+        value = {"NAME": ""} if value else {}
+    return {at.rstrip("[]")}.union(*(paths(v, f"{at}.{k}".lstrip(".")) for k, v in value.items()))
+
+
+def leaves(found):
+    """Without what only has others in it."""
+    return {f for f in found if not any(re.match(re.escape(f) + r"[.\[]", g) for g in found)} - {""}
+
+
+def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):  # noqa: F811
+    r = rmd(4)
+    one, _ = r.joined(2, 0, 1)
+    printed = {}
+    names = {"pid": pid(one), "file": tmp_path / "t"}
+    for name, _, out, _ in [*all_commands(tell, r, "after", **names),
+                            *all_commands(tell, r, "after", **names),
+                            ("shrink", *tell(r, "shrink", "1", "1", "--json")),
+                            ("status", *tell(r, "status", "--json")),
+                            ("trace", *tell(r, "trace", "stop", "--json"))]:
+        printed.setdefault(name, set()).update(*(paths(v) for v in documents(out)))
+    manual = subsections(section(top, "rmctl.1", "JSON"))
+    manual.pop("")
+    manual["simulate"] = section(top, "rmctl-simulate.1", "JSON")
+    assert sorted(n for title in manual for n in title.split(", ")) == sorted(COMMANDS)
+    for title, text in manual.items():
+        all_of_them = set().union(*(printed[name] for name in title.split(", ")))
+        never = {"count"} if title == "events" else set()  # it is of those that are lost
+        assert leaves(fields(text)) == leaves(all_of_them) | never, title
+
+
+def test_the_manual_lists_the_metrics_and_their_labels(rmd, tell, top):  # noqa: F811
+    r = rmd(4)
+    r.joined(2, 0, 1)
+    printed = {name: {label for labels, _ in values for label in labels}
+               for name, (_, values) in exposition(tell(r, "metrics")[1]).items()}
+    manual = {}
+    for text in subsections(section(top, "rmctl.1", "METRICS")).values():
+        labels = re.search(r"^Labels:\n\.Li (.*) \.$", text, re.M)
+        for name in re.findall(r"^\.It Li (.*)", text, re.M):
+            manual[name] = set(labels[1].split(" , ")) if labels else set()
+    assert manual == printed
+
+
+def test_the_manual_lists_the_events_and_what_they_have(rmd, tell, ask, top):  # noqa: F811
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    for words in (["shrink", pid(one), 1], ["expand", pid(one), 1], ["shrink", pid(one), "--reset"],
+                  ["expand", pid(one), "--reset"], ["pin", pid(one), "0"], ["policy", "equal"],
+                  ["drain", "3"], ["limit", "--job-cores=2"]):
+        ask(r, *words)
+    other.ask(f"leave {r.name}")
+    one.kill()
+    eventually(lambda: "death" in tell(r, "events")[1], True)
+    text = section(top, "rmctl.1", "EVENTS")
+    manual = {name: set(" , ".join(re.findall(r"^\.Li (.*?)(?: :)?$", about, re.M)).split(" , "))
+              & {"before", "cores", "microseconds", "count", "text"}
+              for name, about in re.findall(r"^\.It Li (.*)\n((?:(?!\.It).*\n)*)", text, re.M)}
+    kinds = re.search(r"kinds\[INV_EVENT_KINDS\] = \{(.*?)\};",
+                      (top / "rmd/rmctl_events.c").read_text(), re.S)[1]
+    assert set(manual) == set(re.findall(r'"(\w+)"', kinds))
+    printed = {}
+    for event in documents(tell(r, "events", "--json")[1]):
+        extra = set(event) - {"number", "time", "event", "uid", "pid", "rank"}
+        printed.setdefault(event["event"], set()).update(extra)
+    assert printed == {name: manual[name] for name in set(manual) - {"lost", "config"}}
 
 
 # --- shrink, expand, pin
@@ -208,7 +396,7 @@ def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):  
     (("shrink", "{one}", "two"), 64, "'two': use a number"),
     (("shrink", "{one}", "2", "--reset"), 64, "--reset stands alone"),
     (("pin", "{one}", "a-b"), 64, "no list of cores"),
-    (("drain",), 64, "which cores"),
+    (("drain", "--undo"), 64, "which cores"),
     (("drain", "0-7"), 1, "drain fewer"),
     (("drain", "11"), 1, "no core 11"),
     (("limit", "--cores=0"), 64, "'0'"),
@@ -278,6 +466,15 @@ def test_tokens_are_fewer_while_cores_are_drained(rmd, ask):  # noqa: F811
     assert one.table()[1] == 3
 
 
+def test_drain_without_a_list_tells_what_is_drained(rmd, ask, tell):  # noqa: F811
+    r = rmd(4)
+    assert tell(r, "drain")[:2] == (0, "0 cores drained\n")
+    ask(r, "drain", "1-2")
+    assert tell(r, "drain") == (0, "2 cores drained: 1-2\n", "")
+    said = ask(r, "drain")
+    assert (said["drained_cores"], said["drained"]) == (2, [1, 2])
+
+
 @two_cpus
 def test_affinity_follows_a_drain(build, ask):
     r = Rmd(build, f"--cores={CPUS[0]},{CPUS[1]}")
@@ -323,6 +520,30 @@ def test_a_user_steers_its_own_processes_and_root_all(service, by):  # noqa: F81
     assert "root's" in by(s, ALICE, "drain", "--undo", 0)[2]
     code, _, err = by(s, 0, "drain", "2-6")
     assert code == 1 and "2 users need at least one each" in err
+
+
+def test_status_shows_root_the_orders_of_all_and_a_user_its_own(service, by):  # noqa: F811
+    s = service(f"emulate-cores = 8\n[user {ALICE}]\nmax-cores = 3\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    assert by(s, 0, "shrink", pid(bob), 1)[0] == 0
+    assert by(s, BOB, "policy", "fair")[0] == 0
+    domain, = json.loads(by(s, 0, "status", "--json")[1])["domains"]
+    assert [u["uid"] for u in domain["users"]] == [0, ALICE, BOB]
+    assert [u["policy"] for u in domain["users"]] == ["workload", "workload", "fair"]
+    assert [u["limits"]["cores"] for u in domain["users"]] == [None, 3, None]
+    assert [len(u["has"]) for u in domain["users"]] == [0, 3, 5]
+    assert [(o["uid"], o["pid"], o["at_most"]) for o in domain["orders"]] == [(BOB, pid(bob), 1)]
+    assert by(s, 0, "drain", "7")[0] == 0
+    cores = json.loads(by(s, 0, "status", "--json")[1])["domains"][0]["cores"]
+    assert [c["why_away"] for c in cores] == ["other-user"] * 7 + ["drained"]
+    text = by(s, 0, "status")[1]
+    assert f"order: process {pid(bob)} of user {BOB} owns 1 core at most" in text
+    assert re.search(rf"^user {ALICE}: 1 process, policy workload, limits: cores 3, .* has cores "
+                     rf"\d", text, re.M)
+    domain, = json.loads(by(s, ALICE, "status", "--json")[1])["domains"]
+    assert [u["uid"] for u in domain["users"]] == [ALICE] and domain["orders"] == []
+    why = {core["why_away"] for core in domain["cores"] if core["owner"] == "away"}
+    assert why == {"other-user", "drained"} and owned(alice, 0) == [3]
 
 
 def test_limits_of_users(service, by):  # noqa: F811
@@ -420,10 +641,12 @@ def test_who_reads_too_slowly_is_told_how_much_was_lost(rmd, build):  # noqa: F8
 
 def completed_by_bash(build, top, home, line):
     """What bash offers after this line, which begins with rmctl."""
+    words = [piece for word in line.split(" ") for piece in re.split("([=:])", word)
+             if piece or not word]
+    words += [""] if words[-1] in ("=", ":") else []  # as bash cuts words
     script = f'''source {top}/rmd/completion/rmctl
-        COMP_LINE={line!r} COMP_POINT={len(line)}
-        COMP_WORDS=({line}) COMP_CWORD=$(({len(line.split())} - {int(line[-1] != " ")}))
-        [ $COMP_CWORD -lt ${{#COMP_WORDS[@]}} ] || COMP_WORDS+=("")
+        COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)}
+        COMP_WORDS=({shlex.join(words)}) COMP_CWORD={len(words) - 1}
         eval "$(complete -p rmctl | sed 's/complete -F \\([^ ]*\\) .*/\\1/')"
         printf '%s\\n' "${{COMPREPLY[@]}}"'''
     done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True,
@@ -507,7 +730,44 @@ def test_shells_complete_commands_options_and_arguments(rmd, completed, monkeypa
     assert {"top", "drain", "events", "help"} <= set(everything) and "complete" not in everything
     assert policies == ["throughput"] and undo == socket_first == ["--undo"]
     assert "--socket=" in options
-    assert sorted(pids) == sorted(str(pid(member)) for member in members)
+    assert {str(pid(member)) for member in members} < set(pids)
+
+
+def test_shells_complete_what_a_command_takes_and_no_more(
+        rmd, ask, completed, monkeypatch, tmp_path):  # noqa: F811
+    r = rmd(4)
+    r.joined(2, 0, 1)
+    ask(r, "drain", "2")
+    monkeypatch.setitem(ENV, "INVASIVE_SOCKET", r.name)
+    (tmp_path / "some.trace").touch()
+    (tmp_path / "other.csv").touch()
+    offered = {
+        "rmctl trace ": ["start", "stop"],
+        "rmctl trace start so": ["some.trace"],
+        "rmctl trace stop ": [],
+        "rmctl policy workload ": [],
+        "rmctl help ": [],
+        "rmctl drain ": ["0", "1", "3"],
+        "rmctl drain --undo ": ["2"],
+        "rmctl drain 0,": ["0,0", "0,1", "0,3"],
+        f"rmctl -s {r.name} pin rank:1 ": ["0", "1", "2", "3"],
+        "rmctl shrink 1 ": ["1", "2", "3", "4"],
+        "rmctl limit --user=roo": ["root"],
+        "rmctl limit --job-cores=": ["all"],
+        "rmctl simulate --workload=ot": ["other.csv"],
+        "rmctl simulate -w ot": ["other.csv"],
+        "rmctl simulate --generate=st": ["study"],
+        "rmctl simulate --generate=study,pi": ["study,pieces="],
+        "rmctl simulate --schedules=static,thr": ["static,throughput"],
+        "rmctl simulate --announce=": ["measured", "ahead"],
+        "rmctl top --delay=": [],
+        "rmctl events --s": ["--since=", "--socket="],
+    }
+    *answers, simulate, ranks = completed(*offered, "rmctl simulate --", "rmctl expand rank:")
+    for line, words in zip(offered, answers):
+        assert set(words) == set(offered[line]), line  # zsh looks for files twice
+    assert {"--machine=", "--workload=", "--decisions", "--json", "--socket="} <= set(simulate)
+    assert {word.rpartition(":")[2] for word in ranks} == {"0", "1"}
 
 
 # --- metrics

@@ -8,12 +8,14 @@ import array
 import contextlib
 import grp
 import itertools
+import json
 import os
 import re
 import shutil
 import signal
 import socket
 import stat
+import struct
 import subprocess
 import tempfile
 import time
@@ -40,6 +42,7 @@ pytestmark = [pytest.mark.sanitize,
               pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
 ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
 ELSEWHERE = 0xFFFE
+EVENTS = 17  # enum inv_request_kind
 KEEPER = ".keep2"  # RMD_STATE_VERSION
 counter = itertools.count()
 CPUS = sorted(os.sched_getaffinity(0))
@@ -505,26 +508,78 @@ def test_without_a_group_only_root_may_ask(service):
     assert s.member(0).slot == 0
 
 
-def test_a_user_that_floods_keeps_nobody_out(service):
-    s = service("emulate-cores = 2\n")
+@contextlib.contextmanager
+def idle_connections(s, uid, count, request=None):
+    """A process of this user that has so many open, and says nothing on them, or this."""
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
-        os.setuid(ALICE)
+        os.setuid(uid)
         held = []
-        for _ in range(600):
-            one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            one.connect(s.name)
-            held.append(one)
+        for _ in range(count):
+            held.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            held[-1].connect(s.name)
+            if request:
+                held[-1].send(request)
+                held[-1].recv(REPLY.size)
         os.write(writer, b"x")
         signal.pause()
     try:
         assert os.read(reader, 1) == b"x"
-        assert s.member(BOB).slot == 0
+        yield
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         os.close(reader)
         os.close(writer)
+
+
+def test_a_user_that_floods_keeps_nobody_out(service):
+    s = service("emulate-cores = 2\n")
+    with idle_connections(s, ALICE, 600):
+        assert s.member(BOB).slot == 0
+
+
+@contextlib.contextmanager
+def follower(s, program, uid=0):
+    """Who follows events, and has had one."""
+    with subprocess.Popen([program, f"--socket={s.name}", "events", "--follow", "--json"], user=uid,
+                          group=60000, extra_groups=[], stdout=subprocess.PIPE, cwd="/",
+                          stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert json.loads(process.stdout.readline())["number"]
+            yield process
+        finally:
+            process.kill()
+
+
+def test_users_with_many_connections_do_not_end_the_operators(service, build):
+    s = service("emulate-cores = 2\n")
+    s.member(ALICE)
+    with follower(s, build / "bin" / "rmctl") as process, \
+            idle_connections(s, ALICE, 128), idle_connections(s, BOB, 128), \
+            idle_connections(s, CAROL, 128):
+        assert rmctl(build, f"--socket={s.name}", "policy", "fair")[0] == 0
+        while json.loads(process.stdout.readline())["event"] != "policy":
+            pass
+        s.process.terminate()  # that is no error
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_who_follows_goes_after_the_idle_ones_and_hears_of_it(service, build, public):
+    s = service("emulate-cores = 2\n")
+    s.member(ALICE)
+    shutil.copy(build / "bin" / "rmctl", public / "rmctl")
+    follow = (REQUEST.pack(MAGIC, VERSION, EVENTS, -1, -1, -1, -1, b"")
+              + struct.pack("=4xQII", 1, 1, 0))  # struct inv_watch
+    with follower(s, public / "rmctl", ALICE) as process:
+        with idle_connections(s, ALICE, 200):
+            s.member(ALICE)
+            while json.loads(process.stdout.readline())["event"] != "join":
+                pass
+        with idle_connections(s, ALICE, 128, follow):
+            out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1 and "no more connections" in err
+    assert "no more connections" in json.loads(out.splitlines()[-1])["error"]
 
 
 def test_a_user_sees_its_own_table_only(service):

@@ -33,6 +33,7 @@ from test_rmd_service import (
     KEEPER,
     Service,
     counts,
+    follower,
     public,  # noqa: F401 (a fixture)
 )
 
@@ -112,6 +113,16 @@ def test_programs_go_on_and_are_adopted_by_the_next_rmd(mortal):
     eventually(lambda: counts(one, one.slot), [6])
     assert s.member(ALICE).slot == other.slot
     assert counts(s.member(BOB), 0) == [3]
+
+
+def test_who_follows_events_hears_that_rmd_was_killed(mortal, build):
+    s = mortal("emulate-cores = 2\n")
+    s.member(ALICE)
+    with follower(s, build / "bin" / "rmctl") as process:
+        s.die()
+        _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1 and "was it killed" in err
+    s.begin()
 
 
 def test_who_died_while_there_was_no_rmd_is_buried_by_the_next(mortal):

@@ -23,6 +23,7 @@
 #include "policy.h"
 #include "smt.h"
 #include "table.h"
+#include "text.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -91,12 +92,10 @@ void invade_say(const char *format, ...)
 
 static unsigned number(struct argp_state *state, const char *arg, unsigned most)
 {
-    char *end;
-    errno = 0;
-    unsigned long n = strtoul(arg, &end, 10);
-    if (*arg < '0' || *arg > '9' || *end || errno || n < 1 || n > most)
+    unsigned n = 1;
+    if (!rmd_number(arg, 1, most, &n))
         argp_error(state, "'%s' is not a number from 1 to %u", arg, most);
-    return (unsigned)n;
+    return n;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)

@@ -3,13 +3,13 @@
 #define _GNU_SOURCE
 #include "invade.h"
 #include "invade_model.h"
+#include "text.h"
 
 #include <string.h>
 
 enum { TOP_SITES = 5, TOP_CLASSES = 4, JOBS_MOST = 16, WHERE_BYTES = 1024 };
 
 static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
-static const char *plural(unsigned n, const char *many) { return n == 1 ? "" : many; }
 
 static void print_process(FILE *to, const struct launch *l, const struct process *p)
 {
@@ -113,10 +113,10 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
 void launch_print(FILE *to, struct launch *l)
 {
     fprintf(to, "invade: %s: %.3f s, %u core%s", l->command[0], l->elapsed, l->ncores,
-            plural(l->ncores, "s"));
+            rmd_plural(l->ncores, "s"));
     if (l->nnodes > 1)
         fprintf(to, " of %u nodes", l->nnodes);
-    fprintf(to, ", %u process%s\n", l->count, plural(l->count, "es"));
+    fprintf(to, ", %u process%s\n", l->count, rmd_plural(l->count, "es"));
     fprintf(to, "%5s %8s %-16s %10s %10s %6s %6s %6s %10s %10s %10s %8s %8s %8s %7s\n", "rank",
             "pid", "program", "useful s", "waiting s", "eff %", "load %", "comm %", "used c*s",
             "lent c*s", "borrow c*s", "lends", "borrows", "reclaims", "mean us");

@@ -213,6 +213,7 @@ static const struct {
     {rmctl_events, {"events"}},           {rmctl_metrics, {"metrics"}},
     {rmctl_metrics, {"metrics"}},         {rmctl_trace, {"trace", "stop"}},
     {ask_reports, {"reports"}},           {ask_reports, {"reports"}},
+    {rmctl_drain, {"drain"}},
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

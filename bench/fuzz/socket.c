@@ -67,7 +67,7 @@ static void pass_descriptor(struct msghdr *m)
 static ssize_t fuzz_receive(struct msghdr *m)
 {
     static const uint32_t kinds[] = {0, INV_JOIN, INV_OBSERVE, INV_LEAVE, INV_REPORT, INV_DEPOSIT,
-                                     INV_POLICY, 7, INV_CONTROL, INV_EVENTS, INV_METRICS,
+                                     INV_POLICY, INV_OVERVIEW, INV_CONTROL, INV_EVENTS, INV_METRICS,
                                      INV_TRACE};
     uint32_t head = fuzz_number(&input, 2);
     size_t bytes = head & LENGTH, room = m->msg_iov->iov_len;

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* rmctl_overview.c - see rmctl_overview.h. */
+#define _GNU_SOURCE
+#include "rmctl_overview.h"
+#include "events.h"
+#include "text.h"
+
+#include <stdio.h>
+
+static const char *name_of_reason(const struct inv_overview *o, unsigned core)
+{
+    return inv_set_has(o->resting, core)   ? "resting"
+           : inv_set_has(o->offline, core) ? "offline"
+           : inv_set_has(o->drained, core) ? "drained"
+           : inv_set_has(o->others, core)  ? "other-user"
+                                           : "unused";
+}
+
+const char *overview_why_away(const struct inv_overview *o, const struct view *v, unsigned core)
+{
+    if (!o)
+        return NULL;
+    int owner = v->core[core].owner; /* of a user without processes nobody, wherever it is */
+    bool elsewhere = owner == VIEW_NOBODY && !inv_set_has(rmd_overview_users(o)[0].has, core);
+    return owner == VIEW_AWAY || elsewhere ? name_of_reason(o, core) : NULL;
+}
+
+static bool any(const uint64_t *set)
+{
+    for (unsigned i = 0; i < INV_CORE_WORDS; i++)
+        if (set[i])
+            return true;
+    return false;
+}
+
+/* --- for people */
+
+static void print_set(const char *before, const uint64_t *set)
+{
+    char list[4096];
+    rmd_list_cores(set, list, sizeof list);
+    printf("%s%s", before, *list ? list : "none");
+}
+
+static void print_limit(const char *before, unsigned cores)
+{
+    if (cores)
+        printf("%s%u", before, cores);
+    else
+        printf("%sall", before);
+}
+
+static void print_user(const struct inv_overview_user *u)
+{
+    printf("policy %s", u->policy);
+    print_limit(", limits: cores ", u->cores);
+    print_limit(", cores of a job ", u->job_cores);
+}
+
+void overview_print_head(const struct inv_overview *o)
+{
+    print_user(&rmd_overview_users(o)[0]);
+    if (any(o->drained))
+        print_set("; drained: ", o->drained);
+    if (any(o->offline))
+        print_set("; offline: ", o->offline);
+    printf("\n");
+}
+
+static void print_process(const struct inv_overview_process *p, bool own)
+{
+    printf("order: process %d", p->pid);
+    if (p->rank >= 0)
+        printf(" rank %d", p->rank);
+    if (!own)
+        printf(" of user %u", p->uid);
+    const char *before = " owns ";
+    if (p->pinned) {
+        print_set(" is pinned to ", p->cores);
+        before = "; else owns ";
+    }
+    if (p->least)
+        printf("%s%u core%s at least (expand)", before, p->least, rmd_plural(p->least, "s"));
+    if (p->least)
+        before = ", ";
+    if (p->most)
+        printf("%s%u core%s at most (shrink)", before, p->most, rmd_plural(p->most, "s"));
+    printf("\n");
+}
+
+void overview_print_orders(const struct inv_overview *o)
+{
+    const struct inv_overview_user *users = rmd_overview_users(o);
+    const struct inv_overview_process *procs = rmd_overview_processes(o);
+    for (unsigned i = 0; i < o->nprocs; i++)
+        print_process(&procs[i], procs[i].uid == users[0].uid);
+    for (unsigned i = 1; i < o->nusers; i++) {
+        printf("user %u: %u process%s, ", users[i].uid, users[i].nprocs,
+               rmd_plural(users[i].nprocs, "es"));
+        print_user(&users[i]);
+        print_set(", has cores ", users[i].has);
+        printf("\n");
+    }
+}
+
+/* --- for programs */
+
+json_t *overview_cores_json(const uint64_t *set)
+{
+    json_t *list = json_array();
+    for (unsigned c = 0; c < INV_MAX_CORES; c++)
+        if (inv_set_has(set, c))
+            json_array_append_new(list, json_integer(c));
+    return list;
+}
+
+static json_t *or_null(unsigned n)
+{
+    return n ? json_integer(n) : json_null();
+}
+
+static json_t *process_json(const struct inv_overview_process *p)
+{
+    return json_pack("{sI si so so so so}", "uid", (json_int_t)p->uid, "pid", p->pid, "rank",
+                     p->rank >= 0 ? json_integer(p->rank) : json_null(), "at_least",
+                     or_null(p->least), "at_most", or_null(p->most), "pinned_to",
+                     p->pinned ? overview_cores_json(p->cores) : json_null());
+}
+
+static json_t *user_json(const struct inv_overview_user *u)
+{
+    return json_pack("{sI si ss s{so so} so}", "uid", (json_int_t)u->uid, "processes",
+                     (int)u->nprocs, "policy", u->policy, "limits", "cores", or_null(u->cores),
+                     "job_cores", or_null(u->job_cores), "has", overview_cores_json(u->has));
+}
+
+void overview_add_json(const struct inv_overview *o, json_t *domain)
+{
+    const struct inv_overview_user *users = rmd_overview_users(o);
+    const struct inv_overview_process *procs = rmd_overview_processes(o);
+    json_t *list = json_array(), *orders = json_array();
+    for (unsigned i = 0; i < o->nusers; i++)
+        json_array_append_new(list, user_json(&users[i]));
+    for (unsigned i = 0; i < o->nprocs; i++)
+        json_array_append_new(orders, process_json(&procs[i]));
+    json_object_set_new(domain, "users", list);
+    json_object_set_new(domain, "orders", orders);
+    json_object_set_new(domain, "drained", overview_cores_json(o->drained));
+    json_object_set_new(domain, "offline", overview_cores_json(o->offline));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* text.h - words and numbers as the programs read and print them (rmd, rmctl, invade). */
+#ifndef RMD_TEXT_H
+#define RMD_TEXT_H
+
+#include "table.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A decimal number within these bounds, and nothing else. */
+static inline bool rmd_number(const char *text, unsigned least, unsigned most, unsigned *value)
+{
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || n < least || n > most)
+        return false;
+    *value = (unsigned)n;
+    return true;
+}
+
+/* A name that anybody has written: printable, and ended, since it goes to terminals.  Both have
+ * INV_NAME_BYTES, and may be the same. */
+static inline void rmd_copy_name(char *to, const char *from)
+{
+    size_t i = 0;
+    for (; i < INV_NAME_BYTES - 1 && from[i]; i++)
+        to[i] = from[i] > ' ' && from[i] <= '~' ? from[i] : '?';
+    memset(to + i, 0, INV_NAME_BYTES - i);
+}
+
+/* What follows a word that so many are of: "core%s". */
+static inline const char *rmd_plural(unsigned n, const char *many)
+{
+    return n == 1 ? "" : many;
+}
+
+#endif
