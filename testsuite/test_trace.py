@@ -349,6 +349,12 @@ def test_the_html_report_opens_in_a_browser_without_a_network(traced, trace_tool
     trace_tool("html", traced, "-o", page)
     text = page.read_text()
     assert not re.search(r"(src|href)=\"(?!#|data:)[^\"]*//", text)
+    assert re.search(r"imbalance\.c:\d+ \(\w+\)", text) or not shutil.which("addr2line")
+    whole, balance, talk = (float(re.search(rf"{name}</td><td[^>]*data-value=\"([\d.]+)\"",
+                                            text).group(1))
+                            for name in ("cores computed on", "balance of the cores",
+                                         "communication efficiency"))
+    assert abs(whole - balance * talk) < 0.001
     # Another directory for its profile: a browser holds locks there.
     with tempfile.TemporaryDirectory() as home:
         command = [browser, "--headless", "--no-sandbox", "--disable-gpu",

@@ -5,9 +5,8 @@ it waited.  It needs no network and no other file."""
 from __future__ import annotations
 
 import html
-from pathlib import PurePath
 
-from . import check, picture, series
+from . import check, picture, places, series
 from . import format as fmt
 
 HOT = 30  # call sites
@@ -104,15 +103,16 @@ def process_rows(view: series.View) -> list[list[str]]:
     return rows
 
 
-def site_name(site: fmt.Site | None) -> tuple[str, str]:
-    if not site:
-        return "?", "(not recorded)"
-    place = site.symbol or f"{PurePath(site.module).name}+{site.offset:#x}"
-    return f"MPI_{site.function}", place
-
-
 def wait_rows(view: series.View) -> list[list[str]]:
     hot: dict[tuple, list[int]] = {}
+    names = places.names_of([site for story in view.stories
+                             for site in story.process.sites.values()])
+
+    def site_name(site: fmt.Site | None) -> tuple[str, str]:
+        if not site:
+            return "?", "(not recorded)"
+        return f"MPI_{site.function}", names[site.module, site.offset]
+
     for story in view.stories:
         for wait in story.waits:
             site = story.process.sites.get(wait.site)
@@ -127,13 +127,27 @@ def wait_rows(view: series.View) -> list[list[str]]:
             for (_, function, place, rank), times in found]
 
 
+def useful_ns(view: series.View, story: series.Story) -> int:
+    """Of the main thread: outside of waits."""
+    start, end = story.lifetime(view.table)
+    return max(end - start - sum(w.end - w.start for w in story.waits), 0)
+
+
 def efficiency(view: series.View) -> list[list[str]]:
-    """Of the cores, over the time in which there were processes."""
-    all_ns = view.table.ncores * (view.end_ns - view.start_ns)
-    held = sum(story.held.total_ns for story in view.stories)
+    """Of the cores, over the time in which there were processes: the metrics of invade(1), where
+    core time that is held is useful."""
+    elapsed = max(view.end_ns - view.start_ns, 1)
+    all_ns = view.table.ncores * elapsed
+    each = [story.held.total_ns for story in view.stories]
+    held, mean = sum(each), sum(each) / view.table.ncores
     borrowed = sum(story.borrowed_ns for story in view.stories)
-    return [[cell("cores computed on"), share(held / all_ns)],
-            [cell("of it, on borrowed cores"), share(borrowed / max(held, 1))],
+    useful = max((useful_ns(view, story) for story in view.stories), default=0)
+    longest = max(mean, min(useful, elapsed), 1)
+    return [[cell("parallel efficiency: cores computed on"), share(held / all_ns)],
+            [cell("= load balance of the cores"), share(mean / longest)],
+            [cell("x communication efficiency"), share(longest / elapsed)],
+            [cell("balance of the work"), share(held / max(len(each) * max(each, default=0), 1))],
+            [cell("of the cores computed on, borrowed"), share(borrowed / max(held, 1))],
             [cell("cores computed on by nobody"), share(max(1 - held / all_ns, 0))],
             [cell("changes of a core's holder"), cell(view.takings)],
             [cell("changes of a core's owner"), cell(view.owner_changes)]]
