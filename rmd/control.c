@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "control.h"
+#include "core_list.h"
 #include "events.h"
 #include "log.h"
 #include "loop.h"

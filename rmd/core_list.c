@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* core_list.c - a set of cores as rmd and rmctl write it. */
-#include "events.h"
+/* core_list.c - see core_list.h. */
+#include "core_list.h"
+#include "control_protocol.h"
 
 #include <stdio.h>
 #include <string.h>

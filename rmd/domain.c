@@ -17,6 +17,7 @@
 #include "domain.h"
 #include "core.h"
 #include "domain_inside.h"
+#include "core_list.h"
 #include "events.h"
 #include "futex.h"
 #include "job.h"

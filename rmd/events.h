@@ -26,7 +26,4 @@ int rmd_events_watch(void (*news)(void));
 /* How many there have been. */
 uint64_t rmd_events_count(void);
 
-/* "0-3,8" into text, cut off with "..." where it does not fit. */
-void rmd_list_cores(const uint64_t *set, char *text, size_t bytes);
-
 #endif

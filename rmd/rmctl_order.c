@@ -6,8 +6,8 @@
 #define _GNU_SOURCE
 #include "client.h"
 #include "client_control.h"
+#include "core_list.h"
 #include "cpulist.h"
-#include "events.h"
 #include "rmctl.h"
 #include "rmctl_overview.h"
 #include "text.h"

@@ -2,7 +2,7 @@
 /* rmctl_overview.c - see rmctl_overview.h. */
 #define _GNU_SOURCE
 #include "rmctl_overview.h"
-#include "events.h"
+#include "core_list.h"
 #include "text.h"
 
 #include <stdio.h>
