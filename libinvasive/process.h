@@ -94,6 +94,12 @@ int inv_seat_evict_overdue(void);
 int inv_seat_retake_idle(void);
 /* Move a thread that has been evicted from a core to the other cores of the domain. */
 void inv_repin_evicted(int core);
+/* Let any thread of the domain compute on all of its cores, or on all but one. */
+void inv_repin_wide(int tid);
+void inv_repin_off(int core, int tid);
+/* Would a thread compute on the caller's core, which evicted it from there, when the caller waits
+ * (guest.h)?  As far as is known. */
+bool inv_guest_waits(void);
 /* Make the seat the calling thread's: sets inv_seat, pins the thread if it sits elsewhere. */
 void inv_seat_sit(int seat);
 /* The same for a seat that was handed over; pinned: the thread was pinned to it in its sleep. */

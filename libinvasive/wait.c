@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "futex.h"
+#include "guest.h"
 #include "process.h"
 #include "prompt.h"
 #include "tool.h"
@@ -57,6 +58,11 @@ static __thread struct inv_company looks;
 /* The lent core that this thread has asked for to keep it, and when; INV_NO_CORE: none. */
 static __thread int asked_core = INV_NO_CORE;
 static __thread uint64_t asked_ns;
+
+/* Whom this thread has evicted from a core that it needed after a wait. */
+static __thread struct inv_guest guest;
+
+bool inv_guest_waits(void) { return guest.tid != 0; }
 
 uint32_t inv_bell_read(void)
 {
@@ -133,6 +139,7 @@ static void lend_seat(void)
         take_home(own != INV_NO_CORE ? own : seat);
     }
     inv_seat_return(seat);
+    inv_guest_invite(&guest, seat);
 }
 
 void inv_wait_begin(void)
@@ -256,7 +263,7 @@ static bool evict_from(int core)
     unsigned evicted;
     if (!inv_core_evict(inv_process.table, (unsigned)core, inv_process.slot, &evicted))
         return false;
-    inv_repin_evicted(core);
+    inv_guest_evicted(&guest, core, evicted);
     return true;
 }
 
@@ -350,6 +357,7 @@ static void start_keeping(void)
     if (seat == INV_SEAT_NONE)
         return;
     leave_home(seat);
+    inv_guest_dismiss(&guest, seat);
     inv_seat_was_asleep();
     inv_seat_sit(seat);
     if (!keep_seat())
@@ -407,6 +415,7 @@ void inv_wait_end(void)
     /* Only now: until here idle workers give their cores up when they see it. */
     atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     leave_home(seat);
+    inv_guest_dismiss(&guest, seat);
     inv_seat_was_asleep();
     if (seat != INV_SEAT_NONE)
         inv_seat_sit(seat);

@@ -92,7 +92,8 @@ static void end_run(uint64_t end, bool hit)
 
 static bool core_wanted(void)
 {
-    return inv_process.anonymous || inv_seat < 0 || inv_seat_poll() != INV_KEEP;
+    return inv_process.anonymous || inv_seat < 0 || inv_seat_poll() != INV_KEEP ||
+           inv_guest_waits();
 }
 
 /* Before the test: the time that it takes itself, which may be long on a core that others

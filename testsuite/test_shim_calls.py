@@ -67,6 +67,58 @@ def test_a_polling_rank_is_seen_to_wait(managed, scenes):
     assert waiting[1] > 0.05
 
 
+# Rank 1 has two implicit tasks without a scheduling point; how often are they on two cores, while
+# rank 0 tests?
+LONG_TASKS = r"""
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+static volatile int cpu[2] = {-1, -1};
+static void compute(int self, double until, int *apart, int *all)
+{
+    while (omp_get_wtime() < until) {
+        for (volatile int i = 0; i < 20000; i++)
+            ;
+        cpu[self] = sched_getcpu();
+        if (self == 0)
+            ++*all, *apart += cpu[1] >= 0 && cpu[1] != cpu[0];
+    }
+}
+int main(int argc, char **argv)
+{
+    int rank, flag = 0, x = 0, apart = 0, all = 0;
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Irecv(&x, 1, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+        while (!flag)
+            MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+    } else if (rank == 1) {
+        double until = omp_get_wtime() + 1;
+#pragma omp parallel num_threads(2) shared(apart, all)
+        compute(omp_get_thread_num(), until, &apart, &all);
+        MPI_Send(&x, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        printf("apart %.3f\n", (double)apart / all);
+    }
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def test_who_was_evicted_from_a_core_computes_there_while_its_owner_tests(
+        managed, mpi, run_program, tmp_path):
+    source, program = tmp_path / "long.c", tmp_path / "long"
+    source.write_text(LONG_TASKS)
+    run_program([mpi.mpicc, "-O1", "-fopenmp", "-o", program, source])
+    apart = re.search(r"apart (\S+)", managed(2, program).stdout)
+    assert float(apart.group(1)) > 0.3
+
+
 # How busy rank 0 is while it waits in a call that rank 1 comes late for.
 LATE = r"""
 #include <mpi.h>
