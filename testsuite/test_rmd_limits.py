@@ -103,7 +103,8 @@ def holders(build, service):
                           capture_output=True, text=True, timeout=PATIENCE_S).stdout
     lines = [line.split() for line in text.splitlines()]
     return {int(line[1]): int(line[4]) for line in lines
-            if len(line) == 6 and line[1].isdigit() and line[3] != "-" and line[4].isdigit()}
+            if len(line) == 7 and line[5] in ("asked", "-") and line[3] != "-"
+            and line[4].isdigit()}
 
 
 def test_a_managed_program_follows_its_limit_there_and_back(build, service, busy):

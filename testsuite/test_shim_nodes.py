@@ -184,7 +184,7 @@ def watch(host, rmctl, found):
             found.setdefault(line, set()).update(ranks)
             found[line, "lends"] = max(lends, found.get((line, "lends"), 0))
             found[line, "cpus"] = re.findall(
-                r"^ +\d+ +(\d+) +\S+ +\S+ +\S+ +(?:asked|-)$", text, re.M)
+                r"^ +\d+ +(\d+) +\S+ +\S+ +\S+ +(?:asked|-) +\S+$", text, re.M)
 
 
 def has_shown(found, ranks, lends):
