@@ -21,12 +21,6 @@ static const double PART = 0.25, TRACE = 0.01, LEAST_TRACE_NS = 5000;
 /* If it has got nothing at all for so long, it is not there any more. */
 static const uint64_t GONE_NS = 50000000;
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    return clock_gettime(clock, &t) ? 0 : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 uint64_t inv_held_ns(uint64_t now)
 {
     struct inv_table *t = inv_process.table;
@@ -97,7 +91,7 @@ int inv_company_look(struct inv_company *c, bool keeps)
     uint64_t now = c->sleeps++ ? inv_now_ns() : 0;
     if (now == 0 || !is_time(c, now))
         return INV_COMPANY_UNKNOWN;
-    uint64_t cpu = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t cpu = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int64_t asleep = sleeps_of_others();
     double computed = (double)(int64_t)(cpu - c->cpu_ns) - used_by_seats(c, now, keeps);
     double time = (double)(now - c->now_ns);

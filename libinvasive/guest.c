@@ -54,7 +54,7 @@ void inv_guest_invite(struct inv_guest *g, int core)
         g->tid = 0;
         return;
     }
-    inv_repin_wide(g->tid); /* it is there now, and may go where there is more room */
+    inv_repin_but(INV_NO_CORE, g->tid); /* it is there now, and may go where there is more room */
     g->in = true;
     inv_prompt_begin(&g->prompt);
 }
@@ -62,12 +62,11 @@ void inv_guest_invite(struct inv_guest *g, int core)
 void inv_guest_dismiss(struct inv_guest *g, int core)
 {
     inv_prompt_end(&g->prompt);
-    g->prompt.changed = false;
     if (!g->tid || !g->in || g->core != core)
         return;
     g->in = false;
     if (is_seated(g->tid) || !is_alive(g))
         g->tid = 0;
     else
-        inv_repin_off(core, g->tid);
+        inv_repin_but(core, g->tid);
 }

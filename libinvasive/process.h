@@ -94,9 +94,8 @@ int inv_seat_evict_overdue(void);
 int inv_seat_retake_idle(void);
 /* Move a thread that has been evicted from a core to the other cores of the domain. */
 void inv_repin_evicted(int core);
-/* Let any thread of the domain compute on all of its cores, or on all but one. */
-void inv_repin_wide(int tid);
-void inv_repin_off(int core, int tid);
+/* Let any thread of the domain compute on all of its cores but one; INV_NO_CORE: on all. */
+void inv_repin_but(int core, int tid);
 /* Would a thread compute on the caller's core, which evicted it from there, when the caller waits
  * (guest.h)?  As far as is known. */
 bool inv_guest_waits(void);

@@ -43,5 +43,6 @@ void inv_prompt_end(struct inv_prompt *prompt)
         syscall(SYS_sched_setattr, 0, &prompt->before, 0);
     if (prompt->slack_ns > 0)
         prctl(PR_SET_TIMERSLACK, (unsigned long)prompt->slack_ns);
+    prompt->changed = false;
     errno = saved;
 }

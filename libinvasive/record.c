@@ -11,13 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t)
-               ? 0
-               : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+static uint64_t cpu_ns(void) { return inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
 static struct inv_record *our_record(void)
 {

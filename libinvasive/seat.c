@@ -361,26 +361,22 @@ enum inv_verdict inv_seat_poll(void)
     return verdict;
 }
 
-/* Let a thread compute on all cores of the domain but one; INV_NO_CORE: on all. */
-static void repin(int32_t tid, int but)
+void inv_repin_but(int core, int tid)
 {
     struct inv_table *t = inv_process.table;
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     for (unsigned c = 0; c < inv_process.ncores; c++)
-        if ((int)c != but && inv_core_at(t, c)->os_cpu >= 0 && is_here(c))
+        if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0 && is_here(c))
             CPU_SET((size_t)inv_core_at(t, c)->os_cpu, &cpus);
     if (tid > 0 && tid != inv_own_tid() && CPU_COUNT(&cpus) > 0)
         sched_setaffinity(tid, sizeof cpus, &cpus);
 }
 
-void inv_repin_wide(int tid) { repin(tid, INV_NO_CORE); }
-void inv_repin_off(int core, int tid) { repin(tid, core); }
-
 void inv_repin_evicted(int core)
 {
     struct inv_core *c = inv_core_at(inv_process.table, (unsigned)core);
-    repin(atomic_load_explicit(&c->holder_tid, memory_order_relaxed), core);
+    inv_repin_but(core, atomic_load_explicit(&c->holder_tid, memory_order_relaxed));
     atomic_store_explicit(&c->holder_tid, 0, memory_order_relaxed);
 }
 

@@ -18,9 +18,9 @@ _Atomic unsigned inv_trace_ring = INV_TRACE_NONE;
 
 /* --- room */
 
-/* The reader sleeps for some milliseconds between two looks. */
-static void wake_reader(struct inv_table *t)
+void inv_trace_wake_reader(struct inv_table *t)
 {
+    /* release: partner is the reader's acquire, sleep_until_there_is_more in rmd/trace.c */
     atomic_fetch_add_explicit(&t->trace_bell, 1, memory_order_release);
     inv_futex_wake(&t->trace_bell, 1, true);
 }
@@ -41,7 +41,7 @@ static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned r
     bool room = false;
     while (ring != INV_TRACE_RMD && !room && inv_now_ns() < end &&
            !atomic_load_explicit(&r->stuck, memory_order_relaxed) && inv_tracing(t)) {
-        wake_reader(t);
+        inv_trace_wake_reader(t);
         nanosleep(&nap, NULL);
         room = !is_full(r, atomic_load_explicit(&r->head, memory_order_relaxed));
     }
@@ -74,7 +74,7 @@ static struct inv_trace_event *reserve(struct inv_table *t)
             break;
     }
     if (head % HALF == HALF - 1)
-        wake_reader(t);
+        inv_trace_wake_reader(t);
     return &r->event[head % INV_TRACE_EVENTS];
 }
 

@@ -86,6 +86,9 @@ struct inv_table;
 /* The ring that this process writes to, INV_TRACE_NONE before it is a member.  Relaxed. */
 extern _Atomic unsigned inv_trace_ring;
 
+/* The reader sleeps for a tenth of a second between two looks: not now.  Thread safe. */
+void inv_trace_wake_reader(struct inv_table *t);
+
 /* Write an event that is nothing but itself.  Only while the table's `tracing` is set. */
 void inv_trace_write(struct inv_table *t, enum inv_trace_kind kind, uint64_t body);
 

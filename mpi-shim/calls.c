@@ -308,6 +308,14 @@ int shim_look_once(shim_look *look, void *args, const void *call_site)
     return wait.result;
 }
 
+/* The same where the program asks for a flag. */
+static int look_for_flag(shim_look *look, struct args *a, int *flag, const void *call_site)
+{
+    int result = shim_look_once(look, a, call_site);
+    *flag = a->flag;
+    return result;
+}
+
 /* Requests whose completion would be news: not all of them null. */
 static bool any_active(int count, const MPI_Request *requests)
 {
@@ -384,9 +392,7 @@ int shim_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     if (!flag || request == MPI_REQUEST_NULL)
         return shim_pmpi.Request_get_status(request, flag, status);
     struct args a = {.requests = &request, .status = status};
-    int result = shim_look_once(look_get_status, &a, SHIM_SITE);
-    *flag = a.flag;
-    return result;
+    return look_for_flag(look_get_status, &a, flag, SHIM_SITE);
 }
 
 static bool look_get_status_all(struct shim_wait *w)
@@ -403,9 +409,7 @@ int shim_Request_get_status_all(int count, const MPI_Request *requests, int *fla
     if (!flag || !any_active(count, requests))
         return shim_pmpi.Request_get_status_all(count, requests, flag, statuses);
     struct args a = {.count = count, .asked = requests, .status = statuses};
-    int result = shim_look_once(look_get_status_all, &a, SHIM_SITE);
-    *flag = a.flag;
-    return result;
+    return look_for_flag(look_get_status_all, &a, flag, SHIM_SITE);
 }
 
 static bool look_get_status_any(struct shim_wait *w)
@@ -422,9 +426,7 @@ int shim_Request_get_status_any(int count, const MPI_Request *requests, int *whi
     if (!flag || !any_active(count, requests))
         return shim_pmpi.Request_get_status_any(count, requests, which, flag, status);
     struct args a = {.count = count, .asked = requests, .number = which, .status = status};
-    int result = shim_look_once(look_get_status_any, &a, SHIM_SITE);
-    *flag = a.flag;
-    return result;
+    return look_for_flag(look_get_status_any, &a, flag, SHIM_SITE);
 }
 
 static bool look_get_status_some(struct shim_wait *w)
@@ -454,9 +456,7 @@ int shim_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
     if (!flag)
         return shim_pmpi.Iprobe(source, tag, comm, flag, status);
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
-    int result = shim_look_once(look_iprobe, &a, SHIM_SITE);
-    *flag = a.flag;
-    return result;
+    return look_for_flag(look_iprobe, &a, flag, SHIM_SITE);
 }
 
 int shim_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
@@ -466,7 +466,5 @@ int shim_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
         return shim_pmpi.Improbe(source, tag, comm, flag, message, status);
     struct args a = {
         .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
-    int result = shim_look_once(look_improbe, &a, SHIM_SITE);
-    *flag = a.flag;
-    return result;
+    return look_for_flag(look_improbe, &a, flag, SHIM_SITE);
 }

@@ -9,8 +9,6 @@
 
 #include "process.h"
 
-#include <time.h>
-
 /* Ticks per microsecond, and the thresholds of the wait engine in ticks. */
 extern uint64_t shim_us;
 
@@ -35,10 +33,7 @@ static inline uint64_t shim_ticks_to_ns(uint64_t ticks)
 /* Processor time of the calling thread; a system call. */
 static inline uint64_t shim_thread_cpu_ns(void)
 {
-    struct timespec t;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t)
-               ? 0
-               : (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Two calls some milliseconds apart: the first notes the time, the second measures. */

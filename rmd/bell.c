@@ -30,13 +30,7 @@ struct account {
     uint64_t due_ns; /* when it will have been waited for */
 };
 
-/* Of the calling thread. */
-static uint64_t processor_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
+static uint64_t processor_ns(void) { return inv_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 /* Wait for what was spent.  Returns how long. */
 static uint64_t pay(struct rmd_bell *bell, struct account *a)

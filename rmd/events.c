@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "events.h"
 #include "loop.h"
+#include "now.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +21,8 @@ static struct rmd_source news = {.fd = -1};
 
 void rmd_event(struct inv_event event, const char *text)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
     event.number = ++newest;
-    event.time_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    event.time_ns = inv_clock_ns(CLOCK_REALTIME);
     memset(event.text, 0, sizeof event.text);
     /* it may come from a table that somebody scribbles over, and goes to terminals */
     for (size_t i = 0; text && i < sizeof event.text - 1 && text[i]; i++)

@@ -135,8 +135,8 @@ static bool plausible(const struct memory *m)
         return false;
     const struct rmd_standing *s = &m->copy[valid];
     uint32_t nknobs = atomic_load(&m->nknobs);
-    if (nknobs > RMD_POWER_KNOBS || s->nusers > RMD_STANDING_USERS || s->ndrained > INV_MAX_CORES || s->emulated > 1 ||
-        !named(&s->policy))
+    if (nknobs > RMD_POWER_KNOBS || s->nusers > RMD_STANDING_USERS ||
+        s->ndrained > INV_MAX_CORES || s->emulated > 1 || !named(&s->policy))
         return false;
     bool good = true;
     for (unsigned i = 0; i < nknobs; i++)

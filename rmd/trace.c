@@ -14,6 +14,7 @@
 #include "trace.h"
 #include "futex.h"
 #include "log.h"
+#include "now.h"
 #include "trace_file.h"
 
 #include <fcntl.h>
@@ -73,13 +74,6 @@ struct rmd_trace {
     } out;
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* --- the file */
 
 static void give_up(struct rmd_trace *x, int error)
@@ -117,8 +111,8 @@ static void put_head(struct rmd_trace *x)
 {
     struct inv_trace_file head = {.order = INV_TRACE_ORDER,
                                   .version = INV_TRACE_VERSION,
-                                  .monotonic_ns = clock_ns(CLOCK_MONOTONIC),
-                                  .realtime_ns = clock_ns(CLOCK_REALTIME)};
+                                  .monotonic_ns = inv_now_ns(),
+                                  .realtime_ns = inv_clock_ns(CLOCK_REALTIME)};
     memcpy(head.magic, INV_TRACE_MAGIC, sizeof head.magic);
     if (ftruncate(x->file, x->written))
         give_up(x, errno);
@@ -169,7 +163,7 @@ static bool drain(struct rmd_trace *x, unsigned ring, bool force)
     x->out.chunk = (struct inv_trace_chunk){
         .type = INV_CHUNK_EVENTS,
         .bytes = (uint32_t)(sizeof x->out.lost + n * sizeof *x->out.event),
-        .time_ns = clock_ns(CLOCK_MONOTONIC), /* after the events */
+        .time_ns = inv_now_ns(), /* after the events */
         .a = ring};
     if (n)
         put(x, &x->out, sizeof x->out.chunk + x->out.chunk.bytes);
@@ -259,7 +253,7 @@ static void finish(struct rmd_trace *x)
     struct {
         struct inv_trace_chunk chunk;
         uint64_t events, lost;
-    } end = {{.type = INV_CHUNK_END, .bytes = 16, .time_ns = clock_ns(CLOCK_MONOTONIC)},
+    } end = {{.type = INV_CHUNK_END, .bytes = 16, .time_ns = inv_now_ns()},
              x->events,
              x->lost};
     put(x, &end, sizeof end);
@@ -312,7 +306,7 @@ static struct item *new_item(struct rmd_trace *x, enum inv_trace_chunk_type type
     item->bytes = all;
     item->chunk->type = type;
     item->chunk->bytes = (uint32_t)bytes;
-    item->chunk->time_ns = clock_ns(CLOCK_MONOTONIC);
+    item->chunk->time_ns = inv_now_ns();
     return item;
 }
 
@@ -327,14 +321,6 @@ static void hand_over(struct rmd_trace *x, struct item *item)
     x->end = &item->next;
     x->queued += item->bytes;
     pthread_mutex_unlock(&x->lock);
-}
-
-/* A table ends: nobody waits for the next look. */
-static void wake(struct inv_table *t)
-{
-    /* release: partner is the acquire in sleep_until_there_is_more */
-    atomic_fetch_add_explicit(&t->trace_bell, 1, memory_order_release);
-    inv_futex_wake(&t->trace_bell, 1, true);
 }
 
 static void copy_sites(struct rmd_domain *d, unsigned slot)
@@ -487,7 +473,7 @@ static void end_table(struct rmd_domain *d, bool last)
     item->last = last;
     hand_over(d->trace, item);
     if (d->table)
-        wake(d->table);
+        inv_trace_wake_reader(d->table); /* nobody waits for its next look */
 }
 
 void rmd_trace_table(struct rmd_domain *d, int fd)

@@ -118,9 +118,7 @@ static enum gomp_verdict verdict_on (void (*fn) (void *))
  * that gets nowhere. */
 static uint64_t cpu_ns (void)
 {
-    struct timespec ts;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
-    return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+    return inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 struct watch {

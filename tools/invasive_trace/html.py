@@ -93,7 +93,7 @@ def process_rows(view: series.View) -> list[list[str]]:
     for story in view.stories:
         start, end = story.lifetime(view.table)
         life, held, owned = max(end - start, 1), story.held.total_ns, story.owned.total_ns
-        waited = sum(w.end - w.start for w in story.waits)
+        waited = story.waited_ns
         rows.append([cell(story.process.name), cell(story.process.program),
                      cell(story.process.pid), seconds(life),
                      cell(held / life, f"{held / life:.2f}"),
@@ -130,7 +130,7 @@ def wait_rows(view: series.View) -> list[list[str]]:
 def useful_ns(view: series.View, story: series.Story) -> int:
     """Of the main thread: outside of waits."""
     start, end = story.lifetime(view.table)
-    return max(end - start - sum(w.end - w.start for w in story.waits), 0)
+    return max(end - start - story.waited_ns, 0)
 
 
 def efficiency(view: series.View) -> list[list[str]]:

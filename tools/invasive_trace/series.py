@@ -56,6 +56,10 @@ class Story:
     waits: list[Wait] = field(default_factory=list)
     announced: list[tuple[int, float]] = field(default_factory=list)  # workload
 
+    @property
+    def waited_ns(self) -> int:
+        return sum(wait.end - wait.start for wait in self.waits)
+
     def lifetime(self, table: fmt.Table) -> tuple[int, int]:
         start = max(self.process.start_ns, table.start_ns)
         return start, max(start, table.end_ns if self.process.end_ns is None
