@@ -143,7 +143,7 @@ def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_p
         fight.hammer(2, 10 ** 9, seed)
     for number in range(3):
         file = tmp_path / f"{number}.trace"
-        file.write_bytes(b"what was here before" * 100000)
+        file.write_bytes(b"invtrace, an older and longer one" * 100000)
         started = fight.rmctl("trace", "start", file)
         assert started.returncode == 0, started.stderr
         for other in (tmp_path / "other", file):  # which stays as it is
@@ -173,6 +173,20 @@ def test_a_file_that_rmd_cannot_be_sure_to_write_to_is_refused(hammered):
     for file in ("/dev/null", "/dev/full"):
         done = fight.rmctl("trace", "start", file)
         assert done.returncode == 1 and "not a regular file" in done.stderr
+
+
+def test_a_trace_is_not_written_over_what_is_no_trace(hammered, build, run_program, tmp_path):
+    """As in "invade --trace ./solver input"."""
+    solver, fight = tmp_path / "solver", hammered()
+    for content in ("#!/bin/sh\nexit 0\n", "x"):
+        solver.write_text(content)
+        done = run_program([build / "bin/invade", "--trace", solver, "echo", "ran"], check=False)
+        assert (done.returncode, done.stdout) == (125, "") and "no trace" in done.stderr
+        done = fight.rmctl("trace", "start", solver)
+        assert done.returncode == 1 and "no trace" in done.stderr
+        assert solver.read_text() == content
+    solver.write_text("")
+    assert fight.rmctl("trace", "start", solver).returncode == 0
 
 
 # --- programs
