@@ -264,11 +264,14 @@ int main(int argc, char **argv)
     const char *mode = getenv("INVASIVE");
     if (o.off)
         setenv("INVASIVE", "off", 1);
-    if (o.off || (mode && !strcmp(mode, "off")))
-        invade_exec(o.command);
+    bool off = o.off || (mode && !strcmp(mode, "off"));
     struct invade_report report;
-    if (!invade_trace_open(&o) || !invade_report_open(&report, &o))
+    if ((!off && !invade_trace_open(&o)) || !invade_report_open(&report, &o))
         exit(INVADE_FAILED);
+    if (off) {
+        invade_report_unmanaged(&report, o.command); /* not the one of the run before */
+        invade_exec(o.command);
+    }
     if (o.cores)
         restrict_cores(o.cores);
     if (!invade_find(&paths) || !find_manager(&manager, &paths, &o))
