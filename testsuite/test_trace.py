@@ -232,13 +232,22 @@ def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
 
 
 @pytest.mark.parametrize(("verb", "name"), [("picture", "a.png"), ("html", "a.html"),
-                                            ("chrome", "a.json"), ("workload", "a.csv"),
+                                            ("workload", "a.csv"),
                                             ("paraver", "a.prv"), ("paraver", "a.row")])
 def test_the_trace_itself_is_not_written_over(traced, trace_tool, tmp_path, verb, name):
     trace = shutil.copy(traced, tmp_path / name)
     done = trace_tool(verb, trace, check=False)
     assert done.returncode == 2 and f"{trace} is the trace itself" in done.stderr
     assert trace.read_bytes() == traced.read_bytes() and list(tmp_path.iterdir()) == [trace]
+
+
+def test_the_report_of_the_same_run_is_not_written_over(traced, trace_tool, tmp_path):
+    """--report=run.json --trace=run.trace"""
+    trace, report = shutil.copy(traced, tmp_path / "run.trace"), tmp_path / "run.json"
+    report.write_text("report")
+    done = trace_tool("chrome", trace)
+    assert Path(done.stdout.strip()) == tmp_path / "run.chrome.json"
+    assert report.read_text() == "report"
 
 
 @pytest.mark.parametrize("verb", ["html", "chrome", "workload"])

@@ -79,7 +79,7 @@ def do_picture(args: argparse.Namespace) -> int:
 
 def do_chrome(args: argparse.Namespace) -> int:
     trace = fmt.load(args.file)
-    out = Output(args, ".json")
+    out = Output(args, ".chrome.json")  # beside it .json is what --report was likely given
     if out.path is None:
         chrome.write(trace, sys.stdout)
         return 0
@@ -125,7 +125,7 @@ COMMANDS = {
     "check": (do_check, "prove that no event is missing, and that no core had two holders"),
     "picture": (do_picture, "cores over time, stacked by process (.png or .svg)"),
     "html": (do_html, "a report for a browser: picture, efficiency, hot waits"),
-    "chrome": (do_chrome, "for Perfetto and chrome://tracing (.json)"),
+    "chrome": (do_chrome, "for Perfetto and chrome://tracing (.chrome.json)"),
     "paraver": (do_paraver, "for Paraver (.prv, .pcf, .row)"),
     "workload": (do_workload, "what was computed, for rmctl simulate (.csv)"),
     "dump": (do_dump, "every event as a line of text"),
