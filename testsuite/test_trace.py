@@ -221,6 +221,12 @@ def test_a_trace_tells_of_processes_waits_and_changes(traced, trace_tool):
     assert times == sorted(times)
 
 
+def test_invade_trace_says_of_which_version_it_is(build, trace_tool):
+    of_invade = subprocess.run([build / "bin/invade", "--version"], capture_output=True, text=True,
+                               timeout=60, check=True).stdout.split()[1]
+    assert trace_tool("--version").stdout == f"invade-trace {of_invade}\n"
+
+
 def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
     trace_tool("picture", traced, "-o", tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG\r\n")

@@ -132,9 +132,10 @@ COMMANDS = {
 }
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
+def parse(argv: list[str], version: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="invade-trace",
                                      description="Shows what `invade --trace=FILE` has written.")
+    parser.add_argument("-V", "--version", action="version", version=f"invade-trace {version}")
     verbs = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (function, about) in COMMANDS.items():
         verb = verbs.add_parser(name, help=about, description=about)
@@ -149,8 +150,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def main(argv: list[str] | None = None) -> int:
-    args = parse(sys.argv[1:] if argv is None else argv)
+def main(argv: list[str] | None = None, version: str = "(version unknown)") -> int:
+    args = parse(sys.argv[1:] if argv is None else argv, version)
     try:
         return args.function(args)
     except fmt.TraceError as error:
