@@ -5,8 +5,6 @@
 #include "rmctl.h"
 #include "trace_client.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,9 +28,9 @@ static int conclude(const char *socket, const char *what, bool good, const char 
 static int start(const char *socket, const char *path)
 {
     char why[RMD_TRACE_WHY];
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666); /* rmd empties it */
+    int file = rmd_trace_open(path, why);
     if (file < 0) {
-        fprintf(stderr, "rmctl: cannot write the trace to %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "rmctl: cannot write the trace to %s: %s\n", path, why);
         return RMCTL_FAILED;
     }
     bool started = rmd_trace_ask_start(socket, file, why);

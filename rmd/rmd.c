@@ -364,8 +364,9 @@ static int find_cores(void)
     if (failed && line.node && *cores && errno == ENODEV)
         failed = inv_topology_detect(&topology, NULL, first_only);
     if (failed)
-        rmd_say("no CPU is left of --cores=%s: see the affinity mask (taskset -p %d)", cores,
-                (int)getpid());
+        rmd_say("no CPU is left of --cores=%s: see the affinity mask of who starts rmd "
+                "(in a shell: taskset -cp $$)",
+                cores);
     return failed;
 }
 

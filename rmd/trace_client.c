@@ -3,14 +3,44 @@
 #define _GNU_SOURCE
 #include "trace_client.h"
 #include "socket.h"
+#include "trace_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATIENCE_S = 20 }; /* for the last of a long trace, on a slow disk */
+
+/* Has the file something in it that is no trace?  What is not regular rmd refuses itself. */
+static bool is_something_else(const char *path)
+{
+    char magic[sizeof INV_TRACE_MAGIC - 1];
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool other = !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
+                 (read(fd, magic, sizeof magic) != (ssize_t)sizeof magic ||
+                  memcmp(magic, INV_TRACE_MAGIC, sizeof magic));
+    close(fd);
+    return other;
+}
+
+int rmd_trace_open(const char *path, char why[RMD_TRACE_WHY])
+{
+    if (is_something_else(path)) {
+        snprintf(why, RMD_TRACE_WHY, "it is there, and no trace: remove it, or use another name");
+        return -1;
+    }
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666); /* rmd empties it */
+    if (file < 0)
+        snprintf(why, RMD_TRACE_WHY, "%s", strerror(errno));
+    return file;
+}
 
 static bool send_request(int fd, const char *what, int file)
 {

@@ -7,6 +7,10 @@
 
 enum { RMD_TRACE_WHY = sizeof((struct inv_reply *)0)->message };
 
+/* Open this file for a trace, where nothing is, or nothing but a trace: of "--trace ./solver input"
+ * the solver shall not be lost.  -1, and why, when it cannot be written to or is something else. */
+int rmd_trace_open(const char *path, char why[RMD_TRACE_WHY]);
+
 /* Let the rmd at `socket` write a trace to this file.  False, and why, when it does not. */
 bool rmd_trace_ask_start(const char *socket, int file, char why[RMD_TRACE_WHY]);
 

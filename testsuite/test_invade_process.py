@@ -436,3 +436,9 @@ def test_a_wrong_option_is_refused_before_the_command_runs(run_program, invade, 
     done = run_program([invade, *options, "--", "echo", "ran"], check=False)
     assert done.returncode == 125 and done.stdout == "" and done.stderr.startswith(
         ("invade: ", f"{invade}: "))
+
+
+@pytest.mark.parametrize("option", ["--threads", "--emulate-cores", "--reclaim-bound"])
+def test_a_wrong_number_is_told_with_its_option(run_program, invade, option):
+    done = run_program([invade, f"{option}=0", "true"], check=False)
+    assert done.returncode == 125 and done.stderr.startswith(f"invade: {option}: '0' is not a ")

@@ -351,9 +351,12 @@ def test_nothing_is_recorded_without_report(invade, run_program, mpi, waits, bui
         assert (int(done.stdout) > 0) == recorded
 
 
-def test_unmanaged_is_said_in_json_too(invade, run_program, tmp_path):
+@pytest.mark.parametrize("why", ["--socket=@nobody-listens-here", "--off"])
+def test_unmanaged_is_said_in_json_too(invade, run_program, tmp_path, why):
+    """And not what was reported of the run before."""
     file = tmp_path / "report.json"
-    run_program([invade, "--socket=@nobody-listens-here", f"--report={file}", "true"])
+    file.write_text("before")
+    run_program([invade, why, f"--report={file}", "true"])
     report = json.loads(file.read_text())
     check(report, UNMANAGED)
     assert report["managed"] is False and report["command"] == ["true"]

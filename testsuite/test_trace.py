@@ -143,7 +143,7 @@ def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_p
         fight.hammer(2, 10 ** 9, seed)
     for number in range(3):
         file = tmp_path / f"{number}.trace"
-        file.write_bytes(b"what was here before" * 100000)
+        file.write_bytes(b"invtrace, an older and longer one" * 100000)
         started = fight.rmctl("trace", "start", file)
         assert started.returncode == 0, started.stderr
         for other in (tmp_path / "other", file):  # which stays as it is
@@ -173,6 +173,20 @@ def test_a_file_that_rmd_cannot_be_sure_to_write_to_is_refused(hammered):
     for file in ("/dev/null", "/dev/full"):
         done = fight.rmctl("trace", "start", file)
         assert done.returncode == 1 and "not a regular file" in done.stderr
+
+
+def test_a_trace_is_not_written_over_what_is_no_trace(hammered, build, run_program, tmp_path):
+    """As in "invade --trace ./solver input"."""
+    solver, fight = tmp_path / "solver", hammered()
+    for content in ("#!/bin/sh\nexit 0\n", "x"):
+        solver.write_text(content)
+        done = run_program([build / "bin/invade", "--trace", solver, "echo", "ran"], check=False)
+        assert (done.returncode, done.stdout) == (125, "") and "no trace" in done.stderr
+        done = fight.rmctl("trace", "start", solver)
+        assert done.returncode == 1 and "no trace" in done.stderr
+        assert solver.read_text() == content
+    solver.write_text("")
+    assert fight.rmctl("trace", "start", solver).returncode == 0
 
 
 # --- programs
@@ -207,6 +221,12 @@ def test_a_trace_tells_of_processes_waits_and_changes(traced, trace_tool):
     assert times == sorted(times)
 
 
+def test_invade_trace_says_of_which_version_it_is(build, trace_tool):
+    of_invade = subprocess.run([build / "bin/invade", "--version"], capture_output=True, text=True,
+                               timeout=60, check=True).stdout.split()[1]
+    assert trace_tool("--version").stdout == f"invade-trace {of_invade}\n"
+
+
 def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
     trace_tool("picture", traced, "-o", tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG\r\n")
@@ -218,13 +238,22 @@ def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
 
 
 @pytest.mark.parametrize(("verb", "name"), [("picture", "a.png"), ("html", "a.html"),
-                                            ("chrome", "a.json"), ("workload", "a.csv"),
+                                            ("workload", "a.csv"),
                                             ("paraver", "a.prv"), ("paraver", "a.row")])
 def test_the_trace_itself_is_not_written_over(traced, trace_tool, tmp_path, verb, name):
     trace = shutil.copy(traced, tmp_path / name)
     done = trace_tool(verb, trace, check=False)
     assert done.returncode == 2 and f"{trace} is the trace itself" in done.stderr
     assert trace.read_bytes() == traced.read_bytes() and list(tmp_path.iterdir()) == [trace]
+
+
+def test_the_report_of_the_same_run_is_not_written_over(traced, trace_tool, tmp_path):
+    """--report=run.json --trace=run.trace"""
+    trace, report = shutil.copy(traced, tmp_path / "run.trace"), tmp_path / "run.json"
+    report.write_text("report")
+    done = trace_tool("chrome", trace)
+    assert Path(done.stdout.strip()) == tmp_path / "run.chrome.json"
+    assert report.read_text() == "report"
 
 
 @pytest.mark.parametrize("verb", ["html", "chrome", "workload"])

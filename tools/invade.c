@@ -90,11 +90,11 @@ void invade_say(const char *format, ...)
     fprintf(stderr, "invade: %s\n", line);
 }
 
-static unsigned number(struct argp_state *state, const char *arg, unsigned most)
+static unsigned number(struct argp_state *state, const char *option, const char *arg, unsigned most)
 {
     unsigned n = 1;
     if (!rmd_number(arg, 1, most, &n))
-        argp_error(state, "'%s' is not a number from 1 to %u", arg, most);
+        argp_error(state, "--%s: '%s' is not a number from 1 to %u", option, arg, most);
     return n;
 }
 
@@ -110,7 +110,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->trace_file = arg;
         return 0;
     case OPT_THREADS:
-        o->threads = number(state, arg, 1 << 16);
+        o->threads = number(state, "threads", arg, 1 << 16);
         return 0;
     case OPT_TEAM:
         if (strcmp(arg, "fixed") && strcmp(arg, "adaptive"))
@@ -124,7 +124,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->cores = arg;
         return 0;
     case OPT_EMULATE:
-        o->emulate = number(state, arg, INV_MAX_CORES);
+        o->emulate = number(state, "emulate-cores", arg, INV_MAX_CORES);
         return 0;
     case OPT_POLICY:
         if (!rmd_policy_named(arg))
@@ -137,7 +137,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         o->smt = arg;
         return 0;
     case OPT_BOUND:
-        o->reclaim_bound_us = number(state, arg, 60000000);
+        o->reclaim_bound_us = number(state, "reclaim-bound", arg, 60000000);
         return 0;
     case OPT_SOCKET:
         o->socket = arg;
@@ -175,8 +175,8 @@ static void restrict_cores(const char *list)
     if (!sched_getaffinity(0, sizeof allowed, &allowed))
         CPU_AND(&listed, &listed, &allowed);
     if (!CPU_COUNT(&listed) || sched_setaffinity(0, sizeof listed, &listed)) {
-        invade_say("--cores=%s: none of these CPUs is ours to use (taskset -p %d shows which are)",
-                   list, (int)getpid());
+        invade_say("--cores=%s: none of these CPUs is ours to use (taskset -cp $$ shows which are)",
+                   list);
         exit(INVADE_FAILED);
     }
 }
@@ -264,11 +264,14 @@ int main(int argc, char **argv)
     const char *mode = getenv("INVASIVE");
     if (o.off)
         setenv("INVASIVE", "off", 1);
-    if (o.off || (mode && !strcmp(mode, "off")))
-        invade_exec(o.command);
+    bool off = o.off || (mode && !strcmp(mode, "off"));
     struct invade_report report;
-    if (!invade_trace_open(&o) || !invade_report_open(&report, &o))
+    if ((!off && !invade_trace_open(&o)) || !invade_report_open(&report, &o))
         exit(INVADE_FAILED);
+    if (off) {
+        invade_report_unmanaged(&report, o.command); /* not the one of the run before */
+        invade_exec(o.command);
+    }
     if (o.cores)
         restrict_cores(o.cores);
     if (!invade_find(&paths) || !find_manager(&manager, &paths, &o))

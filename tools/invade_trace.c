@@ -9,20 +9,18 @@
 #include "invade.h"
 #include "trace_client.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 static int file = -1;
 
 bool invade_trace_open(const struct invade_options *o)
 {
+    char why[RMD_TRACE_WHY];
     if (!o->trace_file || invade_rank() != 0)
         return true;
-    file = open(o->trace_file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    file = rmd_trace_open(o->trace_file, why);
     if (file < 0)
-        invade_say("cannot write the trace to %s: %s", o->trace_file, strerror(errno));
+        invade_say("cannot write the trace to %s: %s", o->trace_file, why);
     return file >= 0;
 }
 

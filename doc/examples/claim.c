@@ -2,7 +2,7 @@
 /*
  * claim.c - a program that knows its needs and says so: invade, infect, reinvade, retreat.
  *
- *     cc -fopenmp claim.c -linvasive -o claim
+ *     cc -fopenmp claim.c -linvasive -lm -o claim
  *     ./claim                 no resource manager: runs on the cores that it has
  *     invade ./claim          the resource manager decides
  *

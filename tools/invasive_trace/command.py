@@ -79,7 +79,7 @@ def do_picture(args: argparse.Namespace) -> int:
 
 def do_chrome(args: argparse.Namespace) -> int:
     trace = fmt.load(args.file)
-    out = Output(args, ".json")
+    out = Output(args, ".chrome.json")  # beside it .json is what --report was likely given
     if out.path is None:
         chrome.write(trace, sys.stdout)
         return 0
@@ -125,16 +125,17 @@ COMMANDS = {
     "check": (do_check, "prove that no event is missing, and that no core had two holders"),
     "picture": (do_picture, "cores over time, stacked by process (.png or .svg)"),
     "html": (do_html, "a report for a browser: picture, efficiency, hot waits"),
-    "chrome": (do_chrome, "for Perfetto and chrome://tracing (.json)"),
+    "chrome": (do_chrome, "for Perfetto and chrome://tracing (.chrome.json)"),
     "paraver": (do_paraver, "for Paraver (.prv, .pcf, .row)"),
     "workload": (do_workload, "what was computed, for rmctl simulate (.csv)"),
     "dump": (do_dump, "every event as a line of text"),
 }
 
 
-def parse(argv: list[str]) -> argparse.Namespace:
+def parse(argv: list[str], version: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="invade-trace",
                                      description="Shows what `invade --trace=FILE` has written.")
+    parser.add_argument("-V", "--version", action="version", version=f"invade-trace {version}")
     verbs = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, (function, about) in COMMANDS.items():
         verb = verbs.add_parser(name, help=about, description=about)
@@ -149,8 +150,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def main(argv: list[str] | None = None) -> int:
-    args = parse(sys.argv[1:] if argv is None else argv)
+def main(argv: list[str] | None = None, version: str = "(version unknown)") -> int:
+    args = parse(sys.argv[1:] if argv is None else argv, version)
     try:
         return args.function(args)
     except fmt.TraceError as error:
