@@ -53,8 +53,20 @@ bool shim_null_buffer_valid(MPI_Datatype datatype)
     return combiner != MPI_COMBINER_NAMED;
 }
 
+/* The blocking function would have begun nothing: no later message may go to where its would. */
+static int refused(struct shim_exchange *e)
+{
+    if (e->receive != MPI_REQUEST_NULL) {
+        shim_pmpi.Cancel(&e->receive);
+        shim_pmpi.Request_free(&e->receive);
+    }
+    return e->result;
+}
+
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status)
 {
+    if (e->send == MPI_REQUEST_NULL)
+        return refused(e);
     shim_ring_rank(c, e->dest);
     if (e->source != e->dest)
         shim_ring_rank(c, e->source);
@@ -97,12 +109,15 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
     if (!copy)
         return shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
                                           comm, status);
-    struct shim_exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};
-    int result = shim_pmpi.Irecv(buf, count, datatype, source, recvtag, comm, &e.receive);
-    if (result == MPI_SUCCESS)
-        result = shim_pmpi.Isend(copy, size, MPI_PACKED, dest, sendtag, comm, &e.send);
-    if (result == MPI_SUCCESS)
-        result = shim_exchange_wait(&e, c, status);
+    struct shim_exchange e = {.receive = MPI_REQUEST_NULL,
+                              .send = MPI_REQUEST_NULL,
+                              .source = source,
+                              .dest = dest,
+                              .call_site = SHIM_SITE};
+    e.result = shim_pmpi.Irecv(buf, count, datatype, source, recvtag, comm, &e.receive);
+    if (e.receive != MPI_REQUEST_NULL)
+        e.result = shim_pmpi.Isend(copy, size, MPI_PACKED, dest, sendtag, comm, &e.send);
+    int result = shim_exchange_wait(&e, c, status);
     free(copy);
     return result;
 }

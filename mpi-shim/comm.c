@@ -108,7 +108,9 @@ static bool has_twin_neighbours(MPI_Comm comm)
 static struct shim_comm *make(MPI_Comm comm)
 {
     int rank, inter = 0, topology = MPI_UNDEFINED;
-    if (!rank_in(comm, &rank))
+    /* Where the job ends anyway if the handle is none, nobody is kept quiet (handler.c). */
+    bool fatal = shim_handlers_are_defaults();
+    if (fatal ? shim_pmpi.Comm_rank(comm, &rank) != MPI_SUCCESS : !rank_in(comm, &rank))
         return NULL;
     struct shim_comm *c = calloc(1, sizeof *c);
     if (!c)

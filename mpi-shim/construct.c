@@ -48,7 +48,7 @@ int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
     if (c->inter || SHIM_DUP_IN_ROUNDS)
         shim_assemble(&m, c, SHIM_SITE);
     else if (!shim_meet(&m, c, SHIM_SITE)) {
-        MPI_Request request;
+        MPI_Request request = MPI_REQUEST_NULL; /* as in a generated wrapper */
         int result = shim_pmpi.Comm_idup(comm, newcomm, &request);
         return result == MPI_SUCCESS ? shim_meet_request(&m, &request) : result;
     }

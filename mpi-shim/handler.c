@@ -7,7 +7,9 @@
  * MPI_COMM_WORLD's as long as it has never been set (before 4.0 to MPI_COMM_WORLD's), whatever
  * communicator the request is of.  Where the communicator's handler is another one, or the
  * program's own function, these are kept quiet during the wait, and the communicator's is called
- * after it.  One that has never been set stays so: to set it to what it is would change what it is.
+ * after it.  One that has never been set stays so, as far as possible: to set it to what it is
+ * would change what it is, since a communicator that MPICH makes of it then no longer follows
+ * MPI_COMM_WORLD's.
  * Where there are only sessions, MPICH has MPI_COMM_WORLD inside all the same, as soon as two ranks
  * have made a communicator, and asks its handler; a rank alone has MPI_COMM_SELF.
  * As long as the program has never set a handler all are the same, and nothing of this happens.
@@ -39,7 +41,7 @@ bool shim_is_open_mpi(void)
     return known_now == 1;
 }
 
-static bool self_set; /* by the program; under quiet_lock */
+static bool world_set, self_set; /* by the program; under quiet_lock */
 
 /* Whose handlers may be asked; how many they are. */
 static int places(MPI_Comm at[2])
@@ -80,6 +82,14 @@ static bool differs(MPI_Comm comm)
         if (!predefined(handler[i]))
             shim_pmpi.Errhandler_free(&handler[i]);
     return !same;
+}
+
+bool shim_handlers_are_defaults(void)
+{
+    pthread_mutex_lock(&quiet_lock);
+    bool defaults = !world_set && !self_set && !shim_is_open_mpi();
+    pthread_mutex_unlock(&quiet_lock);
+    return defaults;
 }
 
 void shim_quiet_begin(void)
@@ -131,7 +141,7 @@ static int set_at_place(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm, MPI
 {
     pthread_mutex_lock(&quiet_lock);
     int result = set(comm, handler);
-    self_set |= comm == MPI_COMM_SELF && result == MPI_SUCCESS;
+    *(comm == MPI_COMM_SELF ? &self_set : &world_set) |= result == MPI_SUCCESS;
     for (int i = 0; quiet && result == MPI_SUCCESS && i < kept_places; i++)
         if (comm == kept_at[i]) {
             if (!predefined(kept[i]))

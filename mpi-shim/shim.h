@@ -607,8 +607,9 @@ SHIM_INLINE void shim_usual_meeting(struct shim_site *site, struct shim_comm *c)
 
 /* A receive and a send that have been posted together (calls.c). */
 struct shim_exchange {
-    MPI_Request receive, send;
+    MPI_Request receive, send; /* MPI_REQUEST_NULL: has not begun */
     int source, dest;
+    int result; /* of what has begun last, or has not */
     const void *call_site;
 };
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status);
@@ -621,6 +622,8 @@ bool shim_is_open_mpi(void);
 
 extern _Atomic unsigned shim_handlers_set; /* how often the program has set one */
 bool shim_hush_now(struct shim_comm *c, unsigned set);
+/* Is every error fatal that is not of a communicator?  Only asked where quiet leaves traces. */
+bool shim_handlers_are_defaults(void);
 /* Until the end nobody is called for errors that are not of a communicator, or of our MPI_Test. */
 void shim_quiet_begin(void);
 void shim_quiet_end(void);

@@ -13,8 +13,9 @@ def request_form(f, args=None, request="request"):
 
 
 def start(f, args=None):
-    """The non-blocking function, whose errors are ours."""
-    yield "    MPI_Request request;"
+    """The non-blocking function, whose errors are ours.  With MPICH an error handler may make a
+    success of one, and then there is no request."""
+    yield "    MPI_Request request = MPI_REQUEST_NULL;"
     yield f"    int result = {request_form(f, args)};"
     yield "    if (result != MPI_SUCCESS)\n        return result;"
 
@@ -140,11 +141,12 @@ def polled_sendrecv(f):
     large = f.large
     send = "sendbuf, sendcount, sendtype, dest, sendtag, comm"
     recv = "recvbuf, recvcount, recvtype, source, recvtag, comm"
-    yield "    struct shim_exchange e = {.source = source, .dest = dest, .call_site = SHIM_SITE};"
-    yield f"    int result = shim_pmpi.Irecv{large}({recv}, &e.receive);"
-    yield "    if (result == MPI_SUCCESS)"
-    yield f"        result = shim_pmpi.Isend{large}({send}, &e.send);"
-    yield "    return result == MPI_SUCCESS ? shim_exchange_wait(&e, c, status) : result;"
+    yield "    struct shim_exchange e = {.receive = MPI_REQUEST_NULL, .send = MPI_REQUEST_NULL,"
+    yield "                              .source = source, .dest = dest, .call_site = SHIM_SITE};"
+    yield f"    e.result = shim_pmpi.Irecv{large}({recv}, &e.receive);"
+    yield "    if (e.receive != MPI_REQUEST_NULL)"
+    yield f"        e.result = shim_pmpi.Isend{large}({send}, &e.send);"
+    yield "    return shim_exchange_wait(&e, c, status);"
 
 
 def done(f, *then):
@@ -286,8 +288,10 @@ def wrapper_found(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(f"{valid_construction(f)} && {made}", f)
     yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(c, SHIM_SITE);"
+    none = f"MPI_{made.upper()}_NULL"
+    yield f"    *{made} = {none}; /* stays so where an error handler makes a success of an error */"
     yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"
-    yield "    if (result == MPI_SUCCESS)"
+    yield f"    if (result == MPI_SUCCESS && *{made} != {none})"
     yield f"        shim_remember_{made}(*{made}, tag);"
     yield "    return result;"
 

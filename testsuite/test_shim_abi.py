@@ -104,6 +104,66 @@ def test_waits_by_the_standard_interface_end(standard, build, run_program, compi
     assert done.stdout == "done\n"
 
 
+# Two children; what all of them make of collectives over the intercommunicator, and merged.
+SPAWN = r"""
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    MPI_Comm others, all;
+    int rank, size, codes[2] = {7, 7}, sum = 0, root = 0, gathered[3] = {0};
+    char *none[] = {NULL};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_get_parent(&others);
+    int child = others != MPI_COMM_NULL;
+    if (!child) {
+        MPI_Comm_spawn(argv[0], none, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others, codes);
+        printf("parent: codes %d %d\n", codes[0], codes[1]);
+    }
+    int mine = 1 + rank + 10 * child, from = !child ? rank == 0 ? MPI_ROOT : MPI_PROC_NULL : 0;
+    for (int i = 0; i < 20; i++) {
+        MPI_Barrier(others);
+        MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, others);
+        root = !child && rank == 0 ? 100 + i : 0;
+        MPI_Bcast(&root, 1, MPI_INT, from, others);
+    }
+    MPI_Allgather(&mine, 1, MPI_INT, gathered, 1, MPI_INT, others);
+    printf("%s %d: %d %d, %d %d\n", child ? "child" : "parent", rank, sum, root, gathered[0],
+           child ? 0 : gathered[1]);
+    MPI_Intercomm_merge(others, child, &all);
+    MPI_Comm_rank(all, &rank);
+    MPI_Comm_size(all, &size);
+    MPI_Sendrecv(&mine, 1, MPI_INT, (rank + 1) % size, 3, &root, 1, MPI_INT,
+                 (rank + size - 1) % size, 3, all, MPI_STATUS_IGNORE);
+    MPI_Scan(&mine, &sum, 1, MPI_INT, MPI_SUM, all);
+    printf("merged %d of %d: %d %d\n", rank, size, root, sum);
+    MPI_Comm_free(&all);
+    MPI_Comm_disconnect(&others);
+    printf("disconnected: %d\n", others == MPI_COMM_NULL);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("parents", [1, 2])
+@pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
+def test_spawned_processes_by_the_standard_interface_do_what_they_do_without_us(
+        standard, build, run_program, make_variable, tmp_path, parents):
+    (tmp_path / "spawn.c").write_text(SPAWN)
+    run_program([standard / "bin/mpicc_abi", f"-cc={make_variable('CC').split()[0]}", "-o",
+                 tmp_path / "spawn", tmp_path / "spawn.c"])
+    env = {"LD_LIBRARY_PATH": str(standard / "lib")}
+    mpiexec = [standard / "bin/mpiexec", "-n", parents, tmp_path / "spawn"]
+    with_us = run_program([build / "invade", TWO_CORES, "--report", "--", *mpiexec], env=env)
+    theirs = sorted(run_program(mpiexec, env=env).stdout.splitlines())
+    assert theirs.count("disconnected: 1") == parents + 2
+    assert sorted(with_us.stdout.splitlines()) == theirs
+    managed = re.findall(r"^ *\d+ +\d+ +spawn +[\d.]+ +[\d.]+ ", with_us.stderr, re.M)
+    assert len(managed) == parents + 2
+
+
 @pytest.fixture
 def fake(make_variable, top, run_program, tmp_path):
     cc = [*make_variable("CC").split(), "-Wall", "-Wextra", "-Werror"]

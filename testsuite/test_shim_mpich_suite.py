@@ -17,8 +17,9 @@ LANGUAGES = ["", "cxx/", "f77/", "f90/", "f08/", "errors/"]
 THREADS = ["threads/coll", "threads/comm", "threads/init", "threads/part", "threads/pt2pt",
            "threads/rma"]
 DIRECTORIES = [f"{language}{kind}" for language in LANGUAGES for kind in KINDS] + THREADS + ["part"]
-NONE = {"cxx/group", "f77/errhan", "f77/group", "f90/errhan", "f90/group", "f08/errhan",
-        "f08/group", "errors/errhan", "errors/info", "errors/init"}  # there is no such directory
+# No such directory, or nothing in it.
+NONE = {"cxx/group", "cxx/topo", "f77/errhan", "f77/group", "f90/errhan", "f90/group", "f08/errhan",
+        "f08/group", "errors/errhan", "errors/info", "errors/init"}
 
 
 def apt_options(where):
@@ -59,6 +60,10 @@ def configured(mpich_tests, stock_env, tmp_path_factory):
                   ("MPIF77", "mpif77"), ("MPIEXEC", "mpiexec"))]
     subprocess.run([mpich_tests / "configure", "CC=gcc", *compilers, "--disable-maintainer-mode"],
                    cwd=where, env=stock_env, timeout=900, check=True, capture_output=True)
+    # configure knows whether there is mpi_f08 only as a part of MPICH's own.
+    subprocess.run(["make", "-s", "-C", where / "util", "libmtest_f08.la",
+                    "am_libmtest_f08_la_OBJECTS=mtest_f08.lo"], env=stock_env, timeout=300,
+                   check=True, capture_output=True)
     return where
 
 

@@ -96,6 +96,24 @@ static void messages(void)
 #endif
 }
 
+#ifdef MPICH
+/* A receive of what is refused takes no message. */
+static void refused(void)
+{
+    MPI_Datatype open_type;
+    MPI_Type_contiguous(2, MPI_INT, &open_type); /* not committed */
+    TRY(MPI_Sendrecv(v, 1, open_type, rank, 60, many, 4, MPI_INT, rank, 60, comm, &s));
+    MPI_Type_free(&open_type);
+    v[0] = 60;
+    many[0] = many[8] = 0;
+    MPI_Isend(v, 4, MPI_INT, rank, 60, comm, &r);
+    TRY(MPI_Recv(many + 8, 4, MPI_INT, rank, 60, comm, &s));
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    note("received: %d %d\n", many[0], many[8]);
+    v[0] = 0;
+}
+#endif
+
 static void truncation(void)
 {
     MPI_Request two[2];
@@ -264,12 +282,58 @@ static void handlers_set_in_callbacks(MPI_Errhandler handler)
     MPI_Comm_free_keyval(&key);
 }
 
+#ifdef MPICH
+static void forgiving_comm_handler(MPI_Comm *where, int *code, ...)
+{
+    comm_handler(where, code);
+    *code = MPI_SUCCESS;
+}
+static void forgiving_file_handler(MPI_File *where, int *code, ...)
+{
+    file_handler(where, code);
+    *code = MPI_SUCCESS;
+}
+
+/* The function returns what its handler says, and has not written its results then. */
+static void forgiven(void)
+{
+    MPI_Datatype open_type;
+    MPI_Errhandler handler;
+    MPI_File file;
+    memset(&file, 0x55, sizeof file);
+    MPI_Comm_create_errhandler(forgiving_comm_handler, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    MPI_Type_contiguous(2, MPI_INT, &open_type); /* not committed */
+    TRY(MPI_Send(v, 1, open_type, rank, 1, comm));
+    TRY(MPI_Recv(v, 1, open_type, rank, 1, comm, &s));
+    TRY(MPI_Sendrecv(v, 1, open_type, rank, 1, many, 1, open_type, rank, 1, comm, &s));
+    TRY(MPI_Sendrecv(v, 1, open_type, rank, 1, many, 1, MPI_INT, rank, 1, comm, &s));
+    TRY(MPI_Bcast(v, 1, open_type, 0, comm));
+    TRY(MPI_Allgather(v, 1, open_type, many, 1, open_type, comm));
+    MPI_Type_free(&open_type);
+    MPI_Errhandler_free(&handler);
+    MPI_File_create_errhandler(forgiving_file_handler, &handler);
+    MPI_File_set_errhandler(MPI_FILE_NULL, handler);
+    TRY(MPI_File_open(comm, "/no/such/place", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN);
+}
+
+/* A communicator with no handler of its own has that of MPI_COMM_WORLD, also one set later. */
+static void follows_world(MPI_Comm first)
+{
+    TRY(MPI_Bcast(v, -1, MPI_INT, 0, first));
+    TRY(MPI_Comm_split(first, -5, 0, &first));
+}
+#endif
+
 int main(int argc, char **argv)
 {
     MPI_Errhandler handler;
+    MPI_Comm first;
     start(&argc, &argv, MPI_THREAD_SINGLE);
     if (argc < 2)
         MPI_Abort(MPI_COMM_WORLD, 2);
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
@@ -278,15 +342,24 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, handler);
     messages();
+#ifdef MPICH
+    refused();
+#endif
     truncation();
     collectives();
     constructors();
     windows();
     files(argv[1]);
     handlers_set_in_callbacks(handler);
+#ifdef MPICH
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+    follows_world(first);
+    forgiven();
+#endif
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&first);
     MPI_Comm_free(&comm);
     return finish();
 }
