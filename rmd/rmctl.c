@@ -124,10 +124,13 @@ static int print_error(void)
     return rmctl_print_json(json_pack("{ss}", "error", *text ? text : "no rmd has answered"));
 }
 
+/* Digits of what is measured: none of what a double makes of 36.014. */
+enum { REAL_DIGITS = 12 };
+
 int rmctl_print_json(json_t *value)
 {
     error_is_printed |= json_object_get(value, "error") != NULL;
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
     json_decref(value);
     if (!text) {
         fprintf(stderr, "rmctl: no memory\n");

@@ -233,6 +233,16 @@ def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):  # noqa:
         assert leaves(fields(text)) == leaves(all_of_them) | never, title
 
 
+def test_numbers_have_no_digits_that_nobody_measured(rmd, tell):  # noqa: F811
+    r = rmd(4)
+    one, = r.joined(1, 0)
+    for cores in (1, 2, 3, 2, 1, 4):
+        out = tell(r, "shrink", pid(one), cores, "--json")[1]
+        assert json.loads(out)["microseconds"] > 0
+        for digits in re.findall(r"[0-9]+\.[0-9]+", out):
+            assert len(digits.replace(".", "").strip("0")) <= 12, out
+
+
 def test_the_manual_lists_the_metrics_and_their_labels(rmd, tell, top):  # noqa: F811
     r = rmd(4)
     r.joined(2, 0, 1)
