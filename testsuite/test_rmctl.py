@@ -423,6 +423,19 @@ def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, w
     assert owned(one, 0, 1) == [4, 4]
 
 
+def test_help_of_a_command_is_what_it_says_itself(build):
+    about = rmctl(build, "help", "shrink")
+    assert about == rmctl(build, "shrink", "--help") and about[0] == 0
+    assert "rmctl shrink" in about[1] and "--reset" in about[1]
+    assert rmctl(build, "help", "help") == rmctl(build, "help")
+    one, = json.loads(rmctl(build, "help", "shrink", "--json")[1])["commands"]
+    assert one["name"] == "shrink"
+    for words, why in ((["shirk"], "no command 'shirk'"), (["complete"], "no command"),
+                       (["top", "policy"], "'policy' is one argument too many")):
+        code, out, err = rmctl(build, "help", *words)
+        assert (code, out) == (64, "") and why in err
+
+
 def test_tokens_are_nobodys_to_shrink(rmd, tell):  # noqa: F811
     r = rmd(2)
     one, = r.joined(5, 0)
@@ -756,7 +769,8 @@ def test_shells_complete_what_a_command_takes_and_no_more(
         "rmctl trace start so": ["some.trace"],
         "rmctl trace stop ": [],
         "rmctl policy workload ": [],
-        "rmctl help ": [],
+        "rmctl help tr": ["trace"],
+        "rmctl help trace ": [],
         "rmctl drain ": ["0", "1", "3"],
         "rmctl drain --undo ": ["2"],
         "rmctl drain 0,": ["0,0", "0,1", "0,3"],
