@@ -620,6 +620,22 @@ def test_events_tell_what_has_happened(rmd, ask, tell):  # noqa: F811
     assert json.loads(first) == events[-1]
 
 
+def test_events_say_nothing_twice_and_no_empty_list(rmd, ask, tell):  # noqa: F811
+    r = rmd(4)
+    one, = r.joined(1, 0)
+    ask(r, "shrink", pid(one), 1)
+    ask(r, "limit", "--job-cores=3")
+    ask(r, "drain", "3")
+    ask(r, "drain", "--undo", "3")
+    lines = tell(r, "events")[1].splitlines()
+    effect = next(line for line in lines if " effect " in line)
+    assert re.search(rf" process {pid(one)} owns 1 core: 0 \(after \d+ us\)$", effect)
+    limits = [line for line in lines if "cores of a job 3" in line]
+    assert limits and all(line.count(f"user {os.getuid()}") == 1 for line in limits)
+    drains = [line for line in lines if " drain " in line]
+    assert drains[0].endswith(" 1 core drained: 3") and drains[1].endswith(" 0 cores drained")
+
+
 def test_who_follows_hears_of_what_comes(rmd, build):  # noqa: F811
     r = rmd(2)
     with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "events", "--follow",
