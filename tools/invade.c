@@ -12,6 +12,7 @@
  *   invade_run.c     the command: signals and exit status
  *   invade_report.c  --report: invade_model.c (the numbers), invade_symbols.c (source lines),
  *                    invade_text.c and invade_json.c (how they are written)
+ *   invade_others.c  what other programs took of our cores
  *   invade_trace.c   --trace
  */
 #define _GNU_SOURCE
@@ -328,6 +329,7 @@ int main(int argc, char **argv)
     bool traced = invade_trace_start(&manager);
     if (!manager.pid && !report.ours && !traced)
         invade_exec(o.command);
+    report.before = invade_load_now(&manager);
     int status = invade_run(o.command);
     invade_trace_stop(&manager, &o);
     if (report.ours)
