@@ -39,7 +39,7 @@ const struct rmctl_command rmctl_commands[] = {
     {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
     {"simulate", "policies and placement on a described machine", rmd_simulate,
      rmd_simulate_options},
-    {"help", "this", help, NULL},
+    {"help", "this, or how to use one of them", help, NULL},
     {"complete", NULL, rmctl_complete, NULL}, /* for the shells */
     {0}};
 
@@ -124,10 +124,13 @@ static int print_error(void)
     return rmctl_print_json(json_pack("{ss}", "error", *text ? text : "no rmd has answered"));
 }
 
+/* Digits of what is measured: none of what a double makes of 36.014. */
+enum { REAL_DIGITS = 12 };
+
 int rmctl_print_json(json_t *value)
 {
     error_is_printed |= json_object_get(value, "error") != NULL;
-    char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
     json_decref(value);
     if (!text) {
         fprintf(stderr, "rmctl: no memory\n");
@@ -168,14 +171,21 @@ static char *with_commands(int key, const char *text, void *input)
     return list;
 }
 
+/* NULL: there is none of this name. */
+static const struct rmctl_command *command_named(const char *name)
+{
+    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
+        if (!strcmp(c->name, name))
+            return c;
+    return NULL;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct choice *choice = state->input;
     if (key != ARGP_KEY_ARG)
         return ARGP_ERR_UNKNOWN;
-    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
-        if (!strcmp(c->name, arg))
-            choice->command = c;
+    choice->command = command_named(arg);
     if (!choice->command)
         argp_error(state, "there is no command '%s': rmctl help lists them", arg);
     choice->index = state->next - 1;
@@ -190,16 +200,42 @@ static const struct argp argp = {
     children,      with_commands,
     NULL};
 
+/* --- rmctl help [COMMAND] */
+
+static error_t parse_help(int key, char *arg, struct argp_state *state)
+{
+    const struct rmctl_command **about = state->input;
+    if (key != ARGP_KEY_ARG)
+        return ARGP_ERR_UNKNOWN;
+    if (*about)
+        argp_error(state, "'%s' is one argument too many", arg);
+    *about = command_named(arg);
+    if (!*about || !(*about)->about)
+        argp_error(state, "there is no command '%s': rmctl help lists them", arg);
+    return 0;
+}
+
+/* Of one command, or of all. */
+static int help_json(const struct rmctl_command *one)
+{
+    json_t *list = json_array();
+    for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
+        if (c->about && (!one || c == one))
+            json_array_append_new(list, json_pack("{ss ss}", "name", c->name, "about", c->about));
+    return rmctl_print_json(json_pack("{so}", "commands", list));
+}
+
 static int help(int argc, char **argv)
 {
-    rmctl_parse(argc, argv, NULL, NULL, "", "The commands.", NULL);
-    if (rmctl_common.json) {
-        json_t *list = json_array();
-        for (const struct rmctl_command *c = rmctl_commands; c->name; c++)
-            if (c->about)
-                json_array_append_new(list,
-                                      json_pack("{ss ss}", "name", c->name, "about", c->about));
-        return rmctl_print_json(json_pack("{so}", "commands", list));
+    const struct rmctl_command *about = NULL;
+    rmctl_parse(argc, argv, NULL, parse_help, "[COMMAND]", "The commands, or how to use one.",
+                &about);
+    if (rmctl_common.json)
+        return help_json(about);
+    if (about && about->run != help) {
+        char name[16], wanted[] = "--help", *words[] = {name, wanted, NULL};
+        snprintf(name, sizeof name, "%s", about->name);
+        return about->run(2, words);
     }
     argp_help(&argp, stdout, ARGP_HELP_STD_HELP & ~(ARGP_HELP_EXIT_OK | ARGP_HELP_EXIT_ERR),
               (char *)"rmctl");

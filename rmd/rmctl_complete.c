@@ -193,6 +193,8 @@ static void list_arguments(const struct line *l)
     if (l->narguments == 0 && !strcmp(name, "policy"))
         for (const struct rmd_policy *p = rmd_policies; p->name; p++)
             puts(p->name);
+    else if (l->narguments == 0 && !strcmp(name, "help"))
+        list_commands();
     else if (l->narguments == 0 && !strcmp(name, "trace"))
         puts("start\nstop");
     else if (l->narguments == 1 && !strcmp(name, "trace") && !strcmp(l->argument[0], "start"))

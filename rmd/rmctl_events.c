@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "client_control.h"
 #include "rmctl.h"
+#include "text.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -103,6 +104,41 @@ static int print_as_json(const struct inv_event *e, const char *when)
     return rmctl_print_json(v);
 }
 
+/* The text without "process 12 " or "user 1: ", if the line says that already. */
+static const char *unsaid(const struct inv_event *e)
+{
+    char said[32];
+    int n = snprintf(said, sizeof said, "process %d ", e->pid);
+    if (e->pid && !strncmp(e->text, said, (size_t)n))
+        return e->text + n;
+    n = snprintf(said, sizeof said, "user %u: ", e->uid);
+    if (e->uid != INV_UNSAID && !strncmp(e->text, said, (size_t)n))
+        return e->text + n;
+    return e->text;
+}
+
+/* How many cores, as far as this kind of event has that and its text does not say it. */
+static void print_cores(const struct inv_event *e)
+{
+    switch (e->kind) {
+    case INV_EVENT_OWNER:
+    case INV_EVENT_SHARE:
+        printf(" %u -> %u cores%s", e->before, e->after, *e->text ? ":" : "");
+        break;
+    case INV_EVENT_DRAIN:
+        printf(" %u core%s drained%s", e->after, rmd_plural(e->after, "s"), *e->text ? ":" : "");
+        break;
+    case INV_EVENT_SHRINK:
+    case INV_EVENT_EXPAND:
+        if (e->after != INV_UNSAID)
+            printf(" %u core%s", e->after, rmd_plural(e->after, "s"));
+        break;
+    case INV_EVENT_LOST:
+        printf(" %u events: they came faster than they were read", e->after);
+        break;
+    }
+}
+
 static void print_for_people(const struct inv_event *e, const char *when)
 {
     printf("%8llu %s %-7s", (unsigned long long)e->number, when, kind_of(e));
@@ -112,17 +148,11 @@ static void print_for_people(const struct inv_event *e, const char *when)
         printf(" process %d", e->pid);
     if (e->rank >= 0)
         printf(" rank %d", e->rank);
-    if (e->kind == INV_EVENT_OWNER || e->kind == INV_EVENT_SHARE)
-        printf(" %u -> %u cores", e->before, e->after);
-    else if (e->kind == INV_EVENT_EFFECT)
-        printf(" after %u us", e->after);
-    else if (e->kind == INV_EVENT_LOST)
-        printf(" %u events: they came faster than they were read", e->after);
-    else if ((e->kind == INV_EVENT_SHRINK || e->kind == INV_EVENT_EXPAND) &&
-             e->after != INV_UNSAID)
-        printf(" %u cores", e->after);
+    print_cores(e);
     if (*e->text)
-        printf(" %s", e->text);
+        printf(" %s", unsaid(e));
+    if (e->kind == INV_EVENT_EFFECT)
+        printf(" (after %u us)", e->after);
     printf("\n");
     fflush(stdout);
 }

@@ -19,6 +19,13 @@ def test_off_is_stock(run_program, invade, how):
     assert run_program(command, env=env).stdout == "none none none\n"
 
 
+def test_a_value_of_invasive_that_means_nothing_is_told_once(run_program, invade):
+    done = run_program([invade, "sh", "-c", MANAGED], env={"INVASIVE": "of"})
+    assert done.stdout.startswith("@invasive-")
+    assert done.stderr.startswith("invade: INVASIVE=of ") and done.stderr.count("\n") == 1
+    assert run_program([invade, "true"], env={"INVASIVE": ""}).stderr == ""
+
+
 def test_the_users_preload_stays_behind_ours(run_program, invade, build, make_variable,
                                            tmp_path):
     (tmp_path / "theirs.c").write_text("int their_variable;")

@@ -438,6 +438,17 @@ def test_a_wrong_option_is_refused_before_the_command_runs(run_program, invade, 
         ("invade: ", f"{invade}: "))
 
 
+def test_cpus_that_are_not_there_are_named(run_program, invade):
+    cpus = os.sched_getaffinity(0)
+    first, last = min(cpus), max(cpus)
+    command = [invade, f"--cores={first},{last + 1}-1023", "--", "echo", "ran"]
+    done = run_program(command, check=False)
+    assert done.returncode == 125 and done.stdout == "" and done.stderr.count("\n") == 1
+    assert f": CPUs {last + 1}-1023 are not there, or not ours to use: " in done.stderr
+    rank = run_program(command, env={"SLURM_STEP_ID": "1", "SLURM_JOB_ID": "1"})
+    assert rank.stdout == "ran\n"
+
+
 @pytest.mark.parametrize("option", ["--threads", "--emulate-cores", "--reclaim-bound"])
 def test_a_wrong_number_is_told_with_its_option(run_program, invade, option):
     done = run_program([invade, f"{option}=0", "true"], check=False)

@@ -8,6 +8,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -42,7 +43,8 @@ UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "man
              "jobs": [JOB]}
 REPORT = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
           "nodes": [{"name": str, "cores": int}], "cores_shared": bool, "emulated": bool,
-          "elapsed_seconds": float, "parallel_efficiency": float}
+          "elapsed_seconds": float, "parallel_efficiency": float,
+          "other_programs_core_seconds": (float, None)}
 
 
 def check(value, schema, where="report"):
@@ -238,13 +240,18 @@ def test_work_balance_is_that_of_the_program_whoever_has_the_cores(mpi_job, rank
 
 OPENMP = r"""
 #include <stdio.h>
-int main(void)
+#include <unistd.h>
+int main(int argc, char **argv)
 {
     double sum = 0;
+    (void)argv;
 #pragma omp parallel for reduction(+ : sum)
     for (long i = 1; i < 30000000; i++)
         sum += 1.0 / (double)i;
     printf("%g\\n", sum);
+    fflush(stdout);
+    if (argc > 1)
+        sleep(3);
     return 0;
 }
 """
@@ -279,6 +286,39 @@ def test_an_openmp_program_is_a_job_without_ranks(report, omp):
     p, = job["processes"]
     assert p["waiting_seconds"] == 0 and p["end"] == "exited" and p["rank"] is None
     assert 0 < p["useful_core_seconds"] <= p["cpu_seconds"]
+
+
+@pytest.fixture
+def others():
+    """One program on each of the first two cores that computes all the time."""
+    with contextlib.ExitStack() as stack:
+        for core in CORES[:2]:
+            program = stack.enter_context(subprocess.Popen(
+                ["taskset", "-c", str(core), "sh", "-c", "while :; do :; done"]))
+            stack.callback(program.kill)
+        yield
+
+
+def test_what_other_programs_had_of_our_cores_is_told(report, invade, run_program, omp, others):
+    command = ["sh", "-c", f"{omp}; sleep 1"]
+    whole = report(*command)
+    assert 0.3 * whole["cores"] < whole["other_programs_core_seconds"]
+    text = run_program([invade, TWO_CORES, "--report", *command]).stderr
+    assert re.search(r"^other programs had our cores for \d+\.\d+ core-seconds, ", text, re.M)
+
+
+@pytest.mark.parametrize("why", ["emulated", "left behind", "another manager"])
+def test_of_other_programs_nothing_is_said_that_is_not_known(report, invade, run_program, omp,
+                                                             tmp_path, why):
+    if why == "another manager":
+        inner, file = shlex.join([str(invade), "--report=inner.json", str(omp)]), "inner.json"
+        run_program([invade, TWO_CORES, "sh", "-c", inner], cwd=tmp_path)
+        whole = parsed(tmp_path / file)
+    elif why == "emulated":
+        whole = report(omp, options=("--emulate-cores=2",))
+    else:
+        whole = report("bash", "-c", f"exec 3< <({omp} stays 2>/dev/null); read -n 1 -u 3")
+    assert whole["jobs"] and whole["other_programs_core_seconds"] is None
 
 
 def test_every_job_of_a_launch_has_its_own_report(report, mpi, waits):

@@ -233,6 +233,16 @@ def test_the_manual_lists_the_fields_of_json(rmd, tell, top, tmp_path):  # noqa:
         assert leaves(fields(text)) == leaves(all_of_them) | never, title
 
 
+def test_numbers_have_no_digits_that_nobody_measured(rmd, tell):  # noqa: F811
+    r = rmd(4)
+    one, = r.joined(1, 0)
+    for cores in (1, 2, 3, 2, 1, 4):
+        out = tell(r, "shrink", pid(one), cores, "--json")[1]
+        assert json.loads(out)["microseconds"] > 0
+        for digits in re.findall(r"[0-9]+\.[0-9]+", out):
+            assert len(digits.replace(".", "").strip("0")) <= 12, out
+
+
 def test_the_manual_lists_the_metrics_and_their_labels(rmd, tell, top):  # noqa: F811
     r = rmd(4)
     r.joined(2, 0, 1)
@@ -411,6 +421,19 @@ def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, w
     assert said[0] == code and said[1] == "" and why in said[2], said
     assert code == 64 or r.name in said[2] or "rank" in why
     assert owned(one, 0, 1) == [4, 4]
+
+
+def test_help_of_a_command_is_what_it_says_itself(build):
+    about = rmctl(build, "help", "shrink")
+    assert about == rmctl(build, "shrink", "--help") and about[0] == 0
+    assert "rmctl shrink" in about[1] and "--reset" in about[1]
+    assert rmctl(build, "help", "help") == rmctl(build, "help")
+    one, = json.loads(rmctl(build, "help", "shrink", "--json")[1])["commands"]
+    assert one["name"] == "shrink"
+    for words, why in ((["shirk"], "no command 'shirk'"), (["complete"], "no command"),
+                       (["top", "policy"], "'policy' is one argument too many")):
+        code, out, err = rmctl(build, "help", *words)
+        assert (code, out) == (64, "") and why in err
 
 
 def test_tokens_are_nobodys_to_shrink(rmd, tell):  # noqa: F811
@@ -597,6 +620,22 @@ def test_events_tell_what_has_happened(rmd, ask, tell):  # noqa: F811
     assert json.loads(first) == events[-1]
 
 
+def test_events_say_nothing_twice_and_no_empty_list(rmd, ask, tell):  # noqa: F811
+    r = rmd(4)
+    one, = r.joined(1, 0)
+    ask(r, "shrink", pid(one), 1)
+    ask(r, "limit", "--job-cores=3")
+    ask(r, "drain", "3")
+    ask(r, "drain", "--undo", "3")
+    lines = tell(r, "events")[1].splitlines()
+    effect = next(line for line in lines if " effect " in line)
+    assert re.search(rf" process {pid(one)} owns 1 core: 0 \(after \d+ us\)$", effect)
+    limits = [line for line in lines if "cores of a job 3" in line]
+    assert limits and all(line.count(f"user {os.getuid()}") == 1 for line in limits)
+    drains = [line for line in lines if " drain " in line]
+    assert drains[0].endswith(" 1 core drained: 3") and drains[1].endswith(" 0 cores drained")
+
+
 def test_who_follows_hears_of_what_comes(rmd, build):  # noqa: F811
     r = rmd(2)
     with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "events", "--follow",
@@ -746,7 +785,8 @@ def test_shells_complete_what_a_command_takes_and_no_more(
         "rmctl trace start so": ["some.trace"],
         "rmctl trace stop ": [],
         "rmctl policy workload ": [],
-        "rmctl help ": [],
+        "rmctl help tr": ["trace"],
+        "rmctl help trace ": [],
         "rmctl drain ": ["0", "1", "3"],
         "rmctl drain --undo ": ["2"],
         "rmctl drain 0,": ["0,0", "0,1", "0,3"],

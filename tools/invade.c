@@ -12,6 +12,7 @@
  *   invade_run.c     the command: signals and exit status
  *   invade_report.c  --report: invade_model.c (the numbers), invade_symbols.c (source lines),
  *                    invade_text.c and invade_json.c (how they are written)
+ *   invade_others.c  what other programs took of our cores
  *   invade_trace.c   --trace
  */
 #define _GNU_SOURCE
@@ -19,6 +20,8 @@
 #include "config.h"
 #endif
 #include "invade.h"
+#include "control_protocol.h"
+#include "core_list.h"
 #include "cpulist.h"
 #include "policy.h"
 #include "smt.h"
@@ -164,6 +167,35 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     }
 }
 
+enum { LIST_BYTES = 256 };
+
+static const char *list_of(const cpu_set_t *cpus, char text[LIST_BYTES])
+{
+    uint64_t set[INV_CORE_WORDS] = {0};
+    for (unsigned c = 0; c < INV_MAX_CORES && c < CPU_SETSIZE; c++)
+        if (CPU_ISSET(c, cpus))
+            inv_set_add(set, c);
+    rmd_list_cores(set, text, LIST_BYTES);
+    return text;
+}
+
+/* Those of them that we may not use.  In a rank of a job it is no error that there are some: its
+ * launcher has bound it, or its node has other CPUs than the one where the list was written. */
+static void demand_all(const char *list, const cpu_set_t *listed, const cpu_set_t *allowed)
+{
+    char job[32], missing[LIST_BYTES], ours[LIST_BYTES];
+    cpu_set_t both, absent;
+    CPU_AND(&both, listed, allowed);
+    CPU_XOR(&absent, listed, &both);
+    if (!CPU_COUNT(&absent) || inv_job_name(job, sizeof job))
+        return;
+    invade_say("--cores=%s: CPU%s %s %s not there, or not ours to use: %s %s",
+               list, rmd_plural((unsigned)CPU_COUNT(&absent), "s"), list_of(&absent, missing),
+               CPU_COUNT(&absent) == 1 ? "is" : "are", list_of(allowed, ours),
+               CPU_COUNT(allowed) == 1 ? "is" : "are");
+    exit(INVADE_FAILED);
+}
+
 /* The CPUs that the user named, for us and so for rmd and the command. */
 static void restrict_cores(const char *list)
 {
@@ -172,8 +204,10 @@ static void restrict_cores(const char *list)
         invade_say("--cores=%s is not a list of CPUs such as 0-3,8", list);
         exit(INVADE_FAILED);
     }
-    if (!sched_getaffinity(0, sizeof allowed, &allowed))
+    if (!sched_getaffinity(0, sizeof allowed, &allowed)) {
+        demand_all(list, &listed, &allowed);
         CPU_AND(&listed, &listed, &allowed);
+    }
     if (!CPU_COUNT(&listed) || sched_setaffinity(0, sizeof listed, &listed)) {
         invade_say("--cores=%s: none of these CPUs is ours to use (taskset -cp $$ shows which are)",
                    list);
@@ -232,6 +266,16 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
     return true;
 }
 
+/* Whether INVASIVE says that we are not wanted. */
+static bool environment_says_off(void)
+{
+    const char *mode = getenv("INVASIVE");
+    bool off = mode && !strcmp(mode, "off");
+    if (mode && *mode && !off)
+        invade_say("INVASIVE=%s in the environment means nothing: it is off, or not set", mode);
+    return off;
+}
+
 static void run_unmanaged(const struct invade_options *o, struct invade_report *report)
 {
     unsetenv("INVASIVE_SOCKET"); /* a manager that we could not reach is none */
@@ -261,10 +305,9 @@ int main(int argc, char **argv)
     argp_err_exit_status = INVADE_FAILED;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);
 
-    const char *mode = getenv("INVASIVE");
     if (o.off)
         setenv("INVASIVE", "off", 1);
-    bool off = o.off || (mode && !strcmp(mode, "off"));
+    bool off = environment_says_off();
     struct invade_report report;
     if ((!off && !invade_trace_open(&o)) || !invade_report_open(&report, &o))
         exit(INVADE_FAILED);
@@ -286,6 +329,7 @@ int main(int argc, char **argv)
     bool traced = invade_trace_start(&manager);
     if (!manager.pid && !report.ours && !traced)
         invade_exec(o.command);
+    report.before = invade_load_now(&manager);
     int status = invade_run(o.command);
     invade_trace_stop(&manager, &o);
     if (report.ours)

@@ -35,6 +35,14 @@ struct invade_manager {
     char launch[INV_LAUNCH_BYTES]; /* INVASIVE_LAUNCH for the command; "" leaves it as it is */
 };
 
+/* CPU time until now, in seconds; see invade_others.c. */
+struct invade_load {
+    uint64_t now_ns;
+    bool known;
+    double busy, all;          /* of our cores: anybody's, and with idling */
+    double children, managing; /* of the command when it has ended; of rmd and of us */
+};
+
 /* Where --report goes. */
 struct invade_report {
     bool wanted; /* our processes are to keep records, or (launch 0) only name call sites */
@@ -44,6 +52,7 @@ struct invade_report {
     FILE *text;       /* NULL: JSON, or nothing is wanted */
     uint64_t launch;  /* by which our processes' records are known */
     uint64_t since_ns; /* CLOCK_MONOTONIC: who ended before is none of ours */
+    struct invade_load before; /* the command */
 };
 
 void invade_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -87,6 +96,12 @@ bool invade_report_open(struct invade_report *report, const struct invade_option
 void invade_report_unmanaged(struct invade_report *report, char **command);
 void invade_report_write(struct invade_report *report, const struct invade_manager *manager,
                          char **command, int status);
+
+/* invade_others.c: now; and between two such instants, core-seconds of others on our cores.  cpu:
+ * seconds that the command's processes have said themselves.  Negative: not known. */
+struct invade_load invade_load_now(const struct invade_manager *manager);
+double invade_load_of_others(const struct invade_load *before, const struct invade_load *after,
+                             unsigned cores, double cpu);
 
 /* invade_trace.c: false when the file cannot be written, which has been said; begin, true when there
  * is a trace then; end. */

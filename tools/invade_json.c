@@ -215,6 +215,7 @@ static json_t *report(struct launch *l, char **command)
         put(o, "emulated", json_boolean(l->emulated));
         put_real(o, "elapsed_seconds", l->elapsed);
         put_real(o, "parallel_efficiency", l->efficiency);
+        put(o, "other_programs_core_seconds", l->others >= 0 ? json_real(l->others) : NULL);
         for (unsigned i = 0; i < l->njobs; i++)
             json_array_append_new(jobs, job(l, &l->jobs[i]));
     }

@@ -84,6 +84,8 @@ struct launch {
     bool anonymous, emulated;
     double elapsed;
     double efficiency; /* of all jobs together */
+    double capacity, others; /* core-seconds: of our cores while the command ran, and what other
+                                programs had of them; negative: not known */
     struct node *nodes; /* this one first */
     struct process *processes;
     struct job *jobs;

@@ -116,6 +116,22 @@ static unsigned only_ours(const struct invade_report *ours, struct rmd_client_re
     return kept;
 }
 
+static void fill_others(struct launch *l, const struct invade_report *r,
+                        const struct invade_manager *m)
+{
+    struct invade_load after = invade_load_now(m);
+    bool all_ended = true;
+    double cpu = 0;
+    for (unsigned i = 0; l->processes && i < l->count; i++) {
+        all_ended = all_ended && !l->processes[i].counters->alive;
+        cpu += l->processes[i].cpu > 0 ? l->processes[i].cpu : 0;
+    }
+    l->capacity = 1e-9 * (double)(after.now_ns - r->before.now_ns) * l->ncores;
+    l->others = all_ended && l->nnodes <= 1
+                    ? invade_load_of_others(&r->before, &after, l->ncores, cpu)
+                    : -1;
+}
+
 void invade_report_write(struct invade_report *r, const struct invade_manager *m, char **command,
                          int status)
 {
@@ -130,6 +146,7 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
         invade_say("cannot write the report: no memory");
         count = 0;
     }
+    fill_others(&l, r, m);
     if (r->text && count)
         launch_print(r->text, &l);
     else if (r->text)

@@ -110,6 +110,16 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
     print_sites(to, j);
 }
 
+/* From this part of the core time on others are worth a line. */
+static const double others_matter = 0.05;
+
+static void print_others(FILE *to, const struct launch *l)
+{
+    if (l->others > others_matter * l->capacity)
+        fprintf(to, "other programs had our cores for %.3f core-seconds, %.1f %% of the time\n",
+                l->others, 100 * l->others / l->capacity);
+}
+
 void launch_print(FILE *to, struct launch *l)
 {
     fprintf(to, "invade: %s: %.3f s, %u core%s", l->command[0], l->elapsed, l->ncores,
@@ -125,6 +135,7 @@ void launch_print(FILE *to, struct launch *l)
             print_process(to, l, &l->jobs[i].at[p]);
     if (l->njobs > 1)
         fprintf(to, "parallel efficiency %5.1f %% of all together\n", 100 * l->efficiency);
+    print_others(to, l);
     for (unsigned i = 0; i < l->njobs && i < JOBS_MOST; i++)
         print_job(to, l, &l->jobs[i]);
     if (l->njobs > JOBS_MOST)

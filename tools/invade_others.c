@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_others.c - for how long other programs had our cores while the command ran: what is
+ * missing from its parallel efficiency, and is not its own fault.
+ *
+ * CPU time on our cores, as /proc/stat counts it, less the CPU time of the command and what it has
+ * waited for, of rmd, and of ourselves.  Some of theirs may have run on other cores: so this is the
+ * least that it can have been.  Where it cannot be known, nothing is said: where cores are another's
+ * to give (a service), on several nodes, where /proc/stat does not add up to the time that has
+ * passed, where CPU time of our processes is missing from that of the command, and where one of
+ * them goes on.
+ */
+#define _GNU_SOURCE
+#include "invade.h"
+#include "now.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static double of_clock(clockid_t clock)
+{
+    struct timespec t;
+    return clock_gettime(clock, &t) ? 0 : (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double of_children(void)
+{
+    struct rusage u;
+    return getrusage(RUSAGE_CHILDREN, &u)
+               ? 0
+               : (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                     1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static double of_rmd(pid_t rmd)
+{
+    clockid_t clock;
+    return clock_getcpuclockid(rmd, &clock) ? 0 : of_clock(clock);
+}
+
+/* Of the CPUs in the set; false when one of them is not told. */
+static bool read_stat(const cpu_set_t *cpus, struct invade_load *load)
+{
+    FILE *f = fopen("/proc/stat", "re");
+    char line[512];
+    int seen = 0;
+    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+    while (f && fgets(line, sizeof line, f)) {
+        unsigned cpu;
+        uint64_t user, nice, system, idle, iowait, irq, softirq, steal;
+        if (sscanf(line,
+                   "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+                   " %" SCNu64 " %" SCNu64,
+                   &cpu, &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) != 9 ||
+            cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, cpus))
+            continue;
+        seen++;
+        load->busy += tick * (double)(user + nice + system);
+        load->all += tick * (double)(user + nice + system + idle + iowait + irq + softirq + steal);
+    }
+    if (f)
+        fclose(f);
+    return seen == CPU_COUNT(cpus);
+}
+
+struct invade_load invade_load_now(const struct invade_manager *m)
+{
+    struct invade_load load = {.now_ns = inv_now_ns(), .children = of_children()};
+    cpu_set_t cpus;
+    load.known = m->pid && !m->emulated && !sched_getaffinity(0, sizeof cpus, &cpus) &&
+                 CPU_COUNT(&cpus) == (int)m->ncores && read_stat(&cpus, &load);
+    if (load.known)
+        load.managing = of_rmd(m->pid) + of_clock(CLOCK_PROCESS_CPUTIME_ID);
+    return load;
+}
+
+/* A tenth is more than what counting in ticks makes of it. */
+static bool adds_up(double told, double passed)
+{
+    return told > 0.9 * passed && told < 1.1 * passed;
+}
+
+double invade_load_of_others(const struct invade_load *before, const struct invade_load *after,
+                             unsigned cores, double cpu)
+{
+    double passed = 1e-9 * (double)(after->now_ns - before->now_ns) * cores;
+    double children = after->children - before->children;
+    double busy = after->busy - before->busy;
+    if (!before->known || !after->known || !adds_up(after->all - before->all, passed) ||
+        cpu > 1.02 * children + 0.05)
+        return -1;
+    double others = busy - children - (after->managing - before->managing);
+    return others > 0 ? others : 0;
+}
