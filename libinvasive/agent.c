@@ -84,6 +84,8 @@ static int agent_seat(struct inv_agent *agent, int a)
         inv_seat_sit(seat);
     if (seat == INV_SEAT_NONE && core >= 0)
         inv_seat_woken_on(core);
+    if (seat == INV_SEAT_NONE && inv_process.anonymous)
+        inv_token_offer(inv_process.table); /* whoever woke us has told nobody else */
     return seat;
 }
 

@@ -672,11 +672,21 @@ static void ask_for_owners(struct inv_table *t)
     }
 }
 
+/* A process that wants a token and has none takes one although none is free (process.h).  Its last
+ * one may have been returned while rmd had taken back, for a stopped process, that it wants any. */
+static void wake_those_without(struct inv_table *t)
+{
+    for (unsigned s = 0; t->mode == INV_MODE_ANONYMOUS && s < INV_MAX_SLOTS; s++)
+        if (inv_slot_valid(t, s) && atomic_load(&inv_slot_at(t, s)->tokens) <= 0)
+            give_to_wanting(t, s, INV_NO_CORE, false);
+}
+
 void inv_rescue(struct inv_table *t)
 {
     wake_all_stranded(t, INV_MAX_SLOTS);
     ask_for_owners(t);
     offer_all(t);
+    wake_those_without(t);
     if (t->mode == INV_MODE_ANONYMOUS)
         inv_token_offer(t);
 }
@@ -693,12 +703,10 @@ void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed)
     if (tokens > 0)
         atomic_fetch_add(&t->free_tokens, tokens);
     wake_all_stranded(t, dead);
-    offer_all(t); /* not only its own: it may have died between lending and offering */
-    /* The number is the dead one's, who may have written anything: not more often than there are
-     * cores, nor when nobody waits. */
-    for (unsigned c = 0; tokens > 0 && c < INV_MAX_CORES; c++, tokens--)
-        if (!give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
-            break;
+    /* Not only its own: it may have died between lending, or returning, and offering. */
+    offer_all(t);
+    if (t->mode == INV_MODE_ANONYMOUS)
+        inv_token_offer(t);
     if (freed)
         *freed = count;
 }
@@ -742,10 +750,13 @@ void inv_token_return(struct inv_table *t, unsigned me)
 {
     trace_token(t, -1); /* first: once it is returned another may have it */
     int32_t n = atomic_fetch_add(&t->free_tokens, 1) + 1;
-    atomic_fetch_sub_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed);
+    int32_t left =
+        atomic_fetch_sub_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed) - 1;
     /* The lender's half, as in inv_core_offer. */
     atomic_thread_fence(memory_order_seq_cst);
-    if (n > 0 && !give_to_wanting(t, me, INV_NO_CORE, false))
+    /* The last one may be taken although none is free, but a parked agent does not see that it was. */
+    bool given = (n > 0 || left <= 0) && give_to_wanting(t, me, INV_NO_CORE, false);
+    if (n > 0 && !given)
         give_in_turn(t, me, INV_NO_CORE, false);
 }
 
@@ -753,8 +764,10 @@ void inv_token_offer(struct inv_table *t)
 {
     atomic_thread_fence(memory_order_seq_cst); /* as in inv_token_return */
     int32_t n = atomic_load_explicit(&t->free_tokens, memory_order_relaxed);
-    while (n > 0 && give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
-        n--;
+    /* Anybody may have written any number. */
+    for (unsigned c = 0; n > 0 && c < INV_MAX_CORES; c++, n--)
+        if (!give_in_turn(t, INV_MAX_SLOTS, INV_NO_CORE, false))
+            break;
 }
 
 bool inv_token_overdrawn(struct inv_table *t)

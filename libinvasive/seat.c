@@ -98,10 +98,15 @@ static bool core_is_ours(int core)
 
 static int try_token(struct inv_table *t)
 {
-    if (inv_tokens_held() == 0)
+    bool has = inv_tokens_held() > 0;
+    if (has && !inv_token_take(t, inv_process.slot)) {
+        /* Another thread may have returned our last one meanwhile, when we counted in our try. */
+        has = inv_tokens_held() > 0;
+        if (has)
+            return INV_SEAT_NONE;
+    }
+    if (!has)
         inv_token_force(t, inv_process.slot);
-    else if (!inv_token_take(t, inv_process.slot))
-        return INV_SEAT_NONE;
     inv_tool_arrived(INV_SEAT_TOKEN);
     return INV_SEAT_TOKEN;
 }

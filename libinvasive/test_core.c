@@ -281,6 +281,34 @@ static void test_tokens(void)
     inv_table_unmap(t);
 }
 
+/* The protocol in model/tokens.pml. */
+static void test_tokens_that_somebody_waits_for(void)
+{
+    struct inv_table *t = table(2, INV_MODE_ANONYMOUS);
+    for (unsigned s = 0; s < 4; s++)
+        inv_token_force(t, s);
+    park(t, 0, 0);
+    inv_token_return(t, 0); /* its last one: its agent may take one although none is free */
+    CHECK(inv_token_overdrawn(t) && woken(t, 0, 0, INV_NO_CORE));
+    inv_token_force(t, 0);
+    park(t, 0, 0), park(t, 1, 0);
+    inv_token_force(t, 1);
+    inv_token_return(t, 1); /* not its last one */
+    CHECK(!woken(t, 0, 0, INV_NO_CORE) && !woken(t, 1, 0, INV_NO_CORE));
+    /* who dies between returning one and waking somebody has none, and others wait for it */
+    atomic_store(&t->free_tokens, 1);
+    atomic_store(&inv_slot_at(t, 3)->tokens, 0);
+    atomic_store(&inv_slot_at(t, 3)->state, INV_SLOT_DEAD);
+    inv_bury(t, 3, NULL);
+    CHECK(woken(t, 0, 0, INV_NO_CORE) && !woken(t, 1, 0, INV_NO_CORE));
+    /* what a process has returned, its last one, while it was said not to want any */
+    atomic_store(&t->free_tokens, -1);
+    atomic_store(&inv_slot_at(t, 1)->tokens, 0);
+    inv_rescue(t);
+    CHECK(woken(t, 1, 0, INV_NO_CORE));
+    inv_table_unmap(t);
+}
+
 static void test_board(void)
 {
     struct inv_table *t = table(1, INV_MODE_PINNED);
@@ -309,6 +337,7 @@ int main(void)
     test_rescue_asks_for_owners();
     test_bury();
     test_tokens();
+    test_tokens_that_somebody_waits_for();
     test_board();
     puts("core: all transitions as documented");
     return 0;

@@ -8,9 +8,9 @@
  *   BASE/invasive-UID/cpuset.mems   version 1: must be filled before a process may enter
  *   BASE/invasive-UID/cgroup.procs  write a pid and it enters
  *
- * In version 2 a group that has processes can have no groups with controllers, so rmd goes into
- * BASE/rmd itself where that is in the way (the unit has Delegate=cpuset).  Files are opened with
- * O_CREAT, which means nothing to the kernel's, so that a test may use an ordinary directory.
+ * In version 2 a group that has processes can have no groups with processes and controllers, so rmd
+ * goes into BASE/rmd itself where it is in the way (the unit has Delegate=cpuset).  Files are opened
+ * with O_CREAT, which means nothing to the kernel's, so that a test may use an ordinary directory.
  */
 #define _GNU_SOURCE
 #include "cgroup.h"
@@ -174,16 +174,28 @@ static void find_top(void)
 
 /* --- use */
 
-/* Version 2: let groups below base have cpusets. */
+/* Version 2: are there processes in it?  In the uppermost group, which has no type, none matters. */
+static bool peopled(const char *group)
+{
+    char first[16];
+    return has(group, "cgroup.type") && read_text(group, "cgroup.procs", first, sizeof first);
+}
+
+static bool go_into(const char *group)
+{
+    return (!mkdir(group, 0755) || errno == EEXIST) &&
+           write_text(group, "cgroup.procs", "0", O_APPEND);
+}
+
+/* Version 2: let groups below base have cpusets.  With processes in base the kernel refuses that,
+ * or makes base the root of a threaded subtree, where the groups below take no processes. */
 static bool delegate(void)
 {
     char own[PATH_MAX];
-    if (write_text(base, "cgroup.subtree_control", "+cpuset", 0))
-        return true;
-    if (errno != EBUSY || !path_of(own, base, "rmd") || (mkdir(own, 0755) && errno != EEXIST) ||
-        !write_text(own, "cgroup.procs", "0", O_APPEND))
+    if (peopled(base) && (!path_of(own, base, "rmd") || !go_into(own)))
         return false;
-    return write_text(base, "cgroup.subtree_control", "+cpuset", 0);
+    errno = EBUSY;
+    return !peopled(base) && write_text(base, "cgroup.subtree_control", "+cpuset", 0);
 }
 
 bool rmd_cgroup_open(const char *told)

@@ -35,71 +35,71 @@ static bool any(const uint64_t *set)
 
 /* --- for people */
 
-static void print_set(const char *before, const uint64_t *set)
+static void print_set(FILE *to, const char *before, const uint64_t *set)
 {
     char list[4096];
     rmd_list_cores(set, list, sizeof list);
-    printf("%s%s", before, *list ? list : "none");
+    fprintf(to, "%s%s", before, *list ? list : "none");
 }
 
-static void print_limit(const char *before, unsigned cores)
+static void print_limit(FILE *to, const char *before, unsigned cores)
 {
     if (cores)
-        printf("%s%u", before, cores);
+        fprintf(to, "%s%u", before, cores);
     else
-        printf("%sall", before);
+        fprintf(to, "%sall", before);
 }
 
-static void print_user(const struct inv_overview_user *u)
+static void print_user(FILE *to, const struct inv_overview_user *u)
 {
-    printf("policy %s", u->policy);
-    print_limit(", limits: cores ", u->cores);
-    print_limit(", cores of a job ", u->job_cores);
+    fprintf(to, "policy %s", u->policy);
+    print_limit(to, ", limits: cores ", u->cores);
+    print_limit(to, ", cores of a job ", u->job_cores);
 }
 
-void overview_print_head(const struct inv_overview *o)
+void overview_print_head(FILE *to, const struct inv_overview *o)
 {
-    print_user(&rmd_overview_users(o)[0]);
+    print_user(to, &rmd_overview_users(o)[0]);
     if (any(o->drained))
-        print_set("; drained: ", o->drained);
+        print_set(to, "; drained: ", o->drained);
     if (any(o->offline))
-        print_set("; offline: ", o->offline);
-    printf("\n");
+        print_set(to, "; offline: ", o->offline);
+    fprintf(to, "\n");
 }
 
-static void print_process(const struct inv_overview_process *p, bool own)
+static void print_process(FILE *to, const struct inv_overview_process *p, bool own)
 {
-    printf("order: process %d", p->pid);
+    fprintf(to, "order: process %d", p->pid);
     if (p->rank >= 0)
-        printf(" rank %d", p->rank);
+        fprintf(to, " rank %d", p->rank);
     if (!own)
-        printf(" of user %u", p->uid);
+        fprintf(to, " of user %u", p->uid);
     const char *before = " owns ";
     if (p->pinned) {
-        print_set(" is pinned to ", p->cores);
+        print_set(to, " is pinned to ", p->cores);
         before = "; else owns ";
     }
     if (p->least)
-        printf("%s%u core%s at least (expand)", before, p->least, rmd_plural(p->least, "s"));
+        fprintf(to, "%s%u core%s at least (expand)", before, p->least, rmd_plural(p->least, "s"));
     if (p->least)
         before = ", ";
     if (p->most)
-        printf("%s%u core%s at most (shrink)", before, p->most, rmd_plural(p->most, "s"));
-    printf("\n");
+        fprintf(to, "%s%u core%s at most (shrink)", before, p->most, rmd_plural(p->most, "s"));
+    fprintf(to, "\n");
 }
 
-void overview_print_orders(const struct inv_overview *o)
+void overview_print_orders(FILE *to, const struct inv_overview *o)
 {
     const struct inv_overview_user *users = rmd_overview_users(o);
     const struct inv_overview_process *procs = rmd_overview_processes(o);
     for (unsigned i = 0; i < o->nprocs; i++)
-        print_process(&procs[i], procs[i].uid == users[0].uid);
+        print_process(to, &procs[i], procs[i].uid == users[0].uid);
     for (unsigned i = 1; i < o->nusers; i++) {
-        printf("user %u: %u process%s, ", users[i].uid, users[i].nprocs,
+        fprintf(to, "user %u: %u process%s, ", users[i].uid, users[i].nprocs,
                rmd_plural(users[i].nprocs, "es"));
-        print_user(&users[i]);
-        print_set(", has cores ", users[i].has);
-        printf("\n");
+        print_user(to, &users[i]);
+        print_set(to, ", has cores ", users[i].has);
+        fprintf(to, "\n");
     }
 }
 
@@ -134,7 +134,7 @@ static json_t *user_json(const struct inv_overview_user *u)
                      "job_cores", or_null(u->job_cores), "has", overview_cores_json(u->has));
 }
 
-void overview_add_json(const struct inv_overview *o, json_t *domain)
+static void add_json(const struct inv_overview *o, json_t *domain)
 {
     const struct inv_overview_user *users = rmd_overview_users(o);
     const struct inv_overview_process *procs = rmd_overview_processes(o);
@@ -147,4 +147,18 @@ void overview_add_json(const struct inv_overview *o, json_t *domain)
     json_object_set_new(domain, "orders", orders);
     json_object_set_new(domain, "drained", overview_cores_json(o->drained));
     json_object_set_new(domain, "offline", overview_cores_json(o->offline));
+}
+
+json_t *overview_json(const struct inv_overview *o, const struct view *v)
+{
+    json_t *domain = view_json(v), *core;
+    size_t c;
+    if (!o || !domain)
+        return domain;
+    add_json(o, domain);
+    json_array_foreach(json_object_get(domain, "cores"), c, core) {
+        const char *why = overview_why_away(o, v, (unsigned)c);
+        json_object_set_new(core, "why_away", why ? json_string(why) : json_null());
+    }
+    return domain;
 }

@@ -99,12 +99,12 @@ static void print_view(const struct view *v, const struct inv_overview *o)
         printf(", %d free", v->free_tokens);
     printf("\n");
     if (o)
-        overview_print_head(o);
+        overview_print_head(stdout, o);
     if (v->pinned)
         print_cores(v, o);
     print_processes(v);
     if (o)
-        overview_print_orders(o);
+        overview_print_orders(stdout, o);
 }
 
 /* --- for programs */
@@ -163,20 +163,6 @@ json_t *view_json(const struct view *v)
                      "processes", processes);
 }
 
-static json_t *domain_json(const struct view *v, const struct inv_overview *o)
-{
-    json_t *domain = view_json(v), *core;
-    size_t c;
-    if (!o || !domain)
-        return domain;
-    overview_add_json(o, domain);
-    json_array_foreach(json_object_get(domain, "cores"), c, core) {
-        const char *why = overview_why_away(o, v, (unsigned)c);
-        json_object_set_new(core, "why_away", why ? json_string(why) : json_null());
-    }
-    return domain;
-}
-
 /* --- */
 
 int rmctl_status(int argc, char **argv)
@@ -200,7 +186,7 @@ int rmctl_status(int argc, char **argv)
         found++;
         struct inv_overview *o = rmd_client_overview(sockets.name[i]);
         if (domains)
-            json_array_append_new(domains, domain_json(&view, o));
+            json_array_append_new(domains, overview_json(o, &view));
         else
             print_view(&view, o);
         free(o);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl_top.c - rmctl top: what status shows, again and again, with rates between two looks and a
- * map of cores x processes.  On a terminal by ncurses, which knows terminals, their sizes and
+ * rmctl_top.c - rmctl top: what status shows, orders too, again and again, with rates between two looks
+ * and a map of cores x processes.  On a terminal by ncurses, which knows terminals, their sizes and
  * how to leave them as they were; elsewhere, or with --batch, as plain text or lines of JSON.
  */
 #define _GNU_SOURCE
 #include "client.h"
 #include "rmctl.h"
+#include "rmctl_overview.h"
 #include "rmctl_view.h"
 
 #include <errno.h>
@@ -62,6 +63,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* --- looking */
 
 static struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
+static struct inv_overview *orders[DOMAINS]; /* of this frame; NULL: rmd has not said */
 static unsigned turn, ndomains;
 
 static void look(const struct rmctl_sockets *s)
@@ -72,8 +74,10 @@ static void look(const struct rmctl_sockets *s)
         struct inv_table *t = rmd_client_observe(s->name[i]);
         if (!t)
             continue;
-        view_take(&looks[turn][ndomains++], t, s->name[i]);
+        view_take(&looks[turn][ndomains], t, s->name[i]);
         inv_table_unmap(t);
+        free(orders[ndomains]);
+        orders[ndomains++] = rmd_client_overview(s->name[i]);
     }
 }
 
@@ -215,7 +219,27 @@ static void draw_map(const struct view *v)
     new_line();
 }
 
-static void draw_domain(const struct view *v)
+/* What a function of rmctl_overview.h prints, which ends its lines. */
+static void draw_printed(void print(FILE *, const struct inv_overview *),
+                         const struct inv_overview *o)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+    if (!to)
+        return;
+    print(to, o);
+    bool whole = !fclose(to);
+    for (const char *c = text; whole && *c; c++) {
+        if (*c == '\n')
+            new_line();
+        else
+            put_char(PLAIN, *c);
+    }
+    free(text);
+}
+
+static void draw_domain(const struct view *v, const struct inv_overview *o)
 {
     const struct view *before = view_before(v);
     unsigned held = 0;
@@ -230,11 +254,15 @@ static void draw_domain(const struct view *v)
             (double)(v->owner_moves - before->owner_moves) * 1e9 /
                 (double)(v->time_ns - before->time_ns));
     new_line();
+    if (o)
+        draw_printed(overview_print_head, o);
     put(PLAIN, "%5s %8s %5s %-16s %5s %5s %8s %8s %8s %8s %8s", "slot", "pid", "rank", "program",
         "owned", "held", "useful", "lends/s", "borrow/s", "recl./s", "mean us");
     new_line();
     for (unsigned i = 0; i < v->nprocs; i++)
         draw_process(v, &v->process[i]);
+    if (o)
+        draw_printed(overview_print_orders, o);
     if (v->pinned)
         draw_map(v);
     new_line();
@@ -250,7 +278,7 @@ static void draw(double delay_s)
     put(PLAIN, "rmctl top  %s  every %g s%s", clock, delay_s, on_terminal ? "  q: quit" : "");
     new_line();
     for (unsigned i = 0; i < ndomains; i++)
-        draw_domain(&looks[turn][i]);
+        draw_domain(&looks[turn][i], orders[i]);
     if (!ndomains) {
         put(PLAIN, "no rmd answers");
         new_line();
@@ -279,7 +307,7 @@ static int print_frame_as_json(void)
     json_t *domains = json_array();
     for (unsigned i = 0; i < ndomains; i++) {
         const struct view *v = &looks[turn][i];
-        json_t *domain = view_json(v), *processes = json_object_get(domain, "processes");
+        json_t *domain = overview_json(orders[i], v), *processes = json_object_get(domain, "processes");
         for (unsigned p = 0; p < v->nprocs; p++)
             add_rates(json_array_get(processes, p), v, &v->process[p]);
         json_array_append_new(domains, domain);

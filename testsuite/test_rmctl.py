@@ -953,6 +953,27 @@ def test_top_prints_frames_where_there_is_no_terminal(rmd, tell, ask):  # noqa: 
     assert first["held_cores"] == 2 and second["lends_per_s"] == 0 and not second["efficiency"]
 
 
+def test_top_shows_what_is_ordered_as_status_does(rmd, tell):  # noqa: F811
+    r = rmd(6)
+    one, _ = r.joined(2, 0, 1)
+    for order in (["shrink", str(pid(one)), "1"], ["drain", "5"], ["limit", "--cores=5"],
+                  ["policy", "fair"]):
+        code, _, err = tell(r, *order)
+        assert (code, err) == (0, "")
+    _, status, _ = tell(r, "status")
+    _, top, _ = tell(r, "top", "-n1")
+    ordered = [line for line in status.splitlines()
+               if line.startswith(("order: ", "policy "))]
+    assert len(ordered) == 2 and "policy fair, limits: cores 5" in ordered[0]
+    assert "drained: 5" in ordered[0] and "at most (shrink)" in ordered[1]
+    assert [line for line in top.splitlines() if line in ordered] == ordered
+    tells = [json.loads(tell(r, *words, "--json")[1])["domains"][0]
+             for words in (["status"], ["top", "-n1"])]
+    keys = ("users", "orders", "drained", "offline")
+    assert [tells[0][k] for k in keys] == [tells[1][k] for k in keys]
+    assert [c["why_away"] for c in tells[1]["cores"]].count("drained") == 1
+
+
 def test_top_ends_at_once_whenever_the_signal_comes(rmd, build):  # noqa: F811
     """Just after a frame it is about to sleep for an hour."""
     r = rmd(4)

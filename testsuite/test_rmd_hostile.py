@@ -33,6 +33,7 @@ pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be sever
 CPUS = sorted(os.sched_getaffinity(0))[:2]
 JOIN = 1
 FUTEX, FUTEX_WAKE = 202, 1  # x86-64
+PR_SET_PDEATHSIG = 1
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,15 +150,18 @@ class Hostile:
                 written(b".")
 
 
-def run_hostile(name, victims):
-    """The pid of such a process, and a pipe with a line of what it broke into, then dots."""
+def run_hostile(name, victims, groups=(), enter=lambda: None):
+    """The pid of such a process, and a pipe with a line of what it broke into, then dots; `enter` is
+    called in it while it is still root's."""
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         try:
             os.close(reader)
-            os.setgroups([])
+            enter()
+            os.setgroups(groups)
             os.setgid(60000)
             os.setuid(BOB)
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             hostile = Hostile(name, victims)
             os.write(writer, ("; ".join(hostile.breaches()) + "\n").encode())
             hostile.join()

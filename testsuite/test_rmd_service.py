@@ -62,7 +62,7 @@ class UserMember(Member):
 class Service:
     """One that runs; `say` is what it has told until now."""
 
-    def __init__(self, build, public, text, options, env):
+    def __init__(self, build, public, text, options, env, group=None):
         self.build, self.public, self.members = build, public, []
         self.config = public / "rmd.conf"
         self.config.write_text(text)
@@ -70,9 +70,10 @@ class Service:
         number = next(counter)
         self.name = str(public / f"rmd{number}.sock")
         reader, writer = os.pipe()
+        enter = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group] if group else []
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [build / "bin" / "rmd", "--foreground", f"--config={self.config}",
+                [*enter, build / "bin" / "rmd", "--foreground", f"--config={self.config}",
                  f"--socket={self.name}", f"--ready-fd={writer}", *options],
                 pass_fds=(writer,), stderr=log, env={**os.environ, **env})
         os.close(writer)
@@ -149,12 +150,13 @@ def public(build):
 
 @pytest.fixture
 def service(build, public):
-    """service(TEXT, OPTION..., env={}) - one with this configuration; it must end well"""
+    """service(TEXT, OPTION..., env={}, group=CGROUP) - one with this configuration; it must end
+    well"""
     started = []
 
-    def start(text="", *options, env=None):
+    def start(text="", *options, env=None, group=None):
         open_to_all = "" if "socket-group" in text else "socket-group = *\n"
-        started.append(Service(build, public, open_to_all + text, options, env or {}))
+        started.append(Service(build, public, open_to_all + text, options, env or {}, group))
         assert started[-1].ready.startswith("ready "), started[-1].said()
         return started[-1]
 
@@ -675,39 +677,98 @@ def test_without_a_tree_for_cpusets_affinity_is_enforced(service, tmp_path):
     eventually(lambda: pins(alice) & pins(bob), set())
 
 
-REAL = Path("/sys/fs/cgroup/cpuset")
+def real_root(version):
+    """Where this machine has control groups of this version that have cpusets and may be made, None
+    where it has none: a machine has them in one version only.  Fake ones are above."""
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, where, kind, options, *_ = line.split()
+        root = Path(where)
+        cpusets = ("cpuset" in options.split(",") if version == 1 else kind == "cgroup2"
+                   and "cpuset" in (root / "cgroup.controllers").read_text().split())
+        if kind == ("cgroup" if version == 1 else "cgroup2") and cpusets and os.access(root, os.W_OK):
+            return root
+    return None
 
 
-def on_real_cpusets(test):
-    """Where this machine has a tree that may be written to; a fake one is above."""
-    there = (REAL / "cpuset.cpus").exists() and os.access(REAL, os.W_OK) and two_cpus(test)
-    return test if there else None
+REAL = [version for version in (1, 2) if len(CPUS) > 1 and os.getuid() == 0 and real_root(version)]
 
 
-@on_real_cpusets
-def test_a_real_cpuset_cannot_be_left(service):
-    tree = REAL / f"invasive-test-{os.getpid()}"
+@contextlib.contextmanager
+def real_tree(version):
+    """A group of it for a test."""
+    root = real_root(version)
+    tree, delegated = root / f"invasive-test-{os.getpid()}", root / "cgroup.subtree_control"
+    enable = version == 2 and "cpuset" not in delegated.read_text().split()
+    if enable:
+        delegated.write_text("+cpuset")
     tree.mkdir()
     try:
-        for name in ("cpuset.cpus", "cpuset.mems"):
-            (tree / name).write_text((REAL / name).read_text())
-        s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n")
-        alice, bob = s.member(ALICE), s.member(BOB)
-        eventually(lambda: pins(alice) & pins(bob), set())
-        own = pins(alice)
-        with contextlib.suppress(OSError):
-            os.sched_setaffinity(alice.process.pid, CPUS)
-        assert pins(alice) == own
-        bob.kill()
-        eventually(lambda: pins(alice), {CPUS[0], CPUS[1]})
-        alice.kill()
-        eventually(lambda: [p.name for p in tree.iterdir() if p.is_dir()], [])
+        for name in ("cpuset.cpus", "cpuset.mems") if version == 1 else ():
+            (tree / name).write_text((root / name).read_text())
+        yield tree
     finally:
-        for group in (p for p in tree.iterdir() if p.is_dir()):
+        for group in [*(p for p in tree.iterdir() if p.is_dir()), tree]:
             for pid in (group / "cgroup.procs").read_text().split():
-                (REAL / "cgroup.procs").write_text(pid)
+                with contextlib.suppress(ProcessLookupError):
+                    (root / "cgroup.procs").write_text(pid)
+            eventually(lambda g=group: (g / "cgroup.procs").read_text(), "")
             group.rmdir()
-        tree.rmdir()
+        if enable:
+            delegated.write_text("-cpuset")
+
+
+def group_of(process, version):
+    """The path in its hierarchy."""
+    for line in Path(f"/proc/{process.pid}/cgroup").read_text().splitlines():
+        number, controllers, path = line.split(":", 2)
+        if "cpuset" in controllers.split(",") if version == 1 else number == "0":
+            return path
+    return None
+
+
+def is_held_by_its_cpuset(alice, bob):
+    """Until bob is gone; then both cores are hers."""
+    eventually(lambda: pins(alice) & pins(bob), set())
+    own = pins(alice)
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(alice.process.pid, CPUS)
+    assert pins(alice) == own
+    bob.kill()
+    eventually(lambda: pins(alice), {CPUS[0], CPUS[1]})
+
+
+if REAL:
+    @pytest.mark.parametrize("version", REAL)
+    def test_a_real_cpuset_cannot_be_left(service, version):
+        with real_tree(version) as tree:
+            s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n")
+            alice, bob = s.member(ALICE), s.member(BOB)
+            is_held_by_its_cpuset(alice, bob)
+            alice.kill()
+            eventually(lambda: [p.name for p in tree.iterdir() if p.is_dir()], [])
+
+    @pytest.mark.parametrize("version", REAL)
+    def test_who_leaves_comes_back_to_the_group_it_was_in(service, version):
+        with real_tree(version) as tree:
+            s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n")
+            alice = s.member(ALICE, join=False)
+            before = group_of(alice.process, version)
+            alice.slot = alice.join()
+            assert group_of(alice.process, version) == f"/{tree.name}/invasive-{ALICE}"
+            assert alice.ask(f"leave {s.name}") == "0"
+            assert group_of(alice.process, version) == before
+
+
+if 2 in REAL:
+    def test_the_service_makes_room_in_the_group_that_it_runs_in(service):
+        """As under systemd with Delegate=cpuset: a group with processes cannot have such groups."""
+        with real_tree(2) as tree:
+            s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\n", group=tree)
+            s.hears(f"groups with cpusets, version 2, in {tree}")
+            assert group_of(s.process, 2) == f"/{tree.name}/rmd"
+            alice, bob = s.member(ALICE), s.member(BOB)
+            assert group_of(bob.process, 2) == f"/{tree.name}/invasive-{BOB}"
+            is_held_by_its_cpuset(alice, bob)
 
 
 # --- the configuration while it runs

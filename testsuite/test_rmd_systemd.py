@@ -5,22 +5,25 @@ process 1 of namespaces of its own.  There where this machine lets root make suc
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from test_rmd_domain import PATIENCE_S, Member, eventually
-from test_rmd_hostile import compile_victim
+from test_rmd_hostile import compile_victim, run_hostile
 
 SYSTEMD = Path("/lib/systemd/systemd")
 NAMESPACES = ["-m", "-p", "-u", "-i", "-n", "-C"]
 UNITS = ("basic.target sysinit.target sockets.target shutdown.target multi-user.target "
          "systemd-journald.service systemd-journald.socket systemd-journald-dev-log.socket")
 ALICE, BOB = 65534, 60001
+ELSEWHERE = 0xFFFE
 CPUS = sorted(os.sched_getaffinity(0))[:2]
 SOCKET = "/run/invasive/rmd.sock"
 
@@ -121,6 +124,23 @@ class Box:
 
     def command(self, *words):
         return ["nsenter", "-t", str(self.first()), *NAMESPACES, "-r", "-w", *words]
+
+    def enter(self):
+        """The calling process, or rather a child that it waits for, for good."""
+        first = Path(f"/proc/{self.first()}")
+        root = os.open(first / "root", os.O_RDONLY | os.O_DIRECTORY)
+        spaces = [os.open(first / "ns" / name, os.O_RDONLY)
+                  for name in ("pid", "ipc", "uts", "net", "cgroup", "mnt")]
+        for space in spaces:
+            if ctypes.CDLL(None).setns(space, 0):
+                raise OSError("setns")
+            os.close(space)
+        os.fchdir(root)
+        os.close(root)
+        os.chroot(".")
+        if (child := os.fork()) != 0:
+            os.waitpid(child, 0)
+            os._exit(1)
 
     def run(self, *words, check=True):
         done = subprocess.run(self.command(*words), capture_output=True, text=True, check=False,
@@ -236,6 +256,36 @@ def test_users_are_kept_to_their_cores_by_the_unit_as_it_is_confined(box):
     eventually(lambda: alice.pins() & bob.pins(), set())
     os.sched_setaffinity(alice.inner(), CPUS)
     eventually(lambda: alice.pins() & bob.pins(), set())
+
+
+@where_systemd_boots
+def test_a_hostile_user_harms_no_program_of_another_under_the_unit(box):
+    """What test_rmd_hostile.py does, with the capabilities and the filter of the unit."""
+    box.configure(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n"
+                  "reclaim-bound-us = 2000\n")
+    alice = box.member(ALICE)
+    right = box.run("env", "OMP_NUM_THREADS=1", "victim", "300").stdout
+    service = box.show("MainPID")
+    ids = Path(f"/proc/{alice.inner()}/status").read_text().partition("NSpid:")[2]
+    inside = int(ids.splitlines()[0].split()[-1])
+    child, out = run_hostile(SOCKET, [inside, int(service)], [box.group], box.enter)
+    try:
+        assert out.read(4096) == b"\n"  # it broke into nothing
+        assert out.read(1) == b"."
+        eventually(lambda: [alice.owners().count(of) for of in (0, ELSEWHERE)], [1, 1])
+        hostile = int(Path(f"/proc/{child}/task/{child}/children").read_text())
+        eventually(lambda: CPUS[alice.owners().index(0)] in os.sched_getaffinity(hostile), False)
+        programs = [start_program(box, ALICE, 300) for _ in range(2)]
+        for program in programs:
+            said, complaint = program.communicate(timeout=PATIENCE_S * 3)
+            assert (program.returncode, said, complaint) == (0, right, "")
+        assert out.read(1) == b"."  # it is still at it
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        out.close()
+    eventually(lambda: alice.owners().count(ELSEWHERE), 0)
+    assert (box.show("ActiveState"), box.show("MainPID")) == ("active", service)
 
 
 def start_program(box, uid, rounds):

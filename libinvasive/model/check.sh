@@ -1,19 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1
-# check.sh - check core.pml with spin, part by part and in full (no bitstate hashing), and
-# then break the protocol on purpose, in each way that somebody once did or could: the model
-# must find every one, or it checks less than it says.
+# check.sh - check core.pml and tokens.pml with spin, part by part and in full (no bitstate
+# hashing), and then break the protocols on purpose, in each way that somebody once did or could:
+# the models must find every one, or they check less than they say.
 #
 #   check.sh [--quick] [DIRECTORY]
 #     --quick    the smaller half of it
 #     DIRECTORY  where to work (default: a temporary one, removed afterwards)
 #
 # One line of PASS or FAIL each; exit code 0 when all pass.  All of it takes some minutes of
-# processor time and 0.7 GB, --quick less than one.
+# processor time and 1.5 GB, --quick less than two.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/spin.sh"
-model=$here/core.pml
 pan_compile='-DMEMLIM=2000 -DVECTORSZ=256'
 pan_run='-m20000 -E'
 quick=no
@@ -23,6 +22,40 @@ if [ "${1:-}" = --quick ]; then
 fi
 work_in "$@"
 
+# --- cores that are only counted
+model=$here/tokens.pml
+half=-DROUNDS1=0 # process 1 only computes
+holds 'tokens: take, force, return, park' $half -DTOKENS=2
+holds 'tokens, there are more or fewer of them' $half -DWITH_SHARE
+holds 'tokens, process 0 dies at any step' $half -DTOKENS=2 -DVICTIM=0
+finds TAKEN_BEFORE_NOTED $half -DTOKENS=2 -DVICTIM=0
+finds LAST_ONE_FOR_OTHERS
+finds LOOKS_BEFORE_PARKING
+finds KEPT_WHEN_OVERDRAWN
+finds RETURN_WITHOUT_OFFER -DTOKENS=2
+finds SHARED_WITHOUT_OFFER $half -DWITH_SHARE -DTOKENS=2
+finds LOAN_NOT_TAKEN_BACK $half -DSTOPS=1
+finds GOES_ON_WITHOUT_RESCUE $half -DSTOPS=0
+finds RESCUE_OFFERS_ONLY $half -DSTOPS=0
+finds BURIED_WITH_ITS_LOAN $half -DSTOPS=1 -DVICTIM=1
+if [ $quick = no ]; then
+    three='-DNP=3 -DTOKENS=3 -DONE_WAITS'
+    holds 'tokens, more than there are are taken' -DTOKENS=1
+    holds 'tokens, process 1 dies at any step' $half -DTOKENS=2 -DVICTIM=1
+    holds 'tokens, process 0 is stopped at any step' $half -DSTOPS=0
+    holds 'tokens, process 1 is stopped at any step' $half -DSTOPS=1
+    holds 'tokens, process 1 is stopped at any step, and may be killed' $half -DSTOPS=1 -DVICTIM=1
+    holds 'tokens, rmd counts them, process 0 dies at any step' \
+        $half -DWITH_REPAIR -DTOKENS=2 -DVICTIM=0
+    holds 'tokens, more or fewer of them, rmd is killed at any step' $half -DWITH_SHARE -DWITH_RESTART
+    finds NO_SECOND_LOOK
+    finds WOKEN_IN_VAIN $three
+    finds BURY_OFFERS_ITS_OWN $three $half -DVICTIM=2
+    finds ADOPT_WITHOUT_RESCUE $half -DWITH_RESTART -DWITH_SHARE
+fi
+
+# --- cores with a word each
+model=$here/core.pml
 holds 'agents and waiting' -DWITH_AGENTS -DWITH_RING -DROUNDS1=0 -DROUNDS2=1
 holds 'agents, process 0 dies at any step' -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
 elsewhere='-DWITH_ELSEWHERE -DROUNDS0=0 -DROUNDS1=0'
