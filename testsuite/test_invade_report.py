@@ -321,6 +321,13 @@ def test_of_other_programs_nothing_is_said_that_is_not_known(report, invade, run
     assert whole["jobs"] and whole["other_programs_core_seconds"] is None
 
 
+def test_teams_that_cannot_borrow_are_told(invade, run_program, mpi, waits):
+    command = [invade, TWO_CORES, "--report", *mpi.run(2, waits, "places")]
+    line = "OMP_NUM_THREADS=1 keeps each process to 1 core at a time: unset it"
+    assert line in run_program(command, env={"OMP_NUM_THREADS": "1"}).stderr
+    assert "OMP_NUM_THREADS" not in run_program(command).stderr
+
+
 def test_every_job_of_a_launch_has_its_own_report(report, mpi, waits):
     commands = [mpi.run(*job) for job in ((2, waits, "places"), (1, waits, "many"),
                                           (2, waits, "polls"))]

@@ -5,6 +5,8 @@
 #include "invade_model.h"
 #include "text.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { TOP_SITES = 5, TOP_CLASSES = 4, JOBS_MOST = 16, WHERE_BYTES = 1024 };
@@ -110,14 +112,27 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
     print_sites(to, j);
 }
 
-/* From this part of the core time on others are worth a line. */
-static const double others_matter = 0.05;
+/* From this part of the core time on something is worth a line. */
+static const double matters = 0.05;
 
 static void print_others(FILE *to, const struct launch *l)
 {
-    if (l->others > others_matter * l->capacity)
+    if (l->others > matters * l->capacity)
         fprintf(to, "other programs had our cores for %.3f core-seconds, %.1f %% of the time\n",
                 l->others, 100 * l->others / l->capacity);
+}
+
+/* A job script often sets it to a rank's share of the cores, and nobody can borrow then. */
+static void print_small_teams(FILE *to, const struct launch *l)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    unsigned long threads = text ? strtoul(text, NULL, 10) : 0;
+    double gain = 0;
+    for (unsigned i = 0; i < l->njobs; i++)
+        gain = fmax(gain, l->jobs[i].metrics.gain);
+    if (threads > 0 && threads < l->ncores && l->nnodes == 1 && gain > matters)
+        fprintf(to, "OMP_NUM_THREADS=%s keeps each process to %lu core%s at a time: unset it to let "
+                    "them use what idles\n", text, threads, rmd_plural((unsigned)threads, "s"));
 }
 
 void launch_print(FILE *to, struct launch *l)
@@ -136,6 +151,7 @@ void launch_print(FILE *to, struct launch *l)
     if (l->njobs > 1)
         fprintf(to, "parallel efficiency %5.1f %% of all together\n", 100 * l->efficiency);
     print_others(to, l);
+    print_small_teams(to, l);
     for (unsigned i = 0; i < l->njobs && i < JOBS_MOST; i++)
         print_job(to, l, &l->jobs[i]);
     if (l->njobs > JOBS_MOST)
