@@ -151,8 +151,8 @@ class Hostile:
 
 
 def run_hostile(name, victims, groups=(), enter=lambda: None):
-    """The pid of such a process, and a pipe with a line of what it broke into, then dots; `enter` is
-    called in it while it is still root's."""
+    """The pid of such a process, and a pipe with a line of what it broke into, then dots; `enter`
+    is called in it while it is still root's."""
     reader, writer = os.pipe()
     if (child := os.fork()) == 0:
         try:

@@ -685,7 +685,8 @@ def real_root(version):
         root = Path(where)
         cpusets = ("cpuset" in options.split(",") if version == 1 else kind == "cgroup2"
                    and "cpuset" in (root / "cgroup.controllers").read_text().split())
-        if kind == ("cgroup" if version == 1 else "cgroup2") and cpusets and os.access(root, os.W_OK):
+        right = kind == ("cgroup" if version == 1 else "cgroup2")
+        if right and cpusets and os.access(root, os.W_OK):
             return root
     return None
 

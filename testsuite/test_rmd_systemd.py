@@ -64,6 +64,8 @@ def where_systemd_boots(test):
 
 
 BOOTS = there()
+# Of the version that systemd has: a machine may have cpusets in the other one.
+CPUSETS = BOOTS and "cpuset" in (cgroup_root() / "cgroup.controllers").read_text().split()
 
 
 class BoxMember(Member):
@@ -84,6 +86,10 @@ class BoxMember(Member):
     def pins(self):
         return os.sched_getaffinity(self.inner())
 
+    def group(self):
+        """Its control group, from the root of the machine."""
+        return Path(f"/proc/{self.inner()}/cgroup").read_text().rpartition("0::")[2].strip()
+
 
 class Box:
     def __init__(self, top, build, path, cc):
@@ -98,12 +104,19 @@ class Box:
         for name in UNITS.split():
             shutil.copy(SYSTEMD.parent / "system" / name, units)
         self.cgroup = cgroup_root() / f"invasive-box-{os.getpid()}"
+        self.delegated = self.cgroup.parent / "cgroup.subtree_control"
+        self.lends_cpusets = CPUSETS and "cpuset" not in self.delegated.read_text().split()
+        if self.lends_cpusets:
+            self.delegated.write_text("+cpuset")
         self.cgroup.mkdir()
         self.process = subprocess.Popen(
             ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec unshare "$@"', self.cgroup,
              *NAMESPACES, "-f", "--kill-child", top / "testsuite/systemd_box.sh", self.path],
             stdin=subprocess.DEVNULL)
         try:
+            eventually(lambda: self.children() != [], True)
+            # out of the group that is systemd's uppermost, where it would keep controllers out
+            (self.cgroup.parent / "cgroup.procs").write_text(str(self.process.pid))
             eventually(self.booted, True)
             self.must("start", "systemd-journald.service")
         except BaseException:
@@ -179,6 +192,8 @@ class Box:
             if path.is_dir():
                 path.rmdir()
         self.cgroup.rmdir()
+        if self.lends_cpusets:
+            self.delegated.write_text("-cpuset")
         shutil.rmtree(self.path)
 
 
@@ -286,6 +301,31 @@ def test_a_hostile_user_harms_no_program_of_another_under_the_unit(box):
         out.close()
     eventually(lambda: alice.owners().count(ELSEWHERE), 0)
     assert (box.show("ActiveState"), box.show("MainPID")) == ("active", service)
+
+
+if CPUSETS:
+    @pytest.mark.parametrize("how", ["restart", "kill"])
+    def test_programs_in_cpusets_go_on_while_the_service_is_started_again(box, how):
+        """They are in control groups below the unit's own."""
+        box.configure(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\n")
+        alice, bob = box.member(ALICE), box.member(BOB)
+        box.hears("groups with cpusets, version 2, in ")
+        eventually(lambda: alice.pins() & bob.pins(), set())
+        assert alice.group().endswith(f"/rmd.service/invasive-{ALICE}")
+        own, before = alice.pins(), box.show("MainPID")
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(alice.inner(), CPUS)
+        assert alice.pins() == own
+        box.must(*(["restart", "rmd"] if how == "restart" else
+                   ["kill", "--signal=KILL", "--kill-who=main", "rmd"]))
+        eventually(lambda: (box.show("ActiveState"), box.show("MainPID") != before),
+                   ("active", True))
+        assert [m.process.poll() for m in (alice, bob)] == [None, None]
+        assert len(alice.states()) == 1
+        eventually(lambda: alice.group().endswith(f"/rmd.service/invasive-{ALICE}"), True)
+        assert alice.pins() == own
+        bob.close()
+        eventually(lambda: alice.pins(), set(CPUS))
 
 
 def start_program(box, uid, rounds):
