@@ -65,7 +65,7 @@ static int refused(struct shim_exchange *e)
 
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status)
 {
-    if (e->send == MPI_REQUEST_NULL)
+    if (!shim_begun(e->send, e->result, e->dest))
         return refused(e);
     shim_ring_rank(c, e->dest);
     if (e->source != e->dest)
@@ -115,7 +115,7 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
                               .dest = dest,
                               .call_site = SHIM_SITE};
     e.result = shim_pmpi.Irecv(buf, count, datatype, source, recvtag, comm, &e.receive);
-    if (e.receive != MPI_REQUEST_NULL)
+    if (shim_begun(e.receive, e.result, source))
         e.result = shim_pmpi.Isend(copy, size, MPI_PACKED, dest, sendtag, comm, &e.send);
     int result = shim_exchange_wait(&e, c, status);
     free(copy);

@@ -612,6 +612,11 @@ struct shim_exchange {
     int result; /* of what has begun last, or has not */
     const void *call_site;
 };
+/* An error handler may make a success of an error, and a library may have no request for nobody. */
+SHIM_INLINE bool shim_begun(MPI_Request request, int result, int peer)
+{
+    return request != MPI_REQUEST_NULL || (result == MPI_SUCCESS && peer == MPI_PROC_NULL);
+}
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status);
 
 /* What differs between libraries of one binary interface (handler.c). */

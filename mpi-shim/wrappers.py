@@ -144,7 +144,7 @@ def polled_sendrecv(f):
     yield "    struct shim_exchange e = {.receive = MPI_REQUEST_NULL, .send = MPI_REQUEST_NULL,"
     yield "                              .source = source, .dest = dest, .call_site = SHIM_SITE};"
     yield f"    e.result = shim_pmpi.Irecv{large}({recv}, &e.receive);"
-    yield "    if (e.receive != MPI_REQUEST_NULL)"
+    yield "    if (shim_begun(e.receive, e.result, source))"
     yield f"        e.result = shim_pmpi.Isend{large}({send}, &e.send);"
     yield "    return shim_exchange_wait(&e, c, status);"
 
