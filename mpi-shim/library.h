@@ -26,4 +26,9 @@ enum { SHIM_DUP_IN_ROUNDS = 1 };
 enum { SHIM_DUP_IN_ROUNDS = 0 };
 #endif
 
+/* See reduce.c. */
+#ifdef OPEN_MPI
+#define SHIM_IREDUCE_HALVES
+#endif
+
 #endif

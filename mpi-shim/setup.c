@@ -405,6 +405,7 @@ void shim_tear_down(bool met)
         shim_entries_wrap(false);
         shim_hook_set(NULL, 1);
         shim_comm_drop_all();
+        shim_reduce_end();
         if (met && all)
             shim_gather(all->own);
         leave_lines(mail.first, mail.lines);

@@ -23,6 +23,7 @@
  *   phase.c     where iterations end; pure
  *   measure.c   from measurements to a graph, and what has changed for good; pure
  *   account.c   where the program calls MPI, and how long it waits there
+ *   reduce.c    the operation for a MPI_Ireduce
  *   ring.c      whom to wake when
  *   handler.c   which error handler hears of an error in a wait
  *   library.h   what is done otherwise for one MPI library
@@ -684,6 +685,13 @@ int shim_meet_request(struct shim_meeting *m, MPI_Request *request);
 /* For a function without a non-blocking form: wait for the arrivals after all. */
 void shim_meet_arrivals(struct shim_meeting *m);
 void shim_part(struct shim_meeting *m);
+
+/* --- reductions (reduce.c) */
+
+/* With which operation the ranks of c, which is managed, call MPI_Ireduce for `op`. */
+MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype datatype, MPI_Op op);
+/* Nothing of MPI is left of it. */
+void shim_reduce_end(void);
 
 /* --- coming together before a function that cannot be split (construct.c, party.c).  Each
  * returns when all ranks have come; what they wait for in MPI after that is short. */

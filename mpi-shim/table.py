@@ -22,6 +22,7 @@ TYPES = {
     "types": "const MPI_Datatype *",
     "comm": "MPI_Comm ",
     "op": "MPI_Op ",
+    "op*": "MPI_Op *",
     "info": "MPI_Info ",
     "infos": "const MPI_Info *",
     "info*": "MPI_Info *",

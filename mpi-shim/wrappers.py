@@ -227,6 +227,8 @@ def wrapper_coll(f):
 
 
 def polled_coll(f):
+    if f.name == "Reduce":  # not Reduce_c: a MPI_User_function's count is an int
+        yield "    op = shim_reduce_op(c, count, datatype, op);"
     yield from start(f)
     yield "    bool hushed = shim_hush(c);"
     yield "    return shim_speak(hushed, comm, shim_wait_collective(&request, c, SHIM_SITE));"

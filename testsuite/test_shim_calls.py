@@ -49,6 +49,13 @@ def test_calls_are_the_same_with_a_core_for_each_of_four_ranks(managed, stock, c
     assert with_us.stdout == stock(4, calls, timeout=140).stdout
 
 
+@pytest.mark.timeout(300)
+def test_calls_are_the_same_with_non_blocking_forms_of_collectives(managed, stock, calls):
+    """More ranks than cores, and the library does not call us, as with MPI_THREAD_MULTIPLE."""
+    with_us = managed(5, calls, timeout=140, env={"INVASIVE_MPI_TASKS": "1"})
+    assert with_us.stdout == stock(5, calls, timeout=140).stdout
+
+
 @pytest.mark.parametrize("ranks", RANKS)
 @pytest.mark.parametrize("scene", ["poll", "compute", "threads", "uneven", "owned"])
 def test_waits_of_every_kind_end(managed, scenes, scene, ranks):

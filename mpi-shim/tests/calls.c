@@ -52,6 +52,28 @@ static void compose(void *in, void *inout, int *count, MPI_Datatype *type)
     }
 }
 
+/* To each root, with and without its part in place. */
+static void reductions_to_roots(MPI_Comm comm, int rank, int size)
+{
+    enum { N = 9 };
+    MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX, MPI_MIN};
+    int mine[N], all[N];
+    double real[N], sum[N];
+    for (int i = 0; i < N; i++)
+        real[i] = mine[i] = (rank + i) % 4 + 1;
+    for (int root = 0; root < size; root++)
+        for (int o = 0; o < 4; o++) {
+            memcpy(all, mine, sizeof all);
+            MPI_Reduce(rank == root ? MPI_IN_PLACE : all, all, N, MPI_INT, ops[o], root, comm);
+            note_ints("reduce in place", all, rank == root ? N : 0);
+            MPI_Reduce(mine, all, N - o, MPI_INT, ops[o], root, comm);
+            note_ints("reduce", all, rank == root ? N - o : 0);
+            MPI_Reduce(real, sum, N, MPI_DOUBLE, ops[o], root, comm);
+            for (int i = 0; rank == root && i < N; i++)
+                note("%g ", sum[i]);
+        }
+}
+
 static void reductions(MPI_Comm comm, int rank, int size)
 {
     int mine[7], all[7], part[7 * MOST_RANKS] = {0};
@@ -173,6 +195,7 @@ static void collectives(MPI_Comm comm)
     note_ints("big bcast", big, BIG);
     free(big);
     reductions(comm, rank, size);
+    reductions_to_roots(comm, rank, size);
     user_operation(comm, rank);
     gathers(comm, rank, size);
     all_to_all(comm, rank, size);
