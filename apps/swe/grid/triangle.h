@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// triangle.h - right isosceles triangles and newest-vertex bisection on an integer lattice.
+//
+// A triangle is known by three lattice points: the Sierpinski curve enters it at `entry`, leaves
+// it at `exit`, and its right angle is at `apex`.  The edge entry-exit is the hypotenuse; bisection
+// cuts it in the middle, and the middle is the apex of both children, of which the curve meets
+// (entry, apex) first and (apex, exit) next.  Lattice points are exact, so that two triangles that
+// share an edge compute the same numbers for it.  (papers/invasive-compute-balancing.txt §4)
+#ifndef SWE_GRID_TRIANGLE_H
+#define SWE_GRID_TRIANGLE_H
+
+#include <cstdint>
+
+namespace swe {
+
+// Lattice units of a side of a base square: bisections below a root are at most 2 * LATTICE_BITS.
+constexpr int LATTICE_BITS = 24;
+constexpr std::int64_t LATTICE_UNIT = std::int64_t{1} << LATTICE_BITS;
+
+struct Lattice {
+    std::int64_t x, y;
+    friend bool operator==(Lattice a, Lattice b) { return a.x == b.x && a.y == b.y; }
+    friend bool operator<(Lattice a, Lattice b) { return a.x != b.x ? a.x < b.x : a.y < b.y; }
+};
+
+inline Lattice middle(Lattice a, Lattice b) { return {(a.x + b.x) / 2, (a.y + b.y) / 2}; }
+
+struct Triangle {
+    Lattice entry, exit, apex;
+
+    Triangle first() const { return {entry, apex, middle(entry, exit)}; }
+    Triangle second() const { return {apex, exit, middle(entry, exit)}; }
+};
+
+// The three edges of a triangle, and the order in which everything that has one entry an edge
+// has them.  Each is run through from the curve's entry towards its exit.
+enum Side : int { HYPOTENUSE = 0, ENTRY_LEG = 1, EXIT_LEG = 2, SIDES = 3 };
+
+inline Lattice side_begin(const Triangle &t, int side) { return side == EXIT_LEG ? t.apex : t.entry; }
+inline Lattice side_end(const Triangle &t, int side) { return side == ENTRY_LEG ? t.apex : t.exit; }
+
+// Edges have one of four directions.  The unit normal of direction d points to the positive side:
+// (1,0), (s,s), (0,1), (-s,s) with s = sqrt(1/2).  Of the two cells at an edge, the one that the
+// normal leaves is its *left* cell, the one that it enters its *right* cell.
+constexpr int DIRECTIONS = 4;
+constexpr double NORMAL_X[DIRECTIONS] = {1, 0.70710678118654752440, 0, -0.70710678118654752440};
+constexpr double NORMAL_Y[DIRECTIONS] = {0, 0.70710678118654752440, 1, 0.70710678118654752440};
+
+// Direction of the edge a-b, which is parallel to an axis or to a diagonal.
+inline int direction(Lattice a, Lattice b)
+{
+    std::int64_t dx = b.x - a.x, dy = b.y - a.y;
+    if (dx == 0)
+        return 0;
+    if (dy == 0)
+        return 2;
+    return (dx > 0) == (dy > 0) ? 3 : 1;
+}
+
+// Is `inside`, a point of a cell, on the side of the edge a-b that the normal leaves?
+inline bool is_left(Lattice a, Lattice b, Lattice inside)
+{
+    std::int64_t x = inside.x - a.x, y = inside.y - a.y;
+    switch (direction(a, b)) {
+    case 0: return x < 0;
+    case 1: return x + y < 0;
+    case 2: return y < 0;
+    default: return y - x < 0;
+    }
+}
+
+// The corner of t that is not on the side.
+inline Lattice opposite(const Triangle &t, int side)
+{
+    return side == HYPOTENUSE ? t.apex : side == ENTRY_LEG ? t.exit : t.entry;
+}
+
+} // namespace swe
+#endif
