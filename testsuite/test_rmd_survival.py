@@ -454,6 +454,8 @@ def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, offse
 def test_orders_of_another_version_are_given_up(mortal, tell):
     s = mortal("emulate-cores = 4\n")
     tell(s, "drain", "0")
+    # What is on its way to the keeper outlives rmd, too, but there is nothing to alter yet.
+    eventually(lambda: len(s.memory_of_keeper("invasive-rmd-orders")), 1)
     orders, = s.memory_of_keeper("invasive-rmd-orders")
     alter(orders, 8, "<I", 4711)
     s.die()
