@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// adapt.cc - refinement and coarsening by newest-vertex bisection; clusters split and joined.
+//
+// Refinement: a cell that is bisected has its hypotenuse cut; the cell across must cut the same
+// edge, and if that is a leg of it, its own hypotenuse before.  Cuts so travel to ever coarser cells,
+// at most once through the depths of the grid.  Inside a cluster they are followed at once, and
+// what reaches the boundary is seen by the neighbour in the next sweep: sweeps are bounded by the
+// depths, too.
+//
+// Coarsening: two siblings become their parent if the two across the parent's hypotenuse agree, so
+// that the vertex in the middle of it has no cell left.  One exchange of proposals settles that:
+// whoever sees the other's proposal knows that the other sees its own.
+#include "grid.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include "orientation.h"
+
+namespace swe {
+
+namespace {
+
+// Marks at the boundary.
+constexpr std::uint8_t CUT = 1, MERGE = 2;
+
+constexpr unsigned bit_of(int side) { return 1u << side; }
+
+} // namespace
+
+// --- refinement
+
+template <class Real>
+void Grid<Real>::mark_side_of(int i, std::int32_t cell, int side_of_cell)
+{
+    Plan &plan = plans[i];
+    std::uint8_t &bits = plan.split[cell];
+    if (!(bits & bit_of(HYPOTENUSE)))
+        plan.work.push_back(cell);
+    std::uint8_t now = bits | bit_of(side_of_cell) | bit_of(HYPOTENUSE);
+    plan.changed |= now != bits;
+    bits = now;
+}
+
+template <class Real> void Grid<Real>::hand_on(int i)
+{
+    Plan &plan = plans[i];
+    const Topology &t = all[i]->topology;
+    while (!plan.work.empty()) {
+        std::int32_t cell = plan.work.back();
+        plan.work.pop_back();
+        std::int32_t mate = t.mate[3 * cell + HYPOTENUSE];
+        if (mate >= 0)
+            mark_side_of(i, mate / 3, mate % 3);
+    }
+}
+
+// What the boundary's cell sides want, for the neighbours.
+template <class Real> void Grid<Real>::publish_marks(int i, std::uint8_t bit)
+{
+    Cluster<Real> &c = *all[i];
+    auto &out = c.marks[mark_side ^ 1];
+    for (std::int32_t g = 0; g < c.ghosts(); g++) {
+        std::int32_t cell = c.topology.boundary[g] / 3;
+        int side_of_cell = c.topology.boundary[g] % 3;
+        bool set_ = bit == CUT ? side_of_cell == HYPOTENUSE && plans[i].split[cell] != 0
+                               : (side_of_cell == ENTRY_LEG && plans[i].merge[cell]) ||
+                                     (side_of_cell == EXIT_LEG && cell > 0 && plans[i].merge[cell - 1]);
+        out[g] = set_ ? bit : 0;
+    }
+    for (const Run &run : c.runs)
+        if (run.kind == Run::RANK)
+            for (std::int32_t k = 0; k < run.count; k++)
+                marks.outgoing(run.partner, 0)[run.partner_of(k)] = out[run.first + k];
+}
+
+template <class Real> void Grid<Real>::take_marks(int i, std::vector<std::uint8_t> &incoming)
+{
+    const Cluster<Real> &c = *all[i];
+    incoming.assign(c.ghosts(), 0);
+    for (const Run &run : c.runs)
+        for (std::int32_t k = 0; k < run.count; k++) {
+            if (run.kind == Run::CLUSTER)
+                incoming[run.first + k] = all[run.partner]->marks[mark_side][run.partner_of(k)];
+            else if (run.kind == Run::RANK)
+                incoming[run.first + k] = marks.incoming(run.partner, 0)[run.partner_of(k)];
+        }
+}
+
+template <class Real> void Grid<Real>::wish_and_close(int i)
+{
+    Cluster<Real> &c = *all[i];
+    Plan &plan = plans[i];
+    plan = Plan{};
+    plan.wish.resize(c.cells());
+    plan.split.assign(c.cells(), 0);
+    plan.merge.assign(c.cells(), 0);
+    fill_ghosts(c);
+    scheme.mark(c, plan.wish.data());
+    for (std::int32_t cell = 0; cell < c.cells(); cell++)
+        if (plan.wish[cell] > 0 && c.depth[cell] < set.config.grid.max_depth)
+            mark_side_of(i, cell, HYPOTENUSE);
+    hand_on(i);
+    publish_marks(i, CUT);
+}
+
+template <class Real> void Grid<Real>::sweep(int i)
+{
+    std::vector<std::uint8_t> incoming;
+    take_marks(i, incoming);
+    plans[i].changed = false;
+    const Topology &t = all[i]->topology;
+    for (std::int32_t g = 0; g < t.ghosts; g++)
+        if (incoming[g] & CUT)
+            mark_side_of(i, t.boundary[g] / 3, t.boundary[g] % 3);
+    hand_on(i);
+    publish_marks(i, CUT);
+}
+
+template <class Real> void Grid<Real>::close_refinement()
+{
+    auto count = static_cast<int>(all.size());
+    auto swap = [&] {
+        marks.swap(comm);
+        mark_side ^= 1;
+        return any(std::any_of(plans.begin(), plans.end(), [](const Plan &p) { return p.changed; }));
+    };
+    schedule.each(count, [&](int i) { wish_and_close(i); });
+    for (sweeps = 0; swap(); sweeps++) {
+        if (sweeps > DEPTHS)
+            throw std::logic_error("refinement does not end");
+        schedule.each(count, [&](int i) { sweep(i); });
+    }
+}
+
+// --- coarsening
+
+// Are cell and the next one siblings that want to be, and can be, one?
+template <class Real> bool Grid<Real>::may_merge(int i, std::int32_t cell) const
+{
+    const Cluster<Real> &c = *all[i];
+    const Plan &plan = plans[i];
+    if (cell + 1 >= c.cells() || plan.wish[cell] >= 0 || plan.wish[cell + 1] >= 0 ||
+        c.depth[cell] != c.depth[cell + 1] || c.depth[cell] <= set.config.grid.min_depth ||
+        (c.path[cell] & 1) || c.path[cell + 1] != c.path[cell] + 1 || plan.split[cell] ||
+        plan.split[cell + 1])
+        return false;
+    Values<Real> v[2];
+    for (int f = 0; f < c.fields; f++)
+        for (int k = 0; k < 2; k++)
+            v[k].field[f] = c.field(f)[cell + k];
+    return scheme.may_merge(v);
+}
+
+template <class Real> void Grid<Real>::propose_merges(int i)
+{
+    for (std::int32_t cell = 0; cell < all[i]->cells(); cell++)
+        plans[i].merge[cell] = may_merge(i, cell);
+    publish_marks(i, MERGE);
+}
+
+template <class Real> void Grid<Real>::agree_merges(int i)
+{
+    const Cluster<Real> &c = *all[i];
+    std::vector<std::uint8_t> incoming;
+    take_marks(i, incoming);
+    std::vector<bool> border(c.ghosts(), false);
+    for (const Run &run : c.runs)
+        if (run.kind == Run::BORDER)
+            std::fill_n(border.begin() + run.first, run.count, true);
+    std::vector<std::uint8_t> proposed = plans[i].merge;
+    auto agreed = [&](std::int32_t cell_side) {
+        std::int32_t mate = c.topology.mate[cell_side];
+        if (mate < 0)
+            return border[~mate] || (incoming[~mate] & MERGE);
+        std::int32_t cell = mate / 3;
+        return mate % 3 == ENTRY_LEG ? proposed[cell] != 0
+                                     : mate % 3 == EXIT_LEG && cell > 0 && proposed[cell - 1] != 0;
+    };
+    for (std::int32_t cell = 0; cell < c.cells(); cell++)
+        if (proposed[cell])
+            plans[i].merge[cell] = agreed(3 * cell + ENTRY_LEG) && agreed(3 * (cell + 1) + EXIT_LEG);
+}
+
+// --- the new cells
+
+template <class Real>
+static void append(Cells<Real> &to, const Place &place, const Values<Real> &v)
+{
+    to.depth.push_back(static_cast<std::uint8_t>(place.depth));
+    to.path.push_back(place.node.path);
+    for (std::size_t f = 0; f < to.values.size(); f++)
+        to.values[f].push_back(v.field[f]);
+}
+
+template <class Real>
+void Grid<Real>::append_split(Cells<Real> &to, const Place &place, const Values<Real> &v,
+                              unsigned bits) const
+{
+    if (!bits) {
+        append(to, place, v);
+        return;
+    }
+    Values<Real> children[2];
+    scheme.split(place, v, children);
+    Place first{place.node.child(0), place.where.first(), place.depth + 1};
+    Place second{place.node.child(1), place.where.second(), place.depth + 1};
+    append_split(to, first, children[0], bits & bit_of(ENTRY_LEG) ? bit_of(HYPOTENUSE) : 0);
+    append_split(to, second, children[1], bits & bit_of(EXIT_LEG) ? bit_of(HYPOTENUSE) : 0);
+}
+
+template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
+{
+    const Cluster<Real> &c = *all[i];
+    const Plan &plan = plans[i];
+    Cells<Real> to;
+    to.node = c.node;
+    to.values.resize(c.fields);
+    to.depth.reserve(c.cells());
+    to.path.reserve(c.cells());
+    for (auto &field : to.values)
+        field.reserve(c.cells());
+    auto values_of = [&](std::int32_t cell) {
+        Values<Real> v;
+        for (int f = 0; f < c.fields; f++)
+            v.field[f] = c.field(f)[cell];
+        return v;
+    };
+    for (std::int32_t cell = 0; cell < c.cells(); cell++) {
+        if (plan.merge[cell]) {
+            Place of = place(c, cell);
+            Node parent = of.node.parent();
+            Place where{parent, set.forest.triangle(parent.root, parent.path, parent.levels),
+                        of.depth - 1};
+            Values<Real> pair[2] = {values_of(cell), values_of(cell + 1)};
+            append(to, where, scheme.merge(where, pair));
+            cell++;
+        } else if (plan.split[cell]) {
+            append_split(to, place(c, cell), values_of(cell), plan.split[cell]);
+        } else {
+            to.depth.push_back(c.depth[cell]);
+            to.path.push_back(c.path[cell]);
+            for (int f = 0; f < c.fields; f++)
+                to.values[f].push_back(c.field(f)[cell]);
+        }
+    }
+    return to;
+}
+
+// --- clusters
+
+namespace {
+
+// A cluster to be: one that stays, or cells.
+template <class Real> struct Piece {
+    std::unique_ptr<Cluster<Real>> cluster;
+    Cells<Real> cells;
+
+    const Node &node() const { return cluster ? cluster->node : cells.node; }
+    std::int32_t size() const { return cluster ? cluster->cells() : cells.size(); }
+    void open()
+    {
+        if (cluster)
+            cells = cells_of(*cluster);
+        cluster.reset();
+    }
+};
+
+template <class Real> void append_cells(Cells<Real> &to, const Cells<Real> &from)
+{
+    to.depth.insert(to.depth.end(), from.depth.begin(), from.depth.end());
+    to.path.insert(to.path.end(), from.path.begin(), from.path.end());
+    for (std::size_t f = 0; f < to.values.size(); f++)
+        to.values[f].insert(to.values[f].end(), from.values[f].begin(), from.values[f].end());
+}
+
+bool are_siblings(const Node &a, const Node &b)
+{
+    return a.root == b.root && a.levels == b.levels && a.levels > 0 && !(a.path & 1) &&
+           b.path == a.path + 1;
+}
+
+// Pieces are put on a stack, whose top two are joined as long as they are small siblings.
+template <class Real> std::vector<Piece<Real>> joined(std::vector<Piece<Real>> &&from, int most)
+{
+    std::vector<Piece<Real>> to;
+    for (auto &piece : from) {
+        to.push_back(std::move(piece));
+        while (to.size() >= 2) {
+            Piece<Real> &a = to[to.size() - 2], &b = to.back();
+            if (!are_siblings(a.node(), b.node()) || a.size() + b.size() > most)
+                break;
+            a.open();
+            b.open();
+            append_cells(a.cells, b.cells);
+            a.cells.node = a.cells.node.parent();
+            to.pop_back();
+        }
+    }
+    return to;
+}
+
+template <class Real>
+void split_into(std::vector<Piece<Real>> &to, Piece<Real> &&piece, int most, int root_depth)
+{
+    if (piece.size() <= most) {
+        to.push_back(std::move(piece));
+        return;
+    }
+    piece.open();
+    const Cells<Real> &cells = piece.cells;
+    Node node = cells.node;
+    std::int32_t at = 0; // first cell of the second half
+    auto in_second = [&](std::int32_t c) {
+        return cells.path[c] >> (cells.depth[c] - root_depth - node.levels - 1) & 1;
+    };
+    while (!in_second(at))
+        at++;
+    for (int which = 0; which < 2; which++) {
+        std::int32_t first = which ? at : 0, last = which ? cells.size() : at;
+        Piece<Real> half;
+        half.cells.node = node.child(which);
+        half.cells.depth.assign(cells.depth.begin() + first, cells.depth.begin() + last);
+        half.cells.path.assign(cells.path.begin() + first, cells.path.begin() + last);
+        for (const auto &field : cells.values)
+            half.cells.values.emplace_back(field.begin() + first, field.begin() + last);
+        split_into(to, std::move(half), most, root_depth);
+    }
+}
+
+} // namespace
+
+// fresh[i] stands for cluster i, or, if it has no cells, cluster i stays as it is.
+template <class Real> void Grid<Real>::replace(std::vector<Cells<Real>> &fresh)
+{
+    std::vector<Piece<Real>> pieces(fresh.size()), halves;
+    for (std::size_t i = 0; i < fresh.size(); i++) {
+        if (fresh[i].size())
+            pieces[i].cells = std::move(fresh[i]);
+        else
+            pieces[i].cluster = std::move(all[i]);
+    }
+    pieces = joined(std::move(pieces), set.config.grid.join);
+    int root_depth = set.forest.root_depth();
+    for (auto &piece : pieces)
+        split_into(halves, std::move(piece), set.config.grid.split, root_depth);
+    all.clear();
+    all.resize(halves.size());
+    schedule.weigh({});
+    schedule.each(static_cast<int>(halves.size()), [&](int i) {
+        if (halves[i].cluster) {
+            all[i] = std::move(halves[i].cluster);
+            return;
+        }
+        auto c = std::make_unique<Cluster<Real>>();
+        Node node = halves[i].cells.node;
+        int o = orientation(set.forest.triangle(node.root, node.path, node.levels));
+        make_cluster(*c, std::move(halves[i].cells), root_depth, o);
+        c->stable_step = scheme.stable_step(*c);
+        all[i] = std::move(c);
+    });
+    plans.assign(all.size(), {});
+    connect();
+}
+
+template <class Real> bool Grid<Real>::adapt()
+{
+    auto count = static_cast<int>(all.size());
+    close_refinement();
+    schedule.each(count, [&](int i) { propose_merges(i); });
+    marks.swap(comm);
+    mark_side ^= 1;
+    std::vector<Cells<Real>> fresh(all.size());
+    schedule.each(count, [&](int i) {
+        agree_merges(i);
+        const Plan &plan = plans[i];
+        auto is_set = [](std::uint8_t bits) { return bits != 0; };
+        if (std::any_of(plan.split.begin(), plan.split.end(), is_set) ||
+            std::any_of(plan.merge.begin(), plan.merge.end(), is_set))
+            fresh[i] = changed_cells(i);
+    });
+    if (!any(std::any_of(fresh.begin(), fresh.end(), [](const auto &c) { return c.size() > 0; })))
+        return false;
+    replace(fresh);
+    publish_all();
+    return true;
+}
+
+template class Grid<float>;
+template class Grid<double>;
+
+} // namespace swe

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// cluster.h - a subtree of the grid: its cells with their values, and its boundary.
+//
+// Values are `fields` arrays, each with a number for every cell and every ghost; what they mean is
+// the scheme's affair (solver/scheme.h).  What others need of the cluster is in its *interface*, a
+// second copy of what is at the boundary: it has two sides that take turns, so that a cluster may
+// be advanced while its neighbours still read what it was.  (papers/…balancing.txt §4, reference 40)
+//
+// One thread at a time works on a cluster; neighbours read only the side of its interface that
+// nobody writes in this phase.
+#ifndef SWE_GRID_CLUSTER_H
+#define SWE_GRID_CLUSTER_H
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+#include "aligned.h"
+#include "patch.h"
+#include "topology.h"
+
+namespace swe {
+
+// A subtree: `levels` bisections below a root, by the bits of path, highest first.
+struct Node {
+    std::int32_t root = 0;
+    std::uint64_t path = 0;
+    std::int32_t levels = 0;
+
+    Node child(int which) const { return {root, path << 1 | static_cast<unsigned>(which), levels + 1}; }
+    Node parent() const { return {root, path >> 1, levels - 1}; }
+    friend bool operator==(const Node &a, const Node &b)
+    {
+        return a.root == b.root && a.levels == b.levels && a.path == b.path;
+    }
+};
+
+// Cells without connectivity: what adaptivity produces, splits and joins.  In order of the curve.
+template <class Real> struct Cells {
+    Node node;
+    std::vector<std::uint8_t> depth;        // [n]
+    std::vector<std::uint64_t> path;        // [n] below the root, as in Node
+    std::vector<std::vector<Real>> values;  // [fields][n]
+
+    std::int32_t size() const { return static_cast<std::int32_t>(depth.size()); }
+};
+
+// A stretch of a cluster's boundary with one partner: the run-length code of who is across.
+struct Run {
+    enum Kind : std::uint8_t { CLUSTER, RANK, BORDER } kind = BORDER;
+    bool reversed = false;          // the partner's edges are in the opposite order
+    std::int32_t first = 0, count = 0; // ghosts
+    std::int32_t partner = 0;       // number of the cluster, the neighbour rank, or the border
+    std::int32_t partner_first = 0; // its first ghost, or place in the messages
+
+    std::int32_t partner_of(std::int32_t i) const
+    {
+        return partner_first + (reversed ? count - 1 - i : i);
+    }
+};
+
+template <class Real> struct Cluster {
+    Node node;
+    std::int32_t root_depth = 0;
+    int fields = 0;
+    std::vector<std::uint8_t> depth;
+    std::vector<std::uint64_t> path;
+    Topology topology;
+    std::vector<Run> runs; // together all ghosts, in order
+
+    std::int32_t stride = 0;
+    AlignedVector<Real> values;            // [fields][stride]
+    std::vector<Real> interface[2];        // [fields][ghosts]
+    std::vector<std::uint8_t> marks[2];    // [ghosts] likewise, of what adaptivity asks for
+    Real stable_step = 0;                  // of the scheme, after the latest step
+
+    std::int32_t cells() const { return topology.cells; }
+    std::int32_t ghosts() const { return topology.ghosts; }
+    Real *field(int f) { return values.data() + static_cast<std::size_t>(f) * stride; }
+    const Real *field(int f) const { return values.data() + static_cast<std::size_t>(f) * stride; }
+
+    // Bisections of the domain's quarters at the subtree's root.
+    std::int32_t node_depth() const { return root_depth + node.levels; }
+};
+
+template <class Real> Patch<Real> patch_of(Cluster<Real> &c)
+{
+    return {c.cells(),
+            c.ghosts(),
+            c.field(0),
+            c.field(1),
+            c.field(2),
+            c.field(3),
+            c.depth.data(),
+            static_cast<std::int32_t>(c.topology.left.size()),
+            c.topology.left.data(),
+            c.topology.right.data(),
+            c.topology.runs.data(),
+            static_cast<std::int32_t>(c.topology.runs.size())};
+}
+
+// A cluster of these cells; ghosts are zero and runs empty.
+template <class Real>
+void make_cluster(Cluster<Real> &c, Cells<Real> &&from, int root_depth, int node_orientation)
+{
+    c.node = from.node;
+    c.root_depth = root_depth;
+    c.fields = static_cast<int>(from.values.size());
+    c.depth = std::move(from.depth);
+    c.path = std::move(from.path);
+    c.topology = make_topology(c.node_depth(), node_orientation, c.depth);
+    constexpr std::int32_t line = ALIGNMENT / sizeof(Real);
+    c.stride = (c.cells() + c.ghosts() + line - 1) / line * line;
+    c.values.assign(static_cast<std::size_t>(c.fields) * c.stride, 0);
+    for (int f = 0; f < c.fields; f++)
+        std::copy(from.values[f].begin(), from.values[f].end(), c.field(f));
+    for (int side = 0; side < 2; side++) {
+        c.interface[side].assign(static_cast<std::size_t>(c.fields) * c.ghosts(), 0);
+        c.marks[side].assign(c.ghosts(), 0);
+    }
+    c.runs.clear();
+}
+
+template <class Real> Cells<Real> cells_of(const Cluster<Real> &c)
+{
+    Cells<Real> cells{c.node, c.depth, c.path, {}};
+    for (int f = 0; f < c.fields; f++)
+        cells.values.emplace_back(c.field(f), c.field(f) + c.cells());
+    return cells;
+}
+
+} // namespace swe
+#endif

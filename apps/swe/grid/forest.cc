@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// forest.cc - squares, quarters, roots and their sides.
+#include "forest.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace swe {
+
+static void add_roots(std::vector<Root> &all, const Triangle &t, int bisections)
+{
+    if (bisections == 0) {
+        all.push_back({});
+        all.back().where = t;
+        return;
+    }
+    add_roots(all, t.first(), bisections - 1);
+    add_roots(all, t.second(), bisections - 1);
+}
+
+void Forest::add_square(int i, int j)
+{
+    std::int64_t w = i * LATTICE_UNIT, s = j * LATTICE_UNIT, e = w + LATTICE_UNIT, n = s + LATTICE_UNIT;
+    Lattice sw{w, s}, se{e, s}, ne{e, n}, nw{w, n}, centre = middle(sw, ne);
+    for (const Triangle &quarter : {Triangle{sw, se, centre}, Triangle{se, ne, centre},
+                                    Triangle{ne, nw, centre}, Triangle{nw, sw, centre}})
+        add_roots(all, quarter, cut);
+}
+
+void Forest::match_sides(int nx)
+{
+    std::map<std::pair<Lattice, Lattice>, std::pair<int, int>> open;
+    for (int r = 0; r < static_cast<int>(all.size()); r++)
+        for (int s = 0; s < SIDES; s++) {
+            Lattice a = side_begin(all[r].where, s), b = side_end(all[r].where, s);
+            auto key = std::minmax(a, b);
+            auto [found, is_new] = open.try_emplace({key.first, key.second}, std::pair{r, s});
+            Root::Across &mine = all[r].across[s];
+            mine.border = a.x == 0 && b.x == 0                                 ? WEST
+                          : a.x == nx * LATTICE_UNIT && b.x == nx * LATTICE_UNIT ? EAST
+                          : a.y == 0 && b.y == 0                               ? SOUTH
+                                                                               : NORTH;
+            if (is_new)
+                continue;
+            auto [other, its_side] = found->second;
+            bool reversed = !(side_begin(all[other].where, its_side) == a);
+            mine.root = other;
+            mine.side = its_side;
+            mine.reversed = reversed;
+            Root::Across &its = all[other].across[its_side];
+            its.root = r;
+            its.side = s;
+            its.reversed = reversed;
+        }
+}
+
+Forest::Forest(const Config &config, int ranks)
+    : cut(config.run.cut), x0(config.domain.x0), y0(config.domain.y0), side(config.domain.square),
+      unit(side / static_cast<double>(LATTICE_UNIT))
+{
+    int nx = config.domain.nx, ny = config.domain.ny;
+    for (int j = 0; j < ny; j++)
+        for (int i = 0; i < nx; i++)
+            add_square(j % 2 ? nx - 1 - i : i, j);
+    match_sides(nx);
+    auto count = static_cast<int>(all.size());
+    if (count < ranks)
+        throw std::runtime_error(config.file + ": run.cut = " + std::to_string(cut) + " gives " +
+                                 std::to_string(count) + " parts for " + std::to_string(ranks) +
+                                 " ranks: raise it");
+    for (int r = 0; r < count; r++)
+        all[r].rank = static_cast<int>(static_cast<long>(r) * ranks / count);
+}
+
+Triangle Forest::triangle(int root, std::uint64_t path, int levels) const
+{
+    Triangle t = all[root].where;
+    for (int bit = levels - 1; bit >= 0; bit--)
+        t = path >> bit & 1 ? t.second() : t.first();
+    return t;
+}
+
+double Forest::area(int depth) const { return side * side / 4 * std::ldexp(1, -depth); }
+
+// Two bisections halve a length to the bit.
+static double halved(double side, int depth)
+{
+    return std::ldexp(depth % 2 ? side * std::sqrt(0.5) : side, -(depth / 2));
+}
+
+template <class Real> Metric<Real> make_metric(const Forest &forest)
+{
+    Metric<Real> metric{};
+    for (int d = 0; d <= DEPTHS; d++)
+        metric.length[d] = static_cast<Real>(halved(forest.square_side(), d));
+    for (int d = 0; d < DEPTHS; d++) {
+        // of a right isosceles triangle with hypotenuse c: c / (2 + 2 sqrt 2)
+        metric.over_area[d] = static_cast<Real>(1 / forest.area(d));
+        metric.inradius[d] =
+            static_cast<Real>(halved(forest.square_side(), d) / (2 + 2 * std::sqrt(2.)));
+    }
+    return metric;
+}
+
+template Metric<float> make_metric(const Forest &);
+template Metric<double> make_metric(const Forest &);
+
+} // namespace swe

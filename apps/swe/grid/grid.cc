@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// grid.cc - set-up, ghosts and interfaces; adapt.cc changes the grid.
+#include "grid.h"
+
+#include <algorithm>
+#include "orientation.h"
+
+namespace swe {
+
+template <class Real>
+Grid<Real>::Grid(const Setting &setting, Scheme<Real> &scheme_, Schedule &schedule_, MPI_Comm comm_)
+    : set(setting), scheme(scheme_), schedule(schedule_), comm(comm_)
+{
+    MPI_Comm_rank(comm, &rank);
+    start();
+}
+
+template <class Real> Place Grid<Real>::place(const Cluster<Real> &c, std::int32_t cell) const
+{
+    int depth = c.depth[cell], levels = depth - set.forest.root_depth();
+    Node node{c.node.root, c.path[cell], levels};
+    return {node, set.forest.triangle(node.root, node.path, levels), depth};
+}
+
+template <class Real> std::int64_t Grid<Real>::cells() const
+{
+    std::int64_t sum = 0;
+    for (const auto &c : all)
+        sum += c->cells();
+    return sum;
+}
+
+template <class Real> bool Grid<Real>::any(bool here)
+{
+    int mine = here, result = 0;
+    MPI_Allreduce(&mine, &result, 1, MPI_INT, MPI_LOR, comm);
+    return result != 0;
+}
+
+// A root with all its cells at the same depth, without values.
+template <class Real> static Cells<Real> uniform(int root, int levels, int depth, int fields)
+{
+    Cells<Real> cells;
+    cells.node = {root, 0, 0};
+    std::uint64_t n = std::uint64_t{1} << levels;
+    cells.depth.assign(n, static_cast<std::uint8_t>(depth));
+    for (std::uint64_t p = 0; p < n; p++)
+        cells.path.push_back(p);
+    cells.values.assign(fields, std::vector<Real>(n, 0));
+    return cells;
+}
+
+template <class Real> void Grid<Real>::start()
+{
+    const Config &config = set.config;
+    int levels = config.grid.min_depth - set.forest.root_depth();
+    std::vector<Cells<Real>> cells;
+    for (int r = 0; r < static_cast<int>(set.forest.roots().size()); r++)
+        if (set.forest.roots()[r].rank == rank)
+            cells.push_back(uniform<Real>(r, levels, config.grid.min_depth, scheme.fields()));
+    replace(cells);
+    fill_initial();
+    for (int i = config.grid.min_depth; i < 2 * config.grid.max_depth && adapt(); i++)
+        fill_initial();
+}
+
+template <class Real> void Grid<Real>::restore(std::vector<Cells<Real>> &&cells)
+{
+    all.clear();
+    replace(cells);
+    publish_all();
+}
+
+template <class Real> void Grid<Real>::fill_initial()
+{
+    schedule.each(static_cast<int>(all.size()), [&](int i) {
+        Cluster<Real> &c = *all[i];
+        for (std::int32_t cell = 0; cell < c.cells(); cell++) {
+            Values<Real> v = scheme.initial(place(c, cell), 0);
+            for (int f = 0; f < c.fields; f++)
+                c.field(f)[cell] = v.field[f];
+        }
+        c.stable_step = scheme.stable_step(c);
+    });
+    publish_all();
+}
+
+template <class Real> void Grid<Real>::fill_ghosts(Cluster<Real> &c)
+{
+    for (const Run &run : c.runs) {
+        if (run.kind == Run::BORDER) {
+            const auto &d = set.config.domain;
+            const Side4 conditions[BORDERS] = {d.west, d.east, d.south, d.north};
+            scheme.fill_border(c, run.first, run.count, conditions[run.partner]);
+            continue;
+        }
+        for (int f = 0; f < c.fields; f++) {
+            const Real *from;
+            if (run.kind == Run::CLUSTER) {
+                const Cluster<Real> &partner = *all[run.partner];
+                from = partner.interface[side].data() + static_cast<std::size_t>(f) * partner.ghosts();
+            } else {
+                from = values.incoming(run.partner, f);
+            }
+            Real *to = c.field(f) + c.cells() + run.first;
+            if (run.reversed)
+                std::reverse_copy(from + run.partner_first, from + run.partner_first + run.count, to);
+            else
+                std::copy_n(from + run.partner_first, run.count, to);
+        }
+    }
+}
+
+template <class Real> void Grid<Real>::publish(Cluster<Real> &c, int to_side)
+{
+    scheme.publish(c, c.interface[to_side].data());
+    for (const Run &run : c.runs) {
+        if (run.kind != Run::RANK)
+            continue;
+        for (int f = 0; f < c.fields; f++) {
+            const Real *from =
+                c.interface[to_side].data() + static_cast<std::size_t>(f) * c.ghosts() + run.first;
+            Real *to = values.outgoing(run.partner, f) + run.partner_first;
+            if (run.reversed)
+                std::reverse_copy(from, from + run.count, to);
+            else
+                std::copy_n(from, run.count, to);
+        }
+    }
+}
+
+template <class Real> void Grid<Real>::publish_all()
+{
+    schedule.each(static_cast<int>(all.size()), [&](int i) { publish(*all[i], side); });
+    values.swap(comm);
+}
+
+template <class Real> void Grid<Real>::connect()
+{
+    std::vector<Outline> outlines;
+    std::vector<std::int64_t> work;
+    for (const auto &c : all) {
+        Outline outline{c->node, {}, {}};
+        for (int s = 0; s < SIDES; s++) {
+            outline.side_first[s] = c->topology.side_first(s);
+            outline.side_edges[s] = c->topology.side_edges[s];
+        }
+        outlines.push_back(outline);
+        work.push_back(c->cells());
+    }
+    Interfaces interfaces = make_interfaces(set.forest, rank, outlines);
+    for (std::size_t i = 0; i < all.size(); i++)
+        all[i]->runs = std::move(interfaces.runs[i]);
+    values.resize(interfaces, scheme.fields());
+    marks.resize(interfaces, 1);
+    schedule.weigh(work);
+}
+
+template <class Real> std::unique_ptr<Scratch> Grid<Real>::get_scratch()
+{
+    {
+        std::lock_guard<std::mutex> guard(scratch_lock);
+        if (!scratch_free.empty()) {
+            auto scratch = std::move(scratch_free.back());
+            scratch_free.pop_back();
+            return scratch;
+        }
+    }
+    return scheme.make_scratch();
+}
+
+template <class Real> void Grid<Real>::put_scratch(std::unique_ptr<Scratch> scratch)
+{
+    std::lock_guard<std::mutex> guard(scratch_lock);
+    scratch_free.push_back(std::move(scratch));
+}
+
+template class Grid<float>;
+template class Grid<double>;
+
+} // namespace swe

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// grid.h - a rank's part of the grid: its clusters, and what is common to all of them.
+//
+// Work goes in phases.  In a phase every cluster is worked on by one thread, reads what its
+// neighbours published in the phase before, and publishes for the next; between phases the ranks
+// exchange messages.  So no cluster waits for another one, and no order of clusters, number of
+// threads or core that comes or goes changes a bit of the result.
+#ifndef SWE_GRID_GRID_H
+#define SWE_GRID_GRID_H
+
+#include <cstdint>
+#include <memory>
+#include <mpi.h>
+#include <vector>
+#include "../parallel/exchange.h"
+#include "../parallel/schedule.h"
+#include "../solver/scheme.h"
+
+namespace swe {
+
+// What adaptivity decides for a cluster.
+struct Plan {
+    std::vector<std::int8_t> wish;          // [cells] the scheme's marks
+    std::vector<std::uint8_t> split;        // [cells] bits: sides to be bisected
+    std::vector<std::uint8_t> merge;        // [cells] 1: with the next cell, into their parent
+    std::vector<std::int32_t> work;         // cells whose hypotenuse was marked and not yet handed on
+    bool changed = false;                   // in the latest sweep
+};
+
+template <class Real> class Grid {
+public:
+    // Collective over comm, as all members are.  Uniform at min_depth, then refined for time 0.
+    Grid(const Setting &setting, Scheme<Real> &scheme, Schedule &schedule, MPI_Comm comm);
+
+    // One phase: work(cluster, scratch) for each cluster, with ghosts filled before and the interface published
+    // after, and the exchange.
+    template <class F> void phase(F work);
+
+    // Refines and coarsens as the scheme wishes; false if nothing changed on any rank.
+    bool adapt();
+
+    // In the order of the curve.
+    std::vector<std::unique_ptr<Cluster<Real>>> &clusters() { return all; }
+    const std::vector<std::unique_ptr<Cluster<Real>>> &clusters() const { return all; }
+    std::int64_t cells() const; // of this rank
+    int last_sweeps() const { return sweeps; }
+
+    // Replaces everything by these clusters' cells (a checkpoint's); they must cover the rank's roots.
+    void restore(std::vector<Cells<Real>> &&cells);
+
+    const Forest &forest() const { return set.forest; }
+    Place place(const Cluster<Real> &cluster, std::int32_t cell) const;
+
+private:
+    Setting set;
+    Scheme<Real> &scheme;
+    Schedule &schedule;
+    MPI_Comm comm;
+    int rank;
+    std::vector<std::unique_ptr<Cluster<Real>>> all;
+    std::vector<Plan> plans;
+    Messages<Real> values;
+    Messages<std::uint8_t> marks;
+    int side = 0;      // of interfaces, to be read
+    int mark_side = 0; // of marks, to be read
+    int sweeps = 0;
+
+    // Scratch memory goes to the thread that needs some next, the latest used first: it is
+    // in a cache then, however many thread numbers take turns on a core.
+    std::mutex scratch_lock;
+    std::vector<std::unique_ptr<Scratch>> scratch_free;
+    std::unique_ptr<Scratch> get_scratch();
+    void put_scratch(std::unique_ptr<Scratch> scratch);
+
+    void start();
+    void fill_initial();
+    void fill_ghosts(Cluster<Real> &c);
+    void publish(Cluster<Real> &c, int to_side);
+    void publish_all();
+    void connect();
+    bool any(bool here);
+
+    // adapt.cc
+    void wish_and_close(int i);
+    void sweep(int i);
+    void take_marks(int i, std::vector<std::uint8_t> &incoming);
+    void mark_side_of(int i, std::int32_t cell, int side_of_cell);
+    void hand_on(int i);
+    void publish_marks(int i, std::uint8_t bit);
+    void close_refinement();
+    void propose_merges(int i);
+    void agree_merges(int i);
+    bool may_merge(int i, std::int32_t cell) const;
+    Cells<Real> changed_cells(int i) const;
+    void append_split(Cells<Real> &to, const Place &place, const Values<Real> &values,
+                      unsigned bits) const;
+    void replace(std::vector<Cells<Real>> &fresh);
+};
+
+template <class Real> template <class F> void Grid<Real>::phase(F work)
+{
+    schedule.each(static_cast<int>(all.size()), [&](int i) {
+        Cluster<Real> &c = *all[i];
+        fill_ghosts(c);
+        auto scratch = get_scratch();
+        work(c, *scratch);
+        put_scratch(std::move(scratch));
+        publish(c, side ^ 1);
+    });
+    values.swap(comm);
+    side ^= 1;
+}
+
+} // namespace swe
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// orientation.cc - the table, read off one triangle of each orientation.
+#include "orientation.h"
+
+namespace swe {
+
+static Triangle example(int orientation)
+{
+    constexpr Lattice east[8] = {{1, 0}, {1, 1}, {0, 1}, {-1, 1}, {-1, 0}, {-1, -1}, {0, -1}, {1, -1}};
+    constexpr std::int64_t size = 16; // so that children's corners are on the lattice
+    Lattice along = east[orientation / 2];
+    bool left = orientation % 2 != 0;
+    Lattice across = left ? Lattice{-along.y, along.x} : Lattice{along.y, -along.x};
+    Lattice entry{0, 0}, exit{2 * size * along.x, 2 * size * along.y};
+    return {entry, exit, {size * (along.x + across.x), size * (along.y + across.y)}};
+}
+
+OrientationTable::OrientationTable()
+{
+    for (int o = 0; o < ORIENTATIONS; o++) {
+        Triangle t = example(o);
+        child[o] = {static_cast<std::uint8_t>(orientation(t.first())),
+                    static_cast<std::uint8_t>(orientation(t.second()))};
+        for (int side = 0; side < SIDES; side++) {
+            Lattice a = side_begin(t, side), b = side_end(t, side);
+            direction[o][side] = static_cast<std::uint8_t>(swe::direction(a, b));
+            is_left[o][side] = swe::is_left(a, b, opposite(t, side));
+        }
+    }
+}
+
+const OrientationTable ORIENTATION;
+
+} // namespace swe

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// announce.h - the one thing that this program may tell a resource manager, if there is one.
+#ifndef SWE_PARALLEL_ANNOUNCE_H
+#define SWE_PARALLEL_ANNOUNCE_H
+
+#include "../../../include/invasive.h"
+
+#pragma weak inv_announce_workload
+
+namespace swe {
+
+// Any unit, the same on all ranks.  Nothing where the program runs stock.
+inline void announce_workload(double work)
+{
+    if (inv_announce_workload)
+        inv_announce_workload(work);
+}
+
+} // namespace swe
+#endif

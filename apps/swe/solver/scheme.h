@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// scheme.h - what the grid and the time loop ask of a discretisation.
+//
+// A scheme has a number of fields; what they mean is its own affair, but field 0 to 2 are the means
+// of h, hu, hv of a cell, and `bed_field()` is that of its bed.  A call works on one cluster or on one cell; calls on different
+// clusters may be made at the same time.
+#ifndef SWE_SOLVER_SCHEME_H
+#define SWE_SOLVER_SCHEME_H
+
+#include <memory>
+#include "../config.h"
+#include "../grid/bed.h"
+#include "../grid/cluster.h"
+#include "../grid/forest.h"
+#include "../scenario/scenario.h"
+
+namespace swe {
+
+// Where a cell is.
+struct Place {
+    Node node;
+    Triangle where;
+    int depth;
+};
+
+// A cell's fields.
+constexpr int MOST_FIELDS = 12;
+template <class Real> struct Values {
+    Real field[MOST_FIELDS];
+};
+
+// Working memory of a thread that advances a cluster; the scheme's.
+class Scratch {
+public:
+    virtual ~Scratch() = default;
+};
+
+template <class Real> class Scheme {
+public:
+    virtual ~Scheme() = default;
+
+    virtual int fields() const = 0;
+    virtual int bed_field() const = 0;
+    virtual int stages() const = 0; // of a time step
+    virtual std::unique_ptr<Scratch> make_scratch() const = 0;
+
+    // The water of the scenario at the time, over the cell's bed.
+    virtual Values<Real> initial(const Place &place, double time) const = 0;
+
+    // One stage of a time step of dt, ghosts being filled.  After the last one stable_step is set.
+    virtual void advance(Cluster<Real> &cluster, Real dt, int stage, Scratch &scratch) const = 0;
+
+    // The longest stable step / cfl of the cluster as it is.
+    virtual Real stable_step(Cluster<Real> &cluster) const = 0;
+
+    // Fields of the interface for ghost g of whoever is across: interface[f * ghosts + g].
+    virtual void publish(const Cluster<Real> &cluster, Real *interface) const = 0;
+
+    // Ghosts first .. first+count-1, which are at the border of the domain.
+    virtual void fill_border(Cluster<Real> &cluster, std::int32_t first, std::int32_t count,
+                             Side4 condition) const = 0;
+
+    // What the cells want: +1 finer, 0, -1 coarser.  Ghosts are filled.
+    virtual void mark(const Cluster<Real> &cluster, std::int8_t *marks) const = 0;
+
+    // A cell's children, and two siblings' parent; water is conserved.
+    virtual void split(const Place &parent, const Values<Real> &of, Values<Real> children[2]) const = 0;
+    virtual bool may_merge(const Values<Real> children[2]) const = 0;
+    virtual Values<Real> merge(const Place &parent, const Values<Real> children[2]) const = 0;
+};
+
+// What schemes are made of; all outlive the scheme.
+struct Setting {
+    const Config &config;
+    const Forest &forest;
+    const Scenario &scenario;
+    const Bed &bed;
+};
+
+template <class Real> std::unique_ptr<Scheme<Real>> make_finite_volumes(const Setting &setting);
+template <class Real> std::unique_ptr<Scheme<Real>> make_galerkin(const Setting &setting);
+
+} // namespace swe
+#endif
