@@ -184,26 +184,26 @@ template <class Real> void Grid<Real>::agree_merges(int i)
 // --- the new cells
 
 template <class Real>
-static void append(Cells<Real> &to, const Place &place, const Values<Real> &v)
+static void append(Cells<Real> &to, const Site &site, const Values<Real> &v)
 {
-    to.depth.push_back(static_cast<std::uint8_t>(place.depth));
-    to.path.push_back(place.node.path);
+    to.depth.push_back(static_cast<std::uint8_t>(site.depth));
+    to.path.push_back(site.node.path);
     for (std::size_t f = 0; f < to.values.size(); f++)
         to.values[f].push_back(v.field[f]);
 }
 
 template <class Real>
-void Grid<Real>::append_split(Cells<Real> &to, const Place &place, const Values<Real> &v,
+void Grid<Real>::append_split(Cells<Real> &to, const Site &site, const Values<Real> &v,
                               unsigned bits) const
 {
     if (!bits) {
-        append(to, place, v);
+        append(to, site, v);
         return;
     }
     Values<Real> children[2];
-    scheme.split(place, v, children);
-    Place first{place.node.child(0), place.where.first(), place.depth + 1};
-    Place second{place.node.child(1), place.where.second(), place.depth + 1};
+    scheme.split(site, v, children);
+    Site first{site.node.child(0), site.where.first(), site.depth + 1};
+    Site second{site.node.child(1), site.where.second(), site.depth + 1};
     append_split(to, first, children[0], bits & bit_of(ENTRY_LEG) ? bit_of(HYPOTENUSE) : 0);
     append_split(to, second, children[1], bits & bit_of(EXIT_LEG) ? bit_of(HYPOTENUSE) : 0);
 }
@@ -227,15 +227,15 @@ template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
     };
     for (std::int32_t cell = 0; cell < c.cells(); cell++) {
         if (plan.merge[cell]) {
-            Place of = place(c, cell);
+            Site of = site(c, cell);
             Node parent = of.node.parent();
-            Place where{parent, set.forest.triangle(parent.root, parent.path, parent.levels),
+            Site where{parent, set.forest.triangle(parent.root, parent.path, parent.levels),
                         of.depth - 1};
             Values<Real> pair[2] = {values_of(cell), values_of(cell + 1)};
             append(to, where, scheme.merge(where, pair));
             cell++;
         } else if (plan.split[cell]) {
-            append_split(to, place(c, cell), values_of(cell), plan.split[cell]);
+            append_split(to, site(c, cell), values_of(cell), plan.split[cell]);
         } else {
             to.depth.push_back(c.depth[cell]);
             to.path.push_back(c.path[cell]);
@@ -354,7 +354,8 @@ template <class Real> void Grid<Real>::replace(std::vector<Cells<Real>> &fresh)
         auto c = std::make_unique<Cluster<Real>>();
         Node node = halves[i].cells.node;
         int o = orientation(set.forest.triangle(node.root, node.path, node.levels));
-        make_cluster(*c, std::move(halves[i].cells), root_depth, o);
+        make_cluster(*c, std::move(halves[i].cells), root_depth, o, set.config.solver.local_steps);
+        scheme.attach(*c);
         c->stable_step = scheme.stable_step(*c);
         all[i] = std::move(c);
     });

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 #include "aligned.h"
 #include "patch.h"
@@ -44,6 +45,9 @@ template <class Real> struct Cells {
     std::int32_t size() const { return static_cast<std::int32_t>(depth.size()); }
 };
 
+// Mass and momenta, of what passed an edge of the boundary, in m2 and m3/s.
+constexpr int PASSED = 3;
+
 // A stretch of a cluster's boundary with one partner: the run-length code of who is across.
 struct Run {
     enum Kind : std::uint8_t { CLUSTER, RANK, BORDER } kind = BORDER;
@@ -58,6 +62,12 @@ struct Run {
     }
 };
 
+// What a scheme keeps with a cluster.
+class Attachment {
+public:
+    virtual ~Attachment() = default;
+};
+
 template <class Real> struct Cluster {
     Node node;
     std::int32_t root_depth = 0;
@@ -69,9 +79,17 @@ template <class Real> struct Cluster {
 
     std::int32_t stride = 0;
     AlignedVector<Real> values;            // [fields][stride]
-    std::vector<Real> interface[2];        // [fields][ghosts]
+    std::vector<Real> interface[2];        // [fields and, with local steps, PASSED + 1][ghosts]
     std::vector<std::uint8_t> marks[2];    // [ghosts] likewise, of what adaptivity asks for
     Real stable_step = 0;                  // of the scheme, after the latest step
+    std::unique_ptr<Attachment> attachment;
+
+    // Local time stepping only (local_steps.h): the cluster's step is 2^level of the shortest one;
+    // what went out through the boundary since the neighbour's last step; and what the neighbours say of that, and
+    // their levels.
+    int level = 0;
+    std::vector<Real> passed; // [PASSED][ghosts]
+    std::vector<Real> across; // [PASSED + 1][ghosts]
 
     std::int32_t cells() const { return topology.cells; }
     std::int32_t ghosts() const { return topology.ghosts; }
@@ -100,7 +118,8 @@ template <class Real> Patch<Real> patch_of(Cluster<Real> &c)
 
 // A cluster of these cells; ghosts are zero and runs empty.
 template <class Real>
-void make_cluster(Cluster<Real> &c, Cells<Real> &&from, int root_depth, int node_orientation)
+void make_cluster(Cluster<Real> &c, Cells<Real> &&from, int root_depth, int node_orientation,
+                  bool local_steps)
 {
     c.node = from.node;
     c.root_depth = root_depth;
@@ -113,8 +132,13 @@ void make_cluster(Cluster<Real> &c, Cells<Real> &&from, int root_depth, int node
     c.values.assign(static_cast<std::size_t>(c.fields) * c.stride, 0);
     for (int f = 0; f < c.fields; f++)
         std::copy(from.values[f].begin(), from.values[f].end(), c.field(f));
+    if (local_steps) {
+        c.passed.assign(static_cast<std::size_t>(PASSED) * c.ghosts(), 0);
+        c.across.assign(static_cast<std::size_t>(PASSED + 1) * c.ghosts(), 0);
+    }
+    int told = c.fields + (local_steps ? PASSED + 1 : 0);
     for (int side = 0; side < 2; side++) {
-        c.interface[side].assign(static_cast<std::size_t>(c.fields) * c.ghosts(), 0);
+        c.interface[side].assign(static_cast<std::size_t>(told) * c.ghosts(), 0);
         c.marks[side].assign(c.ghosts(), 0);
     }
     c.runs.clear();

@@ -15,7 +15,7 @@ Grid<Real>::Grid(const Setting &setting, Scheme<Real> &scheme_, Schedule &schedu
     start();
 }
 
-template <class Real> Place Grid<Real>::place(const Cluster<Real> &c, std::int32_t cell) const
+template <class Real> Site Grid<Real>::site(const Cluster<Real> &c, std::int32_t cell) const
 {
     int depth = c.depth[cell], levels = depth - set.forest.root_depth();
     Node node{c.node.root, c.path[cell], levels};
@@ -76,7 +76,7 @@ template <class Real> void Grid<Real>::fill_initial()
     schedule.each(static_cast<int>(all.size()), [&](int i) {
         Cluster<Real> &c = *all[i];
         for (std::int32_t cell = 0; cell < c.cells(); cell++) {
-            Values<Real> v = scheme.initial(place(c, cell), 0);
+            Values<Real> v = scheme.initial(site(c, cell), 0);
             for (int f = 0; f < c.fields; f++)
                 c.field(f)[cell] = v.field[f];
         }
@@ -92,9 +92,12 @@ template <class Real> void Grid<Real>::fill_ghosts(Cluster<Real> &c)
             const auto &d = set.config.domain;
             const Side4 conditions[BORDERS] = {d.west, d.east, d.south, d.north};
             scheme.fill_border(c, run.first, run.count, conditions[run.partner]);
+            if (!c.across.empty())
+                std::fill_n(c.across.begin() + PASSED * c.ghosts() + run.first, run.count,
+                            static_cast<Real>(c.level));
             continue;
         }
-        for (int f = 0; f < c.fields; f++) {
+        for (int f = 0; f < told(); f++) {
             const Real *from;
             if (run.kind == Run::CLUSTER) {
                 const Cluster<Real> &partner = *all[run.partner];
@@ -102,7 +105,9 @@ template <class Real> void Grid<Real>::fill_ghosts(Cluster<Real> &c)
             } else {
                 from = values.incoming(run.partner, f);
             }
-            Real *to = c.field(f) + c.cells() + run.first;
+            Real *to = f < c.fields ? c.field(f) + c.cells()
+                                    : c.across.data() + static_cast<std::size_t>(f - c.fields) * c.ghosts();
+            to += run.first;
             if (run.reversed)
                 std::reverse_copy(from + run.partner_first, from + run.partner_first + run.count, to);
             else
@@ -113,13 +118,18 @@ template <class Real> void Grid<Real>::fill_ghosts(Cluster<Real> &c)
 
 template <class Real> void Grid<Real>::publish(Cluster<Real> &c, int to_side)
 {
-    scheme.publish(c, c.interface[to_side].data());
+    Real *to_interface = c.interface[to_side].data();
+    scheme.publish(c, to_interface);
+    if (!c.passed.empty()) {
+        Real *more = std::copy(c.passed.begin(), c.passed.end(),
+                               to_interface + static_cast<std::size_t>(c.fields) * c.ghosts());
+        std::fill_n(more, c.ghosts(), static_cast<Real>(c.level));
+    }
     for (const Run &run : c.runs) {
         if (run.kind != Run::RANK)
             continue;
-        for (int f = 0; f < c.fields; f++) {
-            const Real *from =
-                c.interface[to_side].data() + static_cast<std::size_t>(f) * c.ghosts() + run.first;
+        for (int f = 0; f < told(); f++) {
+            const Real *from = to_interface + static_cast<std::size_t>(f) * c.ghosts() + run.first;
             Real *to = values.outgoing(run.partner, f) + run.partner_first;
             if (run.reversed)
                 std::reverse_copy(from, from + run.count, to);
@@ -151,7 +161,7 @@ template <class Real> void Grid<Real>::connect()
     Interfaces interfaces = make_interfaces(set.forest, rank, outlines);
     for (std::size_t i = 0; i < all.size(); i++)
         all[i]->runs = std::move(interfaces.runs[i]);
-    values.resize(interfaces, scheme.fields());
+    values.resize(interfaces, told());
     marks.resize(interfaces, 1);
     schedule.weigh(work);
 }

@@ -32,9 +32,10 @@ public:
     // Collective over comm, as all members are.  Uniform at min_depth, then refined for time 0.
     Grid(const Setting &setting, Scheme<Real> &scheme, Schedule &schedule, MPI_Comm comm);
 
-    // One phase: work(cluster, scratch) for each cluster, with ghosts filled before and the interface published
-    // after, and the exchange.
-    template <class F> void phase(F work);
+    // One phase: work(cluster, scratch) for each cluster, with ghosts filled before and the interface
+    // published after, and the exchange.  With a level: for the clusters of this level only.
+    template <class F> void phase(F work, int level = ALL_LEVELS);
+    static constexpr int ALL_LEVELS = -1;
 
     // Refines and coarsens as the scheme wishes; false if nothing changed on any rank.
     bool adapt();
@@ -45,11 +46,14 @@ public:
     std::int64_t cells() const; // of this rank
     int last_sweeps() const { return sweeps; }
 
+    // Tells the neighbours what the clusters are, when something was changed outside of a phase.
+    void publish_all();
+
     // Replaces everything by these clusters' cells (a checkpoint's); they must cover the rank's roots.
     void restore(std::vector<Cells<Real>> &&cells);
 
     const Forest &forest() const { return set.forest; }
-    Place place(const Cluster<Real> &cluster, std::int32_t cell) const;
+    Site site(const Cluster<Real> &cluster, std::int32_t cell) const;
 
 private:
     Setting set;
@@ -74,9 +78,9 @@ private:
 
     void start();
     void fill_initial();
+    int told() const { return scheme.fields() + (set.config.solver.local_steps ? PASSED + 1 : 0); }
     void fill_ghosts(Cluster<Real> &c);
     void publish(Cluster<Real> &c, int to_side);
-    void publish_all();
     void connect();
     bool any(bool here);
 
@@ -92,15 +96,19 @@ private:
     void agree_merges(int i);
     bool may_merge(int i, std::int32_t cell) const;
     Cells<Real> changed_cells(int i) const;
-    void append_split(Cells<Real> &to, const Place &place, const Values<Real> &values,
+    void append_split(Cells<Real> &to, const Site &site, const Values<Real> &values,
                       unsigned bits) const;
     void replace(std::vector<Cells<Real>> &fresh);
 };
 
-template <class Real> template <class F> void Grid<Real>::phase(F work)
+template <class Real> template <class F> void Grid<Real>::phase(F work, int level)
 {
     schedule.each(static_cast<int>(all.size()), [&](int i) {
         Cluster<Real> &c = *all[i];
+        if (level != ALL_LEVELS && level != c.level) {
+            c.interface[side ^ 1] = c.interface[side]; // its neighbours may ask again
+            return;
+        }
         fill_ghosts(c);
         auto scratch = get_scratch();
         work(c, *scratch);

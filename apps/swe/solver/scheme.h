@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // scheme.h - what the grid and the time loop ask of a discretisation.
 //
-// A scheme has a number of fields; what they mean is its own affair, but field 0 to 2 are the means
-// of h, hu, hv of a cell, and `bed_field()` is that of its bed.  A call works on one cluster or on one cell; calls on different
-// clusters may be made at the same time.
+// A scheme has a number of fields; what they mean is its own affair, but for the means.  A call works
+// on one cluster or on one cell; calls on different clusters may be made at the same time.
 #ifndef SWE_SOLVER_SCHEME_H
 #define SWE_SOLVER_SCHEME_H
 
+#include <array>
 #include <memory>
 #include "../config.h"
 #include "../grid/bed.h"
@@ -17,7 +17,7 @@
 namespace swe {
 
 // Where a cell is.
-struct Place {
+struct Site {
     Node node;
     Triangle where;
     int depth;
@@ -40,18 +40,31 @@ public:
     virtual ~Scheme() = default;
 
     virtual int fields() const = 0;
-    virtual int bed_field() const = 0;
+    virtual std::array<int, 4> means() const = 0; // the fields that are a cell's means of h, hu, hv, bed
     virtual int stages() const = 0; // of a time step
     virtual std::unique_ptr<Scratch> make_scratch() const = 0;
 
+    // Once for each cluster that is made: sets its attachment.
+    virtual void attach(Cluster<Real> &cluster) const = 0;
+
     // The water of the scenario at the time, over the cell's bed.
-    virtual Values<Real> initial(const Place &place, double time) const = 0;
+    virtual Values<Real> initial(const Site &site, double time) const = 0;
 
     // One stage of a time step of dt, ghosts being filled.  After the last one stable_step is set.
     virtual void advance(Cluster<Real> &cluster, Real dt, int stage, Scratch &scratch) const = 0;
 
     // The longest stable step / cfl of the cluster as it is.
     virtual Real stable_step(Cluster<Real> &cluster) const = 0;
+
+    // Local time stepping.  What leaves the cell at ghost g, and what enters the one beyond: h, hu, hv
+    // per metre of the edge and second, by the present state.
+    virtual void flow(const Cluster<Real> &cluster, std::int32_t g, Real leaves[PASSED],
+                      Real enters[PASSED]) const = 0;
+
+    // One step of Euler's method, with more[v * ghosts + g] entering at ghost g beside what flows by
+    // the present state; units as of flow.
+    virtual void advance_with(Cluster<Real> &cluster, Real dt, const Real *more,
+                              Scratch &scratch) const = 0;
 
     // Fields of the interface for ghost g of whoever is across: interface[f * ghosts + g].
     virtual void publish(const Cluster<Real> &cluster, Real *interface) const = 0;
@@ -64,9 +77,9 @@ public:
     virtual void mark(const Cluster<Real> &cluster, std::int8_t *marks) const = 0;
 
     // A cell's children, and two siblings' parent; water is conserved.
-    virtual void split(const Place &parent, const Values<Real> &of, Values<Real> children[2]) const = 0;
+    virtual void split(const Site &parent, const Values<Real> &of, Values<Real> children[2]) const = 0;
     virtual bool may_merge(const Values<Real> children[2]) const = 0;
-    virtual Values<Real> merge(const Place &parent, const Values<Real> children[2]) const = 0;
+    virtual Values<Real> merge(const Site &parent, const Values<Real> children[2]) const = 0;
 };
 
 // What schemes are made of; all outlive the scheme.

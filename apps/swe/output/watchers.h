@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// watchers.h - who looks at a simulation while it runs, as the configuration asks: files for ParaView, rasters, gauges,
+// checkpoints, and the progress line.
+#ifndef SWE_OUTPUT_WATCHERS_H
+#define SWE_OUTPUT_WATCHERS_H
+
+#include <string>
+#include "../simulation.h"
+
+namespace swe {
+
+// Collective, as are the watchers.  `goes_on`: files of the run before are continued.
+template <class Real> void add_watchers(Simulation<Real> &simulation, bool goes_on, bool quiet);
+
+// Takes the state from a checkpoint, or from the last one in output.directory ("latest").
+// Throws std::runtime_error: none, broken, of another configuration.
+template <class Real> void restart(Simulation<Real> &simulation, const std::string &from);
+
+} // namespace swe
+#endif

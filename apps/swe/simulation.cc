@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// simulation.cc - the time loop.
+#include "simulation.h"
+
+#include <algorithm>
+#include "parallel/announce.h"
+#include "scenario/tree_bed.h"
+
+namespace swe {
+
+template <class Real>
+Simulation<Real>::Simulation(const Config &config, const Scenario &scenario, MPI_Comm comm)
+    : rules(config), communicator(comm), schedule(config.run.parallel)
+{
+    int ranks, rank;
+    MPI_Comm_size(comm, &ranks);
+    MPI_Comm_rank(comm, &rank);
+    forest = std::make_unique<Forest>(config, ranks);
+    bed = std::make_unique<TreeBed>(*forest, scenario, config, rank);
+    Setting setting{rules, *forest, scenario, *bed};
+    the_scheme = config.solver.order == 0 ? make_finite_volumes<Real>(setting)
+                                          : make_galerkin<Real>(setting);
+    the_grid = std::make_unique<Grid<Real>>(setting, *the_scheme, schedule, comm);
+    if (config.solver.local_steps)
+        local_steps = std::make_unique<LocalSteps<Real>>(*the_grid, *the_scheme, comm);
+}
+
+template <class Real> Simulation<Real>::~Simulation() = default;
+
+template <class Real> bool Simulation<Real>::at_end() const
+{
+    return now >= rules.time.end * (1 - 1e-12) ||
+           (rules.time.steps >= 0 && account_.steps >= rules.time.steps);
+}
+
+template <class Real> void Simulation<Real>::run()
+{
+    double start = MPI_Wtime();
+    watch();
+    while (!at_end()) {
+        advance();
+        if (rules.grid.every > 0 && account_.steps % rules.grid.every == 0) {
+            double before = MPI_Wtime();
+            the_grid->adapt();
+            account_.adapting += MPI_Wtime() - before;
+            account_.adaptions++;
+            announce();
+        }
+        watch();
+    }
+    account_.total = MPI_Wtime() - start;
+}
+
+template <class Real> double Simulation<Real>::agree_on_step()
+{
+    double mine = rules.time.end, all;
+    for (const auto &c : the_grid->clusters())
+        mine = std::min(mine, static_cast<double>(c->stable_step));
+    double before = MPI_Wtime();
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MIN, communicator);
+    account_.agreeing += MPI_Wtime() - before;
+    return std::min(all * rules.solver.cfl, rules.time.end - now);
+}
+
+template <class Real> void Simulation<Real>::advance()
+{
+    dt = agree_on_step();
+    if (local_steps)
+        dt = local_steps->round(dt, rules.solver.cfl, rules.time.end - now, account_.cell_steps);
+    else
+        advance_all();
+    now += dt;
+    account_.steps++;
+}
+
+// All clusters by the same step.
+template <class Real> void Simulation<Real>::advance_all()
+{
+    for (int stage = 0; stage < the_scheme->stages(); stage++) {
+        the_grid->phase([&](Cluster<Real> &c, Scratch &scratch) {
+            the_scheme->advance(c, static_cast<Real>(dt), stage, scratch);
+        });
+        account_.cell_steps += the_grid->cells();
+    }
+}
+
+template <class Real> void Simulation<Real>::watch()
+{
+    double before = MPI_Wtime();
+    for (auto &watcher : watchers)
+        watcher->look(*this);
+    account_.watching += MPI_Wtime() - before;
+}
+
+template <class Real> void Simulation<Real>::announce()
+{
+    if (rules.run.announce)
+        announce_workload(static_cast<double>(the_grid->cells()));
+}
+
+template <class Real> std::int64_t Simulation<Real>::cells()
+{
+    std::int64_t mine = the_grid->cells(), all;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT64_T, MPI_SUM, communicator);
+    return all;
+}
+
+template <class Real> double Simulation<Real>::water()
+{
+    double mine = 0, all;
+    for (const auto &c : the_grid->clusters()) {
+        double sum = 0;
+        for (std::int32_t i = 0; i < c->cells(); i++)
+            sum += static_cast<double>(c->field(the_scheme->means()[0])[i]) * forest->area(c->depth[i]);
+        mine += sum;
+    }
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, communicator);
+    return all;
+}
+
+template <class Real>
+void Simulation<Real>::restore(double time, long step, std::vector<Cells<Real>> &&cells)
+{
+    now = time;
+    account_.steps = step;
+    the_grid->restore(std::move(cells));
+}
+
+template class Simulation<float>;
+template class Simulation<double>;
+
+} // namespace swe

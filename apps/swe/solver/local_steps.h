@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// local_steps.h - a step of its own for each cluster: a power of two of the shortest one.
+//
+// Coarse cells and shallow water are stable with longer steps.  In a round, the longest step of
+// all, a cluster of level k makes a step at the end of every 2^k of the shortest ones, after the
+// clusters of lower levels.  Whoever is faster computes what passes the edges in between, with the slower
+// one as it was, and adds it up; the slower one takes the sum for what passed in its step.  So
+// nothing is lost or made.  (Osher and Sanders 1983, doi:10.1090/S0025-5718-1983-0717689-8;
+// papers/invasive-compute-balancing.txt §4, reference 12)
+#ifndef SWE_SOLVER_LOCAL_STEPS_H
+#define SWE_SOLVER_LOCAL_STEPS_H
+
+#include "../grid/grid.h"
+
+namespace swe {
+
+template <class Real> class LocalSteps {
+public:
+    LocalSteps(Grid<Real> &grid_, const Scheme<Real> &scheme_, MPI_Comm comm_)
+        : grid(grid_), scheme(scheme_), comm(comm_)
+    {
+    }
+
+    // One round; collective.  shortest_s: the shortest stable step of all ranks times cfl.  Not longer
+    // than most_s.  Returns how long it was in s; work is what was done, in cells.
+    double round(double shortest_s, double cfl, double most_s, std::int64_t &work);
+
+private:
+    static constexpr int LEVELS = 6;
+    static constexpr double MARGIN = 0.9; // the water goes on changing in a round
+
+    Grid<Real> &grid;
+    const Scheme<Real> &scheme;
+    MPI_Comm comm;
+    int present[LEVELS] = {}; // are there clusters of the level, on any rank?
+
+    int set_levels(double shortest_s, double cfl);
+    void advance(Cluster<Real> &c, int substep, double shortest_s, Scratch &scratch);
+};
+
+} // namespace swe
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// swe.cc - the program: reads a scenario, runs it, says what came out.
+#include <argp.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <mpi.h>
+#include <string>
+#include <vector>
+#include "output/watchers.h"
+#include "simulation.h"
+
+namespace {
+
+using namespace swe;
+
+struct Arguments {
+    std::string file;
+    std::vector<std::string> overrides;
+    std::string restart; // directory of a checkpoint, or "latest"
+    bool check = false, quiet = false;
+};
+
+enum : int { HELP_CONFIG = 256, CHECK, RESTART };
+
+const argp_option options[] = {
+    {"help-config", HELP_CONFIG, nullptr, 0, "Say what a scenario's file may contain, and stop", 0},
+    {"check", CHECK, nullptr, 0, "Read the scenario, write all of it to standard output, and stop", 0},
+    {"restart", RESTART, "DIRECTORY", OPTION_ARG_OPTIONAL,
+     "Go on from this checkpoint; without a name from the last one in output.directory", 0},
+    {"quiet", 'q', nullptr, 0, "No progress line", 0},
+    {nullptr, 0, nullptr, 0, nullptr, 0}};
+
+error_t parse_option(int key, char *value, argp_state *state)
+{
+    auto &arguments = *static_cast<Arguments *>(state->input);
+    switch (key) {
+    case HELP_CONFIG:
+        std::fputs(config_help().c_str(), stdout);
+        std::exit(0);
+    case CHECK:
+        arguments.check = true;
+        return 0;
+    case RESTART:
+        arguments.restart = value ? value : "latest";
+        return 0;
+    case 'q':
+        arguments.quiet = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (state->arg_num == 0)
+            arguments.file = value;
+        else
+            arguments.overrides.emplace_back(value);
+        return 0;
+    case ARGP_KEY_NO_ARGS:
+        argp_error(state, "no scenario: give a TOML file (examples: apps/swe/scenarios/)");
+        return EINVAL;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+const argp parser = {options, parse_option, "SCENARIO.toml [KEY=VALUE...]",
+                     "Shallow water on an adaptive triangular grid: dam breaks and tsunamis."
+                     "\vKEY=VALUE counts more than the file: grid.max_depth=12.",
+                     nullptr, nullptr, nullptr};
+
+// Of all cells of all ranks, in whatever order they come.
+template <class Real> unsigned long long checksum(Simulation<Real> &simulation)
+{
+    std::uint64_t mine = 0, all;
+    for (const auto &c : simulation.grid().clusters())
+        for (int f = 0; f < c->fields; f++)
+            for (std::int32_t i = 0; i < c->cells(); i++) {
+                std::uint64_t bits = 0;
+                Real value = c->field(f)[i] + Real(0); // -0 is 0
+                std::memcpy(&bits, &value, sizeof value);
+                bits = (bits ^ bits >> 31) * 0x9e3779b97f4a7c15u;
+                bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9u;
+                mine += (bits ^ bits >> 32) * static_cast<unsigned>(f + 1);
+            }
+    MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, simulation.comm());
+    return all;
+}
+
+// "name number" lines.
+template <class Real> void report(Simulation<Real> &simulation, double water_before, bool is_first)
+{
+    const Account &mine = simulation.account();
+    double times[] = {mine.total, mine.adapting, mine.agreeing, mine.watching};
+    double longest[4];
+    std::int64_t cell_steps;
+    MPI_Reduce(times, longest, 4, MPI_DOUBLE, MPI_MAX, 0, simulation.comm());
+    MPI_Reduce(&mine.cell_steps, &cell_steps, 1, MPI_INT64_T, MPI_SUM, 0, simulation.comm());
+    auto cells = static_cast<long long>(simulation.cells());
+    double water = simulation.water();
+    unsigned long long sum = checksum(simulation);
+    if (!is_first)
+        return;
+    std::printf("seconds %.6f\nadapting-seconds %.6f\nagreeing-seconds %.6f\nwriting-seconds %.6f\n",
+                longest[0], longest[1], longest[2], longest[3]);
+    std::printf("steps %ld\ntime %.9g\ncells %lld\ncell-steps %lld\ncell-steps-s %.6g\n", mine.steps,
+                simulation.time(), cells, static_cast<long long>(cell_steps),
+                static_cast<double>(cell_steps) / longest[0]);
+    std::printf("water-m3 %.17g\nwater-change %.3e\nchecksum %016llx\n", water,
+                water_before > 0 ? (water - water_before) / water_before : 0, sum);
+}
+
+template <class Real>
+void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, bool is_first)
+{
+    auto scenario = make_scenario(config);
+    Simulation<Real> simulation(config, *scenario, comm);
+    if (!arguments.restart.empty())
+        restart(simulation, arguments.restart);
+    add_watchers(simulation, !arguments.restart.empty(), arguments.quiet);
+    double water = simulation.water();
+    simulation.run();
+    report(simulation, water, is_first);
+}
+
+int run(const Arguments &arguments, bool is_first)
+{
+    Config config = read_config(arguments.file, arguments.overrides);
+    if (arguments.check) {
+        if (is_first)
+            std::fputs(describe(config).c_str(), stdout);
+    } else if (config.solver.precision == Precision::SINGLE) {
+        simulate<float>(config, arguments, MPI_COMM_WORLD, is_first);
+    } else {
+        simulate<double>(config, arguments, MPI_COMM_WORLD, is_first);
+    }
+    return 0;
+}
+
+// What all ranks find wrong in the same way, one of them says.
+int fail(const std::exception &error, bool is_first, int code)
+{
+    if (is_first)
+        std::fprintf(stderr, "swe: %s\n", error.what());
+    return code;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    Arguments arguments;
+    argp_parse(&parser, argc, argv, 0, nullptr, &arguments);
+    int provided, rank;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int code;
+    try {
+        code = run(arguments, rank == 0);
+    } catch (const ConfigError &error) {
+        code = fail(error, rank == 0, 2);
+    } catch (const std::exception &error) { // of this rank alone, perhaps: the others may wait for it
+        std::fprintf(stderr, "swe: rank %d: %s\n", rank, error.what());
+        std::fflush(stdout);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+        return 1;
+    }
+    MPI_Finalize();
+    return code;
+}
