@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// finite_volumes.cc - see finite_volumes.h.
+//
+// The sweeps are templates on the vector's width in bytes, inlined into one function for each
+// level of the x86-64 architecture; the widest that the processor has is taken.  Other processors
+// have vectors of 16 bytes.
+#include "finite_volumes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include "augmented.h"
+#include "rusanov.h"
+
+namespace swe {
+
+namespace {
+
+// FvLinks::shape: outward directions of the edges to the next cell and to the third neighbour, and
+// which edge is the hypotenuse: 0 the one to the previous cell, 1 to the next, 2 to the third.
+constexpr int SHAPE_NEXT_WAY = 0, SHAPE_THIRD_WAY = 3, SHAPE_HYPOTENUSE = 6, SHAPE_WAY_MASK = 7;
+constexpr int WAYS = 2 * DIRECTIONS;
+
+// Vectors may be loaded beyond the last cell: what is in all arrays behind it.
+constexpr std::int32_t PADDING = 64 / sizeof(float);
+
+std::int32_t padded(std::int32_t cells) { return (cells / PADDING + 1) * PADDING; }
+
+int reversed(int way) { return (way + DIRECTIONS) % WAYS; }
+
+template <class Real> struct Normals {
+    Real x[WAYS], y[WAYS];
+    SWE_INLINE Normals()
+    {
+        for (int way = 0; way < WAYS; way++) {
+            x[way] = Real(way < DIRECTIONS ? NORMAL_X[way] : -NORMAL_X[way - DIRECTIONS]);
+            y[way] = Real(way < DIRECTIONS ? NORMAL_Y[way] : -NORMAL_Y[way - DIRECTIONS]);
+        }
+    }
+};
+
+template <class Value> constexpr int lanes_of()
+{
+    if constexpr (is_number<Value>)
+        return 1;
+    else
+        return sizeof(Value) / sizeof(Value{}[0]);
+}
+
+// table[index[lane]] in each lane, of WAYS entries.
+template <class Value, class Integer, class Real>
+SWE_INLINE Value look_up(const Real *table, Integer index)
+{
+    constexpr int LANES = lanes_of<Value>();
+    Value result;
+    if constexpr (LANES >= WAYS) { // the table fits into a register
+        Value entries;
+        for (int lane = 0; lane < LANES; lane++)
+            entries[lane] = table[lane % WAYS];
+        result = __builtin_shuffle(entries, index);
+    } else {
+        for (int lane = 0; lane < LANES; lane++)
+            result[lane] = table[index[lane]];
+    }
+    return result;
+}
+
+// One lane further: the last one of `before`, then all but the last one of `value`.
+template <class Value> SWE_INLINE Value shifted(Value before, Value value)
+{
+    constexpr int LANES = lanes_of<Value>();
+    typename Integers<Value>::type order;
+    for (int lane = 0; lane < LANES; lane++)
+        order[lane] = LANES - 1 + lane;
+    return __builtin_shuffle(before, value, order);
+}
+
+template <class Value> SWE_INLINE EdgeFlux<Value> shifted(const EdgeFlux<Value> &before,
+                                                          const EdgeFlux<Value> &flux)
+{
+    return {shifted(before.mass, flux.mass), shifted(before.lost_x, flux.lost_x),
+            shifted(before.lost_y, flux.lost_y), shifted(before.gained_x, flux.gained_x),
+            shifted(before.gained_y, flux.gained_y)};
+}
+
+// The first `count` lanes; the others are 0.
+template <class Value, class Real> SWE_INLINE Value load_some(const Real *from, int count)
+{
+    constexpr int LANES = lanes_of<Value>();
+    if (__builtin_expect(count >= LANES, 1))
+        return load<Value>(from);
+    Value value{};
+    for (int lane = 0; lane < count; lane++)
+        value[lane] = from[lane];
+    return value;
+}
+
+template <class Value, class Real> SWE_INLINE void store_some(Real *to, Value value, int count)
+{
+    constexpr int LANES = lanes_of<Value>();
+    if (__builtin_expect(count >= LANES, 1)) {
+        store(to, value);
+        return;
+    }
+    for (int lane = 0; lane < count; lane++)
+        to[lane] = value[lane];
+}
+
+// Bytes as integers of the lanes' width.
+template <class Value>
+SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, int count)
+{
+    constexpr int LANES = lanes_of<Value>();
+    using Bytes = Lanes<std::uint8_t, LANES>;
+    return __builtin_convertvector(load_some<Bytes>(from, count), typename Integers<Value>::type);
+}
+
+template <class Value, class Real>
+SWE_INLINE Value gather(const Real *from, const std::int32_t *at)
+{
+    constexpr int LANES = lanes_of<Value>();
+    Value result;
+    for (int lane = 0; lane < LANES; lane++)
+        result[lane] = from[at[lane]];
+    return result;
+}
+
+// length of a leg / area of a cell, by its depth: twice as much with two bisections.
+template <class Real> struct Scale {
+    Real even, odd;
+    Real inradius; // times the scale: the same for all depths
+
+    explicit Scale(const Metric<Real> &metric)
+        : even(metric.length[1] * metric.over_area[0]),
+          odd(metric.length[2] * metric.over_area[1]), inradius(metric.inradius[0] * even)
+    {
+    }
+
+    template <class Value>
+    SWE_INLINE Value of(typename Integers<Value>::type depth) const
+    {
+        constexpr int MANTISSA = std::numeric_limits<Real>::digits - 1;
+        Value base = (depth & 1) != 0 ? all<Value>(odd) : all<Value>(even);
+        typename Integers<Value>::type bits;
+        std::memcpy(&bits, &base, sizeof bits);
+        bits += (depth >> 1) << MANTISSA;
+        std::memcpy(&base, &bits, sizeof bits);
+        return base;
+    }
+};
+
+// All that a sweep over a patch works on.
+template <class Real> struct Sweep {
+    const Patch<Real> &patch;
+    const FvOptions<Real> &options;
+    FvScratch<Real> &scratch;
+    Scale<Real> scale;
+    const FvLinks *links;
+    Real dt;
+    const FvState<Real> *start;
+};
+
+template <class Real>
+SWE_INLINE CellState<Real> state_at(const FvScratch<Real> &scratch, std::int32_t i)
+{
+    return {scratch.h[i], scratch.u[i], scratch.v[i], scratch.c[i], scratch.bed[i]};
+}
+
+template <Flux FLUX, class Value, class Real>
+SWE_INLINE EdgeFlux<Value> flux_of(const CellState<Value> &own, const CellState<Value> &other,
+                                   Value nx, Value ny, const FvOptions<Real> &options)
+{
+    if constexpr (FLUX == Flux::RUSANOV)
+        return rusanov(own, other, nx, ny, options.gravity);
+    else
+        return augmented(own, other, nx, ny, options.gravity, options.dry_tolerance);
+}
+
+// Velocities and wave speeds of `count` cells from `from` on into scratch from `to` on.
+template <class Value, class Real>
+SWE_INLINE void prepare(const Sweep<Real> &sweep, std::int32_t from, std::int32_t to,
+                        std::int32_t count)
+{
+    constexpr int LANES = lanes_of<Value>();
+    const Value zero{}, one = all<Value>(Real(1));
+    const Patch<Real> &patch = sweep.patch;
+    FvScratch<Real> &scratch = sweep.scratch;
+    for (std::int32_t i = 0; i < count; i += LANES) {
+        int some = std::min(LANES, count - i);
+        Value h = load_some<Value>(patch.h + from + i, some);
+        Value over_h = one / h;
+        over_h = h > sweep.options.dry_tolerance ? over_h : zero;
+        store(&scratch.h[to + i], h);
+        store(&scratch.u[to + i], load_some<Value>(patch.hu + from + i, some) * over_h);
+        store(&scratch.v[to + i], load_some<Value>(patch.hv + from + i, some) * over_h);
+        store(&scratch.c[to + i], root(sweep.options.gravity * h));
+        store(&scratch.bed[to + i], load_some<Value>(patch.bed + from + i, some));
+    }
+}
+
+template <class Real> void copy_state(FvScratch<Real> &scratch, std::int32_t from, std::int32_t to)
+{
+    scratch.h[to] = scratch.h[from];
+    scratch.u[to] = scratch.u[from];
+    scratch.v[to] = scratch.v[from];
+    scratch.c[to] = scratch.c[from];
+    scratch.bed[to] = scratch.bed[from];
+}
+
+template <class Value, class Real> SWE_INLINE void prepare_all(const Sweep<Real> &sweep)
+{
+    const FvLinks &links = *sweep.links;
+    prepare<Value>(sweep, 0, 0, links.cells);
+    prepare<Value>(sweep, links.cells, links.first_ghost_at, links.ghosts);
+    copy_state(sweep.scratch, links.behind, links.cells); // the last cell finds it where it finds a next
+}
+
+// (|u| + sqrt(g h))^2, which takes one root fewer than |u| + sqrt(g h).
+template <class Value, class Real>
+SWE_INLINE Value speed_squared(Value h, Value hu, Value hv, const FvOptions<Real> &options)
+{
+    const Value zero{}, one = all<Value>(Real(1));
+    Value over_h = one / h;
+    over_h = h > options.dry_tolerance ? over_h : zero;
+    Value u = hu * over_h, v = hv * over_h;
+    Value flow = u * u + v * v, wave = options.gravity * h;
+    return flow + wave + Real(2) * root(flow * wave);
+}
+
+// The new state of the cells from i on, given the rates; returns (speed * scale)^2.
+template <class Value, class Real>
+SWE_INLINE Value advance(const Sweep<Real> &sweep, std::int32_t i, int count, Value scale, Value h,
+                         const Value *rates)
+{
+    const Value zero{};
+    const Patch<Real> &patch = sweep.patch;
+    Value hu = load_some<Value>(patch.hu + i, count) + sweep.dt * rates[1];
+    Value hv = load_some<Value>(patch.hv + i, count) + sweep.dt * rates[2];
+    h = h + sweep.dt * rates[0];
+    if (sweep.start) {
+        h = Real(0.5) * (load_some<Value>(sweep.start->h + i, count) + h);
+        hu = Real(0.5) * (load_some<Value>(sweep.start->hu + i, count) + hu);
+        hv = Real(0.5) * (load_some<Value>(sweep.start->hv + i, count) + hv);
+    }
+    h = maximum(zero, h); // see finite_volumes.h: nothing beyond rounding
+    hu = h > sweep.options.dry_tolerance ? hu : zero;
+    hv = h > sweep.options.dry_tolerance ? hv : zero;
+    store_some(patch.h + i, h, count);
+    store_some(patch.hu + i, hu, count);
+    store_some(patch.hv + i, hv, count);
+    return speed_squared(h, hu, hv, sweep.options) * (scale * scale);
+}
+
+// The flux from `before` the first cell to it: what would be in the last lane before.
+template <Flux FLUX, class Value, class Real>
+SWE_INLINE EdgeFlux<Value> flux_before(const Sweep<Real> &sweep, const Normals<Real> &normals)
+{
+    constexpr int LANES = lanes_of<Value>();
+    const FvLinks &links = *sweep.links;
+    int way = reversed(links.before_way);
+    EdgeFlux<Real> flux =
+        flux_of<FLUX>(state_at(sweep.scratch, links.before), state_at(sweep.scratch, 0),
+                      normals.x[way], normals.y[way], sweep.options);
+    EdgeFlux<Value> result{};
+    result.mass[LANES - 1] = flux.mass;
+    result.gained_x[LANES - 1] = flux.gained_x;
+    result.gained_y[LANES - 1] = flux.gained_y;
+    return result;
+}
+
+// -(legs, then hypotenuse): what three edges take from cells, times length over area.
+template <class Value, class Real>
+SWE_INLINE Value rate(typename Integers<Value>::type hypotenuse, Value scale, Value previous,
+                      Value next, Value third)
+{
+    constexpr Real ROOT_2 = Real(1.41421356237309504880);
+    Value longest = hypotenuse == 0 ? previous : hypotenuse == 1 ? next : third;
+    Value leg = hypotenuse == 0 ? next : previous;
+    Value other_leg = hypotenuse == 2 ? next : third;
+    return -scale * ((leg + other_leg) + ROOT_2 * longest);
+}
+
+// Fluxes and, if ADVANCE, the new state; otherwise the rates into scratch.  prepare_all was
+// before.  Returns the greatest (speed * scale)^2 of the new state.
+template <Flux FLUX, bool ADVANCE, class Value, class Real>
+SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
+{
+    constexpr int LANES = lanes_of<Value>();
+    using Integer = typename Integers<Value>::type;
+    const FvLinks &links = *sweep.links;
+    FvScratch<Real> &s = sweep.scratch;
+    const Normals<Real> normals;
+    EdgeFlux<Value> before = flux_before<FLUX, Value>(sweep, normals);
+    Value fastest{};
+    for (std::int32_t i = 0; i < links.cells; i += LANES) {
+        int count = std::min(LANES, links.cells - i);
+        Integer shape = load_bytes<Value>(&links.shape[i], LANES);
+        Integer next_way = (shape >> SHAPE_NEXT_WAY) & SHAPE_WAY_MASK;
+        Integer third_way = (shape >> SHAPE_THIRD_WAY) & SHAPE_WAY_MASK;
+        const std::int32_t *at = &links.third[i];
+        CellState<Value> own = {load<Value>(&s.h[i]), load<Value>(&s.u[i]), load<Value>(&s.v[i]),
+                                load<Value>(&s.c[i]), load<Value>(&s.bed[i])};
+        CellState<Value> next = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
+                                 load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
+                                 load<Value>(&s.bed[i + 1])};
+        CellState<Value> third = {gather<Value>(s.h.data(), at), gather<Value>(s.u.data(), at),
+                                  gather<Value>(s.v.data(), at), gather<Value>(s.c.data(), at),
+                                  gather<Value>(s.bed.data(), at)};
+        EdgeFlux<Value> out =
+            flux_of<FLUX>(own, next, look_up<Value>(normals.x, next_way),
+                          look_up<Value>(normals.y, next_way), sweep.options);
+        EdgeFlux<Value> aside =
+            flux_of<FLUX>(own, third, look_up<Value>(normals.x, third_way),
+                          look_up<Value>(normals.y, third_way), sweep.options);
+        EdgeFlux<Value> in = shifted(before, out);
+        before = out;
+
+        Integer hypotenuse = shape >> SHAPE_HYPOTENUSE;
+        Value scale = sweep.scale.template of<Value>(load_bytes<Value>(sweep.patch.depth + i, count));
+        Value rates[3] = {
+            rate<Value, Real>(hypotenuse, scale, -in.mass, out.mass, aside.mass),
+            rate<Value, Real>(hypotenuse, scale, -in.gained_x, out.lost_x, aside.lost_x),
+            rate<Value, Real>(hypotenuse, scale, -in.gained_y, out.lost_y, aside.lost_y)};
+        if constexpr (ADVANCE) {
+            Value speed = advance(sweep, i, count, scale, own.h, rates);
+            for (int lane = count; lane < LANES; lane++)
+                speed[lane] = 0;
+            fastest = maximum(fastest, speed);
+        } else {
+            store(&s.rate_h[i], rates[0]);
+            store(&s.rate_hu[i], rates[1]);
+            store(&s.rate_hv[i], rates[2]);
+        }
+    }
+    Real greatest = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        greatest = std::max(greatest, Real(fastest[lane]));
+    return greatest;
+}
+
+// The new state from the rates in scratch, or, if not ADVANCE, the present one's speed only.
+template <bool ADVANCE, class Value, class Real>
+SWE_INLINE Real sweep_states(const Sweep<Real> &sweep)
+{
+    constexpr int LANES = lanes_of<Value>();
+    const Patch<Real> &patch = sweep.patch;
+    Value fastest{};
+    for (std::int32_t i = 0; i < patch.cells; i += LANES) {
+        int count = std::min(LANES, patch.cells - i);
+        Value scale = sweep.scale.template of<Value>(load_bytes<Value>(patch.depth + i, count));
+        Value h = load_some<Value>(patch.h + i, count), speed;
+        if constexpr (ADVANCE) {
+            Value rates[3] = {load<Value>(&sweep.scratch.rate_h[i]),
+                              load<Value>(&sweep.scratch.rate_hu[i]),
+                              load<Value>(&sweep.scratch.rate_hv[i])};
+            speed = advance(sweep, i, count, scale, h, rates);
+        } else {
+            speed = speed_squared(h, load_some<Value>(patch.hu + i, count),
+                                  load_some<Value>(patch.hv + i, count), sweep.options) *
+                    (scale * scale);
+        }
+        for (int lane = count; lane < LANES; lane++)
+            speed[lane] = 0;
+        fastest = maximum(fastest, speed);
+    }
+    Real greatest = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        greatest = std::max(greatest, Real(fastest[lane]));
+    return greatest;
+}
+
+enum class Task { STEP, RATES, UPDATE, SPEED };
+
+template <class Real, int BYTES> SWE_INLINE Real perform(Task task, Flux flux, const Sweep<Real> &sweep)
+{
+    using Value = Lanes<Real, BYTES>;
+    if (task == Task::UPDATE)
+        return sweep_states<true, Value>(sweep);
+    if (task == Task::SPEED)
+        return sweep_states<false, Value>(sweep);
+    prepare_all<Value>(sweep);
+    if (task == Task::STEP)
+        return flux == Flux::RUSANOV ? sweep_cells<Flux::RUSANOV, true, Value>(sweep)
+                                     : sweep_cells<Flux::AUGMENTED, true, Value>(sweep);
+    return flux == Flux::RUSANOV ? sweep_cells<Flux::RUSANOV, false, Value>(sweep)
+                                 : sweep_cells<Flux::AUGMENTED, false, Value>(sweep);
+}
+
+#ifdef __x86_64__
+template <class Real>
+__attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) Real
+perform_v4(Task task, Flux flux, const Sweep<Real> &sweep)
+{
+    return perform<Real, 64>(task, flux, sweep);
+}
+
+template <class Real>
+__attribute__((target("arch=x86-64-v3"))) Real perform_v3(Task task, Flux flux,
+                                                          const Sweep<Real> &sweep)
+{
+    return perform<Real, 32>(task, flux, sweep);
+}
+#endif
+
+template <class Real> Real perform_any(Task task, Flux flux, const Sweep<Real> &sweep)
+{
+    return perform<Real, 16>(task, flux, sweep);
+}
+
+template <class Real> Real dispatch(Task task, Flux flux, const Sweep<Real> &sweep)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("x86-64-v4"))
+        return perform_v4(task, flux, sweep);
+    if (__builtin_cpu_supports("x86-64-v3"))
+        return perform_v3(task, flux, sweep);
+#endif
+    return perform_any(task, flux, sweep);
+}
+
+template <class Real>
+void make_room(const FvLinks &links, bool rates, FvScratch<Real> &scratch)
+{
+    std::size_t room = static_cast<std::size_t>(links.first_ghost_at) + padded(links.ghosts);
+    for (auto *array : {&scratch.h, &scratch.u, &scratch.v, &scratch.c, &scratch.bed})
+        if (array->size() < room)
+            array->resize(room);
+    if (!rates)
+        return;
+    for (auto *array : {&scratch.rate_h, &scratch.rate_hu, &scratch.rate_hv})
+        if (array->size() < room)
+            array->resize(room);
+}
+
+template <class Real> Real stable_step(const Scale<Real> &scale, Real greatest)
+{
+    if (greatest == 0)
+        return std::numeric_limits<Real>::infinity();
+    return scale.inradius / std::sqrt(greatest);
+}
+
+// Manning's friction, implicit in the factor: it slows down, and never turns, the water.
+template <class Real>
+void rub(const Patch<Real> &patch, const FvOptions<Real> &options, Real dt)
+{
+    Real factor = dt * options.gravity * options.manning * options.manning;
+    for (std::int32_t i = 0; i < patch.cells; i++) {
+        Real h = patch.h[i];
+        if (h <= options.dry_tolerance)
+            continue;
+        Real speed = std::hypot(patch.hu[i], patch.hv[i]) / h;
+        Real over = 1 / (1 + factor * speed / (h * std::cbrt(h)));
+        patch.hu[i] *= over;
+        patch.hv[i] *= over;
+    }
+}
+
+// A cell's edges, as they are found.
+struct CellEdges {
+    int found = 0;
+    std::int32_t neighbour[SIDES];
+    std::uint8_t way[SIDES], size[SIDES];
+};
+
+template <class Real> std::vector<CellEdges> edges_of_cells(const Patch<Real> &patch)
+{
+    std::vector<CellEdges> all_edges(patch.cells);
+    auto add = [&](std::int32_t cell, std::int32_t neighbour, int way, std::uint8_t size) {
+        if (cell >= patch.cells)
+            return;
+        CellEdges &edges = all_edges[cell];
+        if (edges.found == SIDES)
+            throw std::logic_error("fv_link: a cell has more than three edges");
+        edges.neighbour[edges.found] = neighbour;
+        edges.way[edges.found] = static_cast<std::uint8_t>(way);
+        edges.size[edges.found++] = size;
+    };
+    for (std::int32_t r = 0; r < patch.run_count; r++) {
+        const EdgeRun &run = patch.runs[r];
+        for (std::int32_t e = run.first; e < run.last; e++) {
+            add(patch.left[e], patch.right[e], run.direction, run.size);
+            add(patch.right[e], patch.left[e], reversed(run.direction), run.size);
+        }
+    }
+    return all_edges;
+}
+
+// Which edge of a cell leads to `wanted`?  If that is no cell of the patch, to any ghost, but by another
+// edge than `taken`.
+int edge_to(const CellEdges &edges, std::int32_t wanted, std::int32_t cells, int taken)
+{
+    bool inside = wanted >= 0 && wanted < cells;
+    for (int k = 0; k < edges.found; k++)
+        if (k != taken && (inside ? edges.neighbour[k] == wanted : edges.neighbour[k] >= cells))
+            return k;
+    throw std::logic_error("fv_link: two cells in succession have no common edge");
+}
+
+} // namespace
+
+template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links)
+{
+    links.cells = patch.cells;
+    links.ghosts = patch.ghosts;
+    links.first_ghost_at = padded(patch.cells);
+    links.third.assign(links.first_ghost_at, 0);
+    links.shape.assign(links.first_ghost_at, 0);
+    links.ghost_cell.assign(patch.ghosts, 0);
+    links.ghost_way.assign(patch.ghosts, 0);
+    auto at = [&](std::int32_t cell) {
+        return cell < patch.cells ? cell : links.first_ghost_at + (cell - patch.cells);
+    };
+    std::vector<CellEdges> all_edges = edges_of_cells(patch);
+    for (std::int32_t i = 0; i < patch.cells; i++) {
+        const CellEdges &edges = all_edges[i];
+        if (edges.found != SIDES)
+            throw std::logic_error("fv_link: a cell has fewer than three edges");
+        bool alone = patch.cells == 1;
+        int next = i + 1 < patch.cells ? edge_to(edges, i + 1, patch.cells, -1) : -1;
+        int previous = edge_to(edges, i - 1, patch.cells, next);
+        if (next < 0)
+            next = edge_to(edges, alone ? -1 : patch.cells, patch.cells, previous);
+        int third = SIDES - previous - next;
+        int hypotenuse = 0;
+        for (int k = 1; k < SIDES; k++)
+            if (edges.size[k] < edges.size[hypotenuse])
+                hypotenuse = k;
+        int kind = hypotenuse == previous ? 0 : hypotenuse == next ? 1 : 2;
+        links.third[i] = at(edges.neighbour[third]);
+        links.shape[i] = static_cast<std::uint8_t>(edges.way[next] << SHAPE_NEXT_WAY |
+                                                   edges.way[third] << SHAPE_THIRD_WAY |
+                                                   kind << SHAPE_HYPOTENUSE);
+        if (i == 0) {
+            links.before = at(edges.neighbour[previous]);
+            links.before_way = edges.way[previous];
+        }
+        if (i + 1 == patch.cells)
+            links.behind = at(edges.neighbour[next]);
+        for (int k = 0; k < SIDES; k++)
+            if (edges.neighbour[k] >= patch.cells) {
+                links.ghost_cell[edges.neighbour[k] - patch.cells] = i;
+                links.ghost_way[edges.neighbour[k] - patch.cells] = edges.way[k];
+            }
+    }
+}
+
+template <class Real>
+Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric, Flux flux,
+             const FvOptions<Real> &options, Real dt, FvScratch<Real> &scratch,
+             const FvState<Real> *start)
+{
+    make_room(links, false, scratch);
+    Sweep<Real> sweep{patch, options, scratch, Scale<Real>(metric), &links, dt, start};
+    Real greatest = dispatch(Task::STEP, flux, sweep);
+    if (options.manning > 0)
+        rub(patch, options, start ? dt / 2 : dt);
+    return stable_step(sweep.scale, greatest);
+}
+
+template <class Real>
+void fv_residual(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric,
+                 Flux flux, const FvOptions<Real> &options, FvScratch<Real> &scratch)
+{
+    make_room(links, true, scratch);
+    dispatch(Task::RATES, flux,
+             Sweep<Real>{patch, options, scratch, Scale<Real>(metric), &links, 0, nullptr});
+}
+
+template <class Real>
+Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric,
+               const FvOptions<Real> &options, Real dt, FvScratch<Real> &scratch,
+               const FvState<Real> *start)
+{
+    Sweep<Real> sweep{patch, options, scratch, Scale<Real>(metric), nullptr, dt, start};
+    Real greatest = dispatch(Task::UPDATE, Flux::RUSANOV, sweep);
+    if (options.manning > 0)
+        rub(patch, options, start ? dt / 2 : dt);
+    return stable_step(sweep.scale, greatest);
+}
+
+template <class Real>
+Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
+                    const FvOptions<Real> &options)
+{
+    FvScratch<Real> none;
+    Sweep<Real> sweep{patch, options, none, Scale<Real>(metric), nullptr, 0, nullptr};
+    return stable_step(sweep.scale, dispatch(Task::SPEED, Flux::RUSANOV, sweep));
+}
+
+template <class Real>
+void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options,
+                 const FvScratch<Real> &scratch, const FvBoundary<Real> &boundary)
+{
+    const Normals<Real> normals;
+    for (std::int32_t g = 0; g < links.ghosts; g++) {
+        int way = links.ghost_way[g];
+        CellState<Real> own = state_at(scratch, links.ghost_cell[g]);
+        CellState<Real> other = state_at(scratch, links.first_ghost_at + g);
+        EdgeFlux<Real> out =
+            flux == Flux::RUSANOV
+                ? flux_of<Flux::RUSANOV>(own, other, normals.x[way], normals.y[way], options)
+                : flux_of<Flux::AUGMENTED>(own, other, normals.x[way], normals.y[way], options);
+        boundary.mass[g] = out.mass;
+        boundary.x[g] = out.lost_x;
+        boundary.y[g] = out.lost_y;
+    }
+}
+
+#define SWE_INSTANTIATE(Real)                                                                      \
+    template void fv_link(const Patch<Real> &, FvLinks &);                                         \
+    template Real fv_step(const Patch<Real> &, const FvLinks &, const Metric<Real> &, Flux,        \
+                          const FvOptions<Real> &, Real, FvScratch<Real> &,                        \
+                          const FvState<Real> *);                                                  \
+    template void fv_residual(const Patch<Real> &, const FvLinks &, const Metric<Real> &, Flux,    \
+                              const FvOptions<Real> &, FvScratch<Real> &);                         \
+    template Real fv_update(const Patch<Real> &, const Metric<Real> &, const FvOptions<Real> &,    \
+                            Real, FvScratch<Real> &, const FvState<Real> *);                       \
+    template Real fv_stable_step(const Patch<Real> &, const Metric<Real> &,                        \
+                                 const FvOptions<Real> &);                                         \
+    template void fv_boundary(const FvLinks &, Flux, const FvOptions<Real> &,                      \
+                              const FvScratch<Real> &, const FvBoundary<Real> &);
+SWE_INSTANTIATE(float)
+SWE_INSTANTIATE(double)
+
+} // namespace swe

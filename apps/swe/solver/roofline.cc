@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// roofline.cc - swe_roofline: how fast the kernels of order 0 are, against the memory's bandwidth.
+//
+// Prints lines of a name and a number: a triad's bytes/s; and for each flux and precision cells/s and
+// bytes a cell, with the share of the limit that the triad sets.  All are per core, with as many
+// threads at work as the argument says.
+// The bytes of a cell are those that a step has to move: the state read and written, bed, depth, and links.
+// `cartesian` is the same flux on a uniform grid of squares, with two edges a cell.
+//
+//     swe_roofline [threads] [bisections of a quarter, 20] [seconds for each number, 1]
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include "augmented.h"
+#include "rusanov.h"
+#include "synthetic_grid.h"
+
+using namespace swe;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Setting {
+    int threads = 1, depth = 20;
+    double seconds = 1;
+};
+
+double seconds_since(Clock::time_point start)
+{
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Runs work(thread) by all threads at once, again and again; returns the shortest time that it took all.
+template <class Work> double best_time(const Setting &setting, Work work)
+{
+    std::atomic<int> arrived{0};
+    std::atomic<bool> over{false};
+    double best = 1e30;
+    auto meet = [&](int &round) { // all threads have come here as often
+        arrived++;
+        round++;
+        while (arrived < round * setting.threads)
+            std::this_thread::yield();
+    };
+    auto body = [&](int thread) {
+        int round = 0;
+        auto begin = Clock::now();
+        work(thread); // warms up
+        while (true) {
+            meet(round);
+            if (thread == 0)
+                over = seconds_since(begin) > setting.seconds;
+            meet(round);
+            if (over)
+                return;
+            auto start = Clock::now();
+            work(thread);
+            meet(round);
+            if (thread == 0)
+                best = std::min(best, seconds_since(start));
+        }
+    };
+    std::vector<std::thread> others;
+    for (int t = 1; t < setting.threads; t++)
+        others.emplace_back(body, t);
+    body(0);
+    for (auto &other : others)
+        other.join();
+    return best;
+}
+
+double triad(const Setting &setting)
+{
+    constexpr std::size_t N = 8 << 20;
+    std::vector<AlignedVector<double>> a(setting.threads), b(setting.threads), c(setting.threads);
+    double time = best_time(setting, [&](int t) {
+        if (a[t].empty()) {
+            a[t].assign(N, 0);
+            b[t].assign(N, 1);
+            c[t].assign(N, 2);
+        }
+        double *__restrict to = a[t].data();
+        const double *__restrict x = b[t].data(), *__restrict y = c[t].data();
+        for (std::size_t i = 0; i < N; i++)
+            to[i] = x[i] + 3 * y[i];
+    });
+    return 3 * sizeof(double) * N / time;
+}
+
+// Waves over a bed: wet everywhere, and, on a hill, dry.
+template <class Real> void make_waves(SyntheticGrid<Real> &grid)
+{
+    grid.fill([](double x, double y, Real &h, Real &hu, Real &hv, Real &bed) {
+        double hill = std::exp(-40 * ((x - 0.5) * (x - 0.5) + (y - 0.5) * (y - 0.5)));
+        bed = Real(-1 + 1.1 * hill);
+        h = Real(std::max(0.0, 0.1 * std::sin(20 * x) * std::cos(15 * y) - double(bed)));
+        hu = Real(0.1) * h;
+        hv = Real(-0.05) * h;
+    });
+}
+
+template <class Real> double bytes_of_cell()
+{
+    int state = 3 * 2 * sizeof(Real), bed = sizeof(Real), depth = 1;
+    int links = sizeof(std::int32_t) + sizeof(std::uint8_t);
+    return state + bed + depth + links;
+}
+
+void print_result(const std::string &name, double cells_s, double bytes, double bandwidth)
+{
+    std::printf("%s-cells-s %.4g\n%s-ns-cell %.3f\n%s-bytes-cell %.0f\n%s-roofline %.3f\n",
+                name.c_str(), cells_s, name.c_str(), 1e9 / cells_s, name.c_str(), bytes,
+                name.c_str(), cells_s * bytes / bandwidth);
+    std::fflush(stdout);
+}
+
+template <class Real>
+void measure_grid(const Setting &setting, const std::string &name, SyntheticGrid<Real> &grid,
+                  Flux flux, double bandwidth)
+{
+    FvOptions<Real> options;
+    std::vector<FvScratch<Real>> scratch(setting.threads);
+    Real dt = std::numeric_limits<Real>::infinity();
+    make_waves(grid);
+    for (auto &c : grid.clusters)
+        dt = std::min(dt, fv_stable_step(c.patch, grid.metric, options));
+    dt *= Real(0.01); // ghosts are not updated here: the state shall stay what it is
+    std::size_t count = grid.clusters.size(), threads = setting.threads;
+    double time = best_time(setting, [&](int t) {
+        for (std::size_t k = count * t / threads; k < count * (t + 1) / threads; k++) {
+            auto &c = grid.clusters[k];
+            fv_step(c.patch, c.links, grid.metric, flux, options, dt, scratch[t]);
+        }
+    });
+    double cells = static_cast<double>(grid.leaves.size());
+    print_result(name, cells / time / setting.threads, bytes_of_cell<Real>(), bandwidth);
+}
+
+template <class Real> void measure(const Setting &setting, const char *precision, double bandwidth)
+{
+    const struct {
+        Flux flux;
+        const char *name;
+    } fluxes[] = {{Flux::RUSANOV, "rusanov"}, {Flux::AUGMENTED, "augmented"}};
+    auto uniform = SyntheticGrid<Real>::uniform(1, setting.depth, 4096);
+    for (auto f : fluxes)
+        measure_grid(setting, std::string(f.name) + "-" + precision, uniform, f.flux, bandwidth);
+    int fine = setting.depth + 2;
+    SyntheticGrid<Real> adaptive(
+        1,
+        [=](int depth, double x, double y) {
+            double ring = std::abs(std::hypot(x - 0.4, y - 0.6) - 0.3);
+            return depth < fine - 6 || (depth < fine && ring < 0.03 + 0.02 * (fine - depth));
+        },
+        false, 4096);
+    for (auto f : fluxes)
+        measure_grid(setting, std::string(f.name) + "-" + precision + "-adaptive", adaptive, f.flux,
+                     bandwidth);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    Setting setting;
+    if (argc > 1)
+        setting.threads = std::max(1, std::atoi(argv[1]));
+    if (argc > 2)
+        setting.depth = std::atoi(argv[2]);
+    if (argc > 3)
+        setting.seconds = std::atof(argv[3]);
+    if (setting.depth < 6 || setting.depth > 24) {
+        std::fprintf(stderr, "swe_roofline: bisections of a quarter must be 6 to 24\n");
+        return 1;
+    }
+    double bandwidth = triad(setting) / setting.threads;
+    std::printf("threads %d\ntriad-bytes-s %.4g\n", setting.threads, bandwidth);
+    measure<double>(setting, "double", bandwidth);
+    measure<float>(setting, "float", bandwidth);
+    return 0;
+}
