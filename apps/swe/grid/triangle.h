@@ -19,25 +19,25 @@ constexpr std::int64_t LATTICE_UNIT = std::int64_t{1} << LATTICE_BITS;
 
 struct Lattice {
     std::int64_t x, y;
-    friend bool operator==(Lattice a, Lattice b) { return a.x == b.x && a.y == b.y; }
-    friend bool operator<(Lattice a, Lattice b) { return a.x != b.x ? a.x < b.x : a.y < b.y; }
+    friend constexpr bool operator==(Lattice a, Lattice b) { return a.x == b.x && a.y == b.y; }
+    friend constexpr bool operator<(Lattice a, Lattice b) { return a.x != b.x ? a.x < b.x : a.y < b.y; }
 };
 
-inline Lattice middle(Lattice a, Lattice b) { return {(a.x + b.x) / 2, (a.y + b.y) / 2}; }
+constexpr Lattice middle(Lattice a, Lattice b) { return {(a.x + b.x) / 2, (a.y + b.y) / 2}; }
 
 struct Triangle {
     Lattice entry, exit, apex;
 
-    Triangle first() const { return {entry, apex, middle(entry, exit)}; }
-    Triangle second() const { return {apex, exit, middle(entry, exit)}; }
+    constexpr Triangle first() const { return {entry, apex, middle(entry, exit)}; }
+    constexpr Triangle second() const { return {apex, exit, middle(entry, exit)}; }
 };
 
 // The three edges of a triangle, and the order in which everything that has one entry an edge
 // has them.  Each is run through from the curve's entry towards its exit.
 enum Side : int { HYPOTENUSE = 0, ENTRY_LEG = 1, EXIT_LEG = 2, SIDES = 3 };
 
-inline Lattice side_begin(const Triangle &t, int side) { return side == EXIT_LEG ? t.apex : t.entry; }
-inline Lattice side_end(const Triangle &t, int side) { return side == ENTRY_LEG ? t.apex : t.exit; }
+constexpr Lattice side_begin(const Triangle &t, int side) { return side == EXIT_LEG ? t.apex : t.entry; }
+constexpr Lattice side_end(const Triangle &t, int side) { return side == ENTRY_LEG ? t.apex : t.exit; }
 
 // Edges have one of four directions.  The unit normal of direction d points to the positive side:
 // (1,0), (s,s), (0,1), (-s,s) with s = sqrt(1/2).  Of the two cells at an edge, the one that the
@@ -47,7 +47,7 @@ constexpr double NORMAL_X[DIRECTIONS] = {1, 0.70710678118654752440, 0, -0.707106
 constexpr double NORMAL_Y[DIRECTIONS] = {0, 0.70710678118654752440, 1, 0.70710678118654752440};
 
 // Direction of the edge a-b, which is parallel to an axis or to a diagonal.
-inline int direction(Lattice a, Lattice b)
+constexpr int direction(Lattice a, Lattice b)
 {
     std::int64_t dx = b.x - a.x, dy = b.y - a.y;
     if (dx == 0)
@@ -58,7 +58,7 @@ inline int direction(Lattice a, Lattice b)
 }
 
 // Is `inside`, a point of a cell, on the side of the edge a-b that the normal leaves?
-inline bool is_left(Lattice a, Lattice b, Lattice inside)
+constexpr bool is_left(Lattice a, Lattice b, Lattice inside)
 {
     std::int64_t x = inside.x - a.x, y = inside.y - a.y;
     switch (direction(a, b)) {
@@ -70,9 +70,22 @@ inline bool is_left(Lattice a, Lattice b, Lattice inside)
 }
 
 // The corner of t that is not on the side.
-inline Lattice opposite(const Triangle &t, int side)
+constexpr Lattice opposite(const Triangle &t, int side)
 {
     return side == HYPOTENUSE ? t.apex : side == ENTRY_LEG ? t.exit : t.entry;
+}
+
+// Shape of a triangle but for its size, 0 .. ORIENTATIONS-1: the direction of its hypotenuse, in
+// eighths of a turn from (1,0) counterclockwise, and 8 more if the apex is on the right hand.
+constexpr int ORIENTATIONS = 16;
+
+constexpr int orientation(const Triangle &t)
+{
+    constexpr int EIGHTH[3][3] = {{5, 4, 3}, {6, 0, 2}, {7, 0, 1}}; // by the signs of x and y
+    std::int64_t x = t.exit.x - t.entry.x, y = t.exit.y - t.entry.y;
+    std::int64_t turn = x * (t.apex.y - t.entry.y) - y * (t.apex.x - t.entry.x);
+    int column = y < 0 ? 0 : y == 0 ? 1 : 2, row = x < 0 ? 0 : x == 0 ? 1 : 2;
+    return EIGHTH[row][column] + (turn < 0 ? 8 : 0);
 }
 
 } // namespace swe
