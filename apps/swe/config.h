@@ -3,7 +3,9 @@
 #ifndef SWE_CONFIG_H
 #define SWE_CONFIG_H
 
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace swe {
@@ -14,8 +16,9 @@ enum class Stepping { EULER, SSP_RK2 };
 enum class Parallel { TASKS, OWNER }; // a task each cluster; or clusters fixed to threads
 enum class Side4 { WALL, OPEN };      // boundary condition of a side of the domain
 
+// A tide gauge.  The file may say `lon` and `lat` instead of x and y (projection.h).
 struct Gauge {
-    std::string name;
+    std::string name; // letters, digits, '-' and '_'; it is part of a file's name
     double x = 0, y = 0;
 };
 
@@ -72,19 +75,53 @@ struct Config {
     } output;
 
     struct {
-        double depth = 10, inside = 1, radius = 0.1; // dam_break; radius and centre in parts of the domain
+        // Depth of the water at rest; dam_break: `inside` is so much higher.  Radius in parts of the
+        // domain's shorter side, the place x, y in parts of the domain.
+        double depth = 10, inside = 1, radius = 0.1;
         double x = 0.5, y = 0.5;
-        bool planar = false;        // a straight dam at x
+        bool planar = false;        // dam_break: a straight dam at x; thacker: planar surface
         double slope_bed = 0;       // lake: roughness of the bed, m
         unsigned seed = 1;
         double amplitude = 0.5;     // thacker, beach
         double slope = 0.05;        // beach
+        double lon0 = 143, lat0 = 38; // tsunami: of the domain's centre, degrees east and north
         std::string bathymetry;     // tsunami: NetCDF file; empty: the synthetic basin
         std::string faults;         // tsunami: list of sub-faults; empty: the synthetic one
     } scenario;
 
     std::vector<Gauge> gauges;
+
+    double width() const { return domain.nx * domain.square; }
+    double height() const { return domain.ny * domain.square; }
 };
+
+// One line an error: `FILE:LINE: KEY = VALUE: what is wrong, and what is right`.
+class ConfigError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// Reads a TOML file; `overrides` are words of the command line, `grid.max_depth=12`, which count
+// more than the file.  Names of files in it are relative to its directory, those of the command
+// line to the working directory.  Throws ConfigError: unknown keys, wrong types, values out of
+// range, keys that contradict each other, files that cannot be read.  The result holds no such
+// error.
+Config read_config(const std::string &file, const std::vector<std::string> &overrides = {});
+
+// The same of a text; `file` is for messages and for the names of files in it.
+Config parse_config(std::string_view text, const std::string &file,
+                    const std::vector<std::string> &overrides = {});
+
+// The configuration as TOML, all keys in one order: equal texts are equal configurations, and
+// parse_config() takes it.
+std::string describe(const Config &config);
+
+// What must be the same when a checkpoint is continued: without `output`, `time`, `gauges`, and
+// those of `run` that may change.  Files by their last name and size.
+std::string describe_state(const Config &config);
+
+// All keys with default, range and meaning, for --help-config.
+std::string config_help();
 
 } // namespace swe
 #endif

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// config_keys.cc - the table of all keys; see config_keys.h.
+#include "config_keys.h"
+
+#include <charconv>
+#include "grid/triangle.h"
+
+namespace swe {
+namespace {
+
+constexpr bool STATE = true, FREE = false; // may it change when a checkpoint is continued?
+constexpr double FAR = 1e9;                // m
+constexpr double LONG = 1e9;               // s
+constexpr int DEEPEST = 2 * LATTICE_BITS - 1;
+
+template <class Enum> Choice choice(Enum &value, std::vector<std::string> words)
+{
+    return {std::move(words), [&value] { return static_cast<int>(value); },
+            [&value](int word) { value = static_cast<Enum>(word); }};
+}
+
+Choice scenario_name(std::string &name)
+{
+    std::vector<std::string> words = {"dam_break", "lake", "thacker", "beach", "tsunami"};
+    auto get = [&name, words] {
+        for (std::size_t i = 0; i < words.size(); i++)
+            if (words[i] == name)
+                return static_cast<int>(i);
+        return -1;
+    };
+    return {words, get, [&name, words](int word) { name = words[static_cast<std::size_t>(word)]; }};
+}
+
+Choice side(Side4 &value) { return choice(value, {"wall", "open"}); }
+
+void domain_keys(std::vector<Key> &k, Config &c)
+{
+    auto &d = c.domain;
+    k.push_back({"domain.x0", &d.x0, -FAR, FAR, STATE, "west end, m"});
+    k.push_back({"domain.y0", &d.y0, -FAR, FAR, STATE, "south end, m"});
+    k.push_back({"domain.square", &d.square, 1e-3, 1e8, STATE, "side of a base square, m"});
+    k.push_back({"domain.nx", &d.nx, 1, 1024, STATE, "base squares from west to east"});
+    k.push_back({"domain.ny", &d.ny, 1, 1024, STATE, "base squares from south to north"});
+    k.push_back({"domain.west", side(d.west), 0, 0, STATE, "what is at the side"});
+    k.push_back({"domain.east", side(d.east), 0, 0, STATE, "what is at the side"});
+    k.push_back({"domain.south", side(d.south), 0, 0, STATE, "what is at the side"});
+    k.push_back({"domain.north", side(d.north), 0, 0, STATE, "what is at the side"});
+}
+
+void grid_keys(std::vector<Key> &k, Config &c)
+{
+    auto &g = c.grid;
+    k.push_back({"grid.min_depth", &g.min_depth, 0, DEEPEST, STATE,
+                 "bisections of a quarter of a base square everywhere"});
+    k.push_back({"grid.max_depth", &g.max_depth, 0, DEEPEST, STATE, "bisections at most"});
+    k.push_back({"grid.every", &g.every, 1, 1e6, STATE, "time steps between changes of the grid"});
+    k.push_back({"grid.refine", &g.refine, 0, 1e6, STATE,
+                 "displacement of the surface from which cells are bisected, m"});
+    k.push_back({"grid.coarsen", &g.coarsen, 0, 1e6, STATE,
+                 "displacement of the surface up to which cells are joined, m"});
+    k.push_back({"grid.dry", &g.dry, 0, 1e3, STATE,
+                 "depth of water up to which a cell is dry, for the shore, m"});
+    k.push_back({"grid.shore", &g.shore, 0, 0, STATE, "is the shore kept at max_depth?"});
+    k.push_back({"grid.split", &g.split, 2, 1 << 30, STATE, "a cluster of more cells is split"});
+    k.push_back({"grid.join", &g.join, 0, 1 << 29, STATE,
+                 "two clusters of fewer cells each are joined; at most half of split"});
+}
+
+void solver_keys(std::vector<Key> &k, Config &c)
+{
+    auto &s = c.solver;
+    k.push_back(
+        {"solver.flux", choice(s.flux, {"rusanov", "augmented"}), 0, 0, STATE, "Riemann solver"});
+    k.push_back(
+        {"solver.order", &s.order, 0, 1, STATE, "0: finite volumes; 1: discontinuous Galerkin"});
+    k.push_back({"solver.stepping", choice(s.stepping, {"euler", "ssp_rk2"}), 0, 0, STATE,
+                 "time stepping"});
+    k.push_back(
+        {"solver.precision", choice(s.precision, {"single", "double"}), 0, 0, STATE, "of numbers"});
+    k.push_back({"solver.cfl", &s.cfl, 1e-3, 1, STATE, "time step, in inradius / speed of waves"});
+    k.push_back(
+        {"solver.local_steps", &s.local_steps, 0, 0, STATE, "has each cluster its own time step?"});
+    k.push_back({"solver.dry_tolerance", &s.dry_tolerance, 0, 1, STATE, "less water is none, m"});
+    k.push_back({"solver.gravity", &s.gravity, 1e-3, 1e3, STATE, "m/s2"});
+    k.push_back({"solver.manning", &s.manning, 0, 1, STATE, "friction, s/m^(1/3)"});
+}
+
+void time_and_run_keys(std::vector<Key> &k, Config &c)
+{
+    k.push_back({"time.end", &c.time.end, 0, LONG, FREE, "s"});
+    k.push_back(
+        {"time.steps", &c.time.steps, -1, 1e15, FREE, "time steps at most; -1: any number"});
+    auto &r = c.run;
+    k.push_back({"run.parallel", choice(r.parallel, {"tasks", "owner"}), 0, 0, FREE,
+                 "a task each cluster, or clusters fixed to threads"});
+    k.push_back({"run.cut", &r.cut, 0, 20, STATE,
+                 "bisections of the quarters before ranks get their parts of the curve"});
+    k.push_back(
+        {"run.announce", &r.announce, 0, 0, FREE, "tell the resource manager the number of cells"});
+}
+
+void output_keys(std::vector<Key> &k, Config &c)
+{
+    auto &o = c.output;
+    k.push_back(
+        {"output.directory", &o.directory, 0, 0, FREE, "for files; empty: none is written"});
+    k.push_back({"output.vtu_every", &o.vtu_every, 0, LONG, FREE,
+                 "between files for ParaView, s of the simulation; 0: none"});
+    k.push_back({"output.raster_every", &o.raster_every, 0, LONG, FREE,
+                 "between pictures in the NetCDF file, s; 0: none"});
+    k.push_back({"output.raster_nx", &o.raster_nx, 1, 16384, FREE, "their width, points"});
+    k.push_back({"output.raster_ny", &o.raster_ny, 1, 16384, FREE, "their height, points"});
+    k.push_back({"output.checkpoint_every", &o.checkpoint_every, 0, LONG, FREE,
+                 "between checkpoints, s of the simulation; 0: none"});
+    k.push_back({"output.progress", &o.progress, 0, 0, FREE, "a line about time and speed"});
+}
+
+void scenario_keys(std::vector<Key> &k, Config &c)
+{
+    auto &s = c.scenario;
+    k.push_back({"scenario.depth", &s.depth, 0, 12000, STATE, "depth of the water at rest, m"});
+    k.push_back({"scenario.inside", &s.inside, 0, 12000, STATE,
+                 "dam_break: so much higher is the water behind the dam, m"});
+    k.push_back({"scenario.radius", &s.radius, 1e-6, 10, STATE,
+                 "dam_break: of the dam; thacker: of the shore; parts of the shorter side"});
+    k.push_back({"scenario.x", &s.x, 0, 1, STATE,
+                 "centre, or the straight dam, or the foot of the beach; parts of the width"});
+    k.push_back({"scenario.y", &s.y, 0, 1, STATE, "centre; parts of the height"});
+    k.push_back({"scenario.planar", &s.planar, 0, 0, STATE,
+                 "dam_break: a straight dam; thacker: the planar surface"});
+    k.push_back(
+        {"scenario.slope_bed", &s.slope_bed, 0, 12000, STATE, "lake: roughness of the bed, m"});
+    k.push_back({"scenario.seed", &s.seed, 0, 4294967295.0, STATE, "lake: which bed"});
+    k.push_back({"scenario.amplitude", &s.amplitude, 0, 12000, STATE,
+                 "thacker: parts of depth or radius, less than 1; beach: height of the wave, m"});
+    k.push_back({"scenario.slope", &s.slope, 1e-6, 10, STATE, "beach: slope of the beach"});
+    k.push_back({"scenario.lon0", &s.lon0, -360, 360, STATE,
+                 "tsunami: longitude of the domain's centre, degrees east"});
+    k.push_back({"scenario.lat0", &s.lat0, -80, 80, STATE,
+                 "tsunami: latitude of the domain's centre, degrees north"});
+    k.push_back({"scenario.bathymetry", InputFile{&s.bathymetry}, 0, 0, STATE,
+                 "tsunami: NetCDF file; empty: the synthetic basin"});
+    k.push_back({"scenario.faults", InputFile{&s.faults}, 0, 0, STATE,
+                 "tsunami: list of sub-faults; empty: a synthetic one"});
+}
+
+std::string one_of(const std::vector<std::string> &words)
+{
+    std::string text = "one of";
+    for (std::size_t i = 0; i < words.size(); i++)
+        text += (i ? ", \"" : " \"") + words[i] + '"';
+    return text;
+}
+
+} // namespace
+
+std::vector<Key> config_keys(Config &config)
+{
+    std::vector<Key> keys;
+    keys.push_back({"name", scenario_name(config.name), 0, 0, STATE, "of the scenario"});
+    domain_keys(keys, config);
+    grid_keys(keys, config);
+    solver_keys(keys, config);
+    time_and_run_keys(keys, config);
+    output_keys(keys, config);
+    scenario_keys(keys, config);
+    return keys;
+}
+
+std::string Key::range() const
+{
+    if (std::holds_alternative<bool *>(target))
+        return "true or false";
+    if (std::holds_alternative<std::string *>(target))
+        return "a string";
+    if (std::holds_alternative<InputFile>(target))
+        return "the name of a file, a string";
+    if (const Choice *c = std::get_if<Choice>(&target))
+        return one_of(c->words);
+    if (std::holds_alternative<double *>(target))
+        return "a number from " + toml_number(lowest) + " to " + toml_number(highest);
+    return "an integer from " + std::to_string(static_cast<long>(lowest)) + " to " +
+           std::to_string(static_cast<long>(highest));
+}
+
+std::string toml_number(double value)
+{
+    char text[64];
+    auto end = std::to_chars(text, text + sizeof text, value).ptr;
+    return std::string(text, end);
+}
+
+std::string toml_string(const std::string &text)
+{
+    std::string quoted = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\')
+            quoted += '\\';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+std::string toml_value(const Target &target)
+{
+    struct Writer {
+        std::string operator()(double *v) const { return toml_number(*v); }
+        std::string operator()(int *v) const { return std::to_string(*v); }
+        std::string operator()(long *v) const { return std::to_string(*v); }
+        std::string operator()(unsigned *v) const { return std::to_string(*v); }
+        std::string operator()(bool *v) const { return *v ? "true" : "false"; }
+        std::string operator()(std::string *v) const { return toml_string(*v); }
+        std::string operator()(InputFile v) const { return toml_string(*v.name); }
+        std::string operator()(const Choice &v) const
+        {
+            int word = v.get();
+            return toml_string(word < 0 ? "" : v.words[static_cast<std::size_t>(word)]);
+        }
+    };
+    return std::visit(Writer(), target);
+}
+
+} // namespace swe

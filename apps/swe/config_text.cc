@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// config_text.cc - a configuration written down: whole, as what a checkpoint depends on, and the
+// explanation of all keys.
+#include <filesystem>
+#include "config_keys.h"
+
+namespace swe {
+namespace {
+
+std::string table_of(const std::string &key)
+{
+    auto dot = key.find('.');
+    return dot == std::string::npos ? "" : key.substr(0, dot);
+}
+
+std::string last_part(const std::string &key) { return key.substr(key.find('.') + 1); }
+
+// A simulation may be moved to another directory, but its files must not become others unnoticed.
+std::string file_and_size(const std::string &file)
+{
+    if (file.empty())
+        return "";
+    std::error_code none;
+    auto size = std::filesystem::file_size(file, none);
+    return std::filesystem::path(file).filename().string() + ' ' +
+           (none ? "?" : std::to_string(size));
+}
+
+} // namespace
+
+std::string describe(const Config &config)
+{
+    Config copy = config; // config_keys() wants to be able to write
+    std::string text, table;
+    for (const Key &key : config_keys(copy)) {
+        if (table_of(key.name) != table)
+            text += "\n[" + (table = table_of(key.name)) + "]\n";
+        text += last_part(key.name) + " = " + toml_value(key.target) + '\n';
+    }
+    for (const Gauge &gauge : config.gauges)
+        text += "\n[[gauges]]\nname = " + toml_string(gauge.name) +
+                "\nx = " + toml_number(gauge.x) + "\ny = " + toml_number(gauge.y) + '\n';
+    return text;
+}
+
+std::string describe_state(const Config &config)
+{
+    Config copy = config;
+    copy.scenario.bathymetry = file_and_size(config.scenario.bathymetry);
+    copy.scenario.faults = file_and_size(config.scenario.faults);
+    std::string text;
+    for (const Key &key : config_keys(copy))
+        if (key.state)
+            text += key.name + " = " + toml_value(key.target) + '\n';
+    return text;
+}
+
+std::string config_help()
+{
+    Config defaults;
+    std::string text, table;
+    for (const Key &key : config_keys(defaults)) {
+        if (table_of(key.name) != table)
+            text += "\n[" + (table = table_of(key.name)) + "]\n";
+        text += last_part(key.name) + " = " + toml_value(key.target) + '\n';
+        text += "    " + key.range() + ": " + key.meaning + '\n';
+    }
+    text += "\n[[gauges]]            as many as wanted\n"
+            "name = \"harbour\"\n    letters, digits, '-' and '_'; gauge-NAME.csv is written\n"
+            "x, y or lon, lat\n    a place in the domain: m, or degrees (tsunami)\n";
+    return text;
+}
+
+} // namespace swe

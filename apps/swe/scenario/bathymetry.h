@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// bathymetry.h - heights of the bed from a NetCDF file as GEBCO and others give it.
+//
+// The file has a variable `elevation` or `z` in m, positive upwards, of any numeric type, with
+// scale_factor and add_offset or without; its two dimensions are latitude and longitude (`lat` and
+// `lon`, `latitude` and `longitude`, or `y` and `x`), with a coordinate variable each, in degrees,
+// rising or falling.  Only what the domain needs is read.  Between points heights are bilinear.
+#ifndef SWE_SCENARIO_BATHYMETRY_H
+#define SWE_SCENARIO_BATHYMETRY_H
+
+#include <functional>
+#include <string>
+#include <vector>
+#include "../config.h"
+#include "projection.h"
+
+namespace swe {
+
+class Bathymetry {
+public:
+    // Throws ConfigError with file and variable: what is missing or of a wrong kind, a file that
+    // does not cover the domain, missing or impossible heights, more points than memory is for.
+    Bathymetry(const std::string &file, const Config &config);
+
+    // Height of the bed at a place of the domain; the nearest, at others.
+    double at(double x, double y) const;
+
+    std::size_t columns() const { return lon_.size(); }
+    std::size_t rows() const { return lat_.size(); }
+
+private:
+    Projection globe_;
+    std::vector<double> lon_, lat_; // rising
+    std::vector<float> height_;     // [rows][columns]
+};
+
+// Writes such a file, in NetCDF's classic format: heights in whole metres at columns x rows points,
+// those at the ends included.  Throws std::runtime_error.
+struct Region {
+    double west, east, south, north; // degrees
+};
+void write_bathymetry(const std::string &file, const Region &region, std::size_t columns,
+                      std::size_t rows,
+                      const std::function<double(double lon, double lat)> &height);
+
+} // namespace swe
+#endif
