@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// checkpoint_read.cc - reading a checkpoint, which is believed only after every check.
+//
+// Bytes are checked by the manifest's CRCs before the NetCDF library sees them.  A file may still be
+// of another program or version: so the tree is checked as a tree.  A cell or cluster that is
+// l levels below its subtree's root covers 2^-l of it; in the order of the curve, each must
+// begin at a multiple of its own size, and the last must end at 1.
+#include "checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+#include "files.h"
+#include "manifest.h"
+#include "netcdf_file.h"
+#include "../grid/patch.h"
+
+namespace swe {
+
+namespace {
+
+// Walks along a subtree of which leaves are given in order, in units of 2^-DEPTHS.
+class Cover {
+public:
+    // False: no leaf of these levels can be here.
+    bool add(int levels)
+    {
+        if (levels < 0 || levels > DEPTHS)
+            return false;
+        const std::uint64_t size = WHOLE >> levels;
+        if (position % size != 0 || position + size > WHOLE)
+            return false;
+        position += size;
+        return true;
+    }
+    bool complete() const { return position == WHOLE; }
+    std::uint64_t where() const { return position; }
+
+private:
+    static constexpr std::uint64_t WHOLE = std::uint64_t{1} << DEPTHS;
+    std::uint64_t position = 0;
+};
+
+std::string first_difference(const std::string &there, const std::string &here)
+{
+    std::istringstream a(there), b(here);
+    std::string line_a, line_b;
+    for (int line = 1;; line++) {
+        const bool more_a = static_cast<bool>(std::getline(a, line_a));
+        const bool more_b = static_cast<bool>(std::getline(b, line_b));
+        if (!more_a && !more_b)
+            return "in line ends";
+        if (more_a != more_b || line_a != line_b)
+            return "line " + std::to_string(line) + " is '" + (more_a ? line_a : "") +
+                   "' there and '" + (more_b ? line_b : "") + "' now";
+    }
+}
+
+struct Part {
+    RankState state; // without clusters
+    std::size_t clusters, cells;
+};
+
+Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifest &manifest, int rank)
+{
+    Part part;
+    RankState &state = part.state;
+    state.configuration = file.text("configuration");
+    if (state.configuration != resume.configuration)
+        file.fail("written with another configuration: " +
+                  first_difference(state.configuration, resume.configuration));
+    state.time = file.number_of("time");
+    state.next_dt = file.number_of("next_dt");
+    state.step = file.integer("step");
+    state.rank = rank;
+    state.ranks = static_cast<int>(manifest.files.size());
+    state.values = resume.values;
+    if (file.integer("rank") != rank || file.integer("ranks") != state.ranks ||
+        state.step != manifest.step)
+        file.fail("its rank, ranks or step are not those of the manifest");
+    if (file.integer("values") != resume.values)
+        file.fail(std::to_string(file.integer("values")) + " values a cell, not " +
+                  std::to_string(resume.values));
+    if (!std::isfinite(state.time) || !std::isfinite(state.next_dt) || state.next_dt < 0)
+        file.fail("time or next_dt is not a finite number");
+    const long long clusters = file.integer("clusters"), cells = file.integer("cells");
+    if (clusters < 0 || cells < clusters || (clusters == 0 && cells > 0) ||
+        static_cast<std::uint64_t>(cells) >
+            manifest.files[static_cast<std::size_t>(rank)].size / sizeof(double))
+        file.fail(std::to_string(clusters) + " clusters with " + std::to_string(cells) +
+                  " cells cannot be in it");
+    part.clusters = static_cast<std::size_t>(clusters);
+    part.cells = static_cast<std::size_t>(cells);
+    return part;
+}
+
+std::string name_of(const ClusterState &cluster)
+{
+    return "cluster " + std::to_string(cluster.path) + " of " + std::to_string(cluster.levels) +
+           " levels below root " + std::to_string(cluster.root);
+}
+
+void check_cells(const NetcdfFile &file, const ClusterState &cluster, const Resume &resume)
+{
+    const int above = resume.root_depth + cluster.levels;
+    Cover cover;
+    for (std::size_t c = 0; c < cluster.depth.size(); c++) {
+        const int depth = cluster.depth[c];
+        if (depth >= DEPTHS)
+            file.fail(name_of(cluster) + ": cell " + std::to_string(c) + " has depth " +
+                      std::to_string(depth) + ", which must be less than " +
+                      std::to_string(DEPTHS));
+        if (!cover.add(depth - above))
+            file.fail(name_of(cluster) + ": its cells are not a binary tree: no leaf of depth " +
+                      std::to_string(depth) + " can be cell " + std::to_string(c));
+    }
+    if (!cover.complete())
+        file.fail(name_of(cluster) + ": its cells are not a whole binary tree: some are missing");
+    for (std::size_t i = 0; i < cluster.values.size(); i++)
+        if (!std::isfinite(cluster.values[i]))
+            file.fail(name_of(cluster) + ": value " + std::to_string(i / cluster.depth.size()) +
+                      " of cell " + std::to_string(i % cluster.depth.size()) +
+                      " is not a finite number");
+}
+
+void read_cells(const NetcdfFile &file, ClusterState &cluster, std::size_t first, std::size_t size,
+                int depth, int value, std::size_t values)
+{
+    const std::size_t start[] = {0, first}, count[] = {values, size};
+    cluster.depth.resize(size);
+    cluster.values.resize(values * size);
+    file.check(nc_get_vara_uchar(file.id(), depth, start + 1, count + 1, cluster.depth.data()),
+               "read");
+    file.check(nc_get_vara_double(file.id(), value, start, count, cluster.values.data()), "read");
+}
+
+// Appends the clusters of the file that are of my roots.
+void read_clusters(const NetcdfFile &file, const Part &part, const Resume &resume,
+                   std::vector<ClusterState> &clusters)
+{
+    const std::size_t n = part.clusters, values = static_cast<std::size_t>(resume.values);
+    std::vector<int> root(n), levels(n);
+    std::vector<unsigned long long> path(n);
+    std::vector<long long> size(n);
+    const int id = file.id();
+    file.check(nc_get_var_int(id, file.variable("root", NC_INT, {n}), root.data()), "read");
+    file.check(nc_get_var_int(id, file.variable("levels", NC_INT, {n}), levels.data()), "read");
+    file.check(nc_get_var_ulonglong(id, file.variable("path", NC_UINT64, {n}), path.data()), "read");
+    file.check(nc_get_var_longlong(id, file.variable("size", NC_INT64, {n}), size.data()), "read");
+    const int depth = file.variable("depth", NC_UBYTE, {part.cells});
+    const int value = file.variable("value", NC_DOUBLE, {values, part.cells});
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < n; i++) {
+        ClusterState cluster;
+        cluster.root = root[i];
+        cluster.path = path[i];
+        cluster.levels = levels[i];
+        if (root[i] < 0 || root[i] >= resume.roots || levels[i] < 0 || levels[i] >= DEPTHS ||
+            path[i] >> levels[i] != 0)
+            file.fail("there is no " + name_of(cluster) + "; the grid has " +
+                      std::to_string(resume.roots) + " roots");
+        if (size[i] < 1 || static_cast<std::size_t>(size[i]) > part.cells - first)
+            file.fail(name_of(cluster) + ": there are no " + std::to_string(size[i]) + " cells");
+        if (resume.mine(root[i])) {
+            read_cells(file, cluster, first, static_cast<std::size_t>(size[i]), depth, value,
+                       values);
+            check_cells(file, cluster, resume);
+            clusters.push_back(std::move(cluster));
+        }
+        first += static_cast<std::size_t>(size[i]);
+    }
+    if (first != part.cells)
+        file.fail("its clusters have " + std::to_string(first) + " cells, not " +
+                  std::to_string(part.cells));
+}
+
+void check_bytes(const std::string &path, const Manifest::File &expected)
+{
+    const std::string bytes = read_whole_file(path);
+    if (bytes.size() != expected.size)
+        throw OutputError(path + ": damaged: " + std::to_string(bytes.size()) + " bytes, not the " +
+                          std::to_string(expected.size) + " of the manifest");
+    if (crc_of(bytes) != expected.crc)
+        throw OutputError(path + ": damaged: the check sum is not that of the manifest");
+}
+
+// Beginning of the cluster within its root, in units of 2^-DEPTHS.
+std::uint64_t begin_of(const ClusterState &cluster)
+{
+    return cluster.path << (DEPTHS - cluster.levels);
+}
+
+// Puts clusters into the order of the curve; every root of mine must be filled, without overlap.
+void check_roots(std::vector<ClusterState> &clusters, const Resume &resume, const std::string &place)
+{
+    std::sort(clusters.begin(), clusters.end(), [](const ClusterState &a, const ClusterState &b) {
+        return a.root != b.root ? a.root < b.root : begin_of(a) < begin_of(b);
+    });
+    auto cluster = clusters.begin();
+    for (int root = 0; root < resume.roots; root++) {
+        if (!resume.mine(root))
+            continue;
+        Cover cover;
+        for (; cluster != clusters.end() && cluster->root == root; ++cluster)
+            if (begin_of(*cluster) != cover.where() || !cover.add(cluster->levels))
+                throw OutputError(place + ": " + name_of(*cluster) +
+                                  " does not follow the one before: one is missing or double");
+        if (!cover.complete())
+            throw OutputError(place + ": clusters of root " + std::to_string(root) +
+                              " are missing");
+    }
+}
+
+} // namespace
+
+RankState read_checkpoint(const std::string &place, const Resume &resume)
+{
+    const bool is_one = std::filesystem::exists(place + "/manifest");
+    const std::string path = is_one ? place : latest_checkpoint(place);
+    const Manifest manifest =
+        Manifest::parse(path + "/manifest", read_whole_file(path + "/manifest"));
+    RankState state;
+    for (std::size_t rank = 0; rank < manifest.files.size(); rank++) {
+        const std::string name = path + "/checkpoint-" + std::to_string(rank) + ".nc";
+        check_bytes(name, manifest.files[rank]);
+        const NetcdfFile file = NetcdfFile::open(name, NC_NOWRITE);
+        const Part part = read_attributes(file, resume, manifest, static_cast<int>(rank));
+        if (rank == 0)
+            state = part.state;
+        if (part.state.time != state.time || part.state.next_dt != state.next_dt)
+            file.fail("its time or next_dt is not that of rank 0");
+        if (part.clusters > 0)
+            read_clusters(file, part, resume, state.clusters);
+    }
+    check_roots(state.clusters, resume, path);
+    return state;
+}
+
+} // namespace swe

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// files.cc - see files.h.
+#include "files.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fcntl.h>
+#include <unistd.h>
+#include "failure.h"
+
+namespace swe {
+
+namespace {
+
+[[noreturn]] void fail(const std::string &tried, const std::string &path, int error)
+{
+    throw OutputError("cannot " + tried + " " + path + ": " + std::strerror(error));
+}
+
+class Descriptor {
+public:
+    Descriptor(const std::string &path, int flags, const char *tried)
+        : number(open(path.c_str(), flags | O_CLOEXEC, 0666))
+    {
+        if (number < 0)
+            fail(tried, path, errno);
+    }
+    ~Descriptor() { close(number); }
+    Descriptor(const Descriptor &) = delete;
+    Descriptor &operator=(const Descriptor &) = delete;
+    const int number;
+};
+
+void write_all(const std::string &path, const std::string &contents)
+{
+    Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC, "create");
+    std::size_t done = 0;
+    while (done < contents.size()) {
+        ssize_t n = write(file.number, contents.data() + done, contents.size() - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            fail("write", path, errno);
+        done += static_cast<std::size_t>(n);
+    }
+}
+
+} // namespace
+
+void make_directories(const std::string &path)
+{
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error)
+        fail("make directory", path, error.value());
+}
+
+std::string temporary_name(const std::string &path) { return path + ".tmp"; }
+
+void sync_path(const std::string &path)
+{
+    Descriptor file(path, O_RDONLY, "open");
+    // Some file systems have nothing to wait for, and say EINVAL.
+    if (fsync(file.number) != 0 && errno != EINVAL)
+        fail("write", path, errno);
+}
+
+void move_into_place(const std::string &path)
+{
+    const std::string temporary = temporary_name(path);
+    sync_path(temporary);
+    if (std::rename(temporary.c_str(), path.c_str()) != 0)
+        fail("rename " + temporary + " to", path, errno);
+}
+
+void write_whole_file(const std::string &path, const std::string &contents)
+{
+    const std::string temporary = temporary_name(path);
+    try {
+        write_all(temporary, contents);
+        move_into_place(path);
+    } catch (const OutputError &) {
+        unlink(temporary.c_str()); // a full disk has better use for it
+        throw;
+    }
+}
+
+std::string read_whole_file(const std::string &path)
+{
+    Descriptor file(path, O_RDONLY, "open");
+    std::string contents;
+    char piece[65536];
+    for (;;) {
+        ssize_t n = read(file.number, piece, sizeof piece);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            fail("read", path, errno);
+        if (n == 0)
+            return contents;
+        contents.append(piece, static_cast<std::size_t>(n));
+    }
+}
+
+} // namespace swe

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// files.h - files that are there as a whole or not at all.
+//
+// Contents go to a temporary name, to the disk, and only then to their name: a run that is killed,
+// or a disk that is full, leaves the file that was there before.
+#ifndef SWE_OUTPUT_FILES_H
+#define SWE_OUTPUT_FILES_H
+
+#include <string>
+
+namespace swe {
+
+// All of these throw OutputError, with path and reason.
+
+void make_directories(const std::string &path);
+
+// What a file or directory is called until move_into_place().
+std::string temporary_name(const std::string &path);
+
+// Renames temporary_name(path), a file that is written and closed, to path.
+void move_into_place(const std::string &path);
+
+void write_whole_file(const std::string &path, const std::string &contents);
+std::string read_whole_file(const std::string &path);
+
+// Waits until the file or directory is on the disk.
+void sync_path(const std::string &path);
+
+} // namespace swe
+#endif

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// vtu.cc - see vtu.h.
+#include "vtu.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <sstream>
+#include <zlib.h>
+#include "files.h"
+
+namespace swe {
+
+namespace {
+
+constexpr std::size_t BLOCK = std::size_t{1} << 20; // of an array, compressed by itself
+
+const char *const FILE_ATTRIBUTES =
+    "version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\""
+    " compressor=\"vtkZLibDataCompressor\"";
+
+struct CellArray {
+    const char *type, *name;
+};
+constexpr CellArray CELL_ARRAYS[] = {
+    {"Float64", "h"},       {"Float64", "hu"},  {"Float64", "hv"},    {"Float64", "bed"},
+    {"Float64", "surface"}, {"UInt8", "depth"}, {"Int32", "cluster"}, {"Int32", "rank"},
+};
+
+std::string format(const char *pattern, double number)
+{
+    char text[40];
+    std::snprintf(text, sizeof text, pattern, number);
+    return text;
+}
+
+void append_base64(std::string &text, const unsigned char *bytes, std::size_t size)
+{
+    static constexpr char DIGITS[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    text.reserve(text.size() + (size + 2) / 3 * 4);
+    for (std::size_t i = 0; i < size; i += 3) {
+        const unsigned three = bytes[i] << 16 | (i + 1 < size ? bytes[i + 1] << 8 : 0) |
+                               (i + 2 < size ? bytes[i + 2] : 0);
+        text += DIGITS[three >> 18];
+        text += DIGITS[three >> 12 & 63];
+        text += i + 1 < size ? DIGITS[three >> 6 & 63] : '=';
+        text += i + 2 < size ? DIGITS[three & 63] : '=';
+    }
+}
+
+// Header (number of blocks, size of a block, size of a last shorter one or 0, sizes when
+// compressed), then the compressed blocks; each of the two is base64 on its own.
+std::string encode(const void *data, std::size_t size)
+{
+    const auto *bytes = static_cast<const unsigned char *>(data);
+    const std::size_t blocks = (size + BLOCK - 1) / BLOCK;
+    std::vector<std::uint64_t> header{blocks, BLOCK, size % BLOCK};
+    std::vector<unsigned char> compressed;
+    for (std::size_t first = 0; first < size; first += BLOCK) {
+        const std::size_t length = std::min(BLOCK, size - first), before = compressed.size();
+        uLongf room = compressBound(length);
+        compressed.resize(before + room);
+        if (compress2(compressed.data() + before, &room, bytes + first, length, 1) != Z_OK)
+            throw OutputError("zlib cannot compress: out of memory");
+        compressed.resize(before + room);
+        header.push_back(room);
+    }
+    std::string text;
+    append_base64(text, reinterpret_cast<const unsigned char *>(header.data()),
+                  header.size() * sizeof header[0]);
+    append_base64(text, compressed.data(), compressed.size());
+    return text;
+}
+
+template <class T>
+void append_array(std::string &xml, const char *type, const char *name, const std::vector<T> &data,
+                  const char *more = "")
+{
+    xml += std::string("<DataArray type=\"") + type + "\" Name=\"" + name + "\"" + more +
+           " format=\"binary\">" + encode(data.data(), data.size() * sizeof(T)) + "</DataArray>\n";
+}
+
+// The points of all cells, each once.  Neighbours compute the same numbers for the corners that
+// they share, so that points are equal or different bit by bit.
+struct Points {
+    std::vector<double> xyz;
+    std::vector<std::int64_t> of_corners; // 3 a cell
+};
+
+std::uint64_t hash(double x, double y)
+{
+    std::uint64_t a, b;
+    std::memcpy(&a, &x, sizeof a);
+    std::memcpy(&b, &y, sizeof b);
+    a = (a ^ (b << 29 | b >> 35)) * 0x9e3779b97f4a7c15u;
+    return (a ^ a >> 31) * 0xbf58476d1ce4e5b9u;
+}
+
+Points share_points(const std::vector<double> &corners)
+{
+    const std::size_t count = corners.size() / 2;
+    int bits = 4;
+    while ((std::size_t{1} << bits) < count) // points are about half of the cells
+        bits++;
+    std::vector<std::int64_t> table(std::size_t{1} << bits, -1);
+    Points points;
+    points.of_corners.reserve(count);
+    for (std::size_t c = 0; c < count; c++) {
+        const double x = corners[2 * c] + 0.0, y = corners[2 * c + 1] + 0.0; // -0 is 0
+        std::size_t slot = hash(x, y) >> (64 - bits);
+        while (table[slot] >= 0 && (points.xyz[3 * static_cast<std::size_t>(table[slot])] != x ||
+                                    points.xyz[3 * static_cast<std::size_t>(table[slot]) + 1] != y))
+            slot = (slot + 1) & (table.size() - 1);
+        if (table[slot] < 0) {
+            table[slot] = static_cast<std::int64_t>(points.xyz.size() / 3);
+            points.xyz.insert(points.xyz.end(), {x, y, 0.0});
+        }
+        points.of_corners.push_back(table[slot]);
+    }
+    return points;
+}
+
+// VTK wants corners counterclockwise; the curve meets every other triangle clockwise.
+void turn_counterclockwise(const std::vector<double> &corners, std::vector<std::int64_t> &points)
+{
+    for (std::size_t c = 0; 3 * c < points.size(); c++) {
+        const double *p = &corners[6 * c];
+        if ((p[2] - p[0]) * (p[5] - p[1]) < (p[3] - p[1]) * (p[4] - p[0]))
+            std::swap(points[3 * c], points[3 * c + 1]);
+    }
+}
+
+void append_cells(std::string &xml, const Snapshot &snapshot)
+{
+    const std::size_t cells = snapshot.h.size();
+    Points points = share_points(snapshot.corners);
+    turn_counterclockwise(snapshot.corners, points.of_corners);
+    std::vector<std::int64_t> ends(cells);
+    for (std::size_t c = 0; c < cells; c++)
+        ends[c] = 3 * static_cast<std::int64_t>(c + 1);
+    xml += "<Piece NumberOfPoints=\"" + std::to_string(points.xyz.size() / 3) +
+           "\" NumberOfCells=\"" + std::to_string(cells) + "\">\n<Points>\n";
+    append_array(xml, "Float64", "points", points.xyz, " NumberOfComponents=\"3\"");
+    xml += "</Points>\n<Cells>\n";
+    append_array(xml, "Int64", "connectivity", points.of_corners);
+    append_array(xml, "Int64", "offsets", ends);
+    append_array(xml, "UInt8", "types", std::vector<std::uint8_t>(cells, 5)); // VTK_TRIANGLE
+    xml += "</Cells>\n";
+}
+
+void append_cell_data(std::string &xml, const Snapshot &snapshot)
+{
+    const std::size_t cells = snapshot.h.size();
+    std::vector<double> surface(cells);
+    for (std::size_t c = 0; c < cells; c++)
+        surface[c] = snapshot.h[c] > snapshot.dry ? snapshot.h[c] + snapshot.bed[c]
+                                                  : std::numeric_limits<double>::quiet_NaN();
+    const std::vector<double> *const reals[] = {&snapshot.h, &snapshot.hu, &snapshot.hv,
+                                                &snapshot.bed, &surface};
+    xml += "<CellData Scalars=\"surface\">\n";
+    for (int i = 0; i < 5; i++)
+        append_array(xml, CELL_ARRAYS[i].type, CELL_ARRAYS[i].name, *reals[i]);
+    append_array(xml, "UInt8", "depth",
+                 std::vector<std::uint8_t>(snapshot.depth.begin(), snapshot.depth.end()));
+    append_array(xml, "Int32", "cluster", snapshot.cluster);
+    append_array(xml, "Int32", "rank", std::vector<std::int32_t>(cells, snapshot.rank));
+    xml += "</CellData>\n";
+}
+
+std::string piece(const Snapshot &snapshot)
+{
+    std::string xml = std::string("<?xml version=\"1.0\"?>\n<VTKFile type=\"UnstructuredGrid\" ") +
+                      FILE_ATTRIBUTES + ">\n<UnstructuredGrid>\n<FieldData>\n";
+    append_array(xml, "Float64", "TimeValue", std::vector<double>{snapshot.time},
+                 " NumberOfTuples=\"1\"");
+    xml += "</FieldData>\n";
+    append_cells(xml, snapshot);
+    append_cell_data(xml, snapshot);
+    return xml + "</Piece>\n</UnstructuredGrid>\n</VTKFile>\n";
+}
+
+std::string piece_name(const std::string &frame, int rank)
+{
+    return frame + "-" + std::to_string(rank) + ".vtu";
+}
+
+std::string pieces_together(const std::string &frame, int ranks)
+{
+    std::string xml = std::string("<?xml version=\"1.0\"?>\n<VTKFile type=\"PUnstructuredGrid\" ") +
+                      FILE_ATTRIBUTES + ">\n<PUnstructuredGrid GhostLevel=\"0\">\n<PPoints>\n" +
+                      "<PDataArray type=\"Float64\" Name=\"points\" NumberOfComponents=\"3\"/>\n" +
+                      "</PPoints>\n<PCellData Scalars=\"surface\">\n";
+    for (const CellArray &array : CELL_ARRAYS)
+        xml += std::string("<PDataArray type=\"") + array.type + "\" Name=\"" + array.name +
+               "\"/>\n";
+    xml += "</PCellData>\n";
+    for (int rank = 0; rank < ranks; rank++)
+        xml += "<Piece Source=\"" + piece_name(frame, rank) + "\"/>\n";
+    return xml + "</PUnstructuredGrid>\n</VTKFile>\n";
+}
+
+// Lines of the series that are of earlier frames than `time`.  They are our own, one a frame.
+std::string earlier_frames(const std::string &series, double time)
+{
+    std::string kept, line;
+    if (!std::filesystem::exists(series))
+        return kept;
+    std::istringstream lines(read_whole_file(series));
+    double frame;
+    while (std::getline(lines, line))
+        if (std::sscanf(line.c_str(), "<DataSet timestep=\"%lf\"", &frame) == 1 && frame < time)
+            kept += line + "\n";
+    return kept;
+}
+
+void add_to_series(const std::string &series, double time, const std::string &frame)
+{
+    write_whole_file(series, "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" "
+                             "version=\"1.0\" byte_order=\"LittleEndian\">\n<Collection>\n" +
+                                 earlier_frames(series, time) + "<DataSet timestep=\"" +
+                                 format("%.17g", time) + "\" part=\"0\" file=\"" + frame +
+                                 ".pvtu\"/>\n</Collection>\n</VTKFile>\n");
+}
+
+} // namespace
+
+void write_vtu(const Snapshot &snapshot, const std::string &directory, const std::string &name,
+               MPI_Comm comm)
+{
+    const std::string frame = name + "-" + format("%08.0f", static_cast<double>(snapshot.step));
+    const std::string base = directory + "/";
+    on_rank_0(comm, [&] { make_directories(directory); });
+    all_together(comm, [&] {
+        write_whole_file(base + piece_name(frame, snapshot.rank), piece(snapshot));
+    });
+    on_rank_0(comm, [&] {
+        write_whole_file(base + frame + ".pvtu", pieces_together(frame, snapshot.ranks));
+        add_to_series(base + name + ".pvd", snapshot.time, frame);
+    });
+}
+
+} // namespace swe
