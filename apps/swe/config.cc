@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t LARGEST_FILE = 256 << 10; // bytes
 constexpr std::size_t MOST_DOTS = 64;           // a line; toml++ recurses for each
 constexpr std::size_t MOST_ERRORS = 10;
-constexpr std::size_t MOST_GAUGES = 10000;
+constexpr std::size_t MOST_GAUGES = 500;
 constexpr std::size_t LONGEST_NAME = 64;
 
 // What came from a file or a command line, made fit for a message.

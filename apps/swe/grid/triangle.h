@@ -88,5 +88,33 @@ constexpr int orientation(const Triangle &t)
     return EIGHTH[row][column] + (turn < 0 ? 8 : 0);
 }
 
+// How far b is from a along the normal of a direction; times sqrt(2) for the diagonals.
+inline std::int64_t along_normal(int direction, Lattice a, Lattice b)
+{
+    std::int64_t x = b.x - a.x, y = b.y - a.y;
+    switch (direction) {
+    case 0: return x;
+    case 1: return x + y;
+    case 2: return y;
+    default: return y - x;
+    }
+}
+
+// Is p in t?  A point on an edge or a corner is in the one triangle that has the points which are
+// next to it towards (2, 1), a direction that no edge has: of the triangles of a grid, exactly one
+// contains a point, also of the west and south ends of the domain, but not of the others.
+inline bool contains(const Triangle &t, Lattice p)
+{
+    for (int side = 0; side < SIDES; side++) {
+        Lattice a = side_begin(t, side);
+        int d = direction(a, side_end(t, side));
+        std::int64_t s = along_normal(d, a, p);
+        bool right = s != 0 ? s > 0 : along_normal(d, {0, 0}, {2, 1}) > 0;
+        if (right != (along_normal(d, a, opposite(t, side)) > 0))
+            return false;
+    }
+    return true;
+}
+
 } // namespace swe
 #endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// gauges.cc - see gauges.h.
+#include "gauges.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <unistd.h>
+
+namespace swe {
+namespace {
+
+constexpr const char *HEADER = "time,eta,h,hu,hv\n";
+
+[[noreturn]] void fail(const std::string &file, const char *what)
+{
+    throw std::runtime_error(file + ": cannot " + what + ": " + std::strerror(errno));
+}
+
+std::string file_of(const Config &config, const Gauge &gauge)
+{
+    return (std::filesystem::path(config.output.directory) / ("gauge-" + gauge.name + ".csv"))
+        .string();
+}
+
+void make_directory(const std::string &directory)
+{
+    std::error_code problem;
+    if (!directory.empty())
+        std::filesystem::create_directories(directory, problem);
+    if (problem)
+        throw std::runtime_error(directory + ": cannot make the directory: " + problem.message());
+}
+
+// Time of a row; no number if the row is not whole.
+double time_of(const std::string &row)
+{
+    double time;
+    auto [end, problem] = std::from_chars(row.data(), row.data() + row.size(), time);
+    bool whole = problem == std::errc() && *end == ',' && row.back() == '\n';
+    return whole ? time : NAN;
+}
+
+std::string next_row(std::FILE *file)
+{
+    std::string row;
+    for (int c; (c = std::getc(file)) != EOF;) {
+        row += static_cast<char>(c);
+        if (c == '\n')
+            break;
+    }
+    return row;
+}
+
+// Where the rows up to `time` end; 0 if this is no file of ours.
+long kept(std::FILE *file, double time)
+{
+    if (next_row(file) != HEADER)
+        return 0;
+    long end = std::ftell(file);
+    for (std::string row; !(row = next_row(file)).empty() && time_of(row) <= time;)
+        end = std::ftell(file);
+    return end;
+}
+
+} // namespace
+
+Lattice gauge_point(const Config &config, const Gauge &gauge)
+{
+    auto units = [&config](double from, double to, int squares) {
+        auto n = static_cast<std::int64_t>(
+            std::floor((to - from) / config.domain.square * double(LATTICE_UNIT)));
+        return std::min(std::max<std::int64_t>(n, 0), squares * LATTICE_UNIT - 1);
+    };
+    return {units(config.domain.x0, gauge.x, config.domain.nx),
+            units(config.domain.y0, gauge.y, config.domain.ny)};
+}
+
+GaugeWriter::GaugeWriter(const Config &config)
+{
+    make_directory(config.output.directory);
+    try {
+        for (const Gauge &gauge : config.gauges)
+            create(file_of(config, gauge));
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+GaugeWriter::GaugeWriter(const Config &config, double restart_time)
+{
+    make_directory(config.output.directory);
+    try {
+        for (const Gauge &gauge : config.gauges)
+            reopen(file_of(config, gauge), restart_time);
+    } catch (...) {
+        close();
+        throw;
+    }
+}
+
+GaugeWriter::~GaugeWriter() { close(); }
+
+void GaugeWriter::close()
+{
+    for (Open &o : open_)
+        std::fclose(o.file);
+    open_.clear();
+}
+
+void GaugeWriter::create(const std::string &name)
+{
+    std::FILE *file = std::fopen(name.c_str(), "w");
+    if (!file)
+        fail(name, "write");
+    open_.push_back({name, file});
+    std::fputs(HEADER, file);
+}
+
+void GaugeWriter::reopen(const std::string &name, double time)
+{
+    std::FILE *file = std::fopen(name.c_str(), "r+");
+    if (!file && errno == ENOENT)
+        return create(name); // a gauge that is new
+    if (!file)
+        fail(name, "write");
+    open_.push_back({name, file});
+    long end = kept(file, time);
+    if (end == 0)
+        throw std::runtime_error(name + ": not the rows of a gauge: the first line must be " +
+                                 std::string(HEADER, std::strlen(HEADER) - 1));
+    if (std::fseek(file, end, SEEK_SET) || ftruncate(fileno(file), end))
+        fail(name, "take rows away");
+}
+
+void GaugeWriter::append(std::size_t gauge, double time, const Water &water, double bed)
+{
+    Open &o = open_.at(gauge);
+    if (std::fprintf(o.file, "%.17g,%.17g,%.17g,%.17g,%.17g\n", time, water.h + bed, water.h,
+                     water.hu, water.hv) < 0)
+        fail(o.name, "write");
+}
+
+void GaugeWriter::flush()
+{
+    for (Open &o : open_)
+        if (std::fflush(o.file) || std::ferror(o.file))
+            fail(o.name, "write");
+}
+
+} // namespace swe

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// gauges.h - the water at chosen places over time, as text: gauge-NAME.csv with the columns
+// time (s), eta (height of the surface, m; of the bed where it is dry), h (m), hu, hv (m2/s).
+#ifndef SWE_SCENARIO_GAUGES_H
+#define SWE_SCENARIO_GAUGES_H
+
+#include <cstdio>
+#include <string>
+#include <vector>
+#include "../config.h"
+#include "../grid/triangle.h"
+#include "scenario.h"
+
+namespace swe {
+
+// The lattice point at or next south-west of a gauge, counted from the domain's corner: the cell
+// that contains() it is the gauge's.
+Lattice gauge_point(const Config &config, const Gauge &gauge);
+
+// The files of all gauges, of one process.  Errors are std::runtime_error with file and reason.
+class GaugeWriter {
+public:
+    // New files in output.directory, which is made if it is not there.
+    explicit GaugeWriter(const Config &config);
+    // Goes on after a checkpoint: rows of later times, and a row that was cut off, are taken away.
+    GaugeWriter(const Config &config, double restart_time);
+    ~GaugeWriter();
+    GaugeWriter(const GaugeWriter &) = delete;
+    GaugeWriter &operator=(const GaugeWriter &) = delete;
+
+    // A row for gauge number `gauge` of config.gauges.  Times of a gauge must rise.
+    void append(std::size_t gauge, double time, const Water &water, double bed);
+
+    // All rows to the files: to be called before a checkpoint is written, and at the end, where a
+    // full disk shows.
+    void flush();
+
+private:
+    struct Open {
+        std::string name;
+        std::FILE *file;
+    };
+    std::vector<Open> open_;
+
+    void create(const std::string &name);
+    void reopen(const std::string &name, double time);
+    void close();
+};
+
+} // namespace swe
+#endif
