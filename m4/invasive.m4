@@ -18,7 +18,10 @@ AC_ARG_ENABLE([werror],
   [AS_HELP_STRING([--disable-werror], [let warnings in our own code pass])], [], [enable_werror=yes])
 INV_CFLAGS="-std=gnu17 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes"
 AS_IF([test "x$enable_werror" != xno], [INV_CFLAGS="$INV_CFLAGS -Werror"])
+INV_CXXFLAGS="-std=c++17 -Wall -Wextra -Wshadow"
+AS_IF([test "x$enable_werror" != xno], [INV_CXXFLAGS="$INV_CXXFLAGS -Werror"])
 AC_SUBST([INV_CFLAGS])
+AC_SUBST([INV_CXXFLAGS])
 ])
 
 dnl Sanitized builds are for libinvasive, rmd, the tools and their tests.  What is preloaded into
@@ -214,6 +217,36 @@ AC_SUBST([MPI_CPPFLAGS])
 AC_SUBST([MPI_LIBS])
 AC_SUBST([MPIEXEC])
 AC_SUBST([with_mpi])
+])
+
+dnl apps/swe, a program in C++ with a configuration in TOML and files in NetCDF.  Not installed, so
+dnl whoever builds the rest need not have its libraries.
+AC_DEFUN([INV_SWE], [
+AC_ARG_WITH([swe],
+  [AS_HELP_STRING([--with-swe], [build the tsunami simulation apps/swe @<:@if its libraries are there@:>@])],
+  [], [with_swe=maybe])
+inv_swe=no
+AS_IF([test "x$with_swe" != xno && test "x$with_mpi" != xno], [
+  AC_MSG_CHECKING([for toml++, NetCDF and zlib])
+  AS_IF([$PKG_CONFIG --exists 'tomlplusplus >= 3.1' && $PKG_CONFIG --exists netcdf zlib],
+    [SWE_CPPFLAGS=`$PKG_CONFIG --cflags tomlplusplus netcdf`
+     SWE_LIBS=`$PKG_CONFIG --libs tomlplusplus netcdf zlib`
+     inv_swe="toml++ `$PKG_CONFIG --modversion tomlplusplus`, NetCDF `$PKG_CONFIG --modversion netcdf`"],
+    [AS_IF([test "x$with_swe" != xmaybe],
+       [INV_MISSING([what --with-swe needs (toml++, NetCDF, zlib)], [libtomlplusplus-dev libnetcdf-dev zlib1g-dev])])])
+  AC_MSG_RESULT([$inv_swe])
+  AC_MSG_CHECKING([for Threading Building Blocks])
+  AS_IF([$PKG_CONFIG --exists tbb],
+    [TBB_LIBS=`$PKG_CONFIG --libs tbb`
+     inv_tbb=yes],
+    [inv_tbb=no])
+  AC_MSG_RESULT([$inv_tbb])])
+AM_CONDITIONAL([SWE], [test "x$inv_swe" != xno])
+AM_CONDITIONAL([SWE_TBB], [test "x$inv_swe" != xno && test "x$inv_tbb" = xyes])
+AC_SUBST([SWE_CPPFLAGS])
+AC_SUBST([SWE_LIBS])
+AC_SUBST([TBB_LIBS])
+INV_FOUND([apps/swe], [$inv_swe])
 ])
 
 dnl The source of libgomp: a GCC source tree or archive.  By default the newest that the

@@ -41,6 +41,7 @@ public:
     Grid<Real> &grid() { return *the_grid; }
     const Scheme<Real> &scheme() const { return *the_scheme; }
     double time() const { return now; }
+    bool at_end() const;
     double last_step() const { return dt; }
     long step() const { return account_.steps; }
     const Account &account() const { return account_; }
@@ -69,7 +70,6 @@ private:
     void advance_all();
     void watch();
     void announce();
-    bool at_end() const;
 };
 
 } // namespace swe

@@ -227,10 +227,7 @@ template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
     };
     for (std::int32_t cell = 0; cell < c.cells(); cell++) {
         if (plan.merge[cell]) {
-            Site of = site(c, cell);
-            Node parent = of.node.parent();
-            Site where{parent, set.forest.triangle(parent.root, parent.path, parent.levels),
-                        of.depth - 1};
+            Site where = site_of(site(c, cell).node.parent());
             Values<Real> pair[2] = {values_of(cell), values_of(cell + 1)};
             append(to, where, scheme.merge(where, pair));
             cell++;

@@ -45,11 +45,8 @@ public:
     // A place of the domain in metres.
     double x(Lattice p) const { return x0 + unit * static_cast<double>(p.x); }
     double y(Lattice p) const { return y0 + unit * static_cast<double>(p.y); }
-    // Of half the given sum of two points.
-    Point half_point(Lattice sum) const
-    {
-        return {x0 + unit * 0.5 * static_cast<double>(sum.x), y0 + unit * 0.5 * static_cast<double>(sum.y)};
-    }
+    // Of a place in lattice units, also between lattice points.
+    Point point(double u, double v) const { return {x0 + unit * u, y0 + unit * v}; }
     Point centroid(const Triangle &t) const
     {
         return {(x(t.entry) + x(t.exit) + x(t.apex)) / 3, (y(t.entry) + y(t.exit) + y(t.apex)) / 3};

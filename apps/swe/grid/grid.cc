@@ -15,11 +15,15 @@ Grid<Real>::Grid(const Setting &setting, Scheme<Real> &scheme_, Schedule &schedu
     start();
 }
 
+template <class Real> Site Grid<Real>::site_of(const Node &node) const
+{
+    return {node, set.forest.triangle(node.root, node.path, node.levels),
+            set.forest.root_depth() + node.levels};
+}
+
 template <class Real> Site Grid<Real>::site(const Cluster<Real> &c, std::int32_t cell) const
 {
-    int depth = c.depth[cell], levels = depth - set.forest.root_depth();
-    Node node{c.node.root, c.path[cell], levels};
-    return {node, set.forest.triangle(node.root, node.path, levels), depth};
+    return site_of({c.node.root, c.path[cell], c.depth[cell] - set.forest.root_depth()});
 }
 
 template <class Real> std::int64_t Grid<Real>::cells() const
@@ -66,9 +70,37 @@ template <class Real> void Grid<Real>::start()
 
 template <class Real> void Grid<Real>::restore(std::vector<Cells<Real>> &&cells)
 {
+    schedule.weigh({});
+    schedule.each(static_cast<int>(cells.size()), [&](int i) { fill_beds(cells[i]); });
     all.clear();
     replace(cells);
     publish_all();
+}
+
+template <class Real> void Grid<Real>::fill_beds(Cells<Real> &cells) const
+{
+    for (std::int32_t i = 0; i < cells.size(); i++) {
+        Site at = site_of({cells.node.root, cells.path[i], cells.depth[i] - set.forest.root_depth()});
+        Values<Real> v;
+        for (std::size_t f = 0; f < cells.values.size(); f++)
+            v.field[f] = cells.values[f][i];
+        scheme.fill_bed(at, v);
+        for (std::size_t f = 0; f < cells.values.size(); f++)
+            cells.values[f][i] = v.field[f];
+    }
+}
+
+template <class Real>
+std::pair<const Cluster<Real> *, std::int32_t> Grid<Real>::find(Lattice point) const
+{
+    for (const auto &c : all) {
+        if (!contains(site_of(c->node).where, point))
+            continue;
+        for (std::int32_t i = 0; i < c->cells(); i++)
+            if (contains(site(*c, i).where, point))
+                return {c.get(), i};
+    }
+    return {nullptr, 0};
 }
 
 template <class Real> void Grid<Real>::fill_initial()

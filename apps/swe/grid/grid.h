@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mpi.h>
+#include <utility>
 #include <vector>
 #include "../parallel/exchange.h"
 #include "../parallel/schedule.h"
@@ -54,6 +55,8 @@ public:
 
     const Forest &forest() const { return set.forest; }
     Site site(const Cluster<Real> &cluster, std::int32_t cell) const;
+    // The cell that contains the point (triangle.h), if this rank has it; else no cluster.
+    std::pair<const Cluster<Real> *, std::int32_t> find(Lattice point) const;
 
 private:
     Setting set;
@@ -76,6 +79,8 @@ private:
     std::unique_ptr<Scratch> get_scratch();
     void put_scratch(std::unique_ptr<Scratch> scratch);
 
+    Site site_of(const Node &node) const;
+    void fill_beds(Cells<Real> &cells) const;
     void start();
     void fill_initial();
     int told() const { return scheme.fields() + (set.config.solver.local_steps ? PASSED + 1 : 0); }

@@ -41,6 +41,11 @@ public:
                  static_cast<Real>(bed)}};
     }
 
+    void fill_bed(const Site &site, Values<Real> &values) const override
+    {
+        values.field[BED] = static_cast<Real>(set.bed.mean(site.node));
+    }
+
     void attach(Cluster<Real> &c) const override
     {
         auto links = std::make_unique<Links>();

@@ -30,6 +30,10 @@ public:
     void attach(Cluster<Real> &c) const override;
 
     Values<Real> initial(const Site &site, double time) const override;
+    void fill_bed(const Site &site, Values<Real> &values) const override
+    {
+        bed_of(site, values.field + BED);
+    }
     void advance(Cluster<Real> &c, Real dt, int stage, Scratch &scratch) const override;
     Real stable_step(Cluster<Real> &c) const override
     {
@@ -79,10 +83,10 @@ private:
     void bed_of(const Site &site, Real bed[3]) const;
 };
 
-Lattice side_middle2(const Triangle &t, int side)
+Point side_middle(const Forest &forest, const Triangle &t, int side)
 {
     Lattice a = side_begin(t, side), b = side_end(t, side);
-    return {a.x + b.x, a.y + b.y};
+    return forest.point(static_cast<double>(a.x + b.x) / 2, static_cast<double>(a.y + b.y) / 2);
 }
 
 template <class Real> DgPatch<Real> Galerkin<Real>::patch(Cluster<Real> &c) const
@@ -134,7 +138,7 @@ template <class Real> void Galerkin<Real>::bed_of(const Site &site, Real bed[3])
 {
     Real middles[SIDES];
     for (int side = 0; side < SIDES; side++) {
-        Point p = set.forest.half_point(side_middle2(site.where, side));
+        Point p = side_middle(set.forest, site.where, side);
         middles[side] = static_cast<Real>(set.bed.sample(p.x, p.y));
     }
     dg_fit(shape(site), middles, bed);
@@ -146,7 +150,7 @@ template <class Real> Values<Real> Galerkin<Real>::initial(const Site &site, dou
     Real bed[3], surface[SIDES], hu[SIDES], hv[SIDES];
     bed_of(site, bed);
     for (int side = 0; side < SIDES; side++) {
-        Point p = set.forest.half_point(side_middle2(site.where, side));
+        Point p = side_middle(set.forest, site.where, side);
         double at = set.bed.sample(p.x, p.y);
         Water w = set.scenario.water(p.x, p.y, at, time);
         surface[side] = static_cast<Real>(w.h + at);
@@ -227,7 +231,6 @@ void Galerkin<Real>::split(const Site &parent, const Values<Real> &of, Values<Re
     for (int k = 0; k < 2; k++)
         bed_of({parent.node.child(k), k ? parent.where.second() : parent.where.first(), parent.depth + 1},
                to[k].dof + BED);
-    dg_align_beds(from.dof[BED], to[0].dof[BED], to[1].dof[BED]);
     dg_split(shape(parent), from, options.dry_tolerance, to[0], to[1]);
     for (int k = 0; k < 2; k++)
         std::copy_n(to[k].dof, DOFS, children[k].field);
@@ -240,7 +243,6 @@ Values<Real> Galerkin<Real>::merge(const Site &parent, const Values<Real> v[2]) 
     for (int k = 0; k < 2; k++)
         std::copy_n(v[k].field, DOFS, from[k].dof);
     bed_of(parent, to.dof + BED);
-    to.dof[BED] = (from[0].dof[BED] + from[1].dof[BED]) / 2;
     dg_merge(shape(parent), from[0], from[1], options.dry_tolerance, to);
     Values<Real> values;
     std::copy_n(to.dof, DOFS, values.field);

@@ -50,6 +50,9 @@ public:
     // The water of the scenario at the time, over the cell's bed.
     virtual Values<Real> initial(const Site &site, double time) const = 0;
 
+    // Sets the fields of the bed of a cell whose water is known.
+    virtual void fill_bed(const Site &site, Values<Real> &values) const = 0;
+
     // One stage of a time step of dt, ghosts being filled.  After the last one stable_step is set.
     virtual void advance(Cluster<Real> &cluster, Real dt, int stage, Scratch &scratch) const = 0;
 

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// watchers.cc - one Watcher each: it decides when, and takes what the writers need out of the grid.
+#include "watchers.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <stdexcept>
+#include "../scenario/gauges.h"
+#include "checkpoint.h"
+#include "progress.h"
+#include "raster.h"
+#include "snapshot.h"
+#include "vtu.h"
+
+namespace swe {
+
+namespace {
+
+// Every so many seconds of the simulation, and at time 0; of a run that goes on not at once.
+class Interval {
+public:
+    Interval(double every_, double begin) : every(every_), next(begin > 0 ? after(begin) : 0) {}
+    bool is_due(double time)
+    {
+        if (every <= 0 || time < next * (1 - 1e-12))
+            return false;
+        next = after(time);
+        return true;
+    }
+
+private:
+    double every, next;
+    double after(double time) const
+    {
+        return every > 0 ? every * (std::floor(time / every * (1 + 1e-12)) + 1) : 0;
+    }
+};
+
+template <class Real> Snapshot take_snapshot(Simulation<Real> &s)
+{
+    Snapshot shot;
+    shot.time = s.time();
+    shot.step = s.step();
+    MPI_Comm_rank(s.comm(), &shot.rank);
+    MPI_Comm_size(s.comm(), &shot.ranks);
+    shot.dry = s.config().solver.dry_tolerance;
+    const Forest &forest = s.grid().forest();
+    auto means = s.scheme().means();
+    std::int32_t number = 0;
+    for (const auto &c : s.grid().clusters()) {
+        for (std::int32_t i = 0; i < c->cells(); i++) {
+            Triangle t = s.grid().site(*c, i).where;
+            for (Lattice p : {t.entry, t.exit, t.apex})
+                shot.corners.insert(shot.corners.end(), {forest.x(p), forest.y(p)});
+            shot.h.push_back(static_cast<double>(c->field(means[0])[i]));
+            shot.hu.push_back(static_cast<double>(c->field(means[1])[i]));
+            shot.hv.push_back(static_cast<double>(c->field(means[2])[i]));
+            shot.bed.push_back(static_cast<double>(c->field(means[3])[i]));
+            shot.depth.push_back(c->depth[i]);
+            shot.cluster.push_back(number);
+        }
+        number++;
+    }
+    return shot;
+}
+
+template <class Real> using Watcher = typename Simulation<Real>::Watcher;
+
+template <class Real> class VtuWatcher final : public Watcher<Real> {
+public:
+    VtuWatcher(const Config &config, double begin) : interval(config.output.vtu_every, begin) {}
+    void look(Simulation<Real> &s) override
+    {
+        if (interval.is_due(s.time()))
+            write_vtu(take_snapshot(s), s.config().output.directory, s.config().name, s.comm());
+    }
+
+private:
+    Interval interval;
+};
+
+template <class Real> class RasterWatcher final : public Watcher<Real> {
+public:
+    RasterWatcher(const Config &config, double begin, bool goes_on, MPI_Comm comm)
+        : interval(config.output.raster_every, begin),
+          raster(config.output.directory + "/" + config.name + ".nc",
+                 {config.domain.x0, config.domain.y0, config.domain.square, config.domain.nx,
+                  config.domain.ny, config.output.raster_nx, config.output.raster_ny},
+                 goes_on ? std::optional<double>(begin) : std::nullopt, comm)
+    {
+    }
+    void look(Simulation<Real> &s) override
+    {
+        if (interval.is_due(s.time()))
+            raster.add(take_snapshot(s));
+    }
+
+private:
+    Interval interval;
+    Raster raster;
+};
+
+// The rank that has a gauge's cell tells the first one.
+template <class Real> class GaugeWatcher final : public Watcher<Real> {
+public:
+    GaugeWatcher(const Config &config, double begin, bool goes_on, int rank)
+    {
+        if (rank == 0 && goes_on)
+            writer.emplace(config, begin);
+        else if (rank == 0)
+            writer.emplace(config);
+        for (const Gauge &gauge : config.gauges)
+            points.push_back(gauge_point(config, gauge));
+    }
+    void look(Simulation<Real> &s) override
+    {
+        std::vector<std::array<double, 4>> mine(points.size()), all(points.size());
+        auto means = s.scheme().means();
+        for (std::size_t g = 0; g < points.size(); g++)
+            if (auto [c, cell] = s.grid().find(points[g]); c)
+                for (int k = 0; k < 4; k++)
+                    mine[g][k] = static_cast<double>(c->field(means[k])[cell]);
+        MPI_Reduce(mine.data(), all.data(), static_cast<int>(4 * points.size()), MPI_DOUBLE, MPI_SUM, 0,
+                   s.comm());
+        for (std::size_t g = 0; writer && g < points.size(); g++)
+            writer->append(g, s.time(), {all[g][0], all[g][1], all[g][2]}, all[g][3]);
+        if (writer && s.at_end())
+            writer->flush();
+    }
+
+private:
+    std::vector<Lattice> points;
+    std::optional<GaugeWriter> writer;
+};
+
+// What a cell has beside its bed, which the scenario gives again.
+template <class Real> std::vector<int> fields_kept(const Scheme<Real> &scheme)
+{
+    std::vector<int> fields;
+    for (int f = 0; f < scheme.means()[3]; f++)
+        fields.push_back(f);
+    return fields;
+}
+
+template <class Real> class CheckpointWatcher final : public Watcher<Real> {
+public:
+    CheckpointWatcher(const Config &config, double begin)
+        : interval(config.output.checkpoint_every, std::max(begin, 1e-300))
+    {
+    }
+    void look(Simulation<Real> &s) override
+    {
+        if (interval.is_due(s.time()))
+            write_checkpoint(state(s), s.config().output.directory, s.comm());
+    }
+
+private:
+    Interval interval;
+
+    static RankState state(Simulation<Real> &s)
+    {
+        RankState state;
+        state.time = s.time();
+        state.next_dt = s.last_step();
+        state.step = s.step();
+        MPI_Comm_rank(s.comm(), &state.rank);
+        MPI_Comm_size(s.comm(), &state.ranks);
+        auto fields = fields_kept(s.scheme());
+        state.values = static_cast<std::int32_t>(fields.size());
+        state.configuration = describe_state(s.config());
+        for (const auto &c : s.grid().clusters()) {
+            ClusterState of{c->node.root, c->node.path, c->node.levels, c->depth, {}};
+            for (int f : fields)
+                of.values.insert(of.values.end(), c->field(f), c->field(f) + c->cells());
+            state.clusters.push_back(std::move(of));
+        }
+        return state;
+    }
+};
+
+template <class Real> class ProgressWatcher final : public Watcher<Real> {
+public:
+    ProgressWatcher(const Config &config, int rank)
+        : line(rank == 0, config.time.end, config.time.steps)
+    {
+    }
+    void look(Simulation<Real> &s) override
+    {
+        if (s.step() % 16 == 0 || s.at_end()) // counting the cells is a message
+            cells = s.cells();
+        line.step(s.step(), s.time(), s.last_step(), static_cast<long>(cells));
+    }
+
+private:
+    Progress line;
+    std::int64_t cells = 0;
+};
+
+// The paths of a cluster's cells, from their depths.
+void walk_paths(const std::vector<std::uint8_t> &depth, int at, std::uint64_t path,
+                std::vector<std::uint64_t> &paths)
+{
+    if (depth[paths.size()] == at) {
+        paths.push_back(path);
+        return;
+    }
+    walk_paths(depth, at + 1, path << 1, paths);
+    walk_paths(depth, at + 1, path << 1 | 1, paths);
+}
+
+} // namespace
+
+template <class Real> void add_watchers(Simulation<Real> &s, bool goes_on, bool quiet)
+{
+    const Config &config = s.config();
+    int rank;
+    MPI_Comm_rank(s.comm(), &rank);
+    double begin = goes_on ? s.time() : 0;
+    bool writes = !config.output.directory.empty();
+    if (writes && config.output.vtu_every > 0)
+        s.add(std::make_unique<VtuWatcher<Real>>(config, begin));
+    if (writes && config.output.raster_every > 0)
+        s.add(std::make_unique<RasterWatcher<Real>>(config, begin, goes_on, s.comm()));
+    if (writes && !config.gauges.empty())
+        s.add(std::make_unique<GaugeWatcher<Real>>(config, begin, goes_on, rank));
+    if (writes && config.output.checkpoint_every > 0)
+        s.add(std::make_unique<CheckpointWatcher<Real>>(config, begin));
+    if (config.output.progress && !quiet)
+        s.add(std::make_unique<ProgressWatcher<Real>>(config, rank));
+}
+
+template <class Real> void restart(Simulation<Real> &s, const std::string &from)
+{
+    const Config &config = s.config();
+    const Forest &forest = s.grid().forest();
+    int rank;
+    MPI_Comm_rank(s.comm(), &rank);
+    auto fields = fields_kept(s.scheme());
+    Resume resume{describe_state(config), static_cast<std::int32_t>(fields.size()),
+                  static_cast<int>(forest.roots().size()), forest.root_depth(),
+                  [&](int root) { return forest.roots()[root].rank == rank; }};
+    RankState state = read_checkpoint(from == "latest" ? config.output.directory : from, resume);
+    std::vector<Cells<Real>> all;
+    for (ClusterState &of : state.clusters) {
+        Cells<Real> cells;
+        cells.node = {of.root, of.path, of.levels};
+        std::size_t n = of.depth.size();
+        cells.depth = std::move(of.depth);
+        walk_paths(cells.depth, forest.root_depth() + of.levels, of.path, cells.path);
+        cells.values.assign(s.scheme().fields(), std::vector<Real>(n));
+        for (std::size_t v = 0; v < fields.size(); v++)
+            for (std::size_t i = 0; i < n; i++)
+                cells.values[fields[v]][i] = static_cast<Real>(of.values[v * n + i]);
+        all.push_back(std::move(cells));
+    }
+    s.restore(state.time, state.step, std::move(all));
+}
+
+template void add_watchers(Simulation<float> &, bool, bool);
+template void add_watchers(Simulation<double> &, bool, bool);
+template void restart(Simulation<float> &, const std::string &);
+template void restart(Simulation<double> &, const std::string &);
+
+} // namespace swe

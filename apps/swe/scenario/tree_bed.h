@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// tree_bed.h - the scenario's bed over the triangles of this rank's trees.
+#ifndef SWE_SCENARIO_TREE_BED_H
+#define SWE_SCENARIO_TREE_BED_H
+
+#include <map>
+#include "../grid/bed.h"
+#include "../grid/forest.h"
+#include "bed_tree.h"
+#include "scenario.h"
+
+namespace swe {
+
+// Tables go down to the deepest cells that there may be, but no further than 2^22 triangles a rank.
+class TreeBed final : public Bed {
+public:
+    TreeBed(const Forest &forest, const Scenario &scenario_, const Config &config, int rank)
+        : scenario(scenario_)
+    {
+        int mine = 0, levels = config.grid.max_depth - forest.root_depth();
+        for (const Root &root : forest.roots())
+            mine += root.rank == rank;
+        while (levels > 0 && static_cast<double>(mine) * static_cast<double>(1L << levels) > MOST)
+            levels--;
+        for (int r = 0; r < static_cast<int>(forest.roots().size()); r++)
+            if (forest.roots()[r].rank == rank)
+                trees.emplace(r, BedTree(forest.roots()[r].where, forest.root_depth(),
+                                         forest.root_depth() + levels, [&](double x, double y) {
+                                             Point p = forest.point(x, y);
+                                             return scenario.bed(p.x, p.y);
+                                         }));
+    }
+
+    double mean(const Node &node) const override
+    {
+        return trees.at(node.root).mean(node.path, node.levels);
+    }
+    double sample(double x, double y) const override { return scenario.bed(x, y); }
+
+private:
+    static constexpr double MOST = 1 << 22;
+    const Scenario &scenario;
+    std::map<int, BedTree> trees; // of the rank's roots
+};
+
+} // namespace swe
+#endif
