@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <climits>
 #include <cmath>
@@ -13,10 +14,19 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <toml++/toml.h>
 #include "config_keys.h"
 #include "grid/triangle.h"
 #include "scenario/projection.h"
+
+// toml++ 3.3 asserts what a text like "[=" breaks, and takes it for granted with NDEBUG: here it
+// throws.
+namespace {
+struct TomlAssertion {};
+[[noreturn]] void toml_assertion() { throw TomlAssertion(); }
+} // namespace
+#undef NDEBUG
+#define TOML_ASSERT(expr) ((expr) ? void() : toml_assertion())
+#include <toml++/toml.h>
 
 namespace swe {
 namespace {
@@ -370,6 +380,24 @@ void guard(std::string_view toml, const std::string &file)
     }
 }
 
+// The first line that begins a table's name with what no name begins with, or 1.
+std::size_t strange_header(std::string_view toml)
+{
+    std::size_t number = 1;
+    for (std::size_t at = 0; at < toml.size(); number++) {
+        std::size_t end = std::min(toml.find('\n', at), toml.size());
+        std::string_view line = toml.substr(at, end - at);
+        std::size_t first = line.find_first_not_of(" \t");
+        std::size_t name = first < line.size() ? line.find_first_not_of("[ \t", first) : line.npos;
+        if (first < line.size() && line[first] == '[' && name < line.size() &&
+            std::strchr("\"'-_]", line[name]) == nullptr &&
+            !std::isalnum(static_cast<unsigned char>(line[name])))
+            return number;
+        at = end + 1;
+    }
+    return 1;
+}
+
 void Reader::text(std::string_view toml)
 {
     guard(toml, file_);
@@ -377,6 +405,9 @@ void Reader::text(std::string_view toml)
         table(toml::parse(toml, file_), "");
     } catch (const toml::parse_error &e) {
         throw ConfigError(line(e.source()) + ": not TOML: " + printable(e.description()));
+    } catch (const TomlAssertion &) {
+        throw ConfigError(file_ + ':' + std::to_string(strange_header(toml)) +
+                          ": not TOML: a table must be [NAME] or [[NAME]]");
     }
 }
 
@@ -406,6 +437,8 @@ void Reader::word(const std::string &override_word)
             toml::table parsed = toml::parse("v = " + text);
             value(*key, *parsed.get("v"), origin);
         }
+    } catch (const TomlAssertion &) {
+        error(origin.place, printable(override_word) + ": must be " + key->range());
     } catch (const toml::parse_error &) {
         error(origin.place,
               printable(override_word) + ": must be " + key->range() + " (" + key->meaning + ")");

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <cstdio>
 #include <netcdf.h>
+#include "netcdf_header.h"
 
 namespace swe {
 namespace {
@@ -27,6 +28,8 @@ class NetcdfFile {
 public:
     explicit NetcdfFile(const std::string &name) : name_(name)
     {
+        if (std::string problem = netcdf_problem(name); !problem.empty())
+            fail("", problem);
         check(nc_open(name.c_str(), NC_NOWRITE, &id_), "");
     }
     ~NetcdfFile() { nc_close(id_); }
@@ -212,25 +215,6 @@ void read_points(const NetcdfFile &file, int v, const std::string &name,
     }
 }
 
-// A file in a classic format that was cut off would read as zeros.
-void must_be_whole(const NetcdfFile &file, const std::string &path, int v, const std::string &name,
-                   std::size_t points)
-{
-    int format = 0;
-    nc_type type = NC_NAT;
-    std::size_t size = 0;
-    file.check(nc_inq_format(file.id(), &format), "");
-    file.check(nc_inq_vartype(file.id(), v, &type), name);
-    file.check(nc_inq_type(file.id(), type, nullptr, &size), name);
-    std::error_code problem;
-    auto bytes = std::filesystem::file_size(path, problem);
-    bool classic = format != NC_FORMAT_NETCDF4 && format != NC_FORMAT_NETCDF4_CLASSIC;
-    if (classic && (problem || bytes / size < points))
-        file.fail(name, "cut off: " + std::to_string(points) + " numbers of " +
-                            std::to_string(size) + " bytes are not in a file of " +
-                            std::to_string(bytes));
-}
-
 } // namespace
 
 Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(config)
@@ -255,7 +239,6 @@ Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(c
                             lon.name + ')');
     must_be_degrees(file, lat, -90, 90);
     must_be_degrees(file, lon, -360, 720);
-    must_be_whole(file, path, v, name, lat.degrees.size() * lon.degrees.size());
 
     const auto &d = config.domain;
     auto rows = covering(file, lat, rising_lines(lat, 0), globe_.lat(d.y0),
