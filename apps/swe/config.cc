@@ -85,6 +85,7 @@ private:
     void gauge(const toml::table &table, const std::string &place);
     void value(const Key &key, const toml::node &node, const Origin &origin);
     const Key *find(const std::string &name) const;
+    bool is_table(const std::string &name) const;
     void unknown(const std::string &name, const std::string &place);
 
     void check_numbers();
@@ -119,8 +120,10 @@ std::string shown(const toml::node &node)
         return '"' + printable(s->get()) + '"';
     if (auto *i = node.as_integer())
         return std::to_string(i->get());
-    if (auto *f = node.as_floating_point())
-        return toml_number(f->get());
+    if (auto *f = node.as_floating_point()) {
+        std::string text = toml_number(f->get());
+        return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
+    }
     if (auto *b = node.as_boolean())
         return b->get() ? "true" : "false";
     return type_name(node);
@@ -253,6 +256,13 @@ const Key *Reader::find(const std::string &name) const
     return nullptr;
 }
 
+bool Reader::is_table(const std::string &name) const
+{
+    return std::any_of(keys_.begin(), keys_.end(), [&name](const Key &key) {
+        return key.name.compare(0, name.size() + 1, name + '.') == 0;
+    });
+}
+
 void Reader::unknown(const std::string &name, const std::string &place)
 {
     std::string nearest;
@@ -296,12 +306,11 @@ void Reader::table(const toml::table &table, const std::string &prefix)
             gauges(node, place);
         } else if (const Key *known = find(name)) {
             value(*known, node, {place, std::filesystem::path(file_).parent_path()});
-        } else if (auto *inner = node.as_table();
-                   inner && prefix.empty() &&
-                   std::any_of(keys_.begin(), keys_.end(), [&name](const Key &k) {
-                       return k.name.compare(0, name.size() + 1, name + '.') == 0;
-                   })) {
-            this->table(*inner, name + '.');
+        } else if (prefix.empty() && is_table(name)) {
+            if (auto *inner = node.as_table())
+                this->table(*inner, name + '.');
+            else
+                error(place, name + " = " + shown(node) + ": must be a table, [" + name + ']');
         } else {
             unknown(name, place);
         }
