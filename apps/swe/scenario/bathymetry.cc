@@ -167,8 +167,8 @@ std::vector<Line> rising_lines(const Axis &axis, double turn)
     return lines;
 }
 
-// Meridians, as often round the globe as a domain may need.  Where a file does not go all round,
-// one turn ends long before the next begins: that next is left out unless it alone is of use.
+// Meridians, counted from the turn of the globe in which the domain begins.  Where a file goes all
+// round, another turn follows: the domain may lie across the file's ends.
 std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double low, double high)
 {
     const auto &d = axis.degrees;
@@ -178,8 +178,8 @@ std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double l
     std::vector<Line> all;
     double first = std::min(d.front(), d.back());
     double turn = 360 * std::floor((low - first) / 360);
-    for (int k = 0; k < (global ? 3 : 1); k++, turn += 360)
-        for (const Line &line : rising_lines(axis, turn - (global ? 360 : 0)))
+    for (int k = 0; k < (global ? 2 : 1); k++, turn += 360)
+        for (const Line &line : rising_lines(axis, turn))
             if (all.empty() || line.degrees > all.back().degrees + spacing / 1e3)
                 all.push_back(line);
     return covering(file, axis, all, low, high);
