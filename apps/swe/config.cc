@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <climits>
 #include <cmath>
@@ -13,10 +14,19 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <toml++/toml.h>
 #include "config_keys.h"
 #include "grid/triangle.h"
 #include "scenario/projection.h"
+
+// toml++ 3.3 asserts what a text like "[=" breaks, and takes it for granted with NDEBUG: here it
+// throws.
+namespace {
+struct TomlAssertion {};
+[[noreturn]] void toml_assertion() { throw TomlAssertion(); }
+} // namespace
+#undef NDEBUG
+#define TOML_ASSERT(expr) ((expr) ? void() : toml_assertion())
+#include <toml++/toml.h>
 
 namespace swe {
 namespace {
@@ -75,6 +85,7 @@ private:
     void gauge(const toml::table &table, const std::string &place);
     void value(const Key &key, const toml::node &node, const Origin &origin);
     const Key *find(const std::string &name) const;
+    bool is_table(const std::string &name) const;
     void unknown(const std::string &name, const std::string &place);
 
     void check_numbers();
@@ -109,8 +120,10 @@ std::string shown(const toml::node &node)
         return '"' + printable(s->get()) + '"';
     if (auto *i = node.as_integer())
         return std::to_string(i->get());
-    if (auto *f = node.as_floating_point())
-        return toml_number(f->get());
+    if (auto *f = node.as_floating_point()) {
+        std::string text = toml_number(f->get());
+        return text.find_first_not_of("-0123456789") == text.npos ? text + ".0" : text;
+    }
     if (auto *b = node.as_boolean())
         return b->get() ? "true" : "false";
     return type_name(node);
@@ -243,6 +256,13 @@ const Key *Reader::find(const std::string &name) const
     return nullptr;
 }
 
+bool Reader::is_table(const std::string &name) const
+{
+    return std::any_of(keys_.begin(), keys_.end(), [&name](const Key &key) {
+        return key.name.compare(0, name.size() + 1, name + '.') == 0;
+    });
+}
+
 void Reader::unknown(const std::string &name, const std::string &place)
 {
     std::string nearest;
@@ -286,12 +306,11 @@ void Reader::table(const toml::table &table, const std::string &prefix)
             gauges(node, place);
         } else if (const Key *known = find(name)) {
             value(*known, node, {place, std::filesystem::path(file_).parent_path()});
-        } else if (auto *inner = node.as_table();
-                   inner && prefix.empty() &&
-                   std::any_of(keys_.begin(), keys_.end(), [&name](const Key &k) {
-                       return k.name.compare(0, name.size() + 1, name + '.') == 0;
-                   })) {
-            this->table(*inner, name + '.');
+        } else if (prefix.empty() && is_table(name)) {
+            if (auto *inner = node.as_table())
+                this->table(*inner, name + '.');
+            else
+                error(place, name + " = " + shown(node) + ": must be a table, [" + name + ']');
         } else {
             unknown(name, place);
         }
@@ -370,6 +389,24 @@ void guard(std::string_view toml, const std::string &file)
     }
 }
 
+// The first line that begins a table's name with what no name begins with, or 1.
+std::size_t strange_header(std::string_view toml)
+{
+    std::size_t number = 1;
+    for (std::size_t at = 0; at < toml.size(); number++) {
+        std::size_t end = std::min(toml.find('\n', at), toml.size());
+        std::string_view line = toml.substr(at, end - at);
+        std::size_t first = line.find_first_not_of(" \t");
+        std::size_t name = first < line.size() ? line.find_first_not_of("[ \t", first) : line.npos;
+        if (first < line.size() && line[first] == '[' && name < line.size() &&
+            std::strchr("\"'-_]", line[name]) == nullptr &&
+            !std::isalnum(static_cast<unsigned char>(line[name])))
+            return number;
+        at = end + 1;
+    }
+    return 1;
+}
+
 void Reader::text(std::string_view toml)
 {
     guard(toml, file_);
@@ -377,6 +414,9 @@ void Reader::text(std::string_view toml)
         table(toml::parse(toml, file_), "");
     } catch (const toml::parse_error &e) {
         throw ConfigError(line(e.source()) + ": not TOML: " + printable(e.description()));
+    } catch (const TomlAssertion &) {
+        throw ConfigError(file_ + ':' + std::to_string(strange_header(toml)) +
+                          ": not TOML: a table must be [NAME] or [[NAME]]");
     }
 }
 
@@ -406,6 +446,8 @@ void Reader::word(const std::string &override_word)
             toml::table parsed = toml::parse("v = " + text);
             value(*key, *parsed.get("v"), origin);
         }
+    } catch (const TomlAssertion &) {
+        error(origin.place, printable(override_word) + ": must be " + key->range());
     } catch (const toml::parse_error &) {
         error(origin.place,
               printable(override_word) + ": must be " + key->range() + " (" + key->meaning + ")");

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <cstdio>
 #include <netcdf.h>
+#include "netcdf_header.h"
 
 namespace swe {
 namespace {
@@ -27,6 +28,8 @@ class NetcdfFile {
 public:
     explicit NetcdfFile(const std::string &name) : name_(name)
     {
+        if (std::string problem = netcdf_problem(name); !problem.empty())
+            fail("", problem);
         check(nc_open(name.c_str(), NC_NOWRITE, &id_), "");
     }
     ~NetcdfFile() { nc_close(id_); }
@@ -164,8 +167,8 @@ std::vector<Line> rising_lines(const Axis &axis, double turn)
     return lines;
 }
 
-// Meridians, as often round the globe as a domain may need.  Where a file does not go all round,
-// one turn ends long before the next begins: that next is left out unless it alone is of use.
+// Meridians, counted from the turn of the globe in which the domain begins.  Where a file goes all
+// round, another turn follows: the domain may lie across the file's ends.
 std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double low, double high)
 {
     const auto &d = axis.degrees;
@@ -175,8 +178,8 @@ std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double l
     std::vector<Line> all;
     double first = std::min(d.front(), d.back());
     double turn = 360 * std::floor((low - first) / 360);
-    for (int k = 0; k < (global ? 3 : 1); k++, turn += 360)
-        for (const Line &line : rising_lines(axis, turn - (global ? 360 : 0)))
+    for (int k = 0; k < (global ? 2 : 1); k++, turn += 360)
+        for (const Line &line : rising_lines(axis, turn))
             if (all.empty() || line.degrees > all.back().degrees + spacing / 1e3)
                 all.push_back(line);
     return covering(file, axis, all, low, high);
@@ -212,25 +215,6 @@ void read_points(const NetcdfFile &file, int v, const std::string &name,
     }
 }
 
-// A file in a classic format that was cut off would read as zeros.
-void must_be_whole(const NetcdfFile &file, const std::string &path, int v, const std::string &name,
-                   std::size_t points)
-{
-    int format = 0;
-    nc_type type = NC_NAT;
-    std::size_t size = 0;
-    file.check(nc_inq_format(file.id(), &format), "");
-    file.check(nc_inq_vartype(file.id(), v, &type), name);
-    file.check(nc_inq_type(file.id(), type, nullptr, &size), name);
-    std::error_code problem;
-    auto bytes = std::filesystem::file_size(path, problem);
-    bool classic = format != NC_FORMAT_NETCDF4 && format != NC_FORMAT_NETCDF4_CLASSIC;
-    if (classic && (problem || bytes / size < points))
-        file.fail(name, "cut off: " + std::to_string(points) + " numbers of " +
-                            std::to_string(size) + " bytes are not in a file of " +
-                            std::to_string(bytes));
-}
-
 } // namespace
 
 Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(config)
@@ -255,7 +239,6 @@ Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(c
                             lon.name + ')');
     must_be_degrees(file, lat, -90, 90);
     must_be_degrees(file, lon, -360, 720);
-    must_be_whole(file, path, v, name, lat.degrees.size() * lon.degrees.size());
 
     const auto &d = config.domain;
     auto rows = covering(file, lat, rising_lines(lat, 0), globe_.lat(d.y0),

@@ -37,7 +37,7 @@ public:
     static std::string text(double value)
     {
         char digits[40];
-        std::snprintf(digits, sizeof digits, "%.9g", value);
+        std::snprintf(digits, sizeof digits, "%.17g", value);
         return digits;
     }
 

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configurations of apps/swe: what is wrong is told with file, line, key, value and what is right;
+what is right is written down so that it can be read again."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.sanitize
+PATIENCE_S = 20
+SCENARIOS = Path(__file__).resolve().parent.parent / "apps" / "swe" / "scenarios"
+LAKE = 'name = "lake"\n'
+TSUNAMI = 'name = "tsunami"\n'
+
+
+@pytest.fixture
+def program(build):
+    path = build / "apps" / "swe" / "tests" / "config_check"
+    if not path.exists():
+        pytest.skip("apps/swe is not built here")
+    return path
+
+
+@pytest.fixture
+def read(program, tmp_path):
+    """read(TEXT, WORDS...) - exit code, standard output, and errors with the file's name as F"""
+
+    def go(text, *words):
+        path = tmp_path / "f.toml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        done = subprocess.run([program, path, *words], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        return done.returncode, done.stdout, done.stderr.replace(str(path), "F")
+
+    return go
+
+
+def refused(read, text, *words):
+    code, out, errors = read(text, *words)
+    assert code == 1 and out == "", (code, out, errors)
+    return errors.splitlines()
+
+
+@pytest.mark.parametrize("text, error", [
+    ("", 'F: name: missing; must be one of "dam_break", "lake"'),
+    ('name = "lak"', 'F:1: name = "lak": must be one of "dam_break", "lake", "thacker"'),
+    (LAKE + "[grid]\nmax_dept = 3",
+     "F:3: grid.max_dept: no such key; did you mean grid.max_depth?"),
+    (LAKE + "[gird]\nmax_depth = 3", "F:2: gird: no such key; did you mean [grid]?"),
+    (LAKE + "max_depth = 3", "F:2: max_depth: no such key; did you mean grid.max_depth?"),
+    (LAKE + "frobnication = 3", "F:2: frobnication: no such key; --help-config lists all"),
+    (LAKE + "[grid]\nmax_depth = 48",
+     "F:3: grid.max_depth = 48: must be an integer from 0 to 47 (bisections at most)"),
+    (LAKE + "[grid]\nmax_depth = 12.0",
+     "F:3: grid.max_depth = 12.0: must be an integer from 0 to 47"),
+    (LAKE + "[grid]\nmax_depth = '12'",
+     'F:3: grid.max_depth = "12": must be an integer from 0 to 47'),
+    (LAKE + "[grid]\nshore = 1", "F:3: grid.shore = 1: must be true or false"),
+    (LAKE + "[solver]\ncfl = nan", "F:3: solver.cfl = nan: must be a number from 0.001 to 1"),
+    (LAKE + "[solver]\norder = 2", "F:3: solver.order = 2: must be an integer from 0 to 1"),
+    (LAKE + '[solver]\nflux = "Rusanov"',
+     'F:3: solver.flux = "Rusanov": must be one of "rusanov", "augmented"'),
+    (LAKE + "[scenario]\nseed = -1",
+     "F:3: scenario.seed = -1: must be an integer from 0 to 4294967"),
+    (LAKE + "[scenario]\ndepth = [1]", "F:3: scenario.depth = an array: must be a number from 0"),
+    (LAKE + "domain = 3", "F:2: domain = 3: must be a table, [domain]"),
+    (LAKE + '[output]\ndirectory = "a\\u0007b"',
+     'F:3: output.directory = "a?b": must be a string'),
+    (LAKE + "[grid\n", "F:2: not TOML: "),
+    (LAKE + "[= 3\n", "F:2: not TOML: "),
+    (LAKE + "\n\nx = \n", "F:4: not TOML: "),
+    (LAKE + "name = 'lake'\n", "F:2: not TOML: "),
+    (LAKE + ("a." * 100) + "b = 1\n", "F:2: more than 64 dots in a line"),
+    (b'name = "lake"\nx = "\xff"\n', "F:2: not TOML: "),
+    ("#" * 300000, "F: longer than 262144 bytes"),
+])
+def test_an_error_names_line_key_and_range(read, text, error):
+    errors = refused(read, text)
+    assert errors[0].startswith(error), errors
+    assert len(errors) == 1
+
+
+@pytest.mark.parametrize("text, error", [
+    (LAKE + "[grid]\nmin_depth = 15",
+     "F:3: grid.min_depth = 15: must be at most grid.max_depth, 14"),
+    (LAKE + "[grid]\nrefine = 0.001",
+     "F: grid.coarsen = 0.005 (the default): must be at most grid.refine, 0.001"),
+    (LAKE + "[grid]\nsplit = 100\njoin = 51",
+     "F:4: grid.join = 51: must be at most half of grid.split, 100"),
+    (LAKE + "[output]\nvtu_every = 1", "F:3: output.vtu_every = 1: needs output.directory"),
+    ('name = "thacker"\n[scenario]\namplitude = 1',
+     'F:3: scenario.amplitude = 1: must be less than 1 for "thacker"'),
+    (LAKE + "[scenario]\ndepth = 0", 'F:3: scenario.depth = 0: must be more than 0 for "lake"'),
+    ('name = "dam_break"\n[scenario]\ndepth = 0\ninside = 0',
+     "F:4: scenario.inside = 0: no water: depth and inside are 0"),
+    (TSUNAMI + "[domain]\nsquare = 2e7",
+     "F:3: domain.square = 2e+07: a domain of 20000 km by 20000 km is too large"),
+])
+def test_keys_that_contradict_each_other_are_refused(read, text, error):
+    assert refused(read, text)[0].startswith(error)
+
+
+def test_files_must_be_there_and_be_for_the_scenario(read, tmp_path):
+    text = TSUNAMI + '[scenario]\nfaults = "a.faults"\n'
+    missing = f'F:3: scenario.faults = "{tmp_path}/a.faults": '
+    assert refused(read, text) == [missing + "no such file"]
+    (tmp_path / "a.faults").mkdir()
+    assert refused(read, text) == [missing + "not a file"]
+    (tmp_path / "a.faults").rmdir()
+    (tmp_path / "a.faults").write_text("#")
+    code, out, _ = read(text)
+    assert code == 0 and f'faults = "{tmp_path}/a.faults"' in out
+    errors = refused(read, text, "name=lake")
+    assert errors[0].endswith('only for the scenario "tsunami", and this is "lake"')
+
+
+@pytest.mark.parametrize("gauge, error", [
+    ('name = "a"\nx = 1', "F:2: gauges: each must have a name, and x and y or lon and lat"),
+    ('x = 1\ny = 1', "F:2: gauges: each must have a name, and x and y or lon and lat"),
+    ('name = "a"\nx = 1\ny = 1\nlon = 3', "F:2: gauges: each must have a name, and x and y or lon"),
+    ('name = "../a"\nx = 1\ny = 1',
+     'F:3: gauges.name = "../a": must be a string of up to 64 letters'),
+    ('name = "a"\nx = 1\ny = 1\nz = 1',
+     "F:6: gauges.z: no such key; there are name, x, y, lon, lat"),
+    ('name = "a"\nx = "1"\ny = 1', 'F:4: gauges.x = "1": must be a number'),
+    ('name = "a"\nx = 1000\ny = 1',
+     "F:2: gauge a: x = 1000, y = 1 is not in the domain, [0, 1000) x [0, 1000)"),
+    ('name = "a"\nlon = 1\nlat = 1', 'F:2: gauges: lon and lat are for the scenario "tsunami"'),
+    ('name = "a"\nx = 1\ny = 1\n[[gauges]]\nname = "a"\nx = 2\ny = 2',
+     "F:6: gauge a: the name is taken, at F:2"),
+])
+def test_gauges_are_checked(read, gauge, error):
+    assert refused(read, LAKE + "[[gauges]]\n" + gauge)[0].startswith(error)
+
+
+def test_gauges_of_a_map_are_in_degrees(read):
+    gauge = '[[gauges]]\nname = "buoy"\nlon = 143.0\nlat = 39\n'
+    code, out, errors = read(TSUNAMI + gauge, "domain.square=400e3")
+    assert code == 0, errors
+    written = out.split("[[gauges]]")[1]
+    x, y = (float(re.search(rf"^{key} = (.*)$", written, re.M)[1]) for key in "xy")
+    assert abs(x - 200e3) < 1e-3 and abs(y - 200e3 - 111195) < 1
+
+
+def test_many_errors_are_told_at_once_in_the_order_of_lines(read):
+    text = LAKE + "[grid]\nmin_depth = -1\nevery = 0\n[domain]\nnx = 0\n"
+    errors = refused(read, text, "grid.split=x", "nonsense", "grid.max_depht=3")
+    starts = ["F:3: grid.min_depth", "F:4: grid.every", "F:6: domain.nx",
+              "command line: grid.split",
+              "command line: nonsense: must be KEY=VALUE",
+              "command line: grid.max_depht: no such key; did you mean grid.max_depth?"]
+    assert len(errors) == len(starts)
+    for error, start in zip(errors, starts):
+        assert error.startswith(start), errors
+    errors = refused(read, LAKE, *["nonsense"] * 30)
+    assert len(errors) == 11 and errors[10] == "... and 20 more"
+
+
+def test_the_command_line_counts_more_than_the_file(read):
+    code, out, errors = read(LAKE + "[solver]\nflux = 'rusanov'\n", "solver.flux=augmented",
+                             "grid.max_depth=16", "name=thacker", "solver.cfl=3e-1",
+                             "output.directory=", "output.directory=a b")
+    assert code == 0, errors
+    for line in ('flux = "augmented"', "max_depth = 16", 'name = "thacker"', "cfl = 0.3",
+                 'directory = "a b"'):
+        assert line in out.splitlines()
+
+
+def test_what_is_written_down_is_read_as_the_same(read):
+    text = LAKE + '[domain]\nsquare = 0.1\nx0 = -1e-7\n[output]\ndirectory = \'a"\\\'\n' \
+                  '[[gauges]]\nname = "g"\nx = 0.05\ny = 1e-3\n'
+    code, once, errors = read(text)
+    assert code == 0, errors
+    assert read(once) == (0, once, "")
+
+
+@pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda file: file.stem)
+def test_the_scenarios_that_come_along_are_good(program, file):
+    done = subprocess.run([program, file], capture_output=True, text=True, timeout=PATIENCE_S,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_has_every_key_with_range_and_meaning(program, read):
+    done = subprocess.run([program, "--help-config"], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=True)
+    _, described, _ = read(LAKE)
+    keys = re.findall(r"^(\w+) = ", described, re.M)
+    assert len(keys) > 50
+    lines = done.stdout.split("[[gauges]]")[0].splitlines()
+    for key in keys:
+        at = [i for i, line in enumerate(lines) if line.startswith(f"{key} = ")]
+        assert at and all(re.match(r"    .+: .+", lines[i + 1]) for i in at), key
+
+
+def test_what_is_no_file_is_told(program, tmp_path):
+    for path, why in ((tmp_path / "none", "No such file or directory"),
+                      (tmp_path, "a directory; a TOML file is needed")):
+        done = subprocess.run([program, path], capture_output=True, text=True, timeout=PATIENCE_S,
+                              check=False)
+        assert (done.returncode, done.stderr) == (1, f"{path}: {why}\n")
