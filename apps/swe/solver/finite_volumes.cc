@@ -107,13 +107,21 @@ template <class Value, class Real> SWE_INLINE void store_some(Real *to, Value va
         to[lane] = value[lane];
 }
 
-// Bytes as integers of the lanes' width.
+// Bytes as integers of the lanes' width: words of bytes, each as often as it has bytes, shifted.
 template <class Value>
 SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, int count)
 {
-    constexpr int LANES = lanes_of<Value>();
-    using Bytes = Lanes<std::uint8_t, LANES>;
-    return __builtin_convertvector(load_some<Bytes>(from, count), typename Integers<Value>::type);
+    constexpr int LANES = lanes_of<Value>(), WORD = sizeof(Value) / LANES;
+    typename Integers<Value>::type words{}, order{}, shift{};
+    if (__builtin_expect(count >= LANES, 1))
+        std::memcpy(&words, from, LANES);
+    else
+        std::memcpy(&words, from, static_cast<std::size_t>(count));
+    for (int lane = 0; lane < LANES; lane++) {
+        order[lane] = lane / WORD;
+        shift[lane] = 8 * (lane % WORD);
+    }
+    return (__builtin_shuffle(words, order) >> shift) & 255;
 }
 
 template <class Value, class Real>
@@ -141,7 +149,8 @@ template <class Real> struct Scale {
     SWE_INLINE Value of(typename Integers<Value>::type depth) const
     {
         constexpr int MANTISSA = std::numeric_limits<Real>::digits - 1;
-        Value base = (depth & 1) != 0 ? all<Value>(odd) : all<Value>(even);
+        const Real bases[WAYS] = {even, odd};
+        Value base = look_up<Value>(bases, depth & 1);
         typename Integers<Value>::type bits;
         std::memcpy(&bits, &base, sizeof bits);
         bits += (depth >> 1) << MANTISSA;
@@ -149,6 +158,12 @@ template <class Real> struct Scale {
         return base;
     }
 };
+
+// Water of this height or less is none; never 0.
+template <class Real> SWE_INLINE Real dry_tolerance(const FvOptions<Real> &options)
+{
+    return std::max(options.dry_tolerance, least_number<Real>);
+}
 
 // All that a sweep over a patch works on.
 template <class Real> struct Sweep {
@@ -183,14 +198,13 @@ SWE_INLINE void prepare(const Sweep<Real> &sweep, std::int32_t from, std::int32_
                         std::int32_t count)
 {
     constexpr int LANES = lanes_of<Value>();
-    const Value zero{}, one = all<Value>(Real(1));
+    const Value tolerance = all<Value>(dry_tolerance(sweep.options));
     const Patch<Real> &patch = sweep.patch;
     FvScratch<Real> &scratch = sweep.scratch;
     for (std::int32_t i = 0; i < count; i += LANES) {
         int some = std::min(LANES, count - i);
         Value h = load_some<Value>(patch.h + from + i, some);
-        Value over_h = one / h;
-        over_h = h > sweep.options.dry_tolerance ? over_h : zero;
+        Value over_h = is_less(tolerance, h) / maximum(tolerance, h); // 0 if dry
         store(&scratch.h[to + i], h);
         store(&scratch.u[to + i], load_some<Value>(patch.hu + from + i, some) * over_h);
         store(&scratch.v[to + i], load_some<Value>(patch.hv + from + i, some) * over_h);
@@ -220,9 +234,8 @@ template <class Value, class Real> SWE_INLINE void prepare_all(const Sweep<Real>
 template <class Value, class Real>
 SWE_INLINE Value speed_squared(Value h, Value hu, Value hv, const FvOptions<Real> &options)
 {
-    const Value zero{}, one = all<Value>(Real(1));
-    Value over_h = one / h;
-    over_h = h > options.dry_tolerance ? over_h : zero;
+    const Value tolerance = all<Value>(dry_tolerance(options));
+    Value over_h = is_less(tolerance, h) / maximum(tolerance, h);
     Value u = hu * over_h, v = hv * over_h;
     Value flow = u * u + v * v, wave = options.gravity * h;
     return flow + wave + Real(2) * root(flow * wave);
@@ -244,8 +257,9 @@ SWE_INLINE Value advance(const Sweep<Real> &sweep, std::int32_t i, int count, Va
         hv = Real(0.5) * (load_some<Value>(sweep.start->hv + i, count) + hv);
     }
     h = maximum(zero, h); // see finite_volumes.h: nothing beyond rounding
-    hu = h > sweep.options.dry_tolerance ? hu : zero;
-    hv = h > sweep.options.dry_tolerance ? hv : zero;
+    Value wet = is_less(all<Value>(dry_tolerance(sweep.options)), h);
+    hu = wet * hu;
+    hv = wet * hv;
     store_some(patch.h + i, h, count);
     store_some(patch.hu + i, hu, count);
     store_some(patch.hv + i, hv, count);
@@ -269,15 +283,29 @@ SWE_INLINE EdgeFlux<Value> flux_before(const Sweep<Real> &sweep, const Normals<R
     return result;
 }
 
+// Which of a cell's edges is the hypotenuse, as conditions.
+template <class Value> struct Hypotenuse {
+    Value previous, next, third;
+};
+
+template <class Value, class Real>
+SWE_INLINE Hypotenuse<Value> hypotenuse_of(typename Integers<Value>::type shape)
+{
+    const Real previous[WAYS] = {1, 0, 0}, next[WAYS] = {0, 1, 0}, third[WAYS] = {0, 0, 1};
+    auto kind = shape >> SHAPE_HYPOTENUSE;
+    return {look_up<Value>(previous, kind), look_up<Value>(next, kind),
+            look_up<Value>(third, kind)};
+}
+
 // -(legs, then hypotenuse): what three edges take from cells, times length over area.
 template <class Value, class Real>
-SWE_INLINE Value rate(typename Integers<Value>::type hypotenuse, Value scale, Value previous,
-                      Value next, Value third)
+SWE_INLINE Value rate(const Hypotenuse<Value> &is, Value scale, Value previous, Value next,
+                      Value third)
 {
     constexpr Real ROOT_2 = Real(1.41421356237309504880);
-    Value longest = hypotenuse == 0 ? previous : hypotenuse == 1 ? next : third;
-    Value leg = hypotenuse == 0 ? next : previous;
-    Value other_leg = hypotenuse == 2 ? next : third;
+    Value longest = choose(is.previous, previous, choose(is.next, next, third));
+    Value leg = choose(is.previous, next, previous);
+    Value other_leg = choose(is.third, next, third);
     return -scale * ((leg + other_leg) + ROOT_2 * longest);
 }
 
@@ -316,12 +344,12 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
         EdgeFlux<Value> in = shifted(before, out);
         before = out;
 
-        Integer hypotenuse = shape >> SHAPE_HYPOTENUSE;
+        Hypotenuse<Value> is = hypotenuse_of<Value, Real>(shape);
         Value scale = sweep.scale.template of<Value>(load_bytes<Value>(sweep.patch.depth + i, count));
         Value rates[3] = {
-            rate<Value, Real>(hypotenuse, scale, -in.mass, out.mass, aside.mass),
-            rate<Value, Real>(hypotenuse, scale, -in.gained_x, out.lost_x, aside.lost_x),
-            rate<Value, Real>(hypotenuse, scale, -in.gained_y, out.lost_y, aside.lost_y)};
+            rate<Value, Real>(is, scale, -in.mass, out.mass, aside.mass),
+            rate<Value, Real>(is, scale, -in.gained_x, out.lost_x, aside.lost_x),
+            rate<Value, Real>(is, scale, -in.gained_y, out.lost_y, aside.lost_y)};
         if constexpr (ADVANCE) {
             Value speed = advance(sweep, i, count, scale, own.h, rates);
             for (int lane = count; lane < LANES; lane++)

@@ -462,7 +462,7 @@ void dam_breaks(double right, const char *what, const double (&bounds)[2], doubl
 }
 
 void stoker_converges() { dam_breaks(0.2, "Stoker", {0.02, 0.02}, 0.6); }
-void ritter_converges() { dam_breaks(0, "Ritter", {0.02, 0.02}, 0.6); }
+void ritter_converges() { dam_breaks(0, "Ritter", {0.025, 0.02}, 0.5); }
 
 // Cells in a row; fluxes as they are for the direction (1, 0).
 struct Row {
