@@ -29,16 +29,27 @@ std::int32_t padded(std::int32_t cells) { return (cells / PADDING + 1) * PADDING
 
 int reversed(int way) { return (way + DIRECTIONS) % WAYS; }
 
-template <class Real> struct Normals {
-    Real x[WAYS], y[WAYS];
-    SWE_INLINE Normals()
+// A table of WAYS entries, repeated: so that the first entries of it make a vector of any length.
+template <class Real> struct Table {
+    alignas(64) Real entry[2 * WAYS];
+
+    constexpr Table(const Real (&entries)[WAYS]) : entry{}
     {
-        for (int way = 0; way < WAYS; way++) {
-            x[way] = Real(way < DIRECTIONS ? NORMAL_X[way] : -NORMAL_X[way - DIRECTIONS]);
-            y[way] = Real(way < DIRECTIONS ? NORMAL_Y[way] : -NORMAL_Y[way - DIRECTIONS]);
-        }
+        for (int i = 0; i < 2 * WAYS; i++)
+            entry[i] = entries[i % WAYS];
     }
 };
+
+constexpr double S = NORMAL_X[1];
+template <class Real>
+constexpr Table<Real> WAY_X({1, Real(S), 0, -Real(S), -1, -Real(S), 0, Real(S)});
+template <class Real>
+constexpr Table<Real> WAY_Y({0, Real(S), 1, Real(S), 0, -Real(S), -1, -Real(S)});
+
+// Is the hypotenuse the edge to the previous cell, the next, the third?  By SHAPE_HYPOTENUSE.
+template <class Real> constexpr Table<Real> IS_PREVIOUS({1, 0, 0, 0, 0, 0, 0, 0});
+template <class Real> constexpr Table<Real> IS_NEXT({0, 1, 0, 0, 0, 0, 0, 0});
+template <class Real> constexpr Table<Real> IS_THIRD({0, 0, 1, 0, 0, 0, 0, 0});
 
 template <class Value> constexpr int lanes_of()
 {
@@ -48,20 +59,17 @@ template <class Value> constexpr int lanes_of()
         return sizeof(Value) / sizeof(Value{}[0]);
 }
 
-// table[index[lane]] in each lane, of WAYS entries.
+// The table's entry index[lane] in each lane.
 template <class Value, class Integer, class Real>
-SWE_INLINE Value look_up(const Real *table, Integer index)
+SWE_INLINE Value look_up(const Table<Real> &table, Integer index)
 {
     constexpr int LANES = lanes_of<Value>();
     Value result;
     if constexpr (LANES >= WAYS) { // the table fits into a register
-        Value entries;
-        for (int lane = 0; lane < LANES; lane++)
-            entries[lane] = table[lane % WAYS];
-        result = __builtin_shuffle(entries, index);
+        result = __builtin_shuffle(load<Value>(table.entry), index);
     } else {
         for (int lane = 0; lane < LANES; lane++)
-            result[lane] = table[index[lane]];
+            result[lane] = table.entry[index[lane]];
     }
     return result;
 }
@@ -94,6 +102,18 @@ template <class Value, class Real> SWE_INLINE Value load_some(const Real *from, 
     for (int lane = 0; lane < count; lane++)
         value[lane] = from[lane];
     return value;
+}
+
+// The other lanes become 0.
+template <class Value> SWE_INLINE Value first_lanes(Value value, int count)
+{
+    constexpr int LANES = lanes_of<Value>();
+    if (__builtin_expect(count >= LANES, 1))
+        return value;
+    Value result{};
+    for (int lane = 0; lane < count; lane++)
+        result[lane] = value[lane];
+    return result;
 }
 
 template <class Value, class Real> SWE_INLINE void store_some(Real *to, Value value, int count)
@@ -136,12 +156,13 @@ SWE_INLINE Value gather(const Real *from, const std::int32_t *at)
 
 // length of a leg / area of a cell, by its depth: twice as much with two bisections.
 template <class Real> struct Scale {
-    Real even, odd;
+    Table<Real> by_parity;
     Real inradius; // times the scale: the same for all depths
 
     explicit Scale(const Metric<Real> &metric)
-        : even(metric.length[1] * metric.over_area[0]),
-          odd(metric.length[2] * metric.over_area[1]), inradius(metric.inradius[0] * even)
+        : by_parity({metric.length[1] * metric.over_area[0],
+                     metric.length[2] * metric.over_area[1], 0, 0, 0, 0, 0, 0}),
+          inradius(metric.inradius[0] * by_parity.entry[0])
     {
     }
 
@@ -149,8 +170,7 @@ template <class Real> struct Scale {
     SWE_INLINE Value of(typename Integers<Value>::type depth) const
     {
         constexpr int MANTISSA = std::numeric_limits<Real>::digits - 1;
-        const Real bases[WAYS] = {even, odd};
-        Value base = look_up<Value>(bases, depth & 1);
+        Value base = look_up<Value>(by_parity, depth & 1);
         typename Integers<Value>::type bits;
         std::memcpy(&bits, &base, sizeof bits);
         bits += (depth >> 1) << MANTISSA;
@@ -165,19 +185,46 @@ template <class Real> SWE_INLINE Real dry_tolerance(const FvOptions<Real> &optio
     return std::max(options.dry_tolerance, least_number<Real>);
 }
 
-// All that a sweep over a patch works on.
+// Scratch memory as pointers.
+template <class Real> struct Arrays {
+    Real *h, *u, *v, *c, *bed, *rate_h, *rate_hu, *rate_hv;
+
+    explicit Arrays(FvScratch<Real> &s)
+        : h(s.h.data()), u(s.u.data()), v(s.v.data()), c(s.c.data()), bed(s.bed.data()),
+          rate_h(s.rate_h.data()), rate_hu(s.rate_hu.data()), rate_hv(s.rate_hv.data())
+    {
+    }
+};
+
+// FvLinks as pointers.
+struct Neighbours {
+    std::int32_t first_ghost_at = 0, before = 0, behind = 0;
+    int before_way = 0;
+    const std::int32_t *third = nullptr;
+    const std::uint8_t *shape = nullptr;
+
+    Neighbours() = default;
+    explicit Neighbours(const FvLinks &links)
+        : first_ghost_at(links.first_ghost_at), before(links.before), behind(links.behind),
+          before_way(links.before_way), third(links.third.data()), shape(links.shape.data())
+    {
+    }
+};
+
+// All that a sweep over a patch works on, as values: what is stored to an array cannot change them, so
+// that compilers can keep them in registers.
 template <class Real> struct Sweep {
-    const Patch<Real> &patch;
-    const FvOptions<Real> &options;
-    FvScratch<Real> &scratch;
+    Patch<Real> patch;
+    FvOptions<Real> options;
+    Arrays<Real> scratch;
     Scale<Real> scale;
-    const FvLinks *links;
+    Neighbours links;
     Real dt;
-    const FvState<Real> *start;
+    FvState<Real> start; // h is null: none
 };
 
 template <class Real>
-SWE_INLINE CellState<Real> state_at(const FvScratch<Real> &scratch, std::int32_t i)
+SWE_INLINE CellState<Real> state_at(const Arrays<Real> &scratch, std::int32_t i)
 {
     return {scratch.h[i], scratch.u[i], scratch.v[i], scratch.c[i], scratch.bed[i]};
 }
@@ -200,7 +247,7 @@ SWE_INLINE void prepare(const Sweep<Real> &sweep, std::int32_t from, std::int32_
     constexpr int LANES = lanes_of<Value>();
     const Value tolerance = all<Value>(dry_tolerance(sweep.options));
     const Patch<Real> &patch = sweep.patch;
-    FvScratch<Real> &scratch = sweep.scratch;
+    const Arrays<Real> &scratch = sweep.scratch;
     for (std::int32_t i = 0; i < count; i += LANES) {
         int some = std::min(LANES, count - i);
         Value h = load_some<Value>(patch.h + from + i, some);
@@ -213,7 +260,7 @@ SWE_INLINE void prepare(const Sweep<Real> &sweep, std::int32_t from, std::int32_
     }
 }
 
-template <class Real> void copy_state(FvScratch<Real> &scratch, std::int32_t from, std::int32_t to)
+template <class Real> SWE_INLINE void copy_state(const Arrays<Real> &scratch, std::int32_t from, std::int32_t to)
 {
     scratch.h[to] = scratch.h[from];
     scratch.u[to] = scratch.u[from];
@@ -224,10 +271,10 @@ template <class Real> void copy_state(FvScratch<Real> &scratch, std::int32_t fro
 
 template <class Value, class Real> SWE_INLINE void prepare_all(const Sweep<Real> &sweep)
 {
-    const FvLinks &links = *sweep.links;
-    prepare<Value>(sweep, 0, 0, links.cells);
-    prepare<Value>(sweep, links.cells, links.first_ghost_at, links.ghosts);
-    copy_state(sweep.scratch, links.behind, links.cells); // the last cell finds it where it finds a next
+    std::int32_t cells = sweep.patch.cells;
+    prepare<Value>(sweep, 0, 0, cells);
+    prepare<Value>(sweep, cells, sweep.links.first_ghost_at, sweep.patch.ghosts);
+    copy_state(sweep.scratch, sweep.links.behind, cells); // the last cell finds it where it finds a next
 }
 
 // (|u| + sqrt(g h))^2, which takes one root fewer than |u| + sqrt(g h).
@@ -251,10 +298,10 @@ SWE_INLINE Value advance(const Sweep<Real> &sweep, std::int32_t i, int count, Va
     Value hu = load_some<Value>(patch.hu + i, count) + sweep.dt * rates[1];
     Value hv = load_some<Value>(patch.hv + i, count) + sweep.dt * rates[2];
     h = h + sweep.dt * rates[0];
-    if (sweep.start) {
-        h = Real(0.5) * (load_some<Value>(sweep.start->h + i, count) + h);
-        hu = Real(0.5) * (load_some<Value>(sweep.start->hu + i, count) + hu);
-        hv = Real(0.5) * (load_some<Value>(sweep.start->hv + i, count) + hv);
+    if (sweep.start.h) {
+        h = Real(0.5) * (load_some<Value>(sweep.start.h + i, count) + h);
+        hu = Real(0.5) * (load_some<Value>(sweep.start.hu + i, count) + hu);
+        hv = Real(0.5) * (load_some<Value>(sweep.start.hv + i, count) + hv);
     }
     h = maximum(zero, h); // see finite_volumes.h: nothing beyond rounding
     Value wet = is_less(all<Value>(dry_tolerance(sweep.options)), h);
@@ -268,14 +315,14 @@ SWE_INLINE Value advance(const Sweep<Real> &sweep, std::int32_t i, int count, Va
 
 // The flux from `before` the first cell to it: what would be in the last lane before.
 template <Flux FLUX, class Value, class Real>
-SWE_INLINE EdgeFlux<Value> flux_before(const Sweep<Real> &sweep, const Normals<Real> &normals)
+SWE_INLINE EdgeFlux<Value> flux_before(const Sweep<Real> &sweep)
 {
     constexpr int LANES = lanes_of<Value>();
-    const FvLinks &links = *sweep.links;
+    const Neighbours &links = sweep.links;
     int way = reversed(links.before_way);
     EdgeFlux<Real> flux =
         flux_of<FLUX>(state_at(sweep.scratch, links.before), state_at(sweep.scratch, 0),
-                      normals.x[way], normals.y[way], sweep.options);
+                      WAY_X<Real>.entry[way], WAY_Y<Real>.entry[way], sweep.options);
     EdgeFlux<Value> result{};
     result.mass[LANES - 1] = flux.mass;
     result.gained_x[LANES - 1] = flux.gained_x;
@@ -291,10 +338,9 @@ template <class Value> struct Hypotenuse {
 template <class Value, class Real>
 SWE_INLINE Hypotenuse<Value> hypotenuse_of(typename Integers<Value>::type shape)
 {
-    const Real previous[WAYS] = {1, 0, 0}, next[WAYS] = {0, 1, 0}, third[WAYS] = {0, 0, 1};
     auto kind = shape >> SHAPE_HYPOTENUSE;
-    return {look_up<Value>(previous, kind), look_up<Value>(next, kind),
-            look_up<Value>(third, kind)};
+    return {look_up<Value>(IS_PREVIOUS<Real>, kind), look_up<Value>(IS_NEXT<Real>, kind),
+            look_up<Value>(IS_THIRD<Real>, kind)};
 }
 
 // -(legs, then hypotenuse): what three edges take from cells, times length over area.
@@ -316,13 +362,13 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
 {
     constexpr int LANES = lanes_of<Value>();
     using Integer = typename Integers<Value>::type;
-    const FvLinks &links = *sweep.links;
-    FvScratch<Real> &s = sweep.scratch;
-    const Normals<Real> normals;
-    EdgeFlux<Value> before = flux_before<FLUX, Value>(sweep, normals);
+    const Neighbours &links = sweep.links;
+    const Arrays<Real> &s = sweep.scratch;
+    const std::int32_t cells = sweep.patch.cells;
+    EdgeFlux<Value> before = flux_before<FLUX, Value>(sweep);
     Value fastest{};
-    for (std::int32_t i = 0; i < links.cells; i += LANES) {
-        int count = std::min(LANES, links.cells - i);
+    for (std::int32_t i = 0; i < cells; i += LANES) {
+        int count = std::min(LANES, cells - i);
         Integer shape = load_bytes<Value>(&links.shape[i], LANES);
         Integer next_way = (shape >> SHAPE_NEXT_WAY) & SHAPE_WAY_MASK;
         Integer third_way = (shape >> SHAPE_THIRD_WAY) & SHAPE_WAY_MASK;
@@ -332,15 +378,15 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
         CellState<Value> next = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
                                  load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
                                  load<Value>(&s.bed[i + 1])};
-        CellState<Value> third = {gather<Value>(s.h.data(), at), gather<Value>(s.u.data(), at),
-                                  gather<Value>(s.v.data(), at), gather<Value>(s.c.data(), at),
-                                  gather<Value>(s.bed.data(), at)};
+        CellState<Value> third = {gather<Value>(s.h, at), gather<Value>(s.u, at),
+                                  gather<Value>(s.v, at), gather<Value>(s.c, at),
+                                  gather<Value>(s.bed, at)};
         EdgeFlux<Value> out =
-            flux_of<FLUX>(own, next, look_up<Value>(normals.x, next_way),
-                          look_up<Value>(normals.y, next_way), sweep.options);
+            flux_of<FLUX>(own, next, look_up<Value>(WAY_X<Real>, next_way),
+                          look_up<Value>(WAY_Y<Real>, next_way), sweep.options);
         EdgeFlux<Value> aside =
-            flux_of<FLUX>(own, third, look_up<Value>(normals.x, third_way),
-                          look_up<Value>(normals.y, third_way), sweep.options);
+            flux_of<FLUX>(own, third, look_up<Value>(WAY_X<Real>, third_way),
+                          look_up<Value>(WAY_Y<Real>, third_way), sweep.options);
         EdgeFlux<Value> in = shifted(before, out);
         before = out;
 
@@ -352,9 +398,7 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
             rate<Value, Real>(is, scale, -in.gained_y, out.lost_y, aside.lost_y)};
         if constexpr (ADVANCE) {
             Value speed = advance(sweep, i, count, scale, own.h, rates);
-            for (int lane = count; lane < LANES; lane++)
-                speed[lane] = 0;
-            fastest = maximum(fastest, speed);
+            fastest = maximum(fastest, first_lanes(speed, count));
         } else {
             store(&s.rate_h[i], rates[0]);
             store(&s.rate_hu[i], rates[1]);
@@ -388,9 +432,7 @@ SWE_INLINE Real sweep_states(const Sweep<Real> &sweep)
                                   load_some<Value>(patch.hv + i, count), sweep.options) *
                     (scale * scale);
         }
-        for (int lane = count; lane < LANES; lane++)
-            speed[lane] = 0;
-        fastest = maximum(fastest, speed);
+        fastest = maximum(fastest, first_lanes(speed, count));
     }
     Real greatest = 0;
     for (int lane = 0; lane < LANES; lane++)
@@ -400,8 +442,9 @@ SWE_INLINE Real sweep_states(const Sweep<Real> &sweep)
 
 enum class Task { STEP, RATES, UPDATE, SPEED };
 
-template <class Real, int BYTES> SWE_INLINE Real perform(Task task, Flux flux, const Sweep<Real> &sweep)
+template <class Real, int BYTES> SWE_INLINE Real perform(Task task, Flux flux, const Sweep<Real> &given)
 {
+    const Sweep<Real> sweep = given;
     using Value = Lanes<Real, BYTES>;
     if (task == Task::UPDATE)
         return sweep_states<true, Value>(sweep);
@@ -579,7 +622,8 @@ Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> 
              const FvState<Real> *start)
 {
     make_room(links, false, scratch);
-    Sweep<Real> sweep{patch, options, scratch, Scale<Real>(metric), &links, dt, start};
+    Sweep<Real> sweep{patch, options, Arrays<Real>(scratch), Scale<Real>(metric),
+                      Neighbours(links), dt, start ? *start : FvState<Real>{}};
     Real greatest = dispatch(Task::STEP, flux, sweep);
     if (options.manning > 0)
         rub(patch, options, start ? dt / 2 : dt);
@@ -592,7 +636,8 @@ void fv_residual(const Patch<Real> &patch, const FvLinks &links, const Metric<Re
 {
     make_room(links, true, scratch);
     dispatch(Task::RATES, flux,
-             Sweep<Real>{patch, options, scratch, Scale<Real>(metric), &links, 0, nullptr});
+             Sweep<Real>{patch, options, Arrays<Real>(scratch), Scale<Real>(metric),
+                         Neighbours(links), 0, FvState<Real>{}});
 }
 
 template <class Real>
@@ -600,7 +645,8 @@ Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric,
                const FvOptions<Real> &options, Real dt, FvScratch<Real> &scratch,
                const FvState<Real> *start)
 {
-    Sweep<Real> sweep{patch, options, scratch, Scale<Real>(metric), nullptr, dt, start};
+    Sweep<Real> sweep{patch, options, Arrays<Real>(scratch), Scale<Real>(metric),
+                      Neighbours(), dt, start ? *start : FvState<Real>{}};
     Real greatest = dispatch(Task::UPDATE, Flux::RUSANOV, sweep);
     if (options.manning > 0)
         rub(patch, options, start ? dt / 2 : dt);
@@ -612,23 +658,24 @@ Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
                     const FvOptions<Real> &options)
 {
     FvScratch<Real> none;
-    Sweep<Real> sweep{patch, options, none, Scale<Real>(metric), nullptr, 0, nullptr};
+    Sweep<Real> sweep{patch, options, Arrays<Real>(none), Scale<Real>(metric),
+                      Neighbours(), 0, FvState<Real>{}};
     return stable_step(sweep.scale, dispatch(Task::SPEED, Flux::RUSANOV, sweep));
 }
 
 template <class Real>
 void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options,
-                 const FvScratch<Real> &scratch, const FvBoundary<Real> &boundary)
+                 FvScratch<Real> &scratch, const FvBoundary<Real> &boundary)
 {
-    const Normals<Real> normals;
+    const Arrays<Real> arrays(scratch);
     for (std::int32_t g = 0; g < links.ghosts; g++) {
         int way = links.ghost_way[g];
-        CellState<Real> own = state_at(scratch, links.ghost_cell[g]);
-        CellState<Real> other = state_at(scratch, links.first_ghost_at + g);
+        CellState<Real> own = state_at(arrays, links.ghost_cell[g]);
+        CellState<Real> other = state_at(arrays, links.first_ghost_at + g);
         EdgeFlux<Real> out =
             flux == Flux::RUSANOV
-                ? flux_of<Flux::RUSANOV>(own, other, normals.x[way], normals.y[way], options)
-                : flux_of<Flux::AUGMENTED>(own, other, normals.x[way], normals.y[way], options);
+                ? flux_of<Flux::RUSANOV>(own, other, WAY_X<Real>.entry[way], WAY_Y<Real>.entry[way], options)
+                : flux_of<Flux::AUGMENTED>(own, other, WAY_X<Real>.entry[way], WAY_Y<Real>.entry[way], options);
         boundary.mass[g] = out.mass;
         boundary.x[g] = out.lost_x;
         boundary.y[g] = out.lost_y;
@@ -647,7 +694,7 @@ void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options
     template Real fv_stable_step(const Patch<Real> &, const Metric<Real> &,                        \
                                  const FvOptions<Real> &);                                         \
     template void fv_boundary(const FvLinks &, Flux, const FvOptions<Real> &,                      \
-                              const FvScratch<Real> &, const FvBoundary<Real> &);
+                              FvScratch<Real> &, const FvBoundary<Real> &);
 SWE_INSTANTIATE(float)
 SWE_INSTANTIATE(double)
 

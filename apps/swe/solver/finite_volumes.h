@@ -83,7 +83,7 @@ Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric,
 // The fluxes through the boundary that the last fv_step or fv_residual with this scratch memory had.
 template <class Real>
 void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options,
-                 const FvScratch<Real> &scratch, const FvBoundary<Real> &boundary);
+                 FvScratch<Real> &scratch, const FvBoundary<Real> &boundary);
 
 // The stable step of the present state, as fv_step returns it.
 template <class Real>
