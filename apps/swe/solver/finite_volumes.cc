@@ -127,21 +127,47 @@ template <class Value, class Real> SWE_INLINE void store_some(Real *to, Value va
         to[lane] = value[lane];
 }
 
-// Bytes as integers of the lanes' width: words of bytes, each as often as it has bytes, shifted.
+// Words of as many bytes as a lane, each of them in as many lanes as it has bytes.
+template <class Value, class Words> SWE_INLINE auto spread(Words w)
+{
+    constexpr int LANES = lanes_of<Value>(), WORD = sizeof(Value) / LANES;
+    if constexpr (LANES <= WORD) {
+        typename Integers<Value>::type result;
+        for (int lane = 0; lane < LANES; lane++)
+            result[lane] = w[0];
+        return result;
+    } else {
+        static_assert(LANES == 2 * WORD && WORD == 4, "eight lanes of four bytes");
+        return __builtin_shufflevector(w, w, 0, 0, 0, 0, 1, 1, 1, 1);
+    }
+}
+
+// Bytes as integers of the lanes' width; written so that GCC 12 makes it a few instructions.
 template <class Value>
 SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, int count)
 {
+    using Integer = typename Integers<Value>::type;
     constexpr int LANES = lanes_of<Value>(), WORD = sizeof(Value) / LANES;
-    typename Integers<Value>::type words{}, order{}, shift{};
-    if (__builtin_expect(count >= LANES, 1))
-        std::memcpy(&words, from, LANES);
-    else
-        std::memcpy(&words, from, static_cast<std::size_t>(count));
-    for (int lane = 0; lane < LANES; lane++) {
-        order[lane] = lane / WORD;
-        shift[lane] = 8 * (lane % WORD);
+    std::size_t bytes = static_cast<std::size_t>(std::min(count, LANES));
+    if constexpr (LANES == 16) {
+        Lanes<std::uint8_t, LANES> narrow{};
+        if (__builtin_expect(bytes == LANES, 1))
+            std::memcpy(&narrow, from, LANES);
+        else
+            std::memcpy(&narrow, from, bytes);
+        using Wider = Lanes<std::uint16_t, 2 * LANES>;
+        return __builtin_convertvector(__builtin_convertvector(narrow, Wider), Integer);
+    } else {
+        Lanes<std::conditional_t<WORD == 8, std::int64_t, std::int32_t>, 16> words{};
+        if (__builtin_expect(bytes == LANES, 1))
+            std::memcpy(&words, from, LANES);
+        else
+            std::memcpy(&words, from, bytes);
+        Integer shift{};
+        for (int lane = 0; lane < LANES; lane++)
+            shift[lane] = 8 * (lane % WORD);
+        return (spread<Value>(words) >> shift) & 255;
     }
-    return (__builtin_shuffle(words, order) >> shift) & 255;
 }
 
 template <class Value, class Real>
@@ -152,6 +178,83 @@ SWE_INLINE Value gather(const Real *from, const std::int32_t *at)
     for (int lane = 0; lane < LANES; lane++)
         result[lane] = from[at[lane]];
     return result;
+}
+
+// Rows of four numbers: what is looked up for a third neighbour comes from one place in memory.
+constexpr int ROW = 4;
+
+template <class Value> constexpr bool has_rows = lanes_of<Value>() >= ROW;
+
+// Of two vectors, in a row of twice their length, the lanes begin + step * (0, 1, ...), and then, for
+// the second half of the lanes, the same from `again` on.
+template <class Value> SWE_INLINE Value pick(Value a, Value b, int begin, int again, int step)
+{
+    constexpr int LANES = lanes_of<Value>();
+    typename Integers<Value>::type order;
+    for (int lane = 0; lane < LANES / 2; lane++) {
+        order[lane] = begin + step * lane;
+        order[lane + LANES / 2] = again + step * lane;
+    }
+    return __builtin_shuffle(a, b, order);
+}
+
+// A vector of as many rows as it has room for.
+template <class Value, class Real>
+SWE_INLINE Value some_rows(const Real *rows, const std::int32_t *at)
+{
+    constexpr int LANES = lanes_of<Value>();
+    if constexpr (LANES == ROW) {
+        return load<Value>(rows + std::int64_t{ROW} * at[0]);
+    } else {
+        using Half = Lanes<Real, sizeof(Value) / 2>;
+        Half low = some_rows<Half>(rows, at), high = some_rows<Half>(rows, at + LANES / ROW / 2);
+        if constexpr (LANES == 2 * ROW)
+            return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+        else
+            return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+                                           14, 15);
+    }
+}
+
+// Columns of the rows at[lane]: a matrix is transposed.
+template <class Value, class Real>
+SWE_INLINE void gather_rows(const Real *rows, const std::int32_t *at, Value *columns)
+{
+    constexpr int LANES = lanes_of<Value>(), HALF = LANES / 2, PART = LANES / ROW;
+    Value a = some_rows<Value>(rows, at), b = some_rows<Value>(rows, at + PART);
+    Value c = some_rows<Value>(rows, at + 2 * PART), d = some_rows<Value>(rows, at + 3 * PART);
+    Value early01 = pick(a, b, 0, 1, ROW), early23 = pick(a, b, 2, 3, ROW);
+    Value late01 = pick(c, d, 0, 1, ROW), late23 = pick(c, d, 2, 3, ROW);
+    columns[0] = pick(early01, late01, 0, LANES, 1);
+    columns[1] = pick(early01, late01, HALF, LANES + HALF, 1);
+    columns[2] = pick(early23, late23, 0, LANES, 1);
+    columns[3] = pick(early23, late23, HALF, LANES + HALF, 1);
+}
+
+// Of two vectors' lanes from `begin` on: `together` of the first, as many of the second, and so on.
+template <class Value> SWE_INLINE Value interleaved(Value a, Value b, int begin, int together)
+{
+    constexpr int LANES = lanes_of<Value>();
+    typename Integers<Value>::type order;
+    for (int lane = 0; lane < LANES; lane++) {
+        int pair = lane / (2 * together), within = lane % (2 * together);
+        order[lane] = begin + pair * together + within % together +
+                      (within >= together ? LANES : 0);
+    }
+    return __builtin_shuffle(a, b, order);
+}
+
+// The other way: LANES rows from four columns.
+template <class Value, class Real>
+SWE_INLINE void store_rows(Real *rows, Value x, Value y, Value z, Value w)
+{
+    constexpr int LANES = lanes_of<Value>(), HALF = LANES / 2;
+    Value xy = interleaved(x, y, 0, 1), zw = interleaved(z, w, 0, 1);
+    store(rows, interleaved(xy, zw, 0, 2));
+    store(rows + LANES, interleaved(xy, zw, HALF, 2));
+    xy = interleaved(x, y, HALF, 1), zw = interleaved(z, w, HALF, 1);
+    store(rows + 2 * LANES, interleaved(xy, zw, 0, 2));
+    store(rows + 3 * LANES, interleaved(xy, zw, HALF, 2));
 }
 
 // length of a leg / area of a cell, by its depth: twice as much with two bisections.
@@ -187,11 +290,11 @@ template <class Real> SWE_INLINE Real dry_tolerance(const FvOptions<Real> &optio
 
 // Scratch memory as pointers.
 template <class Real> struct Arrays {
-    Real *h, *u, *v, *c, *bed, *rate_h, *rate_hu, *rate_hv;
+    Real *h, *u, *v, *c, *bed, *rows, *rate_h, *rate_hu, *rate_hv;
 
     explicit Arrays(FvScratch<Real> &s)
         : h(s.h.data()), u(s.u.data()), v(s.v.data()), c(s.c.data()), bed(s.bed.data()),
-          rate_h(s.rate_h.data()), rate_hu(s.rate_hu.data()), rate_hv(s.rate_hv.data())
+          rows(s.rows.data()), rate_h(s.rate_h.data()), rate_hu(s.rate_hu.data()), rate_hv(s.rate_hv.data())
     {
     }
 };
@@ -252,10 +355,15 @@ SWE_INLINE void prepare(const Sweep<Real> &sweep, std::int32_t from, std::int32_
         int some = std::min(LANES, count - i);
         Value h = load_some<Value>(patch.h + from + i, some);
         Value over_h = is_less(tolerance, h) / maximum(tolerance, h); // 0 if dry
+        Value u = load_some<Value>(patch.hu + from + i, some) * over_h;
+        Value v = load_some<Value>(patch.hv + from + i, some) * over_h;
+        Value c = root(sweep.options.gravity * h);
         store(&scratch.h[to + i], h);
-        store(&scratch.u[to + i], load_some<Value>(patch.hu + from + i, some) * over_h);
-        store(&scratch.v[to + i], load_some<Value>(patch.hv + from + i, some) * over_h);
-        store(&scratch.c[to + i], root(sweep.options.gravity * h));
+        store(&scratch.u[to + i], u);
+        store(&scratch.v[to + i], v);
+        store(&scratch.c[to + i], c);
+        if constexpr (has_rows<Value>)
+            store_rows(&scratch.rows[ROW * (to + i)], h, u, v, c);
         store(&scratch.bed[to + i], load_some<Value>(patch.bed + from + i, some));
     }
 }
@@ -311,6 +419,20 @@ SWE_INLINE Value advance(const Sweep<Real> &sweep, std::int32_t i, int count, Va
     store_some(patch.hu + i, hu, count);
     store_some(patch.hv + i, hv, count);
     return speed_squared(h, hu, hv, sweep.options) * (scale * scale);
+}
+
+template <class Value, class Real>
+SWE_INLINE CellState<Value> third_state(const Arrays<Real> &s, const std::int32_t *at)
+{
+    Value bed = gather<Value>(s.bed, at);
+    if constexpr (has_rows<Value>) {
+        Value columns[ROW];
+        gather_rows(s.rows, at, columns);
+        return {columns[0], columns[1], columns[2], columns[3], bed};
+    } else {
+        return {gather<Value>(s.h, at), gather<Value>(s.u, at), gather<Value>(s.v, at),
+                gather<Value>(s.c, at), bed};
+    }
 }
 
 // The flux from `before` the first cell to it: what would be in the last lane before.
@@ -372,15 +494,12 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
         Integer shape = load_bytes<Value>(&links.shape[i], LANES);
         Integer next_way = (shape >> SHAPE_NEXT_WAY) & SHAPE_WAY_MASK;
         Integer third_way = (shape >> SHAPE_THIRD_WAY) & SHAPE_WAY_MASK;
-        const std::int32_t *at = &links.third[i];
         CellState<Value> own = {load<Value>(&s.h[i]), load<Value>(&s.u[i]), load<Value>(&s.v[i]),
                                 load<Value>(&s.c[i]), load<Value>(&s.bed[i])};
         CellState<Value> next = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
                                  load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
                                  load<Value>(&s.bed[i + 1])};
-        CellState<Value> third = {gather<Value>(s.h, at), gather<Value>(s.u, at),
-                                  gather<Value>(s.v, at), gather<Value>(s.c, at),
-                                  gather<Value>(s.bed, at)};
+        CellState<Value> third = third_state<Value>(s, &links.third[i]);
         EdgeFlux<Value> out =
             flux_of<FLUX>(own, next, look_up<Value>(WAY_X<Real>, next_way),
                           look_up<Value>(WAY_Y<Real>, next_way), sweep.options);
@@ -497,6 +616,8 @@ void make_room(const FvLinks &links, bool rates, FvScratch<Real> &scratch)
     for (auto *array : {&scratch.h, &scratch.u, &scratch.v, &scratch.c, &scratch.bed})
         if (array->size() < room)
             array->resize(room);
+    if (scratch.rows.size() < ROW * room)
+        scratch.rows.resize(ROW * room);
     if (!rates)
         return;
     for (auto *array : {&scratch.rate_h, &scratch.rate_hu, &scratch.rate_hv})

@@ -40,7 +40,8 @@ template <class Real> struct FvOptions {
 
 // Memory for a step; any patch may use it next, after fv_step.  One a thread is enough.
 template <class Real> struct FvScratch {
-    AlignedVector<Real> h, u, v, c, bed;       // of cells and ghosts before the step
+    AlignedVector<Real> h, u, v, c, bed;          // of cells and ghosts before the step
+    AlignedVector<Real> rows;                     // h, u, v, c again, of one cell side by side
     AlignedVector<Real> rate_h, rate_hu, rate_hv; // [cells] of fv_residual
 };
 
