@@ -323,8 +323,22 @@ template <class Real> struct Sweep {
     Scale<Real> scale;
     Neighbours links;
     Real dt;
-    FvState<Real> start; // h is null: none
+    FvState<Real> start;     // h is null: none
+    const Patch<Real> *next; // patch that is stepped next, or null
 };
+
+// Brings the cells from i on of the patch that is next nearer: its memory is read while this one's is
+// worked on, which is in the cache.
+template <class Real> SWE_INLINE void bring(const Patch<Real> &next, std::int32_t i)
+{
+    constexpr int WRITE = 1, READ = 0, SECOND_LEVEL = 2;
+    if (i >= next.cells)
+        return;
+    __builtin_prefetch(next.h + i, WRITE, SECOND_LEVEL);
+    __builtin_prefetch(next.hu + i, WRITE, SECOND_LEVEL);
+    __builtin_prefetch(next.hv + i, WRITE, SECOND_LEVEL);
+    __builtin_prefetch(next.bed + i, READ, SECOND_LEVEL);
+}
 
 template <class Real>
 SWE_INLINE CellState<Real> state_at(const Arrays<Real> &scratch, std::int32_t i)
@@ -487,21 +501,23 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
     const Neighbours &links = sweep.links;
     const Arrays<Real> &s = sweep.scratch;
     const std::int32_t cells = sweep.patch.cells;
+    const Patch<Real> next = sweep.next ? *sweep.next : Patch<Real>{};
     EdgeFlux<Value> before = flux_before<FLUX, Value>(sweep);
     Value fastest{};
     for (std::int32_t i = 0; i < cells; i += LANES) {
         int count = std::min(LANES, cells - i);
+        bring(next, i);
         Integer shape = load_bytes<Value>(&links.shape[i], LANES);
         Integer next_way = (shape >> SHAPE_NEXT_WAY) & SHAPE_WAY_MASK;
         Integer third_way = (shape >> SHAPE_THIRD_WAY) & SHAPE_WAY_MASK;
         CellState<Value> own = {load<Value>(&s.h[i]), load<Value>(&s.u[i]), load<Value>(&s.v[i]),
                                 load<Value>(&s.c[i]), load<Value>(&s.bed[i])};
-        CellState<Value> next = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
+        CellState<Value> behind = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
                                  load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
                                  load<Value>(&s.bed[i + 1])};
         CellState<Value> third = third_state<Value>(s, &links.third[i]);
         EdgeFlux<Value> out =
-            flux_of<FLUX>(own, next, look_up<Value>(WAY_X<Real>, next_way),
+            flux_of<FLUX>(own, behind, look_up<Value>(WAY_X<Real>, next_way),
                           look_up<Value>(WAY_Y<Real>, next_way), sweep.options);
         EdgeFlux<Value> aside =
             flux_of<FLUX>(own, third, look_up<Value>(WAY_X<Real>, third_way),
@@ -740,11 +756,11 @@ template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links)
 template <class Real>
 Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric, Flux flux,
              const FvOptions<Real> &options, Real dt, FvScratch<Real> &scratch,
-             const FvState<Real> *start)
+             const FvState<Real> *start, const Patch<Real> *next)
 {
     make_room(links, false, scratch);
     Sweep<Real> sweep{patch, options, Arrays<Real>(scratch), Scale<Real>(metric),
-                      Neighbours(links), dt, start ? *start : FvState<Real>{}};
+                      Neighbours(links), dt, start ? *start : FvState<Real>{}, next};
     Real greatest = dispatch(Task::STEP, flux, sweep);
     if (options.manning > 0)
         rub(patch, options, start ? dt / 2 : dt);
@@ -758,7 +774,7 @@ void fv_residual(const Patch<Real> &patch, const FvLinks &links, const Metric<Re
     make_room(links, true, scratch);
     dispatch(Task::RATES, flux,
              Sweep<Real>{patch, options, Arrays<Real>(scratch), Scale<Real>(metric),
-                         Neighbours(links), 0, FvState<Real>{}});
+                         Neighbours(links), 0, FvState<Real>{}, nullptr});
 }
 
 template <class Real>
@@ -767,7 +783,7 @@ Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric,
                const FvState<Real> *start)
 {
     Sweep<Real> sweep{patch, options, Arrays<Real>(scratch), Scale<Real>(metric),
-                      Neighbours(), dt, start ? *start : FvState<Real>{}};
+                      Neighbours(), dt, start ? *start : FvState<Real>{}, nullptr};
     Real greatest = dispatch(Task::UPDATE, Flux::RUSANOV, sweep);
     if (options.manning > 0)
         rub(patch, options, start ? dt / 2 : dt);
@@ -780,7 +796,7 @@ Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
 {
     FvScratch<Real> none;
     Sweep<Real> sweep{patch, options, Arrays<Real>(none), Scale<Real>(metric),
-                      Neighbours(), 0, FvState<Real>{}};
+                      Neighbours(), 0, FvState<Real>{}, nullptr};
     return stable_step(sweep.scale, dispatch(Task::SPEED, Flux::RUSANOV, sweep));
 }
 
@@ -807,7 +823,7 @@ void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options
     template void fv_link(const Patch<Real> &, FvLinks &);                                         \
     template Real fv_step(const Patch<Real> &, const FvLinks &, const Metric<Real> &, Flux,        \
                           const FvOptions<Real> &, Real, FvScratch<Real> &,                        \
-                          const FvState<Real> *);                                                  \
+                          const FvState<Real> *, const Patch<Real> *);                             \
     template void fv_residual(const Patch<Real> &, const FvLinks &, const Metric<Real> &, Flux,    \
                               const FvOptions<Real> &, FvScratch<Real> &);                         \
     template Real fv_update(const Patch<Real> &, const Metric<Real> &, const FvOptions<Real> &,    \

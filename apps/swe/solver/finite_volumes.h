@@ -64,11 +64,12 @@ template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links);
 // Returns inradius / (|u| + sqrt(g h)) of the new state, the smallest of all cells: the stable step
 // for cfl = 1, in s; infinity if there is no water.  Water stays >= 0 if dt <= 0.5 of what was returned for the
 // state that is stepped from (by all patches); cfl = 0.45 has room for SSP-RK2's second step.
+// `next`, if known, is the patch that the caller steps next: its memory is read ahead.
 // Metric: lengths must be halved, to the bit, with two bisections.
 template <class Real>
 Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric, Flux flux,
              const FvOptions<Real> &options, Real dt, FvScratch<Real> &scratch,
-             const FvState<Real> *start = nullptr);
+             const FvState<Real> *start = nullptr, const Patch<Real> *next = nullptr);
 
 // The rates dq/dt alone, without friction, into scratch.rate_*.
 template <class Real>

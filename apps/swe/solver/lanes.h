@@ -67,10 +67,15 @@ template <class Value> SWE_INLINE Value maximum(Value a, Value b)
 
 template <class Value> SWE_INLINE Value absolute(Value a)
 {
-    if constexpr (is_number<Value>)
+    if constexpr (is_number<Value>) {
         return std::fabs(a);
-    else
-        return maximum(a, -a);
+    } else { // clears the sign
+        typename Integers<Value>::type bits;
+        std::memcpy(&bits, &a, sizeof bits);
+        bits &= std::numeric_limits<std::decay_t<decltype(bits[0])>>::max();
+        std::memcpy(&a, &bits, sizeof bits);
+        return a;
+    }
 }
 
 template <class Value> SWE_INLINE Value root(Value a)
