@@ -52,22 +52,31 @@ SWE_INLINE SourceWave<Value> source_wave(const RiemannProblem<Value> &p, Value s
     Value tolerance = Real(1e-6) * mean_gh;
     Value slow_own = p.u_own - p.c_own, slow_other = p.u_other - p.c_other;
     Value fast_own = p.u_own + p.c_own, fast_other = p.u_other + p.c_other;
-    auto sonic = (absolute(straight) <= tolerance) | (straight * steady <= zero) |
-                 (straight * (s1 * s3) <= zero) | (slow_own * slow_other < zero) |
-                 (fast_own * fast_other < zero) | ((s1 < zero) & (u_middle - c_middle > zero)) |
-                 ((s3 > zero) & (u_middle + c_middle < zero));
-    Value jump_h = sonic ? -p.step : p.step * mean_gh / straight;
-    Value jump_phi = sonic ? -p.step * mean_gh : -p.step * mean_gh * (steady / straight);
+    Value sonic = any(is_less(absolute(straight), tolerance), is_less(straight * steady, zero),
+                      is_less(straight * (s1 * s3), zero), is_less(slow_own * slow_other, zero),
+                      is_less(fast_own * fast_other, zero),
+                      both(is_less(s1, zero), is_less(zero, u_middle - c_middle)),
+                      both(is_less(zero, s3), is_less(u_middle + c_middle, zero)));
+    Value jump_h = choose(sonic, -p.step, p.step * mean_gh / straight);
+    Value jump_phi =
+        choose(sonic, -p.step * mean_gh, -p.step * mean_gh * (steady / straight));
 
     Value content = (s3 * p.h_other - s1 * p.h_own) + (p.h_own * p.u_own - p.h_other * p.u_other);
     content = maximum(zero, content); // the middle depth of HLLE, times s3 - s1
-    Value most = s1 > zero ? content / s1 : s3 < zero ? p.h_other : content / s3;
-    Value least = s3 < zero ? content / s3 : s1 > zero ? -p.h_own : content / s1;
+    Value most = choose(s1, content / s1, choose(-s3, p.h_other, content / s3));
+    Value least = choose(-s3, content / s3, choose(s1, -p.h_own, content / s1));
     jump_h = maximum(least, minimum(most, jump_h));
     Value force_own = -gravity * p.step * p.h_own, force_other = -gravity * p.step * p.h_other;
     jump_phi = maximum(minimum(force_own, force_other),
                        minimum(maximum(force_own, force_other), jump_phi));
     return {jump_h, jump_phi};
+}
+
+// The share of a wave that runs to the own side.
+template <class Value> SWE_INLINE Value backward(Value speed)
+{
+    const Value zero{}, half = (zero + 1) / 2;
+    return half + half * (is_less(speed, zero) - is_less(zero, speed));
 }
 
 // What the waves carry of m and of phi to the own side (minus) and to the other (plus).
@@ -83,8 +92,8 @@ SWE_INLINE Fluctuations<Value> fluctuations(const RiemannProblem<Value> &p, Real
     Value roe_u = (p.c_own * p.u_own + p.c_other * p.u_other) / (p.c_own + p.c_other);
     Value s1 = minimum(p.u_own - p.c_own, roe_u - mean_c);
     Value s3 = maximum(p.u_other + p.c_other, roe_u + mean_c);
-    s1 = p.h_own > zero ? s1 : p.u_other - (p.c_other + p.c_other); // front on a dry bed
-    s3 = p.h_other > zero ? s3 : p.u_own + (p.c_own + p.c_own);
+    s1 = choose(p.h_own, s1, p.u_other - (p.c_other + p.c_other)); // front on a dry bed
+    s3 = choose(p.h_other, s3, p.u_own + (p.c_own + p.c_own));
     Value width = s3 - s1;
 
     // The state between two rarefactions; the fans' share of all between s1 and s3.
@@ -94,10 +103,11 @@ SWE_INLINE Fluctuations<Value> fluctuations(const RiemannProblem<Value> &p, Real
     Value fan1 = (u_middle - c_middle) - (p.u_own - p.c_own);
     Value fan3 = (p.u_other + p.c_other) - (u_middle + c_middle);
     Value fan = maximum(fan1, fan3);
-    auto strong = (fan > half * width) & (fan < Real(0.9) * width) & (p.h_own > zero) &
-                  (p.h_other > zero);
-    Value s2 = fan1 > fan3 ? u_middle - c_middle : u_middle + c_middle;
-    s2 = strong ? s2 : half * (s1 + s3);
+    Value wet = minimum(p.h_own, p.h_other);
+    Value strong = both(both(is_less(half * width, fan), is_less(fan, Real(0.9) * width)),
+                        is_less(zero, wet));
+    Value s2 = choose(fan1 - fan3, u_middle - c_middle, u_middle + c_middle);
+    s2 = choose(strong, s2, half * (s1 + s3));
 
     SourceWave<Value> source = source_wave(p, s1, s3, u_middle, c_middle, gravity);
     Value m_own = p.h_own * p.u_own, m_other = p.h_other * p.u_other;
@@ -112,15 +122,15 @@ SWE_INLINE Fluctuations<Value> fluctuations(const RiemannProblem<Value> &p, Real
     Value three1 = ((jump_phi + s2 * s3 * jump_h) - (s2 + s3) * jump_m) / ((s2 - s1) * width);
     Value three3 = ((jump_phi + s1 * s2 * jump_h) - (s1 + s2) * jump_m) / ((s3 - s2) * width);
     Value three2 = ((s1 + s3) * jump_m - (jump_phi + s1 * s3 * jump_h)) / ((s2 - s1) * (s3 - s2));
-    a1 = strong ? three1 : a1;
-    a3 = strong ? three3 : a3;
-    Value m1 = a1 * s1, m3 = a3 * s3, m2 = strong ? three2 * s2 : zero;
+    a1 = choose(strong, three1, a1);
+    a3 = choose(strong, three3, a3);
+    Value m1 = a1 * s1, m3 = a3 * s3, m2 = choose(strong, three2 * s2, zero);
     Value phi1 = m1 * s1, phi3 = m3 * s3;
-    Value phi2 = strong ? m2 * s2 : jump_phi - (phi1 + phi3);
+    Value phi2 = choose(strong, m2 * s2, jump_phi - (phi1 + phi3));
 
-    Value back1 = s1 < zero ? one : s1 > zero ? zero : half;
-    Value back2 = s2 < zero ? one : s2 > zero ? zero : half;
-    Value back3 = s3 < zero ? one : s3 > zero ? zero : half;
+    Value back1 = backward(s1);
+    Value back2 = backward(s2);
+    Value back3 = backward(s3);
     Value on1 = one - back1, on2 = one - back2, on3 = one - back3;
     return {(back1 * m1 + back3 * m3) + back2 * m2, (back1 * phi1 + back3 * phi3) + back2 * phi2,
             (on1 * m1 + on3 * m3) + on2 * m2, (on1 * phi1 + on3 * phi3) + on2 * phi2};
@@ -132,31 +142,35 @@ SWE_INLINE EdgeFlux<Value> augmented(const CellState<Value> &own, const CellStat
                                      Value nx, Value ny, Real gravity, Real dry)
 {
     const Value zero{};
-    auto wet_own = own.h > dry, wet_other = other.h > dry;
+    const Value tolerance = all<Value>(dry > least_number<Real> ? dry : least_number<Real>);
+    Value wet_own = is_less(tolerance, own.h), wet_other = is_less(tolerance, other.h);
     RiemannProblem<Value> p;
-    p.h_own = wet_own ? own.h : zero;
-    p.c_own = wet_own ? own.c : zero;
-    p.u_own = wet_own ? own.u * nx + own.v * ny : zero;
-    p.h_other = wet_other ? other.h : zero;
-    p.c_other = wet_other ? other.c : zero;
-    p.u_other = wet_other ? other.u * nx + other.v * ny : zero;
+    p.h_own = wet_own * own.h;
+    p.c_own = wet_own * own.c;
+    p.u_own = wet_own * (own.u * nx + own.v * ny);
+    p.h_other = wet_other * other.h;
+    p.c_other = wet_other * other.c;
+    p.u_other = wet_other * (other.u * nx + other.v * ny);
     Value along_own = own.v * nx - own.u * ny, along_other = other.v * nx - other.u * ny;
     Value step = other.bed - own.bed;
-    p.step = wet_own ? step : maximum(step, -p.h_other); // a dry bed begins at the surface
-    p.step = wet_other ? p.step : minimum(p.step, p.h_own);
+    p.step = choose(wet_own, step, maximum(step, -p.h_other)); // a dry bed begins at the surface
+    p.step = choose(wet_other, p.step, minimum(p.step, p.h_own));
 
     // Walls: a mirror image of the water stands on the dry side.
-    auto wall_other = wet_own & (other.h <= dry) & (height_at_wall(p.c_own, p.u_own, gravity) < step);
-    auto wall_own =
-        wet_other & (own.h <= dry) & (height_at_wall(p.c_other, -p.u_other, gravity) < -step);
+    Value none = both(is_less(p.h_own, tolerance), is_less(p.h_other, tolerance));
+    Value wall_other = both(is_less(p.h_other, tolerance),
+                            is_less(height_at_wall(p.c_own, p.u_own, gravity), step));
+    Value wall_own = both(is_less(p.h_own, tolerance),
+                          is_less(height_at_wall(p.c_other, -p.u_other, gravity), -step));
     RiemannProblem<Value> q = p;
-    q.h_other = wall_other ? p.h_own : p.h_other;
-    q.c_other = wall_other ? p.c_own : p.c_other;
-    q.u_other = wall_other ? -p.u_own : p.u_other;
-    q.h_own = wall_own ? p.h_other : p.h_own;
-    q.c_own = wall_own ? p.c_other : p.c_own;
-    q.u_own = wall_own ? -p.u_other : p.u_own;
-    q.step = (wall_own | wall_other) ? zero : p.step;
+    q.h_other = choose(wall_other, p.h_own, p.h_other);
+    q.c_other = choose(wall_other, p.c_own, p.c_other);
+    q.u_other = choose(wall_other, -p.u_own, p.u_other);
+    q.h_own = choose(wall_own, p.h_other, p.h_own);
+    q.c_own = choose(wall_own, p.c_other, p.c_own);
+    q.u_own = choose(wall_own, -p.u_other, p.u_own);
+    Value no_flow = any(none, wall_own, wall_other);
+    q.step = choose(no_flow, zero, p.step);
 
     Fluctuations<Value> waves = fluctuations(q, gravity);
     Value m_own = q.h_own * q.u_own, m_other = q.h_other * q.u_other;
@@ -166,13 +180,12 @@ SWE_INLINE EdgeFlux<Value> augmented(const CellState<Value> &own, const CellStat
     mass = maximum(mass, -(p.h_other * (absolute(p.u_other) + p.c_other)));
     Value lost = m_own * q.u_own + waves.phi_minus;
     Value gained = m_other * q.u_other - waves.phi_plus;
-    Value along = mass > zero ? mass * along_own : mass * along_other;
+    Value along = choose(mass, mass * along_own, mass * along_other);
 
-    auto none = (own.h <= dry) & (other.h <= dry);
-    mass = (none | wall_own | wall_other) ? zero : mass;
-    along = (none | wall_own | wall_other) ? zero : along;
-    lost = (none | wall_own) ? zero : lost;
-    gained = (none | wall_other) ? zero : gained;
+    mass = choose(no_flow, zero, mass);
+    along = choose(no_flow, zero, along);
+    lost = choose(maximum(none, wall_own), zero, lost);
+    gained = choose(maximum(none, wall_other), zero, gained);
     return {mass, lost * nx - along * ny, lost * ny + along * nx, gained * nx - along * ny,
             gained * ny + along * nx};
 }

@@ -40,7 +40,8 @@ template <class Real> struct FvOptions {
 
 // Memory for a step; any patch may use it next, after fv_step.  One a thread is enough.
 template <class Real> struct FvScratch {
-    AlignedVector<Real> h, u, v, c, bed;       // of cells and ghosts before the step
+    AlignedVector<Real> h, u, v, c, bed;          // of cells and ghosts before the step
+    AlignedVector<Real> rows;                     // h, u, v, c again, of one cell side by side
     AlignedVector<Real> rate_h, rate_hu, rate_hv; // [cells] of fv_residual
 };
 
@@ -63,11 +64,12 @@ template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links);
 // Returns inradius / (|u| + sqrt(g h)) of the new state, the smallest of all cells: the stable step
 // for cfl = 1, in s; infinity if there is no water.  Water stays >= 0 if dt <= 0.5 of what was returned for the
 // state that is stepped from (by all patches); cfl = 0.45 has room for SSP-RK2's second step.
+// `next`, if known, is the patch that the caller steps next: its memory is read ahead.
 // Metric: lengths must be halved, to the bit, with two bisections.
 template <class Real>
 Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric, Flux flux,
              const FvOptions<Real> &options, Real dt, FvScratch<Real> &scratch,
-             const FvState<Real> *start = nullptr);
+             const FvState<Real> *start = nullptr, const Patch<Real> *next = nullptr);
 
 // The rates dq/dt alone, without friction, into scratch.rate_*.
 template <class Real>
@@ -83,7 +85,7 @@ Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric,
 // The fluxes through the boundary that the last fv_step or fv_residual with this scratch memory had.
 template <class Real>
 void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options,
-                 const FvScratch<Real> &scratch, const FvBoundary<Real> &boundary);
+                 FvScratch<Real> &scratch, const FvBoundary<Real> &boundary);
 
 // The stable step of the present state, as fv_step returns it.
 template <class Real>

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 // Vectors are passed among inlined functions only: there is no calling convention to worry about.
@@ -38,17 +39,43 @@ template <> struct Integers<float> {
     using type = std::int32_t;
 };
 
+template <class Real> constexpr Real least_number = std::numeric_limits<Real>::min();
 template <class Value> constexpr bool is_number = std::is_floating_point<Value>::value;
 
-template <class Value> SWE_INLINE Value minimum(Value a, Value b) { return a < b ? a : b; }
-template <class Value> SWE_INLINE Value maximum(Value a, Value b) { return a > b ? a : b; }
+// Compilers may merge comparisons and take vectors of truths, which AVX-512 has not, to
+// pieces.  So each comparison is of a number that the compiler does not know, and is used once.
+template <class Value> SWE_INLINE Value unknown(Value a)
+{
+#ifdef __x86_64__
+    if constexpr (!is_number<Value>)
+        asm("" : "+v"(a));
+#endif
+    return a;
+}
+
+template <class Value> SWE_INLINE Value minimum(Value a, Value b)
+{
+    a = unknown(a);
+    return a < b ? a : b;
+}
+
+template <class Value> SWE_INLINE Value maximum(Value a, Value b)
+{
+    a = unknown(a);
+    return a > b ? a : b;
+}
 
 template <class Value> SWE_INLINE Value absolute(Value a)
 {
-    if constexpr (is_number<Value>)
+    if constexpr (is_number<Value>) {
         return std::fabs(a);
-    else
-        return maximum(a, -a);
+    } else { // clears the sign
+        typename Integers<Value>::type bits;
+        std::memcpy(&bits, &a, sizeof bits);
+        bits &= std::numeric_limits<std::decay_t<decltype(bits[0])>>::max();
+        std::memcpy(&a, &bits, sizeof bits);
+        return a;
+    }
 }
 
 template <class Value> SWE_INLINE Value root(Value a)
@@ -77,6 +104,28 @@ template <class Value, class Real> SWE_INLINE Value load(const Real *from)
 template <class Value, class Real> SWE_INLINE void store(Real *to, Value value)
 {
     std::memcpy(to, &value, sizeof value);
+}
+
+// Conditions are numbers, 1 or 0.
+template <class Value> SWE_INLINE Value is_less(Value a, Value b)
+{
+    const Value zero{}, one = zero + 1;
+    a = unknown(a);
+    return a < b ? one : zero;
+}
+
+template <class Value> SWE_INLINE Value both(Value a, Value b) { return minimum(a, b); }
+template <class Value> SWE_INLINE Value any(Value a) { return a; }
+template <class Value, class... Values> SWE_INLINE Value any(Value a, Values... others)
+{
+    return maximum(a, any(others...));
+}
+
+template <class Value> SWE_INLINE Value choose(Value condition, Value yes, Value no)
+{
+    const Value zero{};
+    condition = unknown(condition);
+    return condition > zero ? yes : no;
 }
 
 } // namespace swe
