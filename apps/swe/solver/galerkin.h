@@ -75,7 +75,7 @@ template <class Real> struct DgOptions {
 template <class Real> struct DgScratch {
     Real *rate[EVOLVED]; // [cells + ghosts] of dof.  In a ghost: what passed its edge, per s: the first of
                          // three is the sum, the others the shares of the points (m3/s, m4/s2)
-    Real *low[3], *high[3]; // [cells + ghosts] bounds of surface, hu, hv
+    Real *low[3], *high[3]; // [cells + ghosts] bounds of surface, u, v
 };
 
 // Sets rates and bounds from dof.  Ghosts must be filled.
