@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// galerkin.cc - a stage of a step of the discontinuous Galerkin method; see galerkin.h, galerkin.md.
+// galerkin.cc - a stage of a step of the discontinuous Galerkin method; see galerkin.h,
+// galerkin.md.
 //
-// Two sweeps.  dg_residual() goes over the edges, in chunks that are gathered, computed as vectors and
-// scattered, and then over the cells for what is inside of them.  dg_update() goes over the cells
-// alone: new values, then friction and the limiters, for which the edges have left bounds.
+// Two sweeps.  dg_residual() goes over the edges, in chunks that are gathered, computed as vectors
+// and scattered, and then over the cells for what is inside of them.  dg_update() goes over the
+// cells alone: new values, then friction and the limiters, for which the edges have left bounds.
 
 // Vectors are passed between inlined functions only.
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -18,15 +19,17 @@
 #include "galerkin_line.h"
 #include "rusanov.h"
 
-namespace swe {
-namespace {
+namespace swe
+{
+namespace
+{
 
 // The fluxes as functions of one form.
 template <class Real> struct RusanovFlux {
     Real gravity;
     template <class Value>
-    SWE_INLINE EdgeFlux<Value> operator()(const CellState<Value> &own, const CellState<Value> &other,
-                                          Value nx, Value ny) const
+    SWE_INLINE EdgeFlux<Value> operator()(const CellState<Value> &own,
+                                          const CellState<Value> &other, Value nx, Value ny) const
     {
         return rusanov(own, other, nx, ny, gravity);
     }
@@ -35,8 +38,8 @@ template <class Real> struct RusanovFlux {
 template <class Real> struct AugmentedFlux {
     Real gravity, dry;
     template <class Value>
-    SWE_INLINE EdgeFlux<Value> operator()(const CellState<Value> &own, const CellState<Value> &other,
-                                          Value nx, Value ny) const
+    SWE_INLINE EdgeFlux<Value> operator()(const CellState<Value> &own,
+                                          const CellState<Value> &other, Value nx, Value ny) const
     {
         return augmented(own, other, nx, ny, gravity, dry);
     }
@@ -97,7 +100,8 @@ void fluxes(const Solver &solver, Real dry, int direction, Real share, int count
 {
     using Value = Vector<Real>;
     constexpr int LANES = sizeof(Value) / sizeof(Real);
-    const Value nx = all<Value>(Real(NORMAL_X[direction])), ny = all<Value>(Real(NORMAL_Y[direction]));
+    const Value nx = all<Value>(Real(NORMAL_X[direction])),
+                ny = all<Value>(Real(NORMAL_Y[direction]));
     for (int p = 0; p < 2; p++)
         for (int i = 0; i < count; i += LANES) { // what is behind the last edge goes nowhere
             const EdgeFlux<Value> f = solver(states(left, i, p, solver.gravity, dry),
@@ -114,7 +118,8 @@ void fluxes(const Solver &solver, Real dry, int direction, Real share, int count
 // The neighbour's surface and velocity, bounds for the limiter.  A dry neighbour's surface is its
 // bed: it says nothing of the water, and the cell's own stands in.
 template <class Real>
-void means(const Beside<Real> &own, const Beside<Real> &other, Real dry, int count, Gain<Real> &gain)
+void means(const Beside<Real> &own, const Beside<Real> &other, Real dry, int count,
+           Gain<Real> &gain)
 {
 #pragma omp simd
     for (int i = 0; i < count; i++) {
@@ -188,14 +193,13 @@ void clear(const DgPatch<Real> &patch, Real dry, const DgScratch<Real> &scratch)
     }
 }
 
-// Flux of momentum by the flow, integrated over the cell's inside by the rule of its edges' middles,
-// against the slope in x or y; per area.
+// Flux of momentum by the flow, integrated over the cell's inside by the rule of its edges'
+// middles, against the slope in x or y; per area.
 template <class Real> struct Convection {
     Real uu, uv, vv;
 };
 
-template <class Real>
-inline Convection<Real> convection(const Real *q, int o, Real leg, Real dry)
+template <class Real> inline Convection<Real> convection(const Real *q, int o, Real leg, Real dry)
 {
     const ShapeTable<Real> &shape = SHAPES<Real>;
     Convection<Real> sum = {0, 0, 0};
@@ -213,7 +217,8 @@ inline Convection<Real> convection(const Real *q, int o, Real leg, Real dry)
 }
 
 // Turns what the edges gave, integrals against 1, x, y, into rates of the mean and the slopes, and
-// adds the inside: flow, and the pressure and the bed as g h grad(h + bed), which needs no quadrature.
+// adds the inside: flow, and the pressure and the bed as g h grad(h + bed), which needs no
+// quadrature.
 template <class Real>
 void sweep_cells(const DgPatch<Real> &patch, const Metric<Real> &metric,
                  const DgOptions<Real> &options, const DgScratch<Real> &scratch)
@@ -251,9 +256,9 @@ void sweep_cells(const DgPatch<Real> &patch, const Metric<Real> &metric,
     }
 }
 
-// The part of the slopes, 0 .. 1, that leaves the middles of the edges within low .. high (Barth and
-// Jespersen 1989, doi 10.2514/6.1989-366), or a little beyond: the neighbours' centroids do
-// not lie where the middles point to, and a linear function needs 5/4 of the range in some directions.
+// The part of the slopes, 0 .. 1, that leaves the middles of the edges within low .. high (Barth
+// and Jespersen 1989, doi 10.2514/6.1989-366), or a little beyond: the neighbours' centroids do not
+// lie where the middles point to, and a linear function needs 5/4 of the range in some directions.
 template <class Real>
 inline Real bounded(Real mean, Real slope_x, Real slope_y, Real low, Real high, int o, Real leg)
 {
@@ -263,8 +268,8 @@ inline Real bounded(Real mean, Real slope_x, Real slope_y, Real low, Real high, 
     const Real down = reach * std::min(low - mean, Real(0));
     Real part = 1;
     for (int i = 0; i < 3; i++) {
-        const Real rise = Real(-0.5) * leg *
-                          (slope_x * shape.corner_x[i][o] + slope_y * shape.corner_y[i][o]);
+        const Real rise =
+            Real(-0.5) * leg * (slope_x * shape.corner_x[i][o] + slope_y * shape.corner_y[i][o]);
         part = rise > up ? std::min(part, up / rise) : part;
         part = rise < down ? std::min(part, down / rise) : part;
     }
@@ -316,8 +321,9 @@ inline Real fastest(const Real *q, bool full, int o, Real leg, const DgOptions<R
     return speed;
 }
 
-// Limits the slopes of a cell of order 1: of the surface, and of the velocity.  Momentum would not do:
-// it has a crest where a rarefaction is critical, and flattening it there makes a jump that stays.
+// Limits the slopes of a cell of order 1: of the surface, and of the velocity.  Momentum would not
+// do: it has a crest where a rarefaction is critical, and flattening it there makes a jump that
+// stays.
 template <class Real>
 inline void limit(Real *q, int o, Real leg, const Real *low, const Real *high,
                   const DgOptions<Real> &options)
@@ -340,7 +346,8 @@ inline void limit(Real *q, int o, Real leg, const Real *low, const Real *high,
     }
 }
 
-// What a new state must be: not negative, dry or of order 0 where water is short, else within bounds.
+// What a new state must be: not negative, dry or of order 0 where water is short, else within
+// bounds.
 template <class Real>
 inline void settle(Real *q, Real full, int o, Real leg, const Real *low, const Real *high,
                    const DgOptions<Real> &options)
@@ -366,9 +373,9 @@ template <class Real> Real step_of(Real least)
 
 template <class Real> Patch<Real> dg_means(const DgPatch<Real> &patch)
 {
-    return {patch.cells, patch.ghosts, patch.dof[DEPTH], patch.dof[HU], patch.dof[HV],
-            patch.dof[BED], patch.depth, patch.edges, patch.left, patch.right,
-            patch.runs, patch.run_count};
+    return {patch.cells,   patch.ghosts,   patch.dof[DEPTH], patch.dof[HU],
+            patch.dof[HV], patch.dof[BED], patch.depth,      patch.edges,
+            patch.left,    patch.right,    patch.runs,       patch.run_count};
 }
 
 template <class Real>
@@ -385,8 +392,9 @@ void dg_residual(const DgPatch<Real> &patch, const Metric<Real> &metric, Flux fl
 }
 
 template <class Real>
-Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric, const DgOptions<Real> &options,
-               const DgScratch<Real> &scratch, Real dt, const Real *const start[EVOLVED])
+Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric,
+               const DgOptions<Real> &options, const DgScratch<Real> &scratch, Real dt,
+               const Real *const start[EVOLVED])
 {
     Real least = std::numeric_limits<Real>::max();
 #pragma omp simd reduction(min : least)
@@ -409,8 +417,8 @@ Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric, const DgO
         settle(q, full, o, leg, low, high, options);
         for (int v = 0; v < EVOLVED; v++)
             patch.dof[v][c] = q[v];
-        least = std::min(least,
-                         metric.inradius[depth] / fastest(q, q[DEPTH] > full, o, leg, options));
+        least =
+            std::min(least, metric.inradius[depth] / fastest(q, q[DEPTH] > full, o, leg, options));
     }
     return step_of(least);
 }
@@ -425,15 +433,16 @@ Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
         Real q[DOFS];
         for (int v = 0; v < DOFS; v++)
             q[v] = patch.dof[v][c];
-        const Real speed = fastest(q, q[DEPTH] > patch.full[c], o, metric.length[depth + 1], options);
+        const Real speed =
+            fastest(q, q[DEPTH] > patch.full[c], o, metric.length[depth + 1], options);
         least = std::min(least, metric.inradius[depth] / speed);
     }
     return step_of(least);
 }
 
 template <class Real>
-void dg_outgoing(const DgPatch<Real> &patch, const Metric<Real> &metric, std::int32_t cell, int side,
-                 Real out[DG_EXCHANGE])
+void dg_outgoing(const DgPatch<Real> &patch, const Metric<Real> &metric, std::int32_t cell,
+                 int side, Real out[DG_EXCHANGE])
 {
     const ShapeTable<Real> &shape = SHAPES<Real>;
     const int o = patch.orientation[cell], size = patch.depth[cell] + (side != HYPOTENUSE);
@@ -468,17 +477,17 @@ template <class Real> void dg_wall(Real values[DG_EXCHANGE], int direction)
         values[v] = -values[v];
 }
 
-#define INSTANTIATE(Real)                                                                          \
-    template Patch<Real> dg_means(const DgPatch<Real> &);                                          \
-    template void dg_residual(const DgPatch<Real> &, const Metric<Real> &, Flux,                   \
-                              const DgOptions<Real> &, const DgScratch<Real> &);                   \
-    template Real dg_update(const DgPatch<Real> &, const Metric<Real> &, const DgOptions<Real> &,  \
-                            const DgScratch<Real> &, Real, const Real *const[EVOLVED]);            \
-    template Real dg_stable_step(const DgPatch<Real> &, const Metric<Real> &,                      \
-                                 const DgOptions<Real> &);                                         \
-    template void dg_outgoing(const DgPatch<Real> &, const Metric<Real> &, std::int32_t, int,      \
-                              Real[DG_EXCHANGE]);                                                  \
-    template void dg_incoming(const DgPatch<Real> &, std::int32_t, const Real[DG_EXCHANGE]);       \
+#define INSTANTIATE(Real)                                                                         \
+    template Patch<Real> dg_means(const DgPatch<Real> &);                                         \
+    template void dg_residual(const DgPatch<Real> &, const Metric<Real> &, Flux,                  \
+                              const DgOptions<Real> &, const DgScratch<Real> &);                  \
+    template Real dg_update(const DgPatch<Real> &, const Metric<Real> &, const DgOptions<Real> &, \
+                            const DgScratch<Real> &, Real, const Real *const[EVOLVED]);           \
+    template Real dg_stable_step(const DgPatch<Real> &, const Metric<Real> &,                     \
+                                 const DgOptions<Real> &);                                        \
+    template void dg_outgoing(const DgPatch<Real> &, const Metric<Real> &, std::int32_t, int,     \
+                              Real[DG_EXCHANGE]);                                                 \
+    template void dg_incoming(const DgPatch<Real> &, std::int32_t, const Real[DG_EXCHANGE]);      \
     template void dg_wall(Real[DG_EXCHANGE], int);
 
 INSTANTIATE(float)

@@ -14,7 +14,8 @@
 #include "../scenario/scenario.h"
 #include "../solver/galerkin.h"
 
-namespace swe {
+namespace swe
+{
 
 struct Leaf {
     Triangle triangle;
@@ -82,8 +83,9 @@ inline std::vector<Leaf> uneven_grid(int depth, int more)
     return leaves;
 }
 
-template <class Real> class Mesh {
-public:
+template <class Real> class Mesh
+{
+  public:
     struct Ghost {
         int cluster, cell, side; // whose values it has
         int wall;                // direction of the wall, or -1
@@ -110,8 +112,7 @@ public:
         : square(square_m)
     {
         for (int s = 0; s <= DEPTHS; s++)
-            metric.length[s] =
-                Real(square * std::ldexp(s % 2 ? std::sqrt(0.5) : 1.0, -(s / 2)));
+            metric.length[s] = Real(square * std::ldexp(s % 2 ? std::sqrt(0.5) : 1.0, -(s / 2)));
         for (int d = 0; d < DEPTHS; d++) {
             metric.over_area[d] = Real(std::ldexp(4 / (square * square), d));
             metric.inradius[d] = Real((1 - std::sqrt(0.5)) * double(metric.length[d + 1]));
@@ -218,7 +219,7 @@ public:
         return sum;
     }
 
-private:
+  private:
     struct Touch {
         int cluster, cell, side;
     };
@@ -287,8 +288,7 @@ private:
             int e = int(own.left.size());
             if (own.runs.empty() || own.runs.back().direction != edge.direction ||
                 own.runs.back().size != edge.size)
-                own.runs.push_back(
-                    {e, e, std::uint8_t(edge.direction), std::uint8_t(edge.size)});
+                own.runs.push_back({e, e, std::uint8_t(edge.direction), std::uint8_t(edge.size)});
             own.runs.back().last = e + 1;
             own.left.push_back(edge.left), own.right.push_back(edge.right);
             own.left_place.push_back(std::uint8_t(edge.left_place));
@@ -377,8 +377,8 @@ private:
         centroid(k, c, x, y);
         const Water w = water(x, y, double(line[0]));
         const Real middle_water[3] = {Real(w.h), Real(w.hu), Real(w.hv)};
-        const DgCell<Real> cell = dg_initial(shape(k, c), line, surface, hu, hv, middle_water,
-                                             options.dry_tolerance);
+        const DgCell<Real> cell =
+            dg_initial(shape(k, c), line, surface, hu, hv, middle_water, options.dry_tolerance);
         for (int v = 0; v < DOFS; v++)
             k.patch.dof[v][c] = cell.dof[v];
         k.patch.full[c] = dg_full(shape(k, c), line[1], line[2], options.dry_tolerance);
