@@ -186,6 +186,48 @@ bool second_order()
     return expect(order >= 1.8, "order in L2", order, 1.8);
 }
 
+// Means of surface and momenta after waves went over a smooth bed with a current.
+std::vector<double> over_hills(int depth)
+{
+    Mesh<double> mesh(even_grid(depth), 1, Border::PERIODIC, 1);
+    mesh.options.curvature = 10;
+    mesh.initialise(
+        [](double x, double y) { return 0.2 * std::sin(2 * PI * x) * std::cos(2 * PI * y) - 1; },
+        [](double x, double y, double bed) {
+            const double h = 0.1 * std::cos(2 * PI * (x + y)) - bed;
+            return Water{h, 0.5 * h, 0.3 * h * std::sin(2 * PI * x)};
+        });
+    mesh.run(0.1, 0.45);
+    std::vector<double> values;
+    mesh.each([&](const Mesh<double>::Cluster &k, int c) {
+        const auto &q = k.patch.dof;
+        values.insert(values.end(), {q[DEPTH][c] + q[BED][c], q[HU][c], q[HV][c]});
+    });
+    return values;
+}
+
+// Distance of the means on a grid to those on the grid that is bisected twice.
+double distance(const std::vector<double> &coarse, const std::vector<double> &fine)
+{
+    double sum = 0;
+    for (std::size_t i = 0; i < coarse.size(); i++) {
+        double mean = 0;
+        for (std::size_t child = 0; child < 4; child++)
+            mean += fine[12 * (i / 3) + 3 * child + i % 3] / 4;
+        sum += std::pow(coarse[i] - mean, 2);
+    }
+    return std::sqrt(sum / coarse.size());
+}
+
+bool second_order_over_a_bed()
+{
+    const std::vector<double> grid[3] = {over_hills(7), over_hills(9), over_hills(11)};
+    const double coarse = distance(grid[0], grid[1]), fine = distance(grid[1], grid[2]);
+    std::printf("distances in L2: %.3e %.3e\n", coarse, fine);
+    const double order = std::log2(coarse / fine);
+    return expect(order >= 1.8, "order in L2", order, 1.8);
+}
+
 // --- dam breaks
 
 // Stoker's dam break over a wet bed: depth at x / t.
@@ -243,6 +285,42 @@ bool dam_break_with(Flux flux)
 
 bool dam_break() { return dam_break_with(Flux::RUSANOV); }
 bool dam_break_augmented() { return dam_break_with(Flux::AUGMENTED); }
+
+// Ritter's dam break over a dry bed: depth at x / t.
+double ritter(double left, double speed)
+{
+    const double c = std::sqrt(G * left);
+    if (speed < -c)
+        return left;
+    return speed < 2 * c ? std::pow(2 * c - speed, 2) / (9 * G) : 0;
+}
+
+bool dry_dam_break_with(Flux flux)
+{
+    const double end = 1.5;
+    Mesh<double> mesh(even_grid(11), 100, Border::OPEN, 2);
+    mesh.flux = flux;
+    mesh.options.curvature = 10 / (100.0 * 100.0);
+    mesh.initialise([](double, double) { return 0.0; },
+                    [](double x, double, double) {
+                        return Water{x < 0 ? 10.0 : 0.0, 0, 0};
+                    });
+    mesh.run(end, 0.45);
+    double error = 0, over = 0, x, y;
+    mesh.each([&](const Mesh<double>::Cluster &k, int c) {
+        mesh.centroid(k, c, x, y);
+        const double h = k.patch.dof[DEPTH][c];
+        over = std::max(over, h - 10);
+        error += mesh.area(k, c) * std::fabs(h - ritter(10, x / end)) / 1e4;
+    });
+    bool good =
+        expect(is_finite(mesh) && least_depth(mesh) >= 0, "least depth", least_depth(mesh), 0);
+    good &= at_most("over the highest initial depth, m", over, 0.2);
+    return good & at_most("mean error of the depth, m", error, 0.06);
+}
+
+bool dry_dam_break() { return dry_dam_break_with(Flux::RUSANOV); }
+bool dry_dam_break_augmented() { return dry_dam_break_with(Flux::AUGMENTED); }
 
 // --- a shore that moves
 
@@ -499,8 +577,11 @@ const Test TESTS[] = {
     {"mass_in_storm", mass_in_storm},
     {"mass_in_storm_augmented", mass_in_storm_augmented},
     {"second_order", second_order},
+    {"second_order_over_a_bed", second_order_over_a_bed},
     {"dam_break", dam_break},
     {"dam_break_augmented", dam_break_augmented},
+    {"dry_dam_break", dry_dam_break},
+    {"dry_dam_break_augmented", dry_dam_break_augmented},
     {"thacker", thacker},
     {"thacker_augmented", thacker_augmented},
     {"mirrored", mirrored},
