@@ -364,17 +364,23 @@ template <class Real> class Mesh
     {
         const Triangle &t = k.leaves[c].triangle;
         Real heights[3], surface[3], hu[3], hv[3], line[3];
+        double middle[SIDES][2], x, y;
         for (int side = 0; side < SIDES; side++) {
             const Lattice a = side_begin(t, side), b = side_end(t, side);
-            const double x = (place(a.x) + place(b.x)) / 2, y = (place(a.y) + place(b.y)) / 2;
-            const double height = bed(x, y);
-            const Water w = water(x, y, height);
-            heights[side] = Real(height), surface[side] = Real(w.h + height);
-            hu[side] = Real(w.hu), hv[side] = Real(w.hv);
+            middle[side][0] = (place(a.x) + place(b.x)) / 2;
+            middle[side][1] = (place(a.y) + place(b.y)) / 2;
+            heights[side] = Real(bed(middle[side][0], middle[side][1]));
         }
         dg_fit(shape(k, c), heights, line);
-        double x, y;
         centroid(k, c, x, y);
+        line[0] =
+            Real(0.75) * line[0] + Real(0.25) * Real(bed(x, y)); // as the grid's: not the fit's
+        for (int side = 0; side < SIDES; side++) {
+            const Real height = dg_middle(shape(k, c), line, side);
+            const Water w = water(middle[side][0], middle[side][1], double(height));
+            surface[side] = Real(w.h) + height;
+            hu[side] = Real(w.hu), hv[side] = Real(w.hv);
+        }
         const Water w = water(x, y, double(line[0]));
         const Real middle_water[3] = {Real(w.h), Real(w.hu), Real(w.hv)};
         const DgCell<Real> cell =
