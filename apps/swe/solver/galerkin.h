@@ -2,15 +2,15 @@
 // galerkin.h - discontinuous Galerkin method of order 1 for the shallow water equations.
 //
 // In a cell every quantity is a linear function: its mean and its slopes in x and y, from the
-// centroid.  The slopes kept for the water are the *surface's*, h + bed: a lake at rest has none, and
-// stays at rest whatever the bed.  Where the water is shallow against the bed's rise in the cell, the
-// method drops to order 0: no slopes, and the bed counts as its mean.  Equations, limiters and
-// sources: galerkin.md.
+// centroid.  The slopes kept for the water are the *surface's*, h + bed: a lake at rest has none,
+// and stays at rest whatever the bed.  Where the water is shallow against the bed's rise in the
+// cell, the method drops to order 0: no slopes, and the bed counts as its mean.  Equations,
+// limiters and sources: galerkin.md.
 //
 // A stage of a step is: fill the ghosts (dg_outgoing of the neighbours), dg_residual, dg_update.
 // One exchange a stage: the limiter's bounds are the neighbours' means at the stage's beginning.
-// All functions may run at the same time for different patches.  Compile with -ffp-contract=off: two
-// patches compute the same flux for the edge that they share, to the last bit.
+// All functions may run at the same time for different patches.  Compile with -ffp-contract=off:
+// two patches compute the same flux for the edge that they share, to the last bit.
 #ifndef SWE_SOLVER_GALERKIN_H
 #define SWE_SOLVER_GALERKIN_H
 
@@ -19,7 +19,8 @@
 #include "../grid/patch.h"
 #include "shape.h"
 
-namespace swe {
+namespace swe
+{
 
 // What is kept of a cell.  Means in m and m2/s, slopes in 1 and m/s.
 enum Dof : int {
@@ -44,8 +45,8 @@ enum Dof : int {
 constexpr int DG_EXCHANGE = 12;
 
 // Memory is the cluster's.  A ghost's DEPTH, HU, HV, BED are the neighbour's means; its SURFACE_X,
-// HU_X, HV_X, BED_X are the *values* of h, hu, hv, bed at the edge's first point, and the .._Y those at
-// the second; its `full` is negative.  dg_incoming() writes all that.
+// HU_X, HV_X, BED_X are the *values* of h, hu, hv, bed at the edge's first point, and the .._Y
+// those at the second; its `full` is negative.  dg_incoming() writes all that.
 template <class Real> struct DgPatch {
     std::int32_t cells, ghosts;
     Real *dof[DOFS];                 // [cells + ghosts] each
@@ -53,7 +54,7 @@ template <class Real> struct DgPatch {
     const std::uint8_t *depth;       // [cells]
     const std::uint8_t *orientation; // [cells] orientation(triangle)
     std::int32_t edges;
-    const std::int32_t *left, *right;            // [edges] cells, as in Patch
+    const std::int32_t *left, *right;             // [edges] cells, as in Patch
     const std::uint8_t *left_place, *right_place; // [edges] Place: place(triangle, side)
     const EdgeRun *runs;
     std::int32_t run_count;
@@ -67,15 +68,17 @@ template <class Real> struct DgOptions {
     Real dry_tolerance = Real(1e-6); // m
     Real manning = 0;                // s/m^(1/3)
     // The limiter lets a smooth crest be: it tolerates curvature * depth * leg^2 beyond the
-    // neighbours' means.  In 1/m2; 10 / (extent of the domain)^2 is a good choice; 0 is the strict limiter.
+    // neighbours' means.  In 1/m2; 10 / (extent of the domain)^2 is a good choice; 0 is the strict
+    // limiter.
     Real curvature = 0;
 };
 
 // Rates and bounds between dg_residual() and dg_update(); memory is the caller's.
 template <class Real> struct DgScratch {
-    Real *rate[EVOLVED]; // [cells + ghosts] of dof.  In a ghost: what passed its edge, per s: the first of
-                         // three is the sum, the others the shares of the points (m3/s, m4/s2)
-    Real *low[3], *high[3]; // [cells + ghosts] bounds of surface, hu, hv
+    Real *rate[EVOLVED]; // [cells + ghosts] of dof.  In a ghost: what passed its edge, per s: the
+                         // first of three is the sum, the others the shares of the points (m3/s,
+                         // m4/s2)
+    Real *low[3], *high[3]; // [cells + ghosts] bounds of surface, u, v
 };
 
 // Sets rates and bounds from dof.  Ghosts must be filled.
@@ -88,8 +91,9 @@ void dg_residual(const DgPatch<Real> &patch, const Metric<Real> &metric, Flux fl
 // dof = (start + dof + dt * rate) / 2.  Then friction and the limiters.
 // Returns dg_stable_step() of the new state.
 template <class Real>
-Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric, const DgOptions<Real> &options,
-               const DgScratch<Real> &scratch, Real dt, const Real *const start[EVOLVED] = nullptr);
+Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric,
+               const DgOptions<Real> &options, const DgScratch<Real> &scratch, Real dt,
+               const Real *const start[EVOLVED] = nullptr);
 
 // Largest step in s, to be multiplied by the CFL number: the least of
 // inradius / (|velocity| + sqrt(gravity * depth)) / 3 over the cells' corners.
@@ -99,8 +103,8 @@ Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
 
 // What the cell tells its neighbour beyond the side (Side) of its triangle.
 template <class Real>
-void dg_outgoing(const DgPatch<Real> &patch, const Metric<Real> &metric, std::int32_t cell, int side,
-                 Real out[DG_EXCHANGE]);
+void dg_outgoing(const DgPatch<Real> &patch, const Metric<Real> &metric, std::int32_t cell,
+                 int side, Real out[DG_EXCHANGE]);
 
 // Writes to ghost `ghost` (0 .. ghosts-1) what its neighbour told.
 template <class Real>
@@ -126,11 +130,15 @@ struct DgShape {
 // mean, slope x, slope y.  (The projection in L2 under the rule of the edges' middles.)
 template <class Real> void dg_fit(DgShape shape, const Real middles[SIDES], Real line[3]);
 
+// The linear function's value in the middle of a side.  The cell's own bed there, not the
+// scenario's, is what to ask the scenario's water for: a lake over a rough bed begins at rest then.
+template <class Real> Real dg_middle(DgShape shape, const Real line[3], int side);
+
 // Depth below which the cell is of order 0.  Belongs into DgPatch::full whenever the bed is set.
 template <class Real> Real dg_full(DgShape shape, Real bed_x, Real bed_y, Real dry_tolerance);
 
-// Cell over the given bed (mean, slopes) from values of h + bed, hu, hv in the middles of the sides;
-// and from water h, hu, hv at the bed's mean if there is too little of it for order 1.
+// Cell over the given bed (mean, slopes) from values of h + bed, hu, hv in the middles of the
+// sides; and from water h, hu, hv at the bed's mean if there is too little of it for order 1.
 template <class Real>
 DgCell<Real> dg_initial(DgShape shape, const Real bed[3], const Real surface[SIDES],
                         const Real hu[SIDES], const Real hv[SIDES], const Real water[3],
@@ -140,14 +148,15 @@ DgCell<Real> dg_initial(DgShape shape, const Real bed[3], const Real surface[SID
 // keeps both the surface and the mass when the cell is split.
 template <class Real> void dg_align_beds(Real parent_mean, Real &first_mean, Real &second_mean);
 
-// Splits a cell.  BED .. BED_Y of the children are in (aligned as above), the rest is out.  The surface
-// is the parent's, the mass to rounding.
+// Splits a cell.  BED .. BED_Y of the children are in (aligned as above), the rest is out.  The
+// surface is the parent's, the mass to rounding.
 template <class Real>
 void dg_split(DgShape shape, const DgCell<Real> &parent, Real dry_tolerance, DgCell<Real> &first,
               DgCell<Real> &second);
 
-// Joins the two children of a cell of the given shape.  BED .. BED_Y of the parent are in (the mean is
-// the average of the children's), the rest is out.  Masses and momenta are kept, slopes projected in L2.
+// Joins the two children of a cell of the given shape.  BED .. BED_Y of the parent are in (the mean
+// is the average of the children's), the rest is out.  Masses and momenta are kept, slopes
+// projected in L2.
 template <class Real>
 void dg_merge(DgShape shape, const DgCell<Real> &first, const DgCell<Real> &second,
               Real dry_tolerance, DgCell<Real> &parent);

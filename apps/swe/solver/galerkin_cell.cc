@@ -2,9 +2,9 @@
 // galerkin_cell.cc - single cells of the discontinuous Galerkin method: initial values, splitting,
 // merging; see galerkin.h.
 //
-// A child's values are the parent's linear functions restricted to it, a parent's the projection of its
-// children's in L2.  It is the surface that is restricted and projected; depth is what is between it
-// and the bed.  Thereby a flat surface stays flat, and water is kept if the beds' means
+// A child's values are the parent's linear functions restricted to it, a parent's the projection of
+// its children's in L2.  It is the surface that is restricted and projected; depth is what is
+// between it and the bed.  Thereby a flat surface stays flat, and water is kept if the beds' means
 // are aligned.  Where the water does not reach over the bed, the rule is: water seeks its level.
 
 #include "galerkin.h"
@@ -12,8 +12,12 @@
 #include <algorithm>
 #include <cmath>
 
-namespace swe {
-namespace {
+namespace swe
+{
+namespace
+{
+
+constexpr int OPPOSITE[SIDES] = {2, 1, 0}; // the corner that is not on the side
 
 template <class Real> struct Offset {
     Real x, y;
@@ -34,8 +38,7 @@ template <class Real> Offset<Real> child_offset(DgShape shape, bool second)
 
 template <class Real> bool is_full(DgShape shape, const DgCell<Real> &cell, Real dry_tolerance)
 {
-    return cell.dof[DEPTH] >
-           dg_full(shape, cell.dof[BED_X], cell.dof[BED_Y], dry_tolerance);
+    return cell.dof[DEPTH] > dg_full(shape, cell.dof[BED_X], cell.dof[BED_Y], dry_tolerance);
 }
 
 // Takes the slopes away that would leave less than a quarter of the depth in a corner, or all.
@@ -107,10 +110,10 @@ void project(DgShape shape, const Real first[3], const Real second[3], Real slop
         const Offset<Real> at = child_offset<Real>(shape, k == 1);
         const int o = children[k].orientation;
         const Real half_square = Real(children[k].leg * children[k].leg / 2);
-        sum_x += at.x * line[k][0] / 2 + half_square * (table.moment_xx[o] * line[k][1] +
-                                                        table.moment_xy[o] * line[k][2]);
-        sum_y += at.y * line[k][0] / 2 + half_square * (table.moment_xy[o] * line[k][1] +
-                                                        table.moment_yy[o] * line[k][2]);
+        sum_x += at.x * line[k][0] / 2 +
+                 half_square * (table.moment_xx[o] * line[k][1] + table.moment_xy[o] * line[k][2]);
+        sum_y += at.y * line[k][0] / 2 +
+                 half_square * (table.moment_xy[o] * line[k][1] + table.moment_yy[o] * line[k][2]);
     }
     const int o = shape.orientation;
     const Real over = Real(1 / (shape.leg * shape.leg));
@@ -132,7 +135,6 @@ DgShape dg_second(DgShape parent)
 
 template <class Real> void dg_fit(DgShape shape, const Real middles[SIDES], Real line[3])
 {
-    constexpr int OPPOSITE[SIDES] = {2, 1, 0}; // the corner that is not on the side
     const ShapeTable<Real> &table = SHAPES<Real>;
     const int o = shape.orientation;
     const Real lowest = std::min({middles[0], middles[1], middles[2]});
@@ -145,6 +147,15 @@ template <class Real> void dg_fit(DgShape shape, const Real middles[SIDES], Real
     }
     line[0] = lowest + sum / 3;
     line[1] = Real(x / shape.leg), line[2] = Real(y / shape.leg);
+}
+
+template <class Real> Real dg_middle(DgShape shape, const Real line[3], int side)
+{
+    const ShapeTable<Real> &table = SHAPES<Real>;
+    const int o = shape.orientation, corner = OPPOSITE[side];
+    return line[0] -
+           Real(0.5) * Real(shape.leg) *
+               (line[1] * table.corner_x[corner][o] + line[2] * table.corner_y[corner][o]);
 }
 
 template <class Real> Real dg_full(DgShape shape, Real bed_x, Real bed_y, Real dry_tolerance)
@@ -222,6 +233,7 @@ void dg_merge(DgShape shape, const DgCell<Real> &first, const DgCell<Real> &seco
 
 #define INSTANTIATE(Real)                                                                          \
     template void dg_fit(DgShape, const Real[SIDES], Real[3]);                                     \
+    template Real dg_middle(DgShape, const Real[3], int);                                          \
     template Real dg_full(DgShape, Real, Real, Real);                                              \
     template DgCell<Real> dg_initial(DgShape, const Real[3], const Real[SIDES], const Real[SIDES], \
                                      const Real[SIDES], const Real[3], Real);                      \

@@ -2,15 +2,16 @@
 // galerkin_line.h - values of a cell's linear functions at the points of its edges (galerkin.h).
 //
 // One arithmetic for the kernel over edges and for what a patch tells its neighbours, so that both
-// have the same bits.  A ghost has its values at the two points where a cell has slopes; weight 0 and
-// the offsets (1,0) and (0,1) make the cell's formula give just these values.
+// have the same bits.  A ghost has its values at the two points where a cell has slopes; weight 0
+// and the offsets (1,0) and (0,1) make the cell's formula give just these values.
 #ifndef SWE_SOLVER_GALERKIN_LINE_H
 #define SWE_SOLVER_GALERKIN_LINE_H
 
 #include "galerkin.h"
 #include "lanes.h"
 
-namespace swe {
+namespace swe
+{
 
 // From the centroid of the cell to the Gauss points of its edge.
 template <class Real> struct EdgePoints {

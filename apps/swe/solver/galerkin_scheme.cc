@@ -151,9 +151,9 @@ template <class Real> Values<Real> Galerkin<Real>::initial(const Site &site, dou
     bed_of(site, bed);
     for (int side = 0; side < SIDES; side++) {
         Point p = side_middle(set.forest, site.where, side);
-        double at = set.bed.sample(p.x, p.y);
-        Water w = set.scenario.water(p.x, p.y, at, time);
-        surface[side] = static_cast<Real>(w.h + at);
+        Real at = dg_middle(shape(site), bed, side); // the cell's bed, not the scenario's
+        Water w = set.scenario.water(p.x, p.y, static_cast<double>(at), time);
+        surface[side] = static_cast<Real>(w.h) + at;
         hu[side] = static_cast<Real>(w.hu);
         hv[side] = static_cast<Real>(w.hv);
     }

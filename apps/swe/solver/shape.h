@@ -11,7 +11,8 @@
 #include <cstdint>
 #include "../grid/triangle.h"
 
-namespace swe {
+namespace swe
+{
 
 // What an edge is in a cell.  "Lesser" and "greater" are of operator< of Lattice.
 enum Place : std::uint8_t {

@@ -12,7 +12,8 @@
 
 using namespace swe;
 
-namespace {
+namespace
+{
 
 constexpr double PI = 3.14159265358979323846, G = 9.81;
 
@@ -178,10 +179,52 @@ double vortex_error(int depth, double curvature)
 
 bool second_order()
 {
-    const double coarse = vortex_error(9, 10), middle = vortex_error(11, 10);
-    const double fine = vortex_error(13, 10);
+    const double coarse = vortex_error(7, 10), middle = vortex_error(9, 10);
+    const double fine = vortex_error(11, 10);
     std::printf("errors in L2: %.3e %.3e %.3e\n", coarse, middle, fine);
     const double order = std::log2(middle / fine);
+    return expect(order >= 1.8, "order in L2", order, 1.8);
+}
+
+// Means of surface and momenta after waves went over a smooth bed with a current.
+std::vector<double> over_hills(int depth)
+{
+    Mesh<double> mesh(even_grid(depth), 1, Border::PERIODIC, 1);
+    mesh.options.curvature = 10;
+    mesh.initialise(
+        [](double x, double y) { return 0.2 * std::sin(2 * PI * x) * std::cos(2 * PI * y) - 1; },
+        [](double x, double y, double bed) {
+            const double h = 0.1 * std::cos(2 * PI * (x + y)) - bed;
+            return Water{h, 0.5 * h, 0.3 * h * std::sin(2 * PI * x)};
+        });
+    mesh.run(0.1, 0.45);
+    std::vector<double> values;
+    mesh.each([&](const Mesh<double>::Cluster &k, int c) {
+        const auto &q = k.patch.dof;
+        values.insert(values.end(), {q[DEPTH][c] + q[BED][c], q[HU][c], q[HV][c]});
+    });
+    return values;
+}
+
+// Distance of the means on a grid to those on the grid that is bisected twice.
+double distance(const std::vector<double> &coarse, const std::vector<double> &fine)
+{
+    double sum = 0;
+    for (std::size_t i = 0; i < coarse.size(); i++) {
+        double mean = 0;
+        for (std::size_t child = 0; child < 4; child++)
+            mean += fine[12 * (i / 3) + 3 * child + i % 3] / 4;
+        sum += std::pow(coarse[i] - mean, 2);
+    }
+    return std::sqrt(sum / coarse.size());
+}
+
+bool second_order_over_a_bed()
+{
+    const std::vector<double> grid[3] = {over_hills(7), over_hills(9), over_hills(11)};
+    const double coarse = distance(grid[0], grid[1]), fine = distance(grid[1], grid[2]);
+    std::printf("distances in L2: %.3e %.3e\n", coarse, fine);
+    const double order = std::log2(coarse / fine);
     return expect(order >= 1.8, "order in L2", order, 1.8);
 }
 
@@ -197,8 +240,7 @@ struct Stoker {
         for (int i = 0; i < 200; i++) {
             middle = (low + high) / 2;
             velocity = 2 * (std::sqrt(G * l) - std::sqrt(G * middle));
-            const double shock =
-                (middle - r) * std::sqrt(G / 2 * (middle + r) / (middle * r));
+            const double shock = (middle - r) * std::sqrt(G / 2 * (middle + r) / (middle * r));
             (velocity > shock ? low : high) = middle;
         }
         front = middle * velocity / (middle - r);
@@ -221,7 +263,9 @@ bool dam_break_with(Flux flux)
     mesh.flux = flux;
     mesh.options.curvature = 10 / (100.0 * 100.0);
     mesh.initialise([](double, double) { return 0.0; },
-                    [](double x, double, double) { return Water{x < 0 ? 10.0 : 1.0, 0, 0}; });
+                    [](double x, double, double) {
+                        return Water{x < 0 ? 10.0 : 1.0, 0, 0};
+                    });
     mesh.run(end, 0.45);
     double over = 0, under = 0, error = 0, crest = 0;
     mesh.each([&](const Mesh<double>::Cluster &k, int c) {
@@ -233,14 +277,50 @@ bool dam_break_with(Flux flux)
             crest = std::max(crest, h - exact.middle);
         error += mesh.area(k, c) * std::fabs(h - exact.depth(x / end)) / 1e4;
     });
-    bool good = at_most("over the highest initial depth, m", over, 0.01);
-    good &= at_most("under the lowest initial depth, m", under, 0.01);
+    bool good = at_most("over the highest initial depth, m", over, 0.18); // 2 % of the jump
+    good &= at_most("under the lowest initial depth, m", under, 0.18);
     good &= at_most("over the state behind the shock, m", crest, 0.12);
-    return good & at_most("mean error of the depth, m", error, 0.07);
+    return good & at_most("mean error of the depth, m", error, 0.045);
 }
 
 bool dam_break() { return dam_break_with(Flux::RUSANOV); }
 bool dam_break_augmented() { return dam_break_with(Flux::AUGMENTED); }
+
+// Ritter's dam break over a dry bed: depth at x / t.
+double ritter(double left, double speed)
+{
+    const double c = std::sqrt(G * left);
+    if (speed < -c)
+        return left;
+    return speed < 2 * c ? std::pow(2 * c - speed, 2) / (9 * G) : 0;
+}
+
+bool dry_dam_break_with(Flux flux)
+{
+    const double end = 1.5;
+    Mesh<double> mesh(even_grid(11), 100, Border::OPEN, 2);
+    mesh.flux = flux;
+    mesh.options.curvature = 10 / (100.0 * 100.0);
+    mesh.initialise([](double, double) { return 0.0; },
+                    [](double x, double, double) {
+                        return Water{x < 0 ? 10.0 : 0.0, 0, 0};
+                    });
+    mesh.run(end, 0.45);
+    double error = 0, over = 0, x, y;
+    mesh.each([&](const Mesh<double>::Cluster &k, int c) {
+        mesh.centroid(k, c, x, y);
+        const double h = k.patch.dof[DEPTH][c];
+        over = std::max(over, h - 10);
+        error += mesh.area(k, c) * std::fabs(h - ritter(10, x / end)) / 1e4;
+    });
+    bool good =
+        expect(is_finite(mesh) && least_depth(mesh) >= 0, "least depth", least_depth(mesh), 0);
+    good &= at_most("over the highest initial depth, m", over, 0.2);
+    return good & at_most("mean error of the depth, m", error, 0.06);
+}
+
+bool dry_dam_break() { return dry_dam_break_with(Flux::RUSANOV); }
+bool dry_dam_break_augmented() { return dry_dam_break_with(Flux::AUGMENTED); }
 
 // --- a shore that moves
 
@@ -255,8 +335,7 @@ struct Thacker {
         const double c = 1 - amplitude * std::cos(w * time);
         const double b = 1 - amplitude * amplitude;
         const double rr = (x * x + y * y) / (a * a);
-        const double surface =
-            depth * (std::sqrt(b) / c - 1 - rr * (b / (c * c) - 1));
+        const double surface = depth * (std::sqrt(b) / c - 1 - rr * (b / (c * c) - 1));
         return std::max(0.0, surface - bed_height);
     }
 };
@@ -293,7 +372,8 @@ bool thacker_with(Flux flux)
     bool good = expect(is_finite(mesh), "finite", 0, 0);
     good &= expect(least >= 0, "least depth", least, 0);
     good &= at_most("mass, relative", std::fabs(mesh.total(DEPTH) / mass - 1), 1e-13);
-    return good & at_most("mean error after a period, of the depth", error / area / exact.depth, 0.01);
+    return good &
+           at_most("mean error after a period, of the depth", error / area / exact.depth, 0.03);
 }
 
 bool thacker() { return thacker_with(Flux::RUSANOV); }
@@ -319,7 +399,8 @@ bool mirrored()
     });
     for (const auto &cell : depth) {
         const auto [px, py] = cell.first;
-        for (auto other : {std::make_pair(-px, py), std::make_pair(px, -py), std::make_pair(py, px)})
+        for (auto other :
+             {std::make_pair(-px, py), std::make_pair(px, -py), std::make_pair(py, px)})
             worst = std::max(worst, std::fabs(cell.second - depth.at(other)));
     }
     return at_most("difference to the mirrored depth, m", worst, 1e-10);
@@ -383,8 +464,8 @@ bool split_and_merge()
         DgCell<double> first = random_cell(dice), second = random_cell(dice), again = parent;
         dg_align_beds(parent.dof[BED], first.dof[BED], second.dof[BED]);
         dg_split(shape, parent, 1e-6, first, second);
-        mass = std::max(mass, std::fabs((first.dof[DEPTH] + second.dof[DEPTH]) / 2 -
-                                        parent.dof[DEPTH]));
+        mass = std::max(mass,
+                        std::fabs((first.dof[DEPTH] + second.dof[DEPTH]) / 2 - parent.dof[DEPTH]));
         dg_merge(shape, first, second, 1e-6, again);
         for (int v = 0; v < DOFS; v++)
             change = std::max(change, std::fabs(again.dof[v] - parent.dof[v]));
@@ -412,10 +493,10 @@ bool split_is_restriction()
                                            q.dof[v + 2] * table.corner_y[corner][s.orientation]);
             };
             for (int v : {int(HU), int(HV)}) {
-                worst = std::max(worst, std::fabs(value(child[k], own, k, v) -
-                                                  value(parent, shape, k, v)));
-                worst = std::max(worst, std::fabs(value(child[k], own, 1 - k, v) -
-                                                  value(parent, shape, 2, v)));
+                worst = std::max(
+                    worst, std::fabs(value(child[k], own, k, v) - value(parent, shape, k, v)));
+                worst = std::max(
+                    worst, std::fabs(value(child[k], own, 1 - k, v) - value(parent, shape, 2, v)));
             }
         }
     }
@@ -436,11 +517,13 @@ bool rest_survives_changes()
         dg_split({o, 2.0}, parent, 1e-6, first, second);
         for (const DgCell<double> &child : {first, second}) {
             surface = std::max(surface, std::fabs(child.dof[DEPTH] + child.dof[BED] - 2));
-            slope = std::max({slope, std::fabs(child.dof[SURFACE_X]), std::fabs(child.dof[SURFACE_Y])});
+            slope =
+                std::max({slope, std::fabs(child.dof[SURFACE_X]), std::fabs(child.dof[SURFACE_Y])});
         }
         dg_merge({o, 2.0}, first, second, 1e-6, parent);
         surface = std::max(surface, std::fabs(parent.dof[DEPTH] + parent.dof[BED] - 2));
-        slope = std::max({slope, std::fabs(parent.dof[SURFACE_X]), std::fabs(parent.dof[SURFACE_Y])});
+        slope =
+            std::max({slope, std::fabs(parent.dof[SURFACE_X]), std::fabs(parent.dof[SURFACE_Y])});
     }
     return at_most("surface off its level, m", surface, 2e-15) & at_most("its slope", slope, 2e-15);
 }
@@ -456,13 +539,31 @@ bool shallow_water_is_split()
         parent.dof[DEPTH] = std::pow(number(dice), 4);
         dg_align_beds(parent.dof[BED], first.dof[BED], second.dof[BED]);
         dg_split({i % ORIENTATIONS, 1.0}, parent, 1e-6, first, second);
-        mass = std::max(mass, std::fabs(first.dof[DEPTH] + second.dof[DEPTH] - 2 * parent.dof[DEPTH]));
+        mass =
+            std::max(mass, std::fabs(first.dof[DEPTH] + second.dof[DEPTH] - 2 * parent.dof[DEPTH]));
         if (first.dof[DEPTH] > 1e-6 && second.dof[DEPTH] > 1e-6)
-            momentum = std::max(momentum, std::fabs(first.dof[HU] + second.dof[HU] - 2 * parent.dof[HU]));
+            momentum =
+                std::max(momentum, std::fabs(first.dof[HU] + second.dof[HU] - 2 * parent.dof[HU]));
         least = std::min({least, first.dof[DEPTH], second.dof[DEPTH]});
     }
     return at_most("mass", mass, 1e-15) & at_most("momentum", momentum, 1e-14) &
            expect(least >= 0, "least depth", least, 0);
+}
+
+bool fit_is_a_line()
+{
+    std::mt19937 dice(5);
+    double worst = 0;
+    for (int o = 0; o < ORIENTATIONS; o++) {
+        const DgShape shape = {o, 3.0};
+        const DgCell<double> values = random_cell(dice);
+        double line[3];
+        dg_fit(shape, values.dof + BED, line);
+        for (int side = 0; side < SIDES; side++)
+            worst =
+                std::max(worst, std::fabs(dg_middle(shape, line, side) - values.dof[BED + side]));
+    }
+    return at_most("the line against its values", worst, 1e-15);
 }
 
 struct Test {
@@ -476,13 +577,17 @@ const Test TESTS[] = {
     {"mass_in_storm", mass_in_storm},
     {"mass_in_storm_augmented", mass_in_storm_augmented},
     {"second_order", second_order},
+    {"second_order_over_a_bed", second_order_over_a_bed},
     {"dam_break", dam_break},
     {"dam_break_augmented", dam_break_augmented},
+    {"dry_dam_break", dry_dam_break},
+    {"dry_dam_break_augmented", dry_dam_break_augmented},
     {"thacker", thacker},
     {"thacker_augmented", thacker_augmented},
     {"mirrored", mirrored},
     {"clusters_do_not_matter", clusters_do_not_matter},
     {"single_precision", single_precision},
+    {"fit_is_a_line", fit_is_a_line},
     {"split_and_merge", split_and_merge},
     {"split_is_restriction", split_is_restriction},
     {"rest_survives_changes", rest_survives_changes},

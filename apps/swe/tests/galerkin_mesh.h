@@ -14,7 +14,8 @@
 #include "../scenario/scenario.h"
 #include "../solver/galerkin.h"
 
-namespace swe {
+namespace swe
+{
 
 struct Leaf {
     Triangle triangle;
@@ -82,8 +83,9 @@ inline std::vector<Leaf> uneven_grid(int depth, int more)
     return leaves;
 }
 
-template <class Real> class Mesh {
-public:
+template <class Real> class Mesh
+{
+  public:
     struct Ghost {
         int cluster, cell, side; // whose values it has
         int wall;                // direction of the wall, or -1
@@ -110,8 +112,7 @@ public:
         : square(square_m)
     {
         for (int s = 0; s <= DEPTHS; s++)
-            metric.length[s] =
-                Real(square * std::ldexp(s % 2 ? std::sqrt(0.5) : 1.0, -(s / 2)));
+            metric.length[s] = Real(square * std::ldexp(s % 2 ? std::sqrt(0.5) : 1.0, -(s / 2)));
         for (int d = 0; d < DEPTHS; d++) {
             metric.over_area[d] = Real(std::ldexp(4 / (square * square), d));
             metric.inradius[d] = Real((1 - std::sqrt(0.5)) * double(metric.length[d + 1]));
@@ -218,7 +219,7 @@ public:
         return sum;
     }
 
-private:
+  private:
     struct Touch {
         int cluster, cell, side;
     };
@@ -287,8 +288,7 @@ private:
             int e = int(own.left.size());
             if (own.runs.empty() || own.runs.back().direction != edge.direction ||
                 own.runs.back().size != edge.size)
-                own.runs.push_back(
-                    {e, e, std::uint8_t(edge.direction), std::uint8_t(edge.size)});
+                own.runs.push_back({e, e, std::uint8_t(edge.direction), std::uint8_t(edge.size)});
             own.runs.back().last = e + 1;
             own.left.push_back(edge.left), own.right.push_back(edge.right);
             own.left_place.push_back(std::uint8_t(edge.left_place));
@@ -364,21 +364,27 @@ private:
     {
         const Triangle &t = k.leaves[c].triangle;
         Real heights[3], surface[3], hu[3], hv[3], line[3];
+        double middle[SIDES][2], x, y;
         for (int side = 0; side < SIDES; side++) {
             const Lattice a = side_begin(t, side), b = side_end(t, side);
-            const double x = (place(a.x) + place(b.x)) / 2, y = (place(a.y) + place(b.y)) / 2;
-            const double height = bed(x, y);
-            const Water w = water(x, y, height);
-            heights[side] = Real(height), surface[side] = Real(w.h + height);
-            hu[side] = Real(w.hu), hv[side] = Real(w.hv);
+            middle[side][0] = (place(a.x) + place(b.x)) / 2;
+            middle[side][1] = (place(a.y) + place(b.y)) / 2;
+            heights[side] = Real(bed(middle[side][0], middle[side][1]));
         }
         dg_fit(shape(k, c), heights, line);
-        double x, y;
         centroid(k, c, x, y);
+        line[0] =
+            Real(0.75) * line[0] + Real(0.25) * Real(bed(x, y)); // as the grid's: not the fit's
+        for (int side = 0; side < SIDES; side++) {
+            const Real height = dg_middle(shape(k, c), line, side);
+            const Water w = water(middle[side][0], middle[side][1], double(height));
+            surface[side] = Real(w.h) + height;
+            hu[side] = Real(w.hu), hv[side] = Real(w.hv);
+        }
         const Water w = water(x, y, double(line[0]));
         const Real middle_water[3] = {Real(w.h), Real(w.hu), Real(w.hv)};
-        const DgCell<Real> cell = dg_initial(shape(k, c), line, surface, hu, hv, middle_water,
-                                             options.dry_tolerance);
+        const DgCell<Real> cell =
+            dg_initial(shape(k, c), line, surface, hu, hv, middle_water, options.dry_tolerance);
         for (int v = 0; v < DOFS; v++)
             k.patch.dof[v][c] = cell.dof[v];
         k.patch.full[c] = dg_full(shape(k, c), line[1], line[2], options.dry_tolerance);
