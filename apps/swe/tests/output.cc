@@ -2,10 +2,10 @@
 // output.cc - checks what apps/swe writes and reads again: that files are whole or not there, that
 // damage and other configurations are noticed and told, that rasters have one cell a pixel.
 //
-//   output --list | PROMISE [DIRECTORY]
+//   output [--list | PROMISE [DIRECTORY]]
 //
-// Works with any number of ranks.  Files go to the directory, which stays, for who looks into them
-// with other programs; else to a temporary one.
+// Without a promise all are checked.  Works with any number of ranks.  Files go to the directory,
+// which stays, for who looks into them with other programs; else to a temporary one.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -637,8 +637,13 @@ std::string temporary_directory()
     return name;
 }
 
+int run_all();
+
+// An empty name: all.
 int run(const std::string &name, const char *directory)
 {
+    if (name.empty())
+        return run_all();
     const auto *promise = std::find_if(std::begin(PROMISES), std::end(PROMISES),
                                        [&](const Promise &p) { return p.name == name; });
     if (promise == std::end(PROMISES)) {
@@ -658,6 +663,14 @@ int run(const std::string &name, const char *directory)
     return all > 0;
 }
 
+int run_all()
+{
+    int code = 0;
+    for (const Promise &promise : PROMISES)
+        code |= run(promise.name, nullptr);
+    return code;
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -667,14 +680,14 @@ int main(int argc, char **argv)
             std::puts(promise.name);
         return 0;
     }
-    if (argc < 2 || argc > 3) {
-        std::fputs("usage: output --list | PROMISE [DIRECTORY]\n", stderr);
+    if (argc > 3) {
+        std::fputs("usage: output [--list | PROMISE [DIRECTORY]]\n", stderr);
         return 2;
     }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const int code = run(argv[1], argc == 3 ? argv[2] : nullptr);
+    const int code = run(argc > 1 ? argv[1] : "", argc == 3 ? argv[2] : nullptr);
     MPI_Finalize();
     return code;
 }

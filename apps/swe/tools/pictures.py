@@ -49,11 +49,13 @@ class Scale:
 
     def __init__(self, frames, args):
         low, high, speed, depths, ranks = [], [], [0.0], [], [0]
+        self.rest = 0.0
         corners = []
         for frame in frames:
             surface = frame.data["surface"]
             wet = surface[np.isfinite(surface)]
             if len(wet):
+                self.rest = self.rest if low else usual_height(frame)
                 low.append(wet.min())
                 high.append(wet.max())
             speed.append(speed_of(frame).max())
@@ -69,12 +71,22 @@ class Scale:
         flat = spread <= 1e-9 * max(1.0, abs(self.low), abs(self.high))
         self.stretch = args.exaggerate or (0.0 if flat else RELIEF * width / spread)
         self.norm = {
-            "height": colors.Normalize(self.low, self.high + (1e-9 if flat else 0)),
+            "height": colors.CenteredNorm(self.rest, max(self.high - self.rest,
+                                                         self.rest - self.low, 1e-9)),
             "speed": colors.Normalize(0, max(speed) or 1),
             "depth": colors.BoundaryNorm(np.arange(min(depths) - 0.5, max(depths) + 1), 256),
         }
         self.map = {name: colormaps[chosen] for name, chosen in
-                    (("height", "RdYlBu_r"), ("speed", "magma"), ("depth", "viridis"))}
+                    (("height", "RdBu_r"), ("speed", "magma"), ("depth", "viridis"))}
+
+
+def usual_height(frame: Frame) -> float:
+    """The height that half of the water's area is below: where it is at rest, most often."""
+    wet = np.isfinite(frame.data["surface"])
+    surface, area = frame.data["surface"][wet], 0.5 ** frame.data["depth"][wet].astype(float)
+    order = np.argsort(surface)
+    below = np.cumsum(area[order])
+    return float(surface[order][np.searchsorted(below, below[-1] / 2)])
 
 
 def speed_of(frame: Frame) -> np.ndarray:
@@ -118,7 +130,7 @@ def shade(corners: np.ndarray) -> np.ndarray:
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
     sun = np.array([-0.55, 0.35, 0.76])
-    return 0.42 + 0.62 * np.clip(normal @ sun / np.linalg.norm(sun), 0, 1)
+    return 0.5 + 0.55 * np.clip(normal @ sun / np.linalg.norm(sun), 0, 1)
 
 
 def project(points: np.ndarray) -> np.ndarray:
@@ -133,7 +145,7 @@ def placed(frame: Frame, scale: Scale, view: str):
     """Triangles on the paper, the farthest first; their order and their brightness."""
     solid = np.column_stack([frame.points - scale.begin, heights(frame, scale)])[frame.triangles]
     if view == "map":
-        return frame.points[frame.triangles], np.arange(len(solid)), 0.2 + 0.85 * shade(solid)
+        return frame.points[frame.triangles], np.arange(len(solid)), 0.6 + 0.45 * shade(solid)
     paper = project(solid)
     order = np.argsort(-paper[:, :, 2].mean(axis=1), kind="stable")
     return paper[order, :, :2], order, shade(solid)[order]
