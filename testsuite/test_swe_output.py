@@ -115,11 +115,11 @@ def test_ncdump_reads_checkpoints(output_program, run_program, tmp_path):
 
 def small_dam_break(top, directory, *more):
     return [top / "apps/swe/scenarios/dam_break.toml", f"output.directory={directory}",
-            "grid.min_depth=4", "grid.max_depth=9", "output.vtu_every=0.5",
-            "output.raster_every=0.5", "output.checkpoint_every=0.5", *more]
+            "grid.min_depth=4", "grid.max_depth=9", "output.vtu_every=2",
+            "output.raster_every=2", "output.checkpoint_every=2", *more]
 
 
-@pytest.mark.parametrize("after", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("after", [0.0, 0.05, 0.15])
 def test_killed_run_leaves_whole_files_and_goes_on(
         swe, top, mpiexec, run_program, stock_env, tmp_path, after):
     """Killed at whatever moment: the series names whole frames, and a restart ends the run."""
@@ -132,7 +132,7 @@ def test_killed_run_leaves_whole_files_and_goes_on(
         while not list(tmp_path.glob("checkpoint-*/manifest")) and process.poll() is None:
             assert time.monotonic() < begin + 30
             time.sleep(0.01)
-        time.sleep(after / 3)
+        time.sleep(after)
         subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=False)
         process.send_signal(signal.SIGKILL)
     series = tmp_path / "dam_break.pvd"
