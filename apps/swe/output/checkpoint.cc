@@ -61,7 +61,8 @@ Variables define_variables(NetcdfFile &file, const RankState &state, std::size_t
     const int values = file.define_dimension("values", static_cast<std::size_t>(state.values));
     return {file.define("root", NC_INT, {cluster}),   file.define("path", NC_UINT64, {cluster}),
             file.define("levels", NC_INT, {cluster}), file.define("size", NC_INT64, {cluster}),
-            file.define("depth", NC_UBYTE, {cell}),   file.define("value", NC_DOUBLE, {values, cell})};
+            file.define("depth", NC_UBYTE, {cell}),
+            file.define("value", NC_DOUBLE, {values, cell})};
 }
 
 void write_clusters(NetcdfFile &file, const RankState &state, const Variables &variables)
@@ -168,8 +169,7 @@ void remove_leftovers(const std::string &directory)
         remove_tree(path);
 }
 
-// The new checkpoint gets its name, and the ones that it replaces go.  At every moment there is at
-// least one whole checkpoint, if there was one.
+// The new checkpoint gets its name, and then the ones that it replaces go.
 void publish(const Manifest &manifest, const std::string &directory)
 {
     const std::string path = path_of(directory, manifest.step);
@@ -177,7 +177,7 @@ void publish(const Manifest &manifest, const std::string &directory)
     write_whole_file(temporary + "/manifest", manifest.text());
     const std::vector<long> before = steps_in(directory);
     if (fs::exists(path)) {
-        // It comes from the same step; in the moment without, an earlier one or the whole new one is there.
+        // It is of the same step.  In the moment without it an earlier one is there, if there was.
         remove_tree(path + ".old");
         fs::rename(path, path + ".old");
     }

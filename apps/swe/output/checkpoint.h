@@ -36,8 +36,8 @@ struct Resume {
 // The last whole checkpoint in an output directory.  Throws OutputError if there is none.
 std::string latest_checkpoint(const std::string &directory);
 
-// Reads the clusters of this rank's roots from `place`: a checkpoint, or a directory of which the latest
-// is taken.  They come in the order of the curve, and are complete: every root of this
+// Reads the clusters of this rank's roots from `place`: a checkpoint, or a directory of which the
+// latest is taken.  They come in the order of the curve, and are complete: every root of this
 // rank is filled by its clusters, every cluster by its cells, and all numbers are finite.  Not
 // collective; rank and ranks of the result are those of the writer of the first file.  Throws
 // OutputError that says what is wrong with which file.  Memory: one file at a time is read whole.

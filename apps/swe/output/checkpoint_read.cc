@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // checkpoint_read.cc - reading a checkpoint, which is believed only after every check.
 //
-// Bytes are checked by the manifest's CRCs before the NetCDF library sees them.  A file may still be
+// Bytes are checked by the manifest's CRCs before the NetCDF library sees them, as there are damaged
+// headers at which libnetcdf 4.9 crashes.  A file may still be
 // of another program or version: so the tree is checked as a tree.  A cell or cluster that is
 // l levels below its subtree's root covers 2^-l of it; in the order of the curve, each must
 // begin at a multiple of its own size, and the last must end at 1.

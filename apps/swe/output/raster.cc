@@ -117,15 +117,15 @@ void check_axis(const NetcdfFile &file, const char *name, const std::vector<doub
                   name + " are others.  Move it away, or set output.directory");
 }
 
-// Number of frames before the time.
-std::size_t frames_before(const NetcdfFile &file, double time)
+// Number of frames up to the time.
+std::size_t frames_until(const NetcdfFile &file, double time)
 {
     std::vector<double> times(file.dimension("time"));
     const int variable = file.variable("time", NC_DOUBLE, {times.size()});
     if (!times.empty())
         file.check(nc_get_var_double(file.id(), variable, times.data()), "read");
     std::size_t n = 0;
-    while (n < times.size() && times[n] < time)
+    while (n < times.size() && times[n] <= time)
         n++;
     return n;
 }
@@ -146,6 +146,13 @@ void write_time(const NetcdfFile &file, std::size_t frame, double time)
     file.check(nc_put_var1_double(file.id(), variable_id(file, "time"), &frame, &time), "write");
 }
 
+double time_of(const NetcdfFile &file, std::size_t frame)
+{
+    double time;
+    file.check(nc_get_var1_double(file.id(), variable_id(file, "time"), &frame, &time), "read");
+    return time;
+}
+
 void copy_frame(const NetcdfFile &from, const NetcdfFile &to, const RasterShape &shape,
                 std::size_t frame)
 {
@@ -159,20 +166,18 @@ void copy_frame(const NetcdfFile &from, const NetcdfFile &to, const RasterShape 
         from.check(nc_get_vara_float(from.id(), variable, start, count, data.data()), "read");
         write_frame(to, shape, frame, field, data);
     }
-    double time;
-    from.check(nc_get_var1_double(from.id(), variable_id(from, "time"), &frame, &time), "read");
-    write_time(to, frame, time);
+    write_time(to, frame, time_of(from, frame));
 }
 
-// Makes the file at path hold the frames before the time only, and returns how many these are.
+// Makes the file at path hold the frames up to the time only, and returns how many these are.
 // The library cannot cut a file, so they are copied.
-std::size_t keep_frames_before(const std::string &path, const RasterShape &shape, double time)
+std::size_t keep_frames_until(const std::string &path, const RasterShape &shape, double time)
 {
     const NetcdfFile old = NetcdfFile::open(path, NC_NOWRITE);
     const Axes axes = axes_of(shape);
     check_axis(old, "x", axes.x);
     check_axis(old, "y", axes.y);
-    const std::size_t kept = frames_before(old, time);
+    const std::size_t kept = frames_until(old, time);
     if (kept == old.dimension("time"))
         return kept;
     NetcdfFile copy = create(temporary_name(path), shape);
@@ -192,7 +197,7 @@ Raster::Raster(const std::string &where, const RasterShape &raster, std::optiona
     on_rank_0(comm, [&] {
         make_directories(std::filesystem::absolute(path).parent_path().string());
         if (resume_time && std::filesystem::exists(path)) {
-            frames = keep_frames_before(path, shape, *resume_time);
+            frames = keep_frames_until(path, shape, *resume_time);
         } else {
             create(temporary_name(path), shape).close();
             move_into_place(path);
@@ -207,6 +212,8 @@ void Raster::put(const RasterFrame &frame, double time)
     if (frame.pixels != pixels(shape))
         file->fail("the cells do not cover the raster: " + std::to_string(frame.pixels) + " of " +
                    std::to_string(pixels(shape)) + " pixels");
+    if (frames > 0 && time_of(*file, frames - 1) == time)
+        frames--;
     const std::vector<float> *const data[FIELDS] = {&frame.h, &frame.surface, &frame.speed,
                                                     &frame.bed};
     for (int field = 0; field < FIELDS; field++) {

@@ -36,12 +36,13 @@ RasterFrame rasterise(const RasterShape &shape, const Snapshot &snapshot);
 // The file of one run.  All functions are collective over comm and throw OutputError on all ranks.
 class Raster {
 public:
-    // A new file, or, where `resume_time` is given, what is at `path` of earlier times than
-    // that, which must be of the same shape; if there is no such file, a new one.
+    // A new file, or, where `resume_time` is given, the frames of the file at `path` up to that time;
+    // it must be of the same shape.  If there is no such file, a new one.
     Raster(const std::string &path, const RasterShape &shape, std::optional<double> resume_time,
            MPI_Comm comm);
 
-    // Adds a frame, which is on the disk when this returns: a run that is killed loses none before.
+    // Adds a frame, or replaces the last if that is of the same time.  The frame is on the disk
+    // when this returns: a run that is killed loses none before.
     void add(const Snapshot &snapshot);
 
 private:

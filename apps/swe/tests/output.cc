@@ -1,0 +1,693 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// output.cc - checks what apps/swe writes and reads again: that files are whole or not there, that
+// damage and other configurations are noticed and told, that rasters have one cell a pixel.
+//
+//   output [--list | PROMISE [DIRECTORY]]
+//
+// Without a promise all are checked.  Works with any number of ranks.  Files go to the directory,
+// which stays, for who looks into them with other programs; else to a temporary one.
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../grid/patch.h"
+#include "../output/checkpoint.h"
+#include "../output/files.h"
+#include "../output/manifest.h"
+#include "../output/progress.h"
+#include "../output/raster.h"
+#include "../output/vtu.h"
+
+using namespace swe;
+namespace fs = std::filesystem;
+
+namespace {
+
+int rank = 0, ranks = 1, failures = 0;
+
+#define EXPECT(condition) expect(condition, #condition, __LINE__)
+
+void expect(bool good, const std::string &what, int line)
+{
+    if (good)
+        return;
+    std::printf("rank %d, line %d: not so: %s\n", rank, line, what.c_str());
+    failures++;
+}
+
+// The message of the OutputError that work throws; all ranks must throw or none.
+template <class Work> std::string message_of(Work work)
+{
+    try {
+        work();
+    } catch (const OutputError &error) {
+        return error.what();
+    }
+    return "";
+}
+
+bool contains(const std::string &text, const std::string &part)
+{
+    return text.find(part) != std::string::npos;
+}
+
+// --- a grid: quarters of 2 x 1 squares, bisected where a wave is -------------------------------
+
+constexpr int SQUARES_X = 2, SQUARES_Y = 1, ROOTS = 4 * SQUARES_X * SQUARES_Y;
+constexpr double X0 = -500, Y0 = 100, SQUARE = 1000;
+
+Triangle root_triangle(int root)
+{
+    const std::int64_t u = LATTICE_UNIT, x = root / 4 % SQUARES_X * u, y = root / 4 / SQUARES_X * u;
+    const Lattice corner[] = {{x, y}, {x + u, y}, {x + u, y + u}, {x, y + u}};
+    return {corner[root % 4], corner[(root + 1) % 4], {x + u / 2, y + u / 2}};
+}
+
+double metres(std::int64_t lattice, double begin)
+{
+    return begin + static_cast<double>(lattice) * (SQUARE / static_cast<double>(LATTICE_UNIT));
+}
+
+void bisect(const Triangle &triangle, int depth, const std::function<bool(const Triangle &, int)> &fine,
+            const std::function<void(const Triangle &, int)> &leaf)
+{
+    if (fine(triangle, depth)) {
+        leaf(triangle, depth);
+        return;
+    }
+    bisect(triangle.first(), depth + 1, fine, leaf);
+    bisect(triangle.second(), depth + 1, fine, leaf);
+}
+
+double distance(const Triangle &t)
+{
+    const double x = metres((t.entry.x + t.exit.x + t.apex.x) / 3, X0);
+    const double y = metres((t.entry.y + t.exit.y + t.apex.y) / 3, Y0);
+    return std::hypot(x - 300, y - 500);
+}
+
+void add_cell(Snapshot &snapshot, const Triangle &t, int depth, double radius)
+{
+    for (Lattice p : {t.entry, t.exit, t.apex}) {
+        snapshot.corners.push_back(metres(p.x, X0));
+        snapshot.corners.push_back(metres(p.y, Y0));
+    }
+    const double r = distance(t), bed = -20 + r * r / 30000;
+    const double surface = 6 * std::exp(-(r - radius) * (r - radius) / 8000);
+    const double h = std::max(0.0, surface - bed);
+    snapshot.bed.push_back(bed);
+    snapshot.h.push_back(h);
+    snapshot.hu.push_back(0.5 * h);
+    snapshot.hv.push_back(-0.25 * h);
+    snapshot.depth.push_back(depth);
+}
+
+// This rank's cells, finer where the wave is, `radius` metres from its centre.
+Snapshot make_snapshot(double radius, long step, int coarse = 6, int finest = 11)
+{
+    Snapshot snapshot;
+    snapshot.time = radius / 10;
+    snapshot.step = step;
+    snapshot.rank = rank;
+    snapshot.ranks = ranks;
+    const auto fine = [&](const Triangle &t, int depth) {
+        const double off = std::fabs(distance(t) - radius) / 60;
+        return depth >= coarse && depth >= finest - static_cast<int>(off);
+    };
+    for (int root = rank; root < ROOTS; root += ranks)
+        bisect(root_triangle(root), 0, fine, [&](const Triangle &t, int depth) {
+            add_cell(snapshot, t, depth, radius);
+            snapshot.cluster.push_back(root);
+        });
+    return snapshot;
+}
+
+// --- a state: random trees ---------------------------------------------------------------------
+
+constexpr int ROOT_DEPTH = 2, VALUES = 3;
+const char *const CONFIGURATION = "domain.nx = 2\ngrid.max_depth = 14\nsolver.order = 0\n";
+
+void random_tree(std::mt19937 &random, int depth, int deepest, std::vector<std::uint8_t> &leaves)
+{
+    if (depth >= deepest || random() % 3 == 0) {
+        leaves.push_back(static_cast<std::uint8_t>(depth));
+        return;
+    }
+    random_tree(random, depth + 1, deepest, leaves);
+    random_tree(random, depth + 1, deepest, leaves);
+}
+
+void random_clusters(std::mt19937 &random, ClusterState cluster, std::vector<ClusterState> &clusters)
+{
+    if (cluster.levels < 3 && random() % 2) {
+        cluster.levels++;
+        cluster.path *= 2;
+        random_clusters(random, cluster, clusters);
+        cluster.path++;
+        random_clusters(random, cluster, clusters);
+        return;
+    }
+    const int depth = ROOT_DEPTH + cluster.levels;
+    random_tree(random, depth, depth + 6, cluster.depth);
+    std::uniform_real_distribution<double> number(-1e3, 1e3);
+    for (std::size_t i = 0; i < VALUES * cluster.depth.size(); i++)
+        cluster.values.push_back(number(random));
+    clusters.push_back(cluster);
+}
+
+// Clusters depend on the root alone, so that any number of ranks makes the same.
+std::vector<ClusterState> clusters_of(int root)
+{
+    std::mt19937 random(static_cast<unsigned>(root));
+    std::vector<ClusterState> clusters;
+    ClusterState whole;
+    whole.root = root;
+    random_clusters(random, whole, clusters);
+    return clusters;
+}
+
+bool is_mine(int root) { return root * ranks / ROOTS == rank; }
+
+RankState make_state(long step)
+{
+    RankState state;
+    state.time = 0.1 * static_cast<double>(step);
+    state.next_dt = 1.0 / 3;
+    state.step = step;
+    state.rank = rank;
+    state.ranks = ranks;
+    state.values = VALUES;
+    state.configuration = CONFIGURATION;
+    for (int root = 0; root < ROOTS; root++)
+        if (is_mine(root))
+            for (ClusterState &cluster : clusters_of(root))
+                state.clusters.push_back(std::move(cluster));
+    return state;
+}
+
+Resume resume_as(int reader, int readers)
+{
+    Resume resume;
+    resume.configuration = CONFIGURATION;
+    resume.values = VALUES;
+    resume.roots = ROOTS;
+    resume.root_depth = ROOT_DEPTH;
+    resume.mine = [=](int root) { return root * readers / ROOTS == reader; };
+    return resume;
+}
+
+bool same(const ClusterState &a, const ClusterState &b)
+{
+    return a.root == b.root && a.path == b.path && a.levels == b.levels && a.depth == b.depth &&
+           a.values == b.values;
+}
+
+void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+
+void write_bytes(const std::string &path, const std::string &bytes)
+{
+    std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// --- promises ----------------------------------------------------------------------------------
+
+void frames_for_readers(const std::string &directory)
+{
+    for (int frame = 0; frame < 3; frame++)
+        write_vtu(make_snapshot(100 + 150 * frame, 10 * frame), directory, "wave", MPI_COMM_WORLD);
+    EXPECT(!fs::exists(directory + "/wave.pvd.tmp"));
+}
+
+void series_is_cut_where_a_run_restarts(const std::string &directory)
+{
+    for (int frame : {0, 1, 2, 3, 1})
+        write_vtu(make_snapshot(100 * frame, frame, 2, 3), directory, "wave", MPI_COMM_WORLD);
+    barrier();
+    const std::string series = read_whole_file(directory + "/wave.pvd");
+    EXPECT(contains(series, "wave-00000000.pvtu") && contains(series, "wave-00000001.pvtu"));
+    EXPECT(!contains(series, "wave-00000002.pvtu") && !contains(series, "wave-00000003.pvtu"));
+    EXPECT(contains(series, "</VTKFile>"));
+}
+
+void failed_write_names_file_and_reason(const std::string &directory)
+{
+    write_bytes(directory + "/file", "x");
+    barrier();
+    const Snapshot snapshot = make_snapshot(100, 1);
+    const std::string below = directory + "/file/below";
+    const std::string messages[] = {
+        message_of([&] { write_vtu(snapshot, below, "wave", MPI_COMM_WORLD); }),
+        message_of([&] { write_checkpoint(make_state(1), below, MPI_COMM_WORLD); }),
+        message_of([&] {
+            Raster raster(below + "/raster.nc", RasterShape{}, std::nullopt, MPI_COMM_WORLD);
+        })};
+    for (const std::string &message : messages) {
+        EXPECT(contains(message, below));
+        EXPECT(contains(message, std::strerror(ENOTDIR)));
+    }
+}
+
+// As on a full disk, writing fails after some bytes, and on the last rank only.
+class Limit {
+public:
+    explicit Limit(rlim_t bytes)
+    {
+        std::signal(SIGXFSZ, SIG_IGN);
+        getrlimit(RLIMIT_FSIZE, &before);
+        rlimit small = before;
+        small.rlim_cur = bytes;
+        if (rank == ranks - 1)
+            setrlimit(RLIMIT_FSIZE, &small);
+    }
+    ~Limit() { setrlimit(RLIMIT_FSIZE, &before); }
+
+private:
+    rlimit before;
+};
+
+void full_disk_stops_all_ranks_and_leaves_the_former(const std::string &directory)
+{
+    write_vtu(make_snapshot(100, 1), directory, "wave", MPI_COMM_WORLD);
+    write_checkpoint(make_state(1), directory, MPI_COMM_WORLD);
+    barrier();
+    std::string vtu, checkpoint;
+    {
+        Limit limit(1000);
+        vtu = message_of([&] {
+            write_vtu(make_snapshot(200, 2), directory, "wave", MPI_COMM_WORLD);
+        });
+        checkpoint = message_of([&] { write_checkpoint(make_state(2), directory, MPI_COMM_WORLD); });
+        message_of([&] { write_checkpoint(make_state(1), directory, MPI_COMM_WORLD); });
+    }
+    barrier();
+    for (const std::string &message : {vtu, checkpoint}) {
+        EXPECT(contains(message, directory));
+        EXPECT(contains(message, std::strerror(EFBIG)));
+    }
+    const std::string last = std::to_string(ranks - 1);
+    EXPECT(!fs::exists(directory + "/wave-00000002-" + last + ".vtu"));
+    EXPECT(!fs::exists(directory + "/wave-00000002-" + last + ".vtu.tmp"));
+    EXPECT(!contains(read_whole_file(directory + "/wave.pvd"), "00000002"));
+    EXPECT(latest_checkpoint(directory) == directory + "/checkpoint-1");
+    const RankState state = read_checkpoint(directory, resume_as(rank, ranks));
+    EXPECT(state.step == 1);
+    EXPECT(!fs::exists(directory + "/checkpoint-2.tmp"));
+}
+
+void checkpoint_comes_back_with_any_number_of_ranks(const std::string &directory)
+{
+    write_checkpoint(make_state(7), directory, MPI_COMM_WORLD);
+    barrier();
+    for (int readers : {1, 2, 3, 5, ROOTS})
+        for (int reader = 0; reader < readers; reader++) {
+            const Resume resume = resume_as(reader, readers);
+            const RankState state = read_checkpoint(directory, resume);
+            EXPECT(state.time == 0.1 * 7 && state.next_dt == 1.0 / 3 && state.step == 7);
+            EXPECT(state.configuration == CONFIGURATION && state.values == VALUES);
+            std::vector<ClusterState> expected;
+            for (int root = 0; root < ROOTS; root++)
+                if (resume.mine(root))
+                    for (const ClusterState &cluster : clusters_of(root))
+                        expected.push_back(cluster);
+            EXPECT(state.clusters.size() == expected.size());
+            EXPECT(std::equal(state.clusters.begin(), state.clusters.end(), expected.begin(), same));
+        }
+}
+
+void last_two_checkpoints_are_kept(const std::string &directory)
+{
+    for (long step : {10, 20, 30, 30, 40})
+        write_checkpoint(make_state(step), directory, MPI_COMM_WORLD);
+    barrier();
+    EXPECT(!fs::exists(directory + "/checkpoint-20"));
+    EXPECT(fs::exists(directory + "/checkpoint-30") && fs::exists(directory + "/checkpoint-40"));
+    EXPECT(read_checkpoint(directory + "/checkpoint-30", resume_as(0, 1)).step == 30);
+    EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 40);
+    barrier();
+    write_checkpoint(make_state(35), directory, MPI_COMM_WORLD); // from 30 anew
+    barrier();
+    EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 35);
+    EXPECT(fs::exists(directory + "/checkpoint-30") && !fs::exists(directory + "/checkpoint-40"));
+}
+
+void interrupted_checkpoint_is_none(const std::string &directory)
+{
+    write_checkpoint(make_state(10), directory, MPI_COMM_WORLD);
+    if (rank == 0) { // killed before the directory had its name; copied without the manifest
+        fs::copy(directory + "/checkpoint-10", directory + "/checkpoint-20.tmp");
+        fs::copy(directory + "/checkpoint-10", directory + "/checkpoint-30");
+        fs::remove(directory + "/checkpoint-30/manifest");
+        fs::create_directory(directory + "/empty");
+    }
+    barrier();
+    EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 10);
+    EXPECT(contains(message_of([&] { latest_checkpoint(directory + "/empty"); }), "no checkpoint in"));
+    EXPECT(contains(message_of([&] { latest_checkpoint(directory + "/nowhere"); }), "/nowhere"));
+    barrier();
+    write_checkpoint(make_state(40), directory, MPI_COMM_WORLD);
+    barrier();
+    EXPECT(!fs::exists(directory + "/checkpoint-20.tmp"));
+}
+
+void other_configuration_is_told(const std::string &directory)
+{
+    write_checkpoint(make_state(1), directory, MPI_COMM_WORLD);
+    barrier();
+    Resume resume = resume_as(0, 1);
+    resume.configuration.replace(resume.configuration.find("14"), 2, "15");
+    const std::string message = message_of([&] { read_checkpoint(directory, resume); });
+    EXPECT(contains(message, "line 2 is 'grid.max_depth = 14' there and 'grid.max_depth = 15' now"));
+    EXPECT(contains(message, directory));
+    resume = resume_as(0, 1);
+    resume.values = 9;
+    EXPECT(contains(message_of([&] { read_checkpoint(directory, resume); }), "3 values a cell, not 9"));
+    resume = resume_as(0, 1);
+    resume.roots = 3;
+    EXPECT(contains(message_of([&] { read_checkpoint(directory, resume); }), "the grid has 3 roots"));
+}
+
+// Writes the state with a mistake and reads it.
+std::string after(const std::string &directory, const std::function<void(RankState &)> &mistake)
+{
+    RankState state = make_state(1);
+    if (!state.clusters.empty())
+        mistake(state);
+    write_checkpoint(state, directory, MPI_COMM_WORLD);
+    barrier();
+    const std::string message = message_of([&] { read_checkpoint(directory, resume_as(0, 1)); });
+    barrier();
+    return message;
+}
+
+void impossible_trees_are_told(const std::string &directory)
+{
+    const auto says = [&](const char *words, const std::function<void(RankState &)> &mistake) {
+        const std::string message = after(directory, mistake);
+        expect(contains(message, words), message + ": should say: " + words, __LINE__);
+        expect(contains(message, directory), message + ": should name the file", __LINE__);
+    };
+    const auto shape = [](ClusterState &cluster, std::vector<int> levels) {
+        cluster.depth.clear();
+        for (int level : levels)
+            cluster.depth.push_back(static_cast<std::uint8_t>(ROOT_DEPTH + cluster.levels + level));
+        cluster.values.assign(VALUES * cluster.depth.size(), 1);
+    };
+    EXPECT(after(directory, [&](RankState &s) { shape(s.clusters[0], {2, 2, 1}); }).empty());
+    says("not a binary tree", [&](RankState &s) { shape(s.clusters[0], {2, 1, 2}); });
+    says("some are missing", [&](RankState &s) { shape(s.clusters[0], {2, 2}); });
+    says("not a binary tree", [&](RankState &s) { shape(s.clusters[0], {1, 1, 1}); });
+    says("not a binary tree", [&](RankState &s) { shape(s.clusters[0], {-1}); });
+    says("less than 48", [&](RankState &s) { s.clusters[0].depth[0] = 200; });
+    says("value 1 of cell 0 is not a finite", [&](RankState &s) {
+        s.clusters[0].values[s.clusters[0].depth.size()] = std::numeric_limits<double>::quiet_NaN();
+    });
+    says("there is no cluster", [&](RankState &s) { s.clusters[0].root = ROOTS; });
+    says("there is no cluster", [&](RankState &s) { s.clusters[0].levels = -1; });
+    says("there is no cluster", [&](RankState &s) { s.clusters[0].path = 1u << 20; });
+    says("missing", [&](RankState &s) { s.clusters.pop_back(); });
+    says("double", [&](RankState &s) { s.clusters.push_back(s.clusters[0]); });
+    says("not a finite number", [&](RankState &s) { s.time = INFINITY; });
+}
+
+// Every byte may be damaged, and the end may be missing.
+void damaged_checkpoint_is_told(const std::string &directory)
+{
+    write_checkpoint(make_state(3), directory, MPI_COMM_WORLD);
+    if (rank == 0) {
+        std::mt19937 random(1);
+        for (int round = 0; round < 300; round++) {
+            const int file = static_cast<int>(random() % static_cast<unsigned>(ranks + 1));
+            const std::string path = directory + "/checkpoint-3/" +
+                                     (file == ranks ? std::string("manifest")
+                                                    : "checkpoint-" + std::to_string(file) + ".nc");
+            const std::string whole = read_whole_file(path);
+            std::string bytes = whole;
+            if (round % 3 == 0)
+                bytes.resize(random() % bytes.size());
+            else
+                bytes[random() % bytes.size()] ^= static_cast<char>(1 + random() % 255);
+            write_bytes(path, bytes);
+            const std::string message =
+                message_of([&] { read_checkpoint(directory, resume_as(0, 1)); });
+            expect(contains(message, path), "round " + std::to_string(round) + ": " + message,
+                   __LINE__);
+            write_bytes(path, whole);
+        }
+        EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 3);
+        fs::remove(directory + "/checkpoint-3/checkpoint-0.nc");
+        EXPECT(contains(message_of([&] { read_checkpoint(directory, resume_as(0, 1)); }),
+                        "checkpoint-0.nc: No such file"));
+    }
+    barrier();
+}
+
+// Bytes of a rank's file after its header: of the clusters and of the cells.
+std::size_t data_size(const RankState &state)
+{
+    std::size_t cells = 0;
+    for (const ClusterState &cluster : state.clusters)
+        cells += cluster.depth.size();
+    return state.clusters.size() * (4 + 8 + 4 + 8) + (cells + 3) / 4 * 4 + cells * VALUES * 8;
+}
+
+// Bad contents may have good check sums, when the writer was wrong: whatever is read then is a whole
+// grid of finite numbers, or an error.  Headers are left as they are, as libnetcdf 4.9 crashes at
+// some (in NC_hashmapadd, called by nc_open); the check sums keep these from it.
+void sealed_nonsense_is_an_error_or_a_grid(const std::string &directory)
+{
+    write_checkpoint(make_state(3), directory, MPI_COMM_WORLD);
+    barrier();
+    if (rank == 0) {
+        const std::string path = directory + "/checkpoint-3/checkpoint-0.nc";
+        const std::string list = directory + "/checkpoint-3/manifest", whole = read_whole_file(path);
+        Manifest manifest = Manifest::parse(list, read_whole_file(list));
+        std::mt19937 random(2);
+        int errors = 0;
+        for (int round = 0; round < 400; round++) {
+            std::string bytes = whole;
+            const std::size_t data = data_size(make_state(3)), header = bytes.size() - data;
+            const std::size_t among = round % 2 ? data : data / 5;
+            for (unsigned changes = 1 + random() % 3; changes > 0; changes--)
+                bytes[header + random() % among] = static_cast<char>(random());
+            write_bytes(path, bytes);
+            manifest.files[0] = {bytes.size(), crc_of(bytes)};
+            write_bytes(list, manifest.text());
+            const std::string message = message_of([&] {
+                for (const ClusterState &cluster :
+                     read_checkpoint(directory, resume_as(0, 1)).clusters)
+                    for (double value : cluster.values)
+                        EXPECT(std::isfinite(value));
+            });
+            errors += !message.empty();
+        }
+        EXPECT(errors > 100 && errors < 400);
+    }
+    barrier();
+}
+
+void pixels_have_one_cell_each(const std::string &)
+{
+    std::mt19937 random(3);
+    for (int round = 0; round < 40; round++) {
+        RasterShape shape{X0, Y0, SQUARE, SQUARES_X, SQUARES_Y, 0, 0};
+        // Powers of two put centres on the edges of cells; other numbers do not.
+        shape.nx = round % 2 ? 1 << random() % 9 : 1 + static_cast<int>(random() % 300);
+        shape.ny = round % 4 < 2 ? 1 << random() % 9 : 1 + static_cast<int>(random() % 300);
+        const int coarse = static_cast<int>(random() % 8);
+        Snapshot snapshot = make_snapshot(static_cast<double>(random() % 800), 0, coarse, coarse + 6);
+        std::fill(snapshot.h.begin(), snapshot.h.end(), 1.0);
+        const RasterFrame frame = rasterise(shape, snapshot);
+        std::vector<float> hits(frame.h.size());
+        std::uint64_t pixels = 0;
+        MPI_Allreduce(frame.h.data(), hits.data(), static_cast<int>(hits.size()), MPI_FLOAT, MPI_SUM,
+                      MPI_COMM_WORLD);
+        MPI_Allreduce(&frame.pixels, &pixels, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+        EXPECT(pixels == hits.size());
+        EXPECT(std::all_of(hits.begin(), hits.end(), [](float n) { return n == 1; }));
+    }
+}
+
+void pixels_have_the_cell_of_their_centre(const std::string &)
+{
+    const RasterShape shape{X0, Y0, SQUARE, SQUARES_X, SQUARES_Y, 200, 100};
+    const RasterFrame frame = rasterise(shape, make_snapshot(300, 0, 10, 12));
+    for (int j = 0; j < shape.ny; j++)
+        for (int i = 0; i < shape.nx; i++) {
+            const auto pixel = static_cast<std::size_t>(j * shape.nx + i);
+            if (frame.bed[pixel] == 0)
+                continue; // of another rank
+            const double x = X0 + (i + 0.5) * 10, y = Y0 + (j + 0.5) * 10;
+            const double r = std::hypot(x - 300, y - 500);
+            EXPECT(std::fabs(frame.bed[pixel] - (-20 + r * r / 30000)) < 3);
+            EXPECT(std::isnan(frame.surface[pixel]) == (frame.h[pixel] <= 1e-6f));
+        }
+}
+
+RasterShape raster_shape() { return {X0, Y0, SQUARE, SQUARES_X, SQUARES_Y, 80, 40}; }
+
+// Frames of the times 0, 10, 20; then a restart at 10, and 20, 30 again.
+void raster_goes_on_after_a_restart(const std::string &directory)
+{
+    const std::string path = directory + "/raster.nc";
+    {
+        Raster raster(path, raster_shape(), std::nullopt, MPI_COMM_WORLD);
+        for (int frame : {0, 1, 2})
+            raster.add(make_snapshot(100 * frame, frame));
+    }
+    {
+        Raster raster(path, raster_shape(), 10.0, MPI_COMM_WORLD);
+        for (int frame : {1, 2, 3})
+            raster.add(make_snapshot(100 * frame, frame));
+        barrier();
+        if (rank == 0) { // while it is open, as after a kill
+            const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+            EXPECT(file.dimension("time") == 4);
+            std::vector<double> times(4);
+            EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {4}), times.data()) ==
+                   NC_NOERR);
+            EXPECT((times == std::vector<double>{0, 10, 20, 30}));
+        }
+    }
+    RasterShape other = raster_shape();
+    other.x0 += 1;
+    EXPECT(contains(message_of([&] { Raster raster(path, other, 10.0, MPI_COMM_WORLD); }),
+                    "another domain"));
+    write_bytes(directory + "/none.nc", "not NetCDF");
+    barrier();
+    EXPECT(contains(message_of([&] {
+               Raster raster(directory + "/none.nc", other, 10.0, MPI_COMM_WORLD);
+           }), "none.nc"));
+}
+
+void cells_that_leave_a_gap_are_told(const std::string &directory)
+{
+    Raster raster(directory + "/raster.nc", raster_shape(), std::nullopt, MPI_COMM_WORLD);
+    Snapshot snapshot = make_snapshot(100, 1, 4, 4);
+    if (rank == 0)
+        for (auto *field : {&snapshot.h, &snapshot.hu, &snapshot.hv, &snapshot.bed})
+            field->pop_back();
+    EXPECT(contains(message_of([&] { raster.add(snapshot); }), "do not cover"));
+}
+
+void progress_says_how_long_it_takes(const std::string &directory)
+{
+    double now = 100;
+    std::FILE *log = std::fopen((directory + "/progress" + std::to_string(rank)).c_str(), "w+");
+    {
+        Progress progress(true, 10, -1, log, [&] { return now; });
+        Progress silent(false, 10, -1, log, [&] { return now; });
+        for (int step = 1; step <= 100; step++, now += 0.5) {
+            progress.step(step, 0.1 * step, 0.1, 1000);
+            silent.step(step, 0.1 * step, 0.1, 1000);
+        }
+    }
+    std::rewind(log);
+    char line[300];
+    int lines = 0;
+    while (std::fgets(line, sizeof line, log))
+        if (lines++ == 0)
+            EXPECT(std::string(line) == "t 2.1 of 10 s  step 21  dt 0.1 s  1000 cells  "
+                                        "2e+03 cells/s  ETA 0:00:40\n" ||
+                   (std::printf("%s", line), false));
+    std::fclose(log);
+    EXPECT(lines == 4);
+    EXPECT(hours(3725) == "1:02:05" && hours(NAN) == "?" && hours(INFINITY) == "?");
+}
+
+struct Promise {
+    const char *name;
+    void (*check)(const std::string &directory);
+};
+#define PROMISE(name) {#name, name}
+constexpr Promise PROMISES[] = {
+    PROMISE(frames_for_readers),
+    PROMISE(series_is_cut_where_a_run_restarts),
+    PROMISE(failed_write_names_file_and_reason),
+    PROMISE(full_disk_stops_all_ranks_and_leaves_the_former),
+    PROMISE(checkpoint_comes_back_with_any_number_of_ranks),
+    PROMISE(last_two_checkpoints_are_kept),
+    PROMISE(interrupted_checkpoint_is_none),
+    PROMISE(other_configuration_is_told),
+    PROMISE(impossible_trees_are_told),
+    PROMISE(damaged_checkpoint_is_told),
+    PROMISE(sealed_nonsense_is_an_error_or_a_grid),
+    PROMISE(pixels_have_one_cell_each),
+    PROMISE(pixels_have_the_cell_of_their_centre),
+    PROMISE(raster_goes_on_after_a_restart),
+    PROMISE(cells_that_leave_a_gap_are_told),
+    PROMISE(progress_says_how_long_it_takes),
+};
+
+// Rank 0's, for all.
+std::string temporary_directory()
+{
+    char name[] = "/tmp/swe-output-XXXXXX";
+    if (rank == 0 && !mkdtemp(name))
+        std::perror(name);
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    return name;
+}
+
+int run_all();
+
+// An empty name: all.
+int run(const std::string &name, const char *directory)
+{
+    if (name.empty())
+        return run_all();
+    const auto *promise = std::find_if(std::begin(PROMISES), std::end(PROMISES),
+                                       [&](const Promise &p) { return p.name == name; });
+    if (promise == std::end(PROMISES)) {
+        std::fprintf(stderr, "output: no promise '%s'; see --list\n", name.c_str());
+        return 2;
+    }
+    const std::string place = directory ? directory : temporary_directory();
+    try {
+        promise->check(place);
+    } catch (const std::exception &error) {
+        expect(false, error.what(), __LINE__);
+    }
+    int all = 0;
+    MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (!directory && rank == 0)
+        fs::remove_all(place);
+    return all > 0;
+}
+
+int run_all()
+{
+    int code = 0;
+    for (const Promise &promise : PROMISES)
+        code |= run(promise.name, nullptr);
+    return code;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
+        for (const Promise &promise : PROMISES)
+            std::puts(promise.name);
+        return 0;
+    }
+    if (argc > 3) {
+        std::fputs("usage: output [--list | PROMISE [DIRECTORY]]\n", stderr);
+        return 2;
+    }
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const int code = run(argc > 1 ? argv[1] : "", argc == 3 ? argv[2] : nullptr);
+    MPI_Finalize();
+    return code;
+}
