@@ -97,28 +97,39 @@ bool lake_at_rest_augmented()
 
 // --- water is kept and is never negative
 
-bool storm(Flux flux)
+bool storm(Flux flux, double bed_scale, double depth, double speed)
 {
-    Mesh<double> mesh(uneven_grid(5, 4), 100, Border::WALL, 3);
+    Mesh<double> mesh(uneven_grid(4, 4), 100, Border::WALL, 3);
     mesh.flux = flux;
-    mesh.initialise([&](double x, double y) { return 4 * rough(x, y); },
+    mesh.initialise([&](double x, double y) { return bed_scale * rough(x, y); },
                     [&](double x, double y, double bed) {
-                        const double h = std::max(0.0, 3 * rough(y + 5, x) - 0.2 * bed);
-                        return Water{h, 10 * h * rough(x, y + 3), 10 * h * rough(x + 3, y)};
+                        const double h = std::max(0.0, depth * rough(y + 5, x) - 0.2 * bed);
+                        return Water{h, speed * h * rough(x, y + 3), speed * h * rough(x + 3, y)};
                     });
     const double mass = mesh.total(DEPTH);
     double step = mesh.stable_step(), least = 0;
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 300; i++) {
         step = mesh.runge_kutta(0.45 * step);
         least = std::min(least, least_depth(mesh));
     }
+    std::printf("bed of %g m, water of %g m at %g m/s\n", bed_scale, depth, speed);
     bool good = expect(is_finite(mesh), "finite", 0, 0);
     good &= expect(least >= 0, "least depth", least, 0);
     return good & at_most("mass, relative", std::fabs(mesh.total(DEPTH) / mass - 1), 1e-13);
 }
 
-bool mass_in_storm() { return storm(Flux::RUSANOV); }
-bool mass_in_storm_augmented() { return storm(Flux::AUGMENTED); }
+bool storms(Flux flux)
+{
+    bool good = true;
+    for (double bed : {1.0, 10.0, 70.0})
+        for (double depth : {0.2, 9.0})
+            for (double speed : {0.3, 10.0})
+                good &= storm(flux, bed, depth, speed);
+    return good;
+}
+
+bool mass_in_storm() { return storms(Flux::RUSANOV); }
+bool mass_in_storm_augmented() { return storms(Flux::AUGMENTED); }
 
 // --- order
 
@@ -183,7 +194,8 @@ bool second_order()
     const double fine = vortex_error(11, 10);
     std::printf("errors in L2: %.3e %.3e %.3e\n", coarse, middle, fine);
     const double order = std::log2(middle / fine);
-    return expect(order >= 1.8, "order in L2", order, 1.8);
+    return at_most("error on the finest grid", fine, 1.75e-3) &
+           expect(order >= 1.8, "order in L2", order, 1.8);
 }
 
 // Means of surface and momenta after waves went over a smooth bed with a current.
@@ -225,7 +237,8 @@ bool second_order_over_a_bed()
     const double coarse = distance(grid[0], grid[1]), fine = distance(grid[1], grid[2]);
     std::printf("distances in L2: %.3e %.3e\n", coarse, fine);
     const double order = std::log2(coarse / fine);
-    return expect(order >= 1.8, "order in L2", order, 1.8);
+    return at_most("distance of the finer grids", fine, 3.3e-4) &
+           expect(order >= 1.8, "order in L2", order, 1.8);
 }
 
 // --- dam breaks
@@ -532,7 +545,7 @@ bool shallow_water_is_split()
 {
     std::mt19937 dice(13);
     std::uniform_real_distribution<double> number(0, 1);
-    double mass = 0, momentum = 0, least = 0;
+    double mass = 0, momentum = 0, least = 0, swifter = 0;
     for (int i = 0; i < 2000; i++) {
         DgCell<double> parent = random_cell(dice), first = random_cell(dice);
         DgCell<double> second = random_cell(dice);
@@ -545,9 +558,13 @@ bool shallow_water_is_split()
             momentum =
                 std::max(momentum, std::fabs(first.dof[HU] + second.dof[HU] - 2 * parent.dof[HU]));
         least = std::min({least, first.dof[DEPTH], second.dof[DEPTH]});
+        if (parent.dof[DEPTH] > 0.01 && parent.dof[DEPTH] < 0.02) // less than the bed's rise
+            for (const DgCell<double> &child : {first, second})
+                swifter = std::max(swifter, std::fabs(child.dof[HU]) * parent.dof[DEPTH] -
+                                                std::fabs(parent.dof[HU]) * child.dof[DEPTH]);
     }
-    return at_most("mass", mass, 1e-15) & at_most("momentum", momentum, 1e-14) &
-           expect(least >= 0, "least depth", least, 0);
+    return at_most("swifter than the parent", swifter, 1e-15) & at_most("mass", mass, 1e-15) &
+           at_most("momentum", momentum, 1e-14) & expect(least >= 0, "least depth", least, 0);
 }
 
 bool fit_is_a_line()
