@@ -43,11 +43,12 @@ template <class Real> constexpr Real least_number = std::numeric_limits<Real>::m
 template <class Value> constexpr bool is_number = std::is_floating_point<Value>::value;
 
 // Compilers may merge comparisons and take vectors of truths, which AVX-512 has not, to
-// pieces.  So each comparison is of a number that the compiler does not know, and is used once.
+// pieces.  So in vectors of 64 bytes, each comparison is of a number that the compiler does not
+// know, and is used once.  Shorter vectors may be in functions that have no registers for them.
 template <class Value> SWE_INLINE Value unknown(Value a)
 {
 #ifdef __x86_64__
-    if constexpr (!is_number<Value>)
+    if constexpr (sizeof(Value) == 64)
         asm("" : "+v"(a));
 #endif
     return a;
@@ -84,7 +85,7 @@ template <class Value> SWE_INLINE Value root(Value a)
         return std::sqrt(a);
     } else {
         constexpr int LANES = sizeof(Value) / sizeof(a[0]);
-        Value result;
+        Value result{};
         for (int lane = 0; lane < LANES; lane++)
             result[lane] = std::sqrt(a[lane]);
         return result;
