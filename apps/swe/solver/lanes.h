@@ -4,8 +4,8 @@
 // A flux is a template on Value, which is float, double, or a vector of either (GCC's vector
 // extension: + - * / compare lane by lane, and `mask ? a : b` chooses).  What operators do not
 // offer is here.  Each function does to a lane what it does to a number, to the last bit, so that
-// it does not matter where in a vector a cell comes to lie.  This holds without contraction to fused
-// multiply-adds only: files with kernels are compiled with -ffp-contract=off.
+// it does not matter where in a vector a cell comes to lie.  This holds without contraction to
+// fused multiply-adds only: files with kernels are compiled with -ffp-contract=off.
 #ifndef SWE_SOLVER_LANES_H
 #define SWE_SOLVER_LANES_H
 
@@ -21,7 +21,8 @@
 // Inlined also into functions that are compiled for wider vectors than the file is.
 #define SWE_INLINE inline __attribute__((always_inline))
 
-namespace swe {
+namespace swe
+{
 
 template <class Real, int BYTES> struct LanesOf {
     typedef Real type __attribute__((vector_size(BYTES)));
