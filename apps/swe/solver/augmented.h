@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // augmented.h - the augmented Riemann solver for the shallow water equations over a bed.
 //
-// George 2008, doi:10.1016/j.jcp.2007.10.027.  Not only (h, m), m = h u, is decomposed into waves, but
-// (h, m, phi, bed) with phi = h u^2 + g h^2 / 2.  The jump between two cells is made of
-//   - the source wave, which stays at the edge: the jump of a steady state over the step of the bed;
+// George 2008, doi:10.1016/j.jcp.2007.10.027.  Not only (h, m), m = h u, is decomposed into waves,
+// but (h, m, phi, bed) with phi = h u^2 + g h^2 / 2.  The jump between two cells is made of
+//   - the source wave, which stays at the edge: the jump of a steady state over the step of the
+//   bed;
 //   - two waves (1, s, s^2) with Einfeldt's speeds s1 <= s3 [doi:10.1137/0725021];
 //   - a corrector (0, 0, 1) with speed (s1 + s3) / 2, or, in a strong rarefaction, (1, s2, s2^2)
 //     with the speed of the rarefaction's inner edge, so that it opens in two steps.
@@ -16,7 +17,8 @@
 
 #include "edge.h"
 
-namespace swe {
+namespace swe
+{
 
 // The two sides of an edge; velocities along the normal.
 template <class Value> struct RiemannProblem {
@@ -30,7 +32,8 @@ template <class Value> struct SourceWave {
     Value h, phi;
 };
 
-// The height that water of speed u towards a wall rises to: two rarefactions' or shocks' middle state.
+// The height that water of speed u towards a wall rises to: two rarefactions' or shocks' middle
+// state.
 template <class Value, class Real> SWE_INLINE Value height_at_wall(Value c, Value u, Real gravity)
 {
     Value rises = maximum(Value{}, c + Real(0.5) * u);
@@ -58,8 +61,7 @@ SWE_INLINE SourceWave<Value> source_wave(const RiemannProblem<Value> &p, Value s
                       both(is_less(s1, zero), is_less(zero, u_middle - c_middle)),
                       both(is_less(zero, s3), is_less(u_middle + c_middle, zero)));
     Value jump_h = choose(sonic, -p.step, p.step * mean_gh / straight);
-    Value jump_phi =
-        choose(sonic, -p.step * mean_gh, -p.step * mean_gh * (steady / straight));
+    Value jump_phi = choose(sonic, -p.step * mean_gh, -p.step * mean_gh * (steady / straight));
 
     Value content = (s3 * p.h_other - s1 * p.h_own) + (p.h_own * p.u_own - p.h_other * p.u_other);
     content = maximum(zero, content); // the middle depth of HLLE, times s3 - s1
@@ -98,14 +100,14 @@ SWE_INLINE Fluctuations<Value> fluctuations(const RiemannProblem<Value> &p, Real
 
     // The state between two rarefactions; the fans' share of all between s1 and s3.
     Value u_middle = half * (p.u_own + p.u_other) + (p.c_own - p.c_other);
-    Value c_middle = maximum(zero, half * (p.c_own + p.c_other) +
-                                       Real(0.25) * (p.u_own - p.u_other));
+    Value c_middle =
+        maximum(zero, half * (p.c_own + p.c_other) + Real(0.25) * (p.u_own - p.u_other));
     Value fan1 = (u_middle - c_middle) - (p.u_own - p.c_own);
     Value fan3 = (p.u_other + p.c_other) - (u_middle + c_middle);
     Value fan = maximum(fan1, fan3);
     Value wet = minimum(p.h_own, p.h_other);
-    Value strong = both(both(is_less(half * width, fan), is_less(fan, Real(0.9) * width)),
-                        is_less(zero, wet));
+    Value strong =
+        both(both(is_less(half * width, fan), is_less(fan, Real(0.9) * width)), is_less(zero, wet));
     Value s2 = choose(fan1 - fan3, u_middle - c_middle, u_middle + c_middle);
     s2 = choose(strong, s2, half * (s1 + s3));
 

@@ -13,9 +13,11 @@
 #include "augmented.h"
 #include "rusanov.h"
 
-namespace swe {
+namespace swe
+{
 
-namespace {
+namespace
+{
 
 // FvLinks::shape: outward directions of the edges to the next cell and to the third neighbour, and
 // which edge is the hypotenuse: 0 the one to the previous cell, 1 to the next, 2 to the third.
@@ -84,8 +86,8 @@ template <class Value> SWE_INLINE Value shifted(Value before, Value value)
     return __builtin_shuffle(before, value, order);
 }
 
-template <class Value> SWE_INLINE EdgeFlux<Value> shifted(const EdgeFlux<Value> &before,
-                                                          const EdgeFlux<Value> &flux)
+template <class Value>
+SWE_INLINE EdgeFlux<Value> shifted(const EdgeFlux<Value> &before, const EdgeFlux<Value> &flux)
 {
     return {shifted(before.mass, flux.mass), shifted(before.lost_x, flux.lost_x),
             shifted(before.lost_y, flux.lost_y), shifted(before.gained_x, flux.gained_x),
@@ -170,8 +172,7 @@ SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, i
     }
 }
 
-template <class Value, class Real>
-SWE_INLINE Value gather(const Real *from, const std::int32_t *at)
+template <class Value, class Real> SWE_INLINE Value gather(const Real *from, const std::int32_t *at)
 {
     constexpr int LANES = lanes_of<Value>();
     Value result;
@@ -185,8 +186,8 @@ constexpr int ROW = 4;
 
 template <class Value> constexpr bool has_rows = lanes_of<Value>() >= ROW;
 
-// Of two vectors, in a row of twice their length, the lanes begin + step * (0, 1, ...), and then, for
-// the second half of the lanes, the same from `again` on.
+// Of two vectors, in a row of twice their length, the lanes begin + step * (0, 1, ...), and then,
+// for the second half of the lanes, the same from `again` on.
 template <class Value> SWE_INLINE Value pick(Value a, Value b, int begin, int again, int step)
 {
     constexpr int LANES = lanes_of<Value>();
@@ -238,8 +239,8 @@ template <class Value> SWE_INLINE Value interleaved(Value a, Value b, int begin,
     typename Integers<Value>::type order;
     for (int lane = 0; lane < LANES; lane++) {
         int pair = lane / (2 * together), within = lane % (2 * together);
-        order[lane] = begin + pair * together + within % together +
-                      (within >= together ? LANES : 0);
+        order[lane] =
+            begin + pair * together + within % together + (within >= together ? LANES : 0);
     }
     return __builtin_shuffle(a, b, order);
 }
@@ -263,14 +264,13 @@ template <class Real> struct Scale {
     Real inradius; // times the scale: the same for all depths
 
     explicit Scale(const Metric<Real> &metric)
-        : by_parity({metric.length[1] * metric.over_area[0],
-                     metric.length[2] * metric.over_area[1], 0, 0, 0, 0, 0, 0}),
+        : by_parity({metric.length[1] * metric.over_area[0], metric.length[2] * metric.over_area[1],
+                     0, 0, 0, 0, 0, 0}),
           inradius(metric.inradius[0] * by_parity.entry[0])
     {
     }
 
-    template <class Value>
-    SWE_INLINE Value of(typename Integers<Value>::type depth) const
+    template <class Value> SWE_INLINE Value of(typename Integers<Value>::type depth) const
     {
         constexpr int MANTISSA = std::numeric_limits<Real>::digits - 1;
         Value base = look_up<Value>(by_parity, depth & 1);
@@ -294,7 +294,8 @@ template <class Real> struct Arrays {
 
     explicit Arrays(FvScratch<Real> &s)
         : h(s.h.data()), u(s.u.data()), v(s.v.data()), c(s.c.data()), bed(s.bed.data()),
-          rows(s.rows.data()), rate_h(s.rate_h.data()), rate_hu(s.rate_hu.data()), rate_hv(s.rate_hv.data())
+          rows(s.rows.data()), rate_h(s.rate_h.data()), rate_hu(s.rate_hu.data()),
+          rate_hv(s.rate_hv.data())
     {
     }
 };
@@ -314,8 +315,8 @@ struct Neighbours {
     }
 };
 
-// All that a sweep over a patch works on, as values: what is stored to an array cannot change them, so
-// that compilers can keep them in registers.
+// All that a sweep over a patch works on, as values: what is stored to an array cannot change them,
+// so that compilers can keep them in registers.
 template <class Real> struct Sweep {
     Patch<Real> patch;
     FvOptions<Real> options;
@@ -327,8 +328,8 @@ template <class Real> struct Sweep {
     const Patch<Real> *next; // patch that is stepped next, or null
 };
 
-// Brings the cells from i on of the patch that is next nearer: its memory is read while this one's is
-// worked on, which is in the cache.
+// Brings the cells from i on of the patch that is next nearer: its memory is read while this one's
+// is worked on, which is in the cache.
 template <class Real> SWE_INLINE void bring(const Patch<Real> &next, std::int32_t i)
 {
     constexpr int WRITE = 1, READ = 0, SECOND_LEVEL = 2;
@@ -382,7 +383,8 @@ SWE_INLINE void prepare(const Sweep<Real> &sweep, std::int32_t from, std::int32_
     }
 }
 
-template <class Real> SWE_INLINE void copy_state(const Arrays<Real> &scratch, std::int32_t from, std::int32_t to)
+template <class Real>
+SWE_INLINE void copy_state(const Arrays<Real> &scratch, std::int32_t from, std::int32_t to)
 {
     scratch.h[to] = scratch.h[from];
     scratch.u[to] = scratch.u[from];
@@ -396,7 +398,8 @@ template <class Value, class Real> SWE_INLINE void prepare_all(const Sweep<Real>
     std::int32_t cells = sweep.patch.cells;
     prepare<Value>(sweep, 0, 0, cells);
     prepare<Value>(sweep, cells, sweep.links.first_ghost_at, sweep.patch.ghosts);
-    copy_state(sweep.scratch, sweep.links.behind, cells); // the last cell finds it where it finds a next
+    copy_state(sweep.scratch, sweep.links.behind,
+               cells); // the last cell finds it where it finds a next
 }
 
 // (|u| + sqrt(g h))^2, which takes one root fewer than |u| + sqrt(g h).
@@ -513,12 +516,11 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
         CellState<Value> own = {load<Value>(&s.h[i]), load<Value>(&s.u[i]), load<Value>(&s.v[i]),
                                 load<Value>(&s.c[i]), load<Value>(&s.bed[i])};
         CellState<Value> behind = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
-                                 load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
-                                 load<Value>(&s.bed[i + 1])};
+                                   load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
+                                   load<Value>(&s.bed[i + 1])};
         CellState<Value> third = third_state<Value>(s, &links.third[i]);
-        EdgeFlux<Value> out =
-            flux_of<FLUX>(own, behind, look_up<Value>(WAY_X<Real>, next_way),
-                          look_up<Value>(WAY_Y<Real>, next_way), sweep.options);
+        EdgeFlux<Value> out = flux_of<FLUX>(own, behind, look_up<Value>(WAY_X<Real>, next_way),
+                                            look_up<Value>(WAY_Y<Real>, next_way), sweep.options);
         EdgeFlux<Value> aside =
             flux_of<FLUX>(own, third, look_up<Value>(WAY_X<Real>, third_way),
                           look_up<Value>(WAY_Y<Real>, third_way), sweep.options);
@@ -526,11 +528,11 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
         before = out;
 
         Hypotenuse<Value> is = hypotenuse_of<Value, Real>(shape);
-        Value scale = sweep.scale.template of<Value>(load_bytes<Value>(sweep.patch.depth + i, count));
-        Value rates[3] = {
-            rate<Value, Real>(is, scale, -in.mass, out.mass, aside.mass),
-            rate<Value, Real>(is, scale, -in.gained_x, out.lost_x, aside.lost_x),
-            rate<Value, Real>(is, scale, -in.gained_y, out.lost_y, aside.lost_y)};
+        Value scale =
+            sweep.scale.template of<Value>(load_bytes<Value>(sweep.patch.depth + i, count));
+        Value rates[3] = {rate<Value, Real>(is, scale, -in.mass, out.mass, aside.mass),
+                          rate<Value, Real>(is, scale, -in.gained_x, out.lost_x, aside.lost_x),
+                          rate<Value, Real>(is, scale, -in.gained_y, out.lost_y, aside.lost_y)};
         if constexpr (ADVANCE) {
             Value speed = advance(sweep, i, count, scale, own.h, rates);
             fastest = maximum(fastest, first_lanes(speed, count));
@@ -577,7 +579,8 @@ SWE_INLINE Real sweep_states(const Sweep<Real> &sweep)
 
 enum class Task { STEP, RATES, UPDATE, SPEED };
 
-template <class Real, int BYTES> SWE_INLINE Real perform(Task task, Flux flux, const Sweep<Real> &given)
+template <class Real, int BYTES>
+SWE_INLINE Real perform(Task task, Flux flux, const Sweep<Real> &given)
 {
     const Sweep<Real> sweep = given;
     using Value = Lanes<Real, BYTES>;
@@ -625,8 +628,7 @@ template <class Real> Real dispatch(Task task, Flux flux, const Sweep<Real> &swe
     return perform_any(task, flux, sweep);
 }
 
-template <class Real>
-void make_room(const FvLinks &links, bool rates, FvScratch<Real> &scratch)
+template <class Real> void make_room(const FvLinks &links, bool rates, FvScratch<Real> &scratch)
 {
     std::size_t room = static_cast<std::size_t>(links.first_ghost_at) + padded(links.ghosts);
     for (auto *array : {&scratch.h, &scratch.u, &scratch.v, &scratch.c, &scratch.bed})
@@ -649,8 +651,7 @@ template <class Real> Real stable_step(const Scale<Real> &scale, Real greatest)
 }
 
 // Manning's friction, implicit in the factor: it slows down, and never turns, the water.
-template <class Real>
-void rub(const Patch<Real> &patch, const FvOptions<Real> &options, Real dt)
+template <class Real> void rub(const Patch<Real> &patch, const FvOptions<Real> &options, Real dt)
 {
     Real factor = dt * options.gravity * options.manning * options.manning;
     for (std::int32_t i = 0; i < patch.cells; i++) {
@@ -694,8 +695,8 @@ template <class Real> std::vector<CellEdges> edges_of_cells(const Patch<Real> &p
     return all_edges;
 }
 
-// Which edge of a cell leads to `wanted`?  If that is no cell of the patch, to any ghost, but by another
-// edge than `taken`.
+// Which edge of a cell leads to `wanted`?  If that is no cell of the patch, to any ghost, but by
+// another edge than `taken`.
 int edge_to(const CellEdges &edges, std::int32_t wanted, std::int32_t cells, int taken)
 {
     bool inside = wanted >= 0 && wanted < cells;
@@ -759,8 +760,14 @@ Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> 
              const FvState<Real> *start, const Patch<Real> *next)
 {
     make_room(links, false, scratch);
-    Sweep<Real> sweep{patch, options, Arrays<Real>(scratch), Scale<Real>(metric),
-                      Neighbours(links), dt, start ? *start : FvState<Real>{}, next};
+    Sweep<Real> sweep{patch,
+                      options,
+                      Arrays<Real>(scratch),
+                      Scale<Real>(metric),
+                      Neighbours(links),
+                      dt,
+                      start ? *start : FvState<Real>{},
+                      next};
     Real greatest = dispatch(Task::STEP, flux, sweep);
     if (options.manning > 0)
         rub(patch, options, start ? dt / 2 : dt);
@@ -778,12 +785,17 @@ void fv_residual(const Patch<Real> &patch, const FvLinks &links, const Metric<Re
 }
 
 template <class Real>
-Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric,
-               const FvOptions<Real> &options, Real dt, FvScratch<Real> &scratch,
-               const FvState<Real> *start)
+Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric, const FvOptions<Real> &options,
+               Real dt, FvScratch<Real> &scratch, const FvState<Real> *start)
 {
-    Sweep<Real> sweep{patch, options, Arrays<Real>(scratch), Scale<Real>(metric),
-                      Neighbours(), dt, start ? *start : FvState<Real>{}, nullptr};
+    Sweep<Real> sweep{patch,
+                      options,
+                      Arrays<Real>(scratch),
+                      Scale<Real>(metric),
+                      Neighbours(),
+                      dt,
+                      start ? *start : FvState<Real>{},
+                      nullptr};
     Real greatest = dispatch(Task::UPDATE, Flux::RUSANOV, sweep);
     if (options.manning > 0)
         rub(patch, options, start ? dt / 2 : dt);
@@ -795,8 +807,8 @@ Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
                     const FvOptions<Real> &options)
 {
     FvScratch<Real> none;
-    Sweep<Real> sweep{patch, options, Arrays<Real>(none), Scale<Real>(metric),
-                      Neighbours(), 0, FvState<Real>{}, nullptr};
+    Sweep<Real> sweep{patch,        options, Arrays<Real>(none), Scale<Real>(metric),
+                      Neighbours(), 0,       FvState<Real>{},    nullptr};
     return stable_step(sweep.scale, dispatch(Task::SPEED, Flux::RUSANOV, sweep));
 }
 
@@ -809,10 +821,11 @@ void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options
         int way = links.ghost_way[g];
         CellState<Real> own = state_at(arrays, links.ghost_cell[g]);
         CellState<Real> other = state_at(arrays, links.first_ghost_at + g);
-        EdgeFlux<Real> out =
-            flux == Flux::RUSANOV
-                ? flux_of<Flux::RUSANOV>(own, other, WAY_X<Real>.entry[way], WAY_Y<Real>.entry[way], options)
-                : flux_of<Flux::AUGMENTED>(own, other, WAY_X<Real>.entry[way], WAY_Y<Real>.entry[way], options);
+        EdgeFlux<Real> out = flux == Flux::RUSANOV
+                                 ? flux_of<Flux::RUSANOV>(own, other, WAY_X<Real>.entry[way],
+                                                          WAY_Y<Real>.entry[way], options)
+                                 : flux_of<Flux::AUGMENTED>(own, other, WAY_X<Real>.entry[way],
+                                                            WAY_Y<Real>.entry[way], options);
         boundary.mass[g] = out.mass;
         boundary.x[g] = out.lost_x;
         boundary.y[g] = out.lost_y;
@@ -822,16 +835,16 @@ void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options
 #define SWE_INSTANTIATE(Real)                                                                      \
     template void fv_link(const Patch<Real> &, FvLinks &);                                         \
     template Real fv_step(const Patch<Real> &, const FvLinks &, const Metric<Real> &, Flux,        \
-                          const FvOptions<Real> &, Real, FvScratch<Real> &,                        \
-                          const FvState<Real> *, const Patch<Real> *);                             \
+                          const FvOptions<Real> &, Real, FvScratch<Real> &, const FvState<Real> *, \
+                          const Patch<Real> *);                                                    \
     template void fv_residual(const Patch<Real> &, const FvLinks &, const Metric<Real> &, Flux,    \
                               const FvOptions<Real> &, FvScratch<Real> &);                         \
     template Real fv_update(const Patch<Real> &, const Metric<Real> &, const FvOptions<Real> &,    \
                             Real, FvScratch<Real> &, const FvState<Real> *);                       \
     template Real fv_stable_step(const Patch<Real> &, const Metric<Real> &,                        \
                                  const FvOptions<Real> &);                                         \
-    template void fv_boundary(const FvLinks &, Flux, const FvOptions<Real> &,                      \
-                              FvScratch<Real> &, const FvBoundary<Real> &);
+    template void fv_boundary(const FvLinks &, Flux, const FvOptions<Real> &, FvScratch<Real> &,   \
+                              const FvBoundary<Real> &);
 SWE_INSTANTIATE(float)
 SWE_INSTANTIATE(double)
 

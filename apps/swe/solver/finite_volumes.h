@@ -5,9 +5,9 @@
 // three neighbours are the cells before and behind it in memory, and only the third has to be
 // looked up.  A step goes over the cells twice: first velocities and wave speeds of all cells
 // and ghosts, into scratch memory that stays in the cache; then, with the cells in vectors,
-// the flux to the next cell, the flux through the third edge (which both of its cells compute, to the
-// same bits, see edge.h), and the new state in place.  Fluxes are added as legs first, hypotenuse
-// last: results depend neither on the clusters nor on the position of a cell in them.
+// the flux to the next cell, the flux through the third edge (which both of its cells compute, to
+// the same bits, see edge.h), and the new state in place.  Fluxes are added as legs first,
+// hypotenuse last: results depend neither on the clusters nor on the position of a cell in them.
 #ifndef SWE_SOLVER_FINITE_VOLUMES_H
 #define SWE_SOLVER_FINITE_VOLUMES_H
 
@@ -17,25 +17,27 @@
 #include "../grid/aligned.h"
 #include "../grid/patch.h"
 
-namespace swe {
+namespace swe
+{
 
 // Who is next to whom in a patch, as a step needs it: 5 bytes a cell.
 struct FvLinks {
     std::int32_t cells = 0, ghosts = 0;
     std::int32_t first_ghost_at = 0; // in scratch arrays: behind cells and what fills up a vector
-    std::int32_t before = 0, behind = 0;  // scratch index of the first cell's and last cell's neighbour
-    std::uint8_t before_way = 0;          // outward direction of the first cell's edge to `before`
+    std::int32_t before = 0,
+                 behind = 0;     // scratch index of the first cell's and last cell's neighbour
+    std::uint8_t before_way = 0; // outward direction of the first cell's edge to `before`
     AlignedVector<std::int32_t> third;    // [cells] scratch index of the third neighbour
     AlignedVector<std::uint8_t> shape;    // [cells] directions, see SHAPE_ in finite_volumes.cc
     std::vector<std::int32_t> ghost_cell; // [ghosts] the cell at the ghost's edge
-    std::vector<std::uint8_t> ghost_way;  // [ghosts] outward direction of that edge: of NORMAL_X, NORMAL_Y,
-                                          // plus DIRECTIONS if against it
+    std::vector<std::uint8_t> ghost_way;  // [ghosts] outward direction of that edge: of NORMAL_X,
+                                         // NORMAL_Y, plus DIRECTIONS if against it
 };
 
 template <class Real> struct FvOptions {
-    Real gravity = Real(9.81);        // m/s2
-    Real dry_tolerance = Real(1e-6);  // m; of less water the momentum is 0.  The water stays.
-    Real manning = 0;                 // s/m^(1/3)
+    Real gravity = Real(9.81);       // m/s2
+    Real dry_tolerance = Real(1e-6); // m; of less water the momentum is 0.  The water stays.
+    Real manning = 0;                // s/m^(1/3)
 };
 
 // Memory for a step; any patch may use it next, after fv_step.  One a thread is enough.
@@ -62,9 +64,9 @@ template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links);
 // One step of Euler's method, in place: q + dt r(q); or, with `start`, the second one of SSP-RK2,
 // (start + q + dt r(q)) / 2.  Ghosts must be up to date.  With friction, if options.manning > 0.
 // Returns inradius / (|u| + sqrt(g h)) of the new state, the smallest of all cells: the stable step
-// for cfl = 1, in s; infinity if there is no water.  Water stays >= 0 if dt <= 0.5 of what was returned for the
-// state that is stepped from (by all patches); cfl = 0.45 has room for SSP-RK2's second step.
-// `next`, if known, is the patch that the caller steps next: its memory is read ahead.
+// for cfl = 1, in s; infinity if there is no water.  Water stays >= 0 if dt <= 0.5 of what was
+// returned for the state that is stepped from (by all patches); cfl = 0.45 has room for SSP-RK2's
+// second step. `next`, if known, is the patch that the caller steps next: its memory is read ahead.
 // Metric: lengths must be halved, to the bit, with two bisections.
 template <class Real>
 Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric, Flux flux,
@@ -78,11 +80,11 @@ void fv_residual(const Patch<Real> &patch, const FvLinks &links, const Metric<Re
 
 // What fv_step does behind the fluxes, with the rates in scratch.  Returns as fv_step.
 template <class Real>
-Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric,
-               const FvOptions<Real> &options, Real dt, FvScratch<Real> &scratch,
-               const FvState<Real> *start = nullptr);
+Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric, const FvOptions<Real> &options,
+               Real dt, FvScratch<Real> &scratch, const FvState<Real> *start = nullptr);
 
-// The fluxes through the boundary that the last fv_step or fv_residual with this scratch memory had.
+// The fluxes through the boundary that the last fv_step or fv_residual with this scratch memory
+// had.
 template <class Real>
 void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options,
                  FvScratch<Real> &scratch, const FvBoundary<Real> &boundary);

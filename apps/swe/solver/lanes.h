@@ -4,8 +4,8 @@
 // A flux is a template on Value, which is float, double, or a vector of either (GCC's vector
 // extension: + - * / compare lane by lane, and `mask ? a : b` chooses).  What operators do not
 // offer is here.  Each function does to a lane what it does to a number, to the last bit, so that
-// it does not matter where in a vector a cell comes to lie.  This holds without contraction to fused
-// multiply-adds only: files with kernels are compiled with -ffp-contract=off.
+// it does not matter where in a vector a cell comes to lie.  This holds without contraction to
+// fused multiply-adds only: files with kernels are compiled with -ffp-contract=off.
 #ifndef SWE_SOLVER_LANES_H
 #define SWE_SOLVER_LANES_H
 
@@ -21,7 +21,8 @@
 // Inlined also into functions that are compiled for wider vectors than the file is.
 #define SWE_INLINE inline __attribute__((always_inline))
 
-namespace swe {
+namespace swe
+{
 
 template <class Real, int BYTES> struct LanesOf {
     typedef Real type __attribute__((vector_size(BYTES)));
@@ -43,11 +44,12 @@ template <class Real> constexpr Real least_number = std::numeric_limits<Real>::m
 template <class Value> constexpr bool is_number = std::is_floating_point<Value>::value;
 
 // Compilers may merge comparisons and take vectors of truths, which AVX-512 has not, to
-// pieces.  So each comparison is of a number that the compiler does not know, and is used once.
+// pieces.  So in vectors of 64 bytes, each comparison is of a number that the compiler does not
+// know, and is used once.  Shorter vectors may be in functions that have no registers for them.
 template <class Value> SWE_INLINE Value unknown(Value a)
 {
 #ifdef __x86_64__
-    if constexpr (!is_number<Value>)
+    if constexpr (sizeof(Value) == 64)
         asm("" : "+v"(a));
 #endif
     return a;
@@ -84,7 +86,7 @@ template <class Value> SWE_INLINE Value root(Value a)
         return std::sqrt(a);
     } else {
         constexpr int LANES = sizeof(Value) / sizeof(a[0]);
-        Value result;
+        Value result{};
         for (int lane = 0; lane < LANES; lane++)
             result[lane] = std::sqrt(a[lane]);
         return result;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // roofline.cc - swe_roofline: how fast the kernels of order 0 are, against the memory's bandwidth.
 //
-// Prints lines of a name and a number: a triad's bytes/s; and for each flux and precision cells/s and
-// bytes a cell, with the share of the limit that the triad sets.  All are per core, with as many
-// threads at work as the argument says.
-// The bytes of a cell are those that a step has to move: the state read and written, bed, depth, and links.
-// `cartesian` is the same flux on a uniform grid of squares, with two edges a cell.
+// Prints lines of a name and a number: a triad's bytes/s; and for each flux and precision cells/s
+// and bytes a cell, with the share of the limit that the triad sets.  All are per core, with as
+// many threads at work as the argument says. The bytes of a cell are those that a step has to move:
+// the state read and written, bed, depth, and links. `cartesian` is the same flux on a uniform grid
+// of squares, with two edges a cell.
 //
 //     swe_roofline [threads] [bisections of a quarter, 20] [seconds for each number, 1]
 #include <atomic>
@@ -21,7 +21,8 @@
 
 using namespace swe;
 
-namespace {
+namespace
+{
 
 using Clock = std::chrono::steady_clock;
 
@@ -238,9 +239,9 @@ SWE_INLINE void step_row(Squares<Real> &grid, int row, Real dt, RowScratch<Real>
             store(&s.right[part][i], parts[part]);
     }
     for (int i = FRAME; i < grid.nx + FRAME; i += LANES) {
-        EdgeFlux<Value> f = flux_of<RUSANOV>(state(k, i, at + i),
-                                             state(above, i, at + grid.stride + i), Real(0),
-                                             Real(1), grid.options);
+        EdgeFlux<Value> f =
+            flux_of<RUSANOV>(state(k, i, at + i), state(above, i, at + grid.stride + i), Real(0),
+                             Real(1), grid.options);
         auto change = [&](int lost, int gained, Value up, Value from_below) {
             return dt * ((load<Value>(&s.right[gained][i - 1]) - load<Value>(&s.right[lost][i])) +
                          (from_below - up));

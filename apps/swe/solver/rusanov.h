@@ -2,18 +2,19 @@
 // rusanov.h - Rusanov's (local Lax-Friedrichs) flux with hydrostatic reconstruction.
 //
 // Audusse, Bouchut, Bristeau, Klein, Perthame 2004, doi:10.1137/S1064827503431090.  At an edge the
-// bed is the higher one of the two; each side keeps what water it has above that.  The flux between the
-// reconstructed states U* is
+// bed is the higher one of the two; each side keeps what water it has above that.  The flux between
+// the reconstructed states U* is
 //     (F(U*own) + F(U*other)) / 2 - a (U*other - U*own) / 2,   a = max(|u.n| + c) of both cells,
 // and what the reconstruction took away returns as pressure.  Sorted by cells, it is water that
-// leaves each one, h* (a + u.n) / 2 >= 0, and takes its velocity with it; so a cell cannot lose more
-// than it has if dt max(|u| + c) <= inradius / 2, and no velocities arise but by pressure.
+// leaves each one, h* (a + u.n) / 2 >= 0, and takes its velocity with it; so a cell cannot lose
+// more than it has if dt max(|u| + c) <= inradius / 2, and no velocities arise but by pressure.
 #ifndef SWE_SOLVER_RUSANOV_H
 #define SWE_SOLVER_RUSANOV_H
 
 #include "edge.h"
 
-namespace swe {
+namespace swe
+{
 
 template <class Value, class Real>
 SWE_INLINE EdgeFlux<Value> rusanov(const CellState<Value> &own, const CellState<Value> &other,

@@ -15,7 +15,8 @@
 #include <vector>
 #include "finite_volumes.h"
 
-namespace swe {
+namespace swe
+{
 
 struct Leaf {
     Triangle triangle;
@@ -83,7 +84,9 @@ inline std::vector<Leaf> bisect_wanted(const Bisect &wanted)
     };
     for (int q = 0; q < 4; q++)
         descend({{corners[q], corners[(q + 1) % 4], {U / 2, U / 2}},
-                 0, static_cast<std::uint8_t>(q), 0});
+                 0,
+                 static_cast<std::uint8_t>(q),
+                 0});
     return leaves;
 }
 
@@ -126,13 +129,14 @@ template <class Real> struct SyntheticCluster {
 
 template <class Real> class SyntheticGrid
 {
-public:
+  public:
     std::vector<Leaf> leaves;
     std::vector<SyntheticCluster<Real>> clusters;
     Metric<Real> metric;
     double side;
 
-    SyntheticGrid(double side_of_square, const Bisect &wanted, bool uniform, std::int32_t most_cells)
+    SyntheticGrid(double side_of_square, const Bisect &wanted, bool uniform,
+                  std::int32_t most_cells)
         : leaves(bisect_wanted(wanted)), metric(metric_of_square<Real>(side_of_square)),
           side(side_of_square)
     {
@@ -177,9 +181,12 @@ public:
                 update_ghost(c, g, with_bed);
     }
 
-    double area(std::int64_t leaf) const { return side * side / 4 / std::ldexp(1, leaves[leaf].depth); }
+    double area(std::int64_t leaf) const
+    {
+        return side * side / 4 / std::ldexp(1, leaves[leaf].depth);
+    }
 
-private:
+  private:
     struct Half {
         std::uint64_t key;
         std::uint32_t leaf;
@@ -199,9 +206,9 @@ private:
         auto in_first = [&](const Leaf &leaf) {
             return !(leaf.path >> (leaf.depth - level - 1) & 1);
         };
-        auto middle_leaf = std::partition_point(leaves.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                leaves.begin() + static_cast<std::ptrdiff_t>(end),
-                                                in_first);
+        auto middle_leaf =
+            std::partition_point(leaves.begin() + static_cast<std::ptrdiff_t>(begin),
+                                 leaves.begin() + static_cast<std::ptrdiff_t>(end), in_first);
         auto at = static_cast<std::size_t>(middle_leaf - leaves.begin());
         cut(begin, at, level + 1, most_cells);
         cut(at, end, level + 1, most_cells);

@@ -16,7 +16,8 @@
 
 using namespace swe;
 
-namespace {
+namespace
+{
 
 constexpr double G = 9.81;
 constexpr Flux FLUXES[] = {Flux::RUSANOV, Flux::AUGMENTED};
@@ -109,7 +110,9 @@ template <class Real> struct Run {
     double mass() const
     {
         double sum = 0;
-        look([&](double, double, double h, double, double, double, double area) { sum += h * area; });
+        look([&](double, double, double h, double, double, double, double area) {
+            sum += h * area;
+        });
         return sum;
     }
 };
@@ -268,7 +271,8 @@ void fluxes_are_antisymmetric()
                        same(f.lost_y, -r.gained_y) && same(f.gained_x, -r.lost_x) &&
                        same(f.gained_y, -r.lost_y));
         }
-        expect_at_most(std::string(name_of(flux)) + ": fluxes that are not antisymmetric", wrong, 0);
+        expect_at_most(std::string(name_of(flux)) + ": fluxes that are not antisymmetric", wrong,
+                       0);
     }
 }
 
@@ -280,10 +284,12 @@ void any_state_has_a_flux()
         for (int i = 0; i < 500000; i++) {
             CellState<double> a = random_cell(random), b = random_cell(random);
             EdgeFlux<double> f = flux_at(flux, a, b, 1, 0);
-            wrong += !(std::isfinite(f.mass) && std::isfinite(f.lost_x) && std::isfinite(f.lost_y) &&
-                       std::isfinite(f.gained_x) && std::isfinite(f.gained_y));
+            wrong +=
+                !(std::isfinite(f.mass) && std::isfinite(f.lost_x) && std::isfinite(f.lost_y) &&
+                  std::isfinite(f.gained_x) && std::isfinite(f.gained_y));
             double fastest = std::max(std::fabs(a.u) + a.c, std::fabs(b.u) + b.c);
-            drained += f.mass > a.h * fastest * (1 + 1e-14) || -f.mass > b.h * fastest * (1 + 1e-14);
+            drained +=
+                f.mass > a.h * fastest * (1 + 1e-14) || -f.mass > b.h * fastest * (1 + 1e-14);
         }
         expect_at_most(std::string(name_of(flux)) + ": fluxes that are no numbers", wrong, 0);
         expect_at_most(std::string(name_of(flux)) + ": fluxes that drain too fast", drained, 0);
@@ -364,7 +370,8 @@ void mirrored_stays_mirrored()
         }
         std::sort(cells.begin(), cells.end());
         std::sort(mirrored.begin(), mirrored.end());
-        expect(cells == mirrored, (std::string(name_of(flux)) + ": mirrored to the bit").c_str(), 0, 1);
+        expect(cells == mirrored, (std::string(name_of(flux)) + ": mirrored to the bit").c_str(), 0,
+               1);
     }
 }
 
@@ -473,7 +480,8 @@ struct Row {
     std::vector<double> h, m, bed; // the first and the last one are ghosts
 
     Row(std::size_t cells, double width, Flux f)
-        : dx(width / static_cast<double>(cells)), flux(f), h(cells + 2), m(cells + 2), bed(cells + 2)
+        : dx(width / static_cast<double>(cells)), flux(f), h(cells + 2), m(cells + 2),
+          bed(cells + 2)
     {
     }
 
@@ -599,7 +607,10 @@ struct Promise {
     void (*check)();
 };
 
-#define PROMISE(function) {#function, function}
+#define PROMISE(function)   \
+    {                       \
+#function, function \
+    }
 const Promise PROMISES[] = {
     PROMISE(lake_at_rest),
     PROMISE(mass_is_conserved),
