@@ -8,6 +8,7 @@
 #define SWE_PARALLEL_SCHEDULE_H
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -40,6 +41,7 @@ public:
     // use(i) for each i of 0 .. count-1, in any order, at the same time.
     template <class F> void each(int count, F use)
     {
+        auto start = std::chrono::steady_clock::now();
         Catch caught;
 #ifdef SWE_TBB
         tbb::parallel_for(0, count, [&](int i) { caught.run(use, i); });
@@ -49,13 +51,18 @@ public:
         else
             owners(count, use, caught);
 #endif
+        inside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         caught.rethrow();
     }
+
+    // How long each() has taken so far: the rest of a rank's time is serial, or waits.
+    double seconds() const { return inside; }
 
 private:
     Parallel kind;
     std::vector<std::int64_t> middle;
     std::int64_t total = 1;
+    double inside = 0;
 
     class Catch {
     public:
