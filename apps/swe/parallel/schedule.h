@@ -88,13 +88,16 @@ private:
     };
 
 #ifndef SWE_TBB
+    // All tasks at once, not by a taskloop, which may hold some back for the thread that it has: cores
+    // that come later would find nothing.
     template <class F> static void tasks(int count, F &use, Catch &caught)
     {
 #pragma omp parallel default(none) shared(count, use, caught)
 #pragma omp single
-#pragma omp taskloop grainsize(1) default(none) shared(count, use, caught)
-        for (int i = 0; i < count; i++)
+        for (int i = 0; i < count; i++) {
+#pragma omp task default(none) firstprivate(i) shared(use, caught)
             caught.run(use, i);
+        }
     }
 
     // Who has the middle of an item has the item.
