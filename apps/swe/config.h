@@ -62,7 +62,9 @@ struct Config {
     struct {
         Parallel parallel = Parallel::TASKS;
         int cut = 0;            // bisections of the quarters before ranks get their parts of the curve
+        std::string record;     // prefix of files that say what work there was, studies/recording.h
         bool announce = false;  // tell the resource manager the number of cells, if there is one
+        bool blocking = false;  // and wait for its answer
     } run;
 
     struct {

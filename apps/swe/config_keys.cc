@@ -97,6 +97,10 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
                  "bisections of the quarters before ranks get their parts of the curve"});
     k.push_back(
         {"run.announce", &r.announce, 0, 0, FREE, "tell the resource manager the number of cells"});
+    k.push_back({"run.blocking", &r.blocking, 0, 0, FREE,
+                 "wait for its answer each time; for a study of what that costs"});
+    k.push_back({"run.record", &r.record, 0, 0, FREE,
+                 "prefix of files that say how many cells each cluster had when; for studies"});
 }
 
 void output_keys(std::vector<Key> &k, Config &c)
