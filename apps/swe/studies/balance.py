@@ -178,6 +178,10 @@ def picture_of_cores(ctx: Context, ranks: int, words: list[str], file: Path,
     trace = file.with_suffix(".trace")
     options = [f"--trace={trace}"] + ([f"--emulate-cores={emulate}"] if emulate else [])
     ctx.run("traced", [str(ctx.build / "invade"), *options, "--", *ctx.mpi(ranks, *words)], {})
+    draw_trace(ctx, trace, file)
+
+
+def draw_trace(ctx: Context, trace: Path, file: Path) -> None:
     done = subprocess.run([str(ctx.build / "invade-trace"), "picture", "-o", str(file), str(trace)],
                           check=False, capture_output=True, text=True)
     if done.returncode:

@@ -32,7 +32,7 @@ using namespace swe;
 
 const char *const USAGE =
     "usage: swe_replay record=PREFIX [ns-per-cell=NS] [adaption-ns=NS] [serial-ns=NS] [scale=X]\n"
-    "    [parallel=tasks|owner] [announce=off|on] [wait=block|sleep] [stretches=N]\n"
+    "    [parallel=tasks|owner] [announce=off|on|wait] [wait=block|sleep] [stretches=N]\n"
     "    [machine=FILE] [cpus=N]\n";
 
 constexpr double LOOK_US = 50;
@@ -44,7 +44,8 @@ struct Options {
     double serial_ns = 0;     // and what one does
     double scale = 1;
     Parallel parallel = Parallel::TASKS;
-    bool announce = false, sleeps = false;
+    enum { OFF, ON, WAIT } announce = OFF; // the number of cells to the manager, if there is one
+    bool sleeps = false;
     long stretches = -1; // at most so many, if not negative
     int cpus = 2;
 };
@@ -80,8 +81,8 @@ bool set(Options &o, const std::string &name, const std::string &value)
         o.machine = value;
     else if (name == "parallel" && (value == "tasks" || value == "owner"))
         o.parallel = value == "owner" ? Parallel::OWNER : Parallel::TASKS;
-    else if (name == "announce" && (value == "on" || value == "off"))
-        o.announce = value == "on";
+    else if (name == "announce" && (value == "on" || value == "off" || value == "wait"))
+        o.announce = value == "on" ? Options::ON : value == "wait" ? Options::WAIT : Options::OFF;
     else if (name == "wait" && (value == "block" || value == "sleep"))
         o.sleeps = value == "sleep";
     else
@@ -118,8 +119,7 @@ public:
                 break;
             stretches++;
             schedule.weigh(s.clusters);
-            if (o.announce)
-                announce_workload(static_cast<double>(s.cells()));
+            announce(static_cast<double>(s.cells()));
             for (long step = 0; step < s.steps; step++)
                 advance(s);
             if (!s.is_last)
@@ -143,6 +143,14 @@ private:
     double us(std::int64_t cells, double ns) const
     {
         return static_cast<double>(cells) * ns * o.scale * 1e-3;
+    }
+
+    void announce(double cells) const
+    {
+        if (o.announce == Options::WAIT)
+            announce_and_wait(cells);
+        else if (o.announce == Options::ON)
+            announce_workload(cells);
     }
 
     void compute(double for_us) const
