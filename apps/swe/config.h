@@ -13,7 +13,8 @@ namespace swe {
 enum class Precision { SINGLE, DOUBLE };
 enum class Flux { RUSANOV, AUGMENTED };
 enum class Stepping { EULER, SSP_RK2 };
-enum class Parallel { TASKS, OWNER }; // a task each cluster; or clusters fixed to threads
+// A task each cluster; clusters fixed to threads; a loop over clusters, each for whoever is free.
+enum class Parallel { TASKS, OWNER, LOOP };
 enum class Side4 { WALL, OPEN };      // boundary condition of a side of the domain
 
 // A tide gauge.  The file may say `lon` and `lat` instead of x and y (projection.h).

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // schedule.h - work on all clusters of a rank, shared out among the threads.
 //
-// Three ways: a task each cluster, taken by whoever is free; clusters fixed to threads, in stretches
-// of the curve of equal work (owner-compute, papers/…balancing.txt §6.3); and, compiled with SWE_TBB,
+// Four ways: a task each cluster; clusters fixed to threads, in stretches of the curve of equal
+// work (owner-compute, papers/…balancing.txt §6.3); a loop in which whoever is free takes the next
+// cluster, as with tasks, but nobody has to be woken for each; and, compiled with SWE_TBB,
 // a parallel_for of Threading Building Blocks.  An exception of the work is thrown again here.
 #ifndef SWE_PARALLEL_SCHEDULE_H
 #define SWE_PARALLEL_SCHEDULE_H
@@ -48,6 +49,8 @@ public:
 #else
         if (kind == Parallel::TASKS)
             tasks(count, use, caught);
+        else if (kind == Parallel::LOOP)
+            loop(count, use, caught);
         else
             owners(count, use, caught);
 #endif
@@ -98,6 +101,13 @@ private:
 #pragma omp task default(none) firstprivate(i) shared(use, caught)
             caught.run(use, i);
         }
+    }
+
+    template <class F> static void loop(int count, F &use, Catch &caught)
+    {
+#pragma omp parallel for schedule(dynamic, 1) default(none) shared(count, use, caught)
+        for (int i = 0; i < count; i++)
+            caught.run(use, i);
     }
 
     // Who has the middle of an item has the item.

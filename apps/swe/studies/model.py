@@ -138,14 +138,26 @@ def costs(stretch: Stretch, stages: int, model: Model, scale: float) -> tuple[fl
     return shared * scale * 1e-9, adapts * stretch.cells * model.serial_ns * scale * 1e-9
 
 
+def least(moment: tuple[Stretch, ...], stages: int, model: Model, scale: float,
+          cores: float) -> float:
+    """Seconds of these ranks on so many cores, if the cores were wherever there is work: it is all
+    shared out, but a cluster, or the serial part of an adaption, is one core's."""
+    cells, largest = sum(s.cells for s in moment), max(max(s.clusters) for s in moment)
+    steps = moment[0].steps * stages * model.cell_ns * max(cells / cores, largest)
+    adapting = 0.0
+    if moment[0].sweeps:
+        alone = max(s.cells * model.serial_ns + max(s.clusters) * model.adaption_ns for s in moment)
+        adapting = max(alone, cells * (model.adaption_ns + model.serial_ns) / cores)
+    return (steps + adapting) * scale * 1e-9
+
+
 def limits(run: Record, model: Model, scale: float, cores: int) -> tuple[float, float]:
-    """Seconds on so many cores: when they are shared out evenly for good and ranks wait for each
-    other in each step; and when no core is ever idle but in serial parts of all ranks."""
-    fixed = moved = 0.0
-    for moment in run.moments():
-        parts = [costs(s, run.stages, model, scale) for s in moment]
-        fixed += max(a * len(parts) / cores + b for a, b in parts)
-        moved += sum(a + b for a, b in parts) / cores
+    """Seconds on so many cores at least: when each rank has its share for good, and all wait for
+    the slowest in each step; and when cores move."""
+    share = cores / len(run.ranks)
+    fixed = sum(max(least((s,), run.stages, model, scale, share) for s in moment)
+                for moment in run.moments())
+    moved = sum(least(moment, run.stages, model, scale, cores) for moment in run.moments())
     return fixed, moved
 
 

@@ -24,7 +24,7 @@ from . import model
 RUNS = 25
 THREADS = 2
 CELLS = [str(model.SCENARIOS / "dam_break.toml"), "grid.min_depth=5", "grid.max_depth=5",
-         "grid.every=1", "time.end=1e6"]
+         "grid.every=1", "time.end=1e6", "run.parallel=loop"]
 STEPS = 20000
 EMULATED = [*CELLS, "grid.split=2", "grid.join=0", "time.steps=100"]
 CORES = 40
@@ -70,7 +70,7 @@ def emulated(ctx: Context, runs: int, directory: Path, scale: float = 1) -> tupl
     run = model.read_record(directory / "cells128", 1)
     factor = model.scale_for([run], of)
     words = [ctx.app("swe") + "_replay", f"record={run.prefix}", *of.words(factor),
-             f"stretches={max(2, round(100 * scale))}"]
+             f"stretches={max(2, round(100 * scale))}", "parallel=loop"]
     forms = {"threads only": [], "non-blocking": ["announce=on"], "blocking": ["announce=wait"]}
     invade = [str(ctx.build / "invade"), f"--emulate-cores={CORES}", "--"]
     found = Found()

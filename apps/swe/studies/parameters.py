@@ -11,9 +11,10 @@ On the real cores they compute.  On 40 emulated ones their records are replayed 
 CPUs that the threads of all programs share: who finds none free waits in line, and goes to the end
 of it after 3 ms if somebody waits.  Changes of threads and caches cost nothing there, and waiting
 threads take no CPU, which is kinder than any kernel to who starts more threads than there are cores
-(apps/cells/machine.h).  The grids are those of sizes with 16 times the cells of a cluster and of
-the grid: F has some 40 clusters of 256 cells at its end, as a tsunami on depth 16 has of 4096.
-So a simulation alone cannot use 40 cores well, and the smaller ones less.
+(apps/cells/machine.h).  Each cluster stands for one of 16 times as many cells: F has some 20 of
+256 at its end, as a tsunami on depth 15 has of 4096, the default; the costs are measured with
+such.  So a simulation alone uses little more than a third of the 40 cores, and the smaller ones
+less; larger ones use more, and there is less to be gained.
 """
 
 from __future__ import annotations
@@ -32,9 +33,11 @@ from common import BenchError, Context, Run, clean_environment, parse_values
 from . import model
 
 WAYS = ("sequential", "tbb", "at-once", "invasive")
-TSUNAMI = [str(model.SCENARIOS / "tsunami.toml"), "output.progress=false", "time.end=3600"]
+TSUNAMI = [str(model.SCENARIOS / "tsunami.toml"), "output.progress=false", "run.parallel=loop",
+           "time.end=3600"]
+MODEL = [*TSUNAMI, "grid.max_depth=16", "time.steps=200"]
 REFINE = (0.03, 0.04, 0.055, 0.075, 0.1)  # m, one for each simulation
-POLICY = "workload"
+POLICY = "makespan"
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Machine:
 
 REAL = Machine(len(os.sched_getaffinity(0)), dict(zip("ABCDEF", range(11, 17))), 0.5,
                ("grid.min_depth=8",))
-EMULATED = Machine(40, dict(zip("ABCDEF", range(7, 13))), 1.0,
+EMULATED = Machine(40, dict(zip("ABCDEF", range(6, 12))), 0.5,
                    ("grid.min_depth=5", "grid.split=256", "grid.join=128"), True)
 
 
@@ -99,7 +102,7 @@ class Study:
         extra = ["announce=on"] if way == "invasive" else []
         return [self.ctx.app("swe") + f"_replay{suffix}", f"record={self.records[number].prefix}",
                 *self.model.words(self.factor), f"machine={self.directory / 'machine'}",
-                f"cpus={self.machine.cores}", *extra]
+                f"cpus={self.machine.cores}", "parallel=loop", *extra]
 
     def environment(self, way: str) -> dict[str, str]:
         env = {} if way in ("tbb", "invasive") else {"OMP_NUM_THREADS": str(self.machine.cores)}
@@ -138,9 +141,7 @@ class Study:
             (self.directory / "machine").write_bytes(bytes(1 << 16))
         children: list[subprocess.Popen] = []
         try:
-            with manager(self.ctx, self.machine, way) as before:
-                if trace and before:
-                    before = [before[0], f"--trace={trace}", *before[1:]]
+            with manager(self.ctx, self.machine, way, trace) as before:
                 begin = time.monotonic()
                 sums = self.run_all(way, before, children)
                 wall = time.monotonic() - begin
@@ -161,7 +162,7 @@ def end(children: list[subprocess.Popen]) -> None:
 
 
 @contextlib.contextmanager
-def manager(ctx: Context, machine: Machine, way: str):
+def manager(ctx: Context, machine: Machine, way: str, trace: Path | None = None):
     """One resource manager for the five; the words before their command."""
     if way != "invasive":
         yield []
@@ -171,9 +172,14 @@ def manager(ctx: Context, machine: Machine, way: str):
                f"--policy={POLICY}",
                f"--emulate-cores={machine.cores}" if machine.emulated else f"--procs={len(REFINE)}"]
     rmd = subprocess.Popen(command, env=clean_environment({}), stdin=subprocess.DEVNULL)
+    rmctl = [str(ctx.build / "rmctl"), f"--socket={socket}", "trace"]
     try:
         time.sleep(0.3)
+        if trace:
+            subprocess.run([*rmctl, "start", str(trace)], check=True, capture_output=True)
         yield [str(ctx.build / "invade"), f"--socket={socket}", "--"]
+        if trace:
+            subprocess.run([*rmctl, "stop"], check=True, capture_output=True)
     finally:
         rmd.terminate()
         rmd.wait()
@@ -188,15 +194,20 @@ def ways_of(ctx: Context) -> list[str]:
     return ways
 
 
+def costs(ctx: Context, machine: Machine, directory: Path) -> tuple[model.Model, float]:
+    """Of a cell, and how much longer sleeps are, which is one number for all sizes."""
+    of = model.measure(ctx, MODEL, directory / "alone")
+    words = [*TSUNAMI, *machine.words, f"grid.max_depth={machine.depths['F']}", "time.end=900"]
+    return of, model.scale_for([model.record(ctx, 1, words, directory / "sizes")], of)
+
+
 def study(ctx: Context, machine: Machine, directory: Path, scale: float = 1,
           sizes: str = "ABCDEF") -> tuple[list[Found], list[str]]:
     """All sizes, each in all ways, in turns; and notes on the model."""
     sizes = "".join(s for s in sizes if s in ctx.only) or sizes
     of, factor, notes = None, 1.0, []
     if machine.emulated:
-        largest = Study(ctx, machine, max(sizes), scale, directory)
-        of = model.measure(ctx, largest.simulations[0], directory / "alone")
-        factor = model.scale_for([model.read_record(directory / "alone", 1)], of)
+        of, factor = costs(ctx, machine, directory)
         notes = [f"model, measured here: {of.text()}; times {factor:.0f}",
                  model.kernels(ctx, directory)]
     found = []

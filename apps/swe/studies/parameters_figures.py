@@ -46,9 +46,7 @@ def cores_over_time(ctx: Context, machine: parameters.Machine, directory: Path, 
                     size: str, file: Path) -> None:
     here = parameters.Study(ctx, machine, size, scale, directory)
     if machine.emulated:
-        alone = parameters.model.read_record(directory / "alone", 1)
-        of = parameters.model.measured(alone)
-        here.prepare(of, parameters.model.scale_for([alone], of))
+        here.prepare(*parameters.costs(ctx, machine, directory))
     trace = file.with_suffix(".trace")
     here.run("invasive", trace)
     balance.draw_trace(ctx, trace, file)

@@ -32,7 +32,7 @@ using namespace swe;
 
 const char *const USAGE =
     "usage: swe_replay record=PREFIX [ns-per-cell=NS] [adaption-ns=NS] [serial-ns=NS] [scale=X]\n"
-    "    [parallel=tasks|owner] [announce=off|on|wait] [wait=block|sleep] [stretches=N]\n"
+    "    [parallel=tasks|owner|loop] [announce=off|on|wait] [wait=block|sleep] [stretches=N]\n"
     "    [machine=FILE] [cpus=N]\n";
 
 constexpr double LOOK_US = 50;
@@ -79,8 +79,10 @@ bool set(Options &o, const std::string &name, const std::string &value)
         o.record = value;
     else if (name == "machine")
         o.machine = value;
-    else if (name == "parallel" && (value == "tasks" || value == "owner"))
-        o.parallel = value == "owner" ? Parallel::OWNER : Parallel::TASKS;
+    else if (name == "parallel" && (value == "tasks" || value == "owner" || value == "loop"))
+        o.parallel = value == "owner"  ? Parallel::OWNER
+                     : value == "loop" ? Parallel::LOOP
+                                       : Parallel::TASKS;
     else if (name == "announce" && (value == "on" || value == "off" || value == "wait"))
         o.announce = value == "on" ? Options::ON : value == "wait" ? Options::WAIT : Options::OFF;
     else if (name == "wait" && (value == "block" || value == "sleep"))
