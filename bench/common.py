@@ -164,7 +164,7 @@ def parse_values(output: str) -> dict:
     """Lines of the form "name number"; checksums are kept as text."""
     values: dict = {}
     for line in output.splitlines():
-        match = re.fullmatch(r"([a-z][a-z0-9_]*) ([0-9a-f.+-]+)", line.strip())
+        match = re.fullmatch(r"([a-z][a-z0-9_-]*) ([0-9a-f.+-]+)", line.strip())
         if not match:
             continue
         name, text = match.groups()

@@ -53,10 +53,10 @@ static int compare(const void *a, const void *b)
 static struct block compute_block(const char *form, long steps)
 {
     static double took[MOST_STEPS];
-    double start = cells_now(), last = start, now = start;
+    double start = machine_now(), last = start, now = start;
     for (long t = 0; t < steps; t++, last = now) {
         one_step(form, t);
-        now = cells_now();
+        now = machine_now();
         took[t] = now - last;
     }
     qsort(took, (size_t)steps, sizeof *took, compare);
@@ -74,13 +74,13 @@ static double line_us(void)
 #pragma omp parallel num_threads(2)
     {
         long me = omp_get_thread_num(), i = me, spins = 0;
-        double start = cells_now();
+        double start = machine_now();
         for (; i < 2L * MEANS * JOURNEYS && spins < PATIENCE; i += 2) {
             for (spins = 0; __atomic_load_n(&line, __ATOMIC_ACQUIRE) != i && spins < PATIENCE;)
                 spins++;
             __atomic_store_n(&line, i + 1, __ATOMIC_RELEASE);
             if (me == 0 && i % (2L * JOURNEYS) == 0 && i > 0) {
-                double now = cells_now(), mean = (now - start) * 1e6 / JOURNEYS;
+                double now = machine_now(), mean = (now - start) * 1e6 / JOURNEYS;
                 best = best == 0 || mean < best ? mean : best;
                 start = now;
             }
@@ -118,9 +118,9 @@ int main(void)
 {
     char request[LINE];
     cells_fill(CELLS);
-    double start = cells_now();
+    double start = machine_now();
     one_step("off", 0);
-    printf("%.2f\n", (cells_now() - start) * 1e6);
+    printf("%.2f\n", (machine_now() - start) * 1e6);
     fflush(stdout);
     while (fgets(request, sizeof request, stdin))
         answer(request);

@@ -48,8 +48,8 @@ def tbb_program(ctx: Context) -> str:
     """Compiled on first use: Debian's libtbb-dev."""
     ctx.work.mkdir(parents=True, exist_ok=True)
     source, binary = TOP / "apps" / "cells" / "cells_tbb.cc", ctx.work / "cells_tbb"
-    if not binary.exists() or binary.stat().st_mtime < max(
-            source.stat().st_mtime, source.with_name("cells.h").stat().st_mtime):
+    sources = (source, source.with_name("cells.h"), source.with_name("machine.h"))
+    if not binary.exists() or binary.stat().st_mtime < max(s.stat().st_mtime for s in sources):
         done = subprocess.run(["g++", "-std=c++17", "-O2", str(source), "-o", str(binary), "-ltbb"],
                               capture_output=True, text=True, check=False, timeout=120)
         if done.returncode:

@@ -73,17 +73,17 @@ static void invade(const struct cells_options *o, long step, long cells)
 int main(int argc, char **argv)
 {
     struct cells_options o = cells_parse(argc, argv);
-    double start = cells_now();
+    double start = machine_now();
     cells_fill(o.cells);
     if (o.machine)
-        cells_open_machine(o.machine);
+        machine_open(o.machine);
     for (long t = 0; t < o.steps; t++) {
         long cells = cells_of_step(&o, t);
         invade(&o, t, cells);
         cells_serial(&o, cells);
         compute_all(&o, cells);
     }
-    printf("seconds %.6f\nchecksum %016llx\n", cells_now() - start,
+    printf("seconds %.6f\nchecksum %016llx\n", machine_now() - start,
            (unsigned long long)cells_checksum(o.cells));
     return 0;
 }

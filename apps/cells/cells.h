@@ -10,27 +10,17 @@
  * A step is a serial part, as long as `serial` of its cells take, and the cells.
  *
  * Emulated: a cell sleeps instead of computing, on one of the CPUs of an emulated machine that all
- * programs share (a file).  Who finds no CPU free waits in line for one, and gives its CPU up
- * after a time slice if somebody waits: threads that are more than the CPUs share them, at no
- * cost, as with a perfect kernel.
+ * programs share (machine.h).
  */
 #ifndef CELLS_H
 #define CELLS_H
 
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/futex.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+#include "machine.h"
 
 enum { CELLS_POINTS = 32, CELLS_MOST = 65536 };
 
@@ -45,94 +35,6 @@ struct cells_options {
     double cell_us;      /* emulated: what a cell takes */
     int cpus;            /* emulated */
 };
-
-static inline double cells_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* --- an emulated machine */
-
-enum { CELLS_LINE = 4096 };
-static const double cells_slice_us = 3000;
-struct cells_machine {
-    uint32_t next;    /* number of who comes next */
-    uint32_t served;  /* numbers below it have, or had, a CPU */
-    uint32_t called[CELLS_LINE]; /* futexes: number + 1 of the last of this place to be called */
-};
-static struct cells_machine *cells_machine;
-static pthread_key_t cells_late_ns;
-
-/* A file of zeros, made by whoever starts the programs. */
-static inline void cells_open_machine(const char *path)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    void *memory = MAP_FAILED;
-    if (fd >= 0)
-        memory = mmap(NULL, sizeof *cells_machine, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED) {
-        fprintf(stderr, "cells: %s: %s\n", path, strerror(errno));
-        exit(1);
-    }
-    close(fd);
-    cells_machine = (struct cells_machine *)memory;
-    if (pthread_key_create(&cells_late_ns, NULL)) {
-        fprintf(stderr, "cells: too many keys\n");
-        exit(1);
-    }
-    prctl(PR_SET_TIMERSLACK, 1); /* ns, also of threads that we make; the default is 50 us */
-}
-
-static inline void cells_get_cpu(uint32_t cpus)
-{
-    uint32_t number = __atomic_fetch_add(&cells_machine->next, 1, __ATOMIC_SEQ_CST);
-    uint32_t *called = &cells_machine->called[number % CELLS_LINE], seen;
-    if ((int32_t)(number - __atomic_load_n(&cells_machine->served, __ATOMIC_SEQ_CST)) <
-        (int32_t)cpus)
-        return;
-    while ((int32_t)((seen = __atomic_load_n(called, __ATOMIC_SEQ_CST)) - (number + 1)) < 0)
-        syscall(SYS_futex, called, FUTEX_WAIT, seen, NULL, NULL, 0);
-}
-
-/* The first in line is called, or whoever will be when it comes. */
-static inline void cells_put_cpu(uint32_t cpus)
-{
-    uint32_t number = __atomic_fetch_add(&cells_machine->served, 1, __ATOMIC_SEQ_CST) + cpus;
-    uint32_t *called = &cells_machine->called[number % CELLS_LINE];
-    __atomic_store_n(called, number + 1, __ATOMIC_SEQ_CST);
-    if ((int32_t)(__atomic_load_n(&cells_machine->next, __ATOMIC_SEQ_CST) - number) > 0)
-        syscall(SYS_futex, called, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
-static inline int cells_somebody_waits(uint32_t cpus)
-{
-    return (int32_t)(__atomic_load_n(&cells_machine->next, __ATOMIC_SEQ_CST) -
-                     __atomic_load_n(&cells_machine->served, __ATOMIC_SEQ_CST)) > (int32_t)cpus;
-}
-
-/* What the emulated CPU does for so long.  Sleeps are late; what one is late is taken off the
- * thread's next.  Not by a thread-local variable: in a program that has one, thread numbers stay
- * with their kernel threads, and cores that come help nobody (INVASIVE_BIND). */
-static inline void cells_emulate(double us, uint32_t cpus)
-{
-    double left = us - 1e-3 * (double)(intptr_t)pthread_getspecific(cells_late_ns);
-    while (left > 0) {
-        double slice = left < cells_slice_us ? left : cells_slice_us;
-        cells_get_cpu(cpus);
-        do {
-            double start = cells_now();
-            struct timespec t = {(time_t)(slice * 1e-6), (long)(fmod(slice, 1e6) * 1e3)};
-            nanosleep(&t, NULL);
-            left -= (cells_now() - start) * 1e6;
-            slice = left < cells_slice_us ? left : cells_slice_us;
-        } while (left > 0 && !cells_somebody_waits(cpus));
-        cells_put_cpu(cpus);
-    }
-    double late_us = -left < cells_slice_us ? -left : cells_slice_us;
-    pthread_setspecific(cells_late_ns, (void *)(intptr_t)(1e3 * late_us));
-}
 
 /* --- the kernel */
 
@@ -186,7 +88,7 @@ static inline long cells_of_step(const struct cells_options *o, long t)
 static inline void cells_compute(const struct cells_options *o, long first, long last)
 {
     if (o->machine) {
-        cells_emulate((double)(last - first) * o->cell_us, (uint32_t)o->cpus);
+        machine_compute((double)(last - first) * o->cell_us, (uint32_t)o->cpus);
         return;
     }
     for (long c = first; c < last; c++)

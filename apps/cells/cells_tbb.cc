@@ -28,10 +28,10 @@ static void simulate(const cells_options &o)
 int main(int argc, char **argv)
 {
     const cells_options o = cells_parse(argc, argv);
-    const double start = cells_now();
+    const double start = machine_now();
     std::unique_ptr<tbb::global_control> threads;
     if (o.machine) {
-        cells_open_machine(o.machine);
+        machine_open(o.machine);
         threads = std::make_unique<tbb::global_control>(
             tbb::global_control::max_allowed_parallelism, o.cpus);
     }
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
         tbb::task_arena(o.cpus).execute([&] { simulate(o); });
     else
         simulate(o);
-    std::printf("seconds %.6f\nchecksum %016llx\n", cells_now() - start,
+    std::printf("seconds %.6f\nchecksum %016llx\n", machine_now() - start,
                 static_cast<unsigned long long>(cells_checksum(o.cells)));
     return 0;
 }

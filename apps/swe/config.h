@@ -13,7 +13,8 @@ namespace swe {
 enum class Precision { SINGLE, DOUBLE };
 enum class Flux { RUSANOV, AUGMENTED };
 enum class Stepping { EULER, SSP_RK2 };
-enum class Parallel { TASKS, OWNER }; // a task each cluster; or clusters fixed to threads
+// A task each cluster; clusters fixed to threads; a loop over clusters, each for whoever is free.
+enum class Parallel { TASKS, OWNER, LOOP };
 enum class Side4 { WALL, OPEN };      // boundary condition of a side of the domain
 
 // A tide gauge.  The file may say `lon` and `lat` instead of x and y (projection.h).
@@ -62,7 +63,9 @@ struct Config {
     struct {
         Parallel parallel = Parallel::TASKS;
         int cut = 0;            // bisections of the quarters before ranks get their parts of the curve
+        std::string record;     // prefix of files that say what work there was, studies/recording.h
         bool announce = false;  // tell the resource manager the number of cells, if there is one
+        bool blocking = false;  // and wait for its answer
     } run;
 
     struct {

@@ -91,12 +91,17 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
     k.push_back(
         {"time.steps", &c.time.steps, -1, 1e15, FREE, "time steps at most; -1: any number"});
     auto &r = c.run;
-    k.push_back({"run.parallel", choice(r.parallel, {"tasks", "owner"}), 0, 0, FREE,
-                 "a task each cluster, or clusters fixed to threads"});
+    k.push_back({"run.parallel", choice(r.parallel, {"tasks", "owner", "loop"}), 0, 0, FREE,
+                 "a task each cluster; clusters fixed to threads; or a loop over clusters, each for "
+                 "whoever is free"});
     k.push_back({"run.cut", &r.cut, 0, 20, STATE,
                  "bisections of the quarters before ranks get their parts of the curve"});
     k.push_back(
         {"run.announce", &r.announce, 0, 0, FREE, "tell the resource manager the number of cells"});
+    k.push_back({"run.blocking", &r.blocking, 0, 0, FREE,
+                 "wait for its answer each time; for a study of what that costs"});
+    k.push_back({"run.record", &r.record, 0, 0, FREE,
+                 "prefix of files that say how many cells each cluster had when; for studies"});
 }
 
 void output_keys(std::vector<Key> &k, Config &c)

@@ -40,9 +40,11 @@ template <class Real> void Simulation<Real>::run()
     while (!at_end()) {
         advance();
         if (rules.grid.every > 0 && account_.steps % rules.grid.every == 0) {
-            double before = MPI_Wtime();
+            double before = MPI_Wtime(), shared = schedule.seconds();
             the_grid->adapt();
-            account_.adapting += MPI_Wtime() - before;
+            double all = MPI_Wtime() - before;
+            account_.adapting += all;
+            account_.adapting_serial += all - (schedule.seconds() - shared);
             account_.adaptions++;
             announce();
         }
@@ -94,8 +96,11 @@ template <class Real> void Simulation<Real>::watch()
 
 template <class Real> void Simulation<Real>::announce()
 {
-    if (rules.run.announce)
-        announce_workload(static_cast<double>(the_grid->cells()));
+    auto work = static_cast<double>(the_grid->cells());
+    if (rules.run.announce && rules.run.blocking)
+        announce_and_wait(work);
+    else if (rules.run.announce)
+        announce_workload(work);
 }
 
 template <class Real> std::int64_t Simulation<Real>::cells()

@@ -17,6 +17,7 @@ namespace swe {
 // Where the time of a rank has gone, in seconds, and what was done.
 struct Account {
     double total = 0, adapting = 0, agreeing = 0, watching = 0;
+    double adapting_serial = 0; // of adapting, outside of loops that threads share
     std::int64_t cell_steps = 0; // cells times stages
     long steps = 0, adaptions = 0;
 };

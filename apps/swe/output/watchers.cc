@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include "../scenario/gauges.h"
+#include "../studies/record.h"
 #include "checkpoint.h"
 #include "progress.h"
 #include "raster.h"
@@ -227,6 +228,8 @@ template <class Real> void add_watchers(Simulation<Real> &s, bool goes_on, bool 
         s.add(std::make_unique<GaugeWatcher<Real>>(config, begin, goes_on, rank));
     if (writes && config.output.checkpoint_every > 0)
         s.add(std::make_unique<CheckpointWatcher<Real>>(config, begin));
+    if (!config.run.record.empty())
+        add_record(s, config.run.record);
     if (config.output.progress && !quiet)
         s.add(std::make_unique<ProgressWatcher<Real>>(config, rank));
 }

@@ -6,6 +6,7 @@
 #include "../../../include/invasive.h"
 
 #pragma weak inv_announce_workload
+#pragma weak inv_reinvade
 
 namespace swe {
 
@@ -14,6 +15,15 @@ inline void announce_workload(double work)
 {
     if (inv_announce_workload)
         inv_announce_workload(work);
+}
+
+// The same, and wait for the answer.  One that comes too late is no reason to stop.
+inline void announce_and_wait(double work)
+{
+    inv_constraint need = {};
+    need.workload = work;
+    if (inv_reinvade)
+        inv_reinvade(&need, INV_BLOCKING, nullptr);
 }
 
 } // namespace swe

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // schedule.h - work on all clusters of a rank, shared out among the threads.
 //
-// Three ways: a task each cluster, taken by whoever is free; clusters fixed to threads, in stretches
-// of the curve of equal work (owner-compute, papers/…balancing.txt §6.3); and, compiled with SWE_TBB,
+// Four ways: a task each cluster; clusters fixed to threads, in stretches of the curve of equal
+// work (owner-compute, papers/…balancing.txt §6.3); a loop in which whoever is free takes the next
+// cluster, as with tasks, but nobody has to be woken for each; and, compiled with SWE_TBB,
 // a parallel_for of Threading Building Blocks.  An exception of the work is thrown again here.
 #ifndef SWE_PARALLEL_SCHEDULE_H
 #define SWE_PARALLEL_SCHEDULE_H
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <mutex>
@@ -40,22 +42,30 @@ public:
     // use(i) for each i of 0 .. count-1, in any order, at the same time.
     template <class F> void each(int count, F use)
     {
+        auto start = std::chrono::steady_clock::now();
         Catch caught;
 #ifdef SWE_TBB
         tbb::parallel_for(0, count, [&](int i) { caught.run(use, i); });
 #else
         if (kind == Parallel::TASKS)
             tasks(count, use, caught);
+        else if (kind == Parallel::LOOP)
+            loop(count, use, caught);
         else
             owners(count, use, caught);
 #endif
+        inside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         caught.rethrow();
     }
+
+    // How long each() has taken so far: the rest of a rank's time is serial, or waits.
+    double seconds() const { return inside; }
 
 private:
     Parallel kind;
     std::vector<std::int64_t> middle;
     std::int64_t total = 1;
+    double inside = 0;
 
     class Catch {
     public:
@@ -81,11 +91,21 @@ private:
     };
 
 #ifndef SWE_TBB
+    // All tasks at once, not by a taskloop, which may hold some back for the thread that it has: cores
+    // that come later would find nothing.
     template <class F> static void tasks(int count, F &use, Catch &caught)
     {
 #pragma omp parallel default(none) shared(count, use, caught)
 #pragma omp single
-#pragma omp taskloop grainsize(1) default(none) shared(count, use, caught)
+        for (int i = 0; i < count; i++) {
+#pragma omp task default(none) firstprivate(i) shared(use, caught)
+            caught.run(use, i);
+        }
+    }
+
+    template <class F> static void loop(int count, F &use, Catch &caught)
+    {
+#pragma omp parallel for schedule(dynamic, 1) default(none) shared(count, use, caught)
         for (int i = 0; i < count; i++)
             caught.run(use, i);
     }

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The study of one unbalanced simulation as a table, figure 7's bars and figure 8's picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from common import Context
+
+from . import balance, model, table
+
+COLUMNS = ["cores/ranks", "clusters by", "stock s", "invade s", "invade/stock", "limit, fixed s",
+           "limit, moved s", "invade/limit"]
+
+
+def bars(file: Path, names: list[str], stock: list[float], ours: list[float], title: str) -> None:
+    plt = table.pyplot()
+    figure, axes = plt.subplots(figsize=(1.5 + len(names), 3.5))
+    at = range(len(names))
+    axes.bar([x - 0.2 for x in at], stock, 0.4, label="stock", color="0.7")
+    axes.bar([x + 0.2 for x in at], ours, 0.4, label="invade", color="tab:blue")
+    axes.set_xticks(list(at), names)
+    axes.set_ylabel("s")
+    axes.set_title(title)
+    axes.legend()
+    table.save(figure, file)
+
+
+def real(ctx: Context, directory: Path, scale: float) -> None:
+    rows, names, stock, ours = [], [], [], []
+    for parallel in balance.PARALLELS:
+        for c in balance.real(ctx, (4, 2), parallel, scale):
+            rows.append([f"2/{c.ranks}", parallel, c.best, c.ours, c.ratio, c.best_of_all,
+                         c.ratio_of_all, c.over_limit])
+            names.append(f"2/{c.ranks}\n{parallel}")
+            stock.append(c.ours / c.ratio)
+            ours.append(c.ours)
+    table.show("Dam break off the centre, 2 cores", [
+        "cores/ranks", "clusters by", "best stock", "invade s", "invade/best", "best of all shapes",
+        "invade/best of all", "invade/limit"], rows,
+        ["the limit is half of what one rank and thread takes"], directory / "balance-real.csv")
+    bars(directory / "balance-real.png", names, stock, ours, "2 cores")
+    words = [ctx.app("swe"), *balance.short(balance.REAL, scale), "-q"]
+    balance.picture_of_cores(ctx, 4, words, directory / "balance-real-cores.png")
+
+
+def emulated(ctx: Context, directory: Path, scale: float) -> None:
+    found, notes = balance.emulated(ctx, directory, scale=scale)
+    rows = [[f"{r.cores}/{r.ranks}", r.parallel, r.stock, r.ours, r.ratio, r.fixed, r.moved,
+             r.ours / r.moved] for r in found]
+    table.show("Dam break off the centre, emulated cores", COLUMNS, rows, notes,
+               directory / "balance-emulated.csv")
+    bars(directory / "balance-emulated.png", [f"{r.cores}/{r.ranks}\n{r.parallel}" for r in found],
+         [r.stock for r in found], [r.ours for r in found], "emulated cores")
+    run = model.read_record(directory / "ranks4", 4)
+    of = model.measured(model.read_record(directory / "alone", 1))
+    words = [ctx.app("swe") + "_replay", f"record={run.prefix}",
+             *of.words(model.scale_for([run], of))]
+    balance.picture_of_cores(ctx, 4, words, directory / "balance-emulated-cores.png", 40)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tsunami simulation's studies (apps/swe/studies) as benchmarks with goals.
+
+swe: a dam that breaks off the centre, 4 and 2 ranks on this machine's cores, over the best stock run
+with as many ranks, whatever their threads and how these wait.  The best of all shapes is one rank,
+which has no imbalance and sends no messages: the ratio to it is told beside.
+
+swe-40: the same on 40 and 20 emulated cores.  The paper's figure 7 has no numbers that could be
+compared with; its text says that every combination is faster, and 20 cores with 4 ranks most.
+
+study-swe: five tsunami simulations with different parameters, sizes D, E, F on 40 emulated cores
+(the paper says 45 % less for E and F), and F on the real ones.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from common import TOP, BenchError, Context, Figure
+
+sys.path.insert(1, str(TOP / "apps" / "swe"))
+
+from studies import balance, parameters  # noqa: E402
+
+GOALS = {4: 0.90, 2: 0.75}  # over the best stock run with as many ranks
+SIZES = "DEF"
+
+
+def needs(ctx: Context, *names: str) -> None:
+    for name in names:
+        if not (ctx.build / "apps" / "swe" / name).exists():
+            raise BenchError(f"{name} is not built: packages libtomlplusplus-dev, libnetcdf-dev")
+
+
+def chosen(ctx: Context) -> str:
+    """How clusters are shared out: --only loop (if nothing is said), tasks, owner."""
+    return next((p for p in balance.PARALLELS if p in ctx.only), "loop")
+
+
+def swe(ctx: Context) -> list[Figure]:
+    needs(ctx, "swe")
+    parallel = chosen(ctx)
+    figures = []
+    for c in balance.real(ctx, (4, 2), parallel, getattr(ctx, "scale", 1)):
+        figures.append(Figure(
+            "swe" if c.ranks == 2 else f"swe-{c.ranks}", c.ratio,
+            f"x the best stock run with {c.ranks} ranks", "<=", GOALS[c.ranks],
+            f"{c.ranks} ranks: {c.ours:.2f} s; stock's best with {c.ranks} ranks is {c.best}; "
+            f"{c.ratio_of_all:.3f} of the best of all shapes, {c.best_of_all}; {c.over_limit:.3f} "
+            "of the limit, half of what one rank and thread takes"))
+    return figures
+
+
+def swe_40(ctx: Context) -> list[Figure]:
+    needs(ctx, "swe", "swe_replay")
+    with tempfile.TemporaryDirectory() as directory:
+        rows, notes = balance.emulated(ctx, Path(directory), ((20, 4), (40, 4)),
+                                       (chosen(ctx),),
+                                       getattr(ctx, "scale", 1))
+    for note in notes:
+        print(f"    {note}", flush=True)
+    figures = []
+    for r in rows:
+        name = "swe-40" if r.cores == 40 else f"swe-{r.cores}"
+        figures.append(Figure(
+            name, r.ratio, f"x stock, {r.cores} cores and {r.ranks} ranks", "<=", 1.0,
+            f"stock {r.stock:.2f} s (limit of fixed shares {r.fixed:.2f}), ours {r.ours:.2f} "
+            f"(limit of cores that move {r.moved:.2f}: {r.ours / r.moved:.2f} of it)"))
+    return figures
+
+
+def study_swe(ctx: Context) -> list[Figure]:
+    needs(ctx, "swe", "swe_replay")
+    scale, figures = getattr(ctx, "scale", 1), []
+    with tempfile.TemporaryDirectory() as name:
+        for machine, sizes in ((parameters.REAL, "F"), (parameters.EMULATED, SIZES)):
+            kind = "emulated" if machine.emulated else "real"
+            if {"real", "emulated"} & set(ctx.only) and kind not in ctx.only:
+                continue
+            found, notes = parameters.study(ctx, machine, Path(name), scale, sizes)
+            for note in notes:
+                print(f"    {note}", flush=True)
+            for f in found:
+                figures += of_size(f, kind)
+    return figures
+
+
+def of_size(found: parameters.Found, kind: str) -> list[Figure]:
+    """The last figure of the last size is the one over one after the other, if that was run."""
+    name = f"study-swe-{kind}-{found.size}"
+    text = ", ".join(f"{way} {found.typical(way):.2f} s" for way in found.seconds)
+    limit = f"; work / cores {found.limit:.2f} s" if found.limit else ""
+    others = [way for way in found.seconds if way != "invasive"]
+    worst = max(others, key=found.over)
+    figures = [Figure(f"{name}-worst", found.over(worst), f"x {worst}", "<=", 1.0,
+                      f"size {found.size}, {kind}: {text}{limit}")]
+    if "sequential" in others and kind == "emulated":
+        last = "study-swe" if found.size == SIZES[-1] else name
+        figures.append(Figure(last, found.over("sequential"), "x one after the other", "<=", 0.55))
+    return figures
