@@ -41,6 +41,7 @@ struct Config {
         double dry = 1e-3;                 // a shore is kept at max_depth: cells with dry neighbours
         bool shore = true;
         int split = 4096, join = 1024;     // cells of a cluster: more are split, two of fewer joined
+        bool wander = false;               // a test of the grid: a disc that moves is refined, too
     } grid;
 
     struct {

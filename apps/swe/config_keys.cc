@@ -64,6 +64,8 @@ void grid_keys(std::vector<Key> &k, Config &c)
     k.push_back({"grid.split", &g.split, 2, 1 << 30, STATE, "a cluster of more cells is split"});
     k.push_back({"grid.join", &g.join, 0, 1 << 29, STATE,
                  "two clusters of fewer cells each are joined; at most half of split"});
+    k.push_back({"grid.wander", &g.wander, 0, 0, STATE,
+                 "is a disc refined that goes round the domain, as a test of the grid?"});
 }
 
 void solver_keys(std::vector<Key> &k, Config &c)

@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <string>
 #include <vector>
+#include "difference.h"
 #include "output/watchers.h"
 #include "simulation.h"
 
@@ -19,16 +20,17 @@ struct Arguments {
     std::string file;
     std::vector<std::string> overrides;
     std::string restart; // directory of a checkpoint, or "latest"
-    bool check = false, quiet = false;
+    bool check = false, quiet = false, error = false;
 };
 
-enum : int { HELP_CONFIG = 256, CHECK, RESTART };
+enum : int { HELP_CONFIG = 256, CHECK, RESTART, ERROR };
 
 const argp_option options[] = {
     {"help-config", HELP_CONFIG, nullptr, 0, "Say what a scenario's file may contain, and stop", 0},
     {"check", CHECK, nullptr, 0, "Read the scenario, write all of it to standard output, and stop", 0},
     {"restart", RESTART, "DIRECTORY", OPTION_ARG_OPTIONAL,
      "Go on from this checkpoint; without a name from the last one in output.directory", 0},
+    {"error", ERROR, nullptr, 0, "Say how far the result is from the scenario's exact solution", 0},
     {"quiet", 'q', nullptr, 0, "No progress line", 0},
     {nullptr, 0, nullptr, 0, nullptr, 0}};
 
@@ -44,6 +46,9 @@ error_t parse_option(int key, char *value, argp_state *state)
         return 0;
     case RESTART:
         arguments.restart = value ? value : "latest";
+        return 0;
+    case ERROR:
+        arguments.error = true;
         return 0;
     case 'q':
         arguments.quiet = true;
@@ -108,10 +113,27 @@ template <class Real> void report(Simulation<Real> &simulation, double water_bef
                 water_before > 0 ? (water - water_before) / water_before : 0, sum);
 }
 
+void print(const char *name, const Norms &norms)
+{
+    std::printf("%s-error-l1 %.6e\n%s-error-l2 %.6e\n%s-error-max %.6e\n", name, norms.l1, name, norms.l2,
+                name, norms.max);
+}
+
+template <class Real> void report_error(Simulation<Real> &simulation, bool is_first)
+{
+    Difference from = difference_from_solution(simulation);
+    if (!is_first)
+        return;
+    print("height", from.height);
+    print("momentum", from.momentum);
+}
+
 template <class Real>
 void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, bool is_first)
 {
     auto scenario = make_scenario(config);
+    if (arguments.error && !scenario->has_solution())
+        throw ConfigError(config.file + ": --error: the exact solution of this scenario is not known");
     Simulation<Real> simulation(config, *scenario, comm);
     if (!arguments.restart.empty())
         restart(simulation, arguments.restart);
@@ -119,6 +141,8 @@ void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, b
     double water = simulation.water();
     simulation.run();
     report(simulation, water, is_first);
+    if (arguments.error)
+        report_error(simulation, is_first);
 }
 
 int run(const Arguments &arguments, bool is_first)

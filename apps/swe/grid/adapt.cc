@@ -13,6 +13,7 @@
 #include "grid.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include "orientation.h"
 
@@ -86,6 +87,21 @@ template <class Real> void Grid<Real>::take_marks(int i, std::vector<std::uint8_
         }
 }
 
+// A disc that takes one turn around the domain's middle in sixty changes of the grid.
+template <class Real> void Grid<Real>::mark_disc(const Cluster<Real> &c, std::int8_t *wish) const
+{
+    const auto &d = set.config.domain;
+    double width = set.config.width(), height = set.config.height();
+    double short_side = std::min(width, height), turn = 0.105 * adaptions;
+    double x = d.x0 + width / 2 + 0.3 * short_side * std::cos(turn);
+    double y = d.y0 + height / 2 + 0.3 * short_side * std::sin(turn);
+    for (std::int32_t cell = 0; cell < c.cells(); cell++) {
+        Point p = set.forest.centroid(site(c, cell).where);
+        if (std::hypot(p.x - x, p.y - y) < 0.15 * short_side)
+            wish[cell] = 1;
+    }
+}
+
 template <class Real> void Grid<Real>::wish_and_close(int i)
 {
     Cluster<Real> &c = *all[i];
@@ -96,6 +112,8 @@ template <class Real> void Grid<Real>::wish_and_close(int i)
     plan.merge.assign(c.cells(), 0);
     fill_ghosts(c);
     scheme.mark(c, plan.wish.data());
+    if (set.config.grid.wander)
+        mark_disc(c, plan.wish.data());
     for (std::int32_t cell = 0; cell < c.cells(); cell++)
         if (plan.wish[cell] > 0 && c.depth[cell] < set.config.grid.max_depth)
             mark_side_of(i, cell, HYPOTENUSE);
@@ -276,7 +294,8 @@ bool are_siblings(const Node &a, const Node &b)
            b.path == a.path + 1;
 }
 
-// Pieces are put on a stack, whose top two are joined as long as they are small siblings.
+// Pieces are put on a stack, whose top two are joined as long as they are small siblings.  Two cells
+// always are: apart they could not become one, and the grid would depend on the clusters.
 template <class Real> std::vector<Piece<Real>> joined(std::vector<Piece<Real>> &&from, int most)
 {
     std::vector<Piece<Real>> to;
@@ -284,7 +303,7 @@ template <class Real> std::vector<Piece<Real>> joined(std::vector<Piece<Real>> &
         to.push_back(std::move(piece));
         while (to.size() >= 2) {
             Piece<Real> &a = to[to.size() - 2], &b = to.back();
-            if (!are_siblings(a.node(), b.node()) || a.size() + b.size() > most)
+            if (!are_siblings(a.node(), b.node()) || a.size() + b.size() > std::max(most, 2))
                 break;
             a.open();
             b.open();
@@ -364,6 +383,7 @@ template <class Real> bool Grid<Real>::adapt()
 {
     auto count = static_cast<int>(all.size());
     close_refinement();
+    adaptions++;
     schedule.each(count, [&](int i) { propose_merges(i); });
     marks.swap(comm);
     mark_side ^= 1;

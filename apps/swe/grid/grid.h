@@ -71,6 +71,7 @@ private:
     int side = 0;      // of interfaces, to be read
     int mark_side = 0; // of marks, to be read
     int sweeps = 0;
+    int adaptions = 0;
 
     // Scratch memory goes to the thread that needs some next, the latest used first: it is
     // in a cache then, however many thread numbers take turns on a core.
@@ -90,6 +91,7 @@ private:
     bool any(bool here);
 
     // adapt.cc
+    void mark_disc(const Cluster<Real> &c, std::int8_t *wish) const;
     void wish_and_close(int i);
     void sweep(int i);
     void take_marks(int i, std::vector<std::uint8_t> &incoming);

@@ -11,16 +11,16 @@
 
 namespace swe {
 
-// Tables go down to the deepest cells that there may be, but no further than 2^22 triangles a rank.
+// Tables go down to the deepest cells that there may be, but no further than 2^22 triangles of all
+// ranks together: the bed must not depend on how many ranks share it.
 class TreeBed final : public Bed {
 public:
     TreeBed(const Forest &forest, const Scenario &scenario_, const Config &config, int rank)
         : scenario(scenario_)
     {
-        int mine = 0, levels = config.grid.max_depth - forest.root_depth();
-        for (const Root &root : forest.roots())
-            mine += root.rank == rank;
-        while (levels > 0 && static_cast<double>(mine) * static_cast<double>(1L << levels) > MOST)
+        int levels = config.grid.max_depth - forest.root_depth();
+        auto roots = static_cast<double>(forest.roots().size());
+        while (levels > 0 && roots * static_cast<double>(1L << levels) > MOST)
             levels--;
         for (int r = 0; r < static_cast<int>(forest.roots().size()); r++)
             if (forest.roots()[r].rank == rank)

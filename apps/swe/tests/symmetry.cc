@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// symmetry.cc - does a simulation know left from right, or north from east?  A dam in the middle of
+// the domain must give the same grid and the same water in all eight symmetric places of a
+// square, and dams at mirrored or turned places mirrored or turned water.  Cells are compared by
+// their lattice points.  Numbers differ by rounding only: a cell adds up its three edges by direction.
+#include <functional>
+#include <map>
+#include <mpi.h>
+#include "../simulation.h"
+#include "promises.h"
+
+using namespace swe;
+
+namespace {
+
+struct Cell {
+    int depth;
+    double h, hu, hv;
+};
+using Found = std::map<Lattice, Cell>; // by the sum of the corners
+
+// Of a square whose corner sums go from 0 to 3 * LATTICE_UNIT: what is at (x, y) comes to ...
+struct Symmetry {
+    const char *name;
+    int xx, xy, yx, yy; // a matrix, about the middle
+
+    Lattice operator()(Lattice p) const
+    {
+        constexpr std::int64_t all = 3 * LATTICE_UNIT;
+        std::int64_t x = 2 * p.x - all, y = 2 * p.y - all;
+        return {(xx * x + xy * y + all) / 2, (yx * x + yy * y + all) / 2};
+    }
+};
+constexpr Symmetry MIRROR = {"mirrored in x", -1, 0, 0, 1}, TURN = {"turned by a quarter", 0, -1, 1, 0},
+                   DIAGONAL = {"mirrored in the diagonal", 0, 1, 1, 0};
+
+Found simulate(const std::vector<std::string> &words)
+{
+    std::vector<std::string> all = {"grid.min_depth=4", "grid.max_depth=10", "time.steps=80",
+                                    "time.end=1000", "scenario.radius=0.17"};
+    all.insert(all.end(), words.begin(), words.end());
+    Config config = parse_config("name = \"dam_break\"\n", "symmetry", all);
+    auto scenario = make_scenario(config);
+    Simulation<double> simulation(config, *scenario, MPI_COMM_WORLD);
+    simulation.run();
+    Found cells;
+    for (const auto &c : simulation.grid().clusters())
+        for (std::int32_t i = 0; i < c->cells(); i++) {
+            Triangle t = simulation.grid().site(*c, i).where;
+            auto means = simulation.scheme().means();
+            cells[{t.entry.x + t.exit.x + t.apex.x, t.entry.y + t.exit.y + t.apex.y}] = {
+                c->depth[i], c->field(means[0])[i], c->field(means[1])[i], c->field(means[2])[i]};
+        }
+    return cells;
+}
+
+void compare(Check &check, const Found &a, const Found &b, const Symmetry &s)
+{
+    double worst = 0, most = 0, moving = 0;
+    check.that(a.size() == b.size(), "as many cells");
+    for (const auto &[place, cell] : a) {
+        auto found = b.find(s(place));
+        if (found == b.end() || found->second.depth != cell.depth) {
+            check.that(false, std::string("the same cells, ") + s.name);
+            continue;
+        }
+        const Cell &other = found->second;
+        worst = std::max({worst, std::fabs(other.h - cell.h),
+                          std::fabs(other.hu - (s.xx * cell.hu + s.xy * cell.hv)),
+                          std::fabs(other.hv - (s.yx * cell.hu + s.yy * cell.hv))});
+        most = std::max(most, cell.h);
+        moving = std::max(moving, std::fabs(cell.hu));
+    }
+    check.that(moving > 0.1, "the water moves: " + Check::text(moving));
+    std::printf("    %s: %zu cells, largest difference %.3g\n", s.name, a.size(), worst);
+    check.near(worst, 0, 2e-12 * most, std::string("difference, ") + s.name);
+}
+
+const std::vector<std::string> METHODS[] = {
+    {"solver.flux=rusanov"},
+    {"solver.flux=augmented"},
+    {"solver.flux=rusanov", "solver.order=1", "solver.stepping=ssp_rk2", "time.steps=40"},
+    {"solver.flux=augmented", "solver.order=1", "solver.stepping=ssp_rk2", "time.steps=40"}};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string> &more)
+{
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+void dam_in_the_middle(Check &check, const std::vector<std::string> &water)
+{
+    for (const auto &method : METHODS) {
+        Found cells = simulate(with(method, water));
+        std::printf("  %s\n", method.size() > 1 ? "order 1" : "order 0");
+        for (const Symmetry &s : {MIRROR, TURN, DIAGONAL})
+            compare(check, cells, cells, s);
+    }
+}
+
+void dam_in_the_middle_over_water(Check &check) { dam_in_the_middle(check, {}); }
+void dam_in_the_middle_over_dry_ground(Check &check)
+{
+    dam_in_the_middle(check, {"scenario.depth=0", "scenario.inside=5"});
+}
+
+void dam_off_the_middle(Check &check)
+{
+    for (const auto &method : METHODS) {
+        Found cells = simulate(with(method, {"scenario.x=0.25", "scenario.y=0.375"}));
+        compare(check, cells, simulate(with(method, {"scenario.x=0.75", "scenario.y=0.375"})), MIRROR);
+        compare(check, cells, simulate(with(method, {"scenario.x=0.625", "scenario.y=0.25"})), TURN);
+        compare(check, cells, simulate(with(method, {"scenario.x=0.375", "scenario.y=0.25"})), DIAGONAL);
+    }
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int code = run_promises(argc, argv,
+                            {{"dam_in_the_middle_over_water", dam_in_the_middle_over_water},
+                             {"dam_in_the_middle_over_dry_ground", dam_in_the_middle_over_dry_ground},
+                             {"dam_off_the_middle", dam_off_the_middle}});
+    MPI_Finalize();
+    return code;
+}
