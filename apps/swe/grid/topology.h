@@ -27,6 +27,9 @@ struct Topology {
     AlignedVector<std::int32_t> left, right; // [edges] see patch.h
     std::vector<EdgeRun> runs;
 
+    // The cell, or the number of cells plus the ghost's number, across a cell side.
+    std::int32_t across(std::int32_t s) const { return mate[s] < 0 ? cells + ~mate[s] : mate[s] / SIDES; }
+
     // Number of the first ghost on a side of the cluster.
     std::int32_t side_first(int side) const
     {
