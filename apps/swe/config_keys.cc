@@ -53,7 +53,7 @@ void grid_keys(std::vector<Key> &k, Config &c)
     k.push_back({"grid.min_depth", &g.min_depth, 0, DEEPEST, STATE,
                  "bisections of a quarter of a base square everywhere"});
     k.push_back({"grid.max_depth", &g.max_depth, 0, DEEPEST, STATE, "bisections at most"});
-    k.push_back({"grid.every", &g.every, 1, 1e6, STATE, "time steps between changes of the grid"});
+    k.push_back({"grid.every", &g.every, 1, 1e6, STATE, "time steps, of the shortest, between changes of the grid"});
     k.push_back({"grid.refine", &g.refine, 0, 1e6, STATE,
                  "displacement of the surface from which cells are bisected, m"});
     k.push_back({"grid.coarsen", &g.coarsen, 0, 1e6, STATE,

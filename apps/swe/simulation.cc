@@ -3,6 +3,7 @@
 #include "simulation.h"
 
 #include <algorithm>
+#include <cmath>
 #include "parallel/announce.h"
 #include "scenario/tree_bed.h"
 
@@ -39,7 +40,7 @@ template <class Real> void Simulation<Real>::run()
     watch();
     while (!at_end()) {
         advance();
-        if (rules.grid.every > 0 && account_.steps % rules.grid.every == 0) {
+        if (account_.steps % steps_between_changes() == 0) {
             double before = MPI_Wtime(), shared = schedule.seconds();
             the_grid->adapt();
             double all = MPI_Wtime() - before;
@@ -66,13 +67,20 @@ template <class Real> double Simulation<Real>::agree_on_step()
 
 template <class Real> void Simulation<Real>::advance()
 {
-    dt = agree_on_step();
+    double shortest = dt = agree_on_step();
     if (local_steps)
         dt = local_steps->round(dt, rules.solver.cfl, rules.time.end - now, account_.cell_steps);
     else
         advance_all();
+    shortest_steps = std::lround(dt / shortest);
     now += dt;
     account_.steps++;
+}
+
+// With local time steps, one step is many of the shortest cells'; waves move that much further.
+template <class Real> long Simulation<Real>::steps_between_changes() const
+{
+    return std::max(1L, rules.grid.every / std::max(1L, shortest_steps));
 }
 
 // All clusters by the same step.

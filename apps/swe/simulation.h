@@ -65,9 +65,11 @@ private:
     std::vector<std::unique_ptr<Watcher>> watchers;
     Account account_;
     double now = 0, dt = 0;
+    long shortest_steps = 1; // of the shortest cells, in the latest step
 
     double agree_on_step();
     void advance();
+    long steps_between_changes() const;
     void advance_all();
     void watch();
     void announce();

@@ -37,9 +37,8 @@ void Grid<Real>::mark_side_of(int i, std::int32_t cell, int side_of_cell)
     std::uint8_t &bits = plan.split[cell];
     if (!(bits & bit_of(HYPOTENUSE)))
         plan.work.push_back(cell);
-    std::uint8_t now = bits | bit_of(side_of_cell) | bit_of(HYPOTENUSE);
-    plan.changed |= now != bits;
-    bits = now;
+    bits |= bit_of(side_of_cell) | bit_of(HYPOTENUSE);
+    plan.splits = true;
 }
 
 template <class Real> void Grid<Real>::hand_on(int i)
@@ -55,23 +54,49 @@ template <class Real> void Grid<Real>::hand_on(int i)
     }
 }
 
-// What the boundary's cell sides want, for the neighbours.
-template <class Real> void Grid<Real>::publish_marks(int i, std::uint8_t bit)
+template <class Real> bool Grid<Real>::cuts(int i, std::int32_t cell_side) const
+{
+    return cell_side % SIDES == HYPOTENUSE && plans[i].split[cell_side / SIDES];
+}
+
+// Is the side half of the hypotenuse of a parent that was proposed?
+template <class Real> bool Grid<Real>::would_merge(int i, std::int32_t cell_side) const
+{
+    const auto &merge = plans[i].merge;
+    std::int32_t cell = cell_side / SIDES, side_of_cell = cell_side % SIDES;
+    return (side_of_cell == ENTRY_LEG && merge[cell]) ||
+           (side_of_cell == EXIT_LEG && cell > 0 && merge[cell - 1]);
+}
+
+// Tells the neighbours which of the cell sides at the boundary are so; returns how many.
+template <class Real>
+template <class Is>
+std::int32_t Grid<Real>::publish_marks(int i, std::uint8_t bit, Is is)
 {
     Cluster<Real> &c = *all[i];
-    auto &out = c.marks[mark_side ^ 1];
-    for (std::int32_t g = 0; g < c.ghosts(); g++) {
-        std::int32_t cell = c.topology.boundary[g] / 3;
-        int side_of_cell = c.topology.boundary[g] % 3;
-        bool set_ = bit == CUT ? side_of_cell == HYPOTENUSE && plans[i].split[cell] != 0
-                               : (side_of_cell == ENTRY_LEG && plans[i].merge[cell]) ||
-                                     (side_of_cell == EXIT_LEG && cell > 0 && plans[i].merge[cell - 1]);
-        out[g] = set_ ? bit : 0;
-    }
-    for (const Run &run : c.runs)
+    std::uint8_t *out = c.marks[mark_side ^ 1].data();
+    std::int32_t count = 0;
+    for (const Run &run : c.runs) {
+        if (run.kind == Run::BORDER)
+            continue;
+        for (std::int32_t g = run.first; g < run.first + run.count; g++) {
+            bool set_ = is(c.topology.boundary[g]);
+            out[g] = set_ ? bit : 0;
+            count += set_;
+        }
         if (run.kind == Run::RANK)
             for (std::int32_t k = 0; k < run.count; k++)
                 marks.outgoing(run.partner, 0)[run.partner_of(k)] = out[run.first + k];
+    }
+    return count;
+}
+
+template <class Real> void Grid<Real>::publish_cuts(int i)
+{
+    Plan &plan = plans[i];
+    std::int32_t count = publish_marks(i, CUT, [&](std::int32_t s) { return cuts(i, s); });
+    plan.news = count > plan.shown; // once cut, always cut
+    plan.shown = count;
 }
 
 template <class Real> void Grid<Real>::take_marks(int i, std::vector<std::uint8_t> &incoming)
@@ -106,10 +131,11 @@ template <class Real> void Grid<Real>::wish_and_close(int i)
 {
     Cluster<Real> &c = *all[i];
     Plan &plan = plans[i];
-    plan = Plan{};
     plan.wish.resize(c.cells());
     plan.split.assign(c.cells(), 0);
     plan.merge.assign(c.cells(), 0);
+    plan.splits = plan.merges = false;
+    plan.shown = 0;
     fill_ghosts(c);
     scheme.mark(c, plan.wish.data());
     if (set.config.grid.wander)
@@ -118,20 +144,19 @@ template <class Real> void Grid<Real>::wish_and_close(int i)
         if (plan.wish[cell] > 0 && c.depth[cell] < set.config.grid.max_depth)
             mark_side_of(i, cell, HYPOTENUSE);
     hand_on(i);
-    publish_marks(i, CUT);
+    publish_cuts(i);
 }
 
 template <class Real> void Grid<Real>::sweep(int i)
 {
     std::vector<std::uint8_t> incoming;
     take_marks(i, incoming);
-    plans[i].changed = false;
     const Topology &t = all[i]->topology;
     for (std::int32_t g = 0; g < t.ghosts; g++)
         if (incoming[g] & CUT)
             mark_side_of(i, t.boundary[g] / 3, t.boundary[g] % 3);
     hand_on(i);
-    publish_marks(i, CUT);
+    publish_cuts(i);
 }
 
 template <class Real> void Grid<Real>::close_refinement()
@@ -140,7 +165,7 @@ template <class Real> void Grid<Real>::close_refinement()
     auto swap = [&] {
         marks.swap(comm);
         mark_side ^= 1;
-        return any(std::any_of(plans.begin(), plans.end(), [](const Plan &p) { return p.changed; }));
+        return any(std::any_of(plans.begin(), plans.end(), [](const Plan &p) { return p.news; }));
     };
     schedule.each(count, [&](int i) { wish_and_close(i); });
     for (sweeps = 0; swap(); sweeps++) {
@@ -152,6 +177,14 @@ template <class Real> void Grid<Real>::close_refinement()
 
 // --- coarsening
 
+template <class Real> static Values<Real> values_of(const Cluster<Real> &c, std::int32_t cell)
+{
+    Values<Real> v;
+    for (int f = 0; f < c.fields; f++)
+        v.field[f] = c.field(f)[cell];
+    return v;
+}
+
 // Are cell and the next one siblings that want to be, and can be, one?
 template <class Real> bool Grid<Real>::may_merge(int i, std::int32_t cell) const
 {
@@ -162,41 +195,40 @@ template <class Real> bool Grid<Real>::may_merge(int i, std::int32_t cell) const
         (c.path[cell] & 1) || c.path[cell + 1] != c.path[cell] + 1 || plan.split[cell] ||
         plan.split[cell + 1])
         return false;
-    Values<Real> v[2];
-    for (int f = 0; f < c.fields; f++)
-        for (int k = 0; k < 2; k++)
-            v[k].field[f] = c.field(f)[cell + k];
+    Values<Real> v[2] = {values_of(c, cell), values_of(c, cell + 1)};
     return scheme.may_merge(v);
 }
 
 template <class Real> void Grid<Real>::propose_merges(int i)
 {
+    Plan &plan = plans[i];
     for (std::int32_t cell = 0; cell < all[i]->cells(); cell++)
-        plans[i].merge[cell] = may_merge(i, cell);
-    publish_marks(i, MERGE);
+        if (plan.wish[cell] < 0 && may_merge(i, cell))
+            plan.merge[cell] = plan.merges = true;
+    publish_marks(i, MERGE, [&](std::int32_t s) { return would_merge(i, s); });
 }
 
 template <class Real> void Grid<Real>::agree_merges(int i)
 {
     const Cluster<Real> &c = *all[i];
-    std::vector<std::uint8_t> incoming;
+    Plan &plan = plans[i];
+    if (!plan.merges)
+        return;
+    std::vector<std::uint8_t> incoming, agreed(c.cells(), 0);
     take_marks(i, incoming);
-    std::vector<bool> border(c.ghosts(), false);
     for (const Run &run : c.runs)
         if (run.kind == Run::BORDER)
-            std::fill_n(border.begin() + run.first, run.count, true);
-    std::vector<std::uint8_t> proposed = plans[i].merge;
-    auto agreed = [&](std::int32_t cell_side) {
-        std::int32_t mate = c.topology.mate[cell_side];
-        if (mate < 0)
-            return border[~mate] || (incoming[~mate] & MERGE);
-        std::int32_t cell = mate / 3;
-        return mate % 3 == ENTRY_LEG ? proposed[cell] != 0
-                                     : mate % 3 == EXIT_LEG && cell > 0 && proposed[cell - 1] != 0;
+            std::fill_n(incoming.begin() + run.first, run.count, MERGE);
+    auto agrees = [&](std::int32_t mate) {
+        return mate < 0 ? incoming[~mate] == MERGE : would_merge(i, mate);
     };
+    const auto &mate = c.topology.mate;
+    plan.merges = false;
     for (std::int32_t cell = 0; cell < c.cells(); cell++)
-        if (proposed[cell])
-            plans[i].merge[cell] = agreed(3 * cell + ENTRY_LEG) && agreed(3 * (cell + 1) + EXIT_LEG);
+        if (plan.merge[cell] && agrees(mate[SIDES * cell + ENTRY_LEG]) &&
+            agrees(mate[SIDES * (cell + 1) + EXIT_LEG]))
+            agreed[cell] = plan.merges = true;
+    plan.merge.swap(agreed);
 }
 
 // --- the new cells
@@ -226,6 +258,16 @@ void Grid<Real>::append_split(Cells<Real> &to, const Site &site, const Values<Re
     append_split(to, second, children[1], bits & bit_of(EXIT_LEG) ? bit_of(HYPOTENUSE) : 0);
 }
 
+// Cells first .. last-1, as they are.
+template <class Real>
+static void append_stretch(Cells<Real> &to, const Cluster<Real> &c, std::int32_t first, std::int32_t last)
+{
+    to.depth.insert(to.depth.end(), c.depth.begin() + first, c.depth.begin() + last);
+    to.path.insert(to.path.end(), c.path.begin() + first, c.path.begin() + last);
+    for (int f = 0; f < c.fields; f++)
+        to.values[f].insert(to.values[f].end(), c.field(f) + first, c.field(f) + last);
+}
+
 template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
 {
     const Cluster<Real> &c = *all[i];
@@ -233,29 +275,25 @@ template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
     Cells<Real> to;
     to.node = c.node;
     to.values.resize(c.fields);
-    to.depth.reserve(c.cells());
-    to.path.reserve(c.cells());
+    auto room = static_cast<std::size_t>(c.cells() + c.cells() / 8 + 16);
+    to.depth.reserve(room);
+    to.path.reserve(room);
     for (auto &field : to.values)
-        field.reserve(c.cells());
-    auto values_of = [&](std::int32_t cell) {
-        Values<Real> v;
-        for (int f = 0; f < c.fields; f++)
-            v.field[f] = c.field(f)[cell];
-        return v;
-    };
+        field.reserve(room);
     for (std::int32_t cell = 0; cell < c.cells(); cell++) {
+        std::int32_t first = cell;
+        while (cell < c.cells() && !plan.merge[cell] && !plan.split[cell])
+            cell++;
+        append_stretch(to, c, first, cell);
+        if (cell == c.cells())
+            break;
         if (plan.merge[cell]) {
             Site where = site_of(site(c, cell).node.parent());
-            Values<Real> pair[2] = {values_of(cell), values_of(cell + 1)};
+            Values<Real> pair[2] = {values_of(c, cell), values_of(c, cell + 1)};
             append(to, where, scheme.merge(where, pair));
             cell++;
-        } else if (plan.split[cell]) {
-            append_split(to, site(c, cell), values_of(cell), plan.split[cell]);
         } else {
-            to.depth.push_back(c.depth[cell]);
-            to.path.push_back(c.path[cell]);
-            for (int f = 0; f < c.fields; f++)
-                to.values[f].push_back(c.field(f)[cell]);
+            append_split(to, site(c, cell), values_of(c, cell), plan.split[cell]);
         }
     }
     return to;
@@ -375,7 +413,7 @@ template <class Real> void Grid<Real>::replace(std::vector<Cells<Real>> &fresh)
         c->stable_step = scheme.stable_step(*c);
         all[i] = std::move(c);
     });
-    plans.assign(all.size(), {});
+    plans.resize(all.size()); // their memory is used again
     connect();
 }
 
@@ -390,10 +428,7 @@ template <class Real> bool Grid<Real>::adapt()
     std::vector<Cells<Real>> fresh(all.size());
     schedule.each(count, [&](int i) {
         agree_merges(i);
-        const Plan &plan = plans[i];
-        auto is_set = [](std::uint8_t bits) { return bits != 0; };
-        if (std::any_of(plan.split.begin(), plan.split.end(), is_set) ||
-            std::any_of(plan.merge.begin(), plan.merge.end(), is_set))
+        if (plans[i].splits || plans[i].merges)
             fresh[i] = changed_cells(i);
     });
     if (!any(std::any_of(fresh.begin(), fresh.end(), [](const auto &c) { return c.size() > 0; })))

@@ -126,12 +126,15 @@ void make_cluster(Cluster<Real> &c, Cells<Real> &&from, int root_depth, int node
     c.fields = static_cast<int>(from.values.size());
     c.depth = std::move(from.depth);
     c.path = std::move(from.path);
-    c.topology = make_topology(c.node_depth(), node_orientation, c.depth);
+    c.topology = connect_cells(c.node_depth(), node_orientation, c.depth);
     constexpr std::int32_t line = ALIGNMENT / sizeof(Real);
     c.stride = (c.cells() + c.ghosts() + line - 1) / line * line;
-    c.values.assign(static_cast<std::size_t>(c.fields) * c.stride, 0);
-    for (int f = 0; f < c.fields; f++)
-        std::copy(from.values[f].begin(), from.values[f].end(), c.field(f));
+    c.values.clear();
+    c.values.reserve(static_cast<std::size_t>(c.fields) * c.stride);
+    for (int f = 0; f < c.fields; f++) {
+        c.values.insert(c.values.end(), from.values[f].begin(), from.values[f].end());
+        c.values.resize(static_cast<std::size_t>(f + 1) * c.stride, 0);
+    }
     if (local_steps) {
         c.passed.assign(static_cast<std::size_t>(PASSED) * c.ghosts(), 0);
         c.across.assign(static_cast<std::size_t>(PASSED + 1) * c.ghosts(), 0);

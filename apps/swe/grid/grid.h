@@ -25,7 +25,9 @@ struct Plan {
     std::vector<std::uint8_t> split;        // [cells] bits: sides to be bisected
     std::vector<std::uint8_t> merge;        // [cells] 1: with the next cell, into their parent
     std::vector<std::int32_t> work;         // cells whose hypotenuse was marked and not yet handed on
-    bool changed = false;                   // in the latest sweep
+    bool splits = false, merges = false;    // is there any?
+    std::int32_t shown = 0;                 // cuts that neighbours have been told of
+    bool news = false;                      // were there new ones in the latest sweep?
 };
 
 template <class Real> class Grid {
@@ -97,7 +99,10 @@ private:
     void take_marks(int i, std::vector<std::uint8_t> &incoming);
     void mark_side_of(int i, std::int32_t cell, int side_of_cell);
     void hand_on(int i);
-    void publish_marks(int i, std::uint8_t bit);
+    bool cuts(int i, std::int32_t cell_side) const;
+    bool would_merge(int i, std::int32_t cell_side) const;
+    template <class Is> std::int32_t publish_marks(int i, std::uint8_t bit, Is is);
+    void publish_cuts(int i);
     void close_refinement();
     void propose_merges(int i);
     void agree_merges(int i);

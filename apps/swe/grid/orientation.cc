@@ -25,6 +25,8 @@ OrientationTable::OrientationTable()
             Lattice a = side_begin(t, side), b = side_end(t, side);
             direction[o][side] = static_cast<std::uint8_t>(swe::direction(a, b));
             is_left[o][side] = swe::is_left(a, b, opposite(t, side));
+            outward[o][side] =
+                static_cast<std::uint8_t>(direction[o][side] + (is_left[o][side] ? 0 : DIRECTIONS));
         }
     }
 }

@@ -2,6 +2,7 @@
 // topology.cc - chains of cell sides, closed child by child; then edges, sorted into runs.
 #include "topology.h"
 
+#include <memory>
 #include <stdexcept>
 #include "orientation.h"
 
@@ -20,7 +21,8 @@ struct Chains {
 class Walk {
 public:
     Walk(Topology &topology, const std::vector<std::uint8_t> &depths)
-        : of(topology), depth(depths), following(3 * depths.size()), preceding(3 * depths.size())
+        : of(topology), depth(depths), links(new std::int32_t[2 * SIDES * depths.size()]),
+          following(links.get()), preceding(links.get() + SIDES * depths.size())
     {
     }
 
@@ -30,6 +32,8 @@ public:
             throw std::logic_error("depths are not those of a tree's leaves");
         if (depth[cell] == at_depth)
             return leaf(orientation);
+        if (cell + 1 < of.cells && depth[cell] == at_depth + 1 && depth[cell + 1] == at_depth + 1)
+            return siblings(orientation);
         const auto &child = ORIENTATION.child[orientation];
         Chains a = visit(at_depth + 1, child[0]), b = visit(at_depth + 1, child[1]);
         close(a.side[EXIT_LEG], b.side[ENTRY_LEG]);
@@ -55,14 +59,26 @@ public:
 private:
     Topology &of;
     const std::vector<std::uint8_t> &depth;
-    std::vector<std::int32_t> following, preceding; // of each cell side, in its chain
-    std::int32_t cell = 0;                          // the next leaf
+    std::unique_ptr<std::int32_t[]> links;   // not set before it is used: it costs time
+    std::int32_t *following, *preceding;     // of each cell side, in its chain
+    std::int32_t cell = 0;                   // the next leaf
 
     Chains leaf(int orientation)
     {
         of.orientation[cell] = static_cast<std::uint8_t>(orientation);
         std::int32_t s = 3 * cell++;
         return {{{s, s, 1}, {s + 1, s + 1, 1}, {s + 2, s + 2, 1}}};
+    }
+
+    // What visit() does where both children are leaves, in fewer instructions: most often, that is.
+    Chains siblings(int orientation)
+    {
+        Chains a = leaf(ORIENTATION.child[orientation][0]), b = leaf(ORIENTATION.child[orientation][1]);
+        std::int32_t shared_a = a.side[EXIT_LEG].first, shared_b = b.side[ENTRY_LEG].first;
+        of.mate[shared_a] = shared_b;
+        of.mate[shared_b] = shared_a;
+        return {{append(a.side[ENTRY_LEG], b.side[EXIT_LEG]), a.side[HYPOTENUSE],
+                 b.side[HYPOTENUSE]}};
     }
 
     Chain append(const Chain &a, const Chain &b)
@@ -116,7 +132,9 @@ template <class F> void each_edge(const Topology &of, F use)
         }
 }
 
-void make_edges(Topology &of, const std::vector<std::uint8_t> &depth)
+} // namespace
+
+void add_edges(Topology &of, const std::vector<std::uint8_t> &depth)
 {
     RunKey key(of, depth);
     std::vector<std::int32_t> place(RunKey::KEYS + 1, 0);
@@ -138,17 +156,21 @@ void make_edges(Topology &of, const std::vector<std::uint8_t> &depth)
     });
 }
 
-} // namespace
-
-Topology make_topology(int root_depth, int root_orientation, const std::vector<std::uint8_t> &depth)
+Topology connect_cells(int root_depth, int root_orientation, const std::vector<std::uint8_t> &depth)
 {
     Topology topology;
     topology.cells = static_cast<std::int32_t>(depth.size());
     topology.orientation.resize(depth.size());
-    topology.mate.resize(3 * depth.size());
+    topology.mate.resize(SIDES * depth.size());
     Walk walk(topology, depth);
     walk.finish(walk.visit(root_depth, root_orientation));
-    make_edges(topology, depth);
+    return topology;
+}
+
+Topology make_topology(int root_depth, int root_orientation, const std::vector<std::uint8_t> &depth)
+{
+    Topology topology = connect_cells(root_depth, root_orientation, depth);
+    add_edges(topology, depth);
     return topology;
 }
 

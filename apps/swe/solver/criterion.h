@@ -4,11 +4,37 @@
 #ifndef SWE_SOLVER_CRITERION_H
 #define SWE_SOLVER_CRITERION_H
 
+#include <algorithm>
 #include <cmath>
 #include "../config.h"
 #include "../grid/cluster.h"
 
 namespace swe {
+
+// A cell that is next to a cell of a greater wish has that one's: what moves from cell to cell
+// finds the finer grid before it, also if the grid is not changed in every time step.
+inline void widen(const Topology &t, const std::int8_t *wishes, std::int8_t *marks)
+{
+    for (std::int32_t cell = 0; cell < t.cells; cell++) {
+        marks[cell] = wishes[cell];
+        if (wishes[cell] == 1)
+            continue;
+        for (std::int32_t s = SIDES * cell; s < SIDES * (cell + 1); s++)
+            marks[cell] = std::max(marks[cell], wishes[t.across(s)]);
+    }
+}
+
+// Cells on both sides of a shore are to be as fine as can be.
+template <class Real>
+void mark_shores(const Topology &t, const Real *h, Real dry, std::int8_t *marks)
+{
+    auto is_wet = [=](Real of) { return of > dry; };
+    if (std::all_of(h, h + t.cells + t.ghosts, is_wet) || std::none_of(h, h + t.cells + t.ghosts, is_wet))
+        return;
+    for (std::int32_t s = 0; s < SIDES * t.cells; s++)
+        if (is_wet(h[s / SIDES]) != is_wet(h[t.across(s)]))
+            marks[s / SIDES] = 1;
+}
 
 // marks: +1 finer, 0, -1 coarser, for each cell.  Ghosts must be filled.
 template <class Real>
@@ -17,20 +43,22 @@ void mark_by_displacement(const Cluster<Real> &c, const Real *h, const Real *bed
 {
     auto refine = static_cast<Real>(config.grid.refine), coarsen = static_cast<Real>(config.grid.coarsen);
     auto dry = static_cast<Real>(config.solver.dry_tolerance), level = static_cast<Real>(rest);
-    for (std::int32_t i = 0; i < c.cells(); i++) {
-        Real displacement = h[i] > dry ? std::abs(h[i] + bed[i] - level) : 0;
-        marks[i] = static_cast<std::int8_t>((displacement > refine) - (displacement < coarsen));
+    std::int32_t n = c.cells() + c.ghosts();
+    std::vector<std::int8_t> wishes(n);
+    int least = 1, greatest = -1;
+    for (std::int32_t i = 0; i < n; i++) {
+        Real surface = h[i] + bed[i] - level, displacement = h[i] > dry ? std::abs(surface) : 0;
+        int wish = (displacement > refine) - (displacement < coarsen);
+        least = std::min(least, wish);
+        greatest = std::max(greatest, wish);
+        wishes[i] = static_cast<std::int8_t>(wish);
     }
-    if (!config.grid.shore)
-        return;
-    for (std::size_t e = 0; e < c.topology.left.size(); e++) {
-        std::int32_t l = c.topology.left[e], r = c.topology.right[e];
-        if ((h[l] > dry) == (h[r] > dry))
-            continue;
-        for (std::int32_t i : {l, r})
-            if (i < c.cells())
-                marks[i] = 1;
-    }
+    if (least == greatest)
+        std::copy_n(wishes.begin(), c.cells(), marks);
+    else
+        widen(c.topology, wishes.data(), marks);
+    if (config.grid.shore)
+        mark_shores(c.topology, h, static_cast<Real>(config.grid.dry), marks);
 }
 
 } // namespace swe

@@ -8,7 +8,7 @@
 #include "../grid/orientation.h"
 #include "augmented.h"
 #include "criterion.h"
-#include "finite_volumes.h"
+#include "finite_volume_links.h"
 #include "rusanov.h"
 
 namespace swe {
@@ -16,6 +16,19 @@ namespace swe {
 namespace {
 
 enum : int { H = 0, HU = 1, HV = 2, BED = 3, FIELDS = 4 };
+
+// What links a cell's edges need to be known, from the sides of the cells.
+struct EdgesOf {
+    const Topology &of;
+
+    FvEdges operator()(std::int32_t cell) const
+    {
+        std::int32_t s = SIDES * cell;
+        return {{of.across(s + HYPOTENUSE), of.across(s + ENTRY_LEG), of.across(s + EXIT_LEG)},
+                ORIENTATION.outward[of.orientation[cell]].data(),
+                HYPOTENUSE};
+    }
+};
 
 template <class Real> class FiniteVolumes final : public Scheme<Real> {
 public:
@@ -49,7 +62,7 @@ public:
     void attach(Cluster<Real> &c) const override
     {
         auto links = std::make_unique<Links>();
-        fv_link(patch_of(c), links->of);
+        fv_link_cells(c.cells(), c.ghosts(), EdgesOf{c.topology}, links->of);
         c.attachment = std::move(links);
     }
 
@@ -65,9 +78,12 @@ public:
 
     void publish(const Cluster<Real> &c, Real *interface) const override
     {
-        for (int f = 0; f < FIELDS; f++)
-            for (std::int32_t g = 0; g < c.ghosts(); g++)
-                *interface++ = c.field(f)[c.topology.boundary[g] / 3];
+        std::int32_t ghosts = c.ghosts();
+        for (std::int32_t g = 0; g < ghosts; g++) {
+            std::int32_t cell = c.topology.boundary[g] / SIDES;
+            for (int f = 0; f < FIELDS; f++)
+                interface[f * ghosts + g] = c.field(f)[cell];
+        }
     }
 
     void fill_border(Cluster<Real> &c, std::int32_t first, std::int32_t count,

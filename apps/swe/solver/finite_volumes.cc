@@ -11,6 +11,7 @@
 #include <limits>
 #include <stdexcept>
 #include "augmented.h"
+#include "finite_volume_links.h"
 #include "rusanov.h"
 
 namespace swe
@@ -19,15 +20,7 @@ namespace swe
 namespace
 {
 
-// FvLinks::shape: outward directions of the edges to the next cell and to the third neighbour, and
-// which edge is the hypotenuse: 0 the one to the previous cell, 1 to the next, 2 to the third.
-constexpr int SHAPE_NEXT_WAY = 0, SHAPE_THIRD_WAY = 3, SHAPE_HYPOTENUSE = 6, SHAPE_WAY_MASK = 7;
 constexpr int WAYS = 2 * DIRECTIONS;
-
-// Vectors may be loaded beyond the last cell: what is in all arrays behind it.
-constexpr std::int32_t PADDING = 64 / sizeof(float);
-
-std::int32_t padded(std::int32_t cells) { return (cells / PADDING + 1) * PADDING; }
 
 int reversed(int way) { return (way + DIRECTIONS) % WAYS; }
 
@@ -630,7 +623,7 @@ template <class Real> Real dispatch(Task task, Flux flux, const Sweep<Real> &swe
 
 template <class Real> void make_room(const FvLinks &links, bool rates, FvScratch<Real> &scratch)
 {
-    std::size_t room = static_cast<std::size_t>(links.first_ghost_at) + padded(links.ghosts);
+    std::size_t room = static_cast<std::size_t>(links.first_ghost_at) + fv_padded(links.ghosts);
     for (auto *array : {&scratch.h, &scratch.u, &scratch.v, &scratch.c, &scratch.bed})
         if (array->size() < room)
             array->resize(room);
@@ -695,63 +688,19 @@ template <class Real> std::vector<CellEdges> edges_of_cells(const Patch<Real> &p
     return all_edges;
 }
 
-// Which edge of a cell leads to `wanted`?  If that is no cell of the patch, to any ghost, but by
-// another edge than `taken`.
-int edge_to(const CellEdges &edges, std::int32_t wanted, std::int32_t cells, int taken)
-{
-    bool inside = wanted >= 0 && wanted < cells;
-    for (int k = 0; k < edges.found; k++)
-        if (k != taken && (inside ? edges.neighbour[k] == wanted : edges.neighbour[k] >= cells))
-            return k;
-    throw std::logic_error("fv_link: two cells in succession have no common edge");
-}
-
 } // namespace
 
 template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links)
 {
-    links.cells = patch.cells;
-    links.ghosts = patch.ghosts;
-    links.first_ghost_at = padded(patch.cells);
-    links.third.assign(links.first_ghost_at, 0);
-    links.shape.assign(links.first_ghost_at, 0);
-    links.ghost_cell.assign(patch.ghosts, 0);
-    links.ghost_way.assign(patch.ghosts, 0);
-    auto at = [&](std::int32_t cell) {
-        return cell < patch.cells ? cell : links.first_ghost_at + (cell - patch.cells);
-    };
     std::vector<CellEdges> all_edges = edges_of_cells(patch);
-    for (std::int32_t i = 0; i < patch.cells; i++) {
-        const CellEdges &edges = all_edges[i];
-        if (edges.found != SIDES)
+    auto edges_of = [&](std::int32_t cell) -> FvEdges {
+        const CellEdges &e = all_edges[cell];
+        if (e.found != SIDES)
             throw std::logic_error("fv_link: a cell has fewer than three edges");
-        bool alone = patch.cells == 1;
-        int next = i + 1 < patch.cells ? edge_to(edges, i + 1, patch.cells, -1) : -1;
-        int previous = edge_to(edges, i - 1, patch.cells, next);
-        if (next < 0)
-            next = edge_to(edges, alone ? -1 : patch.cells, patch.cells, previous);
-        int third = SIDES - previous - next;
-        int hypotenuse = 0;
-        for (int k = 1; k < SIDES; k++)
-            if (edges.size[k] < edges.size[hypotenuse])
-                hypotenuse = k;
-        int kind = hypotenuse == previous ? 0 : hypotenuse == next ? 1 : 2;
-        links.third[i] = at(edges.neighbour[third]);
-        links.shape[i] = static_cast<std::uint8_t>(edges.way[next] << SHAPE_NEXT_WAY |
-                                                   edges.way[third] << SHAPE_THIRD_WAY |
-                                                   kind << SHAPE_HYPOTENUSE);
-        if (i == 0) {
-            links.before = at(edges.neighbour[previous]);
-            links.before_way = edges.way[previous];
-        }
-        if (i + 1 == patch.cells)
-            links.behind = at(edges.neighbour[next]);
-        for (int k = 0; k < SIDES; k++)
-            if (edges.neighbour[k] >= patch.cells) {
-                links.ghost_cell[edges.neighbour[k] - patch.cells] = i;
-                links.ghost_way[edges.neighbour[k] - patch.cells] = edges.way[k];
-            }
-    }
+        auto hypotenuse = static_cast<int>(std::min_element(e.size, e.size + SIDES) - e.size);
+        return {{e.neighbour[0], e.neighbour[1], e.neighbour[2]}, e.way, hypotenuse};
+    };
+    fv_link_cells(patch.cells, patch.ghosts, edges_of, links);
 }
 
 template <class Real>

@@ -112,6 +112,7 @@ template <class Real> DgPatch<Real> Galerkin<Real>::patch(Cluster<Real> &c) cons
 
 template <class Real> void Galerkin<Real>::attach(Cluster<Real> &c) const
 {
+    add_edges(c.topology, c.depth);
     auto extra = std::make_unique<Extra>();
     extra->full.assign(c.cells() + c.ghosts(), -1);
     for (std::int32_t i = 0; i < c.cells(); i++)
