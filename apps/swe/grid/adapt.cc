@@ -127,6 +127,17 @@ template <class Real> void Grid<Real>::mark_disc(const Cluster<Real> &c, std::in
     }
 }
 
+// Islands and ponds within a coarse cell, of which the water does not know.  Later there are none:
+// wet cells and dry ones are not joined.
+template <class Real>
+void Grid<Real>::mark_hidden_shores(const Cluster<Real> &c, std::int8_t *wish) const
+{
+    double shore = set.scenario.rest() - set.config.solver.dry_tolerance;
+    for (std::int32_t cell = 0; cell < c.cells(); cell++)
+        if (wish[cell] <= 0 && set.bed.crosses(site(c, cell).node, shore))
+            wish[cell] = 1;
+}
+
 template <class Real> void Grid<Real>::wish_and_close(int i)
 {
     Cluster<Real> &c = *all[i];
@@ -140,6 +151,8 @@ template <class Real> void Grid<Real>::wish_and_close(int i)
     scheme.mark(c, plan.wish.data());
     if (set.config.grid.wander)
         mark_disc(c, plan.wish.data());
+    if (starting && set.config.grid.shore)
+        mark_hidden_shores(c, plan.wish.data());
     for (std::int32_t cell = 0; cell < c.cells(); cell++)
         if (plan.wish[cell] > 0 && c.depth[cell] < set.config.grid.max_depth)
             mark_side_of(i, cell, HYPOTENUSE);

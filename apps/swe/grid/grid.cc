@@ -64,8 +64,10 @@ template <class Real> void Grid<Real>::start()
             cells.push_back(uniform<Real>(r, levels, config.grid.min_depth, scheme.fields()));
     replace(cells);
     fill_initial();
+    starting = true;
     for (int i = config.grid.min_depth; i < 2 * config.grid.max_depth && adapt(); i++)
         fill_initial();
+    starting = false;
 }
 
 template <class Real> void Grid<Real>::restore(std::vector<Cells<Real>> &&cells)

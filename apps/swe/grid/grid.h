@@ -74,6 +74,7 @@ private:
     int mark_side = 0; // of marks, to be read
     int sweeps = 0;
     int adaptions = 0;
+    bool starting = false; // is it made for time 0?
 
     // Scratch memory goes to the thread that needs some next, the latest used first: it is
     // in a cache then, however many thread numbers take turns on a core.
@@ -93,6 +94,7 @@ private:
     bool any(bool here);
 
     // adapt.cc
+    void mark_hidden_shores(const Cluster<Real> &c, std::int8_t *wish) const;
     void mark_disc(const Cluster<Real> &c, std::int8_t *wish) const;
     void wish_and_close(int i);
     void sweep(int i);

@@ -49,6 +49,16 @@ double BedTree::mean(std::uint64_t path, int levels) const
     return mean;
 }
 
+bool BedTree::crosses(std::uint64_t path, int levels, double height) const
+{
+    if (levels >= table_levels_)
+        return false;
+    std::uint64_t count = std::uint64_t{1} << (table_levels_ - levels);
+    const double *first = means_.data() + ((std::uint64_t{1} << levels) + path) * count;
+    bool is_under = *first < height;
+    return std::any_of(first, first + count, [=](double mean) { return (mean < height) != is_under; });
+}
+
 Triangle BedTree::triangle(std::uint64_t path, int levels) const
 {
     Triangle t = root_;

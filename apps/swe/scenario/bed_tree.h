@@ -31,6 +31,10 @@ public:
     // arguments, to the bit; safe from any thread.
     double mean(std::uint64_t path, int levels) const;
 
+    // Are there, of the table's smallest triangles in this one, some with the mean under the height
+    // and some with it not?  Time in proportion to them.
+    bool crosses(std::uint64_t path, int levels, double height) const;
+
     // The bed at a place in lattice units.
     double sample(double x, double y) const { return sampler_(x, y); }
 

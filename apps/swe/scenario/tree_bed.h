@@ -35,6 +35,10 @@ public:
     {
         return trees.at(node.root).mean(node.path, node.levels);
     }
+    bool crosses(const Node &node, double height) const override
+    {
+        return trees.at(node.root).crosses(node.path, node.levels, height);
+    }
     double sample(double x, double y) const override { return scenario.bed(x, y); }
 
 private:

@@ -718,9 +718,10 @@ Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> 
                       start ? *start : FvState<Real>{},
                       next};
     Real greatest = dispatch(Task::STEP, flux, sweep);
-    if (options.manning > 0)
-        rub(patch, options, start ? dt / 2 : dt);
-    return stable_step(sweep.scale, greatest);
+    if (options.manning == 0)
+        return stable_step(sweep.scale, greatest);
+    rub(patch, options, start ? dt / 2 : dt);
+    return fv_stable_step(patch, metric, options); // of the water as it is: whoever asks gets one answer
 }
 
 template <class Real>
@@ -746,9 +747,10 @@ Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric, const FvOpt
                       start ? *start : FvState<Real>{},
                       nullptr};
     Real greatest = dispatch(Task::UPDATE, Flux::RUSANOV, sweep);
-    if (options.manning > 0)
-        rub(patch, options, start ? dt / 2 : dt);
-    return stable_step(sweep.scale, greatest);
+    if (options.manning == 0)
+        return stable_step(sweep.scale, greatest);
+    rub(patch, options, start ? dt / 2 : dt);
+    return fv_stable_step(patch, metric, options); // of the water as it is: whoever asks gets one answer
 }
 
 template <class Real>

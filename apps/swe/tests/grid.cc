@@ -385,6 +385,7 @@ public:
 class NoBed final : public Bed {
 public:
     double mean(const Node &) const override { return 0; }
+    bool crosses(const Node &, double) const override { return false; }
     double sample(double, double) const override { return 0; }
 };
 
