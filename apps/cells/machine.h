@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * machine.h - an emulated machine with more CPUs than the real one, for programs that sleep instead
- * of computing (C and C++).  All programs share it: it is a file of zeros, made by whoever starts them.
+ * of computing (C and C++).  All programs share it: it is a file of zeros, made by whoever starts
+ * them.
  *
  * Who computes does so on one of its CPUs.  Who finds none free waits in line for one, and gives it
  * up after a time slice if somebody waits: threads that are more than the CPUs share them, at no

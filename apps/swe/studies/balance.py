@@ -28,13 +28,14 @@ from . import model
 
 DAM = [str(model.SCENARIOS / "dam_break.toml"), "scenario.x=0.25", "scenario.y=0.45"]
 REAL = [*DAM, "grid.max_depth=18", "time.end=20", "grid.split=1024", "grid.join=512"]
-MODEL = [*DAM, "grid.max_depth=18", "grid.split=1024", "grid.join=512", "time.steps=100"]
+MODEL = [*DAM, "grid.max_depth=18", "grid.split=1024", "grid.join=512"]
 # Clusters stand for ones of 16 times as many cells, as those of REAL and MODEL are.
 EMULATED = [*DAM, "grid.max_depth=13", "grid.min_depth=6", "grid.split=64", "grid.join=32",
             "time.steps=100"]
 SHAPES = ((1, 1), (1, 2), (2, 1), (2, 2), (4, 1), (4, 2))  # ranks x threads
 POLICIES = ("active", "passive")
 EMULATED_SHAPES = ((40, 4), (20, 4), (40, 2), (20, 2))  # cores / ranks, figure 7's
+TASK_MS = 10.0  # ranks wait for each other several times a step: longer than other studies'
 PARALLELS = ("loop", "tasks", "owner")
 
 
@@ -138,7 +139,7 @@ class Replayed:
 
 def replayed(ctx: Context, run: model.Record, of: model.Model, cores: int, ranks: int,
              parallel: str) -> Replayed:
-    scale = model.scale_for([run], of)
+    scale = model.scale_for([run], of, TASK_MS)
     words = [ctx.app("swe") + "_replay", f"record={run.prefix}",
              *of.words(scale), f"parallel={parallel}"]
 
@@ -161,12 +162,14 @@ def emulated(ctx: Context, directory: Path, shapes=EMULATED_SHAPES, parallels=PA
              scale: float = 1) -> tuple[list[Replayed], list[str]]:
     """And notes on the model."""
     words = [*EMULATED, f"time.steps={max(4, round(100 * scale))}"]
-    of = model.measure(ctx, MODEL, directory / "alone")
+    of = model.measure(ctx, [*MODEL, f"time.steps={max(20, round(100 * scale))}"],
+                       directory / "alone")
     records = {n: model.record(ctx, n, words, directory / f"ranks{n}")
                for n in sorted({ranks for _, ranks in shapes})}
     rows = [replayed(ctx, records[ranks], of, cores, ranks, parallel)
             for cores, ranks in shapes for parallel in parallels]
-    scales = ", ".join(f"{model.scale_for([r], of):.0f} with {n} ranks" for n, r in records.items())
+    scales = ", ".join(f"{model.scale_for([r], of, TASK_MS):.0f} with {n} ranks"
+                       for n, r in records.items())
     return rows, [f"model, measured here: {of.text()}", f"times {scales}",
                   model.kernels(ctx, directory)]
 

@@ -55,5 +55,5 @@ def emulated(ctx: Context, directory: Path, scale: float) -> None:
     run = model.read_record(directory / "ranks4", 4)
     of = model.measured(model.read_record(directory / "alone", 1))
     words = [ctx.app("swe") + "_replay", f"record={run.prefix}",
-             *of.words(model.scale_for([run], of))]
+             *of.words(model.scale_for([run], of, balance.TASK_MS))]
     balance.picture_of_cores(ctx, 4, words, directory / "balance-emulated-cores.png", 40)

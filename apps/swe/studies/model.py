@@ -124,11 +124,11 @@ def kernels(ctx: Context, directory: Path) -> str:
     return f"order 0 on a uniform grid, ns a cell and step: {', '.join(texts)}"
 
 
-def scale_for(records: list[Record], model: Model) -> float:
-    """That makes a task TASK_MS long on the mean."""
+def scale_for(records: list[Record], model: Model, task_ms: float = TASK_MS) -> float:
+    """That makes a task so long on the mean."""
     cells = [s.cells for r in records for rank in r.ranks for s in rank]
     clusters = [len(s.clusters) for r in records for rank in r.ranks for s in rank]
-    return TASK_MS * 1e6 / (model.cell_ns * sum(cells) / sum(clusters))
+    return task_ms * 1e6 / (model.cell_ns * sum(cells) / sum(clusters))
 
 
 def costs(stretch: Stretch, stages: int, model: Model, scale: float) -> tuple[float, float]:

@@ -35,7 +35,7 @@ from . import model
 WAYS = ("sequential", "tbb", "at-once", "invasive")
 TSUNAMI = [str(model.SCENARIOS / "tsunami.toml"), "output.progress=false", "run.parallel=loop",
            "time.end=3600"]
-MODEL = [*TSUNAMI, "grid.max_depth=16", "time.steps=200"]
+MODEL = [*TSUNAMI, "grid.max_depth=16"]
 REFINE = (0.03, 0.04, 0.055, 0.075, 0.1)  # m, one for each simulation
 POLICY = "makespan"
 
@@ -90,7 +90,7 @@ class Study:
         self.model, self.factor = of, factor
 
     def limit(self) -> float:
-        """Cores are never idle once the last has started; the first has what it can use until then."""
+        """All work, shared out evenly.  But the first cannot use all cores, the last start late."""
         work = sum(model.work_seconds(r, self.model, self.factor) for r in self.records)
         return work / self.machine.cores
 
@@ -194,9 +194,11 @@ def ways_of(ctx: Context) -> list[str]:
     return ways
 
 
-def costs(ctx: Context, machine: Machine, directory: Path) -> tuple[model.Model, float]:
+def costs(ctx: Context, machine: Machine, directory: Path,
+          scale: float) -> tuple[model.Model, float]:
     """Of a cell, and how much longer sleeps are, which is one number for all sizes."""
-    of = model.measure(ctx, MODEL, directory / "alone")
+    of = model.measure(ctx, [*MODEL, f"time.steps={max(20, round(200 * scale))}"],
+                       directory / "alone")
     words = [*TSUNAMI, *machine.words, f"grid.max_depth={machine.depths['F']}", "time.end=900"]
     return of, model.scale_for([model.record(ctx, 1, words, directory / "sizes")], of)
 
@@ -207,7 +209,7 @@ def study(ctx: Context, machine: Machine, directory: Path, scale: float = 1,
     sizes = "".join(s for s in sizes if s in ctx.only) or sizes
     of, factor, notes = None, 1.0, []
     if machine.emulated:
-        of, factor = costs(ctx, machine, directory)
+        of, factor = costs(ctx, machine, directory, scale)
         notes = [f"model, measured here: {of.text()}; times {factor:.0f}",
                  model.kernels(ctx, directory)]
     found = []

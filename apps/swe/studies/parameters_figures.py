@@ -46,7 +46,7 @@ def cores_over_time(ctx: Context, machine: parameters.Machine, directory: Path, 
                     size: str, file: Path) -> None:
     here = parameters.Study(ctx, machine, size, scale, directory)
     if machine.emulated:
-        here.prepare(*parameters.costs(ctx, machine, directory))
+        here.prepare(*parameters.costs(ctx, machine, directory, scale))
     trace = file.with_suffix(".trace")
     here.run("invasive", trace)
     balance.draw_trace(ctx, trace, file)

@@ -111,7 +111,8 @@ Recording read_recording(const std::string &file)
             return r;
         std::istringstream line(text);
         if (!take(r, line))
-            throw std::runtime_error(file + ": line " + std::to_string(number) + ": not understood");
+            throw std::runtime_error(file + ": line " + std::to_string(number) +
+                                     ": not understood");
     }
     throw std::runtime_error(file + (good ? ": cut off" : ": no record of swe"));
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// replay.cc - goes through the same phases as a recorded simulation (recording.h), and sleeps for as long
-// as the work would take: for studies with more cores than there are.
+// replay.cc - goes through the same phases as a recorded simulation (recording.h), and sleeps for
+// as long as the work would take: for studies with more cores than there are.
 //
-// A step: agreement on its length by MPI_Allreduce; for each stage one loop over the clusters, shared
-// out as in the simulation (parallel/schedule.h), and messages to the ranks whose parts touch.  An
-// adaption: a serial part, a loop over the clusters, and for each sweep messages and an agreement.
-// Each takes so many ns a cell, which whoever starts it has measured, times `scale`: sleeps
-// shorter than some 0.5 ms would measure the sleeping.  wait=sleep: a rank that waits for others looks now and then
-// instead of spinning, which would take the few real CPUs from all.  With machine=FILE threads share the
-// CPUs of an emulated machine with all other programs on it (apps/cells/machine.h).
+// A step: agreement on its length by MPI_Allreduce; for each stage one loop over the clusters,
+// shared out as in the simulation (parallel/schedule.h), and messages to the ranks whose parts
+// touch.  An adaption: a serial part, a loop over the clusters, and for each sweep messages and an
+// agreement.  Each takes so many ns a cell, which whoever starts it has measured, times `scale`: sleeps shorter
+// than some 0.5 ms would measure the sleeping.  With machine=FILE threads share the CPUs of an
+// emulated machine with all other programs on it (apps/cells/machine.h).  wait=sleep: a rank that
+// waits for others looks now and then instead of spinning, which would take the few real CPUs from
+// all.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -98,7 +99,8 @@ Options parse(int argc, char **argv)
     bool good = true;
     for (int i = 1; i < argc; i++) {
         char *equals = std::strchr(argv[i], '=');
-        good = good && equals && set(o, {argv[i], static_cast<std::size_t>(equals - argv[i])}, equals + 1);
+        auto length = static_cast<std::size_t>(equals - argv[i]);
+        good = good && equals && set(o, {argv[i], length}, equals + 1);
     }
     if (good && !o.record.empty())
         return o;
@@ -199,7 +201,8 @@ private:
         std::vector<MPI_Request> requests;
         for (std::size_t i = 0; i < r.neighbours.size(); i++) {
             requests.push_back(MPI_REQUEST_NULL);
-            MPI_Irecv(&in[i], 1, MPI_DOUBLE, r.neighbours[i], tag, MPI_COMM_WORLD, &requests.back());
+            MPI_Irecv(&in[i], 1, MPI_DOUBLE, r.neighbours[i], tag, MPI_COMM_WORLD,
+                      &requests.back());
         }
         double out = 1;
         for (int rank : r.neighbours) {

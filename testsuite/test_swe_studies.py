@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The studies with the tsunami simulation: records of its work, replays, and each study at a small
+size, to its end.  No time is looked at."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parent.parent / "bench"
+sys.path[:0] = [str(BENCH), str(BENCH.parent / "apps" / "swe")]
+
+from common import parse_values  # noqa: E402
+from studies import model  # noqa: E402
+
+pytestmark = pytest.mark.timeout(240)
+
+SMALL = ["grid.min_depth=4", "grid.max_depth=10", "grid.split=64", "grid.join=32", "time.steps=20",
+         "output.progress=false"]
+MODEL = ["ns-per-cell=10", "adaption-ns=20", "serial-ns=1", "scale=10"]
+
+
+@pytest.fixture
+def swe(build):
+    program = build / "apps/swe/swe"
+    if not program.exists():
+        pytest.skip("apps/swe is not built")
+    if not (build / "lib/invasive/libgomp.so.1").exists():
+        pytest.skip("libgomp-invasive is not built")
+    return program
+
+
+def checksum(ran):
+    return parse_values(ran.stdout)["checksum"]
+
+
+def beside(program, suffix):
+    return program.with_name(program.name + suffix)
+
+
+@pytest.fixture
+def dam(top):
+    return [top / "apps/swe/scenarios/dam_break.toml", *SMALL]
+
+
+@pytest.fixture
+def recorded(swe, dam, mpiexec, tmp_path, run_program):
+    """recorded(RANKS) - what the run said, and its record."""
+
+    def run(ranks):
+        prefix = tmp_path / f"record{ranks}"
+        ran = run_program([mpiexec, "-n", ranks, swe, *dam, f"run.record={prefix}"],
+                          {"OMP_NUM_THREADS": "1"})
+        return parse_values(ran.stdout), model.read_record(prefix, ranks)
+
+    return run
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_record_has_all_steps_and_cells_of_the_run(recorded, ranks):
+    said, record = recorded(ranks)
+    cell_steps = sum(s.steps * s.cells for rank in record.ranks for s in rank)
+    assert cell_steps == said["cell-steps"]
+    for rank in record.ranks:
+        assert sum(s.steps for s in rank) == said["steps"] == 20
+    assert sum(rank[-1].cells for rank in record.ranks) == said["cells"]
+    assert max(len(s.clusters) for rank in record.ranks for s in rank) > 1
+
+
+def test_a_record_changes_nothing_of_the_result(swe, dam, recorded, run_program):
+    said, _ = recorded(1)
+    assert said["checksum"] == checksum(run_program([swe, *dam]))
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_replay_has_the_phases_of_its_record(recorded, swe, mpiexec, run_program, ranks):
+    said, record = recorded(ranks)
+    ran = run_program([mpiexec, "-n", ranks, beside(swe, "_replay"), f"record={record.prefix}",
+                       *MODEL], {"OMP_NUM_THREADS": "2"})
+    replayed = parse_values(ran.stdout)
+    mine = record.ranks[0]
+    assert replayed["phases"] == sum(s.steps + (s.sweeps > 0) for s in mine)
+    assert replayed["cell-steps"] == said["cell-steps"]
+    assert replayed["work-seconds"] == pytest.approx(
+        model.work_seconds(record, model.Model(10, 20, 1), 10), rel=1e-3)
+
+
+def test_replays_do_the_same_in_all_ways(recorded, swe, build, mpiexec, tmp_path, run_program):
+    _, record = recorded(2)
+    machine = tmp_path / "machine"
+    machine.write_bytes(bytes(1 << 16))
+    words = [mpiexec, "-n", 2, beside(swe, "_replay"), f"record={record.prefix}", *MODEL]
+    emulate = [build / "invade", "--emulate-cores=8", "--"]
+    runs = [(["parallel=tasks"], []), (["parallel=owner"], []), (["parallel=loop"], []),
+            (["wait=sleep"], []), ([f"machine={machine}", "cpus=3"], []),
+            (["announce=on"], emulate), (["announce=wait", "parallel=loop"], emulate)]
+    sums = {checksum(run_program([*before, *words, *extra], {"OMP_NUM_THREADS": "4"}))
+            for extra, before in runs}
+    if beside(swe, "_replay_tbb").exists():
+        words[3] = beside(swe, "_replay_tbb")
+        sums.add(checksum(run_program([*words, "cpus=4"])))
+    assert len(sums) == 1
+    taken, given = (int.from_bytes(machine.read_bytes()[i:i + 4], sys.byteorder) for i in (0, 4))
+    assert taken == given > 20
+
+
+def test_the_simulation_has_the_same_result_over_tbb_and_however_it_is_shared_out(
+        swe, build, dam, run_program):
+    if not beside(swe, "_tbb").exists():
+        pytest.skip("needs package libtbb-dev")
+    commands = [[beside(swe, "_tbb"), *dam], *([swe, *dam, f"run.parallel={parallel}"]
+                                              for parallel in ("tasks", "owner", "loop")),
+                [build / "invade", "--", swe, *dam, "run.announce=true", "run.blocking=true"]]
+    assert len({checksum(run_program(c, {"OMP_NUM_THREADS": "3"})) for c in commands}) == 1
+
+
+HEADER = "swe-record 1\nrank 0 of 1 stages 1 neighbours\n"
+
+
+@pytest.mark.parametrize("text, said", [
+    ("", "no record of swe"), ("swe-record 1\n", "no record of swe"),
+    (f"{HEADER}clusters 3 4\nsteps 2 seconds 1\n", "cut off"),
+    (f"{HEADER}clusters 3 x\nend\n", "line 3: not understood"),
+    (f"{HEADER}steps 2 seconds 1\nend\n", "line 3: not understood"),
+    (f"{HEADER}clusters 3\nlater\nend\n", "line 4: not understood"),
+    ("swe-record 1\nrank 0 of 2 stages 1 neighbours 1\nend\n", "of 2 ranks, not 1")])
+def test_a_broken_record_is_refused_with_its_name(swe, tmp_path, run_program, text, said):
+    (tmp_path / "broken.0").write_text(text)
+    ran = run_program([beside(swe, "_replay"), f"record={tmp_path}/broken"], check=False)
+    assert ran.returncode != 0
+    assert re.search(rf"swe_replay: rank 0: {tmp_path}/broken.*: {said}", ran.stderr)
+
+
+def test_limits_of_a_record_that_can_be_worked_out_by_hand():
+    """Two ranks of 30 and 10 cells in clusters of 10, four cores, 1 s a cell: each rank has two."""
+    work = [model.Stretch([10, 10, 10], steps=1), model.Stretch([10], steps=1)]
+    record = model.Record(Path(), 1, [[s] for s in work])
+    assert model.limits(record, model.Model(1e9, 0, 0), 1, 4) == pytest.approx((15, 10))
+    assert model.work_seconds(record, model.Model(1e9, 0, 0), 1) == pytest.approx(40)
+
+
+FULL = pytest.mark.full
+STUDIES = [("overhead", "real", "0.005", ["overhead-real.csv", "overhead-real.png"]),
+           ("overhead", "emulated", "0.03", ["overhead-emulated.csv", "overhead-emulated.png"]),
+           pytest.param("balance", "real", "0.01", [
+               "balance-real.csv", "balance-real.png", "balance-real-cores.png"], marks=FULL),
+           ("balance", "emulated", "0.04", ["balance-emulated.csv", "balance-emulated.png",
+                                            "balance-emulated-cores.png"]),
+           pytest.param("parameters", "real", "0.01", [
+               "parameters-real.csv", "parameters-real.png", "parameters-real-cores.png"],
+                        marks=FULL),
+           ("parameters", "emulated", "0.05", ["parameters-emulated.csv", "parameters-emulated.png",
+                                               "parameters-emulated-cores.png"])]
+
+
+@pytest.mark.parametrize("name, machine, scale, files", STUDIES)
+def test_a_small_study_leaves_table_and_pictures(
+        swe, top, build, tmp_path, run_program, name, machine, scale, files):
+    ran = run_program([top / "apps/swe/studies/run", name, "--machine", machine, "--turns", 1,
+                       "--scale", scale, "--only", "B,C", "--output", tmp_path, "--build", build],
+                      timeout=200)
+    for file in files:
+        assert (tmp_path / file).stat().st_size > 100
+        assert str(tmp_path / file) in ran.stdout
+    for file in tmp_path.glob("*.png"):
+        assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name, scale, only", [
+    ("swe", "0.01", "loop"), ("swe-40", "0.04", "owner"),
+    pytest.param("study-swe", "0.03", "emulated,at-once,sequential", marks=FULL)])
+def test_bench_run_ends_with_the_figure_of(swe, top, build, run_program, name, scale, only):
+    ran = run_program([sys.executable, top / "bench/run", name, "--turns", 1, "--scale", scale,
+                       "--only", only, "--build", build], timeout=200, check=False)
+    assert ran.returncode in (0, 1), ran.stderr
+    last = ran.stdout.splitlines()[-1]
+    assert re.fullmatch(rf"{name}: [0-9.e+]+ x .* \(goal <= [0-9.]+\)", last), last
+
+
+def running(directory):
+    """Processes with a word of their command line in the directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and str(directory).encode() in (
+                    entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def test_a_study_that_is_interrupted_leaves_no_process(swe, top, build, stock_env, tmp_path):
+    command = [top / "apps/swe/studies/run", "parameters", "--machine", "emulated", "--turns", "9",
+               "--only", "F,at-once", "--output", tmp_path, "--build", build]
+    study = subprocess.Popen([str(word) for word in command], env=stock_env,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        end = time.monotonic() + 120
+        while len(running(tmp_path)) < 4 and time.monotonic() < end and study.poll() is None:
+            time.sleep(0.05)
+        assert len(running(tmp_path)) >= 4  # the study, and three of its programs
+        os.kill(study.pid, signal.SIGINT)
+        assert study.wait(30) == 130
+        end = time.monotonic() + 20
+        while running(tmp_path) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert running(tmp_path) == []
+    finally:
+        if study.poll() is None:
+            os.killpg(study.pid, signal.SIGKILL)
+            study.wait()
