@@ -163,7 +163,7 @@ def emulated(ctx: Context, directory: Path, shapes=EMULATED_SHAPES, parallels=PA
     """And notes on the model."""
     words = [*EMULATED, f"time.steps={max(4, round(100 * scale))}"]
     of = model.measure(ctx, [*MODEL, f"time.steps={max(20, round(100 * scale))}"],
-                       directory / "alone")
+                       directory / "alone", 3 if scale == 1 else 1)
     records = {n: model.record(ctx, n, words, directory / f"ranks{n}")
                for n in sorted({ranks for _, ranks in shapes})}
     rows = [replayed(ctx, records[ranks], of, cores, ranks, parallel)
