@@ -2,8 +2,8 @@
 """The tsunami simulation's studies (apps/swe/studies) as benchmarks with goals.
 
 swe: a dam that breaks off the centre, 4 and 2 ranks on this machine's cores, over the best stock
-run with as many ranks, whatever their threads and how these wait.  The best of all shapes is one rank,
-which has no imbalance and sends no messages: the ratio to it is told beside.
+run with as many ranks, whatever their threads and how these wait.  The best of all shapes is one
+rank, which has no imbalance and sends no messages: the ratio to it is told beside.
 
 swe-40: the same on 40 and 20 emulated cores.  The paper's figure 7 has no numbers that could be
 compared with; its text says that every combination is faster, and 20 cores with 4 ranks most.
