@@ -106,7 +106,7 @@ def measured(alone: Record) -> Model:
 
 
 def measure(ctx: Context, words: list[str], prefix: Path, runs: int = 3) -> Model:
-    """The median of some runs, since neighbours only make them longer."""
+    """The median of some runs; of fewer than three the quicker one."""
     models = [measured(record(ctx, 1, words, prefix)) for _ in range(runs)]
     return min(models, key=lambda m: m.cell_ns) if runs < 3 else Model(
         *(statistics.median(getattr(m, name) for m in models)

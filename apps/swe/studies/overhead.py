@@ -2,8 +2,8 @@
 """What telling the resource manager costs, on a grid so small that it shows (the paper's 6.1).
 
 128 cells on a regular grid, one process, which looks at its grid after each step: with threads
-only; telling the manager its number of cells each time; and waiting for the answer.  The paper did 25
-runs of each.  They take turns, and the ratios are of neighbours in time; stock is the quicker
+only; telling the manager its number of cells each time; and waiting for the answer.  The paper did
+25 runs of each.  They take turns, and the ratios are of neighbours in time; stock is the quicker
 one of its threads bound to cores and not.  `bench/run overhead` measures the same with care
 in one process; this is what a user's program sees.
 

@@ -198,7 +198,7 @@ def costs(ctx: Context, machine: Machine, directory: Path,
           scale: float) -> tuple[model.Model, float]:
     """Of a cell, and how much longer sleeps are, which is one number for all sizes."""
     of = model.measure(ctx, [*MODEL, f"time.steps={max(20, round(200 * scale))}"],
-                       directory / "alone")
+                       directory / "alone", 3 if scale == 1 else 1)
     words = [*TSUNAMI, *machine.words, f"grid.max_depth={machine.depths['F']}", "time.end=900"]
     return of, model.scale_for([model.record(ctx, 1, words, directory / "sizes")], of)
 
