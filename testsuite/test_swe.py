@@ -122,8 +122,8 @@ def test_no_water_is_lost_or_made(swe, words):
     (RITTER, [*ORDER_1, "solver.flux=augmented"], 0.95, 0.022),
 ], ids=lambda value: "-".join(value) if isinstance(value, list) else str(value))
 def test_errors_of_a_dam_break_fall_with_the_size_of_cells(swe, dam, words, least_rate, most):
-    """Stoker's and Ritter's: the mean error in m of water 10 m deep, and the order by which it falls
-    when cells are half as large."""
+    """Stoker's and Ritter's: the mean error in m of water 10 m deep, and the order by which it
+    falls when cells are half as large."""
     coarse, fine = (swe(PLANAR, *dam, *words, *depths(d, d), "grid.shore=false", "time.end=20",
                         "--error") for d in (10, 12))
     assert fine["height-error-l1"] < most
