@@ -40,9 +40,9 @@ def test_promise_is_kept(run_program, name, promise):
     check(run_program, name, [program_of(name), promise], {"OMP_NUM_THREADS": "3"})
 
 
-def test_promises_of_the_grid_are_kept_by_three_ranks(mpiexec, run_program):
+def test_promises_of_the_grid_are_kept_by_two_ranks(mpiexec, run_program):
     more = ["--oversubscribe"] if "openmpi" in mpiexec else []
-    out = check(run_program, "grid", [mpiexec, *more, "-n", 3, program_of("grid")],
+    out = check(run_program, "grid", [mpiexec, *more, "-n", 2, program_of("grid")],
                 {"OMP_NUM_THREADS": "1"})
     assert len(re.findall(r"^\w+: kept$", out, re.M)) >= 3
 
