@@ -36,7 +36,7 @@ struct Config {
 
     struct {
         int min_depth = 6, max_depth = 14; // bisections of a quarter of a base square
-        int every = 16;                    // time steps between changes of the grid
+        int every = 12;                    // time steps between changes of the grid
         double refine = 0.02, coarsen = 0.005; // displacement of the surface, m
         double dry = 1e-3;                 // a shore is kept at max_depth: cells with dry neighbours
         bool shore = true;

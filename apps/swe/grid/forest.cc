@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <stdexcept>
 #include <utility>
 
 namespace swe {
@@ -68,7 +67,7 @@ Forest::Forest(const Config &config, int ranks)
     match_sides(nx);
     auto count = static_cast<int>(all.size());
     if (count < ranks)
-        throw std::runtime_error(config.file + ": run.cut = " + std::to_string(cut) + " gives " +
+        throw ConfigError(config.file + ": run.cut = " + std::to_string(cut) + " gives " +
                                  std::to_string(count) + " parts for " + std::to_string(ranks) +
                                  " ranks: raise it");
     for (int r = 0; r < count; r++)

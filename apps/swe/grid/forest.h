@@ -35,7 +35,7 @@ struct Point {
 
 class Forest {
 public:
-    // Throws std::runtime_error when there are fewer roots than ranks.
+    // Throws ConfigError when there are fewer roots than ranks.
     Forest(const Config &config, int ranks);
 
     const std::vector<Root> &roots() const { return all; }

@@ -29,7 +29,8 @@ template <class Real>
 void mark_shores(const Topology &t, const Real *h, Real dry, std::int8_t *marks)
 {
     auto is_wet = [=](Real of) { return of > dry; };
-    if (std::all_of(h, h + t.cells + t.ghosts, is_wet) || std::none_of(h, h + t.cells + t.ghosts, is_wet))
+    const Real *end = h + t.cells + t.ghosts;
+    if (std::all_of(h, end, is_wet) || std::none_of(h, end, is_wet))
         return;
     for (std::int32_t s = 0; s < SIDES * t.cells; s++)
         if (is_wet(h[s / SIDES]) != is_wet(h[t.across(s)]))
@@ -38,10 +39,11 @@ void mark_shores(const Topology &t, const Real *h, Real dry, std::int8_t *marks)
 
 // marks: +1 finer, 0, -1 coarser, for each cell.  Ghosts must be filled.
 template <class Real>
-void mark_by_displacement(const Cluster<Real> &c, const Real *h, const Real *bed, const Config &config,
-                          double rest, std::int8_t *marks)
+void mark_by_displacement(const Cluster<Real> &c, const Real *h, const Real *bed,
+                          const Config &config, double rest, std::int8_t *marks)
 {
-    auto refine = static_cast<Real>(config.grid.refine), coarsen = static_cast<Real>(config.grid.coarsen);
+    auto refine = static_cast<Real>(config.grid.refine);
+    auto coarsen = static_cast<Real>(config.grid.coarsen);
     auto dry = static_cast<Real>(config.solver.dry_tolerance), level = static_cast<Real>(rest);
     std::int32_t n = c.cells() + c.ghosts();
     std::vector<std::int8_t> wishes(n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// finite_volume_links.h - finds the links of a patch (finite_volumes.h) from the edges of its cells,
-// wherever these are known from.
+// finite_volume_links.h - finds the links of a patch (finite_volumes.h) from the edges of its
+// cells, wherever these are known from.
 #ifndef SWE_SOLVER_FINITE_VOLUME_LINKS_H
 #define SWE_SOLVER_FINITE_VOLUME_LINKS_H
 
@@ -17,7 +17,10 @@ constexpr int SHAPE_NEXT_WAY = 0, SHAPE_THIRD_WAY = 3, SHAPE_HYPOTENUSE = 6, SHA
 // Vectors may be loaded beyond the last cell: what is in all arrays behind it.
 constexpr std::int32_t FV_PADDING = 64 / sizeof(float);
 
-constexpr std::int32_t fv_padded(std::int32_t cells) { return (cells / FV_PADDING + 1) * FV_PADDING; }
+constexpr std::int32_t fv_padded(std::int32_t cells)
+{
+    return (cells / FV_PADDING + 1) * FV_PADDING;
+}
 
 // The three edges of a cell, in any order.
 struct FvEdges {
@@ -51,7 +54,9 @@ inline FvCourse fv_course_at_end(const FvEdges &edges, std::int32_t cell, std::i
                 return k;
         throw std::logic_error("fv_link: two cells in succession have no common edge");
     };
-    auto leads = [&](int to_cell) { return [&, to_cell](int k) { return edges.neighbour[k] == to_cell; }; };
+    auto leads = [&](std::int32_t to) {
+        return [&, to](int k) { return edges.neighbour[k] == to; };
+    };
     auto leads_out = [&](int taken) {
         return [&, taken](int k) { return k != taken && edges.neighbour[k] >= cells; };
     };
@@ -89,7 +94,9 @@ void fv_link_cells(std::int32_t cells, std::int32_t ghosts, EdgesOf edges_of, Fv
     };
     auto link = [&](std::int32_t cell, const FvEdges &edges, FvCourse course) {
         int third = SIDES - course.previous - course.next;
-        int kind = 2 - 2 * (edges.hypotenuse == course.previous) - (edges.hypotenuse == course.next);
+        int kind = edges.hypotenuse == course.previous ? 0
+                   : edges.hypotenuse == course.next   ? 1
+                                                       : 2;
         links.third[cell] = lead(cell, edges, third);
         links.shape[cell] = static_cast<std::uint8_t>(edges.way[course.next] << SHAPE_NEXT_WAY |
                                                       edges.way[third] << SHAPE_THIRD_WAY |
@@ -99,7 +106,8 @@ void fv_link_cells(std::int32_t cells, std::int32_t ghosts, EdgesOf edges_of, Fv
         FvEdges edges = edges_of(cell);
         FvCourse course = fv_course_at_end(edges, cell, cells);
         link(cell, edges, course);
-        std::int32_t previous = lead(cell, edges, course.previous), next = lead(cell, edges, course.next);
+        std::int32_t previous = lead(cell, edges, course.previous);
+        std::int32_t next = lead(cell, edges, course.next);
         if (cell == 0) {
             links.before = previous;
             links.before_way = edges.way[course.previous];

@@ -651,7 +651,7 @@ template <class Real> void rub(const Patch<Real> &patch, const FvOptions<Real> &
         Real h = patch.h[i];
         if (h <= options.dry_tolerance)
             continue;
-        Real speed = std::hypot(patch.hu[i], patch.hv[i]) / h;
+        Real speed = std::sqrt(patch.hu[i] * patch.hu[i] + patch.hv[i] * patch.hv[i]) / h;
         Real over = 1 / (1 + factor * speed / (h * std::cbrt(h)));
         patch.hu[i] *= over;
         patch.hv[i] *= over;
