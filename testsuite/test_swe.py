@@ -157,7 +157,7 @@ def test_an_adaptive_grid_is_nearly_as_good_as_a_fine_one(swe, words):
     fine = swe(PLANAR, *words, *depths(12, 12), "time.end=20", "--error")
     adaptive = swe(PLANAR, *words, *depths(6, 12), "time.end=20", "--error")
     assert adaptive["cell-steps"] < 0.8 * fine["cell-steps"]
-    assert adaptive["height-error-l1"] < 1.03 * fine["height-error-l1"]
+    assert adaptive["height-error-l1"] < 1.06 * fine["height-error-l1"]
 
 
 def test_single_precision_is_close_to_double(swe):
