@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""apps/swe against its machine: the kernels against the memory's bandwidth, and what adaptivity costs.
+"""apps/swe against its machine: kernels against the memory's bandwidth; what adaptivity costs.
 
-swe-roofline: a step of order 0 has to move the state in and out, bed, depth and links; a triad in the
-same run says how many bytes a second a core gets when all cores ask.  The share of that is the figure,
-for Rusanov's flux in double precision; the others are in the note.
+swe-roofline: a step of order 0 has to move the state in and out, bed, depth and links; a triad in
+the same run says how many bytes a second a core gets when all cores ask.  The share of that is the
+figure, for Rusanov's flux in double precision; the others are in the note.
 swe-adapting: of the dam break's run time, what goes into refining, coarsening, splitting and
 joining, with a thread a core.
 """
@@ -29,9 +29,10 @@ def roofline(ctx: Context) -> list[Figure]:
 
     text = ", ".join(f"{k} {median(f'{k}-cells-s') / 1e6:.0f} million cells/s "
                      f"({median(f'{k}-roofline'):.2f})" for k in KINDS)
-    return [Figure("swe-roofline", median("rusanov-double-roofline"), "of the memory's limit", ">=",
-                   0.5, f"a core of {cores}, triad {median('triad-bytes-s') / 1e9:.1f} GB/s: {text}; "
-                        f"uniform squares {median('rusanov-double-cartesian-cells-s') / 1e6:.0f}")]
+    note = (f"a core of {cores}, triad {median('triad-bytes-s') / 1e9:.1f} GB/s: {text}; "
+            f"uniform squares {median('rusanov-double-cartesian-cells-s') / 1e6:.0f}")
+    return [Figure("swe-roofline", median("rusanov-double-roofline"), "of the memory's limit",
+                   ">=", 0.5, note)]
 
 
 def adapting(ctx: Context) -> list[Figure]:

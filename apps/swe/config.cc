@@ -468,7 +468,8 @@ void Reader::check_numbers()
     if (c.run.cut > c.grid.min_depth)
         error_at("run.cut", "must be at most grid.min_depth, " + std::to_string(c.grid.min_depth));
     if (c.solver.local_steps && (c.solver.order != 0 || c.solver.stepping != Stepping::EULER))
-        error_at("solver.local_steps", "only with solver.order = 0 and solver.stepping = \"euler\"");
+        error_at("solver.local_steps",
+                 "only with solver.order = 0 and solver.stepping = \"euler\"");
     if (c.output.directory.empty())
         for (const char *key : {"vtu_every", "raster_every", "checkpoint_every"})
             if (const Key *k = find(std::string("output.") + key);

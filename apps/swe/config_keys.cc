@@ -53,7 +53,8 @@ void grid_keys(std::vector<Key> &k, Config &c)
     k.push_back({"grid.min_depth", &g.min_depth, 0, DEEPEST, STATE,
                  "bisections of a quarter of a base square everywhere"});
     k.push_back({"grid.max_depth", &g.max_depth, 0, DEEPEST, STATE, "bisections at most"});
-    k.push_back({"grid.every", &g.every, 1, 1e6, STATE, "time steps, of the shortest, between changes of the grid"});
+    k.push_back({"grid.every", &g.every, 1, 1e6, STATE,
+                 "time steps, of the shortest, between changes of the grid"});
     k.push_back({"grid.refine", &g.refine, 0, 1e6, STATE,
                  "displacement of the surface from which cells are bisected, m"});
     k.push_back({"grid.coarsen", &g.coarsen, 0, 1e6, STATE,
@@ -93,9 +94,10 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
     k.push_back(
         {"time.steps", &c.time.steps, -1, 1e15, FREE, "time steps at most; -1: any number"});
     auto &r = c.run;
-    k.push_back({"run.parallel", choice(r.parallel, {"tasks", "owner", "loop"}), 0, 0, FREE,
-                 "a task each cluster; clusters fixed to threads; or a loop over clusters, each for "
-                 "whoever is free"});
+    k.push_back(
+        {"run.parallel", choice(r.parallel, {"tasks", "owner", "loop"}), 0, 0, FREE,
+         "a task each cluster; clusters fixed to threads; or a loop over clusters, each for "
+         "whoever is free"});
     k.push_back({"run.cut", &r.cut, 0, 20, STATE,
                  "bisections of the quarters before ranks get their parts of the curve"});
     k.push_back(

@@ -32,8 +32,7 @@ private:
 
 } // namespace
 
-template <class Real>
-Difference difference_from_solution(Simulation<Real> &s)
+template <class Real> Difference difference_from_solution(Simulation<Real> &s)
 {
     const Forest &forest = s.grid().forest();
     auto means = s.scheme().means();

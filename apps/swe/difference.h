@@ -21,8 +21,7 @@ struct Difference {
 };
 
 // Collective.  The scenario must have a solution (scenario.h).
-template <class Real>
-Difference difference_from_solution(Simulation<Real> &simulation);
+template <class Real> Difference difference_from_solution(Simulation<Real> &simulation);
 
 } // namespace swe
 #endif

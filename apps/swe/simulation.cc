@@ -124,7 +124,8 @@ template <class Real> double Simulation<Real>::water()
     for (const auto &c : the_grid->clusters()) {
         double sum = 0;
         for (std::int32_t i = 0; i < c->cells(); i++)
-            sum += static_cast<double>(c->field(the_scheme->means()[0])[i]) * forest->area(c->depth[i]);
+            sum += static_cast<double>(c->field(the_scheme->means()[0])[i]) *
+                   forest->area(c->depth[i]);
         mine += sum;
     }
     MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, communicator);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // simulation.h - the time loop of a rank.
 //
-// In each time step: the longest stable step, agreed by all ranks; one phase a stage of the scheme; and now and
-// then a change of the grid.  Whoever wants to look (files, gauges, progress) is a Watcher.
+// In each time step: the longest stable step, agreed by all ranks; one phase a stage of the
+// scheme; and now and then a change of the grid.  Whoever wants to look (files, gauges, progress)
+// is a Watcher.
 #ifndef SWE_SIMULATION_H
 #define SWE_SIMULATION_H
 
@@ -17,7 +18,7 @@ namespace swe {
 // Where the time of a rank has gone, in seconds, and what was done.
 struct Account {
     double total = 0, adapting = 0, agreeing = 0, watching = 0;
-    double adapting_serial = 0; // of adapting, outside of loops that threads share
+    double adapting_serial = 0;  // of adapting, outside of loops that threads share
     std::int64_t cell_steps = 0; // cells times stages
     long steps = 0, adaptions = 0;
 };

@@ -27,7 +27,8 @@ enum : int { HELP_CONFIG = 256, CHECK, RESTART, ERROR };
 
 const argp_option options[] = {
     {"help-config", HELP_CONFIG, nullptr, 0, "Say what a scenario's file may contain, and stop", 0},
-    {"check", CHECK, nullptr, 0, "Read the scenario, write all of it to standard output, and stop", 0},
+    {"check", CHECK, nullptr, 0, "Read the scenario, write all of it to standard output, and stop",
+     0},
     {"restart", RESTART, "DIRECTORY", OPTION_ARG_OPTIONAL,
      "Go on from this checkpoint; without a name from the last one in output.directory", 0},
     {"error", ERROR, nullptr, 0, "Say how far the result is from the scenario's exact solution", 0},
@@ -67,10 +68,14 @@ error_t parse_option(int key, char *value, argp_state *state)
     }
 }
 
-const argp parser = {options, parse_option, "SCENARIO.toml [KEY=VALUE...]",
+const argp parser = {options,
+                     parse_option,
+                     "SCENARIO.toml [KEY=VALUE...]",
                      "Shallow water on an adaptive triangular grid: dam breaks and tsunamis."
                      "\vKEY=VALUE counts more than the file: grid.max_depth=12.",
-                     nullptr, nullptr, nullptr};
+                     nullptr,
+                     nullptr,
+                     nullptr};
 
 // Of all cells of all ranks, in whatever order they come.
 template <class Real> unsigned long long checksum(Simulation<Real> &simulation)
@@ -104,10 +109,11 @@ template <class Real> void report(Simulation<Real> &simulation, double water_bef
     unsigned long long sum = checksum(simulation);
     if (!is_first)
         return;
-    std::printf("seconds %.6f\nadapting-seconds %.6f\nagreeing-seconds %.6f\nwriting-seconds %.6f\n",
-                longest[0], longest[1], longest[2], longest[3]);
-    std::printf("steps %ld\ntime %.9g\ncells %lld\ncell-steps %lld\ncell-steps-s %.6g\n", mine.steps,
-                simulation.time(), cells, static_cast<long long>(cell_steps),
+    std::printf(
+        "seconds %.6f\nadapting-seconds %.6f\nagreeing-seconds %.6f\nwriting-seconds %.6f\n",
+        longest[0], longest[1], longest[2], longest[3]);
+    std::printf("steps %ld\ntime %.9g\ncells %lld\ncell-steps %lld\ncell-steps-s %.6g\n",
+                mine.steps, simulation.time(), cells, static_cast<long long>(cell_steps),
                 static_cast<double>(cell_steps) / longest[0]);
     std::printf("water-m3 %.17g\nwater-change %.3e\nchecksum %016llx\n", water,
                 water_before > 0 ? (water - water_before) / water_before : 0, sum);
@@ -115,8 +121,8 @@ template <class Real> void report(Simulation<Real> &simulation, double water_bef
 
 void print(const char *name, const Norms &norms)
 {
-    std::printf("%s-error-l1 %.6e\n%s-error-l2 %.6e\n%s-error-max %.6e\n", name, norms.l1, name, norms.l2,
-                name, norms.max);
+    std::printf("%s-error-l1 %.6e\n%s-error-l2 %.6e\n%s-error-max %.6e\n", name, norms.l1, name,
+                norms.l2, name, norms.max);
 }
 
 template <class Real> void report_error(Simulation<Real> &simulation, bool is_first)
@@ -133,7 +139,8 @@ void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, b
 {
     auto scenario = make_scenario(config);
     if (arguments.error && !scenario->has_solution())
-        throw ConfigError(config.file + ": --error: the exact solution of this scenario is not known");
+        throw ConfigError(config.file +
+                          ": --error: the exact solution of this scenario is not known");
     Simulation<Real> simulation(config, *scenario, comm);
     if (!arguments.restart.empty())
         restart(simulation, arguments.restart);
@@ -181,7 +188,8 @@ int main(int argc, char **argv)
         code = run(arguments, rank == 0);
     } catch (const ConfigError &error) {
         code = fail(error, rank == 0, 2);
-    } catch (const std::exception &error) { // of this rank alone, perhaps: the others may wait for it
+    } catch (
+        const std::exception &error) { // of this rank alone, perhaps: the others may wait for it
         std::fprintf(stderr, "swe: rank %d: %s\n", rank, error.what());
         std::fflush(stdout);
         MPI_Abort(MPI_COMM_WORLD, 1);

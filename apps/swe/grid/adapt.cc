@@ -2,10 +2,10 @@
 // adapt.cc - refinement and coarsening by newest-vertex bisection; clusters split and joined.
 //
 // Refinement: a cell that is bisected has its hypotenuse cut; the cell across must cut the same
-// edge, and if that is a leg of it, its own hypotenuse before.  Cuts so travel to ever coarser cells,
-// at most once through the depths of the grid.  Inside a cluster they are followed at once, and
-// what reaches the boundary is seen by the neighbour in the next sweep: sweeps are bounded by the
-// depths, too.
+// edge, and if that is a leg of it, its own hypotenuse before.  Cuts so travel to ever coarser
+// cells, at most once through the depths of the grid.  Inside a cluster they are followed at once,
+// and what reaches the boundary is seen by the neighbour in the next sweep: sweeps are bounded by
+// the depths, too.
 //
 // Coarsening: two siblings become their parent if the two across the parent's hypotenuse agree, so
 // that the vertex in the middle of it has no cell left.  One exchange of proposals settles that:
@@ -30,8 +30,7 @@ constexpr unsigned bit_of(int side) { return 1u << side; }
 
 // --- refinement
 
-template <class Real>
-void Grid<Real>::mark_side_of(int i, std::int32_t cell, int side_of_cell)
+template <class Real> void Grid<Real>::mark_side_of(int i, std::int32_t cell, int side_of_cell)
 {
     Plan &plan = plans[i];
     std::uint8_t &bits = plan.split[cell];
@@ -69,8 +68,7 @@ template <class Real> bool Grid<Real>::would_merge(int i, std::int32_t cell_side
 }
 
 // Tells the neighbours which of the cell sides at the boundary are so; returns how many.
-template <class Real>
-template <class Is>
+template <class Real> template <class Is>
 std::int32_t Grid<Real>::publish_marks(int i, std::uint8_t bit, Is is)
 {
     Cluster<Real> &c = *all[i];
@@ -246,8 +244,7 @@ template <class Real> void Grid<Real>::agree_merges(int i)
 
 // --- the new cells
 
-template <class Real>
-static void append(Cells<Real> &to, const Site &site, const Values<Real> &v)
+template <class Real> static void append(Cells<Real> &to, const Site &site, const Values<Real> &v)
 {
     to.depth.push_back(static_cast<std::uint8_t>(site.depth));
     to.path.push_back(site.node.path);
@@ -255,9 +252,8 @@ static void append(Cells<Real> &to, const Site &site, const Values<Real> &v)
         to.values[f].push_back(v.field[f]);
 }
 
-template <class Real>
-void Grid<Real>::append_split(Cells<Real> &to, const Site &site, const Values<Real> &v,
-                              unsigned bits) const
+template <class Real> void Grid<Real>::append_split(Cells<Real> &to, const Site &site,
+                                                    const Values<Real> &v, unsigned bits) const
 {
     if (!bits) {
         append(to, site, v);
@@ -272,8 +268,8 @@ void Grid<Real>::append_split(Cells<Real> &to, const Site &site, const Values<Re
 }
 
 // Cells first .. last-1, as they are.
-template <class Real>
-static void append_stretch(Cells<Real> &to, const Cluster<Real> &c, std::int32_t first, std::int32_t last)
+template <class Real> static void append_stretch(Cells<Real> &to, const Cluster<Real> &c,
+                                                 std::int32_t first, std::int32_t last)
 {
     to.depth.insert(to.depth.end(), c.depth.begin() + first, c.depth.begin() + last);
     to.path.insert(to.path.end(), c.path.begin() + first, c.path.begin() + last);
@@ -345,8 +341,8 @@ bool are_siblings(const Node &a, const Node &b)
            b.path == a.path + 1;
 }
 
-// Pieces are put on a stack, whose top two are joined as long as they are small siblings.  Two cells
-// always are: apart they could not become one, and the grid would depend on the clusters.
+// Pieces are put on a stack, whose top two are joined as long as they are small siblings.  Two
+// cells always are: apart they could not become one, and the grid would depend on the clusters.
 template <class Real> std::vector<Piece<Real>> joined(std::vector<Piece<Real>> &&from, int most)
 {
     std::vector<Piece<Real>> to;

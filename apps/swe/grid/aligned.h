@@ -17,9 +17,9 @@ template <class T> struct AlignedAllocator {
     template <class U> AlignedAllocator(const AlignedAllocator<U> &) {}
     T *allocate(std::size_t n)
     {
-        return static_cast<T *>(::operator new(n * sizeof(T), std::align_val_t{ALIGNMENT}));
+        return static_cast<T *>(::operator new (n * sizeof(T), std::align_val_t{ALIGNMENT}));
     }
-    void deallocate(T *p, std::size_t) { ::operator delete(p, std::align_val_t{ALIGNMENT}); }
+    void deallocate(T *p, std::size_t) { ::operator delete (p, std::align_val_t{ALIGNMENT}); }
     template <class U> bool operator==(const AlignedAllocator<U> &) const { return true; }
     template <class U> bool operator!=(const AlignedAllocator<U> &) const { return false; }
 };

@@ -16,7 +16,8 @@ public:
     // when, so that refining and coarsening give water and bed back as they were.
     virtual double mean(const Node &node) const = 0;
 
-    // Are there triangles below this one, of the finest that are known, on both sides of the height?
+    // Are there triangles below this one, of the finest that are known, on both sides of the
+    // height?
     virtual bool crosses(const Node &node, double height) const = 0;
 
     // At a point, in m.

@@ -4,7 +4,8 @@
 // Values are `fields` arrays, each with a number for every cell and every ghost; what they mean is
 // the scheme's affair (solver/scheme.h).  What others need of the cluster is in its *interface*, a
 // second copy of what is at the boundary: it has two sides that take turns, so that a cluster may
-// be advanced while its neighbours still read what it was.  (papers/…balancing.txt §4, reference 40)
+// be advanced while its neighbours still read what it was.  (papers/…balancing.txt §4, reference
+// 40)
 //
 // One thread at a time works on a cluster; neighbours read only the side of its interface that
 // nobody writes in this phase.
@@ -27,7 +28,10 @@ struct Node {
     std::uint64_t path = 0;
     std::int32_t levels = 0;
 
-    Node child(int which) const { return {root, path << 1 | static_cast<unsigned>(which), levels + 1}; }
+    Node child(int which) const
+    {
+        return {root, path << 1 | static_cast<unsigned>(which), levels + 1};
+    }
     Node parent() const { return {root, path >> 1, levels - 1}; }
     friend bool operator==(const Node &a, const Node &b)
     {
@@ -38,9 +42,9 @@ struct Node {
 // Cells without connectivity: what adaptivity produces, splits and joins.  In order of the curve.
 template <class Real> struct Cells {
     Node node;
-    std::vector<std::uint8_t> depth;        // [n]
-    std::vector<std::uint64_t> path;        // [n] below the root, as in Node
-    std::vector<std::vector<Real>> values;  // [fields][n]
+    std::vector<std::uint8_t> depth;       // [n]
+    std::vector<std::uint64_t> path;       // [n] below the root, as in Node
+    std::vector<std::vector<Real>> values; // [fields][n]
 
     std::int32_t size() const { return static_cast<std::int32_t>(depth.size()); }
 };
@@ -51,10 +55,10 @@ constexpr int PASSED = 3;
 // A stretch of a cluster's boundary with one partner: the run-length code of who is across.
 struct Run {
     enum Kind : std::uint8_t { CLUSTER, RANK, BORDER } kind = BORDER;
-    bool reversed = false;          // the partner's edges are in the opposite order
+    bool reversed = false;             // the partner's edges are in the opposite order
     std::int32_t first = 0, count = 0; // ghosts
-    std::int32_t partner = 0;       // number of the cluster, the neighbour rank, or the border
-    std::int32_t partner_first = 0; // its first ghost, or place in the messages
+    std::int32_t partner = 0;          // number of the cluster, the neighbour rank, or the border
+    std::int32_t partner_first = 0;    // its first ghost, or place in the messages
 
     std::int32_t partner_of(std::int32_t i) const
     {
@@ -78,15 +82,15 @@ template <class Real> struct Cluster {
     std::vector<Run> runs; // together all ghosts, in order
 
     std::int32_t stride = 0;
-    AlignedVector<Real> values;            // [fields][stride]
-    std::vector<Real> interface[2];        // [fields and, with local steps, PASSED + 1][ghosts]
-    std::vector<std::uint8_t> marks[2];    // [ghosts] likewise, of what adaptivity asks for
-    Real stable_step = 0;                  // of the scheme, after the latest step
+    AlignedVector<Real> values;         // [fields][stride]
+    std::vector<Real> interface[2];     // [fields and, with local steps, PASSED + 1][ghosts]
+    std::vector<std::uint8_t> marks[2]; // [ghosts] likewise, of what adaptivity asks for
+    Real stable_step = 0;               // of the scheme, after the latest step
     std::unique_ptr<Attachment> attachment;
 
     // Local time stepping only (local_steps.h): the cluster's step is 2^level of the shortest one;
-    // what went out through the boundary since the neighbour's last step; and what the neighbours say of that, and
-    // their levels.
+    // what went out through the boundary since the neighbour's last step; and what the neighbours
+    // say of that, and their levels.
     int level = 0;
     std::vector<Real> passed; // [PASSED][ghosts]
     std::vector<Real> across; // [PASSED + 1][ghosts]
@@ -117,9 +121,8 @@ template <class Real> Patch<Real> patch_of(Cluster<Real> &c)
 }
 
 // A cluster of these cells; ghosts are zero and runs empty.
-template <class Real>
-void make_cluster(Cluster<Real> &c, Cells<Real> &&from, int root_depth, int node_orientation,
-                  bool local_steps)
+template <class Real> void make_cluster(Cluster<Real> &c, Cells<Real> &&from, int root_depth,
+                                        int node_orientation, bool local_steps)
 {
     c.node = from.node;
     c.root_depth = root_depth;

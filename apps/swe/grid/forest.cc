@@ -22,7 +22,8 @@ static void add_roots(std::vector<Root> &all, const Triangle &t, int bisections)
 
 void Forest::add_square(int i, int j)
 {
-    std::int64_t w = i * LATTICE_UNIT, s = j * LATTICE_UNIT, e = w + LATTICE_UNIT, n = s + LATTICE_UNIT;
+    std::int64_t w = i * LATTICE_UNIT, s = j * LATTICE_UNIT, e = w + LATTICE_UNIT,
+                 n = s + LATTICE_UNIT;
     Lattice sw{w, s}, se{e, s}, ne{e, n}, nw{w, n}, centre = middle(sw, ne);
     for (const Triangle &quarter : {Triangle{sw, se, centre}, Triangle{se, ne, centre},
                                     Triangle{ne, nw, centre}, Triangle{nw, sw, centre}})
@@ -38,10 +39,10 @@ void Forest::match_sides(int nx)
             auto key = std::minmax(a, b);
             auto [found, is_new] = open.try_emplace({key.first, key.second}, std::pair{r, s});
             Root::Across &mine = all[r].across[s];
-            mine.border = a.x == 0 && b.x == 0                                 ? WEST
+            mine.border = a.x == 0 && b.x == 0                                   ? WEST
                           : a.x == nx * LATTICE_UNIT && b.x == nx * LATTICE_UNIT ? EAST
-                          : a.y == 0 && b.y == 0                               ? SOUTH
-                                                                               : NORTH;
+                          : a.y == 0 && b.y == 0                                 ? SOUTH
+                                                                                 : NORTH;
             if (is_new)
                 continue;
             auto [other, its_side] = found->second;
@@ -68,8 +69,8 @@ Forest::Forest(const Config &config, int ranks)
     auto count = static_cast<int>(all.size());
     if (count < ranks)
         throw ConfigError(config.file + ": run.cut = " + std::to_string(cut) + " gives " +
-                                 std::to_string(count) + " parts for " + std::to_string(ranks) +
-                                 " ranks: raise it");
+                          std::to_string(count) + " parts for " + std::to_string(ranks) +
+                          " ranks: raise it");
     for (int r = 0; r < count; r++)
         all[r].rank = static_cast<int>(static_cast<long>(r) * ranks / count);
 }

@@ -82,7 +82,8 @@ template <class Real> void Grid<Real>::restore(std::vector<Cells<Real>> &&cells)
 template <class Real> void Grid<Real>::fill_beds(Cells<Real> &cells) const
 {
     for (std::int32_t i = 0; i < cells.size(); i++) {
-        Site at = site_of({cells.node.root, cells.path[i], cells.depth[i] - set.forest.root_depth()});
+        Site at =
+            site_of({cells.node.root, cells.path[i], cells.depth[i] - set.forest.root_depth()});
         Values<Real> v;
         for (std::size_t f = 0; f < cells.values.size(); f++)
             v.field[f] = cells.values[f][i];
@@ -135,15 +136,18 @@ template <class Real> void Grid<Real>::fill_ghosts(Cluster<Real> &c)
             const Real *from;
             if (run.kind == Run::CLUSTER) {
                 const Cluster<Real> &partner = *all[run.partner];
-                from = partner.interface[side].data() + static_cast<std::size_t>(f) * partner.ghosts();
+                from =
+                    partner.interface[side].data() + static_cast<std::size_t>(f) * partner.ghosts();
             } else {
                 from = values.incoming(run.partner, f);
             }
-            Real *to = f < c.fields ? c.field(f) + c.cells()
-                                    : c.across.data() + static_cast<std::size_t>(f - c.fields) * c.ghosts();
+            Real *to = f < c.fields
+                           ? c.field(f) + c.cells()
+                           : c.across.data() + static_cast<std::size_t>(f - c.fields) * c.ghosts();
             to += run.first;
             if (run.reversed)
-                std::reverse_copy(from + run.partner_first, from + run.partner_first + run.count, to);
+                std::reverse_copy(from + run.partner_first, from + run.partner_first + run.count,
+                                  to);
             else
                 std::copy_n(from + run.partner_first, run.count, to);
         }

@@ -21,13 +21,13 @@ namespace swe {
 
 // What adaptivity decides for a cluster.
 struct Plan {
-    std::vector<std::int8_t> wish;          // [cells] the scheme's marks
-    std::vector<std::uint8_t> split;        // [cells] bits: sides to be bisected
-    std::vector<std::uint8_t> merge;        // [cells] 1: with the next cell, into their parent
-    std::vector<std::int32_t> work;         // cells whose hypotenuse was marked and not yet handed on
-    bool splits = false, merges = false;    // is there any?
-    std::int32_t shown = 0;                 // cuts that neighbours have been told of
-    bool news = false;                      // were there new ones in the latest sweep?
+    std::vector<std::int8_t> wish;       // [cells] the scheme's marks
+    std::vector<std::uint8_t> split;     // [cells] bits: sides to be bisected
+    std::vector<std::uint8_t> merge;     // [cells] 1: with the next cell, into their parent
+    std::vector<std::int32_t> work;      // cells whose hypotenuse was marked and not yet handed on
+    bool splits = false, merges = false; // is there any?
+    std::int32_t shown = 0;              // cuts that neighbours have been told of
+    bool news = false;                   // were there new ones in the latest sweep?
 };
 
 template <class Real> class Grid {
@@ -35,8 +35,9 @@ public:
     // Collective over comm, as all members are.  Uniform at min_depth, then refined for time 0.
     Grid(const Setting &setting, Scheme<Real> &scheme, Schedule &schedule, MPI_Comm comm);
 
-    // One phase: work(cluster, scratch) for each cluster, with ghosts filled before and the interface
-    // published after, and the exchange.  With a level: for the clusters of this level only.
+    // One phase: work(cluster, scratch) for each cluster, with ghosts filled before and the
+    // interface published after, and the exchange.  With a level: for the clusters of this level
+    // only.
     template <class F> void phase(F work, int level = ALL_LEVELS);
     static constexpr int ALL_LEVELS = -1;
 
@@ -52,7 +53,8 @@ public:
     // Tells the neighbours what the clusters are, when something was changed outside of a phase.
     void publish_all();
 
-    // Replaces everything by these clusters' cells (a checkpoint's); they must cover the rank's roots.
+    // Replaces everything by these clusters' cells (a checkpoint's); they must cover the rank's
+    // roots.
     void restore(std::vector<Cells<Real>> &&cells);
 
     const Forest &forest() const { return set.forest; }

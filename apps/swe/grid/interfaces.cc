@@ -38,7 +38,8 @@ public:
                 close_side(root, side);
         place_messages();
         for (auto &runs : found.runs)
-            std::sort(runs.begin(), runs.end(), [](const Run &a, const Run &b) { return a.first < b.first; });
+            std::sort(runs.begin(), runs.end(),
+                      [](const Run &a, const Run &b) { return a.first < b.first; });
         return std::move(found);
     }
 
@@ -55,7 +56,8 @@ private:
         int root, side;
         bool operator<(const Shared &o) const
         {
-            return std::tie(rank, key.first, key.second) < std::tie(o.rank, o.key.first, o.key.second);
+            return std::tie(rank, key.first, key.second) <
+                   std::tie(o.rank, o.key.first, o.key.second);
         }
     };
     std::vector<Shared> shared;
@@ -90,8 +92,10 @@ private:
             Stretch &s = a.back(), &t = b.back();
             std::int32_t n = std::min(s.count, t.count);
             std::int32_t t_first = reversed ? t.first + t.count - n : t.first;
-            found.runs[s.cluster].push_back({Run::CLUSTER, reversed, s.first, n, t.cluster, t_first});
-            found.runs[t.cluster].push_back({Run::CLUSTER, reversed, t_first, n, s.cluster, s.first});
+            found.runs[s.cluster].push_back(
+                {Run::CLUSTER, reversed, s.first, n, t.cluster, t_first});
+            found.runs[t.cluster].push_back(
+                {Run::CLUSTER, reversed, t_first, n, s.cluster, s.first});
             s.first += n;
             s.count -= n;
             t.count -= n;
@@ -111,11 +115,12 @@ private:
         const Root::Across &across = r.across[side];
         if (across.root < 0) {
             for (const Stretch &s : chains[root][side])
-                found.runs[s.cluster].push_back({Run::BORDER, false, s.first, s.count, across.border, 0});
+                found.runs[s.cluster].push_back(
+                    {Run::BORDER, false, s.first, s.count, across.border, 0});
         } else if (forest.roots()[across.root].rank != rank) {
             Lattice a = side_begin(r.where, side), b = side_end(r.where, side);
-            shared.push_back({forest.roots()[across.root].rank,
-                              {std::min(a, b), std::max(a, b)}, root, side});
+            shared.push_back(
+                {forest.roots()[across.root].rank, {std::min(a, b), std::max(a, b)}, root, side});
         } else if (std::pair(root, side) < std::pair(across.root, across.side)) {
             close(chains[root][side], chains[across.root][across.side], across.reversed);
         }
@@ -136,8 +141,8 @@ private:
                 std::reverse(chain.begin(), chain.end());
             auto neighbour = static_cast<std::int32_t>(found.neighbours.size() - 1);
             for (const Stretch &s : chain) {
-                found.runs[s.cluster].push_back({Run::RANK, reversed, s.first, s.count, neighbour,
-                                                 found.shared_edges.back()});
+                found.runs[s.cluster].push_back(
+                    {Run::RANK, reversed, s.first, s.count, neighbour, found.shared_edges.back()});
                 found.shared_edges.back() += s.count;
             }
         }

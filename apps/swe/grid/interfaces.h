@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // interfaces.h - who is across each stretch of each cluster's boundary.
 //
-// The same closing of chains as inside a cluster (topology.h), one scale up: a link is now a stretch
-// of a cluster's side, with a length.  Stretches that meet are cut to the shorter one, and each
-// piece becomes a run in both clusters.  What is left at a root is closed with the root across,
-// goes to the message for the rank that owns it, or is the domain's border.  No edge is looked at:
-// the time is in proportion to the clusters.
+// The same closing of chains as inside a cluster (topology.h), one scale up: a link is now a
+// stretch of a cluster's side, with a length.  Stretches that meet are cut to the shorter one, and
+// each piece becomes a run in both clusters.  What is left at a root is closed with the root
+// across, goes to the message for the rank that owns it, or is the domain's border.  No edge is
+// looked at: the time is in proportion to the clusters.
 #ifndef SWE_GRID_INTERFACES_H
 #define SWE_GRID_INTERFACES_H
 

@@ -6,7 +6,8 @@ namespace swe {
 
 static Triangle example(int number)
 {
-    constexpr Lattice east[8] = {{1, 0}, {1, 1}, {0, 1}, {-1, 1}, {-1, 0}, {-1, -1}, {0, -1}, {1, -1}};
+    constexpr Lattice east[8] = {{1, 0},  {1, 1},   {0, 1},  {-1, 1},
+                                 {-1, 0}, {-1, -1}, {0, -1}, {1, -1}};
     constexpr std::int64_t size = 16; // so that children's corners are on the lattice
     Lattice along = east[number % 8];
     bool left = number < 8;

@@ -12,10 +12,11 @@
 namespace swe {
 
 struct OrientationTable {
-    std::array<std::array<std::uint8_t, 2>, ORIENTATIONS> child;          // first, second
-    std::array<std::array<std::uint8_t, SIDES>, ORIENTATIONS> direction;  // of each side
-    std::array<std::array<bool, SIDES>, ORIENTATIONS> is_left;            // is the cell, of that side
-    std::array<std::array<std::uint8_t, SIDES>, ORIENTATIONS> outward; // direction, plus DIRECTIONS if not left
+    std::array<std::array<std::uint8_t, 2>, ORIENTATIONS> child;         // first, second
+    std::array<std::array<std::uint8_t, SIDES>, ORIENTATIONS> direction; // of each side
+    std::array<std::array<bool, SIDES>, ORIENTATIONS> is_left; // is the cell, of that side
+    std::array<std::array<std::uint8_t, SIDES>, ORIENTATIONS>
+        outward; // direction, plus DIRECTIONS if not left
 
     OrientationTable();
 };

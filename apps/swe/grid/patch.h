@@ -5,8 +5,8 @@
 // cells+ghosts-1 are copies of what is on the other side of its boundary, one an edge of the
 // boundary.  Edges are sorted into runs of one direction and one length.  A cell's three edges have
 // three directions; so within a run no cell occurs twice, and a kernel may scatter to both
-// cells of an edge without a conflict.  The order of a cell's edges by runs is by direction, then length:
-// it depends on the geometry alone, and so do results, to the last bit.
+// cells of an edge without a conflict.  The order of a cell's edges by runs is by direction, then
+// length: it depends on the geometry alone, and so do results, to the last bit.
 #ifndef SWE_GRID_PATCH_H
 #define SWE_GRID_PATCH_H
 
@@ -27,16 +27,16 @@ struct EdgeRun {
 
 // Lengths in metres.
 template <class Real> struct Metric {
-    Real length[DEPTHS + 1];    // of an edge, by its size
-    Real over_area[DEPTHS];     // 1 / area of a cell, by its depth
-    Real inradius[DEPTHS];      // of a cell, by its depth; the time step is in terms of it
+    Real length[DEPTHS + 1]; // of an edge, by its size
+    Real over_area[DEPTHS];  // 1 / area of a cell, by its depth
+    Real inradius[DEPTHS];   // of a cell, by its depth; the time step is in terms of it
 };
 
 // Memory is the cluster's.  Arrays of cells begin at a multiple of 64 bytes.
 template <class Real> struct Patch {
     std::int32_t cells, ghosts;
-    Real *h, *hu, *hv;        // [cells + ghosts] water height in m, momenta in m2/s
-    Real *bed;                // [cells + ghosts] height of the bed in m, positive upwards
+    Real *h, *hu, *hv;         // [cells + ghosts] water height in m, momenta in m2/s
+    Real *bed;                 // [cells + ghosts] height of the bed in m, positive upwards
     const std::uint8_t *depth; // [cells]
     std::int32_t edges;
     const std::int32_t *left, *right; // [edges] cells; see triangle.h

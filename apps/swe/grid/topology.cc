@@ -37,8 +37,8 @@ public:
         const auto &child = ORIENTATION.child[orientation];
         Chains a = visit(at_depth + 1, child[0]), b = visit(at_depth + 1, child[1]);
         close(a.side[EXIT_LEG], b.side[ENTRY_LEG]);
-        return {{append(a.side[ENTRY_LEG], b.side[EXIT_LEG]), a.side[HYPOTENUSE],
-                 b.side[HYPOTENUSE]}};
+        return {
+            {append(a.side[ENTRY_LEG], b.side[EXIT_LEG]), a.side[HYPOTENUSE], b.side[HYPOTENUSE]}};
     }
 
     void finish(const Chains &root)
@@ -59,9 +59,9 @@ public:
 private:
     Topology &of;
     const std::vector<std::uint8_t> &depth;
-    std::unique_ptr<std::int32_t[]> links;   // not set before it is used: it costs time
-    std::int32_t *following, *preceding;     // of each cell side, in its chain
-    std::int32_t cell = 0;                   // the next leaf
+    std::unique_ptr<std::int32_t[]> links; // not set before it is used: it costs time
+    std::int32_t *following, *preceding;   // of each cell side, in its chain
+    std::int32_t cell = 0;                 // the next leaf
 
     Chains leaf(int orientation)
     {
@@ -73,12 +73,13 @@ private:
     // What visit() does where both children are leaves, in fewer instructions: most often, that is.
     Chains siblings(int orientation)
     {
-        Chains a = leaf(ORIENTATION.child[orientation][0]), b = leaf(ORIENTATION.child[orientation][1]);
+        Chains a = leaf(ORIENTATION.child[orientation][0]),
+               b = leaf(ORIENTATION.child[orientation][1]);
         std::int32_t shared_a = a.side[EXIT_LEG].first, shared_b = b.side[ENTRY_LEG].first;
         of.mate[shared_a] = shared_b;
         of.mate[shared_b] = shared_a;
-        return {{append(a.side[ENTRY_LEG], b.side[EXIT_LEG]), a.side[HYPOTENUSE],
-                 b.side[HYPOTENUSE]}};
+        return {
+            {append(a.side[ENTRY_LEG], b.side[EXIT_LEG]), a.side[HYPOTENUSE], b.side[HYPOTENUSE]}};
     }
 
     Chain append(const Chain &a, const Chain &b)

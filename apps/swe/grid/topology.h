@@ -29,7 +29,10 @@ struct Topology {
     std::vector<EdgeRun> runs;
 
     // The cell, or the number of cells plus the ghost's number, across a cell side.
-    std::int32_t across(std::int32_t s) const { return mate[s] < 0 ? cells + ~mate[s] : mate[s] / SIDES; }
+    std::int32_t across(std::int32_t s) const
+    {
+        return mate[s] < 0 ? cells + ~mate[s] : mate[s] / SIDES;
+    }
 
     // Number of the first ghost on a side of the cluster.
     std::int32_t side_first(int side) const
@@ -40,15 +43,18 @@ struct Topology {
     }
 };
 
-// Of the subtree whose root has this depth and orientation, without edges.  Depths must be those of all
-// leaves of such a tree, in order, and the grid must be conforming: checked, std::logic_error otherwise.
-Topology connect_cells(int root_depth, int root_orientation, const std::vector<std::uint8_t> &depth);
+// Of the subtree whose root has this depth and orientation, without edges.  Depths must be those
+// of all leaves of such a tree, in order, and the grid must be conforming: checked,
+// std::logic_error otherwise.
+Topology connect_cells(int root_depth, int root_orientation,
+                       const std::vector<std::uint8_t> &depth);
 
 // The edges, sorted into runs, of connected cells.
 void add_edges(Topology &topology, const std::vector<std::uint8_t> &depth);
 
 // Both.
-Topology make_topology(int root_depth, int root_orientation, const std::vector<std::uint8_t> &depth);
+Topology make_topology(int root_depth, int root_orientation,
+                       const std::vector<std::uint8_t> &depth);
 
 } // namespace swe
 #endif

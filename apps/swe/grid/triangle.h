@@ -20,7 +20,10 @@ constexpr std::int64_t LATTICE_UNIT = std::int64_t{1} << LATTICE_BITS;
 struct Lattice {
     std::int64_t x, y;
     friend constexpr bool operator==(Lattice a, Lattice b) { return a.x == b.x && a.y == b.y; }
-    friend constexpr bool operator<(Lattice a, Lattice b) { return a.x != b.x ? a.x < b.x : a.y < b.y; }
+    friend constexpr bool operator<(Lattice a, Lattice b)
+    {
+        return a.x != b.x ? a.x < b.x : a.y < b.y;
+    }
 };
 
 constexpr Lattice middle(Lattice a, Lattice b) { return {(a.x + b.x) / 2, (a.y + b.y) / 2}; }
@@ -36,8 +39,14 @@ struct Triangle {
 // has them.  Each is run through from the curve's entry towards its exit.
 enum Side : int { HYPOTENUSE = 0, ENTRY_LEG = 1, EXIT_LEG = 2, SIDES = 3 };
 
-constexpr Lattice side_begin(const Triangle &t, int side) { return side == EXIT_LEG ? t.apex : t.entry; }
-constexpr Lattice side_end(const Triangle &t, int side) { return side == ENTRY_LEG ? t.apex : t.exit; }
+constexpr Lattice side_begin(const Triangle &t, int side)
+{
+    return side == EXIT_LEG ? t.apex : t.entry;
+}
+constexpr Lattice side_end(const Triangle &t, int side)
+{
+    return side == ENTRY_LEG ? t.apex : t.exit;
+}
 
 // Edges have one of four directions.  The unit normal of direction d points to the positive side:
 // (1,0), (s,s), (0,1), (-s,s) with s = sqrt(1/2).  Of the two cells at an edge, the one that the
@@ -62,10 +71,14 @@ constexpr bool is_left(Lattice a, Lattice b, Lattice inside)
 {
     std::int64_t x = inside.x - a.x, y = inside.y - a.y;
     switch (direction(a, b)) {
-    case 0: return x < 0;
-    case 1: return x + y < 0;
-    case 2: return y < 0;
-    default: return y - x < 0;
+    case 0:
+        return x < 0;
+    case 1:
+        return x + y < 0;
+    case 2:
+        return y < 0;
+    default:
+        return y - x < 0;
     }
 }
 
@@ -93,10 +106,14 @@ inline std::int64_t along_normal(int direction, Lattice a, Lattice b)
 {
     std::int64_t x = b.x - a.x, y = b.y - a.y;
     switch (direction) {
-    case 0: return x;
-    case 1: return x + y;
-    case 2: return y;
-    default: return y - x;
+    case 0:
+        return x;
+    case 1:
+        return x + y;
+    case 2:
+        return y;
+    default:
+        return y - x;
     }
 }
 

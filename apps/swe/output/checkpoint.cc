@@ -24,8 +24,7 @@ std::size_t cells_of(const RankState &state)
 {
     std::size_t cells = 0;
     for (const ClusterState &cluster : state.clusters) {
-        if (cluster.values.size() !=
-            cluster.depth.size() * static_cast<std::size_t>(state.values))
+        if (cluster.values.size() != cluster.depth.size() * static_cast<std::size_t>(state.values))
             throw OutputError("checkpoint: a cluster of root " + std::to_string(cluster.root) +
                               " has not " + std::to_string(state.values) + " values a cell");
         cells += cluster.depth.size();
@@ -59,10 +58,10 @@ Variables define_variables(NetcdfFile &file, const RankState &state, std::size_t
     const int cluster = file.define_dimension("cluster", state.clusters.size());
     const int cell = file.define_dimension("cell", cells);
     const int values = file.define_dimension("values", static_cast<std::size_t>(state.values));
-    return {file.define("root", NC_INT, {cluster}),   file.define("path", NC_UINT64, {cluster}),
-            file.define("levels", NC_INT, {cluster}), file.define("size", NC_INT64, {cluster}),
-            file.define("depth", NC_UBYTE, {cell}),
-            file.define("value", NC_DOUBLE, {values, cell})};
+    return {
+        file.define("root", NC_INT, {cluster}),   file.define("path", NC_UINT64, {cluster}),
+        file.define("levels", NC_INT, {cluster}), file.define("size", NC_INT64, {cluster}),
+        file.define("depth", NC_UBYTE, {cell}),   file.define("value", NC_DOUBLE, {values, cell})};
 }
 
 void write_clusters(NetcdfFile &file, const RankState &state, const Variables &variables)
@@ -79,9 +78,9 @@ void write_clusters(NetcdfFile &file, const RankState &state, const Variables &v
         file.check(nc_put_var1_ulonglong(id, variables.path, &i, &path), "write");
         file.check(nc_put_var1_int(id, variables.levels, &i, &cluster.levels), "write");
         file.check(nc_put_var1_longlong(id, variables.size, &i, &size), "write");
-        file.check(nc_put_vara_uchar(id, variables.depth, start + 1, count + 1,
-                                     cluster.depth.data()),
-                   "write");
+        file.check(
+            nc_put_vara_uchar(id, variables.depth, start + 1, count + 1, cluster.depth.data()),
+            "write");
         file.check(nc_put_vara_double(id, variables.value, start, count, cluster.values.data()),
                    "write");
         first += cluster.depth.size();

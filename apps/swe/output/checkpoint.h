@@ -26,10 +26,10 @@ void write_checkpoint(const RankState &state, const std::string &directory, MPI_
 
 // What a run that goes on asks of a checkpoint.
 struct Resume {
-    std::string configuration; // must be the checkpoint's
-    std::int32_t values = 3;   // a cell
-    int roots = 0;             // of the whole grid
-    int root_depth = 0;        // their depth
+    std::string configuration;          // must be the checkpoint's
+    std::int32_t values = 3;            // a cell
+    int roots = 0;                      // of the whole grid
+    int root_depth = 0;                 // their depth
     std::function<bool(int root)> mine; // is the root one of this rank?
 };
 

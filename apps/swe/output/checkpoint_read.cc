@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // checkpoint_read.cc - reading a checkpoint, which is believed only after every check.
 //
-// Bytes are checked by the manifest's CRCs before the NetCDF library sees them, as there are damaged
-// headers at which libnetcdf 4.9 crashes.  A file may still be
-// of another program or version: so the tree is checked as a tree.  A cell or cluster that is
-// l levels below its subtree's root covers 2^-l of it; in the order of the curve, each must
-// begin at a multiple of its own size, and the last must end at 1.
+// Bytes are checked by the manifest's CRCs before the NetCDF library sees them, as there are
+// damaged headers at which libnetcdf 4.9 crashes.  A file may still be of another program or
+// version: so the tree is checked as a tree.  A cell or cluster that is l levels below its
+// subtree's root covers 2^-l of it; in the order of the curve, each must begin at a multiple of
+// its own size, and the last must end at 1.
 #include "checkpoint.h"
 
 #include <algorithm>
@@ -63,7 +63,8 @@ struct Part {
     std::size_t clusters, cells;
 };
 
-Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifest &manifest, int rank)
+Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifest &manifest,
+                     int rank)
 {
     Part part;
     RankState &state = part.state;
@@ -147,7 +148,8 @@ void read_clusters(const NetcdfFile &file, const Part &part, const Resume &resum
     const int id = file.id();
     file.check(nc_get_var_int(id, file.variable("root", NC_INT, {n}), root.data()), "read");
     file.check(nc_get_var_int(id, file.variable("levels", NC_INT, {n}), levels.data()), "read");
-    file.check(nc_get_var_ulonglong(id, file.variable("path", NC_UINT64, {n}), path.data()), "read");
+    file.check(nc_get_var_ulonglong(id, file.variable("path", NC_UINT64, {n}), path.data()),
+               "read");
     file.check(nc_get_var_longlong(id, file.variable("size", NC_INT64, {n}), size.data()), "read");
     const int depth = file.variable("depth", NC_UBYTE, {part.cells});
     const int value = file.variable("value", NC_DOUBLE, {values, part.cells});
@@ -193,7 +195,8 @@ std::uint64_t begin_of(const ClusterState &cluster)
 }
 
 // Puts clusters into the order of the curve; every root of mine must be filled, without overlap.
-void check_roots(std::vector<ClusterState> &clusters, const Resume &resume, const std::string &place)
+void check_roots(std::vector<ClusterState> &clusters, const Resume &resume,
+                 const std::string &place)
 {
     std::sort(clusters.begin(), clusters.end(), [](const ClusterState &a, const ClusterState &b) {
         return a.root != b.root ? a.root < b.root : begin_of(a) < begin_of(b);

@@ -37,8 +37,10 @@ Manifest Manifest::parse(const std::string &path, const std::string &text)
     std::string word;
     std::getline(in, word);
     if (word != TITLE)
-        throw OutputError(path + ": not the manifest of a checkpoint of this version: its first "
-                                 "line is not '" + TITLE + "'");
+        throw OutputError(path +
+                          ": not the manifest of a checkpoint of this version: its first "
+                          "line is not '" +
+                          TITLE + "'");
     std::size_t ranks = 0, rank;
     in >> word >> manifest.step >> word >> ranks;
     File file;

@@ -46,10 +46,7 @@ NetcdfFile::~NetcdfFile()
         nc_close(number);
 }
 
-void NetcdfFile::close()
-{
-    check(nc_close(std::exchange(number, NONE)), "write");
-}
+void NetcdfFile::close() { check(nc_close(std::exchange(number, NONE)), "write"); }
 
 void NetcdfFile::check(int status, const std::string &what) const
 {

@@ -54,7 +54,8 @@ double Progress::seconds_left(long number, double time, double now) const
 
 void Progress::show(long number, double time, double dt, long cells, double now)
 {
-    std::fprintf(stream, "%st %.6g of %.6g s  step %ld  dt %.3g s  %ld cells  %.3g cells/s  ETA %s%s",
+    std::fprintf(stream,
+                 "%st %.6g of %.6g s  step %ld  dt %.3g s  %ld cells  %.3g cells/s  ETA %s%s",
                  terminal ? "\r" : "", time, end_time, number, dt, cells, updates / (now - shown),
                  hours(seconds_left(number, time, now)).c_str(), terminal ? "\x1b[K" : "\n");
     std::fflush(stream);

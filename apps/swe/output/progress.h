@@ -10,9 +10,9 @@
 
 namespace swe {
 
-// On a terminal the line is rewritten five times a second at most; elsewhere, as in a log file, there is a
-// new one every ten seconds.  Not enabled (other ranks than 0, output.progress = false): no cost
-// but a test.
+// On a terminal the line is rewritten five times a second at most; elsewhere, as in a log file,
+// there is a new one every ten seconds.  Not enabled (other ranks than 0, output.progress =
+// false): no cost but a test.
 class Progress {
 public:
     using Clock = std::function<double()>; // s since whenever; tests have their own

@@ -54,7 +54,8 @@ int define_axis(NetcdfFile &file, const char *name, const char *axis, std::size_
 
 void define_times(NetcdfFile &file, int time)
 {
-    file.attribute(time, "long_name", "time since the beginning; CF asks for a date, which means nothing");
+    file.attribute(time, "long_name",
+                   "time since the beginning; CF asks for a date, which means nothing");
     file.attribute(time, "standard_name", "time");
     file.attribute(time, "units", "seconds since 2000-01-01 00:00:00");
     file.attribute(time, "calendar", "standard");
@@ -72,7 +73,8 @@ void define_places(NetcdfFile &file)
     for (const char *name : {"x", "y"}) {
         const int variable = variable_id(file, name);
         file.attribute(variable, "units", "m");
-        file.attribute(variable, "standard_name", std::string("projection_") + name + "_coordinate");
+        file.attribute(variable, "standard_name",
+                       std::string("projection_") + name + "_coordinate");
         file.attribute(variable, "long_name", std::string(name) + " of the pixel's centre");
     }
 }
@@ -97,7 +99,8 @@ NetcdfFile create(const std::string &path, const RasterShape &shape)
         if (*field.standard_name)
             file.attribute(variable, "standard_name", field.standard_name);
         const float none = NC_FILL_FLOAT;
-        file.check(nc_put_att_float(file.id(), variable, "_FillValue", NC_FLOAT, 1, &none), "write");
+        file.check(nc_put_att_float(file.id(), variable, "_FillValue", NC_FLOAT, 1, &none),
+                   "write");
     }
     file.check(nc_enddef(file.id()), "write");
     const Axes axes = axes_of(shape);
@@ -113,8 +116,8 @@ void check_axis(const NetcdfFile &file, const char *name, const std::vector<doub
     const int variable = file.variable(name, NC_DOUBLE, {expected.size()});
     file.check(nc_get_var_double(file.id(), variable, there.data()), "read");
     if (there != expected)
-        file.fail(std::string("a raster of another domain: its ") +
-                  name + " are others.  Move it away, or set output.directory");
+        file.fail(std::string("a raster of another domain: its ") + name +
+                  " are others.  Move it away, or set output.directory");
 }
 
 // Number of frames up to the time.
@@ -157,7 +160,8 @@ void copy_frame(const NetcdfFile &from, const NetcdfFile &to, const RasterShape 
                 std::size_t frame)
 {
     const std::size_t start[] = {frame, 0, 0};
-    const std::size_t ny = static_cast<std::size_t>(shape.ny), nx = static_cast<std::size_t>(shape.nx);
+    const std::size_t ny = static_cast<std::size_t>(shape.ny),
+                      nx = static_cast<std::size_t>(shape.nx);
     const std::size_t count[] = {1, ny, nx};
     const std::size_t frames = from.dimension("time");
     std::vector<float> data(pixels(shape));
@@ -190,8 +194,8 @@ std::size_t keep_frames_until(const std::string &path, const RasterShape &shape,
 
 } // namespace
 
-Raster::Raster(const std::string &where, const RasterShape &raster, std::optional<double> resume_time,
-               MPI_Comm ranks)
+Raster::Raster(const std::string &where, const RasterShape &raster,
+               std::optional<double> resume_time, MPI_Comm ranks)
     : path(where), shape(raster), comm(ranks)
 {
     on_rank_0(comm, [&] {

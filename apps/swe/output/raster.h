@@ -3,8 +3,8 @@
 //
 // A pixel has the values of the cell in which its centre is.  Centres and corners are put on the
 // lattice of the grid (grid/triangle.h), where "in" is exact: of the cells around an edge or a
-// corner exactly one has a centre that falls on it, on whatever ranks they are.  Attributes follow the CF
-// conventions 1.8, https://cfconventions.org.
+// corner exactly one has a centre that falls on it, on whatever ranks they are.  Attributes follow
+// the CF conventions 1.8, https://cfconventions.org.
 #ifndef SWE_OUTPUT_RASTER_H
 #define SWE_OUTPUT_RASTER_H
 
@@ -28,7 +28,7 @@ struct RasterShape {
 // nx * ny numbers each, rows from south to north.  Where this rank has no cell, 0 in all of them.
 struct RasterFrame {
     std::vector<float> h, surface, speed, bed; // m, m, m/s, m; surface is NaN where dry
-    std::uint64_t pixels = 0; // that have a cell of this rank
+    std::uint64_t pixels = 0;                  // that have a cell of this rank
 };
 
 RasterFrame rasterise(const RasterShape &shape, const Snapshot &snapshot);
@@ -36,8 +36,8 @@ RasterFrame rasterise(const RasterShape &shape, const Snapshot &snapshot);
 // The file of one run.  All functions are collective over comm and throw OutputError on all ranks.
 class Raster {
 public:
-    // A new file, or, where `resume_time` is given, the frames of the file at `path` up to that time;
-    // it must be of the same shape.  If there is no such file, a new one.
+    // A new file, or, where `resume_time` is given, the frames of the file at `path` up to that
+    // time; it must be of the same shape.  If there is no such file, a new one.
     Raster(const std::string &path, const RasterShape &shape, std::optional<double> resume_time,
            MPI_Comm comm);
 

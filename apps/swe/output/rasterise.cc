@@ -20,8 +20,8 @@ std::vector<std::int64_t> centres(int n, int squares)
     return places;
 }
 
-// Is p on the inner side of the edge a-b of a counterclockwise triangle?  Of the two triangles at an
-// edge, one runs it up (or, when it is level, to the west), and has the points on it: as if all
+// Is p on the inner side of the edge a-b of a counterclockwise triangle?  Of the two triangles at
+// an edge, one runs it up (or, when it is level, to the west), and has the points on it: as if all
 // points were moved by a little to the west, and by much less to the south.
 bool inside(Lattice a, Lattice b, Lattice p)
 {

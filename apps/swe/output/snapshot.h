@@ -14,7 +14,7 @@ struct Snapshot {
     double time = 0;
     long step = 0;
     int rank = 0, ranks = 1;
-    double dry = 1e-6; // less water is none: such a cell has no surface
+    double dry = 1e-6;           // less water is none: such a cell has no surface
     std::vector<double> corners; // 6 a cell: x, y of entry, exit, apex
     std::vector<double> h, hu, hv, bed;
     std::vector<std::int32_t> depth, cluster;

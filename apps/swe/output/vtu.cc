@@ -75,9 +75,8 @@ std::string encode(const void *data, std::size_t size)
     return text;
 }
 
-template <class T>
-void append_array(std::string &xml, const char *type, const char *name, const std::vector<T> &data,
-                  const char *more = "")
+template <class T> void append_array(std::string &xml, const char *type, const char *name,
+                                     const std::vector<T> &data, const char *more = "")
 {
     xml += std::string("<DataArray type=\"") + type + "\" Name=\"" + name + "\"" + more +
            " format=\"binary\">" + encode(data.data(), data.size() * sizeof(T)) + "</DataArray>\n";
@@ -194,8 +193,8 @@ std::string pieces_together(const std::string &frame, int ranks)
                       "<PDataArray type=\"Float64\" Name=\"points\" NumberOfComponents=\"3\"/>\n" +
                       "</PPoints>\n<PCellData Scalars=\"surface\">\n";
     for (const CellArray &array : CELL_ARRAYS)
-        xml += std::string("<PDataArray type=\"") + array.type + "\" Name=\"" + array.name +
-               "\"/>\n";
+        xml +=
+            std::string("<PDataArray type=\"") + array.type + "\" Name=\"" + array.name + "\"/>\n";
     xml += "</PCellData>\n";
     for (int rank = 0; rank < ranks; rank++)
         xml += "<Piece Source=\"" + piece_name(frame, rank) + "\"/>\n";
@@ -233,9 +232,8 @@ void write_vtu(const Snapshot &snapshot, const std::string &directory, const std
     const std::string frame = name + "-" + format("%08.0f", static_cast<double>(snapshot.step));
     const std::string base = directory + "/";
     on_rank_0(comm, [&] { make_directories(directory); });
-    all_together(comm, [&] {
-        write_whole_file(base + piece_name(frame, snapshot.rank), piece(snapshot));
-    });
+    all_together(
+        comm, [&] { write_whole_file(base + piece_name(frame, snapshot.rank), piece(snapshot)); });
     on_rank_0(comm, [&] {
         write_whole_file(base + frame + ".pvtu", pieces_together(frame, snapshot.ranks));
         add_to_series(base + name + ".pvd", snapshot.time, frame);

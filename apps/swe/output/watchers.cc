@@ -123,8 +123,8 @@ public:
             if (auto [c, cell] = s.grid().find(points[g]); c)
                 for (int k = 0; k < 4; k++)
                     mine[g][k] = static_cast<double>(c->field(means[k])[cell]);
-        MPI_Reduce(mine.data(), all.data(), static_cast<int>(4 * points.size()), MPI_DOUBLE, MPI_SUM, 0,
-                   s.comm());
+        MPI_Reduce(mine.data(), all.data(), static_cast<int>(4 * points.size()), MPI_DOUBLE,
+                   MPI_SUM, 0, s.comm());
         for (std::size_t g = 0; writer && g < points.size(); g++)
             writer->append(g, s.time(), {all[g][0], all[g][1], all[g][2]}, all[g][3]);
         if (writer && s.at_end())

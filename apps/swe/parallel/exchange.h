@@ -3,8 +3,8 @@
 //
 // One message to each neighbour and phase: what is at the edges that are shared with it, in an
 // order that both know (grid/interfaces.h).  The threads that work on clusters write the
-// outgoing messages in place and read the incoming ones; the thread that called MPI_Init sends them in
-// between.
+// outgoing messages in place and read the incoming ones; the thread that called MPI_Init sends
+// them in between.
 #ifndef SWE_PARALLEL_EXCHANGE_H
 #define SWE_PARALLEL_EXCHANGE_H
 
@@ -22,7 +22,10 @@ public:
 
     // Place 0 .. edges-1 of field f of the message to or from a neighbour.
     T *outgoing(int neighbour, int f) { return out[neighbour].data() + offset(neighbour, f); }
-    const T *incoming(int neighbour, int f) const { return in[neighbour].data() + offset(neighbour, f); }
+    const T *incoming(int neighbour, int f) const
+    {
+        return in[neighbour].data() + offset(neighbour, f);
+    }
 
     // Sends all and waits for all.
     void swap(MPI_Comm comm);

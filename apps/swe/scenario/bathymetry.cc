@@ -186,9 +186,9 @@ std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double l
 }
 
 // Reads rows and columns of a variable; `take` gets each number.
-template <class Take>
-void read_points(const NetcdfFile &file, int v, const std::string &name,
-                 const std::vector<Line> &rows, const std::vector<Line> &columns, const Take &take)
+template <class Take> void read_points(const NetcdfFile &file, int v, const std::string &name,
+                                       const std::vector<Line> &rows,
+                                       const std::vector<Line> &columns, const Take &take)
 {
     std::vector<double> block;
     for (std::size_t c = 0; c < columns.size();) {

@@ -56,7 +56,8 @@ bool BedTree::crosses(std::uint64_t path, int levels, double height) const
     std::uint64_t count = std::uint64_t{1} << (table_levels_ - levels);
     const double *first = means_.data() + ((std::uint64_t{1} << levels) + path) * count;
     bool is_under = *first < height;
-    return std::any_of(first, first + count, [=](double mean) { return (mean < height) != is_under; });
+    return std::any_of(first, first + count,
+                       [=](double mean) { return (mean < height) != is_under; });
 }
 
 Triangle BedTree::triangle(std::uint64_t path, int levels) const

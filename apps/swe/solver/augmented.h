@@ -17,8 +17,7 @@
 
 #include "edge.h"
 
-namespace swe
-{
+namespace swe {
 
 // The two sides of an edge; velocities along the normal.
 template <class Value> struct RiemannProblem {

@@ -38,9 +38,9 @@ void mark_shores(const Topology &t, const Real *h, Real dry, std::int8_t *marks)
 }
 
 // marks: +1 finer, 0, -1 coarser, for each cell.  Ghosts must be filled.
-template <class Real>
-void mark_by_displacement(const Cluster<Real> &c, const Real *h, const Real *bed,
-                          const Config &config, double rest, std::int8_t *marks)
+template <class Real> void mark_by_displacement(const Cluster<Real> &c, const Real *h,
+                                                const Real *bed, const Config &config, double rest,
+                                                std::int8_t *marks)
 {
     auto refine = static_cast<Real>(config.grid.refine);
     auto coarsen = static_cast<Real>(config.grid.coarsen);

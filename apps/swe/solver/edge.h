@@ -15,8 +15,7 @@
 
 #include "lanes.h"
 
-namespace swe
-{
+namespace swe {
 
 template <class Value> struct CellState {
     Value h;    // water height, m

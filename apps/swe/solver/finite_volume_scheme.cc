@@ -94,7 +94,10 @@ public:
     }
     void split(const Site &parent, const Values<Real> &of, Values<Real> children[2]) const override;
 
-    bool may_merge(const Values<Real> v[2]) const override { return is_wet(v[0].field[H]) == is_wet(v[1].field[H]); }
+    bool may_merge(const Values<Real> v[2]) const override
+    {
+        return is_wet(v[0].field[H]) == is_wet(v[1].field[H]);
+    }
     Values<Real> merge(const Site &parent, const Values<Real> v[2]) const override
     {
         Values<Real> of;
@@ -110,7 +113,8 @@ private:
     };
     struct Links : Attachment {
         FvLinks of;
-        AlignedVector<Real> start; // h, hu, hv of the cells at the beginning of a step of two stages
+        AlignedVector<Real>
+            start; // h, hu, hv of the cells at the beginning of a step of two stages
     };
 
     Setting set;
@@ -128,9 +132,9 @@ private:
 };
 
 // A wall mirrors the water; an open side lets it go on as it is.
-template <class Real>
-void FiniteVolumes<Real>::fill_border(Cluster<Real> &c, std::int32_t first, std::int32_t count,
-                                      Side4 condition) const
+template <class Real> void FiniteVolumes<Real>::fill_border(Cluster<Real> &c, std::int32_t first,
+                                                            std::int32_t count,
+                                                            Side4 condition) const
 {
     for (std::int32_t g = first; g < first + count; g++) {
         std::int32_t cell = c.topology.boundary[g] / 3, side = c.topology.boundary[g] % 3;
@@ -147,9 +151,8 @@ void FiniteVolumes<Real>::fill_border(Cluster<Real> &c, std::int32_t first, std:
 
 // The parent's surface goes on over both beds; if that leaves one dry, all water is in the other.
 // Both have the parent's velocity.
-template <class Real>
-void FiniteVolumes<Real>::split(const Site &parent, const Values<Real> &of,
-                                Values<Real> children[2]) const
+template <class Real> void FiniteVolumes<Real>::split(const Site &parent, const Values<Real> &of,
+                                                      Values<Real> children[2]) const
 {
     Real bed[2], h[2];
     for (int k = 0; k < 2; k++)
@@ -181,9 +184,8 @@ void FiniteVolumes<Real>::advance(Cluster<Real> &c, Real dt, int stage, Scratch 
                             stage == 1 ? &start : nullptr);
 }
 
-template <class Real>
-void FiniteVolumes<Real>::flow(const Cluster<Real> &c, std::int32_t g, Real leaves[PASSED],
-                               Real enters[PASSED]) const
+template <class Real> void FiniteVolumes<Real>::flow(const Cluster<Real> &c, std::int32_t g,
+                                                     Real leaves[PASSED], Real enters[PASSED]) const
 {
     std::int32_t cell = c.topology.boundary[g] / 3, side = c.topology.boundary[g] % 3;
     int o = c.topology.orientation[cell], direction = ORIENTATION.direction[o][side];
@@ -191,10 +193,10 @@ void FiniteVolumes<Real>::flow(const Cluster<Real> &c, std::int32_t g, Real leav
     Real nx = outward * static_cast<Real>(NORMAL_X[direction]);
     Real ny = outward * static_cast<Real>(NORMAL_Y[direction]);
     CellState<Real> own = state(c, cell), other = state(c, c.cells() + g);
-    EdgeFlux<Real> flux = rules.solver.flux == Flux::RUSANOV
-                              ? rusanov(own, other, nx, ny, options.gravity)
-                              : augmented(own, other, nx, ny, options.gravity,
-                                          options.dry_tolerance);
+    EdgeFlux<Real> flux =
+        rules.solver.flux == Flux::RUSANOV
+            ? rusanov(own, other, nx, ny, options.gravity)
+            : augmented(own, other, nx, ny, options.gravity, options.dry_tolerance);
     leaves[0] = enters[0] = flux.mass;
     leaves[1] = flux.lost_x;
     leaves[2] = flux.lost_y;
@@ -202,9 +204,9 @@ void FiniteVolumes<Real>::flow(const Cluster<Real> &c, std::int32_t g, Real leav
     enters[2] = flux.gained_y;
 }
 
-template <class Real>
-void FiniteVolumes<Real>::advance_with(Cluster<Real> &c, Real dt, const Real *more,
-                                       Scratch &scratch) const
+template <class Real> void FiniteVolumes<Real>::advance_with(Cluster<Real> &c, Real dt,
+                                                             const Real *more,
+                                                             Scratch &scratch) const
 {
     auto &memory = static_cast<Memory &>(scratch).of;
     Patch<Real> patch = patch_of(c);

@@ -14,11 +14,9 @@
 #include "finite_volume_links.h"
 #include "rusanov.h"
 
-namespace swe
-{
+namespace swe {
 
-namespace
-{
+namespace {
 
 constexpr int WAYS = 2 * DIRECTIONS;
 
@@ -351,9 +349,8 @@ SWE_INLINE EdgeFlux<Value> flux_of(const CellState<Value> &own, const CellState<
 }
 
 // Velocities and wave speeds of `count` cells from `from` on into scratch from `to` on.
-template <class Value, class Real>
-SWE_INLINE void prepare(const Sweep<Real> &sweep, std::int32_t from, std::int32_t to,
-                        std::int32_t count)
+template <class Value, class Real> SWE_INLINE void
+prepare(const Sweep<Real> &sweep, std::int32_t from, std::int32_t to, std::int32_t count)
 {
     constexpr int LANES = lanes_of<Value>();
     const Value tolerance = all<Value>(dry_tolerance(sweep.options));
@@ -407,9 +404,9 @@ SWE_INLINE Value speed_squared(Value h, Value hu, Value hv, const FvOptions<Real
 }
 
 // The new state of the cells from i on, given the rates; returns (speed * scale)^2.
-template <class Value, class Real>
-SWE_INLINE Value advance(const Sweep<Real> &sweep, std::int32_t i, int count, Value scale, Value h,
-                         const Value *rates)
+template <class Value, class Real> SWE_INLINE Value advance(const Sweep<Real> &sweep,
+                                                            std::int32_t i, int count, Value scale,
+                                                            Value h, const Value *rates)
 {
     const Value zero{};
     const Patch<Real> &patch = sweep.patch;
@@ -476,9 +473,8 @@ SWE_INLINE Hypotenuse<Value> hypotenuse_of(typename Integers<Value>::type shape)
 }
 
 // -(legs, then hypotenuse): what three edges take from cells, times length over area.
-template <class Value, class Real>
-SWE_INLINE Value rate(const Hypotenuse<Value> &is, Value scale, Value previous, Value next,
-                      Value third)
+template <class Value, class Real> SWE_INLINE Value rate(const Hypotenuse<Value> &is, Value scale,
+                                                         Value previous, Value next, Value third)
 {
     constexpr Real ROOT_2 = Real(1.41421356237309504880);
     Value longest = choose(is.previous, previous, choose(is.next, next, third));
@@ -590,16 +586,14 @@ SWE_INLINE Real perform(Task task, Flux flux, const Sweep<Real> &given)
 }
 
 #ifdef __x86_64__
-template <class Real>
-__attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) Real
+template <class Real> __attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) Real
 perform_v4(Task task, Flux flux, const Sweep<Real> &sweep)
 {
     return perform<Real, 64>(task, flux, sweep);
 }
 
-template <class Real>
-__attribute__((target("arch=x86-64-v3"))) Real perform_v3(Task task, Flux flux,
-                                                          const Sweep<Real> &sweep)
+template <class Real> __attribute__((target("arch=x86-64-v3"))) Real
+perform_v3(Task task, Flux flux, const Sweep<Real> &sweep)
 {
     return perform<Real, 32>(task, flux, sweep);
 }
@@ -721,12 +715,13 @@ Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> 
     if (options.manning == 0)
         return stable_step(sweep.scale, greatest);
     rub(patch, options, start ? dt / 2 : dt);
-    return fv_stable_step(patch, metric, options); // of the water as it is: whoever asks gets one answer
+    return fv_stable_step(patch, metric,
+                          options); // of the water as it is: whoever asks gets one answer
 }
 
-template <class Real>
-void fv_residual(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric,
-                 Flux flux, const FvOptions<Real> &options, FvScratch<Real> &scratch)
+template <class Real> void fv_residual(const Patch<Real> &patch, const FvLinks &links,
+                                       const Metric<Real> &metric, Flux flux,
+                                       const FvOptions<Real> &options, FvScratch<Real> &scratch)
 {
     make_room(links, true, scratch);
     dispatch(Task::RATES, flux,
@@ -734,9 +729,9 @@ void fv_residual(const Patch<Real> &patch, const FvLinks &links, const Metric<Re
                          Neighbours(links), 0, FvState<Real>{}, nullptr});
 }
 
-template <class Real>
-Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric, const FvOptions<Real> &options,
-               Real dt, FvScratch<Real> &scratch, const FvState<Real> *start)
+template <class Real> Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric,
+                                     const FvOptions<Real> &options, Real dt,
+                                     FvScratch<Real> &scratch, const FvState<Real> *start)
 {
     Sweep<Real> sweep{patch,
                       options,
@@ -750,12 +745,12 @@ Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric, const FvOpt
     if (options.manning == 0)
         return stable_step(sweep.scale, greatest);
     rub(patch, options, start ? dt / 2 : dt);
-    return fv_stable_step(patch, metric, options); // of the water as it is: whoever asks gets one answer
+    return fv_stable_step(patch, metric,
+                          options); // of the water as it is: whoever asks gets one answer
 }
 
-template <class Real>
-Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
-                    const FvOptions<Real> &options)
+template <class Real> Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
+                                          const FvOptions<Real> &options)
 {
     FvScratch<Real> none;
     Sweep<Real> sweep{patch,        options, Arrays<Real>(none), Scale<Real>(metric),
@@ -763,9 +758,9 @@ Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
     return stable_step(sweep.scale, dispatch(Task::SPEED, Flux::RUSANOV, sweep));
 }
 
-template <class Real>
-void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options,
-                 FvScratch<Real> &scratch, const FvBoundary<Real> &boundary)
+template <class Real> void fv_boundary(const FvLinks &links, Flux flux,
+                                       const FvOptions<Real> &options, FvScratch<Real> &scratch,
+                                       const FvBoundary<Real> &boundary)
 {
     const Arrays<Real> arrays(scratch);
     for (std::int32_t g = 0; g < links.ghosts; g++) {

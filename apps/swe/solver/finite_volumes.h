@@ -17,8 +17,7 @@
 #include "../grid/aligned.h"
 #include "../grid/patch.h"
 
-namespace swe
-{
+namespace swe {
 
 // Who is next to whom in a patch, as a step needs it: 5 bytes a cell.
 struct FvLinks {
@@ -31,7 +30,7 @@ struct FvLinks {
     AlignedVector<std::uint8_t> shape;    // [cells] directions, see SHAPE_ in finite_volumes.cc
     std::vector<std::int32_t> ghost_cell; // [ghosts] the cell at the ghost's edge
     std::vector<std::uint8_t> ghost_way;  // [ghosts] outward direction of that edge: of NORMAL_X,
-                                         // NORMAL_Y, plus DIRECTIONS if against it
+                                          // NORMAL_Y, plus DIRECTIONS if against it
 };
 
 template <class Real> struct FvOptions {
@@ -74,9 +73,9 @@ Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> 
              const FvState<Real> *start = nullptr, const Patch<Real> *next = nullptr);
 
 // The rates dq/dt alone, without friction, into scratch.rate_*.
-template <class Real>
-void fv_residual(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric,
-                 Flux flux, const FvOptions<Real> &options, FvScratch<Real> &scratch);
+template <class Real> void fv_residual(const Patch<Real> &patch, const FvLinks &links,
+                                       const Metric<Real> &metric, Flux flux,
+                                       const FvOptions<Real> &options, FvScratch<Real> &scratch);
 
 // What fv_step does behind the fluxes, with the rates in scratch.  Returns as fv_step.
 template <class Real>
@@ -85,14 +84,13 @@ Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric, const FvOpt
 
 // The fluxes through the boundary that the last fv_step or fv_residual with this scratch memory
 // had.
-template <class Real>
-void fv_boundary(const FvLinks &links, Flux flux, const FvOptions<Real> &options,
-                 FvScratch<Real> &scratch, const FvBoundary<Real> &boundary);
+template <class Real> void fv_boundary(const FvLinks &links, Flux flux,
+                                       const FvOptions<Real> &options, FvScratch<Real> &scratch,
+                                       const FvBoundary<Real> &boundary);
 
 // The stable step of the present state, as fv_step returns it.
-template <class Real>
-Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
-                    const FvOptions<Real> &options);
+template <class Real> Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,
+                                          const FvOptions<Real> &options);
 
 } // namespace swe
 #endif

@@ -19,17 +19,14 @@
 #include "galerkin_line.h"
 #include "rusanov.h"
 
-namespace swe
-{
-namespace
-{
+namespace swe {
+namespace {
 
 // The fluxes as functions of one form.
 template <class Real> struct RusanovFlux {
     Real gravity;
-    template <class Value>
-    SWE_INLINE EdgeFlux<Value> operator()(const CellState<Value> &own,
-                                          const CellState<Value> &other, Value nx, Value ny) const
+    template <class Value> SWE_INLINE EdgeFlux<Value>
+    operator()(const CellState<Value> &own, const CellState<Value> &other, Value nx, Value ny) const
     {
         return rusanov(own, other, nx, ny, gravity);
     }
@@ -37,9 +34,8 @@ template <class Real> struct RusanovFlux {
 
 template <class Real> struct AugmentedFlux {
     Real gravity, dry;
-    template <class Value>
-    SWE_INLINE EdgeFlux<Value> operator()(const CellState<Value> &own,
-                                          const CellState<Value> &other, Value nx, Value ny) const
+    template <class Value> SWE_INLINE EdgeFlux<Value>
+    operator()(const CellState<Value> &own, const CellState<Value> &other, Value nx, Value ny) const
     {
         return augmented(own, other, nx, ny, gravity, dry);
     }
@@ -59,10 +55,10 @@ template <class Real> struct Gain {
     Real mean[3][CHUNK];
 };
 
-template <class Real>
-SWE_INLINE void gather(const DgPatch<Real> &patch, const std::int32_t *cell,
-                       const std::uint8_t *place, const EdgePoints<Real> points[PLACES], int count,
-                       Beside<Real> &side)
+template <class Real> SWE_INLINE void gather(const DgPatch<Real> &patch, const std::int32_t *cell,
+                                             const std::uint8_t *place,
+                                             const EdgePoints<Real> points[PLACES], int count,
+                                             Beside<Real> &side)
 {
     for (int v = 0; v < DOFS; v++)
         for (int i = 0; i < count; i++)
@@ -115,9 +111,8 @@ SWE_INLINE void fluxes(const Solver &solver, Real dry, int direction, Real share
 
 // The neighbour's surface and velocity, bounds for the limiter.  A dry neighbour's surface is its
 // bed: it says nothing of the water, and the cell's own stands in.
-template <class Real>
-SWE_INLINE void means(const Beside<Real> &own, const Beside<Real> &other, Real dry, int count,
-                      Gain<Real> &gain)
+template <class Real> SWE_INLINE void means(const Beside<Real> &own, const Beside<Real> &other,
+                                            Real dry, int count, Gain<Real> &gain)
 {
 #pragma omp simd
     for (int i = 0; i < count; i++) {
@@ -131,9 +126,9 @@ SWE_INLINE void means(const Beside<Real> &own, const Beside<Real> &other, Real d
 }
 
 // No cell is twice in a run, so the chunk's cells are independent.
-template <class Real>
-SWE_INLINE void scatter(const DgScratch<Real> &scratch, const std::int32_t *cell,
-                        const Beside<Real> &side, const Gain<Real> &gain, int count)
+template <class Real> SWE_INLINE void scatter(const DgScratch<Real> &scratch,
+                                              const std::int32_t *cell, const Beside<Real> &side,
+                                              const Gain<Real> &gain, int count)
 {
     for (int v = 0; v < 3; v++) {
         Real *rate = scratch.rate[3 * v], *rate_x = scratch.rate[3 * v + 1];
@@ -325,9 +320,8 @@ SWE_INLINE Real fastest(const Real *q, bool full, int o, Real leg, const DgOptio
 // Limits the slopes of a cell of order 1: of the surface, and of the velocity.  Momentum would not
 // do: it has a crest where a rarefaction is critical, and flattening it there makes a jump that
 // stays.
-template <class Real>
-SWE_INLINE void limit(Real *q, int o, Real leg, const Real *low, const Real *high,
-                      const DgOptions<Real> &options)
+template <class Real> SWE_INLINE void limit(Real *q, int o, Real leg, const Real *low,
+                                            const Real *high, const DgOptions<Real> &options)
 {
     const Real h = q[DEPTH], slack = options.curvature * leg * leg;
     const Real swift = slack * std::sqrt(options.gravity * h);
@@ -349,9 +343,8 @@ SWE_INLINE void limit(Real *q, int o, Real leg, const Real *low, const Real *hig
 
 // What a new state must be: not negative, dry or of order 0 where water is short, else within
 // bounds.
-template <class Real>
-SWE_INLINE void settle(Real *q, Real full, int o, Real leg, const Real *low, const Real *high,
-                       const DgOptions<Real> &options)
+template <class Real> SWE_INLINE void settle(Real *q, Real full, int o, Real leg, const Real *low,
+                                             const Real *high, const DgOptions<Real> &options)
 {
     q[DEPTH] = std::max(q[DEPTH], Real(0)); // rounding only, see galerkin.md
     if (q[DEPTH] <= options.dry_tolerance)
@@ -442,8 +435,7 @@ template <class Real, int BYTES> SWE_INLINE Real perform(Task task, const Stage<
 }
 
 #ifdef __x86_64__
-template <class Real>
-__attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) Real
+template <class Real> __attribute__((target("arch=x86-64-v4,prefer-vector-width=512"))) Real
 perform_v4(Task task, const Stage<Real> &stage)
 {
     return perform<Real, 64>(task, stage);
@@ -488,27 +480,26 @@ template <class Real> Patch<Real> dg_means(const DgPatch<Real> &patch)
             patch.left,    patch.right,    patch.runs,       patch.run_count};
 }
 
-template <class Real>
-void dg_residual(const DgPatch<Real> &patch, const Metric<Real> &metric, Flux flux,
-                 const DgOptions<Real> &options, const DgScratch<Real> &scratch)
+template <class Real> void dg_residual(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                                       Flux flux, const DgOptions<Real> &options,
+                                       const DgScratch<Real> &scratch)
 {
     dispatch(Task::RATES, Stage<Real>{patch, metric, options, scratch, flux, 0, nullptr});
 }
 
-template <class Real>
-Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric,
-               const DgOptions<Real> &options, const DgScratch<Real> &scratch, Real dt,
-               const Real *const start[EVOLVED])
+template <class Real> Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                                     const DgOptions<Real> &options, const DgScratch<Real> &scratch,
+                                     Real dt, const Real *const start[EVOLVED])
 {
-    Real least = dispatch(Task::UPDATE, Stage<Real>{patch, metric, options, scratch, {}, dt, start});
-    // Where water was held back, to dt / 0.4, its speed is that but for rounding; whoever asks later
-    // must get the same answer.
+    Real least =
+        dispatch(Task::UPDATE, Stage<Real>{patch, metric, options, scratch, {}, dt, start});
+    // Where water was held back, to dt / 0.4, its speed is that but for rounding; whoever asks
+    // later must get the same answer.
     return least > Real(2.6) * dt ? step_of(least) : dg_stable_step(patch, metric, options);
 }
 
-template <class Real>
-Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
-                    const DgOptions<Real> &options)
+template <class Real> Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                                          const DgOptions<Real> &options)
 {
     Real least = std::numeric_limits<Real>::max();
     for (std::int32_t c = 0; c < patch.cells; c++) {
@@ -523,9 +514,8 @@ Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
     return step_of(least);
 }
 
-template <class Real>
-void dg_outgoing(const DgPatch<Real> &patch, const Metric<Real> &metric, std::int32_t cell,
-                 int side, Real out[DG_EXCHANGE])
+template <class Real> void dg_outgoing(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                                       std::int32_t cell, int side, Real out[DG_EXCHANGE])
 {
     const ShapeTable<Real> &shape = SHAPES<Real>;
     const int o = patch.orientation[cell], size = patch.depth[cell] + (side != HYPOTENUSE);

@@ -19,8 +19,7 @@
 #include "../grid/patch.h"
 #include "shape.h"
 
-namespace swe
-{
+namespace swe {
 
 // What is kept of a cell.  Means in m and m2/s, slopes in 1 and m/s.
 enum Dof : int {
@@ -82,29 +81,26 @@ template <class Real> struct DgScratch {
 };
 
 // Sets rates and bounds from dof.  Ghosts must be filled.
-template <class Real>
-void dg_residual(const DgPatch<Real> &patch, const Metric<Real> &metric, Flux flux,
-                 const DgOptions<Real> &options, const DgScratch<Real> &scratch);
+template <class Real> void dg_residual(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                                       Flux flux, const DgOptions<Real> &options,
+                                       const DgScratch<Real> &scratch);
 
 // Explicit Euler, dof += dt * rate; and with `start`, the dofs at the step's beginning, the second
 // stage of SSP-RK2 (Shu and Osher 1988, doi 10.1016/0021-9991(88)90177-5):
 // dof = (start + dof + dt * rate) / 2.  Then friction and the limiters.
 // Returns dg_stable_step() of the new state.
-template <class Real>
-Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric,
-               const DgOptions<Real> &options, const DgScratch<Real> &scratch, Real dt,
-               const Real *const start[EVOLVED] = nullptr);
+template <class Real> Real dg_update(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                                     const DgOptions<Real> &options, const DgScratch<Real> &scratch,
+                                     Real dt, const Real *const start[EVOLVED] = nullptr);
 
 // Largest step in s, to be multiplied by the CFL number: the least of
 // inradius / (|velocity| + sqrt(gravity * depth)) / 3 over the cells' corners.
-template <class Real>
-Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
-                    const DgOptions<Real> &options);
+template <class Real> Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                                          const DgOptions<Real> &options);
 
 // What the cell tells its neighbour beyond the side (Side) of its triangle.
-template <class Real>
-void dg_outgoing(const DgPatch<Real> &patch, const Metric<Real> &metric, std::int32_t cell,
-                 int side, Real out[DG_EXCHANGE]);
+template <class Real> void dg_outgoing(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                                       std::int32_t cell, int side, Real out[DG_EXCHANGE]);
 
 // Writes to ghost `ghost` (0 .. ghosts-1) what its neighbour told.
 template <class Real>
@@ -139,10 +135,10 @@ template <class Real> Real dg_full(DgShape shape, Real bed_x, Real bed_y, Real d
 
 // Cell over the given bed (mean, slopes) from values of h + bed, hu, hv in the middles of the
 // sides; and from water h, hu, hv at the bed's mean if there is too little of it for order 1.
-template <class Real>
-DgCell<Real> dg_initial(DgShape shape, const Real bed[3], const Real surface[SIDES],
-                        const Real hu[SIDES], const Real hv[SIDES], const Real water[3],
-                        Real dry_tolerance);
+template <class Real> DgCell<Real> dg_initial(DgShape shape, const Real bed[3],
+                                              const Real surface[SIDES], const Real hu[SIDES],
+                                              const Real hv[SIDES], const Real water[3],
+                                              Real dry_tolerance);
 
 // Moves the beds of two children by one height, so that their means average to the parent's: what
 // keeps both the surface and the mass when the cell is split.
@@ -150,16 +146,15 @@ template <class Real> void dg_align_beds(Real parent_mean, Real &first_mean, Rea
 
 // Splits a cell.  BED .. BED_Y of the children are in (aligned as above), the rest is out.  The
 // surface is the parent's, the mass to rounding.
-template <class Real>
-void dg_split(DgShape shape, const DgCell<Real> &parent, Real dry_tolerance, DgCell<Real> &first,
-              DgCell<Real> &second);
+template <class Real> void dg_split(DgShape shape, const DgCell<Real> &parent, Real dry_tolerance,
+                                    DgCell<Real> &first, DgCell<Real> &second);
 
 // Joins the two children of a cell of the given shape.  BED .. BED_Y of the parent are in (the mean
 // is the average of the children's), the rest is out.  Masses and momenta are kept, slopes
 // projected in L2.
-template <class Real>
-void dg_merge(DgShape shape, const DgCell<Real> &first, const DgCell<Real> &second,
-              Real dry_tolerance, DgCell<Real> &parent);
+template <class Real> void dg_merge(DgShape shape, const DgCell<Real> &first,
+                                    const DgCell<Real> &second, Real dry_tolerance,
+                                    DgCell<Real> &parent);
 
 // Shapes of the children.
 DgShape dg_first(DgShape parent);

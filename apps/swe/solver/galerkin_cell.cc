@@ -12,10 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
-namespace swe
-{
-namespace
-{
+namespace swe {
+namespace {
 
 constexpr int OPPOSITE[SIDES] = {2, 1, 0}; // the corner that is not on the side
 
@@ -168,10 +166,10 @@ template <class Real> Real dg_full(DgShape shape, Real bed_x, Real bed_y, Real d
     return std::max(dry_tolerance, rise * Real(4) / 3);
 }
 
-template <class Real>
-DgCell<Real> dg_initial(DgShape shape, const Real bed[3], const Real surface[SIDES],
-                        const Real hu[SIDES], const Real hv[SIDES], const Real water[3],
-                        Real dry_tolerance)
+template <class Real> DgCell<Real> dg_initial(DgShape shape, const Real bed[3],
+                                              const Real surface[SIDES], const Real hu[SIDES],
+                                              const Real hv[SIDES], const Real water[3],
+                                              Real dry_tolerance)
 {
     DgCell<Real> cell = {};
     Real *q = cell.dof;
@@ -194,9 +192,8 @@ template <class Real> void dg_align_beds(Real parent_mean, Real &first_mean, Rea
     first_mean = parent_mean - half_step, second_mean = parent_mean + half_step;
 }
 
-template <class Real>
-void dg_split(DgShape shape, const DgCell<Real> &parent, Real dry_tolerance, DgCell<Real> &first,
-              DgCell<Real> &second)
+template <class Real> void dg_split(DgShape shape, const DgCell<Real> &parent, Real dry_tolerance,
+                                    DgCell<Real> &first, DgCell<Real> &second)
 {
     const DgShape one = dg_first(shape), two = dg_second(shape);
     bool full = is_full(shape, parent, dry_tolerance);
@@ -211,9 +208,9 @@ void dg_split(DgShape shape, const DgCell<Real> &parent, Real dry_tolerance, DgC
     settle(two, second, dry_tolerance);
 }
 
-template <class Real>
-void dg_merge(DgShape shape, const DgCell<Real> &first, const DgCell<Real> &second,
-              Real dry_tolerance, DgCell<Real> &parent)
+template <class Real> void dg_merge(DgShape shape, const DgCell<Real> &first,
+                                    const DgCell<Real> &second, Real dry_tolerance,
+                                    DgCell<Real> &parent)
 {
     Real *q = parent.dof;
     const Real *a = first.dof, *b = second.dof;

@@ -10,8 +10,7 @@
 #include "galerkin.h"
 #include "lanes.h"
 
-namespace swe
-{
+namespace swe {
 
 // From the centroid of the cell to the Gauss points of its edge.
 template <class Real> struct EdgePoints {
@@ -46,9 +45,8 @@ template <class Value> struct PointState {
 
 // Values of the cell, or of a vector of them, at an edge's point x, y.  In shallow water the bed
 // counts as its mean.
-template <class Value>
-SWE_INLINE PointState<Value> at_point(const Value *dof, const Value &full, const Value &weight,
-                                      const Value &x, const Value &y)
+template <class Value> SWE_INLINE PointState<Value>
+at_point(const Value *dof, const Value &full, const Value &weight, const Value &x, const Value &y)
 {
     const Value zero{};
     const Value bed_x = dof[DEPTH] > full ? dof[BED_X] : zero;

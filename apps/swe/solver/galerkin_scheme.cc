@@ -55,7 +55,8 @@ public:
     void split(const Site &parent, const Values<Real> &of, Values<Real> children[2]) const override;
     bool may_merge(const Values<Real> v[2]) const override
     {
-        return (v[0].field[DEPTH] > options.dry_tolerance) == (v[1].field[DEPTH] > options.dry_tolerance);
+        return (v[0].field[DEPTH] > options.dry_tolerance) ==
+               (v[1].field[DEPTH] > options.dry_tolerance);
     }
     Values<Real> merge(const Site &parent, const Values<Real> v[2]) const override;
 
@@ -64,9 +65,9 @@ private:
         AlignedVector<Real> numbers;
     };
     struct Extra : Attachment {
-        AlignedVector<Real> full;                         // [cells + ghosts]
+        AlignedVector<Real> full;                            // [cells + ghosts]
         AlignedVector<std::uint8_t> left_place, right_place; // [edges]
-        AlignedVector<Real> start;                        // [EVOLVED][cells]
+        AlignedVector<Real> start;                           // [EVOLVED][cells]
     };
 
     Setting set;
@@ -198,8 +199,8 @@ void Galerkin<Real>::advance(Cluster<Real> &c, Real dt, int stage, Scratch &scra
 // copied field by field.
 template <class Real> void Galerkin<Real>::publish(const Cluster<Real> &c, Real *interface) const
 {
-    constexpr int field_of[DG_EXCHANGE] = {SURFACE_X, HU_X, HV_X, BED_X, SURFACE_Y, HU_Y,
-                                           HV_Y,      BED_Y, DEPTH, HU,   HV,        BED};
+    constexpr int field_of[DG_EXCHANGE] = {SURFACE_X, HU_X,  HV_X,  BED_X, SURFACE_Y, HU_Y,
+                                           HV_Y,      BED_Y, DEPTH, HU,    HV,        BED};
     DgPatch<Real> p = patch(const_cast<Cluster<Real> &>(c)); // is read only
     for (std::int32_t g = 0; g < c.ghosts(); g++) {
         Real out[DG_EXCHANGE];
@@ -209,9 +210,8 @@ template <class Real> void Galerkin<Real>::publish(const Cluster<Real> &c, Real 
     }
 }
 
-template <class Real>
-void Galerkin<Real>::fill_border(Cluster<Real> &c, std::int32_t first, std::int32_t count,
-                                 Side4 condition) const
+template <class Real> void Galerkin<Real>::fill_border(Cluster<Real> &c, std::int32_t first,
+                                                       std::int32_t count, Side4 condition) const
 {
     DgPatch<Real> p = patch(c);
     for (std::int32_t g = first; g < first + count; g++) {
@@ -224,13 +224,14 @@ void Galerkin<Real>::fill_border(Cluster<Real> &c, std::int32_t first, std::int3
     }
 }
 
-template <class Real>
-void Galerkin<Real>::split(const Site &parent, const Values<Real> &of, Values<Real> children[2]) const
+template <class Real> void Galerkin<Real>::split(const Site &parent, const Values<Real> &of,
+                                                 Values<Real> children[2]) const
 {
     DgCell<Real> from, to[2];
     std::copy_n(of.field, DOFS, from.dof);
     for (int k = 0; k < 2; k++)
-        bed_of({parent.node.child(k), k ? parent.where.second() : parent.where.first(), parent.depth + 1},
+        bed_of({parent.node.child(k), k ? parent.where.second() : parent.where.first(),
+                parent.depth + 1},
                to[k].dof + BED);
     dg_split(shape(parent), from, options.dry_tolerance, to[0], to[1]);
     for (int k = 0; k < 2; k++)

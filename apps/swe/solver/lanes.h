@@ -21,8 +21,7 @@
 // Inlined also into functions that are compiled for wider vectors than the file is.
 #define SWE_INLINE inline __attribute__((always_inline))
 
-namespace swe
-{
+namespace swe {
 
 template <class Real, int BYTES> struct LanesOf {
     typedef Real type __attribute__((vector_size(BYTES)));

@@ -35,9 +35,9 @@ double LocalSteps<Real>::round(double shortest_s, double cfl, double most_s, std
     for (int s = 0; s < substeps; s++)
         for (int k = 0; k <= highest; k++)
             if (present[k] && (s + 1) % (1 << k) == 0)
-                grid.phase([&](Cluster<Real> &c,
-                               Scratch &scratch) { advance(c, s, shortest_s, scratch); },
-                           k);
+                grid.phase(
+                    [&](Cluster<Real> &c, Scratch &scratch) { advance(c, s, shortest_s, scratch); },
+                    k);
     for (const auto &c : grid.clusters())
         work += static_cast<std::int64_t>(c->cells()) << (highest - c->level);
     return shortest_s * substeps;

@@ -3,9 +3,9 @@
 //
 // Coarse cells and shallow water are stable with longer steps.  In a round, the longest step of
 // all, a cluster of level k makes a step at the end of every 2^k of the shortest ones, after the
-// clusters of lower levels.  Whoever is faster computes what passes the edges in between, with the slower
-// one as it was, and adds it up; the slower one takes the sum for what passed in its step.  So
-// nothing is lost or made.  (Osher and Sanders 1983, doi:10.1090/S0025-5718-1983-0717689-8;
+// clusters of lower levels.  Whoever is faster computes what passes the edges in between, with the
+// slower one as it was, and adds it up; the slower one takes the sum for what passed in its step.
+// So nothing is lost or made.  (Osher and Sanders 1983, doi:10.1090/S0025-5718-1983-0717689-8;
 // papers/invasive-compute-balancing.txt §4, reference 12)
 #ifndef SWE_SOLVER_LOCAL_STEPS_H
 #define SWE_SOLVER_LOCAL_STEPS_H
@@ -21,8 +21,8 @@ public:
     {
     }
 
-    // One round; collective.  shortest_s: the shortest stable step of all ranks times cfl.  Not longer
-    // than most_s.  Returns how long it was in s; work is what was done, in cells.
+    // One round; collective.  shortest_s: the shortest stable step of all ranks times cfl.  Not
+    // longer than most_s.  Returns how long it was in s; work is what was done, in cells.
     double round(double shortest_s, double cfl, double most_s, std::int64_t &work);
 
 private:

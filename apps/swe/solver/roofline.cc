@@ -21,8 +21,7 @@
 
 using namespace swe;
 
-namespace
-{
+namespace {
 
 using Clock = std::chrono::steady_clock;
 
@@ -131,9 +130,8 @@ void print_result(const std::string &name, double cells_s, double bytes, double 
     std::fflush(stdout);
 }
 
-template <class Real>
-void measure_grid(const Setting &setting, const std::string &name, SyntheticGrid<Real> &grid,
-                  Flux flux, double bandwidth)
+template <class Real> void measure_grid(const Setting &setting, const std::string &name,
+                                        SyntheticGrid<Real> &grid, Flux flux, double bandwidth)
 {
     FvOptions<Real> options;
     std::vector<FvScratch<Real>> scratch(setting.threads);

@@ -13,8 +13,7 @@
 
 #include "edge.h"
 
-namespace swe
-{
+namespace swe {
 
 template <class Value, class Real>
 SWE_INLINE EdgeFlux<Value> rusanov(const CellState<Value> &own, const CellState<Value> &other,

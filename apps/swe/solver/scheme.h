@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // scheme.h - what the grid and the time loop ask of a discretisation.
 //
-// A scheme has a number of fields; what they mean is its own affair, but for the means.  A call works
-// on one cluster or on one cell; calls on different clusters may be made at the same time.
+// A scheme has a number of fields; what they mean is its own affair, but for the means.  A call
+// works on one cluster or on one cell; calls on different clusters may be made at the same time.
 #ifndef SWE_SOLVER_SCHEME_H
 #define SWE_SOLVER_SCHEME_H
 
@@ -40,7 +40,8 @@ public:
     virtual ~Scheme() = default;
 
     virtual int fields() const = 0;
-    virtual std::array<int, 4> means() const = 0; // the fields that are a cell's means of h, hu, hv, bed
+    // The fields that are a cell's means of h, hu, hv, bed.
+    virtual std::array<int, 4> means() const = 0;
     virtual int stages() const = 0; // of a time step
     virtual std::unique_ptr<Scratch> make_scratch() const = 0;
 
@@ -59,13 +60,13 @@ public:
     // The longest stable step / cfl of the cluster as it is.
     virtual Real stable_step(Cluster<Real> &cluster) const = 0;
 
-    // Local time stepping.  What leaves the cell at ghost g, and what enters the one beyond: h, hu, hv
-    // per metre of the edge and second, by the present state.
+    // Local time stepping.  What leaves the cell at ghost g, and what enters the one beyond: h,
+    // hu, hv per metre of the edge and second, by the present state.
     virtual void flow(const Cluster<Real> &cluster, std::int32_t g, Real leaves[PASSED],
                       Real enters[PASSED]) const = 0;
 
-    // One step of Euler's method, with more[v * ghosts + g] entering at ghost g beside what flows by
-    // the present state; units as of flow.
+    // One step of Euler's method, with more[v * ghosts + g] entering at ghost g beside what flows
+    // by the present state; units as of flow.
     virtual void advance_with(Cluster<Real> &cluster, Real dt, const Real *more,
                               Scratch &scratch) const = 0;
 
@@ -80,7 +81,8 @@ public:
     virtual void mark(const Cluster<Real> &cluster, std::int8_t *marks) const = 0;
 
     // A cell's children, and two siblings' parent; water is conserved.
-    virtual void split(const Site &parent, const Values<Real> &of, Values<Real> children[2]) const = 0;
+    virtual void split(const Site &parent, const Values<Real> &of,
+                       Values<Real> children[2]) const = 0;
     virtual bool may_merge(const Values<Real> children[2]) const = 0;
     virtual Values<Real> merge(const Site &parent, const Values<Real> children[2]) const = 0;
 };

@@ -11,8 +11,7 @@
 #include <cstdint>
 #include "../grid/triangle.h"
 
-namespace swe
-{
+namespace swe {
 
 // What an edge is in a cell.  "Lesser" and "greater" are of operator< of Lattice.
 enum Place : std::uint8_t {

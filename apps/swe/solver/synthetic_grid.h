@@ -15,8 +15,7 @@
 #include <vector>
 #include "finite_volumes.h"
 
-namespace swe
-{
+namespace swe {
 
 struct Leaf {
     Triangle triangle;
@@ -127,9 +126,8 @@ template <class Real> struct SyntheticCluster {
     FvLinks links;
 };
 
-template <class Real> class SyntheticGrid
-{
-  public:
+template <class Real> class SyntheticGrid {
+public:
     std::vector<Leaf> leaves;
     std::vector<SyntheticCluster<Real>> clusters;
     Metric<Real> metric;
@@ -186,7 +184,7 @@ template <class Real> class SyntheticGrid
         return side * side / 4 / std::ldexp(1, leaves[leaf].depth);
     }
 
-  private:
+private:
     struct Half {
         std::uint64_t key;
         std::uint32_t leaf;

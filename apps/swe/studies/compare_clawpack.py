@@ -147,7 +147,8 @@ def main():
                                  (10, 12, 14))):
         results += [(f"swe, {name}, depth {d}",
                      by_swe(arguments.swe, [*words, f"grid.max_depth={d}"])) for d in depths]
-    print("| run | cells at the end | profile, m | gauge near, m | gauge far, m |\n|---|---|---|---|---|")
+    print("| run | cells at the end | profile, m | gauge near, m | gauge far, m |")
+    print("|---|---|---|---|---|")
     for name, result in results:
         print(f"| {name} | {result[2]} | "
               + " | ".join(f"{d:.4f}" for d in differences(result, reference)) + " |")

@@ -5,11 +5,11 @@
 // A step: agreement on its length by MPI_Allreduce; for each stage one loop over the clusters,
 // shared out as in the simulation (parallel/schedule.h), and messages to the ranks whose parts
 // touch.  An adaption: a serial part, a loop over the clusters, and for each sweep messages and an
-// agreement.  Each takes so many ns a cell, which whoever starts it has measured, times `scale`: sleeps shorter
-// than some 0.5 ms would measure the sleeping.  With machine=FILE threads share the CPUs of an
-// emulated machine with all other programs on it (apps/cells/machine.h).  wait=sleep: a rank that
-// waits for others looks now and then instead of spinning, which would take the few real CPUs from
-// all.
+// agreement.  Each takes so many ns a cell, which whoever starts it has measured, times `scale`:
+// sleeps shorter than some 0.5 ms would measure the sleeping.  With machine=FILE threads share the
+// CPUs of an emulated machine with all other programs on it (apps/cells/machine.h).  wait=sleep: a
+// rank that waits for others looks now and then instead of spinning, which would take the few real
+// CPUs from all.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,9 +40,9 @@ constexpr double LOOK_US = 50;
 
 struct Options {
     std::string record, machine;
-    double cell_ns = 30;      // of a stage
-    double adaption_ns = 30;  // a cell, of an adaption: what threads share
-    double serial_ns = 0;     // and what one does
+    double cell_ns = 30;     // of a stage
+    double adaption_ns = 30; // a cell, of an adaption: what threads share
+    double serial_ns = 0;    // and what one does
     double scale = 1;
     Parallel parallel = Parallel::TASKS;
     enum { OFF, ON, WAIT } announce = OFF; // the number of cells to the manager, if there is one

@@ -9,20 +9,11 @@
 #include <netcdf.h>
 #include <unistd.h>
 #include "promises.h"
+#include "temporary.h"
 
 using namespace swe;
 
 namespace {
-
-struct Place {
-    std::string path;
-    Place() : path(std::filesystem::temp_directory_path() / "swe-bathymetry-XXXXXX")
-    {
-        if (!mkdtemp(path.data()))
-            throw std::runtime_error("no directory " + path);
-    }
-    ~Place() { std::filesystem::remove_all(path); }
-};
 
 // 200 km square about 143 E, 38 N.
 Config domain(const std::vector<std::string> &words = {})
@@ -94,7 +85,7 @@ void write(const std::string &path, const Kind &k)
 void agrees(Check &check, const Kind &kind, double tolerance, const std::string &what,
             const Config &config = domain())
 {
-    Place place;
+    Temporary place;
     write(place.path + "/b.nc", kind);
     Bathymetry b(place.path + "/b.nc", config);
     Projection globe(config);
@@ -150,7 +141,7 @@ void meridians(Check &check)
 
 void says(Check &check, const Kind &kind, const char *what, const Config &config = domain())
 {
-    Place place;
+    Temporary place;
     std::string path = place.path + "/b.nc";
     write(path, kind);
     try {
@@ -219,7 +210,7 @@ void other_places(Check &check)
 
 void other_files(Check &check)
 {
-    Place place;
+    Temporary place;
     auto fails = [&](const std::string &file, const char *what) {
         try {
             Bathymetry b(file, domain());
@@ -267,7 +258,7 @@ void other_files(Check &check)
 // What tools/make_bathymetry writes is the basin.
 void basin(Check &check)
 {
-    Place place;
+    Temporary place;
     Config c = domain();
     Projection globe(c);
     Basin made(c);

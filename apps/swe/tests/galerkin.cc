@@ -12,8 +12,7 @@
 
 using namespace swe;
 
-namespace
-{
+namespace {
 
 constexpr double PI = 3.14159265358979323846, G = 9.81;
 

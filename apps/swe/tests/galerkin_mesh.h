@@ -14,8 +14,7 @@
 #include "../scenario/scenario.h"
 #include "../solver/galerkin.h"
 
-namespace swe
-{
+namespace swe {
 
 struct Leaf {
     Triangle triangle;
@@ -83,9 +82,8 @@ inline std::vector<Leaf> uneven_grid(int depth, int more)
     return leaves;
 }
 
-template <class Real> class Mesh
-{
-  public:
+template <class Real> class Mesh {
+public:
     struct Ghost {
         int cluster, cell, side; // whose values it has
         int wall;                // direction of the wall, or -1
@@ -219,7 +217,7 @@ template <class Real> class Mesh
         return sum;
     }
 
-  private:
+private:
     struct Touch {
         int cluster, cell, side;
     };

@@ -7,21 +7,11 @@
 #include <sstream>
 #include <unistd.h>
 #include "promises.h"
+#include "temporary.h"
 
 using namespace swe;
 
 namespace {
-
-// A directory that goes when the test does.
-struct Place {
-    std::string path;
-    Place() : path(std::filesystem::temp_directory_path() / "swe-gauges-XXXXXX")
-    {
-        if (!mkdtemp(path.data()))
-            throw std::runtime_error("no directory " + path);
-    }
-    ~Place() { std::filesystem::remove_all(path); }
-};
 
 std::string content(const std::string &file)
 {
@@ -40,7 +30,7 @@ Config two_gauges(const std::string &directory)
 
 void rows(Check &check)
 {
-    Place place;
+    Temporary place;
     Config c = two_gauges(place.path + "/new/deep");
     GaugeWriter writer(c);
     writer.append(0, 0, {9.5, 0.25, -1}, -10);
@@ -57,7 +47,7 @@ void rows(Check &check)
 
 void restart(Check &check)
 {
-    Place place;
+    Temporary place;
     Config c = two_gauges(place.path);
     std::string file = place.path + "/gauge-a.csv";
     std::ofstream(file) << "time,eta,h,hu,hv\n0,1,1,1,1\n0.5,2,2,2,2\n1,3,3,3,3\n1.5,4,4,";
@@ -78,7 +68,7 @@ void restart(Check &check)
 
 void errors(Check &check)
 {
-    Place place;
+    Temporary place;
     Config c = two_gauges(place.path);
     std::ofstream(place.path + "/gauge-a.csv") << "my thesis\n";
     try {
@@ -101,7 +91,7 @@ void full_disk(Check &check)
 {
     if (access("/dev/full", W_OK) != 0)
         return;
-    Place place;
+    Temporary place;
     Config c = two_gauges(place.path);
     std::filesystem::create_symlink("/dev/full", place.path + "/gauge-a.csv");
     GaugeWriter writer(c);

@@ -131,7 +131,8 @@ std::map<Edge, std::vector<std::int32_t>> sides_by_edge(const std::vector<Leaf> 
     std::map<Edge, std::vector<std::int32_t>> found;
     for (std::size_t i = 0; i < leaves.size(); i++)
         for (int side = 0; side < SIDES; side++)
-            found[edge_of(leaves[i].where, side)].push_back(static_cast<std::int32_t>(3 * i + side));
+            found[edge_of(leaves[i].where, side)].push_back(
+                static_cast<std::int32_t>(3 * i + side));
     return found;
 }
 
@@ -175,11 +176,13 @@ void check_edges(Check &check, const Topology &t, const std::vector<Leaf> &leave
                     continue;
                 const Triangle &where = leaves[cell].where;
                 int side = 0;
-                while (side < SIDES && direction(side_begin(where, side), side_end(where, side)) != run.direction)
+                while (side < SIDES &&
+                       direction(side_begin(where, side), side_end(where, side)) != run.direction)
                     side++;
                 check.that(side < SIDES, "direction of the run");
                 check.that(swe::is_left(side_begin(where, side), side_end(where, side),
-                                        opposite(where, side)) == is_left, "side of the edge");
+                                        opposite(where, side)) == is_left,
+                           "side of the edge");
             }
     }
     check.that(at == static_cast<std::int32_t>(t.left.size()), "runs have all edges");
@@ -283,10 +286,14 @@ bool is_at_border(const Edge &e, int border, const Config &config)
 {
     std::int64_t east = config.domain.nx * LATTICE_UNIT, north = config.domain.ny * LATTICE_UNIT;
     switch (border) {
-    case WEST: return e.first.x == 0 && e.second.x == 0;
-    case EAST: return e.first.x == east && e.second.x == east;
-    case SOUTH: return e.first.y == 0 && e.second.y == 0;
-    default: return e.first.y == north && e.second.y == north;
+    case WEST:
+        return e.first.x == 0 && e.second.x == 0;
+    case EAST:
+        return e.first.x == east && e.second.x == east;
+    case SOUTH:
+        return e.first.y == 0 && e.second.y == 0;
+    default:
+        return e.first.y == north && e.second.y == north;
     }
 }
 
@@ -480,7 +487,8 @@ void check_conforming(Check &check, const Playground &p)
         bool border = false;
         for (int b = 0; b < BORDERS; b++)
             border = border || is_at_border(edge, b, p.config);
-        check.that(of.size() == (border ? 1u : 2u), "an edge of " + std::to_string(of.size()) + " cells");
+        check.that(of.size() == (border ? 1u : 2u),
+                   "an edge of " + std::to_string(of.size()) + " cells");
         check.that(of.size() < 2 || std::abs(of[0] - of[1]) <= 1, "depths across an edge");
     }
 }
@@ -497,7 +505,8 @@ void random_marks_keep_the_grid_conforming(Check &check)
             p.scheme.wish = [round](const Site &s) { return random_wish(s, round); };
             p.grid.adapt();
             check_conforming(check, p);
-            check.that(p.grid.last_sweeps() <= 2 * (11 - 3) + 1, "sweeps: " + std::to_string(p.grid.last_sweeps()));
+            check.that(p.grid.last_sweeps() <= 2 * (11 - 3) + 1,
+                       "sweeps: " + std::to_string(p.grid.last_sweeps()));
         }
         check.near(p.content(), before, 1e-9 * before, "content");
     }
@@ -513,8 +522,10 @@ void marked_cells_are_bisected_and_never_joined(Check &check)
         auto after = p.cells();
         std::set<std::array<std::int64_t, 3>> now(after.begin(), after.end());
         for (const auto &[root, path, depth] : before) {
-            Node node{static_cast<int>(root), static_cast<std::uint64_t>(path), static_cast<int>(depth) - 2};
-            int wish = random_wish({node, p.where({root, path, depth}), static_cast<int>(depth)}, round);
+            Node node{static_cast<int>(root), static_cast<std::uint64_t>(path),
+                      static_cast<int>(depth) - 2};
+            int wish =
+                random_wish({node, p.where({root, path, depth}), static_cast<int>(depth)}, round);
             if (wish > 0 && depth < 11)
                 check.that(!now.count({root, path, depth}), "a marked cell is as it was");
             if (wish >= 0)
@@ -546,9 +557,10 @@ void cells_do_not_depend_on_clusters(Check &check)
 {
     std::vector<std::vector<std::array<std::int64_t, 3>>> seen;
     for (auto [split, join] : {std::pair(100000, 5000), {40, 15}, {7, 3}, {2, 0}, {9, 0}}) {
-        Playground p(config_of(2, 1, 1, {"grid.min_depth=3", "grid.max_depth=10",
-                                         "grid.split=" + std::to_string(split),
-                                         "grid.join=" + std::to_string(join)}));
+        Playground p(config_of(2, 1, 1,
+                               {"grid.min_depth=3", "grid.max_depth=10",
+                                "grid.split=" + std::to_string(split),
+                                "grid.join=" + std::to_string(join)}));
         for (unsigned round = 0; round < 30; round++) {
             p.scheme.wish = [round](const Site &s) { return random_wish(s, round); };
             p.grid.adapt();
@@ -578,15 +590,18 @@ void ghosts_have_the_value_across(Check &check)
     for (const auto &cell : p.cells())
         for (int side = 0; side < SIDES; side++) {
             Triangle t = p.where(cell);
-            middles[edge_of(t, side)].insert({static_cast<double>(t.entry.x + t.exit.x + t.apex.x),
-                                              static_cast<double>(t.entry.y + t.exit.y + t.apex.y)});
+            middles[edge_of(t, side)].insert(
+                {static_cast<double>(t.entry.x + t.exit.x + t.apex.x),
+                 static_cast<double>(t.entry.y + t.exit.y + t.apex.y)});
         }
     std::mutex lock;
     p.grid.phase([&](Cluster<double> &c, Scratch &) {
         for (const Run &run : c.runs)
-            for (std::int32_t g = run.first; run.kind != Run::BORDER && g < run.first + run.count; g++) {
+            for (std::int32_t g = run.first; run.kind != Run::BORDER && g < run.first + run.count;
+                 g++) {
                 std::int32_t cell = c.topology.boundary[g] / 3;
-                auto of = middles.at(edge_of(p.grid.site(c, cell).where, c.topology.boundary[g] % 3));
+                auto of =
+                    middles.at(edge_of(p.grid.site(c, cell).where, c.topology.boundary[g] % 3));
                 of.erase({c.field(1)[cell], c.field(2)[cell]});
                 std::pair got(c.field(1)[c.cells() + g], c.field(2)[c.cells() + g]);
                 std::lock_guard<std::mutex> guard(lock);

@@ -16,8 +16,7 @@
 
 using namespace swe;
 
-namespace
-{
+namespace {
 
 constexpr double G = 9.81;
 constexpr Flux FLUXES[] = {Flux::RUSANOV, Flux::AUGMENTED};

@@ -77,7 +77,8 @@ double metres(std::int64_t lattice, double begin)
     return begin + static_cast<double>(lattice) * (SQUARE / static_cast<double>(LATTICE_UNIT));
 }
 
-void bisect(const Triangle &triangle, int depth, const std::function<bool(const Triangle &, int)> &fine,
+void bisect(const Triangle &triangle, int depth,
+            const std::function<bool(const Triangle &, int)> &fine,
             const std::function<void(const Triangle &, int)> &leaf)
 {
     if (fine(triangle, depth)) {
@@ -146,7 +147,8 @@ void random_tree(std::mt19937 &random, int depth, int deepest, std::vector<std::
     random_tree(random, depth + 1, deepest, leaves);
 }
 
-void random_clusters(std::mt19937 &random, ClusterState cluster, std::vector<ClusterState> &clusters)
+void random_clusters(std::mt19937 &random, ClusterState cluster,
+                     std::vector<ClusterState> &clusters)
 {
     if (cluster.levels < 3 && random() % 2) {
         cluster.levels++;
@@ -282,10 +284,10 @@ void full_disk_stops_all_ranks_and_leaves_the_former(const std::string &director
     std::string vtu, checkpoint;
     {
         Limit limit(1000);
-        vtu = message_of([&] {
-            write_vtu(make_snapshot(200, 2), directory, "wave", MPI_COMM_WORLD);
-        });
-        checkpoint = message_of([&] { write_checkpoint(make_state(2), directory, MPI_COMM_WORLD); });
+        vtu = message_of(
+            [&] { write_vtu(make_snapshot(200, 2), directory, "wave", MPI_COMM_WORLD); });
+        checkpoint =
+            message_of([&] { write_checkpoint(make_state(2), directory, MPI_COMM_WORLD); });
         message_of([&] { write_checkpoint(make_state(1), directory, MPI_COMM_WORLD); });
     }
     barrier();
@@ -319,7 +321,8 @@ void checkpoint_comes_back_with_any_number_of_ranks(const std::string &directory
                     for (const ClusterState &cluster : clusters_of(root))
                         expected.push_back(cluster);
             EXPECT(state.clusters.size() == expected.size());
-            EXPECT(std::equal(state.clusters.begin(), state.clusters.end(), expected.begin(), same));
+            EXPECT(
+                std::equal(state.clusters.begin(), state.clusters.end(), expected.begin(), same));
         }
 }
 
@@ -350,7 +353,8 @@ void interrupted_checkpoint_is_none(const std::string &directory)
     }
     barrier();
     EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 10);
-    EXPECT(contains(message_of([&] { latest_checkpoint(directory + "/empty"); }), "no checkpoint in"));
+    EXPECT(
+        contains(message_of([&] { latest_checkpoint(directory + "/empty"); }), "no checkpoint in"));
     EXPECT(contains(message_of([&] { latest_checkpoint(directory + "/nowhere"); }), "/nowhere"));
     barrier();
     write_checkpoint(make_state(40), directory, MPI_COMM_WORLD);
@@ -365,14 +369,17 @@ void other_configuration_is_told(const std::string &directory)
     Resume resume = resume_as(0, 1);
     resume.configuration.replace(resume.configuration.find("14"), 2, "15");
     const std::string message = message_of([&] { read_checkpoint(directory, resume); });
-    EXPECT(contains(message, "line 2 is 'grid.max_depth = 14' there and 'grid.max_depth = 15' now"));
+    EXPECT(
+        contains(message, "line 2 is 'grid.max_depth = 14' there and 'grid.max_depth = 15' now"));
     EXPECT(contains(message, directory));
     resume = resume_as(0, 1);
     resume.values = 9;
-    EXPECT(contains(message_of([&] { read_checkpoint(directory, resume); }), "3 values a cell, not 9"));
+    EXPECT(contains(message_of([&] { read_checkpoint(directory, resume); }),
+                    "3 values a cell, not 9"));
     resume = resume_as(0, 1);
     resume.roots = 3;
-    EXPECT(contains(message_of([&] { read_checkpoint(directory, resume); }), "the grid has 3 roots"));
+    EXPECT(
+        contains(message_of([&] { read_checkpoint(directory, resume); }), "the grid has 3 roots"));
 }
 
 // Writes the state with a mistake and reads it.
@@ -459,16 +466,17 @@ std::size_t data_size(const RankState &state)
     return state.clusters.size() * (4 + 8 + 4 + 8) + (cells + 3) / 4 * 4 + cells * VALUES * 8;
 }
 
-// Bad contents may have good check sums, when the writer was wrong: whatever is read then is a whole
-// grid of finite numbers, or an error.  Headers are left as they are, as libnetcdf 4.9 crashes at
-// some (in NC_hashmapadd, called by nc_open); the check sums keep these from it.
+// Bad contents may have good check sums, when the writer was wrong: whatever is read then is a
+// whole grid of finite numbers, or an error.  Headers are left as they are, as libnetcdf 4.9
+// crashes at some (in NC_hashmapadd, called by nc_open); the check sums keep these from it.
 void sealed_nonsense_is_an_error_or_a_grid(const std::string &directory)
 {
     write_checkpoint(make_state(3), directory, MPI_COMM_WORLD);
     barrier();
     if (rank == 0) {
         const std::string path = directory + "/checkpoint-3/checkpoint-0.nc";
-        const std::string list = directory + "/checkpoint-3/manifest", whole = read_whole_file(path);
+        const std::string list = directory + "/checkpoint-3/manifest",
+                          whole = read_whole_file(path);
         Manifest manifest = Manifest::parse(list, read_whole_file(list));
         std::mt19937 random(2);
         int errors = 0;
@@ -503,13 +511,14 @@ void pixels_have_one_cell_each(const std::string &)
         shape.nx = round % 2 ? 1 << random() % 9 : 1 + static_cast<int>(random() % 300);
         shape.ny = round % 4 < 2 ? 1 << random() % 9 : 1 + static_cast<int>(random() % 300);
         const int coarse = static_cast<int>(random() % 8);
-        Snapshot snapshot = make_snapshot(static_cast<double>(random() % 800), 0, coarse, coarse + 6);
+        Snapshot snapshot =
+            make_snapshot(static_cast<double>(random() % 800), 0, coarse, coarse + 6);
         std::fill(snapshot.h.begin(), snapshot.h.end(), 1.0);
         const RasterFrame frame = rasterise(shape, snapshot);
         std::vector<float> hits(frame.h.size());
         std::uint64_t pixels = 0;
-        MPI_Allreduce(frame.h.data(), hits.data(), static_cast<int>(hits.size()), MPI_FLOAT, MPI_SUM,
-                      MPI_COMM_WORLD);
+        MPI_Allreduce(frame.h.data(), hits.data(), static_cast<int>(hits.size()), MPI_FLOAT,
+                      MPI_SUM, MPI_COMM_WORLD);
         MPI_Allreduce(&frame.pixels, &pixels, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
         EXPECT(pixels == hits.size());
         EXPECT(std::all_of(hits.begin(), hits.end(), [](float n) { return n == 1; }));
@@ -552,8 +561,8 @@ void raster_goes_on_after_a_restart(const std::string &directory)
             const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
             EXPECT(file.dimension("time") == 4);
             std::vector<double> times(4);
-            EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {4}), times.data()) ==
-                   NC_NOERR);
+            EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {4}),
+                                     times.data()) == NC_NOERR);
             EXPECT((times == std::vector<double>{0, 10, 20, 30}));
         }
     }
@@ -563,9 +572,9 @@ void raster_goes_on_after_a_restart(const std::string &directory)
                     "another domain"));
     write_bytes(directory + "/none.nc", "not NetCDF");
     barrier();
-    EXPECT(contains(message_of([&] {
-               Raster raster(directory + "/none.nc", other, 10.0, MPI_COMM_WORLD);
-           }), "none.nc"));
+    EXPECT(contains(
+        message_of([&] { Raster raster(directory + "/none.nc", other, 10.0, MPI_COMM_WORLD); }),
+        "none.nc"));
 }
 
 void cells_that_leave_a_gap_are_told(const std::string &directory)
@@ -607,7 +616,10 @@ struct Promise {
     const char *name;
     void (*check)(const std::string &directory);
 };
-#define PROMISE(name) {#name, name}
+#define PROMISE(name) \
+    {                 \
+#name, name   \
+    }
 constexpr Promise PROMISES[] = {
     PROMISE(frames_for_readers),
     PROMISE(series_is_cut_where_a_run_restarts),

@@ -2,7 +2,8 @@
 // symmetry.cc - does a simulation know left from right, or north from east?  A dam in the middle of
 // the domain must give the same grid and the same water in all eight symmetric places of a
 // square, and dams at mirrored or turned places mirrored or turned water.  Cells are compared by
-// their lattice points.  Numbers differ by rounding only: a cell adds up its three edges by direction.
+// their lattice points.  Numbers differ by rounding only: a cell adds up its three edges by
+// direction.
 #include <functional>
 #include <map>
 #include <mpi.h>
@@ -31,7 +32,8 @@ struct Symmetry {
         return {(xx * x + xy * y + all) / 2, (yx * x + yy * y + all) / 2};
     }
 };
-constexpr Symmetry MIRROR = {"mirrored in x", -1, 0, 0, 1}, TURN = {"turned by a quarter", 0, -1, 1, 0},
+constexpr Symmetry MIRROR = {"mirrored in x", -1, 0, 0, 1},
+                   TURN = {"turned by a quarter", 0, -1, 1, 0},
                    DIAGONAL = {"mirrored in the diagonal", 0, 1, 1, 0};
 
 Found simulate(const std::vector<std::string> &words)
@@ -108,9 +110,12 @@ void dam_off_the_middle(Check &check)
 {
     for (const auto &method : METHODS) {
         Found cells = simulate(with(method, {"scenario.x=0.25", "scenario.y=0.375"}));
-        compare(check, cells, simulate(with(method, {"scenario.x=0.75", "scenario.y=0.375"})), MIRROR);
-        compare(check, cells, simulate(with(method, {"scenario.x=0.625", "scenario.y=0.25"})), TURN);
-        compare(check, cells, simulate(with(method, {"scenario.x=0.375", "scenario.y=0.25"})), DIAGONAL);
+        compare(check, cells, simulate(with(method, {"scenario.x=0.75", "scenario.y=0.375"})),
+                MIRROR);
+        compare(check, cells, simulate(with(method, {"scenario.x=0.625", "scenario.y=0.25"})),
+                TURN);
+        compare(check, cells, simulate(with(method, {"scenario.x=0.375", "scenario.y=0.25"})),
+                DIAGONAL);
     }
 }
 
@@ -119,10 +124,11 @@ void dam_off_the_middle(Check &check)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    int code = run_promises(argc, argv,
-                            {{"dam_in_the_middle_over_water", dam_in_the_middle_over_water},
-                             {"dam_in_the_middle_over_dry_ground", dam_in_the_middle_over_dry_ground},
-                             {"dam_off_the_middle", dam_off_the_middle}});
+    int code =
+        run_promises(argc, argv,
+                     {{"dam_in_the_middle_over_water", dam_in_the_middle_over_water},
+                      {"dam_in_the_middle_over_dry_ground", dam_in_the_middle_over_dry_ground},
+                      {"dam_off_the_middle", dam_off_the_middle}});
     MPI_Finalize();
     return code;
 }
