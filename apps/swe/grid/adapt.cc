@@ -267,16 +267,6 @@ template <class Real> void Grid<Real>::append_split(Cells<Real> &to, const Site 
     append_split(to, second, children[1], bits & bit_of(EXIT_LEG) ? bit_of(HYPOTENUSE) : 0);
 }
 
-// Cells first .. last-1, as they are.
-template <class Real> static void append_stretch(Cells<Real> &to, const Cluster<Real> &c,
-                                                 std::int32_t first, std::int32_t last)
-{
-    to.depth.insert(to.depth.end(), c.depth.begin() + first, c.depth.begin() + last);
-    to.path.insert(to.path.end(), c.path.begin() + first, c.path.begin() + last);
-    for (int f = 0; f < c.fields; f++)
-        to.values[f].insert(to.values[f].end(), c.field(f) + first, c.field(f) + last);
-}
-
 template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
 {
     const Cluster<Real> &c = *all[i];
@@ -327,14 +317,6 @@ template <class Real> struct Piece {
     }
 };
 
-template <class Real> void append_cells(Cells<Real> &to, const Cells<Real> &from)
-{
-    to.depth.insert(to.depth.end(), from.depth.begin(), from.depth.end());
-    to.path.insert(to.path.end(), from.path.begin(), from.path.end());
-    for (std::size_t f = 0; f < to.values.size(); f++)
-        to.values[f].insert(to.values[f].end(), from.values[f].begin(), from.values[f].end());
-}
-
 bool are_siblings(const Node &a, const Node &b)
 {
     return a.root == b.root && a.levels == b.levels && a.levels > 0 && !(a.path & 1) &&
@@ -354,7 +336,7 @@ template <class Real> std::vector<Piece<Real>> joined(std::vector<Piece<Real>> &
                 break;
             a.open();
             b.open();
-            append_cells(a.cells, b.cells);
+            append_stretch(a.cells, b.cells, 0, b.cells.size());
             a.cells.node = a.cells.node.parent();
             to.pop_back();
         }
@@ -372,20 +354,12 @@ void split_into(std::vector<Piece<Real>> &to, Piece<Real> &&piece, int most, int
     piece.open();
     const Cells<Real> &cells = piece.cells;
     Node node = cells.node;
-    std::int32_t at = 0; // first cell of the second half
-    auto in_second = [&](std::int32_t c) {
-        return cells.path[c] >> (cells.depth[c] - root_depth - node.levels - 1) & 1;
-    };
-    while (!in_second(at))
-        at++;
+    std::int32_t at = second_half(cells, node, root_depth, 0, cells.size());
     for (int which = 0; which < 2; which++) {
-        std::int32_t first = which ? at : 0, last = which ? cells.size() : at;
         Piece<Real> half;
         half.cells.node = node.child(which);
-        half.cells.depth.assign(cells.depth.begin() + first, cells.depth.begin() + last);
-        half.cells.path.assign(cells.path.begin() + first, cells.path.begin() + last);
-        for (const auto &field : cells.values)
-            half.cells.values.emplace_back(field.begin() + first, field.begin() + last);
+        half.cells.values.resize(cells.values.size());
+        append_stretch(half.cells, cells, which ? at : 0, which ? cells.size() : at);
         split_into(to, std::move(half), most, root_depth);
     }
 }

@@ -47,6 +47,7 @@ template <class Real> struct Cells {
     std::vector<std::vector<Real>> values; // [fields][n]
 
     std::int32_t size() const { return static_cast<std::int32_t>(depth.size()); }
+    const Real *field(int f) const { return values[f].data(); }
 };
 
 // Mass and momenta, of what passed an edge of the boundary, in m2 and m3/s.
@@ -150,12 +151,39 @@ template <class Real> void make_cluster(Cluster<Real> &c, Cells<Real> &&from, in
     c.runs.clear();
 }
 
+// Cells first .. last-1 of Cells or of a Cluster with the same fields, as they are.
+template <class Real, class From>
+void append_stretch(Cells<Real> &to, const From &from, std::int32_t first, std::int32_t last)
+{
+    to.depth.insert(to.depth.end(), from.depth.begin() + first, from.depth.begin() + last);
+    to.path.insert(to.path.end(), from.path.begin() + first, from.path.begin() + last);
+    for (int f = 0; f < static_cast<int>(to.values.size()); f++)
+        to.values[f].insert(to.values[f].end(), from.field(f) + first, from.field(f) + last);
+}
+
 template <class Real> Cells<Real> cells_of(const Cluster<Real> &c)
 {
-    Cells<Real> cells{c.node, c.depth, c.path, {}};
-    for (int f = 0; f < c.fields; f++)
-        cells.values.emplace_back(c.field(f), c.field(f) + c.cells());
+    Cells<Real> cells;
+    cells.node = c.node;
+    cells.values.resize(c.fields);
+    append_stretch(cells, c, 0, c.cells());
     return cells;
+}
+
+// Of cells first .. last-1 of Cells or of a Cluster, which are all leaves below the node and more
+// than one: the first one in its second half.
+template <class From>
+std::int32_t second_half(const From &from, const Node &node, int root_depth, std::int32_t first,
+                         std::int32_t last)
+{
+    while (first < last) {
+        std::int32_t middle = first + (last - first) / 2;
+        if (from.path[middle] >> (from.depth[middle] - root_depth - node.levels - 1) & 1)
+            last = middle;
+        else
+            first = middle + 1;
+    }
+    return first;
 }
 
 } // namespace swe

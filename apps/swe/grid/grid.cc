@@ -93,15 +93,24 @@ template <class Real> void Grid<Real>::fill_beds(Cells<Real> &cells) const
     }
 }
 
+// Down the tree, half of the cluster's cells by half: a gauge asks in every step.
 template <class Real>
 std::pair<const Cluster<Real> *, std::int32_t> Grid<Real>::find(Lattice point) const
 {
+    int root_depth = set.forest.root_depth();
     for (const auto &c : all) {
-        if (!contains(site_of(c->node).where, point))
+        Site at = site_of(c->node);
+        if (!contains(at.where, point))
             continue;
-        for (std::int32_t i = 0; i < c->cells(); i++)
-            if (contains(site(*c, i).where, point))
-                return {c.get(), i};
+        std::int32_t first = 0, last = c->cells();
+        while (last - first > 1) {
+            std::int32_t half = second_half(*c, at.node, root_depth, first, last);
+            bool second = contains(at.where.second(), point);
+            (second ? first : last) = half;
+            at = {at.node.child(second), second ? at.where.second() : at.where.first(),
+                  at.depth + 1};
+        }
+        return {c.get(), first};
     }
     return {nullptr, 0};
 }
