@@ -129,6 +129,19 @@ def build() -> Path:
 
 
 @pytest.fixture(scope="session")
+def swe_program(build):
+    """swe_program(NAME): a program of apps/swe, which is built where its libraries are."""
+
+    def find(name: str) -> Path:
+        path = build / "apps/swe" / name
+        if not path.exists():
+            pytest.skip(f"{path} is not built here")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
 def make_variable(build):
     """make_variable(NAME) - what configure found: CC, MPIEXEC, GCC_SOURCE, SANITIZER_CFLAGS, ..."""
 

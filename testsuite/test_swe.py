@@ -37,11 +37,8 @@ class Result(dict):
 
 
 @pytest.fixture
-def program(build):
-    path = build / "apps/swe/swe"
-    if not path.exists():
-        pytest.skip(f"{path} is not built here")
-    return path
+def program(swe_program):
+    return swe_program("swe")
 
 
 @pytest.fixture

@@ -18,11 +18,8 @@ TSUNAMI = 'name = "tsunami"\n'
 
 
 @pytest.fixture
-def program(build):
-    path = build / "apps" / "swe" / "tests" / "config_check"
-    if not path.exists():
-        pytest.skip("apps/swe is not built here")
-    return path
+def program(swe_program):
+    return swe_program("tests/config_check")
 
 
 @pytest.fixture

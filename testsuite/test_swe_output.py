@@ -31,19 +31,13 @@ PROMISES = [
 
 
 @pytest.fixture
-def output_program(build):
-    path = build / "apps/swe/tests/output"
-    if not path.exists():
-        pytest.skip(f"{path} is not built here")
-    return path
+def output_program(swe_program):
+    return swe_program("tests/output")
 
 
 @pytest.fixture
-def swe(build):
-    path = build / "apps/swe/swe"
-    if not path.exists():
-        pytest.skip(f"{path} is not built here")
-    return path
+def swe(swe_program):
+    return swe_program("swe")
 
 
 @pytest.fixture

@@ -4,18 +4,6 @@
 
 namespace swe {
 
-static Triangle example(int number)
-{
-    constexpr Lattice east[8] = {{1, 0},  {1, 1},   {0, 1},  {-1, 1},
-                                 {-1, 0}, {-1, -1}, {0, -1}, {1, -1}};
-    constexpr std::int64_t size = 16; // so that children's corners are on the lattice
-    Lattice along = east[number % 8];
-    bool left = number < 8;
-    Lattice across = left ? Lattice{-along.y, along.x} : Lattice{along.y, -along.x};
-    Lattice entry{0, 0}, exit{2 * size * along.x, 2 * size * along.y};
-    return {entry, exit, {size * (along.x + across.x), size * (along.y + across.y)}};
-}
-
 OrientationTable::OrientationTable()
 {
     for (int o = 0; o < ORIENTATIONS; o++) {

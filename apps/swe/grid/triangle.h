@@ -101,6 +101,14 @@ constexpr int orientation(const Triangle &t)
     return EIGHTH[row][column] + (turn < 0 ? 8 : 0);
 }
 
+// A triangle of the orientation on the lattice.
+constexpr Triangle example(int orientation)
+{
+    constexpr int X[8] = {4, 4, 0, -4, -4, -4, 0, 4}, Y[8] = {0, 4, 4, 4, 0, -4, -4, -4};
+    std::int64_t x = X[orientation % 8], y = Y[orientation % 8], hand = orientation < 8 ? 1 : -1;
+    return {{0, 0}, {x, y}, {(x - hand * y) / 2, (y + hand * x) / 2}};
+}
+
 // How far b is from a along the normal of a direction; times sqrt(2) for the diagonals.
 inline std::int64_t along_normal(int direction, Lattice a, Lattice b)
 {

@@ -44,14 +44,6 @@ template <class Real> struct ShapeTable {
     bool left[SIDES][ORIENTATIONS];              // is the cell the edge's left one?
 };
 
-// A triangle of the orientation on the lattice.
-constexpr Triangle example(int orientation)
-{
-    constexpr int X[8] = {4, 4, 0, -4, -4, -4, 0, 4}, Y[8] = {0, 4, 4, 4, 0, -4, -4, -4};
-    std::int64_t x = X[orientation % 8], y = Y[orientation % 8], hand = orientation < 8 ? 1 : -1;
-    return {{0, 0}, {x, y}, {(x - hand * y) / 2, (y + hand * x) / 2}};
-}
-
 template <class Real> constexpr void fill_shape(ShapeTable<Real> &table, int o)
 {
     const Triangle t = example(o);
