@@ -194,6 +194,19 @@ static int64_t next_slice(const struct shim_sleep *s)
     return s->slice * 2 < longest && !s->steep ? s->slice * 2 : longest;
 }
 
+/* How long to look before the next sleep: longer the more ranks have to run meanwhile.  But not where
+ * all cores are computed on, or somebody has work for one: who looks there takes the time of those whom
+ * it waits for.  relaxed: a hint. */
+static uint64_t look_ticks(uint64_t us)
+{
+    struct inv_table *t = inv_process.table;
+    if (inv_process.anonymous &&
+        (atomic_load_explicit(&t->free_tokens, memory_order_relaxed) <= 0 ||
+         inv_others_want(t, inv_process.slot)))
+        return RUNG_US * shim_us;
+    return us * shim_sharing() * shim_us;
+}
+
 /* A ring makes the flag a new one, and the slice after a new flag is short: who posts has no
  * fence, and may have looked at the flag just before it was set (ring.c).  Awake for no reason,
  * from a ring for the wait before, or by a signal, the slice was none.  The bell is read once:
@@ -210,7 +223,7 @@ bool shim_sleep_slice(struct shim_sleep *s)
     s->seen = bell;
     show_sleeping(s->comm, true);
     if (rung)
-        s->look_until = now + (s->counted ? RUNG_TOGETHER_US : RUNG_US) * shim_sharing() * shim_us;
+        s->look_until = now + look_ticks(s->counted ? RUNG_TOGETHER_US : RUNG_US);
     return rung;
 }
 
@@ -226,7 +239,7 @@ void shim_sleep_end(struct shim_sleep *s)
 bool shim_sleep_arrived(struct shim_sleep *s)
 {
     uint64_t now = shim_ticks();
-    s->look_until = now + ARRIVED_US * shim_sharing() * shim_us;
+    s->look_until = now + look_ticks(ARRIVED_US);
     s->slice = FIRST_SLICE_NS;
     if (now - s->rang < RING_US * shim_us)
         return false;

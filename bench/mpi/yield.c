@@ -2,8 +2,8 @@
 /*
  * yield.c - the best that a waiting rank can do without sleeping, for an MPI library that has no
  * such mode of its own: every blocking call that bench/mpi/calls.c makes becomes its non-blocking
- * form, tested until it is complete, and sched_yield after each test.  Preloaded by
- * bench/waits.py; the reference beside stock, nothing of the project's own.
+ * form, tested until it is complete, and sched_yield after each test; MPI_Waitall, too.  Preloaded by
+ * bench/waits.py and bench/run swe; the reference beside stock, nothing of the project's own.
  */
 #include <mpi.h>
 #include <sched.h>
@@ -75,4 +75,15 @@ int MPI_Sendrecv(const void *out, int outcount, MPI_Datatype outtype, int dest, 
         result = PMPI_Isend(out, outcount, outtype, dest, outtag, comm, &r[1]);
     result = finish(result, &r[0], status);
     return finish(result, &r[1], MPI_STATUS_IGNORE);
+}
+
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    int flag = 0, result = MPI_SUCCESS;
+    while (result == MPI_SUCCESS && !flag) {
+        result = PMPI_Testall(count, requests, &flag, statuses);
+        if (!flag)
+            sched_yield();
+    }
+    return result;
 }
