@@ -5,11 +5,15 @@ Errors are those of `--error`, against the scenario's exact solution: l1 is the 
 domain."""
 
 import csv
+import json
 import math
 import re
+import subprocess
 
 import pytest
+from machine import TWO_CORES
 
+pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PLANAR = "dam_break_planar"
 STOKER = ["scenario.depth=2", "scenario.inside=8"]
 RITTER = ["scenario.depth=0", "scenario.inside=10"]
@@ -48,12 +52,13 @@ def scenarios(top):
 
 @pytest.fixture
 def swe(program, scenarios, run_program):
-    """swe(SCENARIO, KEY=VALUE..., threads=2, by=[...]) - the result; `by` is what starts it"""
+    """swe(SCENARIO, KEY=VALUE..., threads=2, by=[...]) - the result; `by` is what starts it, `more`
+    are variables of the environment"""
 
-    def run(scenario, *words, threads=2, by=(), of=program, check=True):
+    def run(scenario, *words, threads=2, by=(), of=program, check=True, more=None):
         file = scenario if str(scenario).endswith(".toml") else scenarios / f"{scenario}.toml"
         # threads that wait by spinning would keep each other off a busy machine's cores
-        env = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive"}
+        env = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "passive", **(more or {})}
         done = run_program([*by, of, "--quiet", file, *words], env, timeout=100, check=check)
         return Result(done.stdout) if check else done
 
@@ -186,6 +191,7 @@ CASES = {
                         *ORDER_1, "solver.flux=augmented"],
     "beach": ["beach", "time.steps=60", "solver.stepping=ssp_rk2"],
     "tsunami": ["tsunami", *depths(6, 12), "time.steps=40"],  # with friction
+    "tsunami-order-1": ["tsunami", *depths(6, 10), "time.steps=30", *ORDER_1],
 }
 LOCAL = ["dam_break", "grid.max_depth=12", "time.steps=20", "solver.local_steps=true",
          "grid.split=256", "grid.join=64"]
@@ -196,7 +202,7 @@ case = pytest.mark.parametrize("words", [*CASES.values(), LOCAL], ids=[*CASES, "
 def test_threads_and_their_kind_change_no_bit(swe, words):
     expected = swe(*words, threads=1).checksum
     for threads in (2, 5):
-        for kind in ("tasks", "owner"):
+        for kind in ("tasks", "owner", "loop"):
             assert swe(*words, f"run.parallel={kind}", threads=threads).checksum == expected
 
 
@@ -205,6 +211,12 @@ def test_clusters_change_no_bit(swe, words):
     expected = swe(*words).checksum
     for split, join in ((100000, 50000), (200, 50), (7, 3), (2, 0)):
         assert swe(*words, f"grid.split={split}", f"grid.join={join}").checksum == expected
+
+
+@case
+def test_the_width_of_vectors_changes_no_bit(swe, words):
+    results = [swe(*words, more={"SWE_VECTOR_BYTES": n}) for n in ("16", "32", "64")]
+    assert len({result.checksum for result in results}) == 1
 
 
 @case
@@ -228,31 +240,74 @@ def test_no_mpi_changes_a_bit(swe, mpi, words):
 
 @pytest.mark.parametrize("words", [CASES["dam"], CASES["dam-order-1"], LOCAL],
                          ids=["dam", "dam-order-1", "local-steps"])
-def test_cores_that_come_and_go_change_no_bit(swe, invade, ranks, make_variable, words):
+def test_cores_that_come_and_go_change_no_bit(swe, invade, ranks, make_variable, tmp_path, words):
+    """With more clusters than threads, so that a core which comes finds something to do; and cores
+    do come.  Where ranks are more than cores, they take turns instead."""
     if not make_variable("GCC_SOURCE"):
         pytest.skip("the runtime is not built: no source of libgomp")
-    alone = swe(*words, "run.cut=1").checksum
-    assert swe(*words, "run.cut=1", by=[invade, "--"]).checksum == alone
-    for kind in ("tasks", "owner"):
-        result = swe(*words, "run.cut=1", f"run.parallel={kind}", by=[invade, "--", *ranks(3)])
-        assert result.checksum == alone
+    words = [*words, "run.cut=1", "grid.split=128", "grid.join=32"]
+    alone = swe(*words).checksum
+    assert swe(*words, by=[invade, "--"]).checksum == alone
+    assert swe(*words, by=[invade, TWO_CORES, "--", *ranks(3)]).checksum == alone
+    report = tmp_path / "report.json"
+    for kind in ("tasks", "owner", "loop"):
+        by = [invade, "--emulate-cores=4", f"--report={report}", "--", *ranks(2)]
+        assert swe(*words, f"run.parallel={kind}", by=by).checksum == alone
+        job, = json.loads(report.read_text())["jobs"]
+        assert sum(process["lends"] for process in job["processes"]) > 0
+
+
+# --- what the resource manager is told
+
+EAR = r"""#include <stdio.h>
+int inv_announce_workload(double work)
+{
+    return fprintf(stderr, "announced %.0f\n", work) < 0 ? -1 : 0;
+}
+"""
+
+
+def test_work_is_announced_before_the_first_step_and_with_each_change_of_the_grid(
+        swe, make_variable, tmp_path):
+    (tmp_path / "ear.c").write_text(EAR)
+    subprocess.run([*make_variable("CC").split(), "-shared", "-fPIC", tmp_path / "ear.c", "-o",
+                    tmp_path / "ear.so"], check=True, timeout=60)
+    run = swe("dam_break", *depths(8, 8), "time.steps=3", "grid.every=2", "run.announce=true",
+              more={"LD_PRELOAD": str(tmp_path / "ear.so")}, check=False)
+    assert run.stderr.split() == ["announced", "1024"] * 2
+    assert Result(run.stdout)["cells"] == 1024
 
 
 # --- checkpoints
 
 @case
 def test_a_restart_changes_no_bit(swe, ranks, tmp_path, words):
-    """On other numbers of threads and of ranks."""
+    """On other numbers of threads and of ranks, and cut otherwise (which moves clusters, and so
+    local steps); nor a byte of the gauges.  It is less work."""
     words = [word for word in words if not word.startswith(("time.", "grid.wander"))]
     steps = 24 if words[0] != "dam_break" else 40
     out = [f"output.directory={tmp_path}", "run.cut=1"]
     at = swe(*words, f"time.steps={steps // 2}", "run.cut=1")["time"]
     whole = swe(*words, *out, f"output.checkpoint_every={at * 0.99}", f"time.steps={steps}")
-    again = swe(*words, *out, f"time.steps={steps}", "--restart", threads=5)
+    gauges = {file: file.read_bytes() for file in tmp_path.glob("gauge-*.csv")}
+    assert len(gauges) == (4 if words[0] == "tsunami" else 0)
+    other_cut = 1 if "solver.local_steps=true" in words else 3
+    for cut, how in ((1, {"threads": 5}), (other_cut, {"by": ranks(3)})):
+        again = swe(*words, *out, f"time.steps={steps}", f"run.cut={cut}", "--restart", **how)
+        assert again.checksum == whole.checksum
+        assert again["time"] == whole["time"]
+        assert again["cell-steps"] < 0.7 * whole["cell-steps"]
+        assert all(file.read_bytes() == before for file, before in gauges.items())
+
+
+@pytest.mark.parametrize("cut", [0, 2, 5])
+def test_a_restart_may_be_cut_for_more_ranks_or_fewer(swe, ranks, tmp_path, cut):
+    words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
+             "run.cut=2"]
+    whole = swe(*words, "output.checkpoint_every=0.7")
+    again = swe(*words, "--restart", f"run.cut={cut}", by=ranks(3 if cut == 0 else 6))
     assert again.checksum == whole.checksum
-    assert again["time"] == whole["time"]
-    third = swe(*words, *out, f"time.steps={steps}", "--restart", by=ranks(3))
-    assert third.checksum == whole.checksum
+    assert again["cell-steps"] < whole["cell-steps"]
 
 
 def test_a_restart_without_a_checkpoint_says_so(swe, tmp_path):
@@ -267,6 +322,74 @@ def test_a_restart_of_another_simulation_says_so(swe, tmp_path):
     done = swe(*words, "--restart", "scenario.x=0.4", check=False)
     assert done.returncode != 0
     assert "scenario.x" in done.stderr
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_new_run_does_not_replace_one_with_checkpoints_unasked(swe, ranks, tmp_path, n):
+    by = ranks(n) if n else ()
+    words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
+             "output.checkpoint_every=1e-3"]
+    swe(*words, by=by)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    done = swe(*words, "scenario.x=0.4", by=by, check=False)
+    assert done.returncode == 2
+    assert f"{tmp_path}: has a checkpoint, of step 8: --restart goes on" in done.stderr
+    assert {file: file.read_bytes() for file in before} == before
+    other = swe(*words, "scenario.x=0.4", "time.steps=4", "--overwrite", by=by)
+    assert {path.name for path in tmp_path.glob("checkpoint-*")} == {"checkpoint-3",
+                                                                     "checkpoint-4"}
+    again = swe(*words, "scenario.x=0.4", "time.steps=4", "--restart", by=by)
+    assert again.checksum == other.checksum
+
+
+def faults(directory, slip_m):
+    """A list of one sub-fault, of two digits of slip."""
+    path = directory / "one.faults"
+    path.write_text("x_km y_km depth_km strike dip rake slip_m length_km width_km\n"
+                    f"0 0 20 200 12 90 {slip_m} 300 80\n")
+    return f"scenario.faults={path}"
+
+
+def test_a_restart_with_other_sub_faults_says_so(swe, tmp_path):
+    """In a list of the same name and size."""
+    words = ["tsunami", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
+             "output.checkpoint_every=1"]
+    swe(*words, faults(tmp_path, 20))
+    swe(*words, faults(tmp_path, 20), "--restart")
+    done = swe(*words, faults(tmp_path, 21), "--restart", check=False)
+    assert done.returncode != 0
+    assert "'sub-faults = 1 with CRC" in done.stderr
+
+
+# --- tsunamis
+
+def said(err):
+    """Magnitude, and the least and the greatest rise of the bed, of what is said at the start."""
+    found = re.search(r"^swe: earthquake: (\d+) sub-faults of .*, magnitude ([\d.]+); the bed "
+                      r"moves by (-[\d.]+) to ([\d.]+) m$", err, re.M)
+    return [float(number) for number in found.groups()]
+
+
+def test_a_tsunami_says_what_it_read(run_program, program, scenarios, tmp_path):
+    """And the list of sub-faults in the repository is the program's own, but for digits."""
+    words = [program, scenarios / "tsunami.toml", *depths(5, 8), "time.steps=1"]
+    listed = run_program(words).stderr
+    own = run_program([*words, "scenario.faults="]).stderr
+    assert f"of {scenarios / 'tohoku-like.faults'}," in listed
+    assert "of the synthetic list," in own
+    assert said(listed) == pytest.approx(said(own), rel=0.01)
+    for err in (listed, own):
+        for line in ("bathymetry: the synthetic basin; heights about ", "map: 133.8",
+                     "grid: ", "gauges: not written"):
+            assert f"\nswe: {line}" in err
+    assert run_program([*words, "--quiet"]).stderr == ""
+    checked = run_program([*words, "--check"])
+    assert said(checked.stderr) == said(listed)
+    nonsense = tmp_path / "nonsense.faults"
+    nonsense.write_text("nonsense")
+    done = run_program([*words, f"scenario.faults={nonsense}", "--check"], check=False)
+    assert done.returncode == 2
+    assert "nonsense.faults:1: " in done.stderr
 
 
 # --- gauges
@@ -307,6 +430,54 @@ def test_gauges_say_what_the_water_does_at_their_places(swe, ranks, tmp_path):
         assert one.read_bytes() == three.read_bytes()
 
 
+def test_order_1_carries_a_tsunami_further(swe, tmp_path):
+    """Half as fine in each direction, it leaves more of the wave."""
+    highest = []
+    for depth, order in ((12, []), (10, ORDER_1)):
+        out = tmp_path / str(depth)
+        swe("tsunami", *depths(6, depth), *order, "time.end=2400", f"output.directory={out}")
+        highest.append([max(row["eta"] for row in rows(out / f"gauge-{name}.csv"))
+                        for name in ("shelf", "ocean")])
+    (shelf, ocean), (further_shelf, further_ocean) = highest
+    assert 1.2 * shelf < further_shelf < 8 and 1.5 * ocean < further_ocean < 5
+
+
+TWO_PLACES = """
+gauges = [ { name = "near", x = 620, y = 480 }, { name = "far", x = 200, y = 800 } ]
+"""
+
+
+def surface_at(series, time):
+    """Between the two rows around the time."""
+    after = next(i for i, row in enumerate(series) if row["time"] >= time)
+    first, second = series[max(after, 1) - 1], series[max(after, 1)]
+    part = (time - first["time"]) / (second["time"] - first["time"])
+    return first["eta"] + part * (second["eta"] - first["eta"])
+
+
+# The last two: mean difference over time, in parts of the range; part of the work.
+@pytest.mark.parametrize("name, words, depth, most, work", [
+    ("dam_break", ["time.end=60"], 11, 0.035, 0.65),
+    ("dam_break", ["time.end=60", *ORDER_1], 9, 0.006, 0.7),
+    ("tsunami", ["time.end=2400"], 11, 0.004, 0.5)], ids=["dam", "dam-order-1", "tsunami"])
+def test_gauges_of_an_adaptive_grid_are_nearly_those_of_a_fine_one(swe, scenarios, tmp_path, name,
+                                                                   words, depth, most, work):
+    scenario = tmp_path / "scenario.toml"
+    text = (scenarios / f"{name}.toml").read_text()
+    faults = scenarios / "tohoku-like.faults"
+    scenario.write_text((TWO_PLACES if name == "dam_break" else "") +
+                        text.replace(faults.name, str(faults)))
+    fine, adaptive = (swe(scenario, *words, *depths(least, depth),
+                          f"output.directory={tmp_path / str(least)}") for least in (depth, 6))
+    assert adaptive["cell-steps"] < work * fine["cell-steps"]
+    for file in (tmp_path / str(depth)).glob("gauge-*.csv"):
+        expected, got = rows(file), rows(tmp_path / "6" / file.name)
+        times = [expected[-1]["time"] * i / 200 for i in range(1, 200)]
+        surface = [surface_at(expected, time) for time in times]
+        off = sum(abs(surface_at(got, time) - s) for time, s in zip(times, surface)) / len(times)
+        assert off < most * (max(surface) - min(surface))
+
+
 # --- what is wrong is told
 
 @pytest.mark.parametrize("words, message", [
@@ -332,6 +503,47 @@ def test_a_file_that_is_not_there_is_told(swe):
     done = swe("/nowhere/lake.toml", check=False)
     assert done.returncode == 2
     assert "/nowhere/lake.toml: No such file" in done.stderr
+
+
+FAULTS = """lon,lat,depth_km,length_km,width_km,strike,dip,rake,slip_m
+143 38 10 100 50 200 12 90 5
+"""
+
+
+@pytest.mark.parametrize("what", ["scenario", "faults", "checkpoint"])
+def test_a_file_that_one_rank_cannot_read_stops_all(program, scenarios, mpiexec, run_program,
+                                                    tmp_path, what):
+    """Told once, and nobody waits for the rank that has failed."""
+    good = [program, "--quiet", scenarios / "tsunami.toml", "time.steps=1", *depths(5, 6)]
+    bad = list(good)
+    if what == "scenario":
+        bad[2] = tmp_path / "missing.toml"
+    elif what == "faults":
+        (tmp_path / "faults").write_text(FAULTS)
+        good.append(f"scenario.faults={tmp_path / 'faults'}")
+        bad.append(f"scenario.faults={tmp_path / 'missing'}")
+    else:
+        run_program([*good, f"output.directory={tmp_path}", "output.checkpoint_every=1"])
+        good.append(f"--restart={tmp_path}")
+        bad.append(f"--restart={tmp_path / 'missing'}")
+    more = ["--oversubscribe"] if "openmpi" in mpiexec else []
+    done = run_program([mpiexec, *more, "-n", 1, *good, ":", "-n", 1, *bad], timeout=60,
+                       check=False)
+    assert done.returncode == (1 if what == "checkpoint" else 2)
+    assert len(re.findall("^swe: .*missing", done.stderr, re.M)) == 1
+    assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
+
+
+@pytest.mark.parametrize("words", [["output.vtu_every=1"], ["output.raster_every=1"],
+                                   ["output.checkpoint_every=1"]], ids="-".join)
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_directory_that_cannot_be_written_is_told_once(swe, ranks, tmp_path, words, n):
+    (tmp_path / "file").write_text("no directory")
+    done = swe("dam_break", *depths(5, 8), f"output.directory={tmp_path / 'file'}/out", *words,
+               by=ranks(n), check=False)
+    assert done.returncode == 1
+    assert re.findall("^swe: cannot .*file/out", done.stderr, re.M)
+    assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
 
 
 def test_more_ranks_than_parts_are_told(swe, ranks):

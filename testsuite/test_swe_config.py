@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.sanitize
 PATIENCE_S = 20
 SCENARIOS = Path(__file__).resolve().parent.parent / "apps" / "swe" / "scenarios"
 LAKE = 'name = "lake"\n'
@@ -57,7 +56,7 @@ def refused(read, text, *words):
     (LAKE + "[grid]\nmax_depth = '12'",
      'F:3: grid.max_depth = "12": must be an integer from 0 to 47'),
     (LAKE + "[grid]\nshore = 1", "F:3: grid.shore = 1: must be true or false"),
-    (LAKE + "[solver]\ncfl = nan", "F:3: solver.cfl = nan: must be a number from 0.001 to 1"),
+    (LAKE + "[solver]\ncfl = nan", "F:3: solver.cfl = nan: must be a number from 0.001 to 0.5"),
     (LAKE + "[solver]\norder = 2", "F:3: solver.order = 2: must be an integer from 0 to 1"),
     (LAKE + '[solver]\nflux = "Rusanov"',
      'F:3: solver.flux = "Rusanov": must be one of "rusanov", "augmented"'),
@@ -134,6 +133,25 @@ def test_gauges_are_checked(read, gauge, error):
     assert refused(read, LAKE + "[[gauges]]\n" + gauge)[0].startswith(error)
 
 
+@pytest.mark.parametrize("latitude, says", [(80, "to 91.5"), (-80, "-91.5")])
+def test_a_map_does_not_reach_beyond_a_pole(read, latitude, says):
+    error, = refused(read, TSUNAMI + "domain = { square = 512e3, ny = 5 }\n"
+                     f"scenario = {{ lat0 = {latitude} }}\n")
+    assert error.startswith(f"F:3: scenario.lat0 = {latitude}: the domain would be from ")
+    assert says in error
+
+
+def test_an_output_does_not_take_the_place_of_an_input(read, tmp_path):
+    (tmp_path / "tsunami.nc").write_text("a")
+    (tmp_path / "gauge-a.csv").write_text("a")
+    for key, file in (("bathymetry", "tsunami.nc"), ("faults", "gauge-a.csv")):
+        text = (TSUNAMI + f'[scenario]\n{key} = "{file}"\n'
+                '[[gauges]]\nname = "a"\nx = 0\ny = 0\n')
+        errors = refused(read, text, f"output.directory={tmp_path}")
+        assert errors == [f'F:3: scenario.{key} = "{tmp_path / file}": output.directory would '
+                          "have a file of the same name"]
+
+
 def test_gauges_of_a_map_are_in_degrees(read):
     gauge = '[[gauges]]\nname = "buoy"\nlon = 143.0\nlat = 39\n'
     code, out, errors = read(TSUNAMI + gauge, "domain.square=400e3")
@@ -141,6 +159,12 @@ def test_gauges_of_a_map_are_in_degrees(read):
     written = out.split("[[gauges]]")[1]
     x, y = (float(re.search(rf"^{key} = (.*)$", written, re.M)[1]) for key in "xy")
     assert abs(x - 200e3) < 1e-3 and abs(y - 200e3 - 111195) < 1
+
+
+def test_a_gauge_off_the_map_is_told_in_degrees(read):
+    gauge = '[[gauges]]\nname = "buoy"\nlon = 163.0\nlat = 39\n'
+    error, = refused(read, TSUNAMI + gauge, "domain.square=400e3")
+    assert error.startswith("F:2: gauge buoy: lon = 163, lat = 39 is not in the domain, [140.7")
 
 
 def test_many_errors_are_told_at_once_in_the_order_of_lines(read):
@@ -180,6 +204,15 @@ def test_the_scenarios_that_come_along_are_good(program, file):
     done = subprocess.run([program, file], capture_output=True, text=True, timeout=PATIENCE_S,
                           check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.timeout(300)
+def test_arbitrary_texts_do_no_harm(swe_program, run_program):
+    """10,000 configurations and lists of sub-faults; those that are good show that the others come
+    near to it."""
+    done = run_program([swe_program("tests/config_fuzz"), 10000, 1], timeout=280)
+    counts = re.fullmatch(r"(\d+) configurations and (\d+) lists good of 10000\n", done.stdout)
+    assert counts and all(500 < int(many) < 5000 for many in counts.groups())
 
 
 def test_help_has_every_key_with_range_and_meaning(program, read):

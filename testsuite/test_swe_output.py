@@ -2,6 +2,7 @@
 """What apps/swe writes: its promises (apps/swe/tests/output.cc), and that programs of others and
 swe-pictures read the files."""
 
+import json
 import re
 import shutil
 import signal
@@ -11,6 +12,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PROMISES = [
     "series_is_cut_where_a_run_restarts",
     "failed_write_names_file_and_reason",
@@ -107,35 +109,165 @@ def test_ncdump_reads_checkpoints(output_program, run_program, tmp_path):
         assert words in header
 
 
+# What others' readers find in files, as JSON.
+VTU_READER = """
+import json, sys, meshio, numpy
+for name in sys.argv[1:]:
+    mesh = meshio.read(name)
+    (kind, cells), = mesh.cells_dict.items()
+    a, b, c = (mesh.points[cells[:, corner]] for corner in range(3))
+    area = numpy.cross(b - a, c - a)[:, 2] / 2
+    data = {key: values[0] for key, values in mesh.cell_data.items()}
+    h, surface, depth = data["h"], data["surface"], data["depth"]
+    print(json.dumps({
+        "kind": kind, "cells": len(cells), "keys": sorted(data), "area": area.sum(),
+        "water": (h * area).sum(), "rank": numpy.unique(data["rank"]).tolist(),
+        "areas_of_depths": bool(numpy.allclose(area, 250000 / 2.0 ** depth, rtol=1e-12, atol=0)),
+        "dry": int((h <= 1e-6).sum()), "land": int(numpy.isnan(surface).sum()),
+        "surfaces": bool(numpy.array_equal(surface[h > 1e-6], (h + data["bed"])[h > 1e-6]))}))
+"""
+RASTER_READER = """
+import json, sys, netCDF4, numpy
+frames, most = (netCDF4.Dataset(name) for name in sys.argv[1:])
+surface, far = frames["surface"][:], numpy.ma.filled(abs(frames["surface"][:]) > 0.1, False)
+first = numpy.ma.masked_where(~far.any(axis=0), frames["time"][:][far.argmax(axis=0)])
+print(json.dumps({
+    "frames": len(frames["time"]), "wet": int(surface.count()), "land": int(surface[-1].mask.sum()),
+    "same": [name for name, values in (("max_surface", surface.max(axis=0)), ("arrival", first))
+             if numpy.array_equal(most[name][:].filled(-1), values.astype("f4").filled(-1))],
+    "lon": frames["lon"][[0, -1]].tolist(), "lat": frames["lat"][[0, -1]].tolist(),
+    "mapping": frames[frames["h"].grid_mapping.split(":")[0]].grid_mapping_name,
+    "units": [frames[name].units for name in frames["h"].coordinates.split()]}))
+"""
+
+
+@pytest.fixture
+def read_by_others(make_variable, run_program):
+    """read_by_others(SCRIPT, FILE...) - what Debian's Python and its packages find, a line each"""
+    python = make_variable("TRACE_PYTHON")
+    if subprocess.run([python, "-c", "import meshio, netCDF4"], check=False,
+                      stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("needs packages python3-meshio and python3-netcdf4")
+    return lambda script, *files: [json.loads(line) for line in run_program(
+        [python, "-B", "-c", script, *files]).stdout.splitlines()]
+
+
+def test_meshio_reads_frames_of_all_ranks(swe, top, mpiexec, run_program, read_by_others, tmp_path):
+    """A dam break onto dry ground: the cells are the domain, and hold the water."""
+    done = run_program([mpiexec, "-n", 3, swe, "-q", *small_dam_break(
+        top, tmp_path, "time.end=4", "scenario.depth=0", "scenario.inside=5")],
+        {"OMP_NUM_THREADS": "1"})
+    said, out = numbers(done.stdout), tmp_path / "out"
+    frames = [entry.get("file") for entry in
+              ElementTree.parse(out / "dam_break.pvd").getroot().iter("DataSet")]
+    pieces = [out / piece.get("Source") for piece in
+              ElementTree.parse(out / frames[-1]).getroot().iter("Piece")]
+    found = read_by_others(VTU_READER, *pieces)
+    assert [one["rank"] for one in found] == [[0], [1], [2]]
+    for one in found:
+        assert one["kind"] == "triangle" and one["areas_of_depths"] and one["surfaces"]
+        assert one["keys"] == sorted("h hu hv bed surface depth cluster rank".split())
+        assert one["land"] == one["dry"] > 0
+    assert sum(one["cells"] for one in found) == int(said["cells"])
+    assert sum(one["area"] for one in found) == pytest.approx(1e6, rel=1e-12)
+    assert sum(one["water"] for one in found) == pytest.approx(float(said["water-m3"]), rel=1e-12)
+
+
+def test_maxima_are_those_of_all_frames_and_on_the_map(swe, top, mpiexec, run_program,
+                                                       read_by_others, tmp_path):
+    """Also of a run that went on, on other ranks."""
+    command = [mpiexec, "-n", 2, swe, "-q", top / "apps/swe/scenarios/tsunami.toml",
+               f"output.directory={tmp_path}", "grid.max_depth=10", "output.raster_nx=80",
+               "output.raster_ny=60", "output.raster_every=50", "output.maxima_every=50",
+               "output.checkpoint_every=300"]
+    run_program([*command, "time.end=690"], {"OMP_NUM_THREADS": "1"})
+    command[2] = 1
+    run_program([*command, "time.end=1200", "--restart"], {"OMP_NUM_THREADS": "1"})
+    found, = read_by_others(RASTER_READER, tmp_path / "tsunami.nc", tmp_path / "tsunami-maxima.nc")
+    assert found["frames"] == 25 and found["wet"] > 0 and found["land"] > 0
+    assert found["same"] == ["max_surface", "arrival"]
+    assert found["mapping"] == "latitude_longitude"
+    assert found["units"] == ["degrees_north", "degrees_east"]
+    assert found["lon"] == pytest.approx([133.98, 152.02], abs=0.01)
+    assert found["lat"] == pytest.approx([30.925, 45.075], abs=0.01)
+
+
+GAUGES = """
+[[gauges]]
+name = "inside"
+x = 300
+y = 350
+[[gauges]]
+name = "far"
+x = 900
+y = 900
+"""
+
+
 def small_dam_break(top, directory, *more):
-    return [top / "apps/swe/scenarios/dam_break.toml", f"output.directory={directory}",
-            "grid.min_depth=4", "grid.max_depth=9", "output.vtu_every=2",
-            "output.raster_every=2", "output.checkpoint_every=2", *more]
+    """With gauges; the scenario is in the directory, files are in `out` there."""
+    scenario = directory / "dam.toml"
+    scenario.write_text((top / "apps/swe/scenarios/dam_break.toml").read_text() + GAUGES)
+    return [scenario, f"output.directory={directory / 'out'}", "grid.min_depth=4",
+            "grid.max_depth=9", "output.vtu_every=2", "output.raster_every=2",
+            "output.checkpoint_every=2", *more]
 
 
-@pytest.mark.parametrize("after", [0.0, 0.05, 0.15])
-def test_killed_run_leaves_whole_files_and_goes_on(
-        swe, top, mpiexec, run_program, stock_env, tmp_path, after):
-    """Killed at whatever moment: the series names whole frames, and a restart ends the run."""
-    command = [mpiexec, "-n", 2, swe, "-q"]
-    words = small_dam_break(top, tmp_path, "time.end=40")
-    with subprocess.Popen([str(w) for w in command + words], env={**stock_env,
-                          "OMP_NUM_THREADS": "1"}, stdout=subprocess.DEVNULL,
+def test_the_end_has_a_frame(swe, top, run_program, tmp_path):
+    run_program([swe, "-q", *small_dam_break(top, tmp_path, "time.end=3")])
+    entries = ElementTree.parse(tmp_path / "out/dam_break.pvd").getroot().iter("DataSet")
+    times = [float(entry.get("timestep")) for entry in entries]
+    assert len(times) == 3 and times[0] == 0 and times[-1] == 3
+
+
+def test_gauges_that_go_nowhere_are_told_once(swe, mpiexec, run_program, tmp_path):
+    scenario = tmp_path / "lake.toml"
+    scenario.write_text('name = "lake"\ngauges = [ { name = "a", x = 1, y = 1 } ]\n')
+    command = [mpiexec, "-n", 2, swe, scenario, "grid.max_depth=6", "time.steps=1"]
+    assert run_program(command).stderr.count("gauges: not written") == 1
+    assert run_program([*command, "--quiet"]).stderr == ""
+
+
+def numbers(out):
+    return dict(line.split() for line in out.splitlines())
+
+
+def kill_run(words, environment, out, after):
+    """Kills a run, ranks and all, so many seconds after its first checkpoint."""
+    with subprocess.Popen([str(w) for w in words], env=environment, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, start_new_session=True) as process:
         begin = time.monotonic()
-        while not list(tmp_path.glob("checkpoint-*/manifest")) and process.poll() is None:
+        while not list(out.glob("checkpoint-*/manifest")) and process.poll() is None:
             assert time.monotonic() < begin + 30
             time.sleep(0.01)
         time.sleep(after)
         subprocess.run(["pkill", "-KILL", "-s", str(process.pid)], check=False)
         process.send_signal(signal.SIGKILL)
-    series = tmp_path / "dam_break.pvd"
-    for entry in ElementTree.parse(series).getroot().iter("DataSet"):
-        for piece in ElementTree.parse(tmp_path / entry.get("file")).getroot().iter("Piece"):
-            ElementTree.parse(tmp_path / piece.get("Source"))
-    run_program([*command, "--restart", *words], {"OMP_NUM_THREADS": "1"})
-    times = [float(e.get("timestep")) for e in ElementTree.parse(series).getroot().iter("DataSet")]
-    assert times == sorted(set(times)) and times[0] == 0 and times[-1] > 39
+
+
+def test_killed_run_leaves_whole_files_and_goes_on(
+        swe, top, mpiexec, run_program, stock_env, tmp_path):
+    """Killed at whatever moment: the series names whole frames, and a restart ends the run, to the
+    same bits, with all rows of the gauges."""
+    command, out, env = [mpiexec, "-n", 2, swe, "-q"], tmp_path / "out", {"OMP_NUM_THREADS": "1"}
+    words = small_dam_break(top, tmp_path, "time.end=20")
+    whole = numbers(run_program([*command, *words], env).stdout)
+    gauges = {file: file.read_bytes() for file in out.glob("gauge-*.csv")}
+    assert len(gauges) == 2
+    series = out / "dam_break.pvd"
+    for after in (0, 0.1):
+        shutil.rmtree(out)
+        kill_run([*command, *words], {**stock_env, **env}, out, after)
+        for entry in ElementTree.parse(series).getroot().iter("DataSet"):
+            for piece in ElementTree.parse(out / entry.get("file")).getroot().iter("Piece"):
+                ElementTree.parse(out / piece.get("Source"))
+        again = numbers(run_program([*command, "--restart", *words], env).stdout)
+        assert again["checksum"] == whole["checksum"]
+        assert int(again["cell-steps"]) < int(whole["cell-steps"])
+        assert all(file.read_bytes() == before for file, before in gauges.items())
+        frames_there = ElementTree.parse(series).getroot().iter("DataSet")
+        times = [float(e.get("timestep")) for e in frames_there]
+        assert times == sorted(set(times)) and times[0] == 0 and times[-1] > 19
 
 
 def test_pictures_of_a_frame_and_a_series(frames, pictures):

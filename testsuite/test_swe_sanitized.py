@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """apps/swe under sanitizers: all scenarios for some steps, and the ways to run them.  With
 ThreadSanitizer on the project's OpenMP runtime, which then says what synchronises what; see
-test_sanitized_runtime.py."""
+test_sanitized_runtime.py.  Messages are under it, too: ranks of a job, with the MPI shim."""
 
 from __future__ import annotations
 
@@ -32,44 +32,72 @@ RUNS = {
 }
 
 
-def compile_swe(top, make_variable, where, flags, more=()):
-    """apps/swe with these flags, as the Makefile makes it but in one go."""
-    sources = [file for part in PARTS for file in sorted((top / "apps/swe" / part).glob("*.cc"))
-               if file.name not in PROGRAMS]
-    sources += more
-    if not make_variable("SWE_LIBS"):
-        pytest.skip("apps/swe is not built: no toml++ or NetCDF")
-    options = ["-std=c++17", "-O1", "-g", "-fopenmp", "-ffp-contract=off", f"-I{top / 'include'}",
-               "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX", "-Wno-psabi", *flags,
-               *make_variable("SWE_CPPFLAGS").split(), *make_variable("MPI_CPPFLAGS").split()]
+PARTS_TESTS = ("bathymetry bed galerkin gauges grid kernels okada output scenarios "
+               "symmetry").split()
 
-    def one(source):
-        target = where / (source.parent.name + "-" + source.stem + ".o")
-        subprocess.run(["g++", *options, "-c", source, "-o", target], check=True, timeout=600)
+
+class Compiled:
+    """apps/swe with these flags, as the Makefile makes it but in one go."""
+
+    def __init__(self, top, make_variable, where, flags):
+        if not make_variable("SWE_LIBS"):
+            pytest.skip("apps/swe is not built: no toml++ or NetCDF")
+        self.top, self.where = top, where
+        self.compile_words = [
+            "g++", "-std=c++17", "-O1", "-g", "-fopenmp", "-ffp-contract=off",
+            f"-I{top / 'include'}", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX", "-Wno-psabi",
+            *flags, *make_variable("SWE_CPPFLAGS").split(), *make_variable("MPI_CPPFLAGS").split()]
+        self.link_words = ["g++", *flags, "-fopenmp"]
+        self.libraries = [*make_variable("MPI_LIBS").split(), *make_variable("SWE_LIBS").split(),
+                          "-lm"]
+        sources = [file for part in PARTS
+                   for file in sorted((top / "apps/swe" / part).glob("*.cc"))
+                   if file.name not in PROGRAMS]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            self.objects = list(pool.map(self.compile, sources))
+
+    def compile(self, source):
+        target = self.where / (source.parent.name + "-" + source.stem + ".o")
+        subprocess.run([*self.compile_words, "-c", source, "-o", target], check=True, timeout=600)
         return target
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = list(pool.map(one, sources))
-    subprocess.run(["g++", *flags, "-fopenmp", *objects, *make_variable("MPI_LIBS").split(),
-                    *make_variable("SWE_LIBS").split(), "-lm", "-o", where / "swe"],
-                   check=True, timeout=100)
-    return where / "swe"
+    def link(self, name, objects):
+        subprocess.run([*self.link_words, *objects, *self.libraries, "-o", self.where / name],
+                       check=True, timeout=100)
+        return self.where / name
+
+    def program(self, *more):
+        return self.link("swe", [*self.objects, *map(self.compile, more)])
+
+    def test_of_a_part(self, name, *more):
+        mine = [self.top / f"apps/swe/tests/{name}.cc", *more]
+        parts = [file for file in self.objects if file.name != "swe-swe.o"]
+        return self.link(name, [*map(self.compile, mine), *parts])
 
 
 @pytest.fixture(scope="module")
-def memory_checked(top, make_variable, tmp_path_factory):
-    where = tmp_path_factory.mktemp("asan")
-    # Plugins of the MPI libraries stay: of those that are gone, nobody knows what they left.
-    (where / "stay.cc").write_text('extern "C" int dlclose(void *) { return 0; }\n')
-    return compile_swe(top, make_variable, where,
-                       ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
-                       [where / "stay.cc"])
+def staying(tmp_path_factory):
+    """Plugins of the MPI libraries stay: of those that are gone, nobody knows what they left."""
+    file = tmp_path_factory.mktemp("stay") / "stay.cc"
+    file.write_text('extern "C" int dlclose(void *) { return 0; }\n')
+    return file
+
+
+@pytest.fixture(scope="module")
+def compiled_for_memory(top, make_variable, tmp_path_factory):
+    return Compiled(top, make_variable, tmp_path_factory.mktemp("asan"),
+                    ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"])
+
+
+@pytest.fixture(scope="module")
+def memory_checked(compiled_for_memory, staying):
+    return compiled_for_memory.program(staying)
 
 
 @pytest.fixture(scope="module")
 def threads_checked(top, make_variable, tmp_path_factory):
-    return compile_swe(top, make_variable, tmp_path_factory.mktemp("tsan"),
-                       ["-fsanitize=thread", "-Wno-tsan"])
+    return Compiled(top, make_variable, tmp_path_factory.mktemp("tsan"),
+                    ["-fsanitize=thread", "-Wno-tsan"]).program()
 
 
 @pytest.fixture
@@ -100,9 +128,26 @@ def test_no_wrong_address_and_nothing_undefined(mpiexec, run_program, memory_che
         assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
 
 
+@pytest.mark.parametrize("name", PARTS_TESTS)
+def test_no_wrong_address_in_a_part(run_program, compiled_for_memory, staying, address_env, name):
+    program = compiled_for_memory.test_of_a_part(name, staying)
+    for promise in run_program([program, "--list"], address_env).stdout.split():
+        done = run_program([program, promise], address_env, timeout=600)
+        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["config_fuzz", 10000, 2], ["netcdf_fuzz", 2000, 2]],
+                         ids=["config", "netcdf"])
+def test_no_wrong_address_in_what_reads_damaged_files(run_program, compiled_for_memory, staying,
+                                                      address_env, tmp_path, words):
+    program = compiled_for_memory.test_of_a_part(words[0], staying)
+    run_program([program, *words[1:]], address_env, timeout=600, cwd=tmp_path)
+
+
 def test_no_wrong_address_in_what_is_written_and_read(run_program, memory_checked, words,
                                                       address_env, tmp_path):
     out = [f"output.directory={tmp_path / 'out'}", "output.vtu_every=1", "output.raster_every=1",
+           "output.maxima_every=1",
            "output.raster_nx=50", "output.raster_ny=40", "output.checkpoint_every=1"]
     for more in ([], ["--restart", "time.steps=40"]):
         done = run_program([memory_checked, *words("tsunami", "grid.max_depth=9", *out), *more],
@@ -110,14 +155,51 @@ def test_no_wrong_address_in_what_is_written_and_read(run_program, memory_checke
         assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
 
 
-@pytest.mark.parametrize("kind", ["tasks", "owner"])
-@pytest.mark.parametrize("run", RUNS.values(), ids=[*RUNS])
-def test_no_thread_reads_what_another_is_writing(run_program, threads_checked, sanitized,  # noqa: F811
-                                                 words, run, kind):
-    # without randomized addresses: some kernels place mappings where ThreadSanitizer has its own;
-    # without UCX's hooks of memory calls, in which any program of MPICH crashes under it
-    done = run_program(["setarch", "-R", sanitized / "bin/invade", "--threads=4", "--",
-                        threads_checked, *words(*run), f"run.parallel={kind}"],
-                       {"UCX_MEM_EVENTS": "no", "OMP_WAIT_POLICY": "passive"}, timeout=300)
+def test_no_wrong_address_in_bathymetry(run_program, swe_program, memory_checked, words,
+                                        address_env, top, tmp_path):
+    file = tmp_path / "gebco.nc"
+    run_program([swe_program("make_bathymetry"), top / "apps/swe/scenarios/tsunami.toml", file,
+                 "600"])
+    done = run_program([memory_checked, *words("tsunami", "grid.max_depth=10",
+                                               f"scenario.bathymetry={file}")],
+                       address_env, timeout=300)
     assert "checksum" in done.stdout
-    assert "ThreadSanitizer" not in done.stdout + done.stderr
+    assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
+
+
+@pytest.fixture
+def no_race(run_program, threads_checked, sanitized, mpiexec):  # noqa: F811
+    """no_race(WORD, ..., ranks=0) - runs the simulation, under mpiexec if there are ranks"""
+
+    def run(*given, ranks=0):
+        # without randomized addresses: some kernels place mappings where ThreadSanitizer has its
+        # own; without UCX's hooks of memory calls, in which any program of MPICH crashes under it
+        start = ["setarch", "-R", sanitized / "bin/invade"]
+        start += ["--", mpiexec, "-n", ranks] if ranks else ["--threads=4", "--"]
+        done = run_program([*start, threads_checked, *given],
+                           {"UCX_MEM_EVENTS": "no", "OMP_WAIT_POLICY": "passive"}, timeout=300)
+        assert "checksum" in done.stdout
+        assert "ThreadSanitizer" not in done.stdout + done.stderr
+        assert "unmanaged" not in done.stderr.lower()
+
+    return run
+
+
+@pytest.mark.parametrize("kind", ["tasks", "owner", "loop"])
+@pytest.mark.parametrize("run", RUNS.values(), ids=[*RUNS])
+def test_no_thread_reads_what_another_is_writing(no_race, words, run, kind):
+    no_race(*words(*run), f"run.parallel={kind}")
+
+
+@pytest.mark.parametrize("kind", ["tasks", "owner", "loop"])
+@pytest.mark.parametrize("run", ["dam", "dam-order-1", "dam-local", "tsunami"])
+def test_nor_where_it_goes_to_another_rank(no_race, words, run, kind):
+    no_race(*words(*RUNS[run]), f"run.parallel={kind}", ranks=2)
+
+
+@pytest.mark.parametrize("ranks", [0, 2])
+def test_nor_where_files_are_written(no_race, words, tmp_path, ranks):
+    no_race(*words("tsunami", "grid.max_depth=9", f"output.directory={tmp_path}",
+                   "output.vtu_every=1", "output.raster_every=1", "output.maxima_every=1",
+                   "output.raster_nx=50", "output.raster_ny=40", "output.checkpoint_every=1"),
+            ranks=ranks)

@@ -2,6 +2,7 @@
 """The studies with the tsunami simulation: records of its work, replays, and each study at a small
 size, to its end.  No time is looked at."""
 
+import csv
 import os
 import re
 import signal
@@ -18,7 +19,8 @@ sys.path[:0] = [str(BENCH), str(BENCH.parent / "apps" / "swe")]
 from common import parse_values  # noqa: E402
 from studies import model  # noqa: E402
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.timeout(240),
+              pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")]
 
 SMALL = ["grid.min_depth=4", "grid.max_depth=10", "grid.split=64", "grid.join=32", "time.steps=20",
          "output.progress=false"]
@@ -119,6 +121,12 @@ def test_the_simulation_has_the_same_result_over_tbb_and_however_it_is_shared_ou
     assert len({checksum(run_program(c, {"OMP_NUM_THREADS": "3"})) for c in commands}) == 1
 
 
+@pytest.mark.parametrize("words", [["cpus"], ["frobnicate=1"], []])
+def test_wrong_words_of_a_replay_are_told(swe, run_program, words):
+    ran = run_program([beside(swe, "_replay"), *words], check=False)
+    assert ran.returncode == 2 and "usage" in ran.stderr
+
+
 HEADER = "swe-record 1\nrank 0 of 1 stages 1 neighbours\n"
 
 
@@ -167,6 +175,11 @@ def test_a_small_study_leaves_table_and_pictures(
     for file in files:
         assert (tmp_path / file).stat().st_size > 100
         assert str(tmp_path / file) in ran.stdout
+    rows = list(csv.DictReader((tmp_path / files[0]).open()))
+    assert rows and all(len(row) == len(rows[0]) and None not in row for row in rows)
+    assert machine == "real" or all(float(row["model ns/cell"]) > 0 for row in rows)
+    if name == "overhead":  # a turn that was asked for is one
+        assert "1 runs;" in ran.stdout
     for file in tmp_path.glob("*.png"):
         assert file.read_bytes().startswith(b"\x89PNG")
 

@@ -7,7 +7,8 @@ import subprocess
 import pytest
 from conftest import BUILD
 
-PROGRAMS = "bathymetry bed galerkin gauges grid kernels okada scenarios symmetry".split()
+PROGRAMS = ("bathymetry bed galerkin gauges grid kernels okada scenarios simulations steps "
+            "symmetry").split()
 
 
 def program_of(name):
@@ -40,11 +41,23 @@ def test_promise_is_kept(run_program, name, promise):
     check(run_program, name, [program_of(name), promise], {"OMP_NUM_THREADS": "3"})
 
 
-def test_promises_of_the_grid_are_kept_by_two_ranks(mpiexec, run_program):
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_promises_of_the_grid_are_kept_by_many_ranks(mpiexec, run_program, ranks):
     more = ["--oversubscribe"] if "openmpi" in mpiexec else []
-    out = check(run_program, "grid", [mpiexec, *more, "-n", 2, program_of("grid")],
+    listed = check(run_program, "grid", [program_of("grid"), "--list"]).split()
+    out = check(run_program, "grid", [mpiexec, *more, "-n", ranks, program_of("grid")],
                 {"OMP_NUM_THREADS": "1"})
-    assert len(re.findall(r"^\w+: kept$", out, re.M)) >= 3
+    assert sorted(re.findall(r"^(\w+): kept$", out, re.M)) == sorted(ranks * listed)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_water_that_is_no_number_ends_all_ranks(mpiexec, run_program, n):
+    more = ["--oversubscribe"] if "openmpi" in mpiexec else []
+    for promise in ("water_that_is_no_number_stops_all_ranks",
+                    "water_that_gets_no_number_stops_all_ranks"):
+        out = check(run_program, "steps", [mpiexec, *more, "-n", n, program_of("steps"), promise],
+                    {"OMP_NUM_THREADS": "1"})
+        assert out.count(f"{promise}: kept") == n
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

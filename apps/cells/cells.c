@@ -13,7 +13,7 @@
 
 #pragma weak inv_reinvade
 
-static void compute_all(const struct cells_options *o, long cells)
+static void compute_all(const struct cells_options *o, long step, long cells)
 {
     if (o->machine) { /* a thread sleeps once, for all its cells */
 #pragma omp parallel
@@ -24,13 +24,13 @@ static void compute_all(const struct cells_options *o, long cells)
                 first = mine == 0 ? c : first;
                 mine++;
             }
-            cells_compute(o, first, first + mine);
+            cells_compute(o, step, first, first + mine);
         }
         return;
     }
 #pragma omp parallel for schedule(static)
     for (long c = 0; c < cells; c++)
-        cells_compute(o, c, c + 1);
+        cells_compute(o, step, c, c + 1);
 }
 
 /* Of a step: `serial` of its cells in one thread, then all of them in c. */
@@ -80,8 +80,8 @@ int main(int argc, char **argv)
     for (long t = 0; t < o.steps; t++) {
         long cells = cells_of_step(&o, t);
         invade(&o, t, cells);
-        cells_serial(&o, cells);
-        compute_all(&o, cells);
+        cells_serial(&o, t, cells);
+        compute_all(&o, t, cells);
     }
     printf("seconds %.6f\nchecksum %016llx\n", machine_now() - start,
            (unsigned long long)cells_checksum(o.cells));

@@ -10,7 +10,8 @@
  * A step is a serial part, as long as `serial` of its cells take, and the cells.
  *
  * Emulated: a cell sleeps instead of computing, on one of the CPUs of an emulated machine that all
- * programs share (machine.h).
+ * programs share (machine.h).  It notes the steps in which it was due, so that the
+ * checksum tells whether every cell has had its turns, no more and no fewer.
  */
 #ifndef CELLS_H
 #define CELLS_H
@@ -84,10 +85,21 @@ static inline long cells_of_step(const struct cells_options *o, long t)
     return n > 0 ? n : 1;
 }
 
+/* Instead of advancing a cell, some ns for it. */
+static inline void cells_note(struct cells_cell *cell, long step)
+{
+    uint64_t noted;
+    memcpy(&noted, &cell->h[0], sizeof noted);
+    noted = noted * 31 + (uint64_t)step + 1;
+    memcpy(&cell->h[0], &noted, sizeof noted);
+}
+
 /* Cells first .. last - 1 of a step. */
-static inline void cells_compute(const struct cells_options *o, long first, long last)
+static inline void cells_compute(const struct cells_options *o, long step, long first, long last)
 {
     if (o->machine) {
+        for (long c = first; c < last; c++)
+            cells_note(&cells_all[c], step);
         machine_compute((double)(last - first) * o->cell_us, (uint32_t)o->cpus);
         return;
     }
@@ -96,11 +108,11 @@ static inline void cells_compute(const struct cells_options *o, long first, long
 }
 
 /* The part of a step that one thread does: the cells again, of which only some count. */
-static inline void cells_serial(const struct cells_options *o, long cells)
+static inline void cells_serial(const struct cells_options *o, long step, long cells)
 {
     long n = (long)(o->serial * (double)cells + 0.5);
     if (n > 0)
-        cells_compute(o, 0, n);
+        cells_compute(o, step, 0, n);
 }
 
 /* The bits of all numbers, added up. */

@@ -15,12 +15,12 @@ static void simulate(const cells_options &o)
 {
     for (long t = 0; t < o.steps; t++) {
         const long cells = cells_of_step(&o, t);
-        cells_serial(&o, cells);
+        cells_serial(&o, t, cells);
         // The emulated machine has two chunks for each CPU, as OpenMP has implicit tasks.
         const long grain = o.machine ? (cells + 2 * o.cpus - 1) / (2 * o.cpus) : 1;
         tbb::parallel_for(tbb::blocked_range<long>(0, cells, static_cast<size_t>(grain)),
                           [&](const tbb::blocked_range<long> &r) {
-                              cells_compute(&o, r.begin(), r.end());
+                              cells_compute(&o, t, r.begin(), r.end());
                           });
     }
 }

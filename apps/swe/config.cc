@@ -90,6 +90,7 @@ private:
 
     void check_numbers();
     void check_files();
+    void check_outputs();
     void check_scenario();
     void check_gauges();
 };
@@ -471,7 +472,7 @@ void Reader::check_numbers()
         error_at("solver.local_steps",
                  "only with solver.order = 0 and solver.stepping = \"euler\"");
     if (c.output.directory.empty())
-        for (const char *key : {"vtu_every", "raster_every", "checkpoint_every"})
+        for (const char *key : {"vtu_every", "raster_every", "maxima_every", "checkpoint_every"})
             if (const Key *k = find(std::string("output.") + key);
                 **std::get_if<double *>(&k->target) > 0)
                 error_at(k->name, "needs output.directory");
@@ -497,6 +498,28 @@ void Reader::check_files()
     }
 }
 
+// An output must not take the place of an input.
+void Reader::check_outputs()
+{
+    namespace fs = std::filesystem;
+    const Config &c = config_;
+    if (c.output.directory.empty())
+        return;
+    fs::path directory = c.output.directory;
+    std::vector<fs::path> outputs = {directory / (c.name + ".nc"), directory / (c.name + ".pvd")};
+    for (const Gauge &gauge : c.gauges)
+        outputs.push_back(directory / ("gauge-" + gauge.name + ".csv"));
+    for (const fs::path &output : outputs) {
+        std::error_code none;
+        if (fs::equivalent(output, file_, none))
+            error_at("output.directory", output.string() + " would take the place of this file");
+        for (const Key &key : keys_)
+            if (auto *input = std::get_if<InputFile>(&key.target);
+                input && !input->name->empty() && fs::equivalent(output, *input->name, none))
+                error_at(key.name, "output.directory would have a file of the same name");
+    }
+}
+
 void Reader::check_scenario()
 {
     const Config &c = config_;
@@ -518,28 +541,40 @@ void Reader::check_scenario()
         error_at("domain.square", "a domain of " + toml_number(c.width() / 1000) + " km by " +
                                       toml_number(c.height() / 1000) +
                                       " km is too large for the map: at most 120 degrees by 60");
+    else if (double south = globe.lat(c.domain.y0), north = globe.lat(c.domain.y0 + c.height());
+             c.name == "tsunami" && (south < -89 || north > 89))
+        error_at("scenario.lat0", "the domain would be from " + toml_number(south) + " to " +
+                                      toml_number(north) + " degrees north; the map has -89 to 89");
 }
 
 void Reader::check_gauges()
 {
     Config &c = config_;
     Projection globe(c);
+    double east = c.domain.x0 + c.width(), north = c.domain.y0 + c.height();
+    std::vector<std::string> where(c.gauges.size()); // as it was said, and the domain in the same
+    auto range = [](double low, double high) {
+        return '[' + toml_number(low) + ", " + toml_number(high) + ')';
+    };
+    for (std::size_t i = 0; i < c.gauges.size(); i++)
+        where[i] = "x = " + toml_number(c.gauges[i].x) + ", y = " + toml_number(c.gauges[i].y) +
+                   " is not in the domain, " + range(c.domain.x0, east) + " x " +
+                   range(c.domain.y0, north);
     for (const Degrees &d : degrees_) {
         if (c.name != "tsunami")
             error(d.place, "gauges: lon and lat are for the scenario \"tsunami\"; use x and y");
         c.gauges[d.gauge].x = globe.x(d.lon);
         c.gauges[d.gauge].y = globe.y(d.lat);
+        where[d.gauge] = "lon = " + toml_number(d.lon) + ", lat = " + toml_number(d.lat) +
+                         " is not in the domain, " +
+                         range(globe.lon(c.domain.x0), globe.lon(east)) + " x " +
+                         range(globe.lat(c.domain.y0), globe.lat(north));
     }
-    double east = c.domain.x0 + c.width(), north = c.domain.y0 + c.height();
     std::map<std::string, std::string> seen;
     for (std::size_t i = 0; i < c.gauges.size(); i++) {
         const Gauge &g = c.gauges[i];
         if (!(g.x >= c.domain.x0 && g.x < east && g.y >= c.domain.y0 && g.y < north))
-            error(gauge_places_[i], "gauge " + printable(g.name) + ": x = " + toml_number(g.x) +
-                                        ", y = " + toml_number(g.y) + " is not in the domain, [" +
-                                        toml_number(c.domain.x0) + ", " + toml_number(east) +
-                                        ") x [" + toml_number(c.domain.y0) + ", " +
-                                        toml_number(north) + ')');
+            error(gauge_places_[i], "gauge " + printable(g.name) + ": " + where[i]);
         auto first = seen.emplace(g.name, gauge_places_[i]);
         if (!first.second)
             error(gauge_places_[i],
@@ -553,6 +588,7 @@ void Reader::finish()
         check_numbers();
         check_scenario();
         check_files();
+        check_outputs();
         check_gauges();
     }
     if (errors_.empty())

@@ -17,6 +17,9 @@ enum class Stepping { EULER, SSP_RK2 };
 enum class Parallel { TASKS, OWNER, LOOP };
 enum class Side4 { WALL, OPEN }; // boundary condition of a side of the domain
 
+// Which point of a sub-fault's rectangle a list of them gives (scenario/faults.h).
+enum class FaultReference { CENTRE, TOP_CENTRE, TOP_CORNER };
+
 // A tide gauge.  The file may say `lon` and `lat` instead of x and y (projection.h).
 struct Gauge {
     std::string name; // letters, digits, '-' and '_'; it is part of a file's name
@@ -38,10 +41,11 @@ struct Config {
         int min_depth = 6, max_depth = 14;     // bisections of a quarter of a base square
         int every = 12;                        // time steps between changes of the grid
         double refine = 0.02, coarsen = 0.005; // displacement of the surface, m
-        double dry = 1e-3; // a shore is kept at max_depth: cells with dry neighbours
-        bool shore = true;
-        int split = 4096, join = 1024; // cells of a cluster: more are split, two of fewer joined
-        bool wander = false;           // a test of the grid: a disc that moves is refined, too
+        double dry = 1e-3; // a shore: cells up to this depth, m, and deeper ones
+        bool shore = true; // it stays at max_depth wherever it moves
+        // Cells of a cluster: more than `split` are split, two of `join` together joined.
+        int split = 4096, join = 1024;
+        bool wander = false; // a test of the grid: a disc that moves is refined, too
     } grid;
 
     struct {
@@ -62,7 +66,7 @@ struct Config {
     } time;
 
     struct {
-        Parallel parallel = Parallel::TASKS;
+        Parallel parallel = Parallel::LOOP;
         int cut = 0;        // bisections of the quarters before ranks get their parts of the curve
         std::string record; // prefix of files that say what work there was, studies/recording.h
         bool announce = false; // tell the resource manager the number of cells, if there is one
@@ -74,6 +78,8 @@ struct Config {
         double vtu_every = 0;  // s of the simulation; 0: none
         double raster_every = 0;
         int raster_nx = 256, raster_ny = 256;
+        double maxima_every = 0;     // s of the simulation; 0: none
+        double arrival = 0.1;        // m from rest: the wave has arrived
         double checkpoint_every = 0; // s of the simulation
         bool progress = true;
     } output;
@@ -91,6 +97,7 @@ struct Config {
         double lon0 = 143, lat0 = 38; // tsunami: of the domain's centre, degrees east and north
         std::string bathymetry;       // tsunami: NetCDF file; empty: the synthetic basin
         std::string faults;           // tsunami: list of sub-faults; empty: the synthetic one
+        FaultReference fault_reference = FaultReference::CENTRE;
     } scenario;
 
     std::vector<Gauge> gauges;
@@ -121,7 +128,7 @@ Config parse_config(std::string_view text, const std::string &file,
 std::string describe(const Config &config);
 
 // What must be the same when a checkpoint is continued: without `output`, `time`, `gauges`, and
-// those of `run` that may change.  Files by their last name and size.
+// those of `run` that may change.  Files by their last name; what is in them, the scenario says.
 std::string describe_state(const Config &config);
 
 // All keys with default, range and meaning, for --help-config.

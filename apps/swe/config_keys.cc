@@ -61,10 +61,12 @@ void grid_keys(std::vector<Key> &k, Config &c)
                  "displacement of the surface up to which cells are joined, m"});
     k.push_back({"grid.dry", &g.dry, 0, 1e3, STATE,
                  "depth of water up to which a cell is dry, for the shore, m"});
-    k.push_back({"grid.shore", &g.shore, 0, 0, STATE, "is the shore kept at max_depth?"});
+    k.push_back(
+        {"grid.shore", &g.shore, 0, 0, STATE, "is the shore kept at max_depth wherever it moves?"});
     k.push_back({"grid.split", &g.split, 2, 1 << 30, STATE, "a cluster of more cells is split"});
-    k.push_back({"grid.join", &g.join, 0, 1 << 29, STATE,
-                 "two clusters of fewer cells each are joined; at most half of split"});
+    k.push_back(
+        {"grid.join", &g.join, 0, 1 << 29, STATE,
+         "two clusters of so many cells together at most are joined; at most half of split"});
     k.push_back({"grid.wander", &g.wander, 0, 0, STATE,
                  "is a disc refined that goes round the domain, as a test of the grid?"});
 }
@@ -80,7 +82,8 @@ void solver_keys(std::vector<Key> &k, Config &c)
                  "time stepping"});
     k.push_back(
         {"solver.precision", choice(s.precision, {"single", "double"}), 0, 0, STATE, "of numbers"});
-    k.push_back({"solver.cfl", &s.cfl, 1e-3, 1, STATE, "time step, in inradius / speed of waves"});
+    k.push_back({"solver.cfl", &s.cfl, 1e-3, 0.5, STATE,
+                 "time step, in inradius / speed of waves; beyond 0.5 water may be made"});
     k.push_back(
         {"solver.local_steps", &s.local_steps, 0, 0, STATE, "has each cluster its own time step?"});
     k.push_back({"solver.dry_tolerance", &s.dry_tolerance, 0, 1, STATE, "less water is none, m"});
@@ -98,7 +101,7 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
         {"run.parallel", choice(r.parallel, {"tasks", "owner", "loop"}), 0, 0, FREE,
          "a task each cluster; clusters fixed to threads; or a loop over clusters, each for "
          "whoever is free"});
-    k.push_back({"run.cut", &r.cut, 0, 20, STATE,
+    k.push_back({"run.cut", &r.cut, 0, 20, FREE,
                  "bisections of the quarters before ranks get their parts of the curve"});
     k.push_back(
         {"run.announce", &r.announce, 0, 0, FREE, "tell the resource manager the number of cells"});
@@ -119,6 +122,10 @@ void output_keys(std::vector<Key> &k, Config &c)
                  "between pictures in the NetCDF file, s; 0: none"});
     k.push_back({"output.raster_nx", &o.raster_nx, 1, 16384, FREE, "their width, points"});
     k.push_back({"output.raster_ny", &o.raster_ny, 1, 16384, FREE, "their height, points"});
+    k.push_back({"output.maxima_every", &o.maxima_every, 0, LONG, FREE,
+                 "between looks for the highest and fastest water on these points, s; 0: none"});
+    k.push_back({"output.arrival", &o.arrival, 0, 1e4, FREE,
+                 "displacement of the surface from rest at which the wave has arrived, m"});
     k.push_back({"output.checkpoint_every", &o.checkpoint_every, 0, LONG, FREE,
                  "between checkpoints, s of the simulation; 0: none"});
     k.push_back({"output.progress", &o.progress, 0, 0, FREE, "a line about time and speed"});
@@ -151,6 +158,11 @@ void scenario_keys(std::vector<Key> &k, Config &c)
                  "tsunami: NetCDF file; empty: the synthetic basin"});
     k.push_back({"scenario.faults", InputFile{&s.faults}, 0, 0, STATE,
                  "tsunami: list of sub-faults; empty: a synthetic one"});
+    k.push_back(
+        {"scenario.fault_reference",
+         choice(s.fault_reference, {"centre", "top_centre", "top_corner"}), 0, 0, STATE,
+         "tsunami: of which point of a sub-fault place and depth are: its centre, the middle "
+         "of its upper edge, or the end of that from which it goes along the strike"});
 }
 
 std::string one_of(const std::vector<std::string> &words)

@@ -15,15 +15,10 @@ std::string table_of(const std::string &key)
 
 std::string last_part(const std::string &key) { return key.substr(key.find('.') + 1); }
 
-// A simulation may be moved to another directory, but its files must not become others unnoticed.
-std::string file_and_size(const std::string &file)
+// A simulation may be moved to another directory.
+std::string last_name(const std::string &file)
 {
-    if (file.empty())
-        return "";
-    std::error_code none;
-    auto size = std::filesystem::file_size(file, none);
-    return std::filesystem::path(file).filename().string() + ' ' +
-           (none ? "?" : std::to_string(size));
+    return std::filesystem::path(file).filename().string();
 }
 
 } // namespace
@@ -46,8 +41,8 @@ std::string describe(const Config &config)
 std::string describe_state(const Config &config)
 {
     Config copy = config;
-    copy.scenario.bathymetry = file_and_size(config.scenario.bathymetry);
-    copy.scenario.faults = file_and_size(config.scenario.faults);
+    copy.scenario.bathymetry = last_name(config.scenario.bathymetry);
+    copy.scenario.faults = last_name(config.scenario.faults);
     std::string text;
     for (const Key &key : config_keys(copy))
         if (key.state)

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <limits>
+#include "output/failure.h"
 #include "parallel/announce.h"
 #include "scenario/tree_bed.h"
 
@@ -11,7 +14,7 @@ namespace swe {
 
 template <class Real>
 Simulation<Real>::Simulation(const Config &config, const Scenario &scenario, MPI_Comm comm)
-    : rules(config), communicator(comm), schedule(config.run.parallel)
+    : rules(config), the_scenario(scenario), communicator(comm), schedule(config.run.parallel)
 {
     int ranks, rank;
     MPI_Comm_size(comm, &ranks);
@@ -37,6 +40,8 @@ template <class Real> bool Simulation<Real>::at_end() const
 template <class Real> void Simulation<Real>::run()
 {
     double start = MPI_Wtime();
+    announce();
+    agree_on_step();
     watch();
     while (!at_end()) {
         advance();
@@ -49,25 +54,57 @@ template <class Real> void Simulation<Real>::run()
             account_.adaptions++;
             announce();
         }
+        agree_on_step(); // nobody looks at water that is none
         watch();
     }
     account_.total = MPI_Wtime() - start;
 }
 
-template <class Real> double Simulation<Real>::agree_on_step()
+// Of all ranks; all of them throw if the water has got no number or is faster than any step.
+template <class Real> void Simulation<Real>::agree_on_step()
 {
-    double mine = rules.time.end, all;
+    double mine = std::numeric_limits<double>::infinity(), all;
     for (const auto &c : the_grid->clusters())
         mine = std::min(mine, static_cast<double>(c->stable_step));
     double before = MPI_Wtime();
     MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MIN, communicator);
     account_.agreeing += MPI_Wtime() - before;
-    return std::min(all * rules.solver.cfl, rules.time.end - now);
+    stable_step = all * rules.solver.cfl;
+    if (!(now + stable_step > now))
+        all_together(communicator, [&] { refuse(all); });
+}
+
+// Throws if this rank has a cluster of such a step or none.
+template <class Real> void Simulation<Real>::refuse(double step) const
+{
+    for (const auto &c : the_grid->clusters()) {
+        if (static_cast<double>(c->stable_step) > step)
+            continue;
+        auto water = [&](int value, std::int32_t cell) {
+            return static_cast<double>(c->field(the_scheme->means()[value])[cell]);
+        };
+        auto speed = [&](std::int32_t i) {
+            double h = water(0, i), of = std::hypot(water(1, i), water(2, i)) / h;
+            return std::isfinite(h) && !std::isnan(of) ? of : h == 0 ? 0 : INFINITY;
+        };
+        std::int32_t worst = 0;
+        for (std::int32_t i = 1; i < c->cells(); i++)
+            worst = speed(i) > speed(worst) ? i : worst;
+        Point at = forest->centroid(the_grid->site(*c, worst).where);
+        char text[400];
+        std::snprintf(text, sizeof text,
+                      "after step %ld, at %.6g s, the water near x = %.6g, y = %.6g m is too fast, "
+                      "or no number: h = %g m, hu = %g, hv = %g m2/s; lower solver.cfl, now %g, or "
+                      "mend the bed or the water there",
+                      account_.steps, now, at.x, at.y, water(0, worst), water(1, worst),
+                      water(2, worst), rules.solver.cfl);
+        throw std::runtime_error(rules.file + ": " + text);
+    }
 }
 
 template <class Real> void Simulation<Real>::advance()
 {
-    double shortest = dt = agree_on_step();
+    double shortest = dt = std::min(stable_step, rules.time.end - now);
     if (local_steps)
         dt = local_steps->round(dt, rules.solver.cfl, rules.time.end - now, account_.cell_steps);
     else
@@ -83,15 +120,30 @@ template <class Real> long Simulation<Real>::steps_between_changes() const
     return std::max(1L, rules.grid.every / std::max(1L, shortest_steps));
 }
 
-// All clusters by the same step.
+// All clusters by the same step.  Where water has got so fast in the first stage that the second one
+// would take more than there is, that is a step of Euler's.
 template <class Real> void Simulation<Real>::advance_all()
 {
     for (int stage = 0; stage < the_scheme->stages(); stage++) {
+        if (stage > 0 && !the_scheme->later_stages_are_safe() && !is_safe())
+            return;
         the_grid->phase([&](Cluster<Real> &c, Scratch &scratch) {
             the_scheme->advance(c, static_cast<Real>(dt), stage, scratch);
         });
         account_.cell_steps += the_grid->cells();
     }
+}
+
+// Is dt, for the water as it is?
+template <class Real> bool Simulation<Real>::is_safe()
+{
+    int mine = 1, all;
+    for (const auto &c : the_grid->clusters())
+        mine = mine && dt <= static_cast<double>(c->stable_step) * Scheme<Real>::SAFE;
+    double before = MPI_Wtime();
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, communicator);
+    account_.agreeing += MPI_Wtime() - before;
+    return all;
 }
 
 template <class Real> void Simulation<Real>::watch()

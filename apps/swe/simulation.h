@@ -32,14 +32,16 @@ public:
         virtual void look(Simulation &simulation) = 0;
     };
 
-    // Collective.  Throws what the parts throw.
+    // Collective.  Throws what the parts throw.  Configuration and scenario must outlive it.
     Simulation(const Config &config, const Scenario &scenario, MPI_Comm comm);
     ~Simulation();
 
     void add(std::unique_ptr<Watcher> watcher) { watchers.push_back(std::move(watcher)); }
+    // Throws CommonError (output/failure.h) when there is no step that the water is stable with.
     void run();
 
     const Config &config() const { return rules; }
+    const Scenario &scenario() const { return the_scenario; }
     Grid<Real> &grid() { return *the_grid; }
     const Scheme<Real> &scheme() const { return *the_scheme; }
     double time() const { return now; }
@@ -56,6 +58,7 @@ public:
 
 private:
     const Config &rules;
+    const Scenario &the_scenario;
     MPI_Comm communicator;
     std::unique_ptr<Bed> bed;
     std::unique_ptr<Forest> forest;
@@ -65,13 +68,15 @@ private:
     std::unique_ptr<LocalSteps<Real>> local_steps; // if the configuration says so
     std::vector<std::unique_ptr<Watcher>> watchers;
     Account account_;
-    double now = 0, dt = 0;
+    double now = 0, dt = 0, stable_step = 0;
     long shortest_steps = 1; // of the shortest cells, in the latest step
 
-    double agree_on_step();
+    void agree_on_step();
+    void refuse(double step) const;
     void advance();
     long steps_between_changes() const;
     void advance_all();
+    bool is_safe();
     void watch();
     void announce();
 };

@@ -5,10 +5,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <mpi.h>
 #include <string>
 #include <vector>
 #include "difference.h"
+#include "output/checkpoint.h"
+#include "output/failure.h"
 #include "output/watchers.h"
 #include "simulation.h"
 
@@ -20,19 +23,21 @@ struct Arguments {
     std::string file;
     std::vector<std::string> overrides;
     std::string restart; // directory of a checkpoint, or "latest"
-    bool check = false, quiet = false, error = false;
+    bool check = false, quiet = false, error = false, overwrite = false;
 };
 
-enum : int { HELP_CONFIG = 256, CHECK, RESTART, ERROR };
+enum : int { HELP_CONFIG = 256, CHECK, RESTART, OVERWRITE, ERROR };
 
 const argp_option options[] = {
     {"help-config", HELP_CONFIG, nullptr, 0, "Say what a scenario's file may contain, and stop", 0},
-    {"check", CHECK, nullptr, 0, "Read the scenario, write all of it to standard output, and stop",
-     0},
+    {"check", CHECK, nullptr, 0,
+     "Read the scenario and its files, write all of it to standard output, and stop", 0},
     {"restart", RESTART, "DIRECTORY", OPTION_ARG_OPTIONAL,
      "Go on from this checkpoint; without a name from the last one in output.directory", 0},
+    {"overwrite", OVERWRITE, nullptr, 0,
+     "Begin anew where output.directory has checkpoints of another run", 0},
     {"error", ERROR, nullptr, 0, "Say how far the result is from the scenario's exact solution", 0},
-    {"quiet", 'q', nullptr, 0, "No progress line", 0},
+    {"quiet", 'q', nullptr, 0, "No progress line, and nothing about what was read", 0},
     {nullptr, 0, nullptr, 0, nullptr, 0}};
 
 error_t parse_option(int key, char *value, argp_state *state)
@@ -47,6 +52,9 @@ error_t parse_option(int key, char *value, argp_state *state)
         return 0;
     case RESTART:
         arguments.restart = value ? value : "latest";
+        return 0;
+    case OVERWRITE:
+        arguments.overwrite = true;
         return 0;
     case ERROR:
         arguments.error = true;
@@ -134,16 +142,70 @@ template <class Real> void report_error(Simulation<Real> &simulation, bool is_fi
     print("momentum", from.momentum);
 }
 
+// Files are read by each rank, and one of them may be missing where others have it.  Collective.
+template <class Read> void read_together(MPI_Comm comm, Read read)
+{
+    try {
+        all_together(comm, read);
+    } catch (const CommonError &error) {
+        throw ConfigError(error.what());
+    }
+}
+
+// What was read and made, before the first step.
+void say(const std::vector<std::string> &lines)
+{
+    for (const std::string &line : lines)
+        std::fprintf(stderr, "swe: %s\n", line.c_str());
+}
+
+template <class Real> void say_begin(Simulation<Real> &simulation, bool is_first)
+{
+    const Config &config = simulation.config();
+    std::string cells = std::to_string(simulation.cells());
+    if (!is_first)
+        return;
+    auto lines = simulation.scenario().summary();
+    lines.push_back("grid: " + cells + " cells at time " + std::to_string(simulation.time()) +
+                    " s");
+    if (!config.gauges.empty() && config.output.directory.empty())
+        lines.push_back("gauges: not written, as output.directory is empty");
+    say(lines);
+}
+
+// A new run replaces the files of another one; hours of work, perhaps, where that has checkpoints.
+void make_room(const Config &config, bool overwrite, MPI_Comm comm)
+{
+    const std::string &directory = config.output.directory;
+    long step = -1;
+    if (directory.empty())
+        return;
+    on_rank_0(comm, [&] {
+        if (overwrite)
+            remove_checkpoints(directory);
+        step = latest_step(directory);
+    });
+    MPI_Bcast(&step, 1, MPI_LONG, 0, comm);
+    if (step >= 0)
+        throw ConfigError(directory + ": has a checkpoint, of step " + std::to_string(step) +
+                          ": --restart goes on from it, --overwrite begins anew");
+}
+
 template <class Real>
 void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, bool is_first)
 {
-    auto scenario = make_scenario(config);
+    std::unique_ptr<Scenario> scenario;
+    read_together(comm, [&] { scenario = make_scenario(config); });
     if (arguments.error && !scenario->has_solution())
         throw ConfigError(config.file +
                           ": --error: the exact solution of this scenario is not known");
+    if (arguments.restart.empty())
+        make_room(config, arguments.overwrite, comm);
     Simulation<Real> simulation(config, *scenario, comm);
     if (!arguments.restart.empty())
         restart(simulation, arguments.restart);
+    if (!arguments.quiet)
+        say_begin(simulation, is_first);
     add_watchers(simulation, !arguments.restart.empty(), arguments.quiet);
     double water = simulation.water();
     simulation.run();
@@ -154,10 +216,16 @@ void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, b
 
 int run(const Arguments &arguments, bool is_first)
 {
-    Config config = read_config(arguments.file, arguments.overrides);
+    Config config;
+    read_together(MPI_COMM_WORLD,
+                  [&] { config = read_config(arguments.file, arguments.overrides); });
     if (arguments.check) {
-        if (is_first)
+        std::unique_ptr<Scenario> scenario; // reads the files that the configuration names
+        read_together(MPI_COMM_WORLD, [&] { scenario = make_scenario(config); });
+        if (is_first) {
             std::fputs(describe(config).c_str(), stdout);
+            say(scenario->summary());
+        }
     } else if (config.solver.precision == Precision::SINGLE) {
         simulate<float>(config, arguments, MPI_COMM_WORLD, is_first);
     } else {
@@ -188,6 +256,8 @@ int main(int argc, char **argv)
         code = run(arguments, rank == 0);
     } catch (const ConfigError &error) {
         code = fail(error, rank == 0, 2);
+    } catch (const CommonError &error) {
+        code = fail(error, rank == 0, 1);
     } catch (
         const std::exception &error) { // of this rank alone, perhaps: the others may wait for it
         std::fprintf(stderr, "swe: rank %d: %s\n", rank, error.what());

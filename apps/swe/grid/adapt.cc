@@ -93,13 +93,14 @@ template <class Real> void Grid<Real>::publish_cuts(int i)
 {
     Plan &plan = plans[i];
     std::int32_t count = publish_marks(i, CUT, [&](std::int32_t s) { return cuts(i, s); });
-    plan.news = count > plan.shown; // once cut, always cut
+    plan.news[mark_side ^ 1] = count > plan.shown; // once cut, always cut
     plan.shown = count;
 }
 
-template <class Real> void Grid<Real>::take_marks(int i, std::vector<std::uint8_t> &incoming)
+template <class Real> void Grid<Real>::take_marks(int i)
 {
     const Cluster<Real> &c = *all[i];
+    std::vector<std::uint8_t> &incoming = plans[i].incoming;
     incoming.assign(c.ghosts(), 0);
     for (const Run &run : c.runs)
         for (std::int32_t k = 0; k < run.count; k++) {
@@ -125,14 +126,43 @@ template <class Real> void Grid<Real>::mark_disc(const Cluster<Real> &c, std::in
     }
 }
 
-// Islands and ponds within a coarse cell, of which the water does not know.  Later there are none:
-// wet cells and dry ones are not joined.
+// Islands and ponds within a coarse cell, of which the water does not know: bisected later, its
+// water would have to run off islands and into ponds.  Later there are none: wet cells and dry
+// ones are not joined.  Also where shores are not kept fine.
 template <class Real>
 void Grid<Real>::mark_hidden_shores(const Cluster<Real> &c, std::int8_t *wish) const
 {
     double shore = set.scenario.rest() - set.config.solver.dry_tolerance;
     for (std::int32_t cell = 0; cell < c.cells(); cell++)
         if (wish[cell] <= 0 && set.bed.crosses(site(c, cell).node, shore))
+            wish[cell] = 1;
+}
+
+// Is the surface displaced in any of the triangles of this depth within the site?
+template <class Real> bool Grid<Real>::is_displaced(const Site &at, int depth) const
+{
+    if (at.depth < depth)
+        return is_displaced({at.node.child(0), at.where.first(), at.depth + 1}, depth) ||
+               is_displaced({at.node.child(1), at.where.second(), at.depth + 1}, depth);
+    Point p = set.forest.centroid(at.where);
+    double bed = set.bed.sample(p.x, p.y), h = set.scenario.water(p.x, p.y, bed, 0).h;
+    return h > set.config.solver.dry_tolerance &&
+           std::fabs(h + bed - set.scenario.rest()) > set.config.grid.refine;
+}
+
+// Waves that begin within a coarse cell, and not in its middle, which is all that it knows of.
+template <class Real>
+void Grid<Real>::mark_hidden_sources(const Cluster<Real> &c, std::int8_t *wish) const
+{
+    // Six bisections: an eighth of the coarsest cells' sides, and at most so many in all.
+    constexpr double most = 1 << 18;
+    const Config &config = set.config;
+    double squares = 4. * config.domain.nx * config.domain.ny;
+    int depth = std::min(config.grid.max_depth, config.grid.min_depth + 6);
+    while (depth > config.grid.min_depth && std::ldexp(squares, depth) > most)
+        depth--;
+    for (std::int32_t cell = 0; cell < c.cells(); cell++)
+        if (wish[cell] <= 0 && c.depth[cell] < depth && is_displaced(site(c, cell), depth))
             wish[cell] = 1;
 }
 
@@ -143,14 +173,16 @@ template <class Real> void Grid<Real>::wish_and_close(int i)
     plan.wish.resize(c.cells());
     plan.split.assign(c.cells(), 0);
     plan.merge.assign(c.cells(), 0);
-    plan.splits = plan.merges = false;
+    plan.splits = plan.merges = plan.settled = false;
     plan.shown = 0;
     fill_ghosts(c);
     scheme.mark(c, plan.wish.data());
     if (set.config.grid.wander)
         mark_disc(c, plan.wish.data());
-    if (starting && set.config.grid.shore)
+    if (starting) {
         mark_hidden_shores(c, plan.wish.data());
+        mark_hidden_sources(c, plan.wish.data());
+    }
     for (std::int32_t cell = 0; cell < c.cells(); cell++)
         if (plan.wish[cell] > 0 && c.depth[cell] < set.config.grid.max_depth)
             mark_side_of(i, cell, HYPOTENUSE);
@@ -158,16 +190,34 @@ template <class Real> void Grid<Real>::wish_and_close(int i)
     publish_cuts(i);
 }
 
+// Did a neighbour tell of new cuts?  What other ranks tell is not known before it is looked at.
+template <class Real> bool Grid<Real>::hears_news(int i) const
+{
+    const auto &runs = all[i]->runs;
+    return std::any_of(runs.begin(), runs.end(), [&](const Run &run) {
+        return run.kind == Run::RANK ||
+               (run.kind == Run::CLUSTER && plans[run.partner].news[mark_side]);
+    });
+}
+
 template <class Real> void Grid<Real>::sweep(int i)
 {
-    std::vector<std::uint8_t> incoming;
-    take_marks(i, incoming);
-    const Topology &t = all[i]->topology;
-    for (std::int32_t g = 0; g < t.ghosts; g++)
-        if (incoming[g] & CUT)
-            mark_side_of(i, t.boundary[g] / 3, t.boundary[g] % 3);
-    hand_on(i);
+    Plan &plan = plans[i];
+    bool hears = hears_news(i);
+    if (plan.settled && !hears) {
+        plan.news[mark_side ^ 1] = false;
+        return;
+    }
+    if (hears) {
+        take_marks(i);
+        const Topology &t = all[i]->topology;
+        for (std::int32_t g = 0; g < t.ghosts; g++)
+            if (plan.incoming[g] & CUT)
+                mark_side_of(i, t.boundary[g] / 3, t.boundary[g] % 3);
+        hand_on(i);
+    }
     publish_cuts(i);
+    plan.settled = !plan.news[mark_side ^ 1];
 }
 
 template <class Real> void Grid<Real>::close_refinement()
@@ -176,7 +226,8 @@ template <class Real> void Grid<Real>::close_refinement()
     auto swap = [&] {
         marks.swap(comm);
         mark_side ^= 1;
-        return any(std::any_of(plans.begin(), plans.end(), [](const Plan &p) { return p.news; }));
+        return any(std::any_of(plans.begin(), plans.end(),
+                               [&](const Plan &p) { return p.news[mark_side]; }));
     };
     schedule.each(count, [&](int i) { wish_and_close(i); });
     for (sweeps = 0; swap(); sweeps++) {
@@ -225,8 +276,9 @@ template <class Real> void Grid<Real>::agree_merges(int i)
     Plan &plan = plans[i];
     if (!plan.merges)
         return;
-    std::vector<std::uint8_t> incoming, agreed(c.cells(), 0);
-    take_marks(i, incoming);
+    take_marks(i);
+    std::vector<std::uint8_t> &incoming = plan.incoming;
+    plan.agreed.assign(c.cells(), 0);
     for (const Run &run : c.runs)
         if (run.kind == Run::BORDER)
             std::fill_n(incoming.begin() + run.first, run.count, MERGE);
@@ -238,8 +290,8 @@ template <class Real> void Grid<Real>::agree_merges(int i)
     for (std::int32_t cell = 0; cell < c.cells(); cell++)
         if (plan.merge[cell] && agrees(mate[SIDES * cell + ENTRY_LEG]) &&
             agrees(mate[SIDES * (cell + 1) + EXIT_LEG]))
-            agreed[cell] = plan.merges = true;
-    plan.merge.swap(agreed);
+            plan.agreed[cell] = plan.merges = true;
+    plan.merge.swap(plan.agreed);
 }
 
 // --- the new cells
@@ -287,7 +339,7 @@ template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
         if (cell == c.cells())
             break;
         if (plan.merge[cell]) {
-            Site where = site_of(site(c, cell).node.parent());
+            Site where = site_in(c, site(c, cell).node.parent());
             Values<Real> pair[2] = {values_of(c, cell), values_of(c, cell + 1)};
             append(to, where, scheme.merge(where, pair));
             cell++;
@@ -390,8 +442,9 @@ template <class Real> void Grid<Real>::replace(std::vector<Cells<Real>> &fresh)
         }
         auto c = std::make_unique<Cluster<Real>>();
         Node node = halves[i].cells.node;
-        int o = orientation(set.forest.triangle(node.root, node.path, node.levels));
-        make_cluster(*c, std::move(halves[i].cells), root_depth, o, set.config.solver.local_steps);
+        make_cluster(*c, std::move(halves[i].cells), root_depth,
+                     set.forest.triangle(node.root, node.path, node.levels),
+                     set.config.solver.local_steps);
         scheme.attach(*c);
         c->stable_step = scheme.stable_step(*c);
         all[i] = std::move(c);

@@ -75,12 +75,14 @@ public:
 
 template <class Real> struct Cluster {
     Node node;
+    Triangle where{}; // of the node
     std::int32_t root_depth = 0;
     int fields = 0;
     std::vector<std::uint8_t> depth;
     std::vector<std::uint64_t> path;
     Topology topology;
-    std::vector<Run> runs; // together all ghosts, in order
+    std::vector<Run> runs;        // together all ghosts, in order
+    Cluster *following = nullptr; // which the same core is likely to work on next: a hint
 
     std::int32_t stride = 0;
     AlignedVector<Real> values;         // [fields][stride]
@@ -121,16 +123,17 @@ template <class Real> Patch<Real> patch_of(Cluster<Real> &c)
             static_cast<std::int32_t>(c.topology.runs.size())};
 }
 
-// A cluster of these cells; ghosts are zero and runs empty.
+// A cluster of these cells, whose node is the triangle `where`; ghosts are zero and runs empty.
 template <class Real> void make_cluster(Cluster<Real> &c, Cells<Real> &&from, int root_depth,
-                                        int node_orientation, bool local_steps)
+                                        const Triangle &where, bool local_steps)
 {
     c.node = from.node;
+    c.where = where;
     c.root_depth = root_depth;
     c.fields = static_cast<int>(from.values.size());
     c.depth = std::move(from.depth);
     c.path = std::move(from.path);
-    c.topology = connect_cells(c.node_depth(), node_orientation, c.depth);
+    c.topology = connect_cells(c.node_depth(), orientation(where), c.depth);
     constexpr std::int32_t line = ALIGNMENT / sizeof(Real);
     c.stride = (c.cells() + c.ghosts() + line - 1) / line * line;
     c.values.clear();
@@ -172,9 +175,8 @@ template <class Real> Cells<Real> cells_of(const Cluster<Real> &c)
 
 // Of cells first .. last-1 of Cells or of a Cluster, which are all leaves below the node and more
 // than one: the first one in its second half.
-template <class From>
-std::int32_t second_half(const From &from, const Node &node, int root_depth, std::int32_t first,
-                         std::int32_t last)
+template <class From> std::int32_t second_half(const From &from, const Node &node, int root_depth,
+                                               std::int32_t first, std::int32_t last)
 {
     while (first < last) {
         std::int32_t middle = first + (last - first) / 2;

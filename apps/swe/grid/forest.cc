@@ -75,14 +75,6 @@ Forest::Forest(const Config &config, int ranks)
         all[r].rank = static_cast<int>(static_cast<long>(r) * ranks / count);
 }
 
-Triangle Forest::triangle(int root, std::uint64_t path, int levels) const
-{
-    Triangle t = all[root].where;
-    for (int bit = levels - 1; bit >= 0; bit--)
-        t = path >> bit & 1 ? t.second() : t.first();
-    return t;
-}
-
 double Forest::area(int depth) const { return side * side / 4 * std::ldexp(1, -depth); }
 
 // Two bisections halve a length to the bit.

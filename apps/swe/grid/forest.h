@@ -40,7 +40,10 @@ public:
 
     const std::vector<Root> &roots() const { return all; }
     int root_depth() const { return cut; }
-    Triangle triangle(int root, std::uint64_t path, int levels) const;
+    Triangle triangle(int root, std::uint64_t path, int levels) const
+    {
+        return descendant(all[root].where, path, levels);
+    }
 
     // A place of the domain in metres.
     double x(Lattice p) const { return x0 + unit * static_cast<double>(p.x); }

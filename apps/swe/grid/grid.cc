@@ -23,7 +23,14 @@ template <class Real> Site Grid<Real>::site_of(const Node &node) const
 
 template <class Real> Site Grid<Real>::site(const Cluster<Real> &c, std::int32_t cell) const
 {
-    return site_of({c.node.root, c.path[cell], c.depth[cell] - set.forest.root_depth()});
+    return site_in(c, {c.node.root, c.path[cell], c.depth[cell] - set.forest.root_depth()});
+}
+
+// Of a node at or below the cluster's.
+template <class Real> Site Grid<Real>::site_in(const Cluster<Real> &c, const Node &node) const
+{
+    return {node, descendant(c.where, node.path, node.levels - c.node.levels),
+            set.forest.root_depth() + node.levels};
 }
 
 template <class Real> std::int64_t Grid<Real>::cells() const
@@ -206,8 +213,11 @@ template <class Real> void Grid<Real>::connect()
         work.push_back(c->cells());
     }
     Interfaces interfaces = make_interfaces(set.forest, rank, outlines);
-    for (std::size_t i = 0; i < all.size(); i++)
+    const std::size_t ahead = schedule.ahead();
+    for (std::size_t i = 0; i < all.size(); i++) {
         all[i]->runs = std::move(interfaces.runs[i]);
+        all[i]->following = i + ahead < all.size() ? all[i + ahead].get() : nullptr;
+    }
     values.resize(interfaces, told());
     marks.resize(interfaces, 1);
     schedule.weigh(work);

@@ -24,10 +24,14 @@ struct Plan {
     std::vector<std::int8_t> wish;       // [cells] the scheme's marks
     std::vector<std::uint8_t> split;     // [cells] bits: sides to be bisected
     std::vector<std::uint8_t> merge;     // [cells] 1: with the next cell, into their parent
+    std::vector<std::uint8_t> agreed;    // [cells] those of `merge` that both neighbours propose
+    std::vector<std::uint8_t> incoming;  // [ghosts] what the neighbours told last
     std::vector<std::int32_t> work;      // cells whose hypotenuse was marked and not yet handed on
     bool splits = false, merges = false; // is there any?
     std::int32_t shown = 0;              // cuts that neighbours have been told of
-    bool news = false;                   // were there new ones in the latest sweep?
+    // Were there new ones when they were told, on each side of the marks?  Neighbours read it.
+    bool news[2] = {false, false};
+    bool settled = false; // do both sides of the marks say the same?
 };
 
 template <class Real> class Grid {
@@ -86,6 +90,7 @@ private:
     void put_scratch(std::unique_ptr<Scratch> scratch);
 
     Site site_of(const Node &node) const;
+    Site site_in(const Cluster<Real> &c, const Node &node) const;
     void fill_beds(Cells<Real> &cells) const;
     void start();
     void fill_initial();
@@ -97,10 +102,13 @@ private:
 
     // adapt.cc
     void mark_hidden_shores(const Cluster<Real> &c, std::int8_t *wish) const;
+    bool is_displaced(const Site &at, int depth) const;
+    void mark_hidden_sources(const Cluster<Real> &c, std::int8_t *wish) const;
     void mark_disc(const Cluster<Real> &c, std::int8_t *wish) const;
     void wish_and_close(int i);
     void sweep(int i);
-    void take_marks(int i, std::vector<std::uint8_t> &incoming);
+    void take_marks(int i);
+    bool hears_news(int i) const;
     void mark_side_of(int i, std::int32_t cell, int side_of_cell);
     void hand_on(int i);
     bool cuts(int i, std::int32_t cell_side) const;

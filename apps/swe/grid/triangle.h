@@ -35,6 +35,15 @@ struct Triangle {
     constexpr Triangle second() const { return {apex, exit, middle(entry, exit)}; }
 };
 
+// `levels` bisections below t: of the low `levels` bits of path, the highest says which child of t
+// (1: the second), and so on.
+constexpr Triangle descendant(Triangle t, std::uint64_t path, int levels)
+{
+    for (int bit = levels - 1; bit >= 0; bit--)
+        t = path >> bit & 1 ? t.second() : t.first();
+    return t;
+}
+
 // The three edges of a triangle, and the order in which everything that has one entry an edge
 // has them.  Each is run through from the curve's entry towards its exit.
 enum Side : int { HYPOTENUSE = 0, ENTRY_LEG = 1, EXIT_LEG = 2, SIDES = 3 };

@@ -42,6 +42,7 @@ void write_attributes(NetcdfFile &file, const RankState &state, std::size_t cell
         {"step", static_cast<double>(state.step)},
         {"rank", state.rank},
         {"ranks", state.ranks},
+        {"root_depth", state.root_depth},
         {"values", state.values},
         {"clusters", static_cast<double>(state.clusters.size())},
         {"cells", static_cast<double>(cells)}};
@@ -227,6 +228,27 @@ std::string latest_checkpoint(const std::string &directory)
         throw OutputError("no checkpoint in " + directory +
                           ": no directory checkpoint-STEP in it has a manifest");
     return path_of(directory, steps.back());
+}
+
+std::string former_checkpoint(const std::string &directory)
+{
+    const std::vector<long> steps = steps_in(directory);
+    return steps.size() < 2 ? "" : path_of(directory, steps[steps.size() - 2]);
+}
+
+long latest_step(const std::string &directory)
+{
+    if (!fs::exists(directory))
+        return -1;
+    const std::vector<long> steps = steps_in(directory);
+    return steps.empty() ? -1 : steps.back();
+}
+
+void remove_checkpoints(const std::string &directory)
+{
+    if (fs::exists(directory))
+        for (long step : steps_in(directory))
+            remove_tree(path_of(directory, step));
 }
 
 } // namespace swe

@@ -29,18 +29,28 @@ struct Resume {
     std::string configuration;          // must be the checkpoint's
     std::int32_t values = 3;            // a cell
     int roots = 0;                      // of the whole grid
-    int root_depth = 0;                 // their depth
+    int root_depth = 0;                 // their depth; the checkpoint's may be another one
     std::function<bool(int root)> mine; // is the root one of this rank?
 };
 
 // The last whole checkpoint in an output directory.  Throws OutputError if there is none.
 std::string latest_checkpoint(const std::string &directory);
 
+// The one before it, or an empty text.
+std::string former_checkpoint(const std::string &directory);
+
+// Its step; -1 if there is none.  Throws OutputError if the directory cannot be read.
+long latest_step(const std::string &directory);
+
+// Takes all of them away, for a run that begins anew.
+void remove_checkpoints(const std::string &directory);
+
 // Reads the clusters of this rank's roots from `place`: a checkpoint, or a directory of which the
 // latest is taken.  They come in the order of the curve, and are complete: every root of this
 // rank is filled by its clusters, every cluster by its cells, and all numbers are finite.  Not
 // collective; rank and ranks of the result are those of the writer of the first file.  Throws
-// OutputError that says what is wrong with which file.  Memory: one file at a time is read whole.
+// OutputError that says what is wrong with which file, and which checkpoint was before a damaged
+// latest one.  Memory: one file at a time is read whole.
 RankState read_checkpoint(const std::string &place, const Resume &resume);
 
 } // namespace swe

@@ -78,6 +78,10 @@ Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifes
     state.rank = rank;
     state.ranks = static_cast<int>(manifest.files.size());
     state.values = resume.values;
+    const long long root_depth = file.integer("root_depth");
+    if (root_depth < 0 || root_depth > 20)
+        file.fail("roots cannot be of depth " + std::to_string(root_depth));
+    state.root_depth = static_cast<int>(root_depth);
     if (file.integer("rank") != rank || file.integer("ranks") != state.ranks ||
         state.step != manifest.step)
         file.fail("its rank, ranks or step are not those of the manifest");
@@ -103,9 +107,9 @@ std::string name_of(const ClusterState &cluster)
            " levels below root " + std::to_string(cluster.root);
 }
 
-void check_cells(const NetcdfFile &file, const ClusterState &cluster, const Resume &resume)
+void check_cells(const NetcdfFile &file, const ClusterState &cluster, int root_depth)
 {
-    const int above = resume.root_depth + cluster.levels;
+    const int above = root_depth + cluster.levels;
     Cover cover;
     for (std::size_t c = 0; c < cluster.depth.size(); c++) {
         const int depth = cluster.depth[c];
@@ -137,6 +141,89 @@ void read_cells(const NetcdfFile &file, ClusterState &cluster, std::size_t first
     file.check(nc_get_vara_double(file.id(), value, start, count, cluster.values.data()), "read");
 }
 
+// --- other roots: of a grid whose quarters are cut once more or less often (run.cut)
+
+// Appends the two halves of a cluster whose root is at depth `above`.
+void halve(const NetcdfFile &file, const ClusterState &whole, int above,
+           std::vector<ClusterState> &to)
+{
+    const std::size_t n = whole.depth.size(), values = whole.values.size() / n;
+    std::size_t half = 0;
+    for (std::uint64_t covered = 0; covered < std::uint64_t{1} << (DEPTHS - 1); half++) {
+        if (whole.depth[half] <= above)
+            file.fail(name_of(whole) + ": a cell of depth " + std::to_string(above) +
+                      " cannot be cut: run.cut is too large");
+        covered += (std::uint64_t{1} << DEPTHS) >> (whole.depth[half] - above);
+    }
+    for (unsigned k = 0; k < 2; k++) {
+        const std::size_t first = k ? half : 0, last = k ? n : half;
+        ClusterState part{whole.root, whole.path << 1 | k, whole.levels + 1, {}, {}};
+        const auto begin = whole.depth.begin();
+        part.depth.assign(begin + static_cast<std::ptrdiff_t>(first),
+                          begin + static_cast<std::ptrdiff_t>(last));
+        for (std::size_t v = 0; v < values; v++)
+            for (std::size_t c = first; c < last; c++)
+                part.values.push_back(whole.values[v * n + c]);
+        to.push_back(std::move(part));
+    }
+}
+
+// Roots are numbered along the curve: a root's number and the path below it are one path.
+void move_up(ClusterState &cluster, int levels)
+{
+    const std::uint64_t low =
+        static_cast<std::uint64_t>(cluster.root) & ((std::uint64_t{1} << levels) - 1);
+    cluster.path |= low << cluster.levels;
+    cluster.root >>= levels;
+    cluster.levels += levels;
+}
+
+void move_down(ClusterState &cluster, int levels)
+{
+    cluster.levels -= levels;
+    cluster.root = static_cast<std::int32_t>(static_cast<std::uint64_t>(cluster.root) << levels |
+                                             cluster.path >> cluster.levels);
+    cluster.path &= (std::uint64_t{1} << cluster.levels) - 1;
+}
+
+// The cluster below roots of the depth that this run has, cut up if it is larger than they are.
+std::vector<ClusterState> below_my_roots(const NetcdfFile &file, ClusterState &&cluster,
+                                         int root_depth, const Resume &resume)
+{
+    const int down = resume.root_depth - root_depth;
+    std::vector<ClusterState> parts;
+    parts.push_back(std::move(cluster));
+    for (int levels = parts[0].levels; levels < down; levels++) {
+        std::vector<ClusterState> halves;
+        for (const ClusterState &part : parts)
+            halve(file, part, root_depth + levels, halves);
+        parts = std::move(halves);
+    }
+    for (ClusterState &part : parts)
+        if (down >= 0)
+            move_down(part, down);
+        else
+            move_up(part, -down);
+    return parts;
+}
+
+// Is any of the cluster's cells below one of my roots?
+bool is_mine(const ClusterState &cluster, int root_depth, const Resume &resume)
+{
+    const int down = resume.root_depth - root_depth;
+    ClusterState at{cluster.root, cluster.path, cluster.levels, {}, {}};
+    if (down <= at.levels) {
+        down >= 0 ? move_down(at, down) : move_up(at, -down);
+        return resume.mine(at.root);
+    }
+    const int more = down - at.levels;
+    move_down(at, at.levels);
+    for (std::int64_t k = 0; k < std::int64_t{1} << more; k++)
+        if (resume.mine(static_cast<int>((static_cast<std::int64_t>(at.root) << more) + k)))
+            return true;
+    return false;
+}
+
 // Appends the clusters of the file that are of my roots.
 void read_clusters(const NetcdfFile &file, const Part &part, const Resume &resume,
                    std::vector<ClusterState> &clusters)
@@ -153,23 +240,29 @@ void read_clusters(const NetcdfFile &file, const Part &part, const Resume &resum
     file.check(nc_get_var_longlong(id, file.variable("size", NC_INT64, {n}), size.data()), "read");
     const int depth = file.variable("depth", NC_UBYTE, {part.cells});
     const int value = file.variable("value", NC_DOUBLE, {values, part.cells});
+    const int root_depth = part.state.root_depth;
+    const int down = resume.root_depth - root_depth;
+    const std::int64_t roots =
+        down < 0 ? static_cast<std::int64_t>(resume.roots) << -down : resume.roots >> down;
     std::size_t first = 0;
     for (std::size_t i = 0; i < n; i++) {
         ClusterState cluster;
         cluster.root = root[i];
         cluster.path = path[i];
         cluster.levels = levels[i];
-        if (root[i] < 0 || root[i] >= resume.roots || levels[i] < 0 || levels[i] >= DEPTHS ||
+        if (root[i] < 0 || root[i] >= roots || levels[i] < 0 || levels[i] >= DEPTHS ||
             path[i] >> levels[i] != 0)
             file.fail("there is no " + name_of(cluster) + "; the grid has " +
-                      std::to_string(resume.roots) + " roots");
+                      std::to_string(roots) + " roots");
         if (size[i] < 1 || static_cast<std::size_t>(size[i]) > part.cells - first)
             file.fail(name_of(cluster) + ": there are no " + std::to_string(size[i]) + " cells");
-        if (resume.mine(root[i])) {
+        if (is_mine(cluster, root_depth, resume)) {
             read_cells(file, cluster, first, static_cast<std::size_t>(size[i]), depth, value,
                        values);
-            check_cells(file, cluster, resume);
-            clusters.push_back(std::move(cluster));
+            check_cells(file, cluster, root_depth);
+            for (ClusterState &of : below_my_roots(file, std::move(cluster), root_depth, resume))
+                if (resume.mine(of.root))
+                    clusters.push_back(std::move(of));
         }
         first += static_cast<std::size_t>(size[i]);
     }
@@ -178,14 +271,16 @@ void read_clusters(const NetcdfFile &file, const Part &part, const Resume &resum
                   std::to_string(part.cells));
 }
 
-void check_bytes(const std::string &path, const Manifest::File &expected)
+// `former`: the checkpoint before, if there is one.
+void check_bytes(const std::string &path, const Manifest::File &expected, const std::string &former)
 {
     const std::string bytes = read_whole_file(path);
+    const std::string advice = former.empty() ? "" : ".  The one before: --restart=" + former;
     if (bytes.size() != expected.size)
         throw OutputError(path + ": damaged: " + std::to_string(bytes.size()) + " bytes, not the " +
-                          std::to_string(expected.size) + " of the manifest");
+                          std::to_string(expected.size) + " of the manifest" + advice);
     if (crc_of(bytes) != expected.crc)
-        throw OutputError(path + ": damaged: the check sum is not that of the manifest");
+        throw OutputError(path + ": damaged: the check sum is not that of the manifest" + advice);
 }
 
 // Beginning of the cluster within its root, in units of 2^-DEPTHS.
@@ -222,12 +317,13 @@ RankState read_checkpoint(const std::string &place, const Resume &resume)
 {
     const bool is_one = std::filesystem::exists(place + "/manifest");
     const std::string path = is_one ? place : latest_checkpoint(place);
+    const std::string former = is_one ? "" : former_checkpoint(place);
     const Manifest manifest =
         Manifest::parse(path + "/manifest", read_whole_file(path + "/manifest"));
     RankState state;
     for (std::size_t rank = 0; rank < manifest.files.size(); rank++) {
         const std::string name = path + "/checkpoint-" + std::to_string(rank) + ".nc";
-        check_bytes(name, manifest.files[rank]);
+        check_bytes(name, manifest.files[rank], former);
         const NetcdfFile file = NetcdfFile::open(name, NC_NOWRITE);
         const Part part = read_attributes(file, resume, manifest, static_cast<int>(rank));
         if (rank == 0)

@@ -25,7 +25,7 @@ void all_together(MPI_Comm comm, const std::function<void()> &work)
     MPI_Bcast(&length, 1, MPI_INT, first, comm);
     message.resize(static_cast<std::size_t>(length));
     MPI_Bcast(message.data(), length, MPI_CHAR, first, comm);
-    throw OutputError(message);
+    throw CommonError(message);
 }
 
 void on_rank_0(MPI_Comm comm, const std::function<void()> &work)

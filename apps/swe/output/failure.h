@@ -21,15 +21,21 @@
 
 namespace swe {
 
-// what() is a whole message: what was tried, on which file, and why it failed.  The program prints
-// it once (rank 0) and ends with exit code 1.
+// what() is a whole message: what was tried, on which file, and why it failed.
 class OutputError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-// Collective.  Calls `work`; if it threw an exception on some ranks, every rank throws an
-// OutputError with the message of the first of these.
+// One that all ranks throw, with the same message: the program prints it once (rank 0) and ends
+// with exit code 1.
+class CommonError : public OutputError {
+public:
+    using OutputError::OutputError;
+};
+
+// Collective.  Calls `work`; if it threw an exception on some ranks, every rank throws a
+// CommonError with the message of the first of these.
 void all_together(MPI_Comm comm, const std::function<void()> &work);
 
 // The same where only rank 0 has something to do.

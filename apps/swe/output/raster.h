@@ -3,15 +3,16 @@
 //
 // A pixel has the values of the cell in which its centre is.  Centres and corners are put on the
 // lattice of the grid (grid/triangle.h), where "in" is exact: of the cells around an edge or a
-// corner exactly one has a centre that falls on it, on whatever ranks they are.  Attributes follow
-// the CF conventions 1.8, https://cfconventions.org.
+// corner exactly one has a centre that falls on it, on whatever ranks they are.
 #ifndef SWE_OUTPUT_RASTER_H
 #define SWE_OUTPUT_RASTER_H
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+#include "../scenario/projection.h"
 #include "failure.h"
 #include "netcdf_file.h"
 #include "snapshot.h"
@@ -22,7 +23,13 @@ namespace swe {
 struct RasterShape {
     double x0 = 0, y0 = 0, square = 1; // lower left corner and side of a base square, m
     int squares_x = 1, squares_y = 1;
-    int nx = 256, ny = 256; // pixels, 1 .. 65536
+    int nx = 256, ny = 256;                         // pixels, 1 .. 65536
+    std::optional<Projection> globe = std::nullopt; // where on the Earth that is
+
+    std::size_t pixels() const
+    {
+        return static_cast<std::size_t>(nx) * static_cast<std::size_t>(ny);
+    }
 };
 
 // nx * ny numbers each, rows from south to north.  Where this rank has no cell, 0 in all of them.

@@ -35,6 +35,7 @@ struct RankState {
     double time = 0, next_dt = 0;
     long step = 0;
     int rank = 0, ranks = 1;
+    int root_depth = 0;        // of the roots that the clusters are below
     std::int32_t values = 3;   // a cell: 3 for order 0, 9 for order 1
     std::string configuration; // what must be the same to go on, as text (config.h)
     std::vector<ClusterState> clusters;

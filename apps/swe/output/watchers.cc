@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <optional>
 #include <stdexcept>
 #include "../scenario/gauges.h"
 #include "../studies/record.h"
 #include "checkpoint.h"
+#include "failure.h"
+#include "maxima.h"
 #include "progress.h"
 #include "raster.h"
 #include "snapshot.h"
@@ -74,7 +77,7 @@ public:
     VtuWatcher(const Config &config, double begin) : interval(config.output.vtu_every, begin) {}
     void look(Simulation<Real> &s) override
     {
-        if (interval.is_due(s.time()))
+        if (interval.is_due(s.time()) || s.at_end())
             write_vtu(take_snapshot(s), s.config().output.directory, s.config().name, s.comm());
     }
 
@@ -82,19 +85,27 @@ private:
     Interval interval;
 };
 
+RasterShape raster_shape(const Config &config)
+{
+    const auto &d = config.domain;
+    RasterShape shape{
+        d.x0, d.y0, d.square, d.nx, d.ny, config.output.raster_nx, config.output.raster_ny};
+    if (config.name == "tsunami")
+        shape.globe = Projection(config);
+    return shape;
+}
+
 template <class Real> class RasterWatcher final : public Watcher<Real> {
 public:
     RasterWatcher(const Config &config, double begin, bool goes_on, MPI_Comm comm)
         : interval(config.output.raster_every, begin),
-          raster(config.output.directory + "/" + config.name + ".nc",
-                 {config.domain.x0, config.domain.y0, config.domain.square, config.domain.nx,
-                  config.domain.ny, config.output.raster_nx, config.output.raster_ny},
+          raster(config.output.directory + "/" + config.name + ".nc", raster_shape(config),
                  goes_on ? std::optional<double>(begin) : std::nullopt, comm)
     {
     }
     void look(Simulation<Real> &s) override
     {
-        if (interval.is_due(s.time()))
+        if (interval.is_due(s.time()) || s.at_end())
             raster.add(take_snapshot(s));
     }
 
@@ -103,10 +114,40 @@ private:
     Raster raster;
 };
 
-// The rank that has a gauge's cell tells the first one.
+// Those of checkpoints; there is none at the beginning.
+Interval checkpoints(const Config &config, double begin)
+{
+    return {config.output.checkpoint_every, std::max(begin, 1e-300)};
+}
+
+// Writes what it has seen whenever a checkpoint is due, before that is written, and at the end.
+template <class Real> class MaximaWatcher final : public Watcher<Real> {
+public:
+    MaximaWatcher(const Config &config, double rest, double begin, bool goes_on, MPI_Comm comm)
+        : interval(config.output.maxima_every, begin), checkpoint(checkpoints(config, begin)),
+          maxima(config.output.directory + "/" + config.name + "-maxima.nc", raster_shape(config),
+                 rest, config.output.arrival, goes_on, comm)
+    {
+    }
+    void look(Simulation<Real> &s) override
+    {
+        if (interval.is_due(s.time()))
+            maxima.add(take_snapshot(s));
+        if (checkpoint.is_due(s.time()) || s.at_end())
+            maxima.write();
+    }
+
+private:
+    Interval interval, checkpoint;
+    Maxima maxima;
+};
+
+// The rank that has a gauge's cell tells the first one.  Rows are in the files before a checkpoint
+// is: a run that goes on from it must find them.
 template <class Real> class GaugeWatcher final : public Watcher<Real> {
 public:
     GaugeWatcher(const Config &config, double begin, bool goes_on, int rank)
+        : interval(checkpoints(config, begin))
     {
         if (rank == 0 && goes_on)
             writer.emplace(config, begin);
@@ -127,14 +168,22 @@ public:
                    MPI_SUM, 0, s.comm());
         for (std::size_t g = 0; writer && g < points.size(); g++)
             writer->append(g, s.time(), {all[g][0], all[g][1], all[g][2]}, all[g][3]);
-        if (writer && s.at_end())
+        bool checkpoint = interval.is_due(s.time());
+        if (writer && (checkpoint || s.at_end()))
             writer->flush();
     }
 
 private:
+    Interval interval;
     std::vector<Lattice> points;
     std::optional<GaugeWriter> writer;
 };
+
+// What must be the same when a checkpoint is continued.
+template <class Real> std::string state_text(const Simulation<Real> &s)
+{
+    return describe_state(s.config()) + s.scenario().inputs();
+}
 
 // What a cell has beside its bed, which the scenario gives again.
 template <class Real> std::vector<int> fields_kept(const Scheme<Real> &scheme)
@@ -147,10 +196,7 @@ template <class Real> std::vector<int> fields_kept(const Scheme<Real> &scheme)
 
 template <class Real> class CheckpointWatcher final : public Watcher<Real> {
 public:
-    CheckpointWatcher(const Config &config, double begin)
-        : interval(config.output.checkpoint_every, std::max(begin, 1e-300))
-    {
-    }
+    CheckpointWatcher(const Config &config, double begin) : interval(checkpoints(config, begin)) {}
     void look(Simulation<Real> &s) override
     {
         if (interval.is_due(s.time()))
@@ -168,9 +214,10 @@ private:
         state.step = s.step();
         MPI_Comm_rank(s.comm(), &state.rank);
         MPI_Comm_size(s.comm(), &state.ranks);
+        state.root_depth = s.grid().forest().root_depth();
         auto fields = fields_kept(s.scheme());
         state.values = static_cast<std::int32_t>(fields.size());
-        state.configuration = describe_state(s.config());
+        state.configuration = state_text(s);
         for (const auto &c : s.grid().clusters()) {
             ClusterState of{c->node.root, c->node.path, c->node.levels, c->depth, {}};
             for (int f : fields)
@@ -224,8 +271,13 @@ template <class Real> void add_watchers(Simulation<Real> &s, bool goes_on, bool 
         s.add(std::make_unique<VtuWatcher<Real>>(config, begin));
     if (writes && config.output.raster_every > 0)
         s.add(std::make_unique<RasterWatcher<Real>>(config, begin, goes_on, s.comm()));
+    if (writes && config.output.maxima_every > 0)
+        s.add(std::make_unique<MaximaWatcher<Real>>(config, s.scenario().rest(), begin, goes_on,
+                                                    s.comm()));
     if (writes && !config.gauges.empty())
-        s.add(std::make_unique<GaugeWatcher<Real>>(config, begin, goes_on, rank));
+        all_together(s.comm(), [&] {
+            s.add(std::make_unique<GaugeWatcher<Real>>(config, begin, goes_on, rank));
+        });
     if (writes && config.output.checkpoint_every > 0)
         s.add(std::make_unique<CheckpointWatcher<Real>>(config, begin));
     if (!config.run.record.empty())
@@ -241,10 +293,13 @@ template <class Real> void restart(Simulation<Real> &s, const std::string &from)
     int rank;
     MPI_Comm_rank(s.comm(), &rank);
     auto fields = fields_kept(s.scheme());
-    Resume resume{describe_state(config), static_cast<std::int32_t>(fields.size()),
+    Resume resume{state_text(s), static_cast<std::int32_t>(fields.size()),
                   static_cast<int>(forest.roots().size()), forest.root_depth(),
                   [&](int root) { return forest.roots()[root].rank == rank; }};
-    RankState state = read_checkpoint(from == "latest" ? config.output.directory : from, resume);
+    RankState state;
+    all_together(s.comm(), [&] {
+        state = read_checkpoint(from == "latest" ? config.output.directory : from, resume);
+    });
     std::vector<Cells<Real>> all;
     for (ClusterState &of : state.clusters) {
         Cells<Real> cells;

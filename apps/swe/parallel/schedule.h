@@ -58,6 +58,16 @@ public:
         caught.rethrow();
     }
 
+    // Who works on item i is likely to have item i + ahead() next, as far as threads are alike.
+    int ahead() const
+    {
+#ifdef SWE_TBB
+        return 1;
+#else
+        return kind == Parallel::OWNER ? 1 : omp_get_max_threads();
+#endif
+    }
+
     // How long each() has taken so far: the rest of a rank's time is serial, or waits.
     double seconds() const { return inside; }
 

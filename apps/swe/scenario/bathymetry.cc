@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <netcdf.h>
+#include <zlib.h>
 #include "netcdf_header.h"
 
 namespace swe {
@@ -268,6 +269,30 @@ Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(c
                                 " to " + number(HIGHEST) + " m everywhere in the domain");
         height_[i * columns.size() + j] = static_cast<float>(height);
     });
+}
+
+double Bathymetry::spacing() const
+{
+    auto shortest = [](const std::vector<double> &axis) {
+        double least = INFINITY;
+        for (std::size_t i = 1; i < axis.size(); i++)
+            least = std::min(least, axis[i] - axis[i - 1]);
+        return least;
+    };
+    return std::min(shortest(lat_) * globe_.metres_lat, shortest(lon_) * globe_.metres_lon);
+}
+
+std::uint32_t Bathymetry::crc() const
+{
+    uLong crc = 0;
+    auto add = [&crc](const auto &numbers) {
+        crc = crc32_z(crc, reinterpret_cast<const unsigned char *>(numbers.data()),
+                      numbers.size() * sizeof numbers[0]);
+    };
+    add(lon_);
+    add(lat_);
+    add(height_);
+    return static_cast<std::uint32_t>(crc);
 }
 
 double Bathymetry::at(double x, double y) const

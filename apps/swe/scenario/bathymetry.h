@@ -8,6 +8,7 @@
 #ifndef SWE_SCENARIO_BATHYMETRY_H
 #define SWE_SCENARIO_BATHYMETRY_H
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,6 +26,16 @@ public:
     // Height of the bed at a place of the domain; the nearest, at others.
     double at(double x, double y) const;
 
+    // CRC-32 of the heights in use and of their places.
+    std::uint32_t crc() const;
+
+    // The shortest distance of two points at the domain's centre, m.
+    double spacing() const;
+
+    double west() const { return lon_.front(); }
+    double east() const { return lon_.back(); }
+    double south() const { return lat_.front(); }
+    double north() const { return lat_.back(); }
     std::size_t columns() const { return lon_.size(); }
     std::size_t rows() const { return lat_.size(); }
 

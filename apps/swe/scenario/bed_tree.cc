@@ -49,11 +49,12 @@ double BedTree::mean(std::uint64_t path, int levels) const
     return mean;
 }
 
-bool BedTree::crosses(std::uint64_t path, int levels, double height) const
+bool BedTree::crosses(std::uint64_t path, int levels, double height, int deepest) const
 {
-    if (levels >= table_levels_)
+    deepest = std::min(deepest, table_levels_);
+    if (levels >= deepest)
         return false;
-    std::uint64_t count = std::uint64_t{1} << (table_levels_ - levels);
+    std::uint64_t count = std::uint64_t{1} << (deepest - levels);
     const double *first = means_.data() + ((std::uint64_t{1} << levels) + path) * count;
     bool is_under = *first < height;
     return std::any_of(first, first + count,
@@ -62,10 +63,7 @@ bool BedTree::crosses(std::uint64_t path, int levels, double height) const
 
 Triangle BedTree::triangle(std::uint64_t path, int levels) const
 {
-    Triangle t = root_;
-    for (int level = 0; level < levels; level++)
-        t = second(path, levels, level) ? t.second() : t.first();
-    return t;
+    return descendant(root_, path, levels);
 }
 
 // The middles of the sides: exact for polynomials of degree 2.
@@ -83,17 +81,6 @@ double BedTree::at_centroid(const Triangle &t) const
 {
     return sampler_(double(t.entry.x + t.exit.x + t.apex.x) / 3,
                     double(t.entry.y + t.exit.y + t.apex.y) / 3);
-}
-
-BedTree::Slope BedTree::slope(const Triangle &t) const
-{
-    auto at = [this](Lattice p) { return sampler_(double(p.x), double(p.y)); };
-    double apex = at(t.apex), to_entry = at(t.entry) - apex, to_exit = at(t.exit) - apex;
-    // The legs are of one length and at a right angle: their parts add up.
-    double ex = double(t.entry.x - t.apex.x), ey = double(t.entry.y - t.apex.y);
-    double fx = double(t.exit.x - t.apex.x), fy = double(t.exit.y - t.apex.y);
-    double square = ex * ex + ey * ey;
-    return {(to_entry * ex + to_exit * fx) / square, (to_entry * ey + to_exit * fy) / square};
 }
 
 } // namespace swe

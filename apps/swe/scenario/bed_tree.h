@@ -31,18 +31,12 @@ public:
     // arguments, to the bit; safe from any thread.
     double mean(std::uint64_t path, int levels) const;
 
-    // Are there, of the table's smallest triangles in this one, some with the mean under the height
-    // and some with it not?  Time in proportion to them.
-    bool crosses(std::uint64_t path, int levels, double height) const;
+    // Are there, of the table's triangles `deepest` bisections below the root, or its smallest, some in
+    // this one with the mean under the height and some with it not?  Time in proportion to them.
+    bool crosses(std::uint64_t path, int levels, double height, int deepest) const;
 
     // The bed at a place in lattice units.
     double sample(double x, double y) const { return sampler_(x, y); }
-
-    // Slopes of the plane through the bed at the three corners, m per lattice unit.
-    struct Slope {
-        double x, y;
-    };
-    Slope slope(const Triangle &t) const;
 
     // The triangle that path and levels say.
     Triangle triangle(std::uint64_t path, int levels) const;

@@ -76,7 +76,10 @@ std::vector<std::string_view> words_of(std::string_view line)
 
 class ListReader {
 public:
-    ListReader(std::string file, const Config &config) : file_(std::move(file)), globe_(config) {}
+    ListReader(std::string file, const Config &config)
+        : file_(std::move(file)), globe_(config), reference_(config.scenario.fault_reference)
+    {
+    }
 
     std::vector<SubFault> read(std::string_view text)
     {
@@ -101,6 +104,7 @@ public:
 private:
     std::string file_;
     Projection globe_;
+    FaultReference reference_;
     std::size_t line_ = 0;
     std::vector<const Column *> columns_;
     std::vector<SubFault> faults_;
@@ -170,22 +174,30 @@ private:
             v[Y] = globe_.y(v[Y]);
         }
         double top = v[DEPTH] - v[WIDTH] / 2 * std::sin(v[DIP] * PI / 180);
-        if (top < 0)
+        if (reference_ == FaultReference::CENTRE && top < 0)
             fail("the upper edge would be " + number_text(-top) +
-                 " m over the surface; depth is that of the centre");
-        faults_.push_back(
-            {v[X], v[Y], v[DEPTH], v[STRIKE], v[DIP], v[RAKE], v[SLIP], v[LENGTH], v[WIDTH]});
+                 " m over the surface; depth is that of the centre, unless "
+                 "scenario.fault_reference says otherwise");
+        faults_.push_back(from_reference(
+            {v[X], v[Y], v[DEPTH], v[STRIKE], v[DIP], v[RAKE], v[SLIP], v[LENGTH], v[WIDTH]},
+            reference_));
     }
 };
 
-// Catmull and Rom's cubic through p[1] and p[2].
-double cubic(const double *p, double t)
-{
-    double a = 3 * (p[1] - p[2]) + p[3] - p[0], b = 2 * p[0] - 5 * p[1] + 4 * p[2] - p[3];
-    return p[1] + t / 2 * (p[2] - p[0] + t * (b + t * a));
-}
-
 } // namespace
+
+SubFault from_reference(SubFault f, FaultReference reference)
+{
+    if (reference == FaultReference::CENTRE)
+        return f;
+    double s = std::sin(f.strike * PI / 180), c = std::cos(f.strike * PI / 180);
+    double along = reference == FaultReference::TOP_CORNER ? f.length / 2 : 0;
+    double right = f.width / 2 * std::cos(f.dip * PI / 180); // the plane dips to there
+    f.x += along * s + right * c;
+    f.y += along * c - right * s;
+    f.depth += f.width / 2 * std::sin(f.dip * PI / 180);
+    return f;
+}
 
 std::vector<SubFault> parse_faults(std::string_view text, const std::string &file,
                                    const Config &config)
@@ -237,41 +249,6 @@ double magnitude(const std::vector<SubFault> &faults)
     for (const SubFault &f : faults)
         moment += 40e9 * f.slip * f.length * f.width;
     return moment > 0 ? (std::log10(moment) - 9.1) / 1.5 : -INFINITY;
-}
-
-Uplift::Uplift(const std::vector<SubFault> &faults, const Config &config)
-{
-    // Evaluations of Okada's formulas: a second or two of one core.
-    constexpr double budget = 4e6;
-    double points = budget / static_cast<double>(faults.size());
-    step_ = std::sqrt(config.width() * config.height() / std::clamp(points, 4096.0, 262144.0));
-    nx_ = static_cast<int>(std::ceil(config.width() / step_)) + 3;
-    ny_ = static_cast<int>(std::ceil(config.height() / step_)) + 3;
-    x0_ = config.domain.x0 - step_;
-    y0_ = config.domain.y0 - step_;
-    up_.resize(static_cast<std::size_t>(nx_) * static_cast<std::size_t>(ny_));
-#pragma omp parallel for schedule(dynamic)
-    for (int j = 0; j < ny_; j++)
-        for (int i = 0; i < nx_; i++) {
-            double up = 0;
-            for (const SubFault &f : faults)
-                up += displacement(f, x0_ + i * step_, y0_ + j * step_).up;
-            up_[static_cast<std::size_t>(j) * static_cast<std::size_t>(nx_) +
-                static_cast<std::size_t>(i)] = up;
-        }
-}
-
-double Uplift::at(double x, double y) const
-{
-    double s = std::clamp((x - x0_) / step_, 1.0, nx_ - 2.0);
-    double t = std::clamp((y - y0_) / step_, 1.0, ny_ - 2.0);
-    auto i = std::min(static_cast<int>(s), nx_ - 3), j = std::min(static_cast<int>(t), ny_ - 3);
-    double rows[4];
-    for (int k = 0; k < 4; k++)
-        rows[k] = cubic(&up_[static_cast<std::size_t>(j - 1 + k) * static_cast<std::size_t>(nx_) +
-                             static_cast<std::size_t>(i - 1)],
-                        s - i);
-    return cubic(rows, t - j);
 }
 
 } // namespace swe

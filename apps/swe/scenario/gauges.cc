@@ -56,13 +56,17 @@ std::string next_row(std::FILE *file)
     return row;
 }
 
-// Where the rows up to `time` end; 0 if this is no file of ours.
+// Where the rows before `time` end; 0 if there are none, not even of a header; -1 if this is no
+// file of ours.
 long kept(std::FILE *file, double time)
 {
-    if (next_row(file) != HEADER)
+    std::string row = next_row(file);
+    if (row.empty())
         return 0;
+    if (row != HEADER)
+        return -1;
     long end = std::ftell(file);
-    for (std::string row; !(row = next_row(file)).empty() && time_of(row) <= time;)
+    while (!(row = next_row(file)).empty() && time_of(row) < time)
         end = std::ftell(file);
     return end;
 }
@@ -119,7 +123,14 @@ void GaugeWriter::create(const std::string &name)
     if (!file)
         fail(name, "write");
     open_.push_back({name, file});
-    std::fputs(HEADER, file);
+    begin(open_.back());
+}
+
+// A file that has its header is known for a gauge's, also if the run is killed.
+void GaugeWriter::begin(const Open &of)
+{
+    if (std::fputs(HEADER, of.file) < 0 || std::fflush(of.file))
+        fail(of.name, "write");
 }
 
 void GaugeWriter::reopen(const std::string &name, double time)
@@ -131,11 +142,13 @@ void GaugeWriter::reopen(const std::string &name, double time)
         fail(name, "write");
     open_.push_back({name, file});
     long end = kept(file, time);
-    if (end == 0)
+    if (end < 0)
         throw std::runtime_error(name + ": not the rows of a gauge: the first line must be " +
                                  std::string(HEADER, std::strlen(HEADER) - 1));
     if (std::fseek(file, end, SEEK_SET) || ftruncate(fileno(file), end))
         fail(name, "take rows away");
+    if (end == 0)
+        begin(open_.back());
 }
 
 void GaugeWriter::append(std::size_t gauge, double time, const Water &water, double bed)

@@ -22,7 +22,8 @@ class GaugeWriter {
 public:
     // New files in output.directory, which is made if it is not there.
     explicit GaugeWriter(const Config &config);
-    // Goes on after a checkpoint: rows of later times, and a row that was cut off, are taken away.
+    // Goes on after a checkpoint: rows of its time and later, and a row that was cut off, are taken
+    // away.  The next row is of this time.
     GaugeWriter(const Config &config, double restart_time);
     ~GaugeWriter();
     GaugeWriter(const GaugeWriter &) = delete;
@@ -43,6 +44,7 @@ private:
     std::vector<Open> open_;
 
     void create(const std::string &name);
+    static void begin(const Open &of);
     void reopen(const std::string &name, double time);
     void close();
 };

@@ -12,15 +12,19 @@
 namespace swe {
 
 // A cell that is next to a cell of a greater wish has that one's: what moves from cell to cell
-// finds the finer grid before it, also if the grid is not changed in every time step.
+// finds finer cells before it, as far as it comes in the time that it takes to cross a cell.
 inline void widen(const Topology &t, const std::int8_t *wishes, std::int8_t *marks)
 {
-    for (std::int32_t cell = 0; cell < t.cells; cell++) {
-        marks[cell] = wishes[cell];
-        if (wishes[cell] == 1)
-            continue;
-        for (std::int32_t s = SIDES * cell; s < SIDES * (cell + 1); s++)
-            marks[cell] = std::max(marks[cell], wishes[t.across(s)]);
+    // Read once: a mark may, for all that the compiler knows, be written over them.
+    const std::int32_t *mate = t.mate.data();
+    const std::int32_t cells = t.cells;
+    for (std::int32_t cell = 0; cell < cells; cell++) {
+        std::int8_t greatest = wishes[cell];
+        if (greatest < 1)
+            for (std::int32_t s = SIDES * cell; s < SIDES * (cell + 1); s++)
+                greatest =
+                    std::max(greatest, wishes[mate[s] < 0 ? cells + ~mate[s] : mate[s] / SIDES]);
+        marks[cell] = greatest;
     }
 }
 

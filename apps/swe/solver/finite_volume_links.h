@@ -69,30 +69,25 @@ inline FvCourse fv_course_at_end(const FvEdges &edges, std::int32_t cell, std::i
     return course;
 }
 
-// edges_of(cell) returns FvEdges.
-template <class EdgesOf>
-void fv_link_cells(std::int32_t cells, std::int32_t ghosts, EdgesOf edges_of, FvLinks &links)
-{
-    links.cells = cells;
-    links.ghosts = ghosts;
-    links.first_ghost_at = fv_padded(cells);
-    links.third.resize(links.first_ghost_at);
-    links.shape.resize(links.first_ghost_at);
-    links.ghost_cell.resize(ghosts);
-    links.ghost_way.resize(ghosts);
-    std::fill(links.third.begin() + cells, links.third.end(), 0);
-    std::fill(links.shape.begin() + cells, links.shape.end(), std::uint8_t{0});
+// Writes the links of one cell after the other.
+class FvLinker {
+public:
+    FvLinker(std::int32_t cells_, std::int32_t ghosts, FvLinks &links_)
+        : cells(cells_), links(links_), shift(fv_padded(cells_) - cells_)
+    {
+        links.cells = cells;
+        links.ghosts = ghosts;
+        links.first_ghost_at = cells + shift;
+        links.third.resize(links.first_ghost_at);
+        links.shape.resize(links.first_ghost_at);
+        links.ghost_cell.resize(ghosts);
+        links.ghost_way.resize(ghosts);
+        std::fill(links.third.begin() + cells, links.third.end(), 0);
+        std::fill(links.shape.begin() + cells, links.shape.end(), std::uint8_t{0});
+    }
 
-    const std::int32_t shift = links.first_ghost_at - cells;
-    auto lead = [&](std::int32_t cell, const FvEdges &edges, int k) { // scratch index
-        std::int32_t to = edges.neighbour[k];
-        if (to < cells)
-            return to;
-        links.ghost_cell[to - cells] = cell;
-        links.ghost_way[to - cells] = edges.way[k];
-        return to + shift;
-    };
-    auto link = [&](std::int32_t cell, const FvEdges &edges, FvCourse course) {
+    void link(std::int32_t cell, const FvEdges &edges, FvCourse course)
+    {
         int third = SIDES - course.previous - course.next;
         int kind = edges.hypotenuse == course.previous ? 0
                    : edges.hypotenuse == course.next   ? 1
@@ -101,9 +96,11 @@ void fv_link_cells(std::int32_t cells, std::int32_t ghosts, EdgesOf edges_of, Fv
         links.shape[cell] = static_cast<std::uint8_t>(edges.way[course.next] << SHAPE_NEXT_WAY |
                                                       edges.way[third] << SHAPE_THIRD_WAY |
                                                       kind << SHAPE_HYPOTENUSE);
-    };
-    for (std::int32_t cell : {0, cells - 1}) {
-        FvEdges edges = edges_of(cell);
+    }
+
+    // The first cell or the last one, or both.
+    void link_end(std::int32_t cell, const FvEdges &edges)
+    {
         FvCourse course = fv_course_at_end(edges, cell, cells);
         link(cell, edges, course);
         std::int32_t previous = lead(cell, edges, course.previous);
@@ -115,9 +112,34 @@ void fv_link_cells(std::int32_t cells, std::int32_t ghosts, EdgesOf edges_of, Fv
         if (cell == cells - 1)
             links.behind = next;
     }
+
+private:
+    std::int32_t cells;
+    FvLinks &links;
+    std::int32_t shift; // of ghosts, in scratch
+
+    // Scratch index of the cell or ghost across the edge.
+    std::int32_t lead(std::int32_t cell, const FvEdges &edges, int k)
+    {
+        std::int32_t to = edges.neighbour[k];
+        if (to < cells)
+            return to;
+        links.ghost_cell[to - cells] = cell;
+        links.ghost_way[to - cells] = edges.way[k];
+        return to + shift;
+    }
+};
+
+// edges_of(cell) returns FvEdges.
+template <class EdgesOf>
+void fv_link_cells(std::int32_t cells, std::int32_t ghosts, EdgesOf edges_of, FvLinks &links)
+{
+    FvLinker linker(cells, ghosts, links);
+    for (std::int32_t cell : {0, cells - 1})
+        linker.link_end(cell, edges_of(cell));
     for (std::int32_t cell = 1; cell < cells - 1; cell++) {
         FvEdges edges = edges_of(cell);
-        link(cell, edges, fv_course_inside(edges, cell));
+        linker.link(cell, edges, fv_course_inside(edges, cell));
     }
 }
 

@@ -43,6 +43,7 @@ public:
     int fields() const override { return FIELDS; }
     std::array<int, 4> means() const override { return {H, HU, HV, BED}; }
     int stages() const override { return rules.solver.stepping == Stepping::EULER ? 1 : 2; }
+    bool later_stages_are_safe() const override { return false; }
     std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Memory>(); }
 
     Values<Real> initial(const Site &site, double time) const override
@@ -74,6 +75,8 @@ public:
 
     void flow(const Cluster<Real> &c, std::int32_t g, Real leaves[PASSED],
               Real enters[PASSED]) const override;
+    void spare(const Cluster<Real> &c, std::int32_t g, Real dt, Real leaves[PASSED],
+               Real enters[PASSED]) const override;
     void advance_with(Cluster<Real> &c, Real dt, const Real *more, Scratch &scratch) const override;
 
     void publish(const Cluster<Real> &c, Real *interface) const override
@@ -180,8 +183,11 @@ void FiniteVolumes<Real>::advance(Cluster<Real> &c, Real dt, int stage, Scratch 
     }
     const Real *q = links.start.data();
     FvState<Real> start{q, q + n, q + 2 * n};
+    Patch<Real> following{};
+    if (c.following)
+        following = patch_of(*c.following);
     c.stable_step = fv_step(patch, links.of, metric, rules.solver.flux, options, dt, memory,
-                            stage == 1 ? &start : nullptr);
+                            stage == 1 ? &start : nullptr, &following);
 }
 
 template <class Real> void FiniteVolumes<Real>::flow(const Cluster<Real> &c, std::int32_t g,
@@ -202,6 +208,31 @@ template <class Real> void FiniteVolumes<Real>::flow(const Cluster<Real> &c, std
     leaves[2] = flux.lost_y;
     enters[1] = flux.gained_x;
     enters[2] = flux.gained_y;
+}
+
+// Rusanov's flux takes water with the speed a of the faster cell: of the one beyond, more than is
+// there if that makes longer steps.  With a = inradius / dt it gives all that it has (rusanov.h).
+// The augmented solver's knows only the speed of the cell that gives.
+template <class Real> void FiniteVolumes<Real>::spare(const Cluster<Real> &c, std::int32_t g,
+                                                      Real dt, Real leaves[PASSED],
+                                                      Real enters[PASSED]) const
+{
+    if (rules.solver.flux != Flux::RUSANOV)
+        return;
+    std::int32_t cell = c.topology.boundary[g] / 3, side = c.topology.boundary[g] % 3;
+    int o = c.topology.orientation[cell], direction = ORIENTATION.direction[o][side];
+    int size = c.depth[cell] + (side == HYPOTENUSE ? 0 : 1); // the depth beyond, or one more
+    Real outward = ORIENTATION.is_left[o][side] ? 1 : -1;
+    CellState<Real> beyond = state(c, c.cells() + g);
+    Real un = -outward * (beyond.u * static_cast<Real>(NORMAL_X[direction]) +
+                          beyond.v * static_cast<Real>(NORMAL_Y[direction]));
+    Real most = beyond.h / 2 * std::max(metric.inradius[size] / dt + un, Real(0));
+    Real excess = std::max(-leaves[0] - most, Real(0));
+    const Real per_mass[PASSED] = {1, beyond.u, beyond.v};
+    for (int v = 0; v < PASSED; v++) {
+        leaves[v] += excess * per_mass[v];
+        enters[v] += excess * per_mass[v];
+    }
 }
 
 template <class Real> void FiniteVolumes<Real>::advance_with(Cluster<Real> &c, Real dt,

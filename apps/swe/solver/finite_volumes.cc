@@ -11,243 +11,14 @@
 #include <limits>
 #include <stdexcept>
 #include "augmented.h"
+#include "cell_vectors.h"
 #include "finite_volume_links.h"
 #include "rusanov.h"
+#include "vector_bytes.h"
 
 namespace swe {
 
 namespace {
-
-constexpr int WAYS = 2 * DIRECTIONS;
-
-int reversed(int way) { return (way + DIRECTIONS) % WAYS; }
-
-// A table of WAYS entries, repeated: so that the first entries of it make a vector of any length.
-template <class Real> struct Table {
-    alignas(64) Real entry[2 * WAYS];
-
-    constexpr Table(const Real (&entries)[WAYS]) : entry{}
-    {
-        for (int i = 0; i < 2 * WAYS; i++)
-            entry[i] = entries[i % WAYS];
-    }
-};
-
-constexpr double S = NORMAL_X[1];
-template <class Real>
-constexpr Table<Real> WAY_X({1, Real(S), 0, -Real(S), -1, -Real(S), 0, Real(S)});
-template <class Real>
-constexpr Table<Real> WAY_Y({0, Real(S), 1, Real(S), 0, -Real(S), -1, -Real(S)});
-
-// Is the hypotenuse the edge to the previous cell, the next, the third?  By SHAPE_HYPOTENUSE.
-template <class Real> constexpr Table<Real> IS_PREVIOUS({1, 0, 0, 0, 0, 0, 0, 0});
-template <class Real> constexpr Table<Real> IS_NEXT({0, 1, 0, 0, 0, 0, 0, 0});
-template <class Real> constexpr Table<Real> IS_THIRD({0, 0, 1, 0, 0, 0, 0, 0});
-
-template <class Value> constexpr int lanes_of()
-{
-    if constexpr (is_number<Value>)
-        return 1;
-    else
-        return sizeof(Value) / sizeof(Value{}[0]);
-}
-
-// The table's entry index[lane] in each lane.
-template <class Value, class Integer, class Real>
-SWE_INLINE Value look_up(const Table<Real> &table, Integer index)
-{
-    constexpr int LANES = lanes_of<Value>();
-    Value result;
-    if constexpr (LANES >= WAYS) { // the table fits into a register
-        result = __builtin_shuffle(load<Value>(table.entry), index);
-    } else {
-        for (int lane = 0; lane < LANES; lane++)
-            result[lane] = table.entry[index[lane]];
-    }
-    return result;
-}
-
-// One lane further: the last one of `before`, then all but the last one of `value`.
-template <class Value> SWE_INLINE Value shifted(Value before, Value value)
-{
-    constexpr int LANES = lanes_of<Value>();
-    typename Integers<Value>::type order;
-    for (int lane = 0; lane < LANES; lane++)
-        order[lane] = LANES - 1 + lane;
-    return __builtin_shuffle(before, value, order);
-}
-
-template <class Value>
-SWE_INLINE EdgeFlux<Value> shifted(const EdgeFlux<Value> &before, const EdgeFlux<Value> &flux)
-{
-    return {shifted(before.mass, flux.mass), shifted(before.lost_x, flux.lost_x),
-            shifted(before.lost_y, flux.lost_y), shifted(before.gained_x, flux.gained_x),
-            shifted(before.gained_y, flux.gained_y)};
-}
-
-// The first `count` lanes; the others are 0.
-template <class Value, class Real> SWE_INLINE Value load_some(const Real *from, int count)
-{
-    constexpr int LANES = lanes_of<Value>();
-    if (__builtin_expect(count >= LANES, 1))
-        return load<Value>(from);
-    Value value{};
-    for (int lane = 0; lane < count; lane++)
-        value[lane] = from[lane];
-    return value;
-}
-
-// The other lanes become 0.
-template <class Value> SWE_INLINE Value first_lanes(Value value, int count)
-{
-    constexpr int LANES = lanes_of<Value>();
-    if (__builtin_expect(count >= LANES, 1))
-        return value;
-    Value result{};
-    for (int lane = 0; lane < count; lane++)
-        result[lane] = value[lane];
-    return result;
-}
-
-template <class Value, class Real> SWE_INLINE void store_some(Real *to, Value value, int count)
-{
-    constexpr int LANES = lanes_of<Value>();
-    if (__builtin_expect(count >= LANES, 1)) {
-        store(to, value);
-        return;
-    }
-    for (int lane = 0; lane < count; lane++)
-        to[lane] = value[lane];
-}
-
-// Words of as many bytes as a lane, each of them in as many lanes as it has bytes.
-template <class Value, class Words> SWE_INLINE auto spread(Words w)
-{
-    constexpr int LANES = lanes_of<Value>(), WORD = sizeof(Value) / LANES;
-    if constexpr (LANES <= WORD) {
-        typename Integers<Value>::type result;
-        for (int lane = 0; lane < LANES; lane++)
-            result[lane] = w[0];
-        return result;
-    } else {
-        static_assert(LANES == 2 * WORD && WORD == 4, "eight lanes of four bytes");
-        return __builtin_shufflevector(w, w, 0, 0, 0, 0, 1, 1, 1, 1);
-    }
-}
-
-// Bytes as integers of the lanes' width; written so that GCC 12 makes it a few instructions.
-template <class Value>
-SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, int count)
-{
-    using Integer = typename Integers<Value>::type;
-    constexpr int LANES = lanes_of<Value>(), WORD = sizeof(Value) / LANES;
-    std::size_t bytes = static_cast<std::size_t>(std::min(count, LANES));
-    if constexpr (LANES == 16) {
-        Lanes<std::uint8_t, LANES> narrow{};
-        if (__builtin_expect(bytes == LANES, 1))
-            std::memcpy(&narrow, from, LANES);
-        else
-            std::memcpy(&narrow, from, bytes);
-        using Wider = Lanes<std::uint16_t, 2 * LANES>;
-        return __builtin_convertvector(__builtin_convertvector(narrow, Wider), Integer);
-    } else {
-        Lanes<std::conditional_t<WORD == 8, std::int64_t, std::int32_t>, 16> words{};
-        if (__builtin_expect(bytes == LANES, 1))
-            std::memcpy(&words, from, LANES);
-        else
-            std::memcpy(&words, from, bytes);
-        Integer shift{};
-        for (int lane = 0; lane < LANES; lane++)
-            shift[lane] = 8 * (lane % WORD);
-        return (spread<Value>(words) >> shift) & 255;
-    }
-}
-
-template <class Value, class Real> SWE_INLINE Value gather(const Real *from, const std::int32_t *at)
-{
-    constexpr int LANES = lanes_of<Value>();
-    Value result;
-    for (int lane = 0; lane < LANES; lane++)
-        result[lane] = from[at[lane]];
-    return result;
-}
-
-// Rows of four numbers: what is looked up for a third neighbour comes from one place in memory.
-constexpr int ROW = 4;
-
-template <class Value> constexpr bool has_rows = lanes_of<Value>() >= ROW;
-
-// Of two vectors, in a row of twice their length, the lanes begin + step * (0, 1, ...), and then,
-// for the second half of the lanes, the same from `again` on.
-template <class Value> SWE_INLINE Value pick(Value a, Value b, int begin, int again, int step)
-{
-    constexpr int LANES = lanes_of<Value>();
-    typename Integers<Value>::type order;
-    for (int lane = 0; lane < LANES / 2; lane++) {
-        order[lane] = begin + step * lane;
-        order[lane + LANES / 2] = again + step * lane;
-    }
-    return __builtin_shuffle(a, b, order);
-}
-
-// A vector of as many rows as it has room for.
-template <class Value, class Real>
-SWE_INLINE Value some_rows(const Real *rows, const std::int32_t *at)
-{
-    constexpr int LANES = lanes_of<Value>();
-    if constexpr (LANES == ROW) {
-        return load<Value>(rows + std::int64_t{ROW} * at[0]);
-    } else {
-        using Half = Lanes<Real, sizeof(Value) / 2>;
-        Half low = some_rows<Half>(rows, at), high = some_rows<Half>(rows, at + LANES / ROW / 2);
-        if constexpr (LANES == 2 * ROW)
-            return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
-        else
-            return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
-                                           14, 15);
-    }
-}
-
-// Columns of the rows at[lane]: a matrix is transposed.
-template <class Value, class Real>
-SWE_INLINE void gather_rows(const Real *rows, const std::int32_t *at, Value *columns)
-{
-    constexpr int LANES = lanes_of<Value>(), HALF = LANES / 2, PART = LANES / ROW;
-    Value a = some_rows<Value>(rows, at), b = some_rows<Value>(rows, at + PART);
-    Value c = some_rows<Value>(rows, at + 2 * PART), d = some_rows<Value>(rows, at + 3 * PART);
-    Value early01 = pick(a, b, 0, 1, ROW), early23 = pick(a, b, 2, 3, ROW);
-    Value late01 = pick(c, d, 0, 1, ROW), late23 = pick(c, d, 2, 3, ROW);
-    columns[0] = pick(early01, late01, 0, LANES, 1);
-    columns[1] = pick(early01, late01, HALF, LANES + HALF, 1);
-    columns[2] = pick(early23, late23, 0, LANES, 1);
-    columns[3] = pick(early23, late23, HALF, LANES + HALF, 1);
-}
-
-// Of two vectors' lanes from `begin` on: `together` of the first, as many of the second, and so on.
-template <class Value> SWE_INLINE Value interleaved(Value a, Value b, int begin, int together)
-{
-    constexpr int LANES = lanes_of<Value>();
-    typename Integers<Value>::type order;
-    for (int lane = 0; lane < LANES; lane++) {
-        int pair = lane / (2 * together), within = lane % (2 * together);
-        order[lane] =
-            begin + pair * together + within % together + (within >= together ? LANES : 0);
-    }
-    return __builtin_shuffle(a, b, order);
-}
-
-// The other way: LANES rows from four columns.
-template <class Value, class Real>
-SWE_INLINE void store_rows(Real *rows, Value x, Value y, Value z, Value w)
-{
-    constexpr int LANES = lanes_of<Value>(), HALF = LANES / 2;
-    Value xy = interleaved(x, y, 0, 1), zw = interleaved(z, w, 0, 1);
-    store(rows, interleaved(xy, zw, 0, 2));
-    store(rows + LANES, interleaved(xy, zw, HALF, 2));
-    xy = interleaved(x, y, HALF, 1), zw = interleaved(z, w, HALF, 1);
-    store(rows + 2 * LANES, interleaved(xy, zw, 0, 2));
-    store(rows + 3 * LANES, interleaved(xy, zw, HALF, 2));
-}
 
 // length of a leg / area of a cell, by its depth: twice as much with two bisections.
 template <class Real> struct Scale {
@@ -483,6 +254,21 @@ template <class Value, class Real> SWE_INLINE Value rate(const Hypotenuse<Value>
     return -scale * ((leg + other_leg) + ROOT_2 * longest);
 }
 
+// The greater ones of (speed * scale)^2; infinite where that is no number, which comparisons would
+// pass over.
+template <class Value, class Real> SWE_INLINE Value faster(Value fastest, Value speed)
+{
+    return maximum(fastest, minimum(speed, all<Value>(std::numeric_limits<Real>::infinity())));
+}
+
+template <class Value, class Real> SWE_INLINE Real greatest_of(Value fastest)
+{
+    Real greatest = 0;
+    for (int lane = 0; lane < lanes_of<Value>(); lane++)
+        greatest = std::max(greatest, Real(fastest[lane]));
+    return greatest;
+}
+
 // Fluxes and, if ADVANCE, the new state; otherwise the rates into scratch.  prepare_all was
 // before.  Returns the greatest (speed * scale)^2 of the new state.
 template <Flux FLUX, bool ADVANCE, class Value, class Real>
@@ -524,17 +310,14 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
                           rate<Value, Real>(is, scale, -in.gained_y, out.lost_y, aside.lost_y)};
         if constexpr (ADVANCE) {
             Value speed = advance(sweep, i, count, scale, own.h, rates);
-            fastest = maximum(fastest, first_lanes(speed, count));
+            fastest = faster<Value, Real>(fastest, first_lanes(speed, count));
         } else {
             store(&s.rate_h[i], rates[0]);
             store(&s.rate_hu[i], rates[1]);
             store(&s.rate_hv[i], rates[2]);
         }
     }
-    Real greatest = 0;
-    for (int lane = 0; lane < LANES; lane++)
-        greatest = std::max(greatest, Real(fastest[lane]));
-    return greatest;
+    return greatest_of<Value, Real>(fastest);
 }
 
 // The new state from the rates in scratch, or, if not ADVANCE, the present one's speed only.
@@ -558,12 +341,9 @@ SWE_INLINE Real sweep_states(const Sweep<Real> &sweep)
                                   load_some<Value>(patch.hv + i, count), sweep.options) *
                     (scale * scale);
         }
-        fastest = maximum(fastest, first_lanes(speed, count));
+        fastest = faster<Value, Real>(fastest, first_lanes(speed, count));
     }
-    Real greatest = 0;
-    for (int lane = 0; lane < LANES; lane++)
-        greatest = std::max(greatest, Real(fastest[lane]));
-    return greatest;
+    return greatest_of<Value, Real>(fastest);
 }
 
 enum class Task { STEP, RATES, UPDATE, SPEED };
@@ -607,9 +387,9 @@ template <class Real> Real perform_any(Task task, Flux flux, const Sweep<Real> &
 template <class Real> Real dispatch(Task task, Flux flux, const Sweep<Real> &sweep)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("x86-64-v4"))
+    if (vector_bytes() == 64)
         return perform_v4(task, flux, sweep);
-    if (__builtin_cpu_supports("x86-64-v3"))
+    if (vector_bytes() == 32)
         return perform_v3(task, flux, sweep);
 #endif
     return perform_any(task, flux, sweep);
@@ -652,50 +432,7 @@ template <class Real> void rub(const Patch<Real> &patch, const FvOptions<Real> &
     }
 }
 
-// A cell's edges, as they are found.
-struct CellEdges {
-    int found = 0;
-    std::int32_t neighbour[SIDES];
-    std::uint8_t way[SIDES], size[SIDES];
-};
-
-template <class Real> std::vector<CellEdges> edges_of_cells(const Patch<Real> &patch)
-{
-    std::vector<CellEdges> all_edges(patch.cells);
-    auto add = [&](std::int32_t cell, std::int32_t neighbour, int way, std::uint8_t size) {
-        if (cell >= patch.cells)
-            return;
-        CellEdges &edges = all_edges[cell];
-        if (edges.found == SIDES)
-            throw std::logic_error("fv_link: a cell has more than three edges");
-        edges.neighbour[edges.found] = neighbour;
-        edges.way[edges.found] = static_cast<std::uint8_t>(way);
-        edges.size[edges.found++] = size;
-    };
-    for (std::int32_t r = 0; r < patch.run_count; r++) {
-        const EdgeRun &run = patch.runs[r];
-        for (std::int32_t e = run.first; e < run.last; e++) {
-            add(patch.left[e], patch.right[e], run.direction, run.size);
-            add(patch.right[e], patch.left[e], reversed(run.direction), run.size);
-        }
-    }
-    return all_edges;
-}
-
 } // namespace
-
-template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links)
-{
-    std::vector<CellEdges> all_edges = edges_of_cells(patch);
-    auto edges_of = [&](std::int32_t cell) -> FvEdges {
-        const CellEdges &e = all_edges[cell];
-        if (e.found != SIDES)
-            throw std::logic_error("fv_link: a cell has fewer than three edges");
-        auto hypotenuse = static_cast<int>(std::min_element(e.size, e.size + SIDES) - e.size);
-        return {{e.neighbour[0], e.neighbour[1], e.neighbour[2]}, e.way, hypotenuse};
-    };
-    fv_link_cells(patch.cells, patch.ghosts, edges_of, links);
-}
 
 template <class Real>
 Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric, Flux flux,
@@ -758,28 +495,7 @@ template <class Real> Real fv_stable_step(const Patch<Real> &patch, const Metric
     return stable_step(sweep.scale, dispatch(Task::SPEED, Flux::RUSANOV, sweep));
 }
 
-template <class Real> void fv_boundary(const FvLinks &links, Flux flux,
-                                       const FvOptions<Real> &options, FvScratch<Real> &scratch,
-                                       const FvBoundary<Real> &boundary)
-{
-    const Arrays<Real> arrays(scratch);
-    for (std::int32_t g = 0; g < links.ghosts; g++) {
-        int way = links.ghost_way[g];
-        CellState<Real> own = state_at(arrays, links.ghost_cell[g]);
-        CellState<Real> other = state_at(arrays, links.first_ghost_at + g);
-        EdgeFlux<Real> out = flux == Flux::RUSANOV
-                                 ? flux_of<Flux::RUSANOV>(own, other, WAY_X<Real>.entry[way],
-                                                          WAY_Y<Real>.entry[way], options)
-                                 : flux_of<Flux::AUGMENTED>(own, other, WAY_X<Real>.entry[way],
-                                                            WAY_Y<Real>.entry[way], options);
-        boundary.mass[g] = out.mass;
-        boundary.x[g] = out.lost_x;
-        boundary.y[g] = out.lost_y;
-    }
-}
-
 #define SWE_INSTANTIATE(Real)                                                                      \
-    template void fv_link(const Patch<Real> &, FvLinks &);                                         \
     template Real fv_step(const Patch<Real> &, const FvLinks &, const Metric<Real> &, Flux,        \
                           const FvOptions<Real> &, Real, FvScratch<Real> &, const FvState<Real> *, \
                           const Patch<Real> *);                                                    \
@@ -788,9 +504,7 @@ template <class Real> void fv_boundary(const FvLinks &links, Flux flux,
     template Real fv_update(const Patch<Real> &, const Metric<Real> &, const FvOptions<Real> &,    \
                             Real, FvScratch<Real> &, const FvState<Real> *);                       \
     template Real fv_stable_step(const Patch<Real> &, const Metric<Real> &,                        \
-                                 const FvOptions<Real> &);                                         \
-    template void fv_boundary(const FvLinks &, Flux, const FvOptions<Real> &, FvScratch<Real> &,   \
-                              const FvBoundary<Real> &);
+                                 const FvOptions<Real> &);
 SWE_INSTANTIATE(float)
 SWE_INSTANTIATE(double)
 

@@ -51,11 +51,6 @@ template <class Real> struct FvState {
     const Real *h, *hu, *hv;
 };
 
-// Fluxes through a patch's boundary, as its cells lose them: [ghosts] each, per metre and second.
-template <class Real> struct FvBoundary {
-    Real *mass, *x, *y;
-};
-
 // Finds the links of a patch.  To be called when its grid has changed.
 // Throws std::logic_error if two cells in succession have no common edge.
 template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links);
@@ -63,9 +58,10 @@ template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links);
 // One step of Euler's method, in place: q + dt r(q); or, with `start`, the second one of SSP-RK2,
 // (start + q + dt r(q)) / 2.  Ghosts must be up to date.  With friction, if options.manning > 0.
 // Returns inradius / (|u| + sqrt(g h)) of the new state, the smallest of all cells: the stable step
-// for cfl = 1, in s; infinity if there is no water.  Water stays >= 0 if dt <= 0.5 of what was
-// returned for the state that is stepped from (by all patches); cfl = 0.45 has room for SSP-RK2's
-// second step. `next`, if known, is the patch that the caller steps next: its memory is read ahead.
+// for cfl = 1, in s; infinity if there is no water, 0 if the water of a cell has no finite number.
+// Water stays >= 0 if dt <= 0.5 of what was returned for the state that is stepped from (by all
+// patches); cfl = 0.45 has room for SSP-RK2's second step.  `next`, if known, is the patch that this
+// core is likely to step next: its memory is read ahead.
 // Metric: lengths must be halved, to the bit, with two bisections.
 template <class Real>
 Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> &metric, Flux flux,
@@ -81,12 +77,6 @@ template <class Real> void fv_residual(const Patch<Real> &patch, const FvLinks &
 template <class Real>
 Real fv_update(const Patch<Real> &patch, const Metric<Real> &metric, const FvOptions<Real> &options,
                Real dt, FvScratch<Real> &scratch, const FvState<Real> *start = nullptr);
-
-// The fluxes through the boundary that the last fv_step or fv_residual with this scratch memory
-// had.
-template <class Real> void fv_boundary(const FvLinks &links, Flux flux,
-                                       const FvOptions<Real> &options, FvScratch<Real> &scratch,
-                                       const FvBoundary<Real> &boundary);
 
 // The stable step of the present state, as fv_step returns it.
 template <class Real> Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,

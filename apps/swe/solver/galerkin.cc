@@ -18,6 +18,7 @@
 #include "edge.h"
 #include "galerkin_line.h"
 #include "rusanov.h"
+#include "vector_bytes.h"
 
 namespace swe {
 namespace {
@@ -312,7 +313,7 @@ SWE_INLINE Real fastest(const Real *q, bool full, int o, Real leg, const DgOptio
         const Real hv = q[HV] + q[HV_X] * x + q[HV_Y] * y;
         const Real wet = std::max(h, options.dry_tolerance);
         const Real here = std::sqrt(hu * hu + hv * hv) / wet + std::sqrt(options.gravity * wet);
-        speed = std::max(speed, here);
+        speed = std::max(here, speed); // in this order, what is no number stays
     }
     return speed;
 }
@@ -395,8 +396,8 @@ template <bool ROUGH, class Real> SWE_INLINE Real sweep_states(const Stage<Real>
 {
     const DgPatch<Real> &patch = stage.patch;
     const DgOptions<Real> &options = stage.options;
-    Real least = std::numeric_limits<Real>::max();
-#pragma omp simd reduction(min : least)
+    Real least = std::numeric_limits<Real>::max(), sum = 0;
+#pragma omp simd reduction(min : least) reduction(+ : sum)
     for (std::int32_t c = 0; c < patch.cells; c++) {
         const int o = patch.orientation[c], depth = patch.depth[c];
         const Real leg = stage.metric.length[depth + 1], inradius = stage.metric.inradius[depth];
@@ -415,13 +416,14 @@ template <bool ROUGH, class Real> SWE_INLINE Real sweep_states(const Stage<Real>
             for (int v = 0; v < EVOLVED; v++)
                 q[v] = Real(0.5) * (stage.start[v][c] + q[v]);
         settle(q, full, o, leg, low, high, options);
-        const Real speed = hold_back(q, fastest(q, q[DEPTH] > full, o, leg, options),
-                                     Real(0.4) * inradius / stage.dt);
+        const Real waves = fastest(q, q[DEPTH] > full, o, leg, options);
+        const Real speed = hold_back(q, waves, Real(0.4) * inradius / stage.dt);
         for (int v = 0; v < EVOLVED; v++)
             patch.dof[v][c] = q[v];
         least = std::min(least, inradius / speed);
+        sum += waves;
     }
-    return least;
+    return std::isfinite(sum) ? least : 0;
 }
 
 enum class Task { RATES, UPDATE };
@@ -457,9 +459,9 @@ template <class Real> Real perform_any(Task task, const Stage<Real> &stage)
 template <class Real> Real dispatch(Task task, const Stage<Real> &stage)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("x86-64-v4"))
+    if (vector_bytes() == 64)
         return perform_v4(task, stage);
-    if (__builtin_cpu_supports("x86-64-v3"))
+    if (vector_bytes() == 32)
         return perform_v3(task, stage);
 #endif
     return perform_any(task, stage);
@@ -472,13 +474,6 @@ template <class Real> Real step_of(Real least)
 }
 
 } // namespace
-
-template <class Real> Patch<Real> dg_means(const DgPatch<Real> &patch)
-{
-    return {patch.cells,   patch.ghosts,   patch.dof[DEPTH], patch.dof[HU],
-            patch.dof[HV], patch.dof[BED], patch.depth,      patch.edges,
-            patch.left,    patch.right,    patch.runs,       patch.run_count};
-}
 
 template <class Real> void dg_residual(const DgPatch<Real> &patch, const Metric<Real> &metric,
                                        Flux flux, const DgOptions<Real> &options,
@@ -495,7 +490,8 @@ template <class Real> Real dg_update(const DgPatch<Real> &patch, const Metric<Re
         dispatch(Task::UPDATE, Stage<Real>{patch, metric, options, scratch, {}, dt, start});
     // Where water was held back, to dt / 0.4, its speed is that but for rounding; whoever asks
     // later must get the same answer.
-    return least > Real(2.6) * dt ? step_of(least) : dg_stable_step(patch, metric, options);
+    return least > Real(2.6) * dt || least == 0 ? step_of(least)
+                                                : dg_stable_step(patch, metric, options);
 }
 
 template <class Real> Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
@@ -509,6 +505,8 @@ template <class Real> Real dg_stable_step(const DgPatch<Real> &patch, const Metr
             q[v] = patch.dof[v][c];
         const Real speed =
             fastest(q, q[DEPTH] > patch.full[c], o, metric.length[depth + 1], options);
+        if (!std::isfinite(speed))
+            return 0;
         least = std::min(least, metric.inradius[depth] / speed);
     }
     return step_of(least);
@@ -551,7 +549,6 @@ template <class Real> void dg_wall(Real values[DG_EXCHANGE], int direction)
 }
 
 #define INSTANTIATE(Real)                                                                         \
-    template Patch<Real> dg_means(const DgPatch<Real> &);                                         \
     template void dg_residual(const DgPatch<Real> &, const Metric<Real> &, Flux,                  \
                               const DgOptions<Real> &, const DgScratch<Real> &);                  \
     template Real dg_update(const DgPatch<Real> &, const Metric<Real> &, const DgOptions<Real> &, \

@@ -59,9 +59,6 @@ template <class Real> struct DgPatch {
     std::int32_t run_count;
 };
 
-// The cells' means as the methods of order 0 see them.
-template <class Real> Patch<Real> dg_means(const DgPatch<Real> &patch);
-
 template <class Real> struct DgOptions {
     Real gravity = Real(9.81);
     Real dry_tolerance = Real(1e-6); // m
@@ -94,7 +91,7 @@ template <class Real> Real dg_update(const DgPatch<Real> &patch, const Metric<Re
                                      Real dt, const Real *const start[EVOLVED] = nullptr);
 
 // Largest step in s, to be multiplied by the CFL number: the least of
-// inradius / (|velocity| + sqrt(gravity * depth)) / 3 over the cells' corners.
+// inradius / (|velocity| + sqrt(gravity * depth)) / 3 over the cells' corners; 0 if one is no number.
 template <class Real> Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
                                           const DgOptions<Real> &options);
 
@@ -140,12 +137,9 @@ template <class Real> DgCell<Real> dg_initial(DgShape shape, const Real bed[3],
                                               const Real hv[SIDES], const Real water[3],
                                               Real dry_tolerance);
 
-// Moves the beds of two children by one height, so that their means average to the parent's: what
-// keeps both the surface and the mass when the cell is split.
-template <class Real> void dg_align_beds(Real parent_mean, Real &first_mean, Real &second_mean);
-
-// Splits a cell.  BED .. BED_Y of the children are in (aligned as above), the rest is out.  The
-// surface is the parent's, the mass to rounding.
+// Splits a cell.  BED .. BED_Y of the children are in, the rest is out.  The surface is the
+// parent's; the mass is, to rounding, if the children's mean beds average to the parent's, as those
+// of a Bed do (grid/bed.h).
 template <class Real> void dg_split(DgShape shape, const DgCell<Real> &parent, Real dry_tolerance,
                                     DgCell<Real> &first, DgCell<Real> &second);
 

@@ -5,7 +5,7 @@
 // A child's values are the parent's linear functions restricted to it, a parent's the projection of
 // its children's in L2.  It is the surface that is restricted and projected; depth is what is
 // between it and the bed.  Thereby a flat surface stays flat, and water is kept if the beds' means
-// are aligned.  Where the water does not reach over the bed, the rule is: water seeks its level.
+// average to the parent's.  Where the water does not reach over the bed, the rule is: water seeks its level.
 
 #include "galerkin.h"
 
@@ -186,12 +186,6 @@ template <class Real> DgCell<Real> dg_initial(DgShape shape, const Real bed[3],
     return cell;
 }
 
-template <class Real> void dg_align_beds(Real parent_mean, Real &first_mean, Real &second_mean)
-{
-    const Real half_step = (second_mean - first_mean) / 2;
-    first_mean = parent_mean - half_step, second_mean = parent_mean + half_step;
-}
-
 template <class Real> void dg_split(DgShape shape, const DgCell<Real> &parent, Real dry_tolerance,
                                     DgCell<Real> &first, DgCell<Real> &second)
 {
@@ -234,7 +228,6 @@ template <class Real> void dg_merge(DgShape shape, const DgCell<Real> &first,
     template Real dg_full(DgShape, Real, Real, Real);                                              \
     template DgCell<Real> dg_initial(DgShape, const Real[3], const Real[SIDES], const Real[SIDES], \
                                      const Real[SIDES], const Real[3], Real);                      \
-    template void dg_align_beds(Real, Real &, Real &);                                             \
     template void dg_split(DgShape, const DgCell<Real> &, Real, DgCell<Real> &, DgCell<Real> &);   \
     template void dg_merge(DgShape, const DgCell<Real> &, const DgCell<Real> &, Real,              \
                            DgCell<Real> &);

@@ -26,6 +26,7 @@ public:
     int fields() const override { return DOFS; }
     std::array<int, 4> means() const override { return {DEPTH, HU, HV, BED}; }
     int stages() const override { return rules.solver.stepping == Stepping::EULER ? 1 : 2; }
+    bool later_stages_are_safe() const override { return true; } // see hold_back(), galerkin.cc
     std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Memory>(); }
     void attach(Cluster<Real> &c) const override;
 
@@ -42,6 +43,10 @@ public:
 
     // The configuration has local steps with order 0 only.
     void flow(const Cluster<Real> &, std::int32_t, Real *, Real *) const override { refuse(); }
+    void spare(const Cluster<Real> &, std::int32_t, Real, Real *, Real *) const override
+    {
+        refuse();
+    }
     void advance_with(Cluster<Real> &, Real, const Real *, Scratch &) const override { refuse(); }
 
     void publish(const Cluster<Real> &c, Real *interface) const override;

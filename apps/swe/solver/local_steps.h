@@ -7,9 +7,15 @@
 // slower one as it was, and adds it up; the slower one takes the sum for what passed in its step.
 // So nothing is lost or made.  (Osher and Sanders 1983, doi:10.1090/S0025-5718-1983-0717689-8;
 // papers/invasive-compute-balancing.txt §4, reference 12)
+//
+// No cell gives more than it has.  Of a slower cluster the faster one takes no more than that has
+// for its own step (Scheme::spare).  Water that gets faster in a round moves its cluster to a lower
+// level; and the shortest steps get shorter where the lowest level needs it.
 #ifndef SWE_SOLVER_LOCAL_STEPS_H
 #define SWE_SOLVER_LOCAL_STEPS_H
 
+#include <atomic>
+#include <vector>
 #include "../grid/grid.h"
 
 namespace swe {
@@ -32,10 +38,16 @@ private:
     Grid<Real> &grid;
     const Scheme<Real> &scheme;
     MPI_Comm comm;
-    int present[LEVELS] = {}; // are there clusters of the level, on any rank?
+    int present[LEVELS] = {};  // are there clusters of the level, on any rank?
+    double longest_s = 0;      // of the round's shortest steps
+    std::vector<double> times; // when the round's shortest steps begin and end, s
+    // Threads add to it in a phase; round() reads it after the phase, whose end orders them.
+    std::atomic<std::int64_t> done{0}; // cells
 
     int set_levels(double shortest_s, double cfl);
-    void advance(Cluster<Real> &c, int substep, double shortest_s, Scratch &scratch);
+    double agree_on_substep(double cfl);
+    void advance(Cluster<Real> &c, int substep, Scratch &scratch);
+    void lower_level(Cluster<Real> &c) const;
 };
 
 } // namespace swe

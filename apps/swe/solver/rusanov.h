@@ -6,8 +6,9 @@
 // the reconstructed states U* is
 //     (F(U*own) + F(U*other)) / 2 - a (U*other - U*own) / 2,   a = max(|u.n| + c) of both cells,
 // and what the reconstruction took away returns as pressure.  Sorted by cells, it is water that
-// leaves each one, h* (a + u.n) / 2 >= 0, and takes its velocity with it; so a cell cannot lose
-// more than it has if dt max(|u| + c) <= inradius / 2, and no velocities arise but by pressure.
+// leaves each one, h* (a + u.n) / 2 >= 0, and takes its velocity with it; over the
+// three edges u.n cancels, so a cell cannot lose more than it has if dt a <= inradius, and no
+// velocities arise but by pressure.
 #ifndef SWE_SOLVER_RUSANOV_H
 #define SWE_SOLVER_RUSANOV_H
 

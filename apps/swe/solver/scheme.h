@@ -43,6 +43,12 @@ public:
     // The fields that are a cell's means of h, hu, hv, bed.
     virtual std::array<int, 4> means() const = 0;
     virtual int stages() const = 0; // of a time step
+
+    // A step up to this part of the stable one, of all clusters, leaves no water below 0; of every
+    // stage, unless the scheme takes care of the later ones itself.
+    static constexpr double SAFE = 0.5;
+    virtual bool later_stages_are_safe() const = 0;
+
     virtual std::unique_ptr<Scratch> make_scratch() const = 0;
 
     // Once for each cluster that is made: sets its attachment.
@@ -64,6 +70,11 @@ public:
     // hu, hv per metre of the edge and second, by the present state.
     virtual void flow(const Cluster<Real> &cluster, std::int32_t g, Real leaves[PASSED],
                       Real enters[PASSED]) const = 0;
+
+    // Of that, so much as the cell beyond can give for a time of dt, whatever else leaves it in a
+    // step of dt that is safe for its own cluster.
+    virtual void spare(const Cluster<Real> &cluster, std::int32_t g, Real dt, Real leaves[PASSED],
+                       Real enters[PASSED]) const = 0;
 
     // One step of Euler's method, with more[v * ghosts + g] entering at ghost g beside what flows
     // by the present state; units as of flow.

@@ -7,7 +7,9 @@ the work is first in one rank, then in others.  Stock each rank has its share of
 
 On the real cores stock runs in each shape of ranks x threads, waiting threads spinning and
 sleeping, and the best one counts: of those with as many ranks as ours, and of all.  1 x cores
-has no ranks that could be unbalanced; it is what a program that needs no ranks would do.
+has no ranks that could be unbalanced; it is what a program that needs no ranks would do.  As a
+reference the ranks of one thread also run with waits that yield the CPU, which the stock library
+(MPICH) has no mode for: bench/mpi/yield.c.
 The limit is the work of one rank and thread, shared out evenly.
 
 On emulated cores (model.py) the run is replayed: stock with cores / ranks threads a rank, whose
@@ -24,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import BenchError, Context, Run, median_ratio, same_checksum
+from mpi_programs import LIBRARIES, compiled
 
 from . import model
 
@@ -55,10 +58,12 @@ class Compared:
     ranks: int
     ours: float
     best: str            # stock's best with as many ranks
+    stock: float         # its seconds
     ratio: float         # ours over that
     best_of_all: str
     ratio_of_all: float
     over_limit: float
+    over_yielding: float  # ours over ranks of one thread that yield
 
 
 def short(words: list[str], scale: float) -> list[str]:
@@ -76,6 +81,12 @@ def stock_runs(ctx: Context, words: list[str], shapes) -> dict[str, Run]:
     return runs
 
 
+def yielding_run(ctx: Context, words: list[str], ranks: int) -> Run:
+    library = compiled(ctx, LIBRARIES[0], "yield.c", "-shared", "-fPIC")
+    return ctx.stock(ctx.mpi(ranks, ctx.app("swe"), *words), 1, f"yielding-{ranks}x1",
+                     LD_PRELOAD=str(library))
+
+
 def real(ctx: Context, ranks: tuple[int, ...], parallel: str = "loop",
          scale: float = 1) -> list[Compared]:
     """All shapes run in the first turn; those that are three times the best are left out then, but
@@ -87,11 +98,13 @@ def real(ctx: Context, ranks: tuple[int, ...], parallel: str = "loop",
         stock = stock_runs(ctx, words, shapes)
         ours = {n: ctx.invade(ctx.mpi(n, ctx.app("swe"), *words), variant=f"invade-{n}")
                 for n in ranks}
-        turns.append((stock, ours))
-        same_checksum([*stock.values(), *ours.values()])
+        yielding = {n: yielding_run(ctx, words, n) for n in ranks}
+        turns.append((stock, ours, yielding))
+        runs = [*stock.values(), *ours.values(), *yielding.values()]
+        same_checksum(runs)
         if ctx.verbose:
             print("    " + "   ".join(f"{r.variant} {seconds(r):.2f} s"
-                                      for r in [*stock.values(), *ours.values()]), flush=True)
+                                      for r in runs), flush=True)
         shapes = [s for s in shapes if worth_running(s, stock, ranks)]
     return [compared(n, turns) for n in ranks]
 
@@ -110,19 +123,22 @@ def worth_running(shape: tuple[int, int], stock: dict[str, Run], ranks: tuple[in
 
 
 def compared(ranks: int, turns: list) -> Compared:
-    names = set.intersection(*(set(stock) for stock, _ in turns))
+    names = set.intersection(*(set(stock) for stock, _, _ in turns))
 
     def typical(name: str) -> float:
-        return statistics.median(seconds(stock[name]) for stock, _ in turns)
+        return statistics.median(seconds(stock[name]) for stock, _, _ in turns)
 
     def ratio(name: str) -> float:
         return statistics.median(seconds(ours[ranks]) / seconds(stock[name])
-                                 for stock, ours in turns)
+                                 for stock, ours, _ in turns)
 
     best = min(of_ranks(names, ranks), key=typical)
     best_of_all = min(names, key=typical)
-    return Compared(ranks, statistics.median(seconds(ours[ranks]) for _, ours in turns), best,
-                    ratio(best), best_of_all, ratio(best_of_all), CORES * ratio("1x1"))
+    over_yielding = statistics.median(seconds(ours[ranks]) / seconds(yielding[ranks])
+                                      for _, ours, yielding in turns)
+    return Compared(ranks, statistics.median(seconds(ours[ranks]) for _, ours, _ in turns), best,
+                    typical(best), ratio(best), best_of_all, ratio(best_of_all),
+                    CORES * ratio("1x1"), over_yielding)
 
 
 # --- on emulated cores
@@ -138,6 +154,7 @@ class Replayed:
     ratio: float
     fixed: float   # s, limits
     moved: float
+    model: dict[str, float]
 
 
 def replayed(ctx: Context, run: model.Record, of: model.Model, cores: int, ranks: int,
@@ -158,7 +175,8 @@ def replayed(ctx: Context, run: model.Record, of: model.Model, cores: int, ranks
     same_checksum([r for turn in turns for r in turn])
     fixed, moved = model.limits(run, of, scale, cores)
     medians = [statistics.median(seconds(t[i]) for t in turns) for i in (0, 1)]
-    return Replayed(cores, ranks, parallel, *medians, median_ratio(turns, 1, 0), fixed, moved)
+    return Replayed(cores, ranks, parallel, *medians, median_ratio(turns, 1, 0), fixed, moved,
+                    of.columns(scale))
 
 
 def emulated(ctx: Context, directory: Path, shapes=EMULATED_SHAPES, parallels=PARALLELS,

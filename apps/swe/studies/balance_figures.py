@@ -9,6 +9,7 @@ from common import Context
 
 from . import balance, model, table
 
+TURNS = 3
 COLUMNS = ["cores/ranks", "clusters by", "stock s", "invade s", "invade/stock", "limit, fixed s",
            "limit, moved s", "invade/limit"]
 
@@ -30,14 +31,14 @@ def real(ctx: Context, directory: Path, scale: float) -> None:
     rows, names, stock, ours = [], [], [], []
     for parallel in balance.PARALLELS:
         for c in balance.real(ctx, (4, 2), parallel, scale):
-            rows.append([f"2/{c.ranks}", parallel, c.best, c.ours, c.ratio, c.best_of_all,
-                         c.ratio_of_all, c.over_limit])
+            rows.append([f"2/{c.ranks}", parallel, c.best, c.stock, c.ours, c.ratio,
+                         c.best_of_all, c.ratio_of_all, c.over_limit])
             names.append(f"2/{c.ranks}\n{parallel}")
-            stock.append(c.ours / c.ratio)
+            stock.append(c.stock)
             ours.append(c.ours)
     table.show("Dam break off the centre, 2 cores", [
-        "cores/ranks", "clusters by", "best stock", "invade s", "invade/best", "best of all shapes",
-        "invade/best of all", "invade/limit"], rows,
+        "cores/ranks", "clusters by", "best stock", "stock s", "invade s", "invade/best",
+        "best of all shapes", "invade/best of all", "invade/limit"], rows,
         ["the limit is half of what one rank and thread takes"], directory / "balance-real.csv")
     bars(directory / "balance-real.png", names, stock, ours, "2 cores")
     words = [ctx.app("swe"), *balance.short(balance.REAL, scale), "-q"]
@@ -49,7 +50,7 @@ def emulated(ctx: Context, directory: Path, scale: float) -> None:
     rows = [[f"{r.cores}/{r.ranks}", r.parallel, r.stock, r.ours, r.ratio, r.fixed, r.moved,
              r.ours / r.moved] for r in found]
     table.show("Dam break off the centre, emulated cores", COLUMNS, rows, notes,
-               directory / "balance-emulated.csv")
+               directory / "balance-emulated.csv", [r.model for r in found])
     bars(directory / "balance-emulated.png", [f"{r.cores}/{r.ranks}\n{r.parallel}" for r in found],
          [r.stock for r in found], [r.ours for r in found], "emulated cores")
     run = model.read_record(directory / "ranks4", 4)

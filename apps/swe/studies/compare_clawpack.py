@@ -7,7 +7,7 @@ with Roe's Riemann solver on a Cartesian grid (Clawpack, doi:10.7717/peerj-cs.68
     apps/swe/studies/compare_clawpack.py --swe BUILD/apps/swe/swe --picture FILE.png
 
 Prints a table of differences from pyclaw's finest run: of the radial profile of the water's height
-at the end, and of two tide gauges over time.  apps/swe/comparison.md has the figures.  Not a
+at the end, and of two tide gauges over time.  doc/swe-comparison.md has the figures.  Not a
 test: it needs the package, and minutes."""
 
 import argparse

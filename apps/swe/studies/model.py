@@ -58,6 +58,11 @@ class Model:
         return [f"ns-per-cell={self.cell_ns:.4g}", f"adaption-ns={self.adaption_ns:.4g}",
                 f"serial-ns={self.serial_ns:.4g}", f"scale={scale:.4g}"]
 
+    def columns(self, scale: float) -> dict[str, float]:
+        """For a table, so that its seconds can be worked out again."""
+        return {"model ns/cell": self.cell_ns, "model ns/cell adaption": self.adaption_ns,
+                "model ns/cell serial": self.serial_ns, "model times": scale}
+
     def text(self) -> str:
         return (f"{self.cell_ns:.1f} ns a cell and step, {self.adaption_ns:.1f} ns a cell and "
                 f"adaption, {self.serial_ns:.2f} of it serial" if self.adaption_ns else

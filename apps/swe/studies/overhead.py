@@ -21,7 +21,6 @@ from common import Context, Run, same_checksum
 
 from . import model
 
-RUNS = 25
 THREADS = 2
 CELLS = [str(model.SCENARIOS / "dam_break.toml"), "grid.min_depth=5", "grid.max_depth=5",
          "grid.every=1", "time.end=1e6", "run.parallel=loop"]
@@ -39,6 +38,7 @@ class Found:
 
     stock: dict[str, list[float]] = field(default_factory=dict)
     ours: dict[str, list[float]] = field(default_factory=dict)
+    model: dict[str, float] = field(default_factory=dict)  # of emulated runs
 
     def best(self) -> str:
         return min(self.stock, key=lambda name: statistics.median(self.stock[name]))
@@ -74,7 +74,7 @@ def emulated(ctx: Context, runs: int, directory: Path, scale: float = 1) -> tupl
              f"stretches={max(2, round(100 * scale))}", "parallel=loop"]
     forms = {"threads only": [], "non-blocking": ["announce=on"], "blocking": ["announce=wait"]}
     invade = [str(ctx.build / "invade"), f"--emulate-cores={CORES}", "--"]
-    found = Found()
+    found = Found(model=of.columns(factor))
     for _ in range(runs):
         stock = {"sleeping": ctx.stock(words, CORES, "stock", OMP_WAIT_POLICY="passive")}
         ours = {form: ctx.run(form, [*invade, *words, *extra], {"OMP_NUM_THREADS": str(CORES)})

@@ -10,7 +10,7 @@ from common import Context
 
 from . import overhead, table
 
-RUNS_OF_TURNS = {3: overhead.RUNS}  # the default is the paper's number
+TURNS = 25  # the paper's number
 
 
 def percent(ratio: float) -> float:
@@ -28,7 +28,7 @@ def show(found: overhead.Found, name: str, title: str, directory: Path, notes: l
                      f"{percent(low):+.1f} to {percent(high):+.1f}", overhead.PAPER[form]])
     table.show(title, ["", unit, "% over stock", "half of the runs", "paper"], rows,
                [f"{len(found.stock[best])} runs; stock is {best} here", *notes],
-               directory / f"{name}.csv")
+               directory / f"{name}.csv", [found.model for _ in rows])
     plt = table.pyplot()
     figure, axes = plt.subplots(figsize=(5, 3.5))
     for form in found.ours:
@@ -43,7 +43,7 @@ def show(found: overhead.Found, name: str, title: str, directory: Path, notes: l
 
 
 def real(ctx: Context, directory: Path, scale: float) -> None:
-    found = overhead.real(ctx, RUNS_OF_TURNS.get(ctx.pairs, ctx.pairs), scale)
+    found = overhead.real(ctx, ctx.pairs, scale)
     show(found, "overhead-real", "128 cells, 2 threads", directory, [], "us a step")
 
 

@@ -62,6 +62,7 @@ class Found:
     size: str
     seconds: dict[str, list[float]] = field(default_factory=dict)
     limit: float = 0
+    model: dict[str, float] = field(default_factory=dict)
 
     def typical(self, way: str) -> float:
         return statistics.median(self.seconds[way])
@@ -219,6 +220,7 @@ def study(ctx: Context, machine: Machine, directory: Path, scale: float = 1,
         found.append(measured(ctx, here))
         if machine.emulated:
             found[-1].limit = here.limit()
+            found[-1].model = of.columns(factor)
     return found, notes
 
 

@@ -9,6 +9,7 @@ from common import Context
 
 from . import balance, parameters, table
 
+TURNS = 3
 COLORS = {"sequential": "tab:red", "tbb": "tab:orange", "at-once": "0.6", "invasive": "tab:blue"}
 NAMES = {"sequential": "one after the other, OpenMP", "tbb": "all at once, TBB",
          "at-once": "all at once, OpenMP", "invasive": "invasive"}
@@ -32,7 +33,7 @@ def show(found: list[parameters.Found], notes: list[str], machine: parameters.Ma
     table.show(f"Five tsunami simulations, {machine.cores} "
                f"{'emulated ' if machine.emulated else ''}cores",
                ["size", *(f"{way} s" for way in ways), *(f"invasive/{way}" for way in others),
-                "work/cores s"], rows, notes, file)
+                "work/cores s"], rows, notes, file, [f.model for f in found])
     plt = table.pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), width_ratios=[2, 1])
     draw(left, found, ways)

@@ -98,9 +98,10 @@ Options parse(int argc, char **argv)
     Options o;
     bool good = true;
     for (int i = 1; i < argc; i++) {
-        char *equals = std::strchr(argv[i], '=');
-        auto length = static_cast<std::size_t>(equals - argv[i]);
-        good = good && equals && set(o, {argv[i], length}, equals + 1);
+        std::string word = argv[i];
+        std::size_t equals = word.find('=');
+        good =
+            good && equals != word.npos && set(o, word.substr(0, equals), word.substr(equals + 1));
     }
     if (good && !o.record.empty())
         return o;

@@ -8,8 +8,9 @@ from pathlib import Path
 
 
 def show(title: str, columns: list[str], rows: list[list], notes: list[str],
-         file: Path | None = None) -> None:
-    """Numbers with three digits; the CSV has all of them, and no notes."""
+         file: Path | None = None, more: list[dict[str, float]] | None = None) -> None:
+    """Numbers with three digits; the CSV has all of them, no notes, and `more`: columns of each
+    row."""
     texts = [[f"{v:.3f}" if isinstance(v, float) else str(v) for v in row] for row in rows]
     widths = [max(len(line[i]) for line in [columns, *texts]) for i in range(len(columns))]
     print(f"\n{title}")
@@ -19,7 +20,9 @@ def show(title: str, columns: list[str], rows: list[list], notes: list[str],
         print(f"  {note}")
     if file:
         with file.open("w", newline="") as out:
-            csv.writer(out, lineterminator="\n").writerows([columns, *rows])
+            more = more or [{} for _ in rows]
+            csv.writer(out, lineterminator="\n").writerows(
+                [[*columns, *more[0]], *([*row, *of.values()] for row, of in zip(rows, more))])
         print(f"  {file}", flush=True)
 
 

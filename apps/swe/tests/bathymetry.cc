@@ -93,6 +93,10 @@ void agrees(Check &check, const Kind &kind, double tolerance, const std::string 
         for (double x : {-1e5, -12345.0, 0.0, 88e3, 1e5})
             check.near(b.at(x, y), kind.height(globe.lon(x), globe.lat(y)), tolerance, what);
     check.that(b.columns() < 80 && b.rows() < 80, what + ": only the domain is read");
+    check.near(b.spacing(),
+               std::fmin(std::fabs(kind.lat_step) * globe.metres_lat,
+                         std::fabs(kind.lon_step) * globe.metres_lon),
+               1, what + ": distance of points");
 }
 
 void kinds(Check &check)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // bed.cc - are the means of the bed (bed_tree.h) means, and consistent from parent to children
 // at all depths; and does exactly one triangle contain each point (triangle.h)?
-#include "../scenario/bed_tree.h"
+#include "../scenario/tree_bed.h"
 #include "../scenario/noise.h"
 #include "promises.h"
 
@@ -62,8 +62,6 @@ void polynomials(Check &check)
         double x = double(t.entry.x + t.exit.x + t.apex.x) / 3;
         double y = double(t.entry.y + t.exit.y + t.apex.y) / 3;
         check.near(flat.mean(path, levels), plane(x, y), 1e-13, "mean of a plane at any level");
-        check.near(flat.slope(t).x / UNIT, 2, 1e-6, "slope x");
-        check.near(flat.slope(t).y / UNIT, -5, 1e-6, "slope y");
     }
 }
 
@@ -92,6 +90,53 @@ void table_depth(Check &check)
     }
     check.that(worst < 2,
                "tables of 10 and 16 levels differ by " + Check::text(worst) + " of 100 m");
+}
+
+// A bed that is known by points closer than the smallest cells.
+class Survey final : public Scenario {
+public:
+    explicit Survey(double spacing) : spacing_(spacing) {}
+    double bed(double x, double y) const override { return 100 * Noise(3)(x * 64, y * 64); }
+    double spacing() const override { return spacing_; }
+    Water water(double, double, double, double) const override { return {0, 0, 0}; }
+    double rest() const override { return 0; }
+
+private:
+    double spacing_;
+};
+
+void all_points_count(Check &check)
+{
+    Config config = parse_config("name = \"lake\"\n", "bed",
+                                 {"domain.square=1", "grid.min_depth=2", "grid.max_depth=4"});
+    Forest forest(config, 1);
+    auto worst = [&](double spacing) {
+        Survey survey(spacing), exact(1. / 1024);
+        TreeBed bed(forest, survey, config, 0), expected(forest, exact, config, 0);
+        double most = 0;
+        for (int root = 0; root < 4; root++)
+            for (unsigned path = 0; path < 16; path++)
+                most = std::fmax(
+                    most, std::fabs(bed.mean({root, path, 4}) - expected.mean({root, path, 4})));
+        return most;
+    };
+    check.that(worst(0) > 20, "three points of a cell are no mean: " + Check::text(worst(0)));
+    check.that(worst(1. / 128) < 1, "all points are: " + Check::text(worst(1. / 128)));
+}
+
+// Only triangles that may be cells count for what crosses a height.
+void crossing(Check &check)
+{
+    BedTree tree(SOUTH, 0, 12, hills);
+    auto is_under = [&](std::uint64_t path) { return tree.mean(path, 6) < 0; };
+    for (std::uint64_t path = 0; path < 16; path++) {
+        bool crosses = false;
+        for (std::uint64_t part = 4 * path; part < 4 * path + 4; part++)
+            crosses = crosses || is_under(part) != is_under(4 * path);
+        check.that(tree.crosses(path, 4, 0, 6) == crosses, "two levels below");
+        check.that(!tree.crosses(path, 4, 0, 4), "the cell itself does not cross");
+        check.that(!crosses || tree.crosses(path, 4, 0, 12), "nor fewer further down");
+    }
 }
 
 // All triangles of a square, conforming or not, at random depths.
@@ -153,5 +198,7 @@ int main(int argc, char **argv)
                          {"means_of_polynomials_are_exact", polynomials},
                          {"paths_are_those_of_triangle", paths},
                          {"table_depth_matters_little", table_depth},
+                         {"all_points_of_a_survey_count", all_points_count},
+                         {"crossing_is_that_of_cells", crossing},
                          {"one_triangle_owns_each_point", one_owner}});
 }

@@ -466,6 +466,13 @@ DgCell<double> random_cell(std::mt19937 &dice)
     return cell;
 }
 
+// As a bed's tree has them: the children's means average to the parent's.
+void align_beds(double parent_mean, double &first_mean, double &second_mean)
+{
+    const double half_step = (second_mean - first_mean) / 2;
+    first_mean = parent_mean - half_step, second_mean = parent_mean + half_step;
+}
+
 bool split_and_merge()
 {
     std::mt19937 dice(7);
@@ -474,7 +481,7 @@ bool split_and_merge()
         const DgShape shape = {o, 2.0};
         const DgCell<double> parent = random_cell(dice);
         DgCell<double> first = random_cell(dice), second = random_cell(dice), again = parent;
-        dg_align_beds(parent.dof[BED], first.dof[BED], second.dof[BED]);
+        align_beds(parent.dof[BED], first.dof[BED], second.dof[BED]);
         dg_split(shape, parent, 1e-6, first, second);
         mass = std::max(mass,
                         std::fabs((first.dof[DEPTH] + second.dof[DEPTH]) / 2 - parent.dof[DEPTH]));
@@ -525,7 +532,7 @@ bool rest_survives_changes()
         for (int v = 0; v < EVOLVED; v++)
             parent.dof[v] = 0;
         parent.dof[DEPTH] = 2 - parent.dof[BED];
-        dg_align_beds(parent.dof[BED], first.dof[BED], second.dof[BED]);
+        align_beds(parent.dof[BED], first.dof[BED], second.dof[BED]);
         dg_split({o, 2.0}, parent, 1e-6, first, second);
         for (const DgCell<double> &child : {first, second}) {
             surface = std::max(surface, std::fabs(child.dof[DEPTH] + child.dof[BED] - 2));
@@ -549,7 +556,7 @@ bool shallow_water_is_split()
         DgCell<double> parent = random_cell(dice), first = random_cell(dice);
         DgCell<double> second = random_cell(dice);
         parent.dof[DEPTH] = std::pow(number(dice), 4);
-        dg_align_beds(parent.dof[BED], first.dof[BED], second.dof[BED]);
+        align_beds(parent.dof[BED], first.dof[BED], second.dof[BED]);
         dg_split({i % ORIENTATIONS, 1.0}, parent, 1e-6, first, second);
         mass =
             std::max(mass, std::fabs(first.dof[DEPTH] + second.dof[DEPTH] - 2 * parent.dof[DEPTH]));

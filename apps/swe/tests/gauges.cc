@@ -2,9 +2,11 @@
 // gauges.cc - are the files of tide gauges whole: new, continued after a checkpoint, cut off in the
 // middle of a row, and with an error that says what is wrong?
 #include "../scenario/gauges.h"
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "promises.h"
 #include "temporary.h"
@@ -52,10 +54,10 @@ void restart(Check &check)
     std::string file = place.path + "/gauge-a.csv";
     std::ofstream(file) << "time,eta,h,hu,hv\n0,1,1,1,1\n0.5,2,2,2,2\n1,3,3,3,3\n1.5,4,4,";
     {
-        GaugeWriter writer(c, 0.5);
-        writer.append(0, 0.75, {1, 0, 0}, 1);
+        GaugeWriter writer(c, 1);
+        writer.append(0, 1, {1, 0, 0}, 1);
     }
-    check.that(content(file) == "time,eta,h,hu,hv\n0,1,1,1,1\n0.5,2,2,2,2\n0.75,2,1,0,0\n",
+    check.that(content(file) == "time,eta,h,hu,hv\n0,1,1,1,1\n0.5,2,2,2,2\n1,2,1,0,0\n",
                "later rows go: " + content(file));
     check.that(content(place.path + "/gauge-b.csv") == "time,eta,h,hu,hv\n",
                "a new gauge has a file");
@@ -64,6 +66,24 @@ void restart(Check &check)
         GaugeWriter writer(c, 10);
     }
     check.that(content(file) == "time,eta,h,hu,hv\n0,1,1,1,1\n", "a row that was cut off goes");
+    std::ofstream(file) << "";
+    {
+        GaugeWriter writer(c, 10);
+    }
+    check.that(content(file) == "time,eta,h,hu,hv\n", "an empty file begins anew");
+}
+
+// What a run that is killed leaves: nothing is closed.
+void killed(Check &check)
+{
+    Temporary place;
+    Config c = two_gauges(place.path);
+    std::string file = place.path + "/gauge-a.csv";
+    GaugeWriter writer(c);
+    check.that(content(file) == "time,eta,h,hu,hv\n", "the header is there at once");
+    writer.append(0, 0.5, {1, 0, 0}, 1);
+    writer.flush();
+    check.that(content(file) == "time,eta,h,hu,hv\n0.5,2,1,0,0\n", "a row, before the end");
 }
 
 void errors(Check &check)
@@ -94,13 +114,33 @@ void full_disk(Check &check)
     Temporary place;
     Config c = two_gauges(place.path);
     std::filesystem::create_symlink("/dev/full", place.path + "/gauge-a.csv");
-    GaugeWriter writer(c);
     try {
-        writer.flush();
+        GaugeWriter writer(c);
         check.that(false, "a full disk is not seen");
     } catch (const std::runtime_error &e) {
         check.contains(e.what(), "gauge-a.csv: cannot write: No space left");
     }
+}
+
+// Room for the headers, but not for a row.
+void disk_that_fills(Check &check)
+{
+    Temporary place;
+    GaugeWriter writer(two_gauges(place.path));
+    rlimit before{}, limit{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = {20, before.rlim_max};
+    auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+        writer.append(0, 0.5, {1, 0, 0}, 1);
+        writer.flush();
+        check.that(false, "a disk that is full is not seen");
+    } catch (const std::runtime_error &e) {
+        check.contains(e.what(), "gauge-a.csv: cannot write: File too large");
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
 }
 
 void points(Check &check)
@@ -122,7 +162,9 @@ int main(int argc, char **argv)
     return run_promises(argc, argv,
                         {{"rows_are_written", rows},
                          {"restart_takes_later_rows_away", restart},
+                         {"rows_are_there_when_a_run_is_killed", killed},
                          {"errors_name_the_file", errors},
                          {"full_disk_is_told", full_disk},
+                         {"disk_that_fills_is_told", disk_that_fills},
                          {"points_are_in_the_domain", points}});
 }

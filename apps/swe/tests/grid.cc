@@ -353,6 +353,7 @@ public:
     int fields() const override { return 4; }
     std::array<int, 4> means() const override { return {0, 1, 2, 3}; }
     int stages() const override { return 1; }
+    bool later_stages_are_safe() const override { return true; }
     std::unique_ptr<Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }
     void attach(Cluster<double> &) const override {}
     Values<double> initial(const Site &site, double) const override
@@ -363,6 +364,7 @@ public:
     void advance(Cluster<double> &, double, int, Scratch &) const override {}
     double stable_step(Cluster<double> &) const override { return 1; }
     void flow(const Cluster<double> &, std::int32_t, double *, double *) const override {}
+    void spare(const Cluster<double> &, std::int32_t, double, double *, double *) const override {}
     void advance_with(Cluster<double> &, double, const double *, Scratch &) const override {}
     void publish(const Cluster<double> &c, double *interface) const override
     {
@@ -536,13 +538,16 @@ void marked_cells_are_bisected_and_never_joined(Check &check)
 
 void coarsening_undoes_refinement(Check &check)
 {
-    Playground p(config_of(2, 2, 1, SMALL));
+    Playground p(config_of(
+        2, 2, 1, {"grid.min_depth=3", "grid.max_depth=11", "grid.split=12", "grid.join=6"}));
     auto before = p.cells();
+    std::size_t clusters = p.grid.clusters().size();
     for (unsigned round = 0; round < 12; round++) {
         p.scheme.wish = [round](const Site &s) { return dice(s, round) % 20 == 0; };
         p.grid.adapt();
     }
     check.that(p.cells().size() > 4 * before.size(), "it was refined");
+    check.that(p.grid.clusters().size() > clusters, "clusters were split");
     p.scheme.wish = [](const Site &) { return -1; };
     int rounds = 0;
     while (p.grid.adapt() && rounds < 100)
@@ -550,7 +555,9 @@ void coarsening_undoes_refinement(Check &check)
     check.that(p.cells() == before, "cells are as they were");
     check.that(rounds <= 2 * (11 - 3), "changes: " + std::to_string(rounds));
     for (const auto &c : p.grid.clusters())
-        check.that(c->cells() <= 40, "size of a cluster");
+        check.that(c->cells() <= 12, "size of a cluster");
+    check.that(p.grid.clusters().size() == clusters,
+               "clusters are as few as before: " + std::to_string(p.grid.clusters().size()));
 }
 
 void cells_do_not_depend_on_clusters(Check &check)

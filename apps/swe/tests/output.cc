@@ -187,6 +187,7 @@ RankState make_state(long step)
     state.step = step;
     state.rank = rank;
     state.ranks = ranks;
+    state.root_depth = ROOT_DEPTH;
     state.values = VALUES;
     state.configuration = CONFIGURATION;
     for (int root = 0; root < ROOTS; root++)
@@ -340,6 +341,13 @@ void last_two_checkpoints_are_kept(const std::string &directory)
     barrier();
     EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 35);
     EXPECT(fs::exists(directory + "/checkpoint-30") && !fs::exists(directory + "/checkpoint-40"));
+    barrier();
+    if (rank == 0) {
+        write_bytes(directory + "/checkpoint-35/checkpoint-0.nc", "damaged");
+        EXPECT(contains(message_of([&] { read_checkpoint(directory, resume_as(0, 1)); }),
+                        "--restart=" + directory + "/checkpoint-30"));
+    }
+    barrier();
 }
 
 void interrupted_checkpoint_is_none(const std::string &directory)

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// maxima.cc - see maxima.h.
+#include "maxima.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include "files.h"
+#include "places.h"
+
+namespace swe {
+
+namespace {
+
+enum : int { SURFACE, DEPTH, SPEED, ARRIVAL, FIELDS };
+constexpr Field FIELD[FIELDS] = {
+    {"max_surface", "greatest height of the water's surface", "m",
+     "water_surface_height_above_reference_datum"},
+    {"max_h", "greatest height of the water above the bed", "m", ""},
+    {"max_speed", "greatest speed of the water, mean over its height", "m s-1", "sea_water_speed"},
+    {"arrival", "time since the beginning when the surface first was far from rest", "s", ""},
+};
+constexpr float NONE[FIELDS] = {
+    -std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+    -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::infinity()};
+
+} // namespace
+
+Maxima::Maxima(const std::string &where, const RasterShape &raster, double rest_, double arrival_,
+               bool goes_on, MPI_Comm ranks)
+    : path(where), shape(raster), rest(rest_), arrival(arrival_), comm(ranks)
+{
+    for (int f = 0; f < FIELDS; f++)
+        field[f].assign(shape.pixels(), NONE[f]);
+    on_rank_0(comm, [&] {
+        make_directories(std::filesystem::absolute(path).parent_path().string());
+        if (goes_on && std::filesystem::exists(path))
+            read();
+    });
+    for (auto &values : field)
+        MPI_Bcast(values.data(), static_cast<int>(values.size()), MPI_FLOAT, 0, comm);
+}
+
+void Maxima::read()
+{
+    const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+    check_places(file, shape);
+    for (int f = 0; f < FIELDS; f++) {
+        const int variable =
+            file.variable(FIELD[f].name, NC_FLOAT,
+                          {static_cast<std::size_t>(shape.ny), static_cast<std::size_t>(shape.nx)});
+        file.check(nc_get_var_float(file.id(), variable, field[f].data()), "read");
+        std::replace(field[f].begin(), field[f].end(), NC_FILL_FLOAT, NONE[f]);
+    }
+}
+
+void Maxima::add(const Snapshot &snapshot)
+{
+    const RasterFrame now = rasterise(shape, snapshot);
+    const auto time = static_cast<float>(snapshot.time);
+    for (std::size_t i = 0; i < now.h.size(); i++) {
+        if (!(static_cast<double>(now.h[i]) > snapshot.dry))
+            continue; // also where no cell of this rank is
+        field[SURFACE][i] = std::max(field[SURFACE][i], now.surface[i]);
+        field[DEPTH][i] = std::max(field[DEPTH][i], now.h[i]);
+        field[SPEED][i] = std::max(field[SPEED][i], now.speed[i]);
+        if (std::fabs(static_cast<double>(now.surface[i]) - rest) > arrival)
+            field[ARRIVAL][i] = std::min(field[ARRIVAL][i], time);
+    }
+}
+
+void Maxima::write()
+{
+    std::vector<float> all[FIELDS];
+    for (int f = 0; f < FIELDS; f++) {
+        all[f] = field[f];
+        MPI_Reduce(field[f].data(), all[f].data(), static_cast<int>(all[f].size()), MPI_FLOAT,
+                   f == ARRIVAL ? MPI_MIN : MPI_MAX, 0, comm);
+        std::replace(all[f].begin(), all[f].end(), NONE[f], NC_FILL_FLOAT);
+    }
+    on_rank_0(comm, [&] { save(all); });
+}
+
+void Maxima::save(const std::vector<float> *all) const
+{
+    NetcdfFile file = create_raster_file(temporary_name(path));
+    const PlaceDimensions of = define_places(file, shape);
+    int variable[FIELDS];
+    for (int f = 0; f < FIELDS; f++)
+        variable[f] = define_field(file, FIELD[f], {of.y, of.x}, shape);
+    for (int f = 0; f < ARRIVAL; f++)
+        file.attribute(variable[f], "cell_methods", "time: maximum");
+    file.attribute(variable[ARRIVAL], "displacement_m", arrival);
+    file.check(nc_enddef(file.id()), "write");
+    write_places(file, shape);
+    for (int f = 0; f < FIELDS; f++)
+        file.check(nc_put_var_float(file.id(), variable[f], all[f].data()), "write");
+    file.close();
+    move_into_place(path);
+}
+
+} // namespace swe

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// maxima.h - how high and fast the water was at most on a raster, and when the wave arrived: a NetCDF
+// file with one frame, which covers all of the run up to when it was written.
+//
+// A rank knows what it saw itself.  A file that is gone on from is given to all ranks, so a pixel
+// may come to another rank: greatest of all is greatest over the ranks.  What a run did between
+// its last checkpoint and its end is in the file, too, and does no harm: it comes again.
+#ifndef SWE_OUTPUT_MAXIMA_H
+#define SWE_OUTPUT_MAXIMA_H
+
+#include <string>
+#include <vector>
+#include "raster.h"
+
+namespace swe {
+
+class Maxima {
+public:
+    // `arrival`: so far from `rest`, m, is the surface when the wave has arrived.  When `goes_on`,
+    // begins with what the file at `path` has, if there is one.  Collective; throws OutputError on
+    // all ranks when the file is of another raster.
+    Maxima(const std::string &path, const RasterShape &shape, double rest, double arrival,
+           bool goes_on, MPI_Comm comm);
+
+    // Looks at this rank's cells; not collective.
+    void add(const Snapshot &snapshot);
+
+    // Collective.  The file is there as a whole, or as it was.
+    void write();
+
+private:
+    std::string path;
+    RasterShape shape;
+    double rest, arrival;
+    MPI_Comm comm;
+    // Surface, depth, speed: greatest so far, -inf where none.  Arrival: earliest, +inf where none.
+    std::vector<float> field[4];
+
+    void read();
+    void save(const std::vector<float> *all) const;
+};
+
+} // namespace swe
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// simulations.cc - whole simulations whose beginning or result is known.  With any number of ranks.
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <mpi.h>
+#include "../simulation.h"
+#include "promises.h"
+#include "temporary.h"
+
+using namespace swe;
+
+namespace {
+
+// A simulation with all that it needs to live.
+struct Run {
+    Config config;
+    std::unique_ptr<Scenario> scenario;
+    Simulation<double> of;
+
+    Run(const std::string &text, const std::vector<std::string> &words)
+        : config(parse_config(text, "simulations", words)), scenario(make_scenario(config)),
+          of(config, *scenario, MPI_COMM_WORLD)
+    {
+    }
+};
+
+double greatest(double mine)
+{
+    double all;
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return all;
+}
+
+// How far the surface is from rest, and how much water moves.
+struct Unrest {
+    double surface = 0, momentum = 0; // m, m2/s
+};
+
+Unrest unrest(Simulation<double> &s, double rest, double dry)
+{
+    Unrest mine;
+    auto [h, hu, hv, bed] = s.scheme().means();
+    for (const auto &c : s.grid().clusters())
+        for (std::int32_t i = 0; i < c->cells(); i++) {
+            double surface = c->field(h)[i] + c->field(bed)[i] - rest;
+            if (c->field(h)[i] > dry)
+                mine.surface = std::max(mine.surface, std::fabs(surface));
+            else // a pit without water
+                mine.surface = std::max(mine.surface, -surface - dry);
+            mine.momentum = std::max(mine.momentum, std::hypot(c->field(hu)[i], c->field(hv)[i]));
+        }
+    return {greatest(mine.surface), greatest(mine.momentum)};
+}
+
+// Where cells are coarse, islands and ponds are smaller than they are; a grid that is refined there
+// later must not find the sea out of its level.
+void sea_at_rest(Check &check, const std::vector<std::string> &more)
+{
+    Temporary place;
+    std::string faults = place.path + "/none.faults";
+    std::ofstream(faults) << "x_km y_km depth_km strike dip rake slip_m length_km width_km\n"
+                             "0 0 20 0 12 90 0 50 40\n";
+    std::vector<std::string> words = {"scenario.faults=" + faults,
+                                      "domain.square=1600e3",
+                                      "domain.x0=-800e3",
+                                      "domain.y0=-800e3",
+                                      "grid.min_depth=5",
+                                      "grid.max_depth=11",
+                                      "grid.refine=0.05",
+                                      "grid.coarsen=0.01",
+                                      "grid.shore=false",
+                                      "grid.every=2",
+                                      "grid.wander=true",
+                                      "solver.flux=augmented",
+                                      "solver.dry_tolerance=1e-3",
+                                      "time.end=1e6",
+                                      "time.steps=120"};
+    words.insert(words.end(), more.begin(), more.end());
+    Run run("name = \"tsunami\"\n", words);
+    Unrest begin = unrest(run.of, 0, run.config.solver.dry_tolerance);
+    double water = run.of.water();
+    run.of.run();
+    Unrest end = unrest(run.of, 0, run.config.solver.dry_tolerance);
+    check.near(begin.surface, 0, 1e-9, "surface at the beginning");
+    check.near(end.surface, 0, 1e-9, "surface");
+    check.near(end.momentum, 0, 1e-6, "momentum");
+    check.near(run.of.water() / water, 1, 1e-12, "water");
+}
+
+void sea_order_0(Check &check) { sea_at_rest(check, {}); }
+void sea_order_1(Check &check)
+{
+    sea_at_rest(check, {"solver.order=1", "solver.stepping=ssp_rk2"});
+}
+
+// A dam of 10 m radius in cells of 177 m: in none of their middles.
+void small_source(Check &check)
+{
+    Run run("name = \"dam_break\"\n",
+            {"grid.min_depth=4", "grid.max_depth=14", "scenario.radius=0.01", "scenario.x=0.29",
+             "scenario.y=0.36", "scenario.depth=1", "scenario.inside=2"});
+    int deepest = 0;
+    for (const auto &c : run.of.grid().clusters())
+        deepest = std::max<int>(deepest, *std::max_element(c->depth.begin(), c->depth.end()));
+    check.near(greatest(deepest), 14, 0, "depth of the finest cells");
+    check.near(run.of.water() - 1e6, 2 * 3.14159265 * 100, 40, "water behind the dam");
+}
+
+// The highest place that gets wet.
+class RunUp final : public Simulation<double>::Watcher {
+public:
+    explicit RunUp(double &to_) : to(to_) {}
+    void look(Simulation<double> &s) override
+    {
+        auto means = s.scheme().means();
+        for (const auto &c : s.grid().clusters()) {
+            const double *h = c->field(means[0]), *bed = c->field(means[3]);
+            for (std::int32_t i = 0; i < c->cells(); i++)
+                if (h[i] > 1e-3)
+                    to = std::max(to, h[i] + bed[i]);
+        }
+    }
+
+private:
+    double &to;
+};
+
+// Synolakis 1987, 3.7 and his figure 13: H/d = 0.0185 on 1 : 19.85, without breaking.
+void run_up(Check &check)
+{
+    Run run("name = \"beach\"\n",
+            {"domain.square=0.5", "domain.nx=128", "domain.west=open", "grid.min_depth=1",
+             "grid.max_depth=4", "grid.refine=5e-4", "grid.coarsen=1e-4", "solver.flux=augmented",
+             "solver.dry_tolerance=1e-4", "time.end=22", "scenario.depth=1",
+             "scenario.amplitude=0.0185", "scenario.slope=0.05037783", "scenario.x=0.45"});
+    double mine = 0;
+    run.of.add(std::make_unique<RunUp>(mine));
+    run.of.run();
+    double expected = 2.831 * std::sqrt(19.85) * std::pow(0.0185, 1.25), found = greatest(mine);
+    std::printf("    run-up %.4f, expected %.4f\n", found, expected);
+    check.near(found / expected, 1, 0.12, "run-up over that of the theory");
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int code = run_promises(argc, argv,
+                            {{"sea_with_a_coast_stays_at_rest", sea_order_0},
+                             {"sea_with_a_coast_stays_at_rest_with_order_1", sea_order_1},
+                             {"small_source_is_not_missed", small_source},
+                             {"solitary_wave_runs_up_as_high_as_it_should", run_up}});
+    MPI_Finalize();
+    return code;
+}
