@@ -4,8 +4,19 @@
 MPI+OpenMP programs start and end under one rmd all the time, while ranks of theirs are killed or
 stopped for a while, rmd is killed or ended and started again, clients flood it, and, where we are
 root, processes of a second user come, take cores and die.  Every half minute the programs are
-waited for; then each core must be in one table and in nobody's hands.  Programs that nobody has
-killed must print the checksum that the stock runtime prints.
+waited for; then each core must be in one table and in nobody's hands, and tokens as many as cores.
+Programs that nobody has killed must print the checksum that the stock runtime prints.
+
+Who comes first makes the domain what it is until the minute is over.  In turn: an observer, so that
+cores have owners; a program of more ranks than there are cores, so that tokens are anonymous; and
+an observer, and nobody of another user, so that threads move among all cores (chaos_seats.py looks
+where they compute).
+
+Now and then rmd is left alone for some seconds and writes a trace, in which every change of a core
+must be one that the protocol allows.
+
+From the kill of rmd to the next one that has adopted all tables it may take a second, in which
+systemd waits a tenth before it starts one.
 
 On the machine's own cores; --only 6,2 is a minute on six emulated ones, a minute on two, and so on.
 """
@@ -15,9 +26,11 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,12 +38,18 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import MPIEXEC, BenchError, Context, Figure, clean_environment
+from chaos_seats import Seats
+from common import MPIEXEC, BenchError, Context, Figure, Run, clean_environment
 
 GUEST, GROUP = 60001, 60000
-ELSEWHERE, NOBODY = 0xFFFE, -1
+ELSEWHERE, NOBODY, ANONYMOUS = 0xFFFE, -1, 1
 MPI_FILES = ("mpich_", "ucx_")  # of MPICH
-JOBS, JOB_S, QUIET_S, CYCLE_S = 3, 90, 10, 60
+JOB_S, QUIET_S, CYCLE_S, AGE_S = 90, 10, 60, 3
+TRACE_S = 2
+PAUSE_S = 0.1  # RestartSec of rmd/init/rmd.service.in
+# How many programs at a time, of how many ranks at most.  Whoever finds no core in time runs
+# unmanaged, which is no chaos any more: tokens are for all.
+KINDS = {"owners": (1, 2), "tokens": (3, 99), "one user": (1, 2)}
 MACHINES = {"real": [], "6": ["--emulate-cores=6"], "2": ["--emulate-cores=2"]}
 PROGRAMS = {  # ranks and arguments; one run takes a second or two
     "stencil 1": ("stencil", 1, ["--size=512", "--steps=600"]),
@@ -40,7 +59,16 @@ PROGRAMS = {  # ranks and arguments; one run takes a second or two
                                      "--units-per-ms=1000"]),
     "imbalance 4": ("imbalance", 4, ["--loads=1:2:3:4", "--work-ms=20", "--iterations=30",
                                      "--units-per-ms=1000", "--wait=polled"]),
+    "crowd 8": ("imbalance", 8, ["--loads=1:2", "--work-ms=20", "--iterations=20",
+                                 "--units-per-ms=1000", "--wait=polled"]),
 }
+CROWD = "crowd 8"  # more than there are cores
+
+
+def be_prompt() -> None:
+    """As systemd starts rmd: Nice of rmd/init/rmd.service.in."""
+    with contextlib.suppress(PermissionError):
+        os.nice(-15)
 
 
 class Member:
@@ -63,6 +91,11 @@ class Member:
         """Owners and holders."""
         words = [int(word) for word in self.ask("table").split()[2:]]
         return words[0::3], words[1::3]
+
+    def tokens(self) -> int | None:
+        """Free ones; None: cores have owners."""
+        mode, free = map(int, self.ask("table").split()[:2])
+        return free if mode == ANONYMOUS else None
 
     def end(self) -> None:
         self.process.kill()
@@ -110,9 +143,13 @@ class Chaos:
         self.guests: list[Member] = []
         self.members: list[Member] = []
         self.wrong: list[str] = []
-        self.counts = dict.fromkeys(("programs", "kills", "stops", "restarts", "floods", "guests",
-                                     "looks"), 0)
-        self.longest_s = 0.0
+        self.counts = dict.fromkeys((
+            "programs", "ranks", "ranks unmanaged", "kills", "stops", "restarts", "floods",
+            "guests", "looks", "looks at threads", "traces", "changes"), 0)
+        self.trace_until: float | None = None
+        self.ready_s = [0.0]                       # from the start of rmd
+        self.adopted_s: dict[signal.Signals, list[float]] = {signal.SIGKILL: [], signal.SIGTERM: []}
+        self.seats = Seats()
         self.sums = {kind: self.checksum(self.start_program(kind, stock=True)) for kind in PROGRAMS}
         self.shared = set(os.listdir("/dev/shm"))
 
@@ -126,19 +163,25 @@ class Chaos:
             self.rmd = subprocess.Popen(
                 [self.ctx.build / "bin/rmd", "--foreground", f"--socket={self.name}",
                  "--socket-group=*", f"--config={self.work}/rmd.conf", f"--ready-fd={writer}",
-                 *options], pass_fds=(writer,), stderr=log)
+                 *options], pass_fds=(writer,), stderr=log, preexec_fn=be_prompt)
         os.close(writer)
         with os.fdopen(reader) as ready:
             if not ready.readline().startswith("ready "):
                 raise BenchError("rmd does not start: " + (self.work / "log").read_text()[-2000:])
-        self.longest_s = max(self.longest_s, time.monotonic() - start)
+        self.ready_s.append(time.monotonic() - start)
 
     def restart(self) -> None:
+        if self.trace_until:
+            return
         self.counts["restarts"] += 1
-        self.rmd.send_signal(self.chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
+        how = self.chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM])
+        start = time.monotonic()
+        self.rmd.send_signal(how)
         self.rmd.wait()
+        gone_s = time.monotonic() - start
         time.sleep(self.chance.random() * 0.3)
         self.begin(*self.options)
+        self.adopted_s[how].append(gone_s + PAUSE_S + self.ready_s[-1])
 
     # --- programs
 
@@ -151,18 +194,20 @@ class Chaos:
                                 stdin=subprocess.DEVNULL, text=True, start_new_session=True,
                                 env=clean_environment({"OMP_NUM_THREADS": "8"}))
 
-    @staticmethod
-    def checksum(process: subprocess.Popen) -> str:
+    def checksum(self, process: subprocess.Popen) -> str:
         output = process.communicate()[0]
+        self.counts["ranks unmanaged"] += output.lower().count("running unmanaged")
         sums = [line.split()[1] for line in output.splitlines() if line.startswith("checksum ")]
         return sums[0] if process.returncode == 0 and sums else \
             f"exit code {process.returncode}: {output[-1500:]}"
 
-    def start_job(self) -> None:
-        if len(self.jobs) >= JOBS:
+    def start_job(self, kind: str = "") -> None:
+        jobs, ranks = KINDS[self.kind]
+        if len(self.jobs) >= jobs:
             return
-        kind = self.chance.choice(list(PROGRAMS))
+        kind = kind or self.chance.choice([k for k, what in PROGRAMS.items() if what[1] <= ranks])
         self.counts["programs"] += 1
+        self.counts["ranks"] += PROGRAMS[kind][1]
         self.jobs.append(Job(kind, self.start_program(kind), time.monotonic() + JOB_S))
 
     def kill_rank(self) -> None:
@@ -201,9 +246,12 @@ class Chaos:
             elif (found := self.checksum(job.process)) != self.sums[job.kind] and not job.hurt:
                 self.wrong.append(f"{job.kind}: {found}, not {self.sums[job.kind]}")
 
-    def status(self) -> str:
-        done = subprocess.run([self.ctx.build / "bin/rmctl", f"--socket={self.name}", "status"],
+    def rmctl(self, *words: str) -> subprocess.CompletedProcess:
+        return subprocess.run([self.ctx.build / "bin/rmctl", f"--socket={self.name}", *words],
                               capture_output=True, text=True, check=False, timeout=20)
+
+    def status(self) -> str:
+        done = self.rmctl("status")
         return done.stdout + done.stderr
 
     # --- strangers
@@ -218,10 +266,11 @@ class Chaos:
                 one.send(self.chance.randbytes(self.chance.choice([1, 92, 92, 5000])))
 
     def guest(self) -> None:
-        """A process of another user that comes, takes cores, and dies with them."""
+        """A process of another user that comes, takes cores, and dies with them.  For most of the
+        time there is none, else of two cores one is left, and a second rank would be unmanaged."""
         if os.getuid() != 0:
             return
-        if len(self.guests) < 2:
+        if len(self.guests) < 2 and self.chance.random() < 0.15:
             guest = Member(self.work / "member", GUEST)
             if guest.join(self.name):
                 self.guests.append(guest)
@@ -229,33 +278,79 @@ class Chaos:
             else:
                 guest.end()
             return
+        if not self.guests:
+            return
         guest = self.chance.choice(self.guests)
         owners = guest.table()[0]
         for core in range(len(owners)):
             guest.ask(f"{self.chance.choice(['borrow', 'lend'])} {core}")
-        if self.chance.random() < 0.3:
+        if self.chance.random() < 0.4:
             self.guests.remove(guest)
             guest.end()
 
+    # --- a trace
+
+    def begin_trace(self) -> None:
+        """In the middle of a flood it may be refused.  Seldom, for rmd is not killed meanwhile."""
+        path = self.work / "trace"
+        if not self.trace_until and self.members[0].tokens() is None and self.chance.random() < 0.3:
+            path.unlink(missing_ok=True)
+            if self.rmctl("trace", "start", str(path)).returncode == 0:
+                self.trace_until = time.monotonic() + TRACE_S
+
+    def look_at_trace(self, now: float = float("inf")) -> None:
+        """What lacks events, for the machine was too busy for its reader, proves nothing."""
+        if not self.trace_until or now < self.trace_until:
+            return
+        self.trace_until = None
+        self.rmctl("trace", "stop")
+        done = subprocess.run([self.ctx.build / "bin/invade-trace", "check", self.work / "trace"],
+                              capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode == 0:
+            self.counts["traces"] += 1
+            self.counts["changes"] += sum(map(int, re.findall(r"(\d+) changes", done.stdout)))
+        elif "were lost" not in done.stdout + done.stderr:
+            self.wrong.append(f"a trace: {(done.stdout + done.stderr)[-1500:]}")
+
     # --- what must hold
 
-    def held_twice(self) -> set[int]:
-        tables = [who.table()[1] for who in (self.members[:1] + self.guests[:1])]
-        return {core for core, holders in enumerate(zip(*tables))
-                if len(holders) > 1 and all(holder != NOBODY for holder in holders)}
+    def tables(self) -> list[Member]:
+        """One who sees each of them."""
+        return self.members[:1] + self.guests[:1]
+
+    def in_two_tables(self) -> set[int]:
+        """Cores that two users have, or may hold still."""
+        there = [[core for core, (owner, holder) in enumerate(zip(*who.table()))
+                  if owner != ELSEWHERE or holder != NOBODY] for who in self.tables()]
+        return set.intersection(*map(set, there)) if len(there) > 1 else set()
 
     def look_at_tables(self) -> None:
         """A core may go from one user to the other between two looks, but not each time."""
         self.counts["looks"] += 1
-        if len(self.guests) and self.held_twice() & self.held_twice() & self.held_twice():
-            self.wrong.append(f"held twice: {self.members[0].table()} {self.guests[0].table()}")
+        if len(self.guests) and \
+                self.in_two_tables() & self.in_two_tables() & self.in_two_tables():
+            said = f"held twice: {self.members[0].table()} {self.guests[0].table()}"
+            self.wrong += [said] if said not in self.wrong else []  # once, not as long as it is so
 
-    def at_rest(self) -> list[int]:
-        """Cores that are in nobody's hands, each in one table."""
-        tables = [who.table() for who in (self.members[:1] + self.guests[:1])]
-        return [core for core in range(len(tables[0][0]))
-                if all(holders[core] == NOBODY for _, holders in tables) and
-                sum(owners[core] != ELSEWHERE for owners, _ in tables) == 1]
+    def look_at_threads(self) -> None:
+        """Where users come and go, a process may have no core left, and go on beside others."""
+        if self.members[0].tokens() is None and not self.guests and not self.options:
+            self.wrong += self.seats.look(self.members[0].ask("seats"),
+                                          [pid for job in self.jobs for pid in job.ranks()])
+            self.counts["looks at threads"] = self.seats.looks
+
+    def lost(self) -> str:
+        """Of what there is when nobody computes, "" nothing: each core is in one table and in
+        nobody's hands, and where there are tokens they are as many as cores in that table."""
+        told = [(who.table(), who.tokens()) for who in self.tables()]
+        for core in range(len(told[0][0][0])):
+            if any(holders[core] != NOBODY for (_, holders), _ in told) or \
+                    sum(owners[core] != ELSEWHERE for (owners, _), _ in told) != 1:
+                return f"core {core}: {told}"
+        if any(free not in (None, sum(owner != ELSEWHERE for owner in owners))
+               for (owners, _), free in told):
+            return f"tokens: {told}"
+        return ""
 
     def quiet(self) -> None:
         """All programs have ended: is every core there?"""
@@ -266,11 +361,9 @@ class Chaos:
             for core in range(len(guest.table()[0])):
                 guest.ask(f"lend {core}")
         end = time.monotonic() + QUIET_S
-        ncores = len(self.members[0].table()[0])
-        while len(self.at_rest()) < ncores:
+        while lost := self.lost():
             if time.monotonic() > end:
-                self.wrong.append("lost cores: " + "; ".join(
-                    str(who.table()) for who in self.members + self.guests))
+                self.wrong.append(f"lost {lost}")
                 return
             time.sleep(0.05)
 
@@ -302,9 +395,9 @@ class Chaos:
         return mine + sorted(name for name in set(os.listdir("/dev/shm")) - self.shared
                              if not name.startswith(MPI_FILES))
 
-    def clear_up_after_mpi(self) -> None:
+    def clear_up_after_mpi(self, age_s: float = JOB_S) -> None:
         """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names.  Of the
-        same names there may be files of others on this machine."""
+        same names there may be files of others on this machine, who map what they make."""
         maps = ""
         for entry in Path("/proc").glob("[0-9]*/maps"):
             with contextlib.suppress(OSError):
@@ -312,31 +405,66 @@ class Chaos:
         for name in set(os.listdir("/dev/shm")) - self.shared:
             path = Path("/dev/shm", name)
             with contextlib.suppress(OSError):
-                old = time.time() - path.stat().st_mtime > JOB_S
+                old = time.time() - path.stat().st_mtime > age_s
                 if name.startswith(MPI_FILES) and old and str(path) not in maps:
                     path.unlink()
 
     # --- all of it
 
-    def cycle(self, until: float, options: list[str]) -> None:
+    def begin_domain(self, kind: str) -> None:
+        """The observer comes, and stays: the domain remains what the first to come have made it."""
+        end = time.monotonic() + JOB_S
+        while not self.members:
+            if time.monotonic() > end:
+                raise BenchError("the observer cannot join")
+            if kind == "tokens":
+                self.start_job(CROWD)
+                while self.jobs and "anonymous tokens" not in self.status():
+                    self.look_at_jobs()
+                    time.sleep(0.02)
+            observer = Member(self.work / "member", 0)
+            if observer.join(self.name) and (observer.tokens() is not None) == (kind == "tokens"):
+                self.members = [observer]
+            else:  # the program has ended before
+                observer.end()
+
+    def cycle(self, until: float, machine: str, kind: str) -> None:
+        self.kind = kind
         (self.work / "rmd.conf").write_text("check-interval-ms = 200\n")
-        self.begin(*options)
-        self.members = [Member(self.work / "member", 0)]
-        if not self.members[0].join(self.name):
-            raise BenchError("the observer cannot join")
+        self.begin(*MACHINES[machine])
+        self.begin_domain(kind)
         what = [self.start_job] * 12 + [self.stop_ranks] * 3 + [self.kill_rank] * 2 + \
-               [self.restart] * 2 + [self.flood] + [self.guest] * 6
+               [self.restart] * 2 + [self.flood, self.begin_trace] + \
+               [self.guest] * (0 if kind == "one user" else 6)
         quiet_at = time.monotonic() + 30
         while (now := time.monotonic()) < until:
             self.chance.choice(what)()
             self.look_at_jobs()
             self.look_at_tables()
+            self.look_at_threads()
+            self.look_at_trace(now)
             if now >= quiet_at:
                 self.quiet()
                 quiet_at = now + 30
             time.sleep(self.chance.random() * 0.15)
         self.quiet()
+        self.look_at_trace()
         self.leftovers()
+
+    def told(self) -> str:
+        return ", ".join(f"{n} {what}" for what, n in self.counts.items())
+
+    def figures(self, under: str) -> list[Figure]:
+        killed, ended = self.adopted_s.values()
+        note = (f"{len(killed)} times; where it had been asked to end "
+                f"{max(ended, default=0):.2f} s at most")
+        return [Figure("chaos-adopted", max(killed, default=0), "s from the kill of rmd to the "
+                       "next one that has adopted all, at most", "<=", 1.0, note),
+                Figure("chaos-adopted-median", statistics.median(killed or [0]), "s, median", "<=",
+                       1.0),
+                Figure("chaos", len(self.wrong), "lost cores, double holders, hangs, leftovers or "
+                       "wrong results", "<=", 0, f"{under}: {self.told()}; rmd ready after "
+                       f"{max(self.ready_s):.2f} s at most")]
 
     def close(self) -> None:
         for job in self.jobs:
@@ -349,6 +477,8 @@ class Chaos:
             self.rmd.kill()
             self.rmd.wait()
         shutil.rmtree(self.work, ignore_errors=True)
+        time.sleep(AGE_S)
+        self.clear_up_after_mpi(AGE_S)
 
 
 def chaos(ctx: Context) -> list[Figure]:
@@ -362,22 +492,19 @@ def chaos(ctx: Context) -> list[Figure]:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(3))
     try:
         turn = 0
-        while time.monotonic() < end - 5:
-            machine = machines[turn % len(machines)]
-            one.cycle(min(end, time.monotonic() + CYCLE_S), MACHINES[machine])
+        while (start := time.monotonic()) < end - 5:
+            machine, kind = machines[turn % len(machines)], list(KINDS)[turn // len(machines) % 3]
+            one.cycle(min(end, start + CYCLE_S), machine, kind)
             turn += 1
-            told = ", ".join(f"{n} {what}" for what, n in one.counts.items())
-            print(f"    {turn}: {machine} cores: {told}", flush=True)
+            ctx.runs.append(Run(f"{machine} {kind}", time.monotonic() - start, 0, dict(one.counts),
+                                ""))
+            print(f"    {turn}: {machine} cores, {kind}: {one.told()}", flush=True)
     except SystemExit:
         running = [job.kind for job in one.jobs]
         print(f"    ended with {running} running\n{one.status()}", flush=True)
         raise
-    finally:
+    finally:  # what has been found is told also when something else goes wrong
+        for line in one.wrong:
+            print("    WRONG " + line, flush=True)
         one.close()
-    for line in one.wrong:
-        print("    WRONG " + line)
-    told = ", ".join(f"{n} {what}" for what, n in one.counts.items())
-    note = (f"{minutes:g} minutes, seed {seed}: {told}; rmd ready after {one.longest_s:.2f} s "
-            "at most")
-    return [Figure("chaos", len(one.wrong), "lost cores, double holders, hangs, leftovers or wrong "
-                   "results", "<=", 0, note)]
+    return one.figures(f"{minutes:g} minutes, seed {seed}")

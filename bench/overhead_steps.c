@@ -37,7 +37,7 @@ static void one_step(const char *form, long step)
     }
 #pragma omp parallel for schedule(static)
     for (long c = 0; c < CELLS; c++)
-        cells_compute(&options, c, c + 1);
+        cells_compute(&options, 0, c, c + 1);
 }
 
 struct block {

@@ -9,20 +9,20 @@
  * A process that announces a workload every millisecond must not keep rmd busy on a core
  * that the application needs: after an event the thread pauses, and what was rung
  * meanwhile is one event more.  A blocking invade ends the pause.  But whatever processes do to the
- * table, which they write to: events of a bell take no more than one PART of a processor's time, and
- * what they took is waited for before the next one.  Only BURST_NS of it are granted at once, to
- * who has rung little for a while.
+ * table, which they write to: events of a bell take no more than a tenth of a processor's time
+ * (account.h), and what they took is waited for before the next one.  Only BURST_NS of it are
+ * granted at once, to who has rung little for a while.
  */
 #define _GNU_SOURCE
 #include "bell.h"
+#include "account.h"
 #include "futex.h"
 #include "now.h"
 
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { PAUSE_NS = 2000000, PART = 10, BURST_NS = 20000000 };
+enum { PAUSE_NS = 2000000, BURST_NS = 20000000 };
 
 /* What a bell's events have taken of processors. */
 struct account {
@@ -30,17 +30,13 @@ struct account {
     uint64_t due_ns; /* when it will have been waited for */
 };
 
-static uint64_t processor_ns(void) { return inv_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
-
 /* Wait for what was spent.  Returns how long. */
 static uint64_t pay(struct rmd_bell *bell, struct account *a)
 {
     /* relaxed: a number; what the loop's thread adds later is paid later */
     uint64_t elsewhere = atomic_load_explicit(&bell->elsewhere_ns, memory_order_relaxed);
-    uint64_t spent = processor_ns() + elsewhere, now = inv_now_ns();
-    if (a->due_ns + (uint64_t)BURST_NS * PART < now)
-        a->due_ns = now - (uint64_t)BURST_NS * PART;
-    a->due_ns += (spent - a->spent_ns) * PART;
+    uint64_t spent = rmd_account_clock() + elsewhere, now = inv_now_ns();
+    a->due_ns = rmd_account_after(a->due_ns, now, spent - a->spent_ns, BURST_NS);
     a->spent_ns = spent;
     if (a->due_ns <= now)
         return 0;
@@ -114,14 +110,14 @@ int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 void rmd_bell_take(struct rmd_bell *bell)
 {
     uint64_t count;
-    bell->taken_ns = processor_ns();
+    bell->taken_ns = rmd_account_clock();
     if (read(bell->source.fd, &count, sizeof count) < 0)
         return; /* spurious: nothing was rung */
 }
 
 void rmd_bell_done(struct rmd_bell *bell)
 {
-    atomic_fetch_add_explicit(&bell->elsewhere_ns, processor_ns() - bell->taken_ns,
+    atomic_fetch_add_explicit(&bell->elsewhere_ns, rmd_account_clock() - bell->taken_ns,
                               memory_order_relaxed); /* partner: pay */
 }
 

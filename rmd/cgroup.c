@@ -16,6 +16,7 @@
 #include "cgroup.h"
 #include "log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,8 +26,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum {
+    MOVES = 256, /* processes that are put back at a time, while others wait for rmd */
+    PASSES = 8   /* who forks faster than this waits for the next check */
+};
+
+/* A group of a user who has no members any more, with processes in it. */
+struct leftover {
+    struct leftover *next;
+    uid_t uid;
+    char *home;   /* where they go; NULL unknown */
+    bool widened; /* it has all CPUs */
+    bool said;
+};
+
 static char base[PATH_MAX], top[PATH_MAX]; /* top: of the hierarchy */
 static bool version_2;
+static struct leftover *leftovers;
 
 /* DIRECTORY/NAME */
 static bool path_of(char path[PATH_MAX], const char *directory, const char *name)
@@ -89,10 +105,15 @@ static void list_of(const cpu_set_t *cpus, char *text, size_t room)
     }
 }
 
+static void name_of(char name[32], uid_t uid)
+{
+    snprintf(name, 32, "invasive-%u", (unsigned)uid);
+}
+
 static bool group_of(char path[PATH_MAX], uid_t uid)
 {
     char name[32];
-    snprintf(name, sizeof name, "invasive-%u", (unsigned)uid);
+    name_of(name, uid);
     return path_of(path, base, name);
 }
 
@@ -172,7 +193,145 @@ static void find_top(void)
     }
 }
 
-/* --- use */
+/* --- what is left of users */
+
+static void forget(struct leftover *l)
+{
+    struct leftover **link = &leftovers;
+    while (*link != l)
+        link = &(*link)->next;
+    *link = l->next;
+    free(l->home);
+    free(l);
+}
+
+static struct leftover *leftover_of(uid_t uid)
+{
+    struct leftover *l = leftovers;
+    while (l && l->uid != uid)
+        l = l->next;
+    return l;
+}
+
+static struct leftover *remember(uid_t uid, const char *home)
+{
+    struct leftover *l = calloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (struct leftover){leftovers, uid, home ? strdup(home) : NULL, false, false};
+    return leftovers = l;
+}
+
+/* Groups that a former rmd has left: of members that are about to be taken back, or of nobody. */
+static void find_leftovers(void)
+{
+    DIR *groups = opendir(base);
+    unsigned uid;
+    char name[32];
+    for (struct dirent *e; groups && (e = readdir(groups)) != NULL;) {
+        if (sscanf(e->d_name, "invasive-%u", &uid) != 1)
+            continue;
+        name_of(name, uid);
+        if (!strcmp(name, e->d_name))
+            remember(uid, NULL);
+    }
+    if (groups)
+        closedir(groups);
+}
+
+static bool enter(const char *group, pid_t pid)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d\n", (int)pid);
+    return write_text(group, "cgroup.procs", text, O_APPEND);
+}
+
+/* The directory of a group that a process was in, and that is still there. */
+static bool find_home(char path[PATH_MAX], const char *home)
+{
+    errno = ENOENT;
+    return home && home[0] == '/' && !strstr(home, "/..") && path_of(path, top, home + 1) &&
+           has(path, "cgroup.procs");
+}
+
+/* Puts back what is in the group, a part of it where that is much.  False: it cannot be done. */
+static bool empty(const char *group, const char *home)
+{
+    char path[PATH_MAX], procs[PATH_MAX];
+    int pid, moves = 0;
+    bool some = true;
+    if (!find_home(path, home) || !path_of(procs, group, "cgroup.procs"))
+        return false;
+    for (int pass = 0; some && pass < PASSES && moves < MOVES; pass++) {
+        FILE *f = fopen(procs, "re");
+        some = false;
+        while (f && moves < MOVES && fscanf(f, "%d", &pid) == 1) {
+            if (pid <= 0)
+                continue; /* of another pid namespace; to the kernel it would mean ourselves */
+            if (!enter(path, pid) && errno != ESRCH) {
+                int saved = errno;
+                fclose(f);
+                errno = saved;
+                return false;
+            }
+            some = true;
+            moves++;
+        }
+        if (f)
+            fclose(f);
+    }
+    return true;
+}
+
+/* All that the groups below base may have at all. */
+static void widen(struct leftover *l, const char *group)
+{
+    char list[4096];
+    const char *all = version_2 ? "cpuset.cpus.effective" : "cpuset.cpus";
+    if (!l->widened && read_text(base, all, list, sizeof list))
+        l->widened = write_text(group, "cpuset.cpus", list, O_TRUNC);
+}
+
+static void tidy(struct leftover *l)
+{
+    char group[PATH_MAX];
+    if (!group_of(group, l->uid) || !rmdir(group) || errno == ENOENT) {
+        forget(l);
+        return;
+    }
+    if (!empty(group, l->home) && !l->said) {
+        rmd_log(RMD_INFO, "user %u: processes stay in %s: cannot put them back into %s: %s",
+                (unsigned)l->uid, group, l->home ? l->home : "an unknown one", strerror(errno));
+        l->said = true;
+    }
+    widen(l, group);
+    if (!rmdir(group))
+        forget(l);
+}
+
+void rmd_cgroup_tidy(void)
+{
+    for (struct leftover *l = leftovers, *next; l; l = next) {
+        next = l->next;
+        tidy(l);
+    }
+}
+
+bool rmd_cgroup_untidy(void)
+{
+    return leftovers != NULL;
+}
+
+void rmd_cgroup_release(uid_t uid, const char *home)
+{
+    struct leftover *l = leftover_of(uid);
+    if (!l)
+        l = remember(uid, home);
+    if (l)
+        tidy(l);
+}
+
+/* --- beginning */
 
 /* Version 2: are there processes in it?  In the uppermost group, which has no type, none matters. */
 static bool peopled(const char *group)
@@ -215,13 +374,19 @@ bool rmd_cgroup_open(const char *told)
         rmd_log(RMD_WARNING, "cannot make groups with cpusets in %s: %s", base, strerror(errno));
         return false;
     }
+    find_leftovers();
     rmd_log(RMD_INFO, "groups with cpusets, version %d, in %s", version_2 ? 2 : 1, base);
     return true;
 }
 
+/* --- use */
+
 bool rmd_cgroup_confine(uid_t uid, const cpu_set_t *cpus)
 {
     char group[PATH_MAX], list[4096], nodes[256];
+    struct leftover *l = leftover_of(uid);
+    if (l)
+        forget(l);
     list_of(cpus, list, sizeof list);
     if (!group_of(group, uid) || (mkdir(group, 0755) && errno != EEXIST) ||
         !write_text(group, "cpuset.cpus", list, O_TRUNC))
@@ -230,42 +395,24 @@ bool rmd_cgroup_confine(uid_t uid, const cpu_set_t *cpus)
            write_text(group, "cpuset.mems", nodes, O_TRUNC);
 }
 
-static bool enter(const char *group, pid_t pid)
+char *rmd_cgroup_of(pid_t pid, uid_t uid)
 {
-    char text[16];
-    snprintf(text, sizeof text, "%d\n", (int)pid);
-    return write_text(group, "cgroup.procs", text, O_APPEND);
+    char group[PATH_MAX], own[32];
+    if (!group_of_process(pid, group))
+        return NULL;
+    name_of(own, uid);
+    const char *last = strrchr(group, '/');
+    return last && strcmp(last + 1, own) != 0 ? strdup(group) : NULL;
 }
 
-char *rmd_cgroup_enter(uid_t uid, pid_t pid)
-{
-    char group[PATH_MAX], before[PATH_MAX];
-    if (!group_of_process(pid, before))
-        strcpy(before, "/");
-    return group_of(group, uid) && enter(group, pid) ? strdup(before) : NULL;
-}
-
-void rmd_cgroup_leave(pid_t pid, const char *before)
+bool rmd_cgroup_enter(uid_t uid, pid_t pid)
 {
     char group[PATH_MAX];
-    if (path_of(group, top, before + 1) && has(group, "cgroup.procs") && enter(group, pid))
-        return;
-    if (!enter(top, pid) && errno != ESRCH)
-        rmd_log(RMD_WARNING, "cannot put process %d back into group %s: %s", (int)pid, before,
-                strerror(errno));
+    return group_of(group, uid) && enter(group, pid);
 }
 
-void rmd_cgroup_release(uid_t uid)
+bool rmd_cgroup_leave(pid_t pid, const char *before)
 {
-    char group[PATH_MAX], path[PATH_MAX];
-    int pid;
-    if (!group_of(group, uid) || !path_of(path, group, "cgroup.procs"))
-        return;
-    FILE *f = fopen(path, "re");
-    while (f && fscanf(f, "%d", &pid) == 1)
-        rmd_cgroup_leave(pid, "/");
-    if (f)
-        fclose(f);
-    if (rmdir(group) && errno != ENOENT)
-        rmd_chat("cannot remove %s: %s", group, strerror(errno));
+    char group[PATH_MAX];
+    return find_home(group, before) && (enter(group, pid) || errno == ESRCH);
 }

@@ -21,15 +21,28 @@ bool rmd_cgroup_open(const char *base);
 /* The user's processes may use these CPUs; makes the group.  False with errno. */
 bool rmd_cgroup_confine(uid_t uid, const cpu_set_t *cpus);
 
-/* The process, and what it starts, belongs to the user's group from here on; returns where it was
- * before, for the caller to free.  NULL with errno. */
-char *rmd_cgroup_enter(uid_t uid, pid_t pid);
+/* The group that the process is in, for the caller to free.  NULL: it is the one of this user
+ * already, or nobody knows. */
+char *rmd_cgroup_of(pid_t pid, uid_t uid);
 
-/* Put it back to where it was. */
-void rmd_cgroup_leave(pid_t pid, const char *before);
+/* The process, and what it starts, belongs to the user's group from here on.  False with errno. */
+bool rmd_cgroup_enter(uid_t uid, pid_t pid);
 
-/* Nobody of that user is managed any more: processes that are left in the group, children of the
- * managed ones, go to the top of the hierarchy, and the group away. */
-void rmd_cgroup_release(uid_t uid);
+/* Put it into the group `before`, as rmd_cgroup_of has said; NULL: unknown.  False with errno: it
+ * stays where it is. */
+bool rmd_cgroup_leave(pid_t pid, const char *before);
+
+/*
+ * rmd_cgroup_release - nobody of that user is managed any more: processes that are left in the
+ *   group, children of the managed ones, go to the group `home`, NULL unknown, and the user's group
+ *   away.  What cannot be put back stays in it, with all CPUs: of any other group it would evade the
+ *   limits of its own.
+ * rmd_cgroup_tidy - now and then: the same again for groups that had to stay, those that a former
+ *   rmd has left among them.
+ * rmd_cgroup_untidy - are there such groups?
+ */
+void rmd_cgroup_release(uid_t uid, const char *home);
+void rmd_cgroup_tidy(void);
+bool rmd_cgroup_untidy(void);
 
 #endif

@@ -4,9 +4,11 @@
  * decision keeps to, and that is made at once.  Cores then come as their holders give them up;
  * nobody tells rmd of that within a domain, so while somebody waits for an answer it looks again:
  * after some microseconds first, and then after a quarter of the time that it has taken already.
+ * Looks are on the account of the user that waits (account.h).
  */
 #define _GNU_SOURCE
 #include "control.h"
+#include "account.h"
 #include "core_list.h"
 #include "events.h"
 #include "log.h"
@@ -26,7 +28,7 @@
 #include <unistd.h>
 
 enum {
-    PENDING_MAX = 128,         /* of all users; an operator's are always taken */
+    PENDING_MAX = 16,          /* of a user; an operator's are always taken */
     LOOK_MIN_NS = 20000,       /* between two looks */
     LOOK_MAX_NS = 5000000,
 };
@@ -42,7 +44,6 @@ struct pending {
 };
 
 static struct pending *pending; /* newest first */
-static unsigned npending;
 static struct rmd_source look = {.fd = -1};
 static uint64_t obeyed;
 
@@ -303,7 +304,6 @@ static void end(struct pending *p)
     while (*link != p)
         link = &(*link)->next;
     *link = p->next;
-    npending--;
     free(p);
 }
 
@@ -342,18 +342,41 @@ static bool progress(struct pending *p)
     return !p->asker.client && p->outcome.took_ns >= FORCE_MAX_NS;
 }
 
+/* When its user may have it looked at. */
+static uint64_t due_ns(const struct pending *p)
+{
+    return p->asker.operator? 0 : rmd_account_due_ns(p->asker.uid);
+}
+
+static uint64_t next_look_ns(const struct pending *p, uint64_t now)
+{
+    uint64_t wait = (now - p->begin_ns) / 4, due = due_ns(p);
+    wait = wait < LOOK_MIN_NS ? LOOK_MIN_NS : wait > LOOK_MAX_NS ? LOOK_MAX_NS : wait;
+    return now + wait < due ? due : now + wait;
+}
+
 static void look_again(void)
 {
-    uint64_t wait = LOOK_MAX_NS, now = inv_now_ns();
+    uint64_t now = inv_now_ns(), at = 0;
     for (struct pending *p = pending; p; p = p->next) {
-        uint64_t quarter = (now - p->begin_ns) / 4;
-        if (quarter < wait)
-            wait = quarter;
+        uint64_t next = next_look_ns(p, now);
+        if (!at || next < at)
+            at = next;
     }
-    if (wait < LOOK_MIN_NS)
-        wait = LOOK_MIN_NS;
-    struct itimerspec t = {.it_value.tv_nsec = pending ? (long)wait : 0};
-    timerfd_settime(look.fd, 0, &t, NULL);
+    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
+    timerfd_settime(look.fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+/* True when it has come to its end. */
+static bool look_at(struct pending *p)
+{
+    if (due_ns(p) > inv_now_ns())
+        return false;
+    uint64_t begun = rmd_account_clock();
+    bool ended = progress(p);
+    if (!p->asker.operator)
+        rmd_account_charge(p->asker.uid, rmd_account_clock() - begun);
+    return ended;
 }
 
 static void look_now(struct rmd_source *source, uint32_t events)
@@ -364,7 +387,7 @@ static void look_now(struct rmd_source *source, uint32_t events)
         return;
     for (struct pending *p = pending, *next; p; p = next) {
         next = p->next;
-        if (progress(p))
+        if (look_at(p))
             end(p);
     }
     look_again();
@@ -379,10 +402,19 @@ static bool can_look(void)
     return look.fd >= 0 && !rmd_watch(&look, EPOLLIN);
 }
 
+static unsigned pending_of(uid_t uid)
+{
+    unsigned n = 0;
+    for (struct pending *p = pending; p; p = p->next)
+        n += p->asker.uid == uid;
+    return n;
+}
+
 static bool obey(struct pending *p)
 {
-    if (npending >= PENDING_MAX && !p->asker.operator)
-        return refuse(&p->outcome, "%u commands wait for their effect: try again", npending);
+    if (!p->asker.operator && pending_of(p->asker.uid) >= PENDING_MAX)
+        return refuse(&p->outcome, "%d commands of user %u wait for their effect: try again",
+                      PENDING_MAX, (unsigned)p->asker.uid);
     switch (p->command.verb) {
     case INV_SHRINK:
     case INV_EXPAND:
@@ -423,7 +455,6 @@ void rmd_control(const struct inv_control *command, const struct rmd_asker *aske
     obeyed++;
     p->next = pending;
     pending = p;
-    npending++;
     if (progress(p))
         end(p);
     look_again();

@@ -543,7 +543,8 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
     rmd_bell_done(&d->bell);
 }
 
-/* --- cores that come and go */
+/* --- cores that come and go: their words say so also where tokens are counted, since a process
+ * that lets a child or a thread run anywhere looks there where that is */
 
 static bool pinned(const struct rmd_domain *d)
 {
@@ -559,7 +560,7 @@ void rmd_domain_admit(struct rmd_domain *d, unsigned core)
     d->changed = true;
     d->here++;
     d->units_here += rmd_units_first(&d->units, core);
-    if (pinned(d))
+    if (d->table)
         inv_core_admit(d->table, core);
 }
 
@@ -572,7 +573,7 @@ bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
         d->units_here -= rmd_units_first(&d->units, core);
         d->owner[core] = RMD_NO_OWNER;
         d->resting[core] = false;
-        if (pinned(d))
+        if (d->table)
             inv_core_withdraw(d->table, core);
         rmd_state_presence(d, core); /* after nobody can take it, before it is another's */
     }
@@ -589,7 +590,7 @@ bool rmd_domain_has_left(struct rmd_domain *d, unsigned core)
 
 void rmd_domain_expel(struct rmd_domain *d, unsigned core)
 {
-    if (pinned(d))
+    if (d->table)
         inv_core_expel(d->table, core);
     d->presence[core] = RMD_AWAY;
     rmd_state_presence(d, core);
@@ -700,7 +701,8 @@ static unsigned repair_words(struct rmd_domain *d)
         if (!inv_core_repair(d->table, c, name, members))
             continue;
         wrong++;
-        inv_core_offer(d->table, c, INV_MAX_SLOTS);
+        if (pinned(d))
+            inv_core_offer(d->table, c, INV_MAX_SLOTS);
     }
     return wrong;
 }
@@ -711,7 +713,7 @@ unsigned rmd_domain_repair(struct rmd_domain *d)
     rmd_domain_mend_head(d);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         wrong += repair_slot(d, s);
-    return wrong + (pinned(d) ? repair_words(d) : 0);
+    return wrong + repair_words(d);
 }
 
 /* --- looking */

@@ -107,7 +107,7 @@ struct rmd_domain {
     uid_t uid; /* whose it is; set by the caller of rmd_domain_open, for events */
     unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
-    struct rmd_trace *trace, *ending; /* trace.h; NULL: none */
+    struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */
 };
 
 /* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,

@@ -6,15 +6,21 @@
 #include "core.h"
 #include "enforce.h"
 #include "log.h"
+#include "procstat.h"
+#include "state.h"
+#include "unjoined.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { GENERATIONS = 16 }; /* of parents that are looked at for a member */
+
 static enum rmd_enforce how;
 static cpu_set_t possible; /* CPUs that there are for us */
 static bool cpusets;
 static bool hold; /* also our own user: cores have been drained, or limited */
+static struct rmd_fence *fences; /* that stand */
 
 int rmd_fences_begin(enum rmd_enforce enforce, bool always, const char *base)
 {
@@ -27,10 +33,39 @@ int rmd_fences_begin(enum rmd_enforce enforce, bool always, const char *base)
         if (!cpusets)
             rmd_log(RMD_WARNING, "enforcing by affinity, since there are no cpusets");
     }
-    return 0;
+    return rmd_unjoined_begin(&possible, cpusets);
 }
 
 void rmd_fences_hold(void) { hold = true; }
+
+const struct rmd_fence *rmd_fences(void) { return fences; }
+
+const struct rmd_fence *rmd_fence_of(uid_t uid)
+{
+    const struct rmd_fence *f = fences;
+    while (f && f->domain->uid != uid)
+        f = f->next;
+    return f;
+}
+
+static void put_up(struct rmd_fence *f, const struct rmd_domain *d)
+{
+    f->stands = true;
+    f->domain = d;
+    f->next = fences;
+    fences = f;
+}
+
+static void take_down(struct rmd_fence *f)
+{
+    struct rmd_fence **link = &fences;
+    if (!f->stands)
+        return;
+    while (*link != f)
+        link = &(*link)->next;
+    *link = f->next;
+    f->stands = false;
+}
 
 static bool holds(void) { return hold && how != RMD_ENFORCE_NONE; }
 
@@ -82,6 +117,57 @@ static void pin_holders(struct rmd_domain *d)
     }
 }
 
+/* Of the nearest member that the process comes from; NULL: none, or unknown. */
+static const char *group_of_parent(const struct rmd_fence *f, struct rmd_domain *d, pid_t pid)
+{
+    struct rmd_procstat stat;
+    for (int i = 0; i < GENERATIONS && rmd_procstat(pid, &stat) && stat.parent > 1; i++) {
+        int slot = rmd_domain_slot(d, pid = stat.parent);
+        if (slot >= 0 && f->group[slot] && *f->group[slot])
+            return f->group[slot];
+    }
+    return NULL;
+}
+
+/* Where the process was before it came into the user's cpuset.  It is in there already when a former
+ * rmd has put it there, or when a member has started it. */
+static char *find_origin(struct rmd_domain *d, struct rmd_fence *f, unsigned slot)
+{
+    char *now = rmd_cgroup_of(d->procs[slot].pid, d->uid);
+    const char *known = now;
+    if (!known)
+        known = rmd_state_noted_group(d, slot);
+    if (!known)
+        known = group_of_parent(f, d, d->procs[slot].pid);
+    if (!known)
+        known = f->home ? f->home : "";
+    char *origin = strdup(known);
+    free(now);
+    return origin;
+}
+
+static bool enter(struct rmd_domain *d, struct rmd_fence *f, unsigned slot)
+{
+    char *origin = find_origin(d, f, slot);
+    if (!origin)
+        return false;
+    rmd_state_note_group(d, slot, *origin ? origin : NULL);
+    if (!rmd_cgroup_enter(d->uid, d->procs[slot].pid)) {
+        int saved = errno;
+        rmd_state_note_group(d, slot, NULL);
+        free(origin);
+        errno = saved;
+        return false;
+    }
+    f->group[slot] = origin;
+    char *home = *origin ? strdup(origin) : NULL;
+    if (home) {
+        free(f->home);
+        f->home = home;
+    }
+    return true;
+}
+
 /* The user has a core: an empty cpuset takes nobody. */
 static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f)
 {
@@ -93,7 +179,7 @@ static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f)
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct rmd_process *p = &d->procs[s];
-        if (!p->used || f->group[s] || (f->group[s] = rmd_cgroup_enter(d->uid, p->pid)) != NULL)
+        if (!p->used || f->group[s] || enter(d, f, s))
             continue;
         rmd_log(RMD_WARNING, "user %u: process %d cannot be put into its cpuset: %s",
                 (unsigned)d->uid, (int)p->pid, strerror(errno));
@@ -110,7 +196,9 @@ void rmd_fence_move(struct rmd_domain *d, struct rmd_fence *f)
     if (!first && CPU_EQUAL(&before, &now))
         return;
     f->allowed = now;
-    f->stands = true;
+    f->before = first ? now : before;
+    if (first)
+        put_up(f, d);
     if (cpusets) {
         confine_by_cpuset(d, f);
     } else {
@@ -118,6 +206,7 @@ void rmd_fence_move(struct rmd_domain *d, struct rmd_fence *f)
             if (d->procs[s].used)
                 confine_process(d, f, &d->procs[s], first ? NULL : &before);
     }
+    rmd_unjoined_changed();
     rmd_domain_confined(d);
 }
 
@@ -140,23 +229,53 @@ void rmd_fence_check(struct rmd_domain *d, struct rmd_fence *f)
             rmd_domain_confined(d);
 }
 
+/* To where it was, or to where another one of the user was; never to where none has been. */
+static void put_back(const struct rmd_domain *d, const struct rmd_fence *f, unsigned slot)
+{
+    pid_t pid = d->procs[slot].pid;
+    if (!rmd_cgroup_leave(pid, f->group[slot]) && !rmd_cgroup_leave(pid, f->home))
+        rmd_log(RMD_INFO,
+                "user %u: process %d stays in its user's group: cannot put it back into %s: %s",
+                (unsigned)d->uid, (int)pid, *f->group[slot] ? f->group[slot] : "an unknown one",
+                strerror(errno));
+}
+
 void rmd_fence_let_go(struct rmd_domain *d, struct rmd_fence *f, unsigned slot, bool lives)
 {
+    const char *noted = rmd_state_noted_group(d, slot);
+    if (noted && !f->home)
+        f->home = strdup(noted); /* it has died while there was no rmd; it may have left children */
     if (f->group[slot] && lives)
-        rmd_cgroup_leave(d->procs[slot].pid, f->group[slot]);
+        put_back(d, f, slot);
     free(f->group[slot]);
     f->group[slot] = NULL;
+    rmd_state_note_group(d, slot, NULL);
 }
 
 void rmd_fence_open_up(struct rmd_domain *d, struct rmd_fence *f)
 {
-    f->stands = false;
+    if (f->stands)
+        rmd_unjoined_changed();
+    take_down(f);
     if (cpusets)
-        rmd_cgroup_release(d->uid);
+        rmd_cgroup_release(d->uid, f->home);
 }
 
 void rmd_fence_free(struct rmd_fence *f)
 {
+    take_down(f);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         free(f->group[s]);
+    free(f->home);
 }
+
+void rmd_fences_check(void)
+{
+    rmd_unjoined_look();
+    if (cpusets)
+        rmd_cgroup_tidy();
+}
+
+void rmd_fences_end(void) { rmd_unjoined_end(); }
+
+bool rmd_fences_untidy(void) { return cpusets && rmd_cgroup_untidy(); }

@@ -13,9 +13,14 @@
 
 /* Of a user.  Zero-initialised: it stands nowhere. */
 struct rmd_fence {
-    bool stands; /* around `allowed` */
-    cpu_set_t allowed;
-    char *group[INV_MAX_SLOTS]; /* where a process was before it came into the user's cpuset */
+    bool stands;               /* around `allowed` */
+    bool whole;                /* set by the caller: also around who comes from no member */
+    cpu_set_t allowed, before; /* now, and before the last change */
+    struct rmd_fence *next;    /* that stands */
+    const struct rmd_domain *domain;
+    /* where a process was before it came into the user's cpuset, "" unknown; and the last that was
+     * known, which is as good a place as can be had for those of whom it is not */
+    char *group[INV_MAX_SLOTS], *home;
 };
 
 /*
@@ -35,6 +40,9 @@ void rmd_fences_hold(void);
  * rmd_fence_let_go - the process is no member any more; it may live.
  * rmd_fence_open_up - no process is there any more.
  * rmd_fence_free - the memory.
+ * rmd_fences_check - now and then, after the users' own: processes that are no members, and what users
+ *   who have gone have left.
+ * rmd_fences_untidy - is there something for that?
  */
 void rmd_fence_move(struct rmd_domain *domain, struct rmd_fence *fence);
 void rmd_fence_newcomer(struct rmd_domain *domain, struct rmd_fence *fence, unsigned slot);
@@ -43,5 +51,14 @@ void rmd_fence_let_go(struct rmd_domain *domain, struct rmd_fence *fence, unsign
                       bool lives);
 void rmd_fence_open_up(struct rmd_domain *domain, struct rmd_fence *fence);
 void rmd_fence_free(struct rmd_fence *fence);
+void rmd_fences_check(void);
+bool rmd_fences_untidy(void);
+
+/* All that stand; and that of a user, NULL: none does. */
+const struct rmd_fence *rmd_fences(void);
+const struct rmd_fence *rmd_fence_of(uid_t uid);
+
+/* At the end, before users are forgotten: who is no member is kept from nothing. */
+void rmd_fences_end(void);
 
 #endif

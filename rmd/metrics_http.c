@@ -11,6 +11,7 @@
 #include "metrics.h"
 #include "metrics_address.h"
 #include "now.h"
+#include "peer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -37,10 +38,19 @@ struct client {
 static struct rmd_source listener = {.fd = -1}, patience = {.fd = -1};
 static struct client *clients; /* newest first */
 static unsigned nclients;
+static bool local; /* a socket of this machine: descriptors may be sent to it */
 static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
 static char *page; /* what was made last */
 static size_t page_bytes;
 static uint64_t page_ns;
+
+static void hang_up(int fd)
+{
+    if (local)
+        rmd_peer_close(fd);
+    else
+        close(fd);
+}
 
 static void drop(struct client *c)
 {
@@ -50,7 +60,7 @@ static void drop(struct client *c)
     *link = c->next;
     nclients--;
     rmd_unwatch(&c->source);
-    close(c->source.fd);
+    hang_up(c->source.fd);
     free(c->answer);
     free(c);
 }
@@ -163,18 +173,21 @@ static bool send_answer(struct client *c)
     }
     /* What it has sent beyond its head is taken away, or its answer may be lost with a reset. */
     char rest[4096];
+    bool carries = false;
     shutdown(c->source.fd, SHUT_WR);
-    for (int i = 0; i < 16 && recv(c->source.fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++)
-        ;
+    for (int i = 0; i < 16 && !carries; i++)
+        if (rmd_peer_receive(c->source.fd, rest, sizeof rest, 0, &carries) <= 0)
+            break;
     return true;
 }
 
 /* True when the whole head is there, or will never be. */
 static bool take_head(struct client *c, bool *gone)
 {
-    ssize_t n = recv(c->source.fd, c->head + c->got, HEAD_MAX - c->got, MSG_DONTWAIT);
-    *gone = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-    if (n <= 0)
+    bool carries; /* descriptors, which nobody wants */
+    ssize_t n = rmd_peer_receive(c->source.fd, c->head + c->got, HEAD_MAX - c->got, 0, &carries);
+    *gone = carries || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+    if (n <= 0 || carries)
         return false;
     c->got += (size_t)n;
     c->head[c->got] = '\0';
@@ -202,17 +215,17 @@ static void client_ready(struct rmd_source *source, uint32_t events)
 static void client_connects(struct rmd_source *source, uint32_t events)
 {
     (void)events;
-    int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int fd = rmd_peer_accept(source->fd);
     struct client *c = fd < 0 ? NULL : calloc(1, sizeof *c);
     if (!c) {
         if (fd >= 0)
-            close(fd);
+            hang_up(fd);
         return;
     }
     c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
     c->until_ns = inv_now_ns() + PATIENCE_S * UINT64_C(1000000000);
     if (rmd_watch(&c->source, EPOLLIN)) {
-        close(fd);
+        hang_up(fd);
         free(c);
         return;
     }
@@ -242,7 +255,9 @@ int rmd_metrics_serve(const char *where)
     union rmd_metrics_address a;
     socklen_t size = rmd_metrics_address(where, &a);
     int one = 1;
+    rmd_peer_begin();
     remove_stale(&a, size);
+    local = a.any.sa_family == AF_UNIX;
     listener = (struct rmd_source){
         socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), client_connects};
     patience = (struct rmd_source){

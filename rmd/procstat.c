@@ -22,7 +22,7 @@ bool rmd_procstat(pid_t pid, struct rmd_procstat *stat)
         return false;
     text[n] = '\0';
     char *rest = strrchr(text, ')'); /* the name may have any other character, even that one */
-    return rest && sscanf(rest, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+    return rest && sscanf(rest, ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                                 "%*s %*s %*s %" SCNu64,
-                          &stat->state, &stat->start_ticks) == 2;
+                          &stat->state, &stat->parent, &stat->start_ticks) == 3;
 }

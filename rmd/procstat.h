@@ -9,6 +9,7 @@
 
 struct rmd_procstat {
     char state;           /* 'T': stopped by a signal, with all its threads */
+    pid_t parent;         /* 1 or another's when the parent has ended */
     uint64_t start_ticks; /* since boot: with the pid, it names a process for ever */
 };
 

@@ -99,6 +99,9 @@ static const struct argp_option options[] = {
      ", if there is one)", 0},
     {"enforce", OPT_KEY + RMD_KEY_ENFORCE, "HOW", 0,
      "keep users to their cores by affinity (default), cpuset, or none", 0},
+    {"enforce-on", OPT_KEY + RMD_KEY_ENFORCE_ON, "WHOM", 0,
+     "on processes that have joined and their descendants (default), or on all of a user that has "
+     "such: user", 0},
     {"cgroup", OPT_KEY + RMD_KEY_CGROUP, "DIR", 0,
      "where cpusets are made (default auto: below rmd's own control group)", 0},
     {"check-interval-ms", OPT_KEY + RMD_KEY_CHECK_INTERVAL, "MS", 0,
@@ -499,9 +502,9 @@ static int start(void)
         .keep = is_service() ? keep : NULL,
         .keep_orders = is_service() ? keep_orders : NULL,
     };
+    be_prompt(); /* first: to find the cores takes a turn on each of them */
     if (check_kernel() || find_cores())
         return -1;
-    be_prompt();
     have_descriptors();
     if (watch_signals() || rmd_users_open(&topology, &settings, &users) ||
         (line.node && watch_emptiness())) {

@@ -5,15 +5,18 @@
  * Nothing in a message is believed about who sent it: uid, pid and pidfd are the
  * kernel's.  No client can make rmd wait: every socket is non-blocking, and of clients
  * that never send or never read only so many are kept, and so many of each user, so that
- * none keeps another one out.
+ * none keeps another one out.  Who asks for much is served later (account.h).
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "account.h"
 #include "control.h"
 #include "events.h"
 #include "log.h"
 #include "metrics.h"
+#include "now.h"
 #include "overview.h"
+#include "peer.h"
 #include "report.h"
 #include "socket.h"
 #include "trace.h"
@@ -28,6 +31,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #if !defined(SO_PEERPIDFD) && (defined(__x86_64__) || defined(__aarch64__))
@@ -40,6 +45,8 @@
 
 enum { CONNECTIONS_MAX = 256, CONNECTIONS_OF_USER = 128, RANK_MAX = 1 << 24 };
 enum { GROUPS_MAX = 65536 }; /* NGROUPS_MAX of Linux */
+/* How long is rested after a client that has to wait anyway, in times that it took to let it in. */
+enum { REST = 20 };
 
 struct connection {
     struct rmd_source source;
@@ -52,17 +59,20 @@ struct connection {
     bool operator;           /* root, or our own user */
     bool answered, waiting;  /* INV_CONTROL: has been; will be */
     bool follows;            /* INV_EVENTS: also those to come */
+    bool held;               /* it is served later, */
+    uint32_t events;         /* with these */
     uint64_t next_event;     /* of those that it gets; 0 it gets none */
     char *text;              /* or an overview: being sent; of so many bytes `sent` have been */
     size_t text_bytes;
 };
 
-static struct rmd_source listener = {.fd = -1};
+static struct rmd_source listener = {.fd = -1}, later = {.fd = -1};
 static struct rmd_access access_for;
 static struct sockaddr_un address;
 static struct connection *connections; /* newest first */
 static unsigned nconnections;
-static int spare_fd = -1;
+static uint64_t rests_until_ns; /* the listener; 0: it listens */
+static uint64_t later_ns;       /* when the timer rings; 0: never */
 
 static void hang_up(struct connection *c)
 {
@@ -74,8 +84,10 @@ static void hang_up(struct connection *c)
     if (c->waiting)
         rmd_control_forget(c);
     free(c->text);
-    rmd_unwatch(&c->source);
-    close(c->source.fd);
+    if (c->source.fd >= 0) {
+        rmd_unwatch(&c->source);
+        rmd_peer_close(c->source.fd);
+    }
     rmd_reports_free(&c->reports);
     free(c);
 }
@@ -213,17 +225,28 @@ static void answer_policy(struct connection *c, const char *name)
     reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
 }
 
-static void answer_trace(struct connection *c, const char *what, int file)
+static bool starts_trace(const struct inv_request *r)
 {
-    bool start = !strcmp(what, "start");
-    if (start && !rmd_trace_start(c->domain, file))
-        reply(c->source.fd, INV_OK, 0, 0, -1, "");
-    else if (start && errno == EBUSY)
+    return r->kind == INV_TRACE && !strcmp(r->program, "start");
+}
+
+/* The trace's thread takes the file, and answers. */
+static void answer_trace_start(struct connection *c)
+{
+    rmd_unwatch(&c->source);
+    if (!rmd_trace_start(c->domain, c->source.fd))
+        c->source.fd = -1;
+    else if (errno == EBUSY)
         refuse(c, INV_E_STATE, "a trace is being taken already");
-    else if (start)
-        refuse(c, INV_E_PROTOCOL, errno == EINVAL ? "not a regular file, open for writing"
-                                                  : strerror(errno));
-    else if (strcmp(what, "stop") || rmd_trace_stop(c->domain, c->source.fd))
+    else
+        refuse(c, INV_E_FULL, strerror(errno));
+}
+
+static void answer_trace(struct connection *c, const struct inv_request *request)
+{
+    if (starts_trace(request))
+        refuse(c, INV_E_PROTOCOL, "no file came with it");
+    else if (strcmp(request->program, "stop") || rmd_trace_stop(c->domain, c->source.fd))
         refuse(c, INV_E_STATE, "no trace is being taken");
 }
 
@@ -290,16 +313,6 @@ static bool answer_events(struct connection *c, const void *message)
     return send_events(c);
 }
 
-/* Those who follow, and have had all so far. */
-static void there_are_events(void)
-{
-    for (struct connection *c = connections, *next; c; c = next) {
-        next = c->next;
-        if (c->follows && send_events(c))
-            hang_up(c);
-    }
-}
-
 static bool send_text(struct connection *c)
 {
     while (c->sent < c->text_bytes) {
@@ -335,10 +348,8 @@ static bool send_more(struct connection *c, uint32_t events)
                            : send_reports(c);
 }
 
-/* True when the connection has done its work.  passed: the descriptor that came with the message,
- * -1 none. */
-static bool answer(struct connection *c, const struct inv_package *message, size_t bytes,
-                   int passed)
+/* True when the connection has done its work. */
+static bool answer(struct connection *c, const struct inv_package *message, size_t bytes)
 {
     const struct inv_request *request = &message->request;
     switch (request->kind) {
@@ -369,7 +380,7 @@ static bool answer(struct connection *c, const struct inv_package *message, size
     case INV_OVERVIEW:
         return answer_text(c, rmd_overview(c->domain, c->operator, &c->text_bytes));
     case INV_TRACE:
-        answer_trace(c, request->program, passed);
+        answer_trace(c, request);
         return true;
     default:
         refuse(c, INV_E_PROTOCOL, "unknown kind of request");
@@ -441,9 +452,8 @@ static bool welcome(struct connection *c)
     return c->domain != NULL;
 }
 
-static void client_ready(struct rmd_source *source, uint32_t events)
+static void hear(struct connection *c, uint32_t events)
 {
-    struct connection *c = (struct connection *)source;
     if (c->waiting || c->sending) {
         if (c->waiting || send_more(c, events))
             hang_up(c);
@@ -451,9 +461,8 @@ static void client_ready(struct rmd_source *source, uint32_t events)
     }
     static struct inv_package message; /* most are only the request */
     const struct inv_request *request = &message.request;
-    int passed;
-    ssize_t n =
-        inv_socket_receive(source->fd, &message, sizeof message, &passed, MSG_DONTWAIT | MSG_TRUNC);
+    bool carries; /* descriptors, and is still there */
+    ssize_t n = rmd_peer_receive(c->source.fd, &message, sizeof message, MSG_TRUNC, &carries);
     if (n < 0 && errno == EAGAIN)
         return;
     bool done = true;
@@ -462,13 +471,112 @@ static void client_ready(struct rmd_source *source, uint32_t events)
             refuse(c, INV_E_PROTOCOL, "malformed request");
         else if (request->version != INV_PROTOCOL_VERSION)
             refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
+        else if (carries && starts_trace(request))
+            answer_trace_start(c);
+        else if (carries)
+            refuse(c, INV_E_PROTOCOL, "a descriptor came with a request that has none");
         else
-            done = answer(c, &message, (size_t)n, passed);
+            done = answer(c, &message, (size_t)n);
     }
-    if (passed >= 0)
-        close(passed);
     if (done)
         hang_up(c);
+}
+
+/* --- users that ask for much */
+
+static bool may_ask(uid_t uid)
+{
+    return operates(uid) || rmd_account_due_ns(uid) <= inv_now_ns();
+}
+
+static void charge(uid_t uid, uint64_t begun)
+{
+    if (!operates(uid))
+        rmd_account_charge(uid, rmd_account_clock() - begun);
+}
+
+static void ring_later(uint64_t at)
+{
+    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
+    if (later_ns && later_ns <= at)
+        return;
+    later_ns = at;
+    timerfd_settime(later.fd, TFD_TIMER_ABSTIME, &t, NULL);
+}
+
+static void hold(struct connection *c, uint32_t events)
+{
+    rmd_unwatch(&c->source);
+    c->held = true;
+    c->events = events;
+    ring_later(rmd_account_due_ns(c->peer.uid));
+}
+
+static void client_ready(struct rmd_source *source, uint32_t events)
+{
+    struct connection *c = (struct connection *)source;
+    uid_t uid = c->peer.uid;
+    if (!may_ask(uid)) {
+        hold(c, events);
+        return;
+    }
+    uint64_t begun = rmd_account_clock();
+    hear(c, events); /* it may be no more */
+    charge(uid, begun);
+}
+
+/* The oldest one of those that need not wait any longer. */
+static struct connection *next_of_the_held(void)
+{
+    struct connection *oldest = NULL;
+    for (struct connection *c = connections; c; c = c->next)
+        if (c->held && may_ask(c->peer.uid))
+            oldest = c;
+    return oldest;
+}
+
+static void serve_held(struct connection *c)
+{
+    c->held = false;
+    if (rmd_watch(&c->source, c->sending ? EPOLLOUT : EPOLLIN))
+        hang_up(c);
+    else
+        client_ready(&c->source, c->events);
+}
+
+static void later_has_come(struct rmd_source *source, uint32_t events)
+{
+    uint64_t expirations;
+    (void)events;
+    if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
+        return;
+    later_ns = 0;
+    if (rests_until_ns && rests_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
+        rests_until_ns = 0;
+    if (rests_until_ns)
+        ring_later(rests_until_ns);
+    for (struct connection *c; (c = next_of_the_held()) != NULL;)
+        serve_held(c);
+    for (struct connection *c = connections; c; c = c->next)
+        if (c->held)
+            ring_later(rmd_account_due_ns(c->peer.uid));
+}
+
+/* Those who follow, and have had all so far. */
+static void there_are_events(void)
+{
+    for (struct connection *c = connections, *next; c; c = next) {
+        next = c->next;
+        if (!c->follows || c->held)
+            continue;
+        uid_t uid = c->peer.uid;
+        uint64_t begun = rmd_account_clock();
+        if (!may_ask(uid))
+            hold(c, 0);
+        else if (send_events(c))
+            hang_up(c);
+        charge(uid, begun);
+    }
 }
 
 /* Of this user, the newest of all left out: the oldest one that is not in the middle of an answer,
@@ -526,38 +634,15 @@ static void hang_up_on_too_many(void)
     hang_up(c);
 }
 
-/* Without a descriptor for it a client would stay in the queue and be an event for ever: it gets the
- * one that was saved for it, and is hung up on. */
-static void turn_away(int listening)
+static void let_in(int fd)
 {
-    static bool said;
-    if (!said)
-        rmd_log(RMD_WARNING, "no descriptors are left: clients are turned away");
-    said = true;
-    close(spare_fd);
-    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0)
-        close(fd);
-    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-}
-
-static void client_connects(struct rmd_source *source, uint32_t events)
-{
-    (void)events;
-    int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-        turn_away(source->fd);
-    struct connection *c = fd < 0 ? NULL : calloc(1, sizeof *c);
-    if (!c) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
+    struct connection *c = calloc(1, sizeof *c);
     socklen_t size = sizeof c->peer;
-    c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size) ||
+    if (c)
+        c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
+    if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size) ||
         rmd_watch(&c->source, EPOLLIN)) {
-        close(fd);
+        rmd_peer_close(fd);
         free(c);
         return;
     }
@@ -565,6 +650,31 @@ static void client_connects(struct rmd_source *source, uint32_t events)
     connections = c;
     nconnections++;
     hang_up_on_too_many();
+}
+
+/* Whose client it is, is known only when it is there.  So nobody is let in for a while after one
+ * who has to wait anyway, or to let these in would be all that is done. */
+static void rest(uint64_t took_ns)
+{
+    rmd_unwatch(&listener);
+    rests_until_ns = inv_now_ns() + took_ns * REST;
+    ring_later(rests_until_ns);
+}
+
+static void client_connects(struct rmd_source *source, uint32_t events)
+{
+    uint64_t begun = rmd_account_clock();
+    (void)events;
+    int fd = rmd_peer_accept(source->fd);
+    if (fd < 0)
+        return;
+    let_in(fd);
+    if (!connections || connections->source.fd != fd)
+        return;
+    uid_t uid = connections->peer.uid;
+    charge(uid, begun);
+    if (!may_ask(uid))
+        rest(rmd_account_clock() - begun);
 }
 
 /* Bind, and take over the path of an rmd that has died. */
@@ -589,9 +699,12 @@ static int bind_or_take_over(int fd, socklen_t size)
 static int serve(const struct rmd_access *who)
 {
     access_for = *who;
-    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    rmd_peer_begin();
+    later = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                                later_has_come};
     listener.ready = client_connects;
-    return rmd_events_watch(there_are_events) || rmd_watch(&listener, EPOLLIN);
+    return later.fd < 0 || rmd_watch(&later, EPOLLIN) || rmd_events_watch(there_are_events) ||
+           rmd_watch(&listener, EPOLLIN);
 }
 
 /* The path is for root and our user only, or for a group, or for everybody. */
@@ -640,11 +753,30 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
     return ok ? 0 : -1;
 }
 
+/* Who made the socket has said who can connect. */
+static void warn_of_its_mode(int fd, const struct rmd_access *who)
+{
+    struct sockaddr_un name = {0};
+    socklen_t size = sizeof name;
+    struct stat st;
+    if (who->group == RMD_GROUP_DEFAULT || getsockname(fd, (struct sockaddr *)&name, &size) ||
+        name.sun_path[0] != '/' || stat(name.sun_path, &st))
+        return;
+    bool anybody = (st.st_mode & 0006) == 0006;
+    bool its_group = (st.st_mode & 0060) == 0060 && st.st_gid == who->gid;
+    if (!anybody && (who->group == RMD_GROUP_ANY || !its_group))
+        rmd_log(RMD_WARNING,
+                "%s is of group %u and has mode %03o: not all whom socket-group lets in can "
+                "connect; see there in rmd.conf(5)",
+                name.sun_path, (unsigned)st.st_gid, (unsigned)st.st_mode & 0777);
+}
+
 int rmd_server_inherit(int fd, const struct rmd_access *who)
 {
     int listens = 0, type = 0;
     socklen_t size = sizeof listens;
     listener.fd = fd;
+    warn_of_its_mode(fd, who);
     if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
         !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
         fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 && !serve(who))

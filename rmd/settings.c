@@ -83,6 +83,14 @@ static bool enforcement(struct rmd_settings *s, const char *text)
     return e >= 0;
 }
 
+static bool enforced_on(struct rmd_user_settings *u, const char *text)
+{
+    static const char *const names[] = {"descendants", "user"};
+    int e = one_of(text, names, 2);
+    u->whole = e == 1;
+    return e >= 0;
+}
+
 static bool socket_name(const char *text)
 {
     struct sockaddr_un unused;
@@ -152,6 +160,7 @@ static const struct {
                               "the name of a group that there is, its number, or * for everybody",
                               false, false},
     [RMD_KEY_ENFORCE] = {"enforce", "none, affinity or cpuset", false, false},
+    [RMD_KEY_ENFORCE_ON] = {"enforce-on", "descendants or user", true, true},
     [RMD_KEY_CGROUP] = {"cgroup", "auto or a path from / on", false, false},
     [RMD_KEY_CHECK_INTERVAL] = {"check-interval-ms", "a number from 10 to 60000", true, false},
     [RMD_KEY_LOG_LEVEL] = {"log-level", "error, warning, notice, info or debug", true, false},
@@ -199,6 +208,8 @@ static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_ke
         return group(s, value);
     case RMD_KEY_ENFORCE:
         return enforcement(s, value);
+    case RMD_KEY_ENFORCE_ON:
+        return enforced_on(u, value);
     case RMD_KEY_CGROUP:
         return !strcmp(value, "auto") || value[0] == '/';
     case RMD_KEY_CHECK_INTERVAL:
@@ -256,6 +267,8 @@ struct rmd_user_settings rmd_config_user(const struct rmd_settings *s, uid_t uid
             u.max_job_cores = own->max_job_cores;
         if (own->given & 1u << RMD_KEY_POLICY)
             u.policy = own->policy;
+        if (own->given & 1u << RMD_KEY_ENFORCE_ON)
+            u.whole = own->whole;
     }
     return u;
 }

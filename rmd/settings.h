@@ -37,6 +37,7 @@ enum rmd_key {
     RMD_KEY_SOCKET,
     RMD_KEY_SOCKET_GROUP,
     RMD_KEY_ENFORCE,
+    RMD_KEY_ENFORCE_ON,
     RMD_KEY_CGROUP,
     RMD_KEY_CHECK_INTERVAL,
     RMD_KEY_LOG_LEVEL,
@@ -49,6 +50,7 @@ struct rmd_user_settings {
     uid_t uid;
     unsigned max_cores, max_job_cores; /* 0: all */
     const struct rmd_policy *policy;   /* in a section NULL: as for all */
+    bool whole; /* also processes that come from no member are kept to the cores */
     unsigned given;                    /* in a section: bit per enum rmd_key */
 };
 

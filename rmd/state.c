@@ -130,6 +130,24 @@ void rmd_state_head(struct rmd_domain *d)
         memcpy(d->state->head, d->header, RMD_HEAD_BYTES);
 }
 
+/* seq_cst: while it is being written nothing is noted, and the process moves after it */
+void rmd_state_note_group(struct rmd_domain *d, unsigned slot, const char *group)
+{
+    if (!d->state)
+        return;
+    bool fits = group && strlen(group) < RMD_STATE_GROUP;
+    atomic_store(&d->state->grouped[slot], 0);
+    if (!fits)
+        return;
+    strcpy(d->state->group[slot], group);
+    atomic_store(&d->state->grouped[slot], 1);
+}
+
+const char *rmd_state_noted_group(const struct rmd_domain *d, unsigned slot)
+{
+    return d->state && atomic_load(&d->state->grouped[slot]) ? d->state->group[slot] : NULL;
+}
+
 /* --- of a former rmd */
 
 static bool process_plausible(const struct rmd_state_process *p)
@@ -151,7 +169,8 @@ static bool plausible(const struct rmd_state *s)
                 copy->pinned_to[c] >= -1 && copy->pinned_to[c] < INV_MAX_SLOTS &&
                 atomic_load(&s->presence[c]) <= RMD_HERE;
     for (unsigned i = 0; i < INV_MAX_SLOTS; i++)
-        good &= process_plausible(&copy->process[i]);
+        good &= process_plausible(&copy->process[i]) &&
+                memchr(s->group[i], '\0', RMD_STATE_GROUP) != NULL;
     return good;
 }
 

@@ -16,9 +16,10 @@
 
 enum {
     /* counts up with every change of this file, and of what rmd and its keeper say to each other */
-    RMD_STATE_VERSION = 2,
+    RMD_STATE_VERSION = 3,
     /* of a table's head, which nobody writes after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
+    RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not noted */
 };
 #define RMD_STATE_MAGIC UINT64_C(0x6574617473646d72) /* "rmdstate" */
 
@@ -50,6 +51,10 @@ struct rmd_state {
     /* enum rmd_presence.  Not in the copies: a core is noted as this user's before it is given to
      * it, and as not this user's before it is given to another one */
     _Atomic unsigned char presence[INV_MAX_CORES];
+    /* The control group that the process in a slot was in before it came into its user's.  Not in
+     * the copies: noted before the process is moved, and of no account before. */
+    _Atomic unsigned char grouped[INV_MAX_SLOTS];
+    char group[INV_MAX_SLOTS][RMD_STATE_GROUP];
     struct rmd_state_copy copy[2];
 };
 
@@ -65,6 +70,10 @@ void rmd_state_save(struct rmd_domain *domain);
 void rmd_state_presence(struct rmd_domain *domain, unsigned core);
 /* The head has changed, by us. */
 void rmd_state_head(struct rmd_domain *domain);
+
+/* Note the control group of the process in a slot, or NULL; and what is noted, NULL: nothing. */
+void rmd_state_note_group(struct rmd_domain *domain, unsigned slot, const char *group);
+const char *rmd_state_noted_group(const struct rmd_domain *domain, unsigned slot);
 
 /* Map what a former rmd has left.  The descriptor stays the caller's.  NULL with errno; EPROTO: it is
  * none, or of a version that we do not know.  What it says is within bounds. */

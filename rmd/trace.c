@@ -7,6 +7,9 @@
  * Nothing that it reads there is believed: positions are its own, and events are copied, not looked
  * into beyond their state.  Every ring may keep it busy for one round of its cells in a look.
  *
+ * It also takes the file's descriptor from the client's socket, looks at it and closes it: each of
+ * these may wait for the disk, or for a user's own file system, which never need answer.
+ *
  * When the disk is full (or whatever ends writing), rmd says so, the file ends with its last whole
  * chunk, and programs go on without a trace.
  */
@@ -15,14 +18,19 @@
 #include "futex.h"
 #include "log.h"
 #include "now.h"
+#include "peer.h"
+#include "socket.h"
 #include "trace_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -30,6 +38,7 @@
 
 enum { LOOK_NS = 100000000, PAUSE_NS = 10000000, SETTLE_TRIES = 20, CLOSE_TRIES = 200 };
 enum { QUEUED_MAX = 1 << 26 };
+enum { WAIT, BEGIN, END }; /* what the thread is told when it has looked at the file */
 
 /* The rings of one table. */
 struct reading {
@@ -54,7 +63,12 @@ struct item {
 struct rmd_trace {
     pthread_t thread;
     _Atomic bool done; /* release: the thread will not touch this any more */
-    int file, client;  /* of the thread, once it has been told to end */
+    struct rmd_source looked; /* the thread has looked at the file; an eventfd */
+    struct rmd_domain *domain;
+    _Atomic uint32_t go; /* futex: WAIT, BEGIN, END */
+    int file; /* the thread's; -1 none */
+    int client; /* who asked for the trace, until the thread has looked; or for its end, once the
+                   thread has been told of that */
     struct reading *now; /* the main thread's: of the table that there is */
 
     pthread_mutex_t lock; /* guards: */
@@ -271,9 +285,40 @@ static void finish(struct rmd_trace *x)
     }
 }
 
-static void *run(void *arg)
+static bool can_write(int fd)
 {
-    struct rmd_trace *x = arg;
+    struct stat st;
+    int flags = fcntl(fd, F_GETFL);
+    return !fstat(fd, &st) && S_ISREG(st.st_mode) && flags >= 0 &&
+           (flags & O_ACCMODE) != O_RDONLY;
+}
+
+/* What the client has sent, if it is a file for a trace. */
+static void take_file(struct rmd_trace *x)
+{
+    struct inv_request request;
+    inv_socket_receive(x->client, &request, sizeof request, &x->file, MSG_DONTWAIT);
+    if (x->file >= 0 && can_write(x->file)) {
+        x->written = lseek(x->file, 0, SEEK_CUR);
+    } else {
+        x->error = EINVAL;
+        if (x->file >= 0)
+            close(x->file);
+        x->file = -1;
+    }
+    eventfd_write(x->looked.fd, 1);
+}
+
+/* seq_cst: partner is tell. */
+static bool is_told_to_begin(struct rmd_trace *x)
+{
+    while (atomic_load(&x->go) == WAIT)
+        inv_futex_wait(&x->go, WAIT, -1, false);
+    return atomic_load(&x->go) == BEGIN;
+}
+
+static void write_trace(struct rmd_trace *x)
+{
     put_head(x);
     for (bool last = false; !last;) {
         for (struct item *next, *item = take_items(x); item; item = next) {
@@ -286,6 +331,20 @@ static void *run(void *arg)
         sleep_until_there_is_more(x);
     }
     finish(x);
+}
+
+static void *run(void *arg)
+{
+    struct rmd_trace *x = arg;
+    take_file(x);
+    if (is_told_to_begin(x)) {
+        write_trace(x);
+    } else {
+        if (x->file >= 0)
+            close(x->file);
+        if (x->client >= 0)
+            close(x->client);
+    }
     /* release: partner is the acquire in reap */
     atomic_store_explicit(&x->done, true, memory_order_release);
     return NULL;
@@ -492,6 +551,8 @@ static void free_trace(struct rmd_trace *x)
         next = item->next;
         free(item);
     }
+    if (x->looked.fd >= 0)
+        close(x->looked.fd);
     free(x);
 }
 
@@ -505,40 +566,26 @@ static void reap(struct rmd_domain *d)
     d->ending = NULL;
 }
 
-static bool can_write(int fd)
+static void tell(struct rmd_trace *x, uint32_t what)
 {
-    struct stat st;
-    int flags = fcntl(fd, F_GETFL);
-    return !fstat(fd, &st) && S_ISREG(st.st_mode) && flags >= 0 &&
-           (flags & O_ACCMODE) != O_RDONLY;
+    atomic_store(&x->go, what); /* partner: is_told_to_begin */
+    inv_futex_wake(&x->go, 1, false);
 }
 
-static struct rmd_trace *new_trace(int file)
+static void answer_start(struct rmd_trace *x)
 {
-    struct rmd_trace *x = calloc(1, sizeof *x);
-    if (!x)
-        return NULL;
-    x->file = fcntl(file, F_DUPFD_CLOEXEC, 0);
+    struct inv_reply reply = {.magic = INV_PROTOCOL_MAGIC,
+                              .version = INV_PROTOCOL_VERSION,
+                              .status = x->error ? INV_E_PROTOCOL : INV_OK};
+    if (x->error)
+        snprintf(reply.message, sizeof reply.message, "not a regular file, open for writing");
+    send(x->client, &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT);
+    rmd_peer_close(x->client);
     x->client = -1;
-    x->end = &x->first;
-    x->written = lseek(file, 0, SEEK_CUR);
-    pthread_mutex_init(&x->lock, NULL);
-    if (x->file >= 0)
-        return x;
-    free(x);
-    return NULL;
 }
 
-int rmd_trace_start(struct rmd_domain *d, int file)
+static void begin_trace(struct rmd_domain *d, struct rmd_trace *x)
 {
-    reap(d);
-    if (d->trace || d->ending || !can_write(file)) {
-        errno = d->trace || d->ending ? EBUSY : EINVAL;
-        return -1;
-    }
-    struct rmd_trace *x = new_trace(file);
-    if (!x)
-        return -1;
     signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
     d->trace = x;
     if (d->table)
@@ -547,16 +594,53 @@ int rmd_trace_start(struct rmd_domain *d, int file)
         if (d->procs[s].used)
             rmd_trace_joined(d, s);
     atomic_store(&inv_trace_ring, INV_TRACE_RMD);
-    int error = pthread_create(&x->thread, NULL, run, x);
-    if (!error)
+}
+
+static void looked(struct rmd_source *source, uint32_t events)
+{
+    struct rmd_trace *x = (struct rmd_trace *)((char *)source - offsetof(struct rmd_trace, looked));
+    eventfd_t count;
+    (void)events;
+    if (eventfd_read(source->fd, &count))
+        return;
+    rmd_unwatch(source);
+    x->domain->starting = NULL;
+    bool refused = x->error;
+    if (!refused)
+        begin_trace(x->domain, x);
+    answer_start(x);
+    tell(x, refused ? END : BEGIN);
+    if (!refused)
+        return;
+    pthread_join(x->thread, NULL);
+    free_trace(x);
+}
+
+int rmd_trace_start(struct rmd_domain *d, int client)
+{
+    reap(d);
+    struct rmd_trace *x = NULL;
+    if (d->starting || d->trace || d->ending)
+        errno = EBUSY;
+    else
+        x = calloc(1, sizeof *x);
+    if (!x)
+        return -1;
+    x->file = -1;
+    x->client = client;
+    x->domain = d;
+    x->end = &x->first;
+    x->looked = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), looked};
+    pthread_mutex_init(&x->lock, NULL);
+    int error = x->looked.fd < 0 || rmd_watch(&x->looked, EPOLLIN)
+                    ? errno
+                    : pthread_create(&x->thread, NULL, run, x);
+    if (!error) {
+        d->starting = x;
         return 0;
-    d->trace = NULL;
-    if (d->table)
-        atomic_store(&d->table->tracing, 0);
-    if (x->now)
-        inv_table_unmap(x->now->table);
-    free(x->now);
-    close(x->file);
+    }
+    if (x->looked.fd >= 0)
+        rmd_unwatch(&x->looked);
     free_trace(x);
     errno = error;
     return -1;
@@ -580,6 +664,12 @@ void rmd_trace_close(struct rmd_domain *d)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     rmd_trace_stop(d, -1);
+    if (d->starting) {
+        rmd_unwatch(&d->starting->looked);
+        tell(d->starting, END);
+        d->ending = d->starting;
+        d->starting = NULL;
+    }
     for (int i = 0; i < CLOSE_TRIES && d->ending; i++) {
         reap(d);
         if (d->ending)

@@ -11,9 +11,10 @@
 
 #include "domain.h"
 
-/* Begin a trace.  The file's descriptor stays the caller's.  0, or -1: errno EBUSY there is one,
- * EINVAL this is no regular file that can be written to. */
-int rmd_trace_start(struct rmd_domain *domain, int file);
+/* Begin a trace in the file whose descriptor is in the next message of `client`, a socket that is
+ * ours from here on, and gets the answer.  0; or -1 with errno, EBUSY there is a trace, and the
+ * socket stays the caller's. */
+int rmd_trace_start(struct rmd_domain *domain, int client);
 
 /* End it.  `client`, which stays the caller's, gets an answer when the file is complete.  -1: there
  * is none. */

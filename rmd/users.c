@@ -83,8 +83,8 @@ static unsigned limit_by(unsigned configured_cores, unsigned ordered, unsigned o
 /* In units, one at least. */
 static unsigned limit_of(const struct user *u)
 {
-    unsigned limit = options.several ? rmd_config_user(settings, u->uid).max_cores : 0;
-    limit = limit_by(limit, u->ordered.cores, u->own.cores);
+    unsigned limit = limit_by(rmd_config_user(settings, u->uid).max_cores, u->ordered.cores,
+                              u->own.cores);
     if (!limit || limit >= topology.ncores)
         return units.count;
     unsigned whole = limit * units.count / topology.ncores;
@@ -113,6 +113,19 @@ static bool cpus_changed(void)
     return true;
 }
 
+/* The timer runs while there is somebody to look at, or something left to do. */
+static void set_check_timer(void)
+{
+    static unsigned running_ms;
+    unsigned ms = rmd_users_live() || rmd_fences_untidy() ? settings->check_interval_ms : 0;
+    if (ms == running_ms)
+        return;
+    struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
+    t.it_value = t.it_interval;
+    timerfd_settime(check_timer.fd, 0, &t, NULL);
+    running_ms = ms;
+}
+
 static void check(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
@@ -124,21 +137,10 @@ static void check(struct rmd_source *source, uint32_t events)
         changed |= rmd_domain_check(&u->domain) && options.several;
         rmd_fence_check(&u->domain, &u->fence);
     }
+    rmd_fences_check();
     if (changed)
         divide();
-}
-
-/* The timer runs while there is somebody to look at. */
-static void set_check_timer(void)
-{
-    static unsigned running_ms;
-    unsigned ms = rmd_users_live() ? settings->check_interval_ms : 0;
-    if (ms == running_ms)
-        return;
-    struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
-    t.it_value = t.it_interval;
-    timerfd_settime(check_timer.fd, 0, &t, NULL);
-    running_ms = ms;
+    set_check_timer();
 }
 
 /* --- policies */
@@ -475,6 +477,7 @@ static void configure(struct user *u)
     u->domain.max_job_cores =
         limit_by(own.max_job_cores, u->ordered.job_cores, u->own.job_cores);
     u->domain.reclaim_bound_us = settings->reclaim_bound_us;
+    u->fence.whole = own.whole && u->uid != 0; /* the machine's own processes are root's */
 }
 
 static struct user *add_user(uid_t uid)
@@ -544,6 +547,7 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
 
 void rmd_users_close(void)
 {
+    rmd_fences_end();
     while (users) {
         struct user *u = users;
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
@@ -729,8 +733,7 @@ struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_lim
     }
     struct rmd_user_settings said = rmd_config_user(settings, uid);
     return (struct rmd_limits){
-        limit_by(options.several ? said.max_cores : 0, u->ordered.cores, u->own.cores),
-        u->domain.max_job_cores};
+        limit_by(said.max_cores, u->ordered.cores, u->own.cores), u->domain.max_job_cores};
 }
 
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)

@@ -7,6 +7,9 @@ The build directory is $INVASIVE_BUILD, else ./build.  A test says
     @pytest.mark.smoke      make distcheck runs it, in a build from the distributed archive
     @pytest.mark.sanitize   it works with a sanitized build too, where the OpenMP runtime and the
                             MPI shim are missing; run-tests runs it in those builds as well
+    @pytest.mark.machine(THERE, REASON)
+                            it needs what no package brings, of the kernel or the container: without
+                            that it is skipped, in CI too
     @pytest.mark.timeout(S) its time limit in seconds, instead of the 120 that every test has
     @pytest.mark.beside(command=F)
                             it is one long command: F(build, PARAMETERS...) gives its words and its
@@ -55,14 +58,17 @@ sys.meta_path.append(DebianModules)
 TOP = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()
 TIMEOUT_S = 120
+MACHINE = pytest.StashKey()  # of a test that this machine cannot run
 FULL_TIMEOUT_S = 3600
 
 
 def pytest_configure(config):
     for line in ("full: takes minutes; only with --full", "smoke: part of make distcheck",
                  "sanitize: works with a sanitized build", "timeout(seconds): time limit",
+                 "machine(there, reason): needs what no package brings",
                  "beside(command): the command runs beside the other tests"):
         config.addinivalue_line("markers", line)
+    config.option.reportchars += "s"  # what is not tested here, and why
 
 
 def pytest_addoption(parser):
@@ -82,11 +88,24 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=lambda item: item.get_closest_marker("beside") is not None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    for marker in item.iter_markers("machine"):
+        there, reason = marker.args
+        if not there:
+            item.stash[MACHINE] = reason
+            pytest.skip(f"this machine: {reason}")
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
-    """In CI every tool is there, so a test that skips for want of one is a failure."""
+    """In CI every tool is there, so a test that skips for want of one is a failure.  The machine is
+    what it is."""
     outcome = yield
     report = outcome.get_result()
+    if MACHINE in item.stash and report.skipped:
+        report.longrepr = (str(item.path), item.location[1] + 1, report.longrepr[2])
+        return
     if report.skipped and os.environ.get("CI") == "true" and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI takes as a failure: {report.longrepr}"

@@ -19,7 +19,7 @@ static const char good[] = "# a comment\n"
                            "  reclaim-bound-us=500\t\n"
                            "max-cores = all\nmax-job-cores = 7\n"
                            "socket = /run/x.sock\nsocket-group = *\n"
-                           "enforce = cpuset\ncgroup = /sys/fs/cgroup/x\n"
+                           "enforce = cpuset\nenforce-on = user\ncgroup = /sys/fs/cgroup/x\n"
                            "check-interval-ms = 10\nlog-level = debug\n\n"
                            "[user 0]\nmax-cores = 3\npolicy = workload\n"
                            "[user 4000000000]\nmax-job-cores = 1024";

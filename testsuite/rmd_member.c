@@ -23,6 +23,8 @@
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
+ *   seats                        -> {CPU PID THREAD EPOCH}*NCORES: who computes there, 0 nobody;
+ *                                   THREAD 0: not known; EPOCH: of the word
  *   states                       -> slots that are not free
  *   record LAUNCH SITES SEED     -> begins its record for `invade --report`; SEED not 0: and
  *                                   fills it with arbitrary bytes: 0
@@ -32,6 +34,9 @@
  *   records                      -> where records begin in the table: bytes
  *   fork N SOCKET                -> makes so many children, each of which joins and stays until this
  *                                   process ends: how many are members, how many are not
+ *   child                        -> starts one that does not join and stays when this process
+ *                                   ends, for two minutes: its pid
+ *   orphan                       -> the same of a child that has ended: its pid
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   exec                         -> this program again, same process, not joined
  */
@@ -48,6 +53,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct inv_table *table;
@@ -274,6 +280,20 @@ static void show_table(void)
     printf("\n");
 }
 
+static void show_seats(void)
+{
+    unsigned ncores = at_most(table->ncores, INV_MAX_CORES);
+    for (unsigned c = 0; c < ncores; c++) {
+        struct inv_core *core = inv_core_at(table, c);
+        inv_word w = atomic_load(&core->word);
+        long slot = (long)inv_word_holder(w) - 1;
+        printf("%d %d %d %u ", core->os_cpu,
+               inv_slot_valid(table, slot) ? inv_slot_at(table, (unsigned)slot)->pid : 0,
+               (int)atomic_load(&core->holder_tid), inv_word_epoch(w));
+    }
+    printf("\n");
+}
+
 static void show_states(void)
 {
     unsigned nslots = at_most(table->nslots, INV_MAX_SLOTS);
@@ -304,6 +324,38 @@ static void fork_and_join(int n, const char *name)
             *(byte == 'y' ? &members : &others) += 1;
     }
     printf("%d %d\n", members, others);
+}
+
+static void stay(void)
+{
+    alarm(120); /* should nobody end it */
+    fclose(stdin);
+    fclose(stdout);
+    for (;;)
+        pause();
+}
+
+static void start_child(bool orphan)
+{
+    int ends[2];
+    pid_t pid = 0;
+    if (pipe(ends))
+        return;
+    pid_t child = fork();
+    if (child == 0) {
+        pid = orphan ? fork() : 0;
+        if (pid)
+            _exit(0);
+        pid = getpid();
+        if (write(ends[1], &pid, sizeof pid) != sizeof pid)
+            _exit(1);
+        stay();
+    }
+    if (orphan)
+        waitpid(child, NULL, 0);
+    printf("%d\n", read(ends[0], &pid, sizeof pid) == sizeof pid ? (int)pid : -1);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 /* tokens N: free tokens are that; head N: its number of cores is that; words N: words of all cores,
@@ -393,6 +445,10 @@ int main(int argc, char **argv)
             printf("%d\n", inv_token_take(table, me));
         } else if (!strcmp(verb, "table")) {
             show_table();
+        } else if (!strcmp(verb, "child") || !strcmp(verb, "orphan")) {
+            start_child(!strcmp(verb, "orphan"));
+        } else if (!strcmp(verb, "seats")) {
+            show_seats();
         } else if (!strcmp(verb, "states")) {
             show_states();
         } else if (!strcmp(verb, "exec")) {

@@ -5,7 +5,9 @@ and the fuzzers of everything that reads bytes of others find nothing.  No time 
 
 import os
 import re
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ import pytest
 BENCH = Path(__file__).resolve().parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
 
+import chaos  # noqa: E402
+import chaos_seats  # noqa: E402
 import fuzz  # noqa: E402
 
 CHECKSUM = re.compile(r"^checksum ([0-9a-f]{16})$", re.MULTILINE)
@@ -55,6 +59,25 @@ def test_emulated_cells_take_the_cpus_of_the_emulated_machine_in_turn(
     assert taken == given > 5
 
 
+def test_emulated_cells_have_the_result_of_their_program_and_phase_on_any_machine(
+        cells, build, tmp_path, run_program):
+    machine = tmp_path / "machine"
+    machine.write_bytes(bytes(1 << 16))
+    words = ["cells=40", "least=0.3", "cell-us=20", "cpus=4", f"machine={machine}", "serial=0.1"]
+
+    def checksum(*others, under=()):
+        ran = run_program([*under, cells, *words, *others], {"OMP_WAIT_POLICY": "passive"},
+                          timeout=60)
+        return CHECKSUM.search(ran.stdout).group(1)
+
+    invade = [build / "invade", "--emulate-cores=4", "--"]
+    programs = [["steps=20", "peak=0.2"], ["steps=20", "peak=0.8"], ["steps=21", "peak=0.2"]]
+    stock = [checksum(*program) for program in programs]
+    assert len(set(stock)) == 3
+    assert [checksum(*program, "invade=nonblocking-left", under=invade)
+            for program in programs] == stock
+
+
 @pytest.mark.parametrize("name", ["invade-call", pytest.param("migrate", marks=pytest.mark.full),
                                   pytest.param("overhead", marks=pytest.mark.full)])
 def test_bench_run_ends_with_the_figure_of(name, cells, top, build, tmp_path, run_program):
@@ -75,6 +98,68 @@ def test_a_small_emulated_study_runs_to_its_end_with_the_same_results(
     assert ran.returncode in (0, 1), ran.stderr
     assert re.fullmatch(r"study-worst: [0-9.]+ x at-once \(goal <= 1\)",
                         ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)  # all its programs once, stock, and then a tenth of a minute
+def test_a_short_chaos_finds_nothing_wrong(cells, top, build, run_program):
+    ran = run_program([sys.executable, top / "bench/run", "chaos", "--minutes", "0.1", "--seed",
+                       "1", "--build", build], timeout=290, check=False)
+    assert ran.returncode in (0, 1), ran.stderr
+    names = [line.partition(":")[0] for line in ran.stdout.splitlines() if "(goal " in line]
+    assert names == ["chaos-adopted", "chaos-adopted-median", "chaos"]
+    assert ran.stdout.splitlines()[-1].startswith("chaos: 0.000 "), ran.stdout
+
+
+def test_chaos_sees_a_thread_that_computes_where_another_sits():
+    cpu = min(os.sched_getaffinity(0))
+    busy = [subprocess.Popen([sys.executable, "-c", "import os\nos.sched_setaffinity(0, "
+                              f"[{cpu}])\nprint(flush=True)\nwhile True: pass"],
+                             stdout=subprocess.PIPE) for _ in range(2)]
+    one, other = (process.pid for process in busy)
+    try:
+        for process in busy:
+            process.stdout.readline()
+        seats, found, epoch = chaos_seats.Seats(), [], 1
+        end = time.monotonic() + 60
+        while not found and time.monotonic() < end:
+            found = seats.look(f"{cpu} {one} {one} {epoch}", [one, other])
+            time.sleep(0.05)
+        assert len(found) == 1 and found[0].startswith(f"thread {other} of {other} ")
+        seats = chaos_seats.Seats()
+        end = time.monotonic() + 3
+        while time.monotonic() < end:  # a core that changes hands
+            epoch += 1
+            assert seats.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
+            time.sleep(0.05)
+        assert seats.looks > 0
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+
+
+@pytest.mark.parametrize("mine,others,lost", [
+    ("0 0 -1 -1 0 -1 -1 0", "0 0 65534 -1 1 65534 -1 1", ""),
+    ("0 0 -1 -1 0 -1 0 0", "0 0 65534 -1 1 65534 -1 1", "core 1"),     # still held
+    ("0 0 -1 -1 0 -1 -1 0", "0 0 65534 -1 1 0 -1 0", "core 1"),        # in two tables
+    ("0 0 -1 -1 0 65534 -1 1", "0 0 65534 -1 1 65534 -1 1", "core 1"),  # in none
+    ("1 1 -1 -1 0 65534 -1 1", "0 0 65534 -1 1 0 -1 0", ""),
+    ("1 0 -1 -1 0 65534 -1 1", "0 0 65534 -1 1 0 -1 0", "tokens"),
+    ("1 2 -1 -1 0 65534 -1 1", "0 0 65534 -1 1 0 -1 0", "tokens")])
+def test_chaos_sees_what_is_lost_of_cores_and_tokens(mine, others, lost):
+    class Answers(chaos.Member):
+        def __init__(self, answer):
+            self.answer = answer
+
+        def ask(self, command):
+            assert command == "table"
+            return self.answer
+
+    one = chaos.Chaos.__new__(chaos.Chaos)
+    one.members, one.guests = [Answers(mine)], [Answers(others)]
+    assert one.lost().partition(":")[0] == lost
 
 
 @pytest.fixture(scope="session")

@@ -30,12 +30,14 @@ max-job-cores = all
 socket = @name
 socket-group = *
 enforce = none
+enforce-on = descendants
 cgroup = auto
 check-interval-ms = 60000
 log-level = debug
 [user 0]
 max-cores = 3
 max-job-cores = 2
+enforce-on = user
 policy = workload
 [ user  7 ]
 """
@@ -114,6 +116,7 @@ def test_a_good_file_is_taken_without_a_word(check, text):
     ("socket-group = 4294967295", "key 'socket-group': '4294967295' is not allowed"),
     ("enforce = strictly", "key 'enforce': 'strictly' is not allowed: use none, affinity or "
                            "cpuset"),
+    ("enforce-on = all", "key 'enforce-on': 'all' is not allowed: use descendants or user"),
     ("cgroup = here", "key 'cgroup': 'here' is not allowed: use auto or a path from / on"),
     ("check-interval-ms = 9", "key 'check-interval-ms': '9' is not allowed: use a number from 10"),
     ("log-level = loud", "key 'log-level': 'loud' is not allowed: use error, warning, notice, "),
@@ -207,7 +210,7 @@ def test_the_example_says_what_holds_without_it(check, top):
     lines = [line[1:] if line[:1] == "#" and line[1:2] not in (" ", "") else line
              for line in meant.splitlines()]
     assert check("\n".join(lines)) == (0, [])
-    assert sum(" = " in line for line in lines) == 20
+    assert sum(" = " in line for line in lines) == 22
 
 
 @pytest.mark.timeout(300)

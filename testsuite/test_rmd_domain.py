@@ -197,6 +197,16 @@ def test_each_of_the_expected_processes_finds_its_equal_share(rmd):
     assert second.table()[0] == PINNED
 
 
+@pytest.mark.parametrize("cores", [1, 3])
+def test_max_cores_holds_where_rmd_is_one_users_own(build, rmd, cores):
+    r = rmd(4, f"--max-cores={cores}")
+    first, = r.joined(1, 0)
+    assert first.owners().count(0) == cores
+    assert [first.ask(f"borrow {core}") for core in range(4)].count("1") == cores
+    said = rmctl(build, f"--socket={r.name}", "limit")[1]
+    assert f": cores {cores}, cores of a job all" in said
+
+
 def test_the_first_to_come_does_not_get_everything(rmd):
     first, = rmd(8).joined(4, 0)
     assert first.owners() == [0, 0] + [NOBODY] * 6

@@ -139,6 +139,14 @@ class Hostile:
         if len(self.held) > 400:
             self.held.pop(0).close()
 
+    def start_child(self):
+        """It never joins, computes for ever and takes every core."""
+        if os.fork() == 0:
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            while True:
+                os.sched_setaffinity(0, CPUS)
+                sum(range(10000))
+
     def go_on(self, written):
         """For ever; it says when it has done so for a while."""
         for turn in range(1 << 30):
@@ -165,6 +173,7 @@ def run_hostile(name, victims, groups=(), enter=lambda: None):
             hostile = Hostile(name, victims)
             os.write(writer, ("; ".join(hostile.breaches()) + "\n").encode())
             hostile.join()
+            hostile.start_child()
             hostile.go_on(lambda text: os.write(writer, text))
         finally:
             os._exit(1)
@@ -220,6 +229,8 @@ def test_a_hostile_user_harms_no_program_of_another(place, service, stock_env):
         assert alice.ask(f"borrow {core}") == "1"
         # it is taken off the core again and again, whatever its affinity says
         eventually(lambda: CPUS[core] in os.sched_getaffinity(child), False)
+        grandchild = int(Path(f"/proc/{child}/task/{child}/children").read_text())
+        eventually(lambda: CPUS[core] in os.sched_getaffinity(grandchild), False)
         alice.ask(f"lend {core}")
         victims = [start_victim(place, service, stock_env) for _ in range(2)]
         for victim in victims:

@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.sanitize,
 ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
 ELSEWHERE = 0xFFFE
 EVENTS = 17  # enum inv_request_kind
-KEEPER = ".keep2"  # RMD_STATE_VERSION
+KEEPER = ".keep3"  # RMD_STATE_VERSION
 counter = itertools.count()
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -62,23 +62,39 @@ class UserMember(Member):
 class Service:
     """One that runs; `say` is what it has told until now."""
 
-    def __init__(self, build, public, text, options, env, group=None):
+    def __init__(self, build, public, text, options, env, group=None, before=()):
         self.build, self.public, self.members = build, public, []
+        self.options, self.env = options, env
+        enter = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group] if group else []
+        self.before = [*enter, *before]
         self.config = public / "rmd.conf"
         self.config.write_text(text)
         self.log = public / "log"
         number = next(counter)
         self.name = str(public / f"rmd{number}.sock")
+        self.start()
+
+    def start(self):
         reader, writer = os.pipe()
-        enter = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', group] if group else []
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [*enter, build / "bin" / "rmd", "--foreground", f"--config={self.config}",
-                 f"--socket={self.name}", f"--ready-fd={writer}", *options],
-                pass_fds=(writer,), stderr=log, env={**os.environ, **env})
+                [*self.before, self.build / "bin" / "rmd", "--foreground",
+                 f"--config={self.config}", f"--socket={self.name}", f"--ready-fd={writer}",
+                 *self.options],
+                pass_fds=(writer,), stderr=log, env={**os.environ, **self.env})
         os.close(writer)
         with os.fdopen(reader) as ready:
             self.ready = ready.readline()
+
+    def start_again(self):
+        """It has been killed; the log begins anew."""
+        self.start()
+        assert self.ready.startswith("ready "), self.said()
+
+    def kill_and_start_again(self):
+        self.process.kill()
+        self.process.wait(PATIENCE_S)
+        self.start_again()
 
     def member(self, uid, join=True, **more):
         member = UserMember(self.public / "member", self.name, uid, **more)
@@ -150,13 +166,14 @@ def public(build):
 
 @pytest.fixture
 def service(build, public):
-    """service(TEXT, OPTION..., env={}, group=CGROUP) - one with this configuration; it must end
-    well"""
+    """service(TEXT, OPTION..., env={}, group=CGROUP, before=WORDS) - one with this configuration,
+    its command after these words; it must end well"""
     started = []
 
-    def start(text="", *options, env=None, group=None):
+    def start(text="", *options, env=None, group=None, before=()):
         open_to_all = "" if "socket-group" in text else "socket-group = *\n"
-        started.append(Service(build, public, open_to_all + text, options, env or {}, group))
+        started.append(Service(build, public, open_to_all + text, options, env or {}, group,
+                               before))
         assert started[-1].ready.startswith("ready "), started[-1].said()
         return started[-1]
 
@@ -263,6 +280,21 @@ def test_tokens_of_a_crowded_domain_follow_its_share(service):
     eventually(lambda: crowd[0].table()[1], 2)
     bob.kill()
     eventually(lambda: crowd[0].table()[1], 4)
+
+
+def test_the_words_of_a_crowded_domain_say_whose_the_cores_are(service):
+    """A process lets a child run on the cores that its table says are here."""
+    s = service("emulate-cores = 4\n")
+    bob = s.member(BOB)
+    crowd = [s.member(ALICE, join=False) for _ in range(6)]
+    for rank, member in enumerate(crowd):
+        member.join(rank, 6, 6)
+    assert crowd[0].table()[0] == ANONYMOUS
+    eventually(lambda: (counts(crowd[0], ELSEWHERE), counts(bob, ELSEWHERE)), ([2], [2]))
+    bob.kill()
+    eventually(lambda: counts(crowd[0], NOBODY), [4])
+    s.member(BOB)
+    eventually(lambda: counts(crowd[0], NOBODY, ELSEWHERE), [2, 2])
 
 
 def test_the_share_that_is_to_come_decides_how_a_newcomer_counts(service):
@@ -510,6 +542,30 @@ def test_without_a_group_only_root_may_ask(service):
     assert s.member(0).slot == 0
 
 
+@pytest.mark.parametrize("group,mode,fits", [("4242", 0o660, False), ("4243", 0o660, True),
+                                             ("4242", 0o666, True), ("*", 0o660, False),
+                                             ("*", 0o666, True)])
+def test_a_socket_that_is_handed_over_and_keeps_the_group_out_is_told(build, public, group, mode,
+                                                                      fits):
+    path = public / "handed-over.sock"
+    config = public / "rmd.conf"
+    config.write_text(f"emulate-cores = 2\nsocket-group = {group}\nsocket = {path}\n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        os.chown(path, 0, 4243)
+        path.chmod(mode)
+        with subprocess.Popen([build / "bin" / "rmd", "--foreground", f"--config={config}",
+                               f"--listen-fd={listener.fileno()}"], stderr=subprocess.PIPE,
+                              pass_fds=[listener.fileno()], text=True) as process:
+            said = ""
+            while "serving " not in said:
+                said += process.stderr.readline()
+            process.terminate()
+            assert process.wait(PATIENCE_S) == 0
+    assert ("socket-group" not in said) == fits, said
+
+
 @contextlib.contextmanager
 def idle_connections(s, uid, count, request=None):
     """A process of this user that has so many open, and says nothing on them, or this."""
@@ -600,9 +656,7 @@ def test_a_user_sees_its_own_table_only(service):
 
 # --- enforcement, on real cores
 
-def two_cpus(test):
-    """On a machine with one CPU there is no such test."""
-    return test if len(CPUS) > 1 else None
+two_cpus = pytest.mark.machine(len(CPUS) > 1, "it has one CPU")
 
 
 def pins(member):
@@ -626,6 +680,129 @@ def test_processes_are_kept_to_the_cores_of_their_user(service):
     eventually(lambda: pins(alice), set(CPUS))
 
 
+@contextlib.contextmanager
+def started_by(member, *kinds):
+    """Processes that a member starts, "child" or "orphan", and that never join."""
+    pids = [int(member.ask(kind)) for kind in kinds]
+    try:
+        yield pids if len(pids) > 1 else pids[0]
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+
+
+@two_cpus
+def test_children_that_never_join_are_kept_to_the_cores_of_their_user(service):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice = s.member(ALICE)
+    with started_by(alice, "child") as child:
+        assert os.sched_getaffinity(child) == {*CPUS}
+        bob = s.member(BOB)
+        eventually(lambda: pins(alice) & pins(bob), set())
+        eventually(lambda: os.sched_getaffinity(child), pins(alice))
+        os.sched_setaffinity(child, CPUS)  # it does not cooperate
+        eventually(lambda: os.sched_getaffinity(child), pins(alice))
+        bob.kill()
+        eventually(lambda: os.sched_getaffinity(child), {*CPUS})
+
+
+@two_cpus
+def test_a_child_stays_one_when_its_parent_has_ended(service):
+    """And is let go of when the last process of its user has."""
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice, second = s.member(ALICE), s.member(ALICE)
+    with started_by(alice, "child") as child:
+        bob = s.member(BOB)
+        eventually(lambda: os.sched_getaffinity(child), pins(alice))
+        assert not pins(alice) & pins(bob)
+        own = pins(alice)
+        alice.kill()
+        os.sched_setaffinity(child, CPUS)
+        eventually(lambda: os.sched_getaffinity(child), own)
+        second.kill()
+        eventually(lambda: os.sched_getaffinity(child), {*CPUS})
+        assert pins(bob) == {*CPUS}
+
+
+@two_cpus
+def test_of_many_children_all_are_kept_and_let_go_of(service):
+    """More than rmd looks at without a rest."""
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice = s.member(ALICE)
+    with started_by(alice, *["child"] * 200) as children:
+        bob = s.member(BOB)
+        eventually(lambda: pins(alice) & pins(bob), set())
+        for child in children:
+            os.sched_setaffinity(child, CPUS)
+        eventually(lambda: [c for c in children if os.sched_getaffinity(c) != pins(alice)], [])
+        bob.kill()
+        eventually(lambda: [c for c in children if os.sched_getaffinity(c) != {*CPUS}], [])
+
+
+@two_cpus
+def test_children_are_kept_from_nothing_when_the_service_has_ended(service):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice = s.member(ALICE)
+    s.member(BOB)
+    with started_by(alice, "child") as child:
+        eventually(lambda: len(os.sched_getaffinity(child) & {*CPUS[:2]}), 1)
+        os.sched_setaffinity(child, CPUS)
+        eventually(lambda: len(os.sched_getaffinity(child) & {*CPUS[:2]}), 1)
+        s.process.terminate()
+        s.process.wait(PATIENCE_S)
+        assert os.sched_getaffinity(child) == {*CPUS}
+
+
+@two_cpus
+def test_processes_that_come_from_no_member_are_left_alone(service):
+    """Of the same user, and of one who has none."""
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    others = [s.member(uid, join=False) for uid in (ALICE, CAROL)]
+    with started_by(alice, "child") as child:
+        eventually(lambda: pins(alice) & pins(bob), set())
+        for _ in range(3):
+            os.sched_setaffinity(child, CPUS)
+            eventually(lambda: os.sched_getaffinity(child), pins(alice))
+        assert [pins(other) for other in others] == [{*CPUS}] * 2
+
+
+@two_cpus
+def test_all_processes_of_a_user_are_kept_to_its_cores_where_the_operator_wants_it(service):
+    """Not those of a user who has none that is managed; until there is none, or another word."""
+    base = f"socket-group = *\ncores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n"
+    s = service(base + f"[user {ALICE}]\nenforce-on = user\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    strange, bobs, carols = (s.member(uid, join=False) for uid in (ALICE, BOB, CAROL))
+    with started_by(alice, "orphan") as orphan:
+        eventually(lambda: pins(alice) & pins(bob), set())
+        eventually(lambda: pins(strange), pins(alice))
+        for pid in (orphan, strange.process.pid):
+            os.sched_setaffinity(pid, CPUS)
+            eventually(lambda p=pid: os.sched_getaffinity(p), pins(alice))
+        s.reload(base)
+        eventually(lambda: pins(strange), {*CPUS})
+        s.reload(base + "enforce-on = user\n")
+        eventually(lambda: [pins(strange), pins(bobs)], [pins(alice), pins(bob)])
+        alice.kill()
+        eventually(lambda: [os.sched_getaffinity(orphan), pins(strange)], [{*CPUS}] * 2)
+        assert pins(carols) == {*CPUS}
+
+
+@two_cpus
+def test_of_root_only_what_comes_from_a_managed_process_is_kept(service):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nenforce-on = user\n")
+    root, bob = s.member(0), s.member(BOB)
+    strange = s.member(0, join=False)
+    with started_by(root, "child") as child:
+        eventually(lambda: pins(root) & pins(bob), set())
+        for _ in range(3):
+            os.sched_setaffinity(child, CPUS)
+            eventually(lambda: os.sched_getaffinity(child), pins(root))
+        assert pins(strange) == {*CPUS}
+        assert os.sched_getaffinity(0) == os.sched_getaffinity(s.process.pid) == {*CPUS}
+
+
 @two_cpus
 def test_where_nothing_is_enforced_affinities_stay(service):
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = none\n")
@@ -633,8 +810,18 @@ def test_where_nothing_is_enforced_affinities_stay(service):
     assert pins(alice) == pins(bob) == set(CPUS)
 
 
+def group_of(pid, version):
+    """The path in its hierarchy, from its root."""
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        number, controllers, path = line.split(":", 2)
+        if "cpuset" in controllers.split(",") if version == 1 else number == "0":
+            return path
+    return "/"  # a machine without this version
+
+
 def fake_tree(path, version):
-    path.mkdir()
+    """As a group of this name, with one in it for the group that a process of ours is in."""
+    (path / group_of(os.getpid(), version).lstrip("/")).mkdir(parents=True)
     names = {1: ["cpuset.cpus", "cgroup.procs"], 2: ["cgroup.subtree_control", "cgroup.procs"]}
     for name in names[version]:
         (path / name).write_text("")
@@ -642,14 +829,20 @@ def fake_tree(path, version):
         (path / "cpuset.mems").write_text("0\n")
     else:
         (path / "cgroup.controllers").write_text("cpuset cpu memory\n")
+    (path / group_of(os.getpid(), version).lstrip("/") / "cgroup.procs").write_text("")
     return path
+
+
+def cpusets_in(tree):
+    """Configuration: two cores, and users kept to theirs by control groups below the tree."""
+    return f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n"
 
 
 @two_cpus
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_cpuset_for_each_user_holds_its_cores_and_processes(service, tmp_path, version):
     tree = fake_tree(tmp_path / "tree", version)
-    s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n")
+    s = service(cpusets_in(tree))
     alice = s.member(ALICE)
     group = tree / f"invasive-{ALICE}"
     both = {CPUS[0], CPUS[1]}
@@ -664,9 +857,10 @@ def test_a_cpuset_for_each_user_holds_its_cores_and_processes(service, tmp_path,
     sets = [int((tree / f"invasive-{uid}" / "cpuset.cpus").read_text()) for uid in (ALICE, BOB)]
     assert set(sets) == both
     assert sets == [CPUS[m.owners().index(0)] for m in (alice, bob)]
-    (tree / "cgroup.procs").write_text("")
+    before = tree / group_of(bob.process.pid, version).lstrip("/") / "cgroup.procs"
+    before.write_text("")
     assert bob.ask(f"leave {s.name}") == "0"
-    assert (tree / "cgroup.procs").read_text().split()[0] == str(bob.process.pid)
+    assert before.read_text().split()[0] == str(bob.process.pid)
 
 
 @two_cpus
@@ -691,7 +885,10 @@ def real_root(version):
     return None
 
 
-REAL = [version for version in (1, 2) if len(CPUS) > 1 and os.getuid() == 0 and real_root(version)]
+REAL = [version for version in (1, 2) if real_root(version)]
+with_cpusets = pytest.mark.machine(len(CPUS) > 1 and REAL,
+                                   "no control groups with cpusets that may be written to")
+of_each_version = pytest.mark.parametrize("version", REAL or [2])
 
 
 @contextlib.contextmanager
@@ -708,7 +905,8 @@ def real_tree(version):
             (tree / name).write_text((root / name).read_text())
         yield tree
     finally:
-        for group in [*(p for p in tree.iterdir() if p.is_dir()), tree]:
+        groups = sorted((p for p in tree.rglob("*") if p.is_dir()), reverse=True)
+        for group in [*groups, tree]:
             for pid in (group / "cgroup.procs").read_text().split():
                 with contextlib.suppress(ProcessLookupError):
                     (root / "cgroup.procs").write_text(pid)
@@ -716,15 +914,6 @@ def real_tree(version):
             group.rmdir()
         if enable:
             delegated.write_text("-cpuset")
-
-
-def group_of(process, version):
-    """The path in its hierarchy."""
-    for line in Path(f"/proc/{process.pid}/cgroup").read_text().splitlines():
-        number, controllers, path = line.split(":", 2)
-        if "cpuset" in controllers.split(",") if version == 1 else number == "0":
-            return path
-    return None
 
 
 def is_held_by_its_cpuset(alice, bob):
@@ -738,38 +927,191 @@ def is_held_by_its_cpuset(alice, bob):
     eventually(lambda: pins(alice), {CPUS[0], CPUS[1]})
 
 
-if REAL:
-    @pytest.mark.parametrize("version", REAL)
-    def test_a_real_cpuset_cannot_be_left(service, version):
-        with real_tree(version) as tree:
-            s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n")
-            alice, bob = s.member(ALICE), s.member(BOB)
-            is_held_by_its_cpuset(alice, bob)
+@with_cpusets
+@of_each_version
+def test_a_real_cpuset_cannot_be_left(service, version):
+    with real_tree(version) as tree:
+        s = service(cpusets_in(tree))
+        alice, bob = s.member(ALICE), s.member(BOB)
+        is_held_by_its_cpuset(alice, bob)
+        alice.kill()
+        eventually(lambda: [p.name for p in tree.iterdir() if p.is_dir()], [])
+
+
+@with_cpusets
+@of_each_version
+def test_who_leaves_comes_back_to_the_group_it_was_in(service, version):
+    with real_tree(version) as tree:
+        s = service(cpusets_in(tree))
+        alice = s.member(ALICE, join=False)
+        before = group_of(alice.process.pid, version)
+        alice.slot = alice.join()
+        assert group_of(alice.process.pid, version) == f"/{tree.name}/invasive-{ALICE}"
+        assert alice.ask(f"leave {s.name}") == "0"
+        assert group_of(alice.process.pid, version) == before
+
+
+def group_in(tree, version, name):
+    """A group as a slice is, apart from those of rmd."""
+    group = tree / name
+    group.mkdir()
+    for file in ("cpuset.cpus", "cpuset.mems") if version == 1 else ():
+        (group / file).write_text((tree / file).read_text())
+    return group
+
+
+def member_from(group, s):
+    """A process of ALICE's that was in the group when it joined."""
+    alice = s.member(ALICE, join=False)
+    (group / "cgroup.procs").write_text(str(alice.process.pid))
+    alice.slot = alice.join()
+    return alice
+
+
+@with_cpusets
+@of_each_version
+def test_a_child_that_never_joined_goes_to_where_its_parent_came_from(service, version):
+    """Not to the machine's root group, where no limit of its slice holds."""
+    with real_tree(version) as tree:
+        home = group_in(tree, version, "slice")
+        s = service(cpusets_in(tree))
+        alice = member_from(home, s)
+        with started_by(alice, "child", "orphan") as pids:
+            ours = f"/{tree.name}/invasive-{ALICE}"
+            assert [group_of(pid, version) for pid in pids] == [ours, ours]
             alice.kill()
-            eventually(lambda: [p.name for p in tree.iterdir() if p.is_dir()], [])
+            before = f"/{tree.name}/slice"
+            eventually(lambda: [group_of(pid, version) for pid in pids], [before, before])
+            eventually(lambda: (tree / f"invasive-{ALICE}").exists(), False)
 
-    @pytest.mark.parametrize("version", REAL)
-    def test_who_leaves_comes_back_to_the_group_it_was_in(service, version):
-        with real_tree(version) as tree:
-            s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\ncgroup = {tree}\n")
-            alice = s.member(ALICE, join=False)
-            before = group_of(alice.process, version)
+
+@with_cpusets
+@of_each_version
+def test_a_child_from_before_its_parent_joined_comes_into_the_cpuset(service, version):
+    with real_tree(version) as tree:
+        s = service(cpusets_in(tree) + "check-interval-ms = 20\n")
+        alice = s.member(ALICE, join=False)
+        before = group_of(alice.process.pid, version)
+        with started_by(alice, "child") as child:
             alice.slot = alice.join()
-            assert group_of(alice.process, version) == f"/{tree.name}/invasive-{ALICE}"
-            assert alice.ask(f"leave {s.name}") == "0"
-            assert group_of(alice.process, version) == before
+            s.member(BOB)
+            eventually(lambda: group_of(child, version), f"/{tree.name}/invasive-{ALICE}")
+            alice.kill()
+            eventually(lambda: group_of(child, version), before)
 
 
-if 2 in REAL:
-    def test_the_service_makes_room_in_the_group_that_it_runs_in(service):
-        """As under systemd with Delegate=cpuset: a group with processes cannot have such groups."""
-        with real_tree(2) as tree:
-            s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\n", group=tree)
-            s.hears(f"groups with cpusets, version 2, in {tree}")
-            assert group_of(s.process, 2) == f"/{tree.name}/rmd"
-            alice, bob = s.member(ALICE), s.member(BOB)
-            assert group_of(bob.process, 2) == f"/{tree.name}/invasive-{BOB}"
-            is_held_by_its_cpuset(alice, bob)
+@with_cpusets
+@of_each_version
+def test_who_comes_from_no_member_is_kept_where_its_control_group_is(service, version):
+    """Whoever has put it there, such as systemd a login, goes by that group."""
+    with real_tree(version) as tree:
+        s = service(cpusets_in(tree) + "check-interval-ms = 20\nenforce-on = user\n")
+        alice, bob = s.member(ALICE), s.member(BOB)
+        strange = s.member(ALICE, join=False)
+        before = group_of(strange.process.pid, version)
+        eventually(lambda: [pins(strange) & pins(bob), pins(alice) & pins(strange)],
+                   [set(), pins(alice)])
+        assert group_of(strange.process.pid, version) == before
+        bob.kill()
+        eventually(lambda: pins(strange), {*CPUS})
+
+
+@with_cpusets
+@of_each_version
+def test_who_can_go_back_nowhere_stays_in_its_users_group_with_all_cpus(service, version):
+    """Until it ends; its slice's group is gone meanwhile, as an empty scope of systemd is."""
+    with real_tree(version) as tree:
+        home = group_in(tree, version, "slice")
+        s = service(cpusets_in(tree) + "check-interval-ms = 20\n")
+        bob = s.member(BOB)
+        alice = member_from(home, s)
+        with started_by(alice, "child") as child:
+            home.rmdir()
+            eventually(lambda: len(os.sched_getaffinity(child)), 1)
+            alice.kill()
+            bob.kill()
+            eventually(lambda: os.sched_getaffinity(child), {*CPUS})
+            assert group_of(child, version) == f"/{tree.name}/invasive-{ALICE}"
+            s.hears(f"user {ALICE}: processes stay in ")
+        eventually(lambda: (tree / f"invasive-{ALICE}").exists(), False)
+
+
+def rights_of_the_unit(top):
+    """setpriv, with the capabilities that rmd.service has."""
+    unit = (top / "rmd/init/rmd.service.in").read_text()
+    names = re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M).group(1).split()
+    return ["setpriv", "--bounding-set",
+            ",".join(["-all", *(f"+{name.lower()[4:]}" for name in names)])]
+
+
+@with_cpusets
+@of_each_version
+@pytest.mark.parametrize("rights", ["of the unit", "none"])
+def test_a_group_that_belongs_to_its_user_is_gone_back_to(service, top, version, rights):
+    """As below user@UID.service.  Without the right to write there it is said, and nobody moves."""
+    before = rights_of_the_unit(top)
+    if rights == "none":
+        before[-1] = "-all,+sys_nice,+sys_ptrace"
+    with real_tree(version) as tree:
+        home = group_in(tree, version, "slice")
+        for path in (home, *home.iterdir()):
+            os.chown(path, ALICE, 60000)
+        s = service(cpusets_in(tree), before=before)
+        alice = member_from(home, s)
+        assert alice.ask(f"leave {s.name}") == "0"
+        if rights == "none":
+            s.hears(f"process {alice.process.pid} stays in its user's group: cannot put it back")
+            assert group_of(alice.process.pid, version) == f"/{tree.name}/invasive-{ALICE}"
+        else:
+            assert group_of(alice.process.pid, version) == f"/{tree.name}/slice"
+
+
+@with_cpusets
+@of_each_version
+def test_after_sigkill_of_rmd_members_still_come_back_to_where_they_were(service, version):
+    with real_tree(version) as tree:
+        home, other = (group_in(tree, version, name) for name in ("slice", "another"))
+        s = service(cpusets_in(tree))
+        alice, second = member_from(home, s), member_from(other, s)
+        s.kill_and_start_again()
+        s.hears("took back a core table with 2 processes")
+        ours = f"/{tree.name}/invasive-{ALICE}"
+        assert [group_of(m.process.pid, version) for m in (alice, second)] == [ours, ours]
+        assert alice.ask(f"leave {s.name}") == second.ask(f"leave {s.name}") == "0"
+        assert group_of(alice.process.pid, version) == f"/{tree.name}/slice"
+        assert group_of(second.process.pid, version) == f"/{tree.name}/another"
+
+
+@with_cpusets
+@of_each_version
+def test_what_a_killed_rmd_has_left_of_users_who_have_gone_is_cleared_away(service, version):
+    with real_tree(version) as tree:
+        s = service(cpusets_in(tree) + "check-interval-ms = 20\n")
+        alice, bob = s.member(ALICE), s.member(BOB)
+        group = tree / f"invasive-{ALICE}"
+        with started_by(alice, "child") as child:
+            eventually(lambda: len(os.sched_getaffinity(child)), 1)
+            s.process.kill()
+            s.process.wait(PATIENCE_S)
+            alice.kill()
+            bob.kill()
+            s.start_again()
+            eventually(lambda: os.sched_getaffinity(child), {*CPUS})
+            assert group_of(child, version) == f"/{tree.name}/{group.name}"
+            assert not (tree / f"invasive-{BOB}").exists()
+        eventually(group.exists, False)
+
+
+@pytest.mark.machine(len(CPUS) > 1 and 2 in REAL, "no cpusets in control groups of version 2")
+def test_the_service_makes_room_in_the_group_that_it_runs_in(service):
+    """As under systemd with Delegate=cpuset: a group with processes cannot have such groups."""
+    with real_tree(2) as tree:
+        s = service(f"cores = {CPUS[0]},{CPUS[1]}\nenforce = cpuset\n", group=tree)
+        s.hears(f"groups with cpusets, version 2, in {tree}")
+        assert group_of(s.process.pid, 2) == f"/{tree.name}/rmd"
+        alice, bob = s.member(ALICE), s.member(BOB)
+        assert group_of(bob.process.pid, 2) == f"/{tree.name}/invasive-{BOB}"
+        is_held_by_its_cpuset(alice, bob)
 
 
 # --- the configuration while it runs
@@ -831,8 +1173,8 @@ def test_the_manual_marks_the_keys_that_can_change(service, top):
     s = service("emulate-cores = 4\nenforce = none\nsocket-group = 1\n")
     others = {"smt": "core", "policy": "equal", "energy-loss": 1, "power-cap": "50%",
               "max-cores": 1, "max-job-cores": 1, "socket": "@another", "socket-group": "*",
-              "enforce": "cpuset", "cgroup": "/another", "log-level": "debug",
-              "metrics": "@metrics"}
+              "enforce": "cpuset", "enforce-on": "user", "cgroup": "/another",
+              "log-level": "debug", "metrics": "@metrics"}
     s.reload("".join(f"{key} = {others.get(key, 100)}\n" for key in keys
                      if key not in ("cores", "emulate-cores")))
     s.reload("cores = 0\n")
@@ -1120,11 +1462,9 @@ def test_the_init_script_starts_restarts_reloads_and_stops_it(build, public, tmp
     assert do("status") == 3 and not sock.exists() and not pidfile.exists()
 
 
-def process_1(test):
-    """Where root may make a pid namespace."""
-    can = shutil.which("unshare") and os.getuid() == 0 and subprocess.run(
-        ["unshare", "-p", "-f", "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
-    return test if can else None
+def makes_pid_namespaces():
+    return subprocess.run(["unshare", "-p", "-f", "true"], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
 
 
 def zombies(parent):
@@ -1136,7 +1476,7 @@ def zombies(parent):
     return found
 
 
-@process_1
+@pytest.mark.machine(makes_pid_namespaces(), "no pid namespace may be made")
 def test_as_the_first_process_of_a_container_it_reaps_orphans_and_ends_well(build, public):
     sock = public / "first.sock"
     process = subprocess.Popen(["unshare", "-p", "-f", "--kill-child", build / "bin/rmd",

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.full
 
 CC = "gcc -fsanitize=thread -Wno-tsan"
 LIBINVASIVE = ("affinity agent board claim company core guest launch process prompt record "
-               "scalability seat socket spawn table tool trace wait").split()
+               "scalability seat socket spawn steady table tool trace wait").split()
 # Not here: what meets races of upstream's own (nest locks, the lists of work shares, doacross,
 # whose fences the sanitizer does not know), and what counts threads or their stacks.
 PROGRAMS = ("barriers barriers_in_regions busy_neighbours few_regions many_regions nested "

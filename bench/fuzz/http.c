@@ -10,6 +10,7 @@
 #include "loop.h"
 #include "metrics.h"
 #include "now.h"
+#include "peer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,11 +21,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-static ssize_t fuzz_receive(void *to, size_t room);
+static ssize_t fuzz_receive(void *to, size_t room, bool *carries);
 static ssize_t fuzz_send(const void *what, size_t bytes);
 static char *fuzz_page(size_t *bytes);
 
-#define recv(fd, to, room, flags) ((void)(fd), (void)(flags), fuzz_receive(to, room))
+#define rmd_peer_receive(fd, to, room, flags, carries)                                             \
+    ((void)(fd), (void)(flags), fuzz_receive(to, room, carries))
 #define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
 #define shutdown(fd, how) ((void)(fd), (void)(how))
 #define close(fd) ((void)(fd), 0)
@@ -34,16 +36,17 @@ static char *fuzz_page(size_t *bytes);
 #define rmd_metrics_text(uid, all, bytes) fuzz_page(bytes)
 #include "../../rmd/metrics_http.c"
 
-enum { ANSWER_MAX = 1024, NO_MORE_YET = 0xff, NO_ROOM_YET = 0xfe };
+enum { ANSWER_MAX = 1024, NO_MORE_YET = 0xff, NO_ROOM_YET = 0xfe, CARRIES = 0xfd };
 static const char the_page[] = "invasive_cores 8\n";
 
 static struct fuzz_input input;
 static char answer[ANSWER_MAX + 1];
 static size_t answer_bytes;
 
-static ssize_t fuzz_receive(void *to, size_t room)
+static ssize_t fuzz_receive(void *to, size_t room, bool *carries)
 {
     uint32_t bytes = fuzz_number(&input, 1);
+    *carries = bytes == CARRIES;
     errno = EAGAIN;
     if (bytes == NO_MORE_YET && input.left)
         return -1;

@@ -6,38 +6,58 @@
  *
  * A message is the real thing but for its transport: what rmd receives is the input, what it sends
  * must be a whole answer, and a byte of the input may say that the client has no room for it yet.
- * Two bytes say how long the next message is.  The magic number, the version and the length are put
- * right in most of them, or nothing else would ever be reached.
+ * Two bytes say how long the next message is, whether descriptors come with it, and whether its user
+ * has to wait.  The magic number, the version and the length are put right in most of them, or nothing
+ * else would ever be reached.
  */
 #define _GNU_SOURCE
+#include "account.h"
 #include "fuzz.h"
+#include "../../rmd/trace.h"
+#include "now.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sanitizer/asan_interface.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 static struct fuzz_input input;
 static ssize_t fuzz_receive(struct msghdr *m);
 static ssize_t fuzz_answer(const struct msghdr *m);
 static ssize_t fuzz_send(const void *what, size_t bytes);
 
+static ssize_t fuzz_take_message(void);
+static uint64_t fuzz_due(void);
+
 #define recvmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_receive(m))
+#define recv(fd, to, room, flags)                                                                  \
+    ((void)(fd), (void)(to), (void)(room), (void)(flags), fuzz_take_message())
+#define shutdown(fd, how) ((void)(fd), (void)(how))
+#define fork() 1
+#define rmd_account_due_ns(uid) ((void)(uid), fuzz_due())
+#define rmd_trace_start(domain, client) ((void)(domain), errno = EBUSY, -1)
 #define sendmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_answer(m))
 #define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
 #include "../../libinvasive/socket.c"
+#include "../../rmd/peer.c"
 #include "../../rmd/server.c"
 #undef recvmsg
+#undef recv
+#undef shutdown
+#undef fork
 #undef sendmsg
 #undef send
 #include "../../rmd/loop.c"
 
 /* Of a message, besides its length. */
-enum { RAW = 0x8000, PASSES = 0x4000, STRANGER = 0x2000, LENGTH = 0x1fff };
+enum { RAW = 0x8000, PASSES = 0x4000, STRANGER = 0x2000, WAITS = 0x1000, LENGTH = 0xfff };
 enum { STRANGERS_UID = 60001, FULL = 0xff, LOOKS = 16 };
 
-static bool strangers, answered;
+static bool strangers, answered, waits, taken;
+static ssize_t message_bytes;
 
 static size_t proper_size(uint32_t kind, size_t bytes)
 {
@@ -53,15 +73,15 @@ static size_t proper_size(uint32_t kind, size_t bytes)
     }
 }
 
-/* A descriptor that is no regular file: traces are trace.c's. */
-static void pass_descriptor(struct msghdr *m)
+static uint64_t fuzz_due(void) { return waits ? UINT64_MAX / 2 : 0; }
+
+/* Once it is taken there is no more, and it may not be taken with descriptors. */
+static ssize_t fuzz_take_message(void)
 {
-    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    struct cmsghdr *h = CMSG_FIRSTHDR(m);
-    h->cmsg_level = SOL_SOCKET;
-    h->cmsg_type = SCM_RIGHTS;
-    h->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(h), &fd, sizeof fd);
+    if (taken)
+        abort();
+    taken = true;
+    return message_bytes;
 }
 
 static ssize_t fuzz_receive(struct msghdr *m)
@@ -69,23 +89,27 @@ static ssize_t fuzz_receive(struct msghdr *m)
     static const uint32_t kinds[] = {0, INV_JOIN, INV_OBSERVE, INV_LEAVE, INV_REPORT, INV_DEPOSIT,
                                      INV_POLICY, INV_OVERVIEW, INV_CONTROL, INV_EVENTS, INV_METRICS,
                                      INV_TRACE};
+    if (message_bytes >= 0) {
+        errno = EAGAIN;
+        return -1;
+    }
     uint32_t head = fuzz_number(&input, 2);
     size_t bytes = head & LENGTH, room = m->msg_iov->iov_len;
     struct inv_request *r = m->msg_iov->iov_base;
     bytes = bytes < input.left ? bytes : input.left;
     memset(r, 0, room);
     fuzz_take(&input, r, bytes < room ? bytes : room);
-    if (!(head & RAW) && bytes >= sizeof *r) {
+    if (!(head & RAW) && bytes >= sizeof *r && room >= sizeof *r) {
         r->magic = INV_PROTOCOL_MAGIC;
         r->version = INV_PROTOCOL_VERSION;
         r->kind = kinds[r->kind % (sizeof kinds / sizeof *kinds)];
         bytes = proper_size(r->kind, bytes);
     }
     if (head & PASSES)
-        pass_descriptor(m);
-    else
-        m->msg_controllen = 0;
-    return (ssize_t)bytes;
+        m->msg_flags |= MSG_CTRUNC;
+    taken = head & PASSES;
+    message_bytes = (ssize_t)bytes;
+    return message_bytes;
 }
 
 /* Nothing of what is sent is out of bounds. */
@@ -143,6 +167,8 @@ static void begin(void)
     if (inv_topology_emulate(&topology, "8", false) ||
         rmd_users_open(&topology, &settings, &options) || rmd_events_watch(there_are_events))
         abort();
+    rmd_peer_begin();
+    later.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     for (int ends[2], i = 0; i < FUZZ_KEEPS; i++) {
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends))
             abort();
@@ -180,8 +206,16 @@ static void one_message(unsigned i)
     c->next = connections;
     connections = c;
     nconnections++;
-    answered = false;
+    answered = taken = false;
+    message_bytes = -1;
+    waits = stranger && input.left > 1 && input.at[1] & WAITS >> 8;
     client_ready(&c->source, EPOLLIN);
+    if (waits && (!c->held || message_bytes >= 0))
+        abort();
+    waits = false;
+    look_around();
+    for (struct connection *held; (held = next_of_the_held()) != NULL;)
+        serve_held(held);
     if (connections == c && !c->waiting && !c->sending)
         hang_up(c);
     look_around();

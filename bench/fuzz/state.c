@@ -58,7 +58,7 @@ static void write_state(struct fuzz_input *in, struct rmd_state *s)
 {
     struct rmd_state_copy *copy = &s->copy[atomic_load(&s->valid) % 2];
     size_t offset = fuzz_number(in, 2), bytes = fuzz_number(in, 1) % 64;
-    switch (fuzz_number(in, 1) % 6) {
+    switch (fuzz_number(in, 1) % 7) {
     case 0:
         write_process(in, copy);
         break;
@@ -75,9 +75,26 @@ static void write_state(struct fuzz_input *in, struct rmd_state *s)
     case 4:
         atomic_store(&s->valid, fuzz_number(in, 1) % 3);
         break;
+    case 5:
+        offset %= sizeof s->group;
+        if (bytes > sizeof s->group - offset)
+            bytes = sizeof s->group - offset;
+        fuzz_take(in, (char *)s->group + offset, bytes);
+        atomic_store(&s->grouped[offset / RMD_STATE_GROUP], (unsigned char)bytes);
+        break;
     default:
         if (offset + bytes <= sizeof *s)
             fuzz_take(in, (char *)s + offset, bytes);
+    }
+}
+
+/* What is noted of where they were is text, which rmd makes a path of. */
+static void check_groups(const struct rmd_domain *d)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        const char *group = rmd_state_noted_group(d, s);
+        if (group && strnlen(group, RMD_STATE_GROUP) == RMD_STATE_GROUP)
+            abort();
     }
 }
 
@@ -104,6 +121,7 @@ static void check(const struct rmd_domain *d)
 static void live_on(struct rmd_domain *d)
 {
     check(d);
+    check_groups(d);
     rmd_domain_reconsider(d);
     rmd_domain_check(d);
     check(d);

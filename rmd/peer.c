@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * peer.c - see peer.h.
+ *
+ * What a client has sent and nobody has taken is closed with its socket.  So a socket that is not
+ * empty is given to a child first, which empties it, and ends when we have closed it, too: whatever
+ * has to be waited for is waited for there.  That costs a fork, and nobody who asks as rmctl and
+ * programs do is the reason for one.
+ *
+ * Of such children there are HOLDERS at one time.  When none of them comes to an end, sockets
+ * are kept until there are PARKED_MAX for the next one.
+ */
+#define _GNU_SOURCE
+#include "peer.h"
+#include "futex.h"
+#include "log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { HOLDERS = 16, PARKED_MAX = 256, LINGER_US = 100000, SKIPPED_MAX = 4 };
+
+static int spare_fd = -1;
+static pid_t holder[HOLDERS];
+static int parked[PARKED_MAX];
+static unsigned nparked;
+static uint32_t forks;
+static _Atomic uint32_t *closed; /* futex, shared with the children: for so many of them all is */
+
+void rmd_peer_begin(void)
+{
+    if (spare_fd < 0)
+        spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (!closed)
+        closed =
+            mmap(NULL, sizeof *closed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+}
+
+/* --- to hear, and to close */
+
+ssize_t rmd_peer_receive(int fd, void *room, size_t size, int flags, bool *carries)
+{
+    struct iovec iov = {room, size};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    ssize_t n = recvmsg(fd, &m, flags | MSG_PEEK | MSG_DONTWAIT);
+    *carries = n >= 0 && m.msg_flags & MSG_CTRUNC;
+    if (n < 0 || *carries)
+        return n;
+    return recv(fd, room, (size_t)n < size ? (size_t)n : size, flags | MSG_DONTWAIT);
+}
+
+/* Is there anything?  It is taken, or (MSG_PEEK) left there. */
+static bool take(int fd, int flags)
+{
+    char bytes[4096];
+    struct iovec iov = {bytes, sizeof bytes};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    return recvmsg(fd, &m, flags | MSG_DONTWAIT) > 0 || m.msg_flags & MSG_CTRUNC;
+}
+
+/* Nothing is added from here on.  A message without descriptors may go.  With SO_PASSCRED the
+ * kernel says of every message that there was no room for what comes with it, so that an empty
+ * one is known from none. */
+static bool has_left_something(int fd)
+{
+    int type = 0, one = 1;
+    socklen_t size = sizeof type;
+    char byte;
+    bool carries;
+    shutdown(fd, SHUT_RD);
+    for (int i = 0; i < SKIPPED_MAX; i++)
+        if (rmd_peer_receive(fd, &byte, 1, 0, &carries) <= 0 || carries)
+            break;
+    if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET)
+        setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one);
+    return take(fd, MSG_PEEK);
+}
+
+static void interrupted(int signal) { (void)signal; }
+
+/* The child's work.  A connection that lingers does so until the next signal. */
+static void be_holder(pid_t parent, uint32_t number)
+{
+    static const struct sigaction on_alarm = {.sa_handler = interrupted};
+    static const struct itimerval often = {{0, LINGER_US}, {0, LINGER_US}};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigaction(SIGALRM, &on_alarm, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    for (unsigned i = 0; i < nparked; i++)
+        while (getppid() == parent && take(parked[i], 0))
+            ;
+    /* partner: let_go */
+    for (uint32_t now; (int32_t)((now = atomic_load(closed)) - number) < 0 && getppid() == parent;)
+        inv_futex_wait(closed, now, -1, true);
+    _exit(0);
+}
+
+/* A place for one more; NULL: none of them ends.  SIGCHLD is ignored, so nobody buries them. */
+static pid_t *free_holder(void)
+{
+    for (unsigned i = 0; i < HOLDERS; i++)
+        if (!holder[i] || waitpid(holder[i], NULL, WNOHANG))
+            return &holder[i];
+    return NULL;
+}
+
+static void let_go(bool at_once)
+{
+    static bool said;
+    pid_t *place = free_holder();
+    pid_t parent = getpid();
+    if (!place && !said)
+        rmd_log(RMD_WARNING, "descriptors that clients have sent take long to close");
+    said |= !place;
+    pid_t pid = (place || at_once) && closed != MAP_FAILED ? fork() : -1;
+    if (pid < 0)
+        return; /* with the next one */
+    if (!pid)
+        be_holder(parent, forks + 1);
+    while (nparked)
+        close(parked[--nparked]);
+    atomic_store(closed, ++forks); /* seq_cst: partner is be_holder */
+    inv_futex_wake(closed, INT_MAX, true);
+    if (place)
+        *place = pid;
+}
+
+void rmd_peer_close(int fd)
+{
+    if (!has_left_something(fd)) {
+        close(fd);
+        return;
+    }
+    if (nparked == PARKED_MAX)
+        return; /* no child can be made: better a descriptor less than to wait */
+    parked[nparked++] = fd;
+    let_go(nparked == PARKED_MAX);
+}
+
+/* --- to let in */
+
+/* It gets the descriptor that was saved for it, and is hung up on. */
+static void turn_away(int listening)
+{
+    static bool said;
+    if (!said)
+        rmd_log(RMD_WARNING, "no descriptors are left: clients are turned away");
+    said = true;
+    close(spare_fd);
+    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0)
+        rmd_peer_close(fd);
+    if (nparked)
+        let_go(true);
+    spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+int rmd_peer_accept(int listening)
+{
+    int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        turn_away(listening);
+    return fd;
+}
