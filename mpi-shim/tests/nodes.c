@@ -110,13 +110,17 @@ static void give_up(int number)
 }
 
 /* MPICH before 4.2 over UCX hangs here every other time when ranks of different hosts have
- * talked, with us or without (github.com/pmodels/mpich/pull/6596).  All that matters is over. */
+ * talked, with us or without (github.com/pmodels/mpich/pull/6596).  All that matters is over.  Its
+ * launcher sends SIGUSR1 to the others of who gives up first, and SIGKILL to those of who dies of it:
+ * to an invade that is writing its report, too. */
 static void finalize(bool may_hang)
 {
     fflush(NULL);
     signal(SIGALRM, give_up);
-    if (may_hang)
+    if (may_hang) {
+        signal(SIGUSR1, give_up);
         alarm(FINALIZE_LIMIT_S);
+    }
     MPI_Finalize();
     alarm(0);
 }
