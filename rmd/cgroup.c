@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include "cgroup.h"
 #include "log.h"
+#include "procstat.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
@@ -144,6 +146,21 @@ static bool group_of_process(pid_t pid, char path[PATH_MAX])
     return found;
 }
 
+/* Is it the user's?  One may be called so that is elsewhere.  Where a part of the hierarchy only is
+ * mounted nobody can tell. */
+static bool is_group_of(const char *group, uid_t uid)
+{
+    char name[32], own[PATH_MAX], path[PATH_MAX];
+    struct stat a, b;
+    name_of(name, uid);
+    const char *last = strrchr(group, '/');
+    if (!last || strcmp(last + 1, name) != 0 || strstr(group, "/.."))
+        return false;
+    if (!path_of(path, top, group + 1) || stat(path, &a))
+        return true;
+    return group_of(own, uid) && !stat(own, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
 /* The mount point of the hierarchy: a line of /proc/self/mounts. */
 static bool mount_point(char path[PATH_MAX])
 {
@@ -239,9 +256,13 @@ static void find_leftovers(void)
         closedir(groups);
 }
 
-static bool enter(const char *group, pid_t pid)
+/* The kernel takes a number only, so that is seen to be the process's right before. */
+static bool enter(const char *group, pid_t pid, int pidfd)
 {
     char text[16];
+    errno = ESRCH;
+    if (!rmd_alive(pidfd))
+        return false;
     snprintf(text, sizeof text, "%d\n", (int)pid);
     return write_text(group, "cgroup.procs", text, O_APPEND);
 }
@@ -254,8 +275,26 @@ static bool find_home(char path[PATH_MAX], const char *home)
            has(path, "cgroup.procs");
 }
 
+/* A process that was in the user's group a moment ago, or another one by now, which is let be.
+ * False with errno. */
+static bool move(const char *to, pid_t pid, uid_t uid)
+{
+    char group[PATH_MAX];
+    uid_t owner;
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0)
+        return errno == ESRCH;
+    bool is = (rmd_owner(pid, &owner) && owner == uid) ||
+              (group_of_process(pid, group) && is_group_of(group, uid));
+    bool good = !is || enter(to, pid, pidfd) || errno == ESRCH;
+    int saved = errno;
+    close(pidfd);
+    errno = saved;
+    return good;
+}
+
 /* Puts back what is in the group, a part of it where that is much.  False: it cannot be done. */
-static bool empty(const char *group, const char *home)
+static bool empty(const char *group, uid_t uid, const char *home)
 {
     char path[PATH_MAX], procs[PATH_MAX];
     int pid, moves = 0;
@@ -268,7 +307,7 @@ static bool empty(const char *group, const char *home)
         while (f && moves < MOVES && fscanf(f, "%d", &pid) == 1) {
             if (pid <= 0)
                 continue; /* of another pid namespace; to the kernel it would mean ourselves */
-            if (!enter(path, pid) && errno != ESRCH) {
+            if (!move(path, pid, uid)) {
                 int saved = errno;
                 fclose(f);
                 errno = saved;
@@ -299,7 +338,7 @@ static void tidy(struct leftover *l)
         forget(l);
         return;
     }
-    if (!empty(group, l->home) && !l->said) {
+    if (!empty(group, l->uid, l->home) && !l->said) {
         rmd_log(RMD_INFO, "user %u: processes stay in %s: cannot put them back into %s: %s",
                 (unsigned)l->uid, group, l->home ? l->home : "an unknown one", strerror(errno));
         l->said = true;
@@ -397,22 +436,20 @@ bool rmd_cgroup_confine(uid_t uid, const cpu_set_t *cpus)
 
 char *rmd_cgroup_of(pid_t pid, uid_t uid)
 {
-    char group[PATH_MAX], own[32];
-    if (!group_of_process(pid, group))
+    char group[PATH_MAX];
+    if (!group_of_process(pid, group) || !strchr(group, '/') || is_group_of(group, uid))
         return NULL;
-    name_of(own, uid);
-    const char *last = strrchr(group, '/');
-    return last && strcmp(last + 1, own) != 0 ? strdup(group) : NULL;
+    return strdup(group);
 }
 
-bool rmd_cgroup_enter(uid_t uid, pid_t pid)
+bool rmd_cgroup_enter(uid_t uid, pid_t pid, int pidfd)
 {
     char group[PATH_MAX];
-    return group_of(group, uid) && enter(group, pid);
+    return group_of(group, uid) && enter(group, pid, pidfd);
 }
 
-bool rmd_cgroup_leave(pid_t pid, const char *before)
+bool rmd_cgroup_leave(pid_t pid, int pidfd, const char *before)
 {
     char group[PATH_MAX];
-    return find_home(group, before) && (enter(group, pid) || errno == ESRCH);
+    return find_home(group, before) && (enter(group, pid, pidfd) || errno == ESRCH);
 }

@@ -25,12 +25,13 @@ bool rmd_cgroup_confine(uid_t uid, const cpu_set_t *cpus);
  * already, or nobody knows. */
 char *rmd_cgroup_of(pid_t pid, uid_t uid);
 
-/* The process, and what it starts, belongs to the user's group from here on.  False with errno. */
-bool rmd_cgroup_enter(uid_t uid, pid_t pid);
+/* The process, by its pidfd also, and what it starts, belongs to the user's group from here on.
+ * False with errno. */
+bool rmd_cgroup_enter(uid_t uid, pid_t pid, int pidfd);
 
 /* Put it into the group `before`, as rmd_cgroup_of has said; NULL: unknown.  False with errno: it
  * stays where it is. */
-bool rmd_cgroup_leave(pid_t pid, const char *before);
+bool rmd_cgroup_leave(pid_t pid, int pidfd, const char *before);
 
 /*
  * rmd_cgroup_release - nobody of that user is managed any more: processes that are left in the

@@ -325,6 +325,20 @@ static bool effective(struct pending *p, uint64_t now)
     return rmd_order_settled(d, slot);
 }
 
+static uint64_t patient_until_ns(const struct pending *p)
+{
+    return p->begin_ns + (uint64_t)p->command.wait_ms * 1000000;
+}
+
+/* It has had no effect so far.  True when it is forgotten. */
+static bool still_waits(struct pending *p, uint64_t now)
+{
+    p->outcome.took_ns = now - p->begin_ns;
+    if (p->asker.client && now >= patient_until_ns(p))
+        answer(p, INV_NOT_YET);
+    return !p->asker.client && p->outcome.took_ns >= FORCE_MAX_NS;
+}
+
 /* True when it has come to its end. */
 static bool progress(struct pending *p)
 {
@@ -336,10 +350,7 @@ static bool progress(struct pending *p)
         answer(p, INV_DONE);
         return true;
     }
-    p->outcome.took_ns = now - p->begin_ns;
-    if (p->asker.client && p->outcome.took_ns >= (uint64_t)p->command.wait_ms * 1000000)
-        answer(p, INV_NOT_YET);
-    return !p->asker.client && p->outcome.took_ns >= FORCE_MAX_NS;
+    return still_waits(p, now);
 }
 
 /* When its user may have it looked at. */
@@ -350,9 +361,10 @@ static uint64_t due_ns(const struct pending *p)
 
 static uint64_t next_look_ns(const struct pending *p, uint64_t now)
 {
-    uint64_t wait = (now - p->begin_ns) / 4, due = due_ns(p);
+    uint64_t wait = (now - p->begin_ns) / 4, due = due_ns(p), until = patient_until_ns(p);
     wait = wait < LOOK_MIN_NS ? LOOK_MIN_NS : wait > LOOK_MAX_NS ? LOOK_MAX_NS : wait;
-    return now + wait < due ? due : now + wait;
+    uint64_t at = now + wait < due ? due : now + wait;
+    return p->asker.client && until < at ? until : at;
 }
 
 static void look_again(void)
@@ -370,8 +382,9 @@ static void look_again(void)
 /* True when it has come to its end. */
 static bool look_at(struct pending *p)
 {
-    if (due_ns(p) > inv_now_ns())
-        return false;
+    uint64_t now = inv_now_ns();
+    if (due_ns(p) > now)
+        return still_waits(p, now);
     uint64_t begun = rmd_account_clock();
     bool ended = progress(p);
     if (!p->asker.operator)

@@ -6,22 +6,17 @@
  */
 #define _GNU_SOURCE
 #include "enforce.h"
+#include "now.h"
+#include "procstat.h"
 
 #include <dirent.h>
-#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { PASSES = 8 }; /* who makes threads faster than this waits for the next check */
-
-/* A pidfd is readable when its process is dead, and its pid another's before long. */
-static bool alive(int pidfd)
-{
-    struct pollfd p = {.fd = pidfd, .events = POLLIN};
-    return poll(&p, 1, 0) == 0;
-}
+/* Who makes threads faster than this, or has so many, waits for the next check. */
+enum { PASSES = 8, LONG_NS = 2000000 };
 
 /* 0 nothing to do, 1 moved, 2 moved and was outside. */
 static int confine_thread(pid_t tid, const cpu_set_t *allowed, const cpu_set_t *before)
@@ -51,10 +46,13 @@ unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_s
         return 0;
     }
     bool changed = true;
+    uint64_t begun = inv_now_ns();
     for (int pass = 0; changed && pass < PASSES; pass++) {
+        if (pass && inv_now_ns() - begun > LONG_NS)
+            break;
         changed = false;
         rewinddir(tasks);
-        for (struct dirent *e; (e = readdir(tasks)) != NULL && alive(pidfd);) {
+        for (struct dirent *e; (e = readdir(tasks)) != NULL && rmd_alive(pidfd);) {
             int tid = atoi(e->d_name);
             int moved = tid > 0 ? confine_thread(tid, allowed, before) : 0;
             changed |= moved > 0;
@@ -70,7 +68,7 @@ void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)
     char path[64];
     cpu_set_t one;
     snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
-    if (tid <= 0 || cpu < 0 || cpu >= CPU_SETSIZE || access(path, F_OK) || !alive(pidfd))
+    if (tid <= 0 || cpu < 0 || cpu >= CPU_SETSIZE || access(path, F_OK) || !rmd_alive(pidfd))
         return;
     CPU_ZERO(&one);
     CPU_SET((size_t)cpu, &one);

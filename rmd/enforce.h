@@ -11,7 +11,8 @@
  * down to that, to all of it when nothing would be left.  A thread that has exactly `before` (NULL:
  * none) gets `allowed`, which may be more.
  *   pidfd  of the process, so that no other one is meant
- * Returns how many threads were outside.  Threads that it makes meanwhile are seen too.
+ * Returns how many threads were outside.  Threads that it makes meanwhile are seen too, but not of
+ * one that has thousands: for more than one look at each of those nobody waits.
  */
 unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_set_t *before);
 

@@ -2,10 +2,12 @@
 /* fence.c - see fence.h. */
 #define _GNU_SOURCE
 #include "fence.h"
+#include "account.h"
 #include "cgroup.h"
 #include "core.h"
 #include "enforce.h"
 #include "log.h"
+#include "now.h"
 #include "procstat.h"
 #include "state.h"
 #include "unjoined.h"
@@ -15,6 +17,7 @@
 #include <string.h>
 
 enum { GENERATIONS = 16 }; /* of parents that are looked at for a member */
+enum { BURST_NS = 20000000 };
 
 static enum rmd_enforce how;
 static cpu_set_t possible; /* CPUs that there are for us */
@@ -152,7 +155,7 @@ static bool enter(struct rmd_domain *d, struct rmd_fence *f, unsigned slot)
     if (!origin)
         return false;
     rmd_state_note_group(d, slot, *origin ? origin : NULL);
-    if (!rmd_cgroup_enter(d->uid, d->procs[slot].pid)) {
+    if (!rmd_cgroup_enter(d->uid, d->procs[slot].pid, d->procs[slot].pidfd.fd)) {
         int saved = errno;
         rmd_state_note_group(d, slot, NULL);
         free(origin);
@@ -222,18 +225,28 @@ void rmd_fence_newcomer(struct rmd_domain *d, struct rmd_fence *f, unsigned slot
 
 void rmd_fence_check(struct rmd_domain *d, struct rmd_fence *f)
 {
-    if (!f->stands || cpusets || d->here >= d->topology.ncores)
+    uint64_t now = inv_now_ns(), begun = rmd_account_clock();
+    if (!f->stands || cpusets || d->here >= d->topology.ncores || f->due_ns > now)
         return;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && confine_process(d, f, &d->procs[s], NULL))
             rmd_domain_confined(d);
+    f->due_ns = rmd_account_after(f->due_ns, now, rmd_account_clock() - begun, BURST_NS);
+}
+
+/* What its threads were cut down to, and not further by themselves, is all again. */
+static void widen(const struct rmd_fence *f, const struct rmd_process *p)
+{
+    if (f->stands && holds() && !cpusets && !CPU_EQUAL(&f->allowed, &possible))
+        rmd_confine(p->pid, p->pidfd.fd, &possible, &f->allowed);
 }
 
 /* To where it was, or to where another one of the user was; never to where none has been. */
 static void put_back(const struct rmd_domain *d, const struct rmd_fence *f, unsigned slot)
 {
     pid_t pid = d->procs[slot].pid;
-    if (!rmd_cgroup_leave(pid, f->group[slot]) && !rmd_cgroup_leave(pid, f->home))
+    int pidfd = d->procs[slot].pidfd.fd;
+    if (!rmd_cgroup_leave(pid, pidfd, f->group[slot]) && !rmd_cgroup_leave(pid, pidfd, f->home))
         rmd_log(RMD_INFO,
                 "user %u: process %d stays in its user's group: cannot put it back into %s: %s",
                 (unsigned)d->uid, (int)pid, *f->group[slot] ? f->group[slot] : "an unknown one",
@@ -247,6 +260,8 @@ void rmd_fence_let_go(struct rmd_domain *d, struct rmd_fence *f, unsigned slot, 
         f->home = strdup(noted); /* it has died while there was no rmd; it may have left children */
     if (f->group[slot] && lives)
         put_back(d, f, slot);
+    if (lives)
+        widen(f, &d->procs[slot]);
     free(f->group[slot]);
     f->group[slot] = NULL;
     rmd_state_note_group(d, slot, NULL);

@@ -44,12 +44,12 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] == (int)slot)
             d->owner[c] = RMD_NO_OWNER;
+    if (d->left)
+        d->left(d, slot, left);
     if (p->pidfd.fd >= 0) {
         rmd_unwatch(&p->pidfd);
         close(p->pidfd.fd);
     }
-    if (d->left)
-        d->left(d, slot, left);
     memset(p, 0, sizeof *p);
     d->live--;
     atomic_store(&s->state, INV_SLOT_FREE);

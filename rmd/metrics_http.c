@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, PATIENCE_S = 5, FRESH_NS = 100000000 };
+enum { FULL_NS = 100000000 }; /* how long nobody is let in where there is no room for one */
 
 struct client {
     struct rmd_source source;
@@ -38,6 +39,7 @@ struct client {
 static struct rmd_source listener = {.fd = -1}, patience = {.fd = -1};
 static struct client *clients; /* newest first */
 static unsigned nclients;
+static uint64_t rests_until_ns; /* the listener; 0: it listens */
 static bool local; /* a socket of this machine: descriptors may be sent to it */
 static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
 static char *page; /* what was made last */
@@ -77,6 +79,8 @@ static void set_patience(void)
 {
     const struct client *c = oldest();
     uint64_t at = c ? c->until_ns : 0;
+    if (rests_until_ns && (!at || rests_until_ns < at))
+        at = rests_until_ns;
     struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
     timerfd_settime(patience.fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
@@ -89,6 +93,8 @@ static void patience_ends(struct rmd_source *source, uint32_t events)
         return;
     for (struct client *c; (c = oldest()) != NULL && c->until_ns <= inv_now_ns();)
         drop(c);
+    if (rests_until_ns && rests_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
+        rests_until_ns = 0;
     set_patience();
 }
 
@@ -212,10 +218,19 @@ static void client_ready(struct rmd_source *source, uint32_t events)
     }
 }
 
+static void rest(void)
+{
+    rmd_unwatch(&listener);
+    rests_until_ns = inv_now_ns() + FULL_NS;
+    set_patience();
+}
+
 static void client_connects(struct rmd_source *source, uint32_t events)
 {
     (void)events;
     int fd = rmd_peer_accept(source->fd);
+    if (fd < 0 && rmd_peer_full())
+        rest();
     struct client *c = fd < 0 ? NULL : calloc(1, sizeof *c);
     if (!c) {
         if (fd >= 0)

@@ -7,8 +7,11 @@
  * has to be waited for is waited for there.  That costs a fork, and nobody who asks as rmctl and
  * programs do is the reason for one.
  *
- * Of such children there are HOLDERS at one time.  When none of them comes to an end, sockets
- * are kept until there are PARKED_MAX for the next one.
+ * A child has nothing else that was open, first of all: when rmd is killed its listener and its
+ * connections are to end with it, however long a child is waiting for.
+ *
+ * EARLY of such children are made at once.  When none of them comes to an end, sockets are kept
+ * until there are PARKED_MAX for the next one, of HOLDERS in all; then nobody is let in for a while.
  */
 #define _GNU_SOURCE
 #include "peer.h"
@@ -20,12 +23,13 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { HOLDERS = 16, PARKED_MAX = 256, LINGER_US = 100000, SKIPPED_MAX = 4 };
+enum { EARLY = 16, HOLDERS = 64, PARKED_MAX = 256, LINGER_US = 100000, SKIPPED_MAX = 4 };
 
 static int spare_fd = -1;
 static pid_t holder[HOLDERS];
@@ -65,7 +69,8 @@ static bool take(int fd, int flags)
     return recvmsg(fd, &m, flags | MSG_DONTWAIT) > 0 || m.msg_flags & MSG_CTRUNC;
 }
 
-/* Nothing is added from here on.  A message without descriptors may go.  With SO_PASSCRED the
+/* Nothing is added from here on, and the other end has what it was sent and then the end, also while
+ * a child has a copy.  A message without descriptors may go.  With SO_PASSCRED the
  * kernel says of every message that there was no room for what comes with it, so that an empty
  * one is known from none. */
 static bool has_left_something(int fd)
@@ -74,7 +79,7 @@ static bool has_left_something(int fd)
     socklen_t size = sizeof type;
     char byte;
     bool carries;
-    shutdown(fd, SHUT_RD);
+    shutdown(fd, SHUT_RDWR);
     for (int i = 0; i < SKIPPED_MAX; i++)
         if (rmd_peer_receive(fd, &byte, 1, 0, &carries) <= 0 || carries)
             break;
@@ -85,11 +90,39 @@ static bool has_left_something(int fd)
 
 static void interrupted(int signal) { (void)signal; }
 
+/* The first that is parked from this descriptor on; ~0U none. */
+static unsigned next_parked(unsigned from)
+{
+    unsigned least = ~0U;
+    for (unsigned i = 0; i < nparked; i++)
+        if ((unsigned)parked[i] >= from && (unsigned)parked[i] < least)
+            least = (unsigned)parked[i];
+    return least;
+}
+
+/* But the first three.  In the order of their numbers, so that the listener and the keeper's
+ * connection, which are the oldest, are not behind what takes long. */
+static void close_others(void)
+{
+    struct rlimit files = {.rlim_cur = 65536};
+    unsigned next;
+    getrlimit(RLIMIT_NOFILE, &files);
+    for (unsigned from = 3; from; from = next + 1) {
+        next = next_parked(from);
+        if (from == next || !close_range(from, next - 1, 0))
+            continue;
+        for (unsigned fd = from; fd < next && fd < files.rlim_cur; fd++)
+            close((int)fd); /* before Linux 5.9 */
+    }
+}
+
 /* The child's work.  A connection that lingers does so until the next signal. */
 static void be_holder(pid_t parent, uint32_t number)
 {
     static const struct sigaction on_alarm = {.sa_handler = interrupted};
     static const struct itimerval often = {{0, LINGER_US}, {0, LINGER_US}};
+    close_others();
+    prctl(PR_SET_NAME, "rmd-holder");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigaction(SIGALRM, &on_alarm, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
@@ -102,10 +135,11 @@ static void be_holder(pid_t parent, uint32_t number)
     _exit(0);
 }
 
-/* A place for one more; NULL: none of them ends.  SIGCHLD is ignored, so nobody buries them. */
-static pid_t *free_holder(void)
+/* A place for one more, of the first so many; NULL: none of them ends.  SIGCHLD is ignored, so nobody
+ * buries them. */
+static pid_t *free_holder(unsigned of)
 {
-    for (unsigned i = 0; i < HOLDERS; i++)
+    for (unsigned i = 0; i < of; i++)
         if (!holder[i] || waitpid(holder[i], NULL, WNOHANG))
             return &holder[i];
     return NULL;
@@ -114,12 +148,12 @@ static pid_t *free_holder(void)
 static void let_go(bool at_once)
 {
     static bool said;
-    pid_t *place = free_holder();
+    pid_t *place = free_holder(at_once ? HOLDERS : EARLY);
     pid_t parent = getpid();
     if (!place && !said)
         rmd_log(RMD_WARNING, "descriptors that clients have sent take long to close");
     said |= !place;
-    pid_t pid = (place || at_once) && closed != MAP_FAILED ? fork() : -1;
+    pid_t pid = place && closed != MAP_FAILED ? fork() : -1;
     if (pid < 0)
         return; /* with the next one */
     if (!pid)
@@ -128,8 +162,7 @@ static void let_go(bool at_once)
         close(parked[--nparked]);
     atomic_store(closed, ++forks); /* seq_cst: partner is be_holder */
     inv_futex_wake(closed, INT_MAX, true);
-    if (place)
-        *place = pid;
+    *place = pid;
 }
 
 void rmd_peer_close(int fd)
@@ -162,8 +195,19 @@ static void turn_away(int listening)
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+bool rmd_peer_full(void)
+{
+    if (nparked == PARKED_MAX)
+        let_go(true);
+    if (spare_fd < 0)
+        spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return spare_fd < 0 || nparked == PARKED_MAX;
+}
+
 int rmd_peer_accept(int listening)
 {
+    if (rmd_peer_full())
+        return -1;
     int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
         turn_away(listening);

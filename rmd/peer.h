@@ -22,6 +22,10 @@ void rmd_peer_begin(void);
  * for it a client would stay in the queue and be an event for ever: it is hung up on. */
 int rmd_peer_accept(int listening);
 
+/* Nobody is let in: there is no descriptor to hang up with, or too many sockets wait to be closed.
+ * The client stays in the queue, so look again after a while only. */
+bool rmd_peer_full(void);
+
 /* What has come, as recv does it with MSG_DONTWAIT and these flags; it stays where it is when it
  * *carries descriptors. */
 ssize_t rmd_peer_receive(int fd, void *room, size_t size, int flags, bool *carries);

@@ -5,8 +5,10 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool rmd_procstat(pid_t pid, struct rmd_procstat *stat)
@@ -25,4 +27,21 @@ bool rmd_procstat(pid_t pid, struct rmd_procstat *stat)
     return rest && sscanf(rest, ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
                                 "%*s %*s %*s %" SCNu64,
                           &stat->state, &stat->parent, &stat->start_ticks) == 3;
+}
+
+bool rmd_owner(pid_t pid, uid_t *uid)
+{
+    char path[32];
+    struct stat st;
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (stat(path, &st))
+        return false;
+    *uid = st.st_uid;
+    return true;
+}
+
+bool rmd_alive(int pidfd)
+{
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    return poll(&p, 1, 0) == 0;
 }

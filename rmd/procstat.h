@@ -16,4 +16,10 @@ struct rmd_procstat {
 /* False when there is no such process; one that is dead but not waited for is state 'Z'. */
 bool rmd_procstat(pid_t pid, struct rmd_procstat *stat);
 
+/* Who owns the process, also one that nobody may look into. */
+bool rmd_owner(pid_t pid, uid_t *uid);
+
+/* A pidfd is readable when its process is dead, and its pid another's before long. */
+bool rmd_alive(int pidfd);
+
 #endif

@@ -46,7 +46,7 @@
 enum { CONNECTIONS_MAX = 256, CONNECTIONS_OF_USER = 128, RANK_MAX = 1 << 24 };
 enum { GROUPS_MAX = 65536 }; /* NGROUPS_MAX of Linux */
 /* How long is rested after a client that has to wait anyway, in times that it took to let it in. */
-enum { REST = 20 };
+enum { REST = 20, FULL_NS = 100000000 /* or while there is no room for one */ };
 
 struct connection {
     struct rmd_source source;
@@ -242,12 +242,22 @@ static void answer_trace_start(struct connection *c)
         refuse(c, INV_E_FULL, strerror(errno));
 }
 
+/* The trace's thread answers when all is in the file. */
+static void answer_trace_stop(struct connection *c)
+{
+    rmd_unwatch(&c->source);
+    rmd_trace_stop(c->domain, c->source.fd);
+    c->source.fd = -1;
+}
+
 static void answer_trace(struct connection *c, const struct inv_request *request)
 {
     if (starts_trace(request))
         refuse(c, INV_E_PROTOCOL, "no file came with it");
-    else if (strcmp(request->program, "stop") || rmd_trace_stop(c->domain, c->source.fd))
+    else if (strcmp(request->program, "stop") || !c->domain->trace)
         refuse(c, INV_E_STATE, "no trace is being taken");
+    else
+        answer_trace_stop(c);
 }
 
 /* --- rmctl: commands, events, metrics */
@@ -290,8 +300,10 @@ static bool send_events(struct connection *c)
     for (;;) {
         uint64_t next = c->next_event;
         bool is = rmd_events_next(&next, c->peer.uid, c->operator, &event);
-        if (!is && c->follows)
+        if (!is && c->follows) {
+            c->next_event = next; /* what is not for it need not be looked at again */
             return rmd_watch(&c->source, EPOLLIN) != 0;
+        }
         if (!is)
             event = (struct inv_event){.kind = INV_EVENT_END, .uid = INV_UNSAID, .rank = -1};
         if (send(c->source.fd, &event, sizeof event, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
@@ -299,6 +311,7 @@ static bool send_events(struct connection *c)
         if (!is)
             return true;
         c->next_event = next;
+        c->sent++;
     }
 }
 
@@ -562,7 +575,7 @@ static void later_has_come(struct rmd_source *source, uint32_t events)
             ring_later(rmd_account_due_ns(c->peer.uid));
 }
 
-/* Those who follow, and have had all so far. */
+/* Those who follow, and have had all so far.  What is not for them they do not pay for. */
 static void there_are_events(void)
 {
     for (struct connection *c = connections, *next; c; c = next) {
@@ -570,12 +583,17 @@ static void there_are_events(void)
         if (!c->follows || c->held)
             continue;
         uid_t uid = c->peer.uid;
-        uint64_t begun = rmd_account_clock();
-        if (!may_ask(uid))
+        if (!may_ask(uid)) {
             hold(c, 0);
-        else if (send_events(c))
+            continue;
+        }
+        uint64_t begun = rmd_account_clock();
+        unsigned sent = c->sent;
+        bool done = send_events(c), more = c->sent != sent;
+        if (done)
             hang_up(c);
-        charge(uid, begun);
+        if (done || more)
+            charge(uid, begun);
     }
 }
 
@@ -618,9 +636,10 @@ static uid_t greediest(void)
     return who;
 }
 
-/* After a connection has come. */
+/* After a connection has come.  Whose connection goes pays for that. */
 static void hang_up_on_too_many(void)
 {
+    uint64_t begun = rmd_account_clock();
     uid_t uid = connections->peer.uid;
     struct connection *c = NULL;
     if (access_for.several && count_of(uid) > CONNECTIONS_OF_USER)
@@ -629,9 +648,11 @@ static void hang_up_on_too_many(void)
         c = first_to_go(greediest());
     if (!c)
         return;
+    uid = c->peer.uid;
     if (c->follows)
         end_events(c, "rmd keeps no more connections of this user");
     hang_up(c);
+    charge(uid, begun);
 }
 
 static void let_in(int fd)
@@ -649,7 +670,6 @@ static void let_in(int fd)
     c->next = connections;
     connections = c;
     nconnections++;
-    hang_up_on_too_many();
 }
 
 /* Whose client it is, is known only when it is there.  So nobody is let in for a while after one
@@ -666,6 +686,8 @@ static void client_connects(struct rmd_source *source, uint32_t events)
     uint64_t begun = rmd_account_clock();
     (void)events;
     int fd = rmd_peer_accept(source->fd);
+    if (fd < 0 && rmd_peer_full())
+        rest(FULL_NS / REST);
     if (fd < 0)
         return;
     let_in(fd);
@@ -673,6 +695,7 @@ static void client_connects(struct rmd_source *source, uint32_t events)
         return;
     uid_t uid = connections->peer.uid;
     charge(uid, begun);
+    hang_up_on_too_many(); /* another one */
     if (!may_ask(uid))
         rest(rmd_account_clock() - begun);
 }

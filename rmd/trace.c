@@ -5,7 +5,9 @@
  * The thread looks at all rings ten times a second, since each look takes a core from a thread that
  * computes, for some 60 us; earlier when one of them is half full, or the trace of a table ends.
  * Nothing that it reads there is believed: positions are its own, and events are copied, not looked
- * into beyond their state.  Every ring may keep it busy for one round of its cells in a look.
+ * into beyond their state.  Every ring may keep it busy for one round of its cells in a look, and
+ * whoever rings its bell all the time for a quarter of a processor: what a look took is waited for
+ * before the next one (account.h).  Who writes more than that waits for room, up to a second.
  *
  * It also takes the file's descriptor from the client's socket, looks at it and closes it: each of
  * these may wait for the disk, or for a user's own file system, which never need answer.
@@ -15,6 +17,7 @@
  */
 #define _GNU_SOURCE
 #include "trace.h"
+#include "account.h"
 #include "futex.h"
 #include "log.h"
 #include "now.h"
@@ -38,6 +41,7 @@
 
 enum { LOOK_NS = 100000000, PAUSE_NS = 10000000, SETTLE_TRIES = 20, CLOSE_TRIES = 200 };
 enum { QUEUED_MAX = 1 << 26 };
+enum { PART = 4, BURST_NS = 50000000 }; /* of a processor, one part in so many; and at once */
 enum { WAIT, BEGIN, END }; /* what the thread is told when it has looked at the file */
 
 /* The rings of one table. */
@@ -66,6 +70,7 @@ struct rmd_trace {
     struct rmd_source looked; /* the thread has looked at the file; an eventfd */
     struct rmd_domain *domain;
     _Atomic uint32_t go; /* futex: WAIT, BEGIN, END */
+    _Atomic uint32_t ends; /* futex: of tables, so far */
     int file; /* the thread's; -1 none */
     int client; /* who asked for the trace, until the thread has looked; or for its end, once the
                    thread has been told of that */
@@ -78,6 +83,7 @@ struct rmd_trace {
     /* the thread's own */
     struct reading *reading; /* NULL: no table */
     uint32_t bell_seen;
+    uint64_t spent_ns, due_ns; /* of a processor; and when it will have been waited for */
     uint64_t events, lost; /* in the file; in tables that have been left */
     off_t written;
     int error; /* errno of what ended the writing */
@@ -248,6 +254,17 @@ static bool work_off(struct rmd_trace *x, struct item *item)
     return last;
 }
 
+/* Wait for what was spent, unless there are more ends than these: the thread is waited for then. */
+static void pay(struct rmd_trace *x, uint32_t ends)
+{
+    uint64_t spent = rmd_account_clock(), now = inv_now_ns();
+    uint64_t share = (spent - x->spent_ns) * PART / RMD_ACCOUNT_PART;
+    x->due_ns = rmd_account_after(x->due_ns, now, share, BURST_NS);
+    x->spent_ns = spent;
+    if (x->due_ns > now)
+        inv_futex_wait(&x->ends, ends, (int64_t)(x->due_ns - now), false);
+}
+
 static void sleep_until_there_is_more(struct rmd_trace *x)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -281,6 +298,7 @@ static void finish(struct rmd_trace *x)
         snprintf(reply.message, sizeof reply.message, "%.100s", strerror(x->error));
     if (x->client >= 0) {
         send(x->client, &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT);
+        shutdown(x->client, SHUT_RDWR); /* a child of rmd may have a copy (peer.c) */
         close(x->client);
     }
 }
@@ -321,6 +339,7 @@ static void write_trace(struct rmd_trace *x)
 {
     put_head(x);
     for (bool last = false; !last;) {
+        uint32_t ends = atomic_load(&x->ends); /* partner: end_table, after it has handed over */
         for (struct item *next, *item = take_items(x); item; item = next) {
             next = item->next;
             last |= work_off(x, item);
@@ -328,6 +347,7 @@ static void write_trace(struct rmd_trace *x)
         if (last)
             break;
         drain_all(x, false);
+        pay(x, ends);
         sleep_until_there_is_more(x);
     }
     finish(x);
@@ -531,6 +551,8 @@ static void end_table(struct rmd_domain *d, bool last)
     item->leave = true;
     item->last = last;
     hand_over(d->trace, item);
+    atomic_fetch_add(&d->trace->ends, 1); /* seq_cst: partner is write_trace */
+    inv_futex_wake(&d->trace->ends, 1, false);
     if (d->table)
         inv_trace_wake_reader(d->table); /* nobody waits for its next look */
 }
@@ -646,18 +668,17 @@ int rmd_trace_start(struct rmd_domain *d, int client)
     return -1;
 }
 
-int rmd_trace_stop(struct rmd_domain *d, int client)
+void rmd_trace_stop(struct rmd_domain *d, int client)
 {
     if (!d->trace)
-        return -1;
+        return;
     for (unsigned s = 0; d->trace->now && s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
             copy_sites(d, s);
-    d->trace->client = client < 0 ? -1 : fcntl(client, F_DUPFD_CLOEXEC, 0);
+    d->trace->client = client;
     end_table(d, true);
     d->ending = d->trace;
     d->trace = NULL;
-    return 0;
 }
 
 void rmd_trace_close(struct rmd_domain *d)

@@ -16,9 +16,9 @@
  * socket stays the caller's. */
 int rmd_trace_start(struct rmd_domain *domain, int client);
 
-/* End it.  `client`, which stays the caller's, gets an answer when the file is complete.  -1: there
- * is none. */
-int rmd_trace_stop(struct rmd_domain *domain, int client);
+/* End it, if there is one.  `client`, -1 none, is ours from here on, and gets an answer when the file is
+ * complete. */
+void rmd_trace_stop(struct rmd_domain *domain, int client);
 
 /* A table has been made, and nobody knows it yet (fd of it); or is about to go (-1). */
 void rmd_trace_table(struct rmd_domain *domain, int fd);

@@ -21,7 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -80,18 +79,6 @@ static struct other *same(const struct others *in, const struct other *o)
 
 /* --- who is there */
 
-/* The user of a process, also of one that nobody may look into. */
-static bool user_of(pid_t pid, uid_t *uid)
-{
-    char path[32];
-    struct stat st;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &st))
-        return false;
-    *uid = st.st_uid;
-    return true;
-}
-
 static bool room_for_one(void)
 {
     unsigned room = found.room ? 2 * found.room : 256;
@@ -109,7 +96,7 @@ static void note(pid_t pid)
 {
     struct rmd_procstat stat;
     uid_t uid;
-    bool ours = pid > 0 && pid != getpid() && user_of(pid, &uid) &&
+    bool ours = pid > 0 && pid != getpid() && rmd_owner(pid, &uid) &&
                 (rmd_fence_of(uid) || find(&known, pid));
     if (!ours || !rmd_procstat(pid, &stat) || stat.state == 'Z' || !room_for_one())
         return;
@@ -180,14 +167,14 @@ static bool is_there(const struct other *o)
     struct rmd_procstat now;
     uid_t uid;
     return rmd_procstat(o->pid, &now) && now.start_ticks == o->start_ticks &&
-           user_of(o->pid, &uid) && uid == o->uid;
+           rmd_owner(o->pid, &uid) && uid == o->uid;
 }
 
 /* It was started before its parent came into the user's cpuset. */
-static void put_into_cpuset(const struct other *o)
+static void put_into_cpuset(const struct other *o, int pidfd)
 {
     char *group = rmd_cgroup_of(o->pid, o->uid);
-    if (group && !rmd_cgroup_enter(o->uid, o->pid))
+    if (group && !rmd_cgroup_enter(o->uid, o->pid, pidfd))
         rmd_chat("user %u: process %d cannot be put into its cpuset", (unsigned)o->uid,
                  (int)o->pid);
     free(group);
@@ -219,7 +206,7 @@ static void keep(struct other *o)
         return;
     if (is_there(o)) {
         if (f && cpusets && o->descended)
-            put_into_cpuset(o);
+            put_into_cpuset(o, pidfd);
         else
             confine(o, pidfd, f);
     }

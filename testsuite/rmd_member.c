@@ -18,6 +18,8 @@
  *   flood SECONDS                -> other workloads, and a blocking wait for each, for so long: how many
  *                                   decisions there were
  *   ring SECONDS                 -> wakes rmd for nothing, for so long: how often
+ *   toll SECONDS                 -> says that there is much to read for a trace, for so long: how often
+ *   crowd N                      -> starts so many threads, which sleep: 0
  *   graph CORES SPEEDUP ...      -> puts these points into its slot, valid or not: 0
  *   iteration SECONDS            -> puts this into its slot: 0
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
@@ -47,6 +49,7 @@
 #include "protocol.h"
 #include "socket.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,6 +164,36 @@ static void ring(double seconds)
         inv_futex_wake(&table->rmd_hurry, 1, true);
     }
     printf("%u\n", rings);
+}
+
+static void toll(double seconds)
+{
+    unsigned rings = 0;
+    for (uint64_t end = inv_now_ns() + (uint64_t)(seconds * 1e9); inv_now_ns() < end; rings++) {
+        atomic_fetch_add(&table->trace_bell, 1);
+        inv_futex_wake(&table->trace_bell, 1, true);
+    }
+    printf("%u\n", rings);
+}
+
+static void *sleep_on(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+static void crowd(int n)
+{
+    pthread_attr_t small;
+    pthread_t thread;
+    int failed = 0;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 65536);
+    for (int i = 0; i < n; i++)
+        failed |= pthread_create(&thread, &small, sleep_on, NULL);
+    pthread_attr_destroy(&small);
+    printf("%d\n", failed);
 }
 
 static void put_graph(const char *text)
@@ -420,6 +453,10 @@ int main(int argc, char **argv)
             flood(w);
         } else if (sscanf(line, "ring %lf", &w) == 1) {
             ring(w);
+        } else if (sscanf(line, "toll %lf", &w) == 1) {
+            toll(w);
+        } else if (sscanf(line, "crowd %d", &a) == 1) {
+            crowd(a);
         } else if (!strcmp(verb, "graph")) {
             put_graph(line + strlen("graph"));
         } else if (sscanf(line, "iteration %lf", &w) == 1) {

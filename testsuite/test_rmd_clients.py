@@ -11,6 +11,7 @@ import socket
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from test_rmd_domain import (
@@ -21,6 +22,7 @@ from test_rmd_domain import (
     REQUEST,
     VERSION,
     Member,
+    processor_s,
     rmctl,
     rmd,  # noqa: F401 (a fixture)
 )
@@ -32,7 +34,6 @@ from test_rmd_service import (
 )
 from test_rmd_survival import (
     mortal,  # noqa: F401 (a fixture)
-    processor_s,
 )
 
 pytestmark = [pytest.mark.sanitize,
@@ -140,6 +141,35 @@ def test_nor_are_many_whose_sender_never_reads(mortal):  # noqa: F811
                 send_with(stack.enter_context(connected(s, ALICE)), b"x", last)
         bob = s.member(BOB)
         assert (counts(alice, 0), counts(bob, 0)) == ([1], [1])
+
+
+def held_by(process):
+    """What a child that waits for a descriptor has open, but its first three."""
+    deadline = time.monotonic() + PATIENCE_S
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while time.monotonic() < deadline:
+        for child in children.read_text().split():
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{child}/comm").read_text() == "rmd-holder\n":
+                    os.kill(int(child), signal.SIGSTOP)
+                    fds = Path(f"/proc/{child}/fd")
+                    found = [os.readlink(fds / fd) for fd in os.listdir(fds) if int(fd) > 2]
+                    os.kill(int(child), signal.SIGCONT)
+                    return found
+    return None
+
+
+def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):  # noqa: F811
+    """Neither the listener nor the keeper's connection, which are to end with rmd."""
+    s = mortal("emulate-cores = 2\n")
+    s.member(ALICE)
+    with contextlib.ExitStack() as stack:
+        with stopped(s.process):
+            for _ in range(8):
+                last = stack.enter_context(lingering())
+                send_with(stack.enter_context(connected(s, ALICE)), b"x", last)
+        held = held_by(s.process)
+        assert held and len(held) == 1 and held[0].startswith("socket:"), held
 
 
 def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, tmp_path):  # noqa: F811

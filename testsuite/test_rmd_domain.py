@@ -14,6 +14,7 @@ import socket
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,15 @@ class Member:
         self.kill()
         self.process.stdin.close()
         self.process.stdout.close()
+
+
+def processor_s(process):
+    """Time that its threads have taken of processors."""
+    total = 0
+    for task in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):
+            total += int(task.read_text().split()[0])
+    return total / 1e9
 
 
 class Rmd:

@@ -34,6 +34,7 @@ from test_rmd_domain import (
     VERSION,
     Member,
     eventually,
+    processor_s,
     rmctl,
 )
 from test_rmd_policy_choice import RAPL, put, put_stat, read
@@ -692,6 +693,35 @@ def started_by(member, *kinds):
 
 
 @two_cpus
+def test_who_leaves_and_all_when_the_service_ends_may_use_all_cores_again(service):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice, second, bob = s.member(ALICE), s.member(ALICE), s.member(BOB)
+    eventually(lambda: pins(alice) & pins(bob), set())
+    assert alice.ask(f"leave {s.name}") == "0"
+    eventually(lambda: pins(alice), {*CPUS})
+    assert not pins(second) & pins(bob)
+    s.process.terminate()
+    s.process.wait(PATIENCE_S)
+    assert pins(second) == pins(bob) == {*CPUS}
+
+
+@two_cpus
+def test_a_process_of_many_threads_is_kept_but_takes_little_of_a_processor(service):
+    """They widen what they may use again all the time; a look at all of them takes long."""
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nlog-level = warning\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    assert alice.ask("crowd 2000") == "0"
+    threads = [int(t) for t in os.listdir(f"/proc/{alice.process.pid}/task")]
+    before, begun = processor_s(s.process), time.monotonic()
+    while time.monotonic() < begun + 2:
+        for thread in threads:
+            os.sched_setaffinity(thread, CPUS)
+    spent, lasted = processor_s(s.process) - before, time.monotonic() - begun
+    assert spent < 0.25 * lasted, (spent, lasted)
+    eventually(lambda: [t for t in threads if os.sched_getaffinity(t) & pins(bob)], [])
+
+
+@two_cpus
 def test_children_that_never_join_are_kept_to_the_cores_of_their_user(service):
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
     alice = s.member(ALICE)
@@ -966,6 +996,27 @@ def member_from(group, s):
     (group / "cgroup.procs").write_text(str(alice.process.pid))
     alice.slot = alice.join()
     return alice
+
+
+@with_cpusets
+@of_each_version
+def test_a_group_of_the_users_name_elsewhere_is_not_the_users(service, version):
+    """As one that was delegated to the user may be called: who is in there is put into the right one, and
+    back."""
+    with real_tree(version) as tree:
+        group_in(tree, version, "slice")
+        own, theirs = f"/{tree.name}/invasive-{ALICE}", f"/{tree.name}/slice/invasive-{ALICE}"
+        other = group_in(tree, version, f"slice/invasive-{ALICE}")
+        s = service(cpusets_in(tree) + "check-interval-ms = 20\n")
+        alice = member_from(other, s)
+        s.member(BOB)
+        with started_by(alice, "child") as child:
+            assert group_of(alice.process.pid, version) == own
+            (other / "cgroup.procs").write_text(str(child))
+            eventually(lambda: group_of(child, version), own)
+            assert alice.ask(f"leave {s.name}") == "0"
+            eventually(lambda: [group_of(pid, version) for pid in (alice.process.pid, child)],
+                       [theirs, theirs])
 
 
 @with_cpusets

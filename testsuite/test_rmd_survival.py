@@ -22,6 +22,7 @@ from test_rmd_domain import (
     NOBODY,
     PATIENCE_S,
     eventually,
+    processor_s,
     rmctl,
     rmd,  # noqa: F401 (a fixture)
 )
@@ -340,15 +341,6 @@ def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
     tell(s, "drain", "--undo", "0,3")
     assert counts(alice, 0) == [8]
     eventually(lambda: s.memory_of_keeper("invasive-rmd-orders"), [])
-
-
-def processor_s(process):
-    """Time that its threads have taken of processors."""
-    total = 0
-    for task in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
-        with contextlib.suppress(OSError):
-            total += int(task.read_text().split()[0])
-    return total / 1e9
 
 
 @pytest.mark.parametrize("how", ["blocking", "bells"])
@@ -810,6 +802,27 @@ def test_without_descriptors_clients_are_turned_away_and_rmd_sleeps(mortal, tmp_
         assert processor_s(s.process) - before < 0.05  # it sleeps
         assert alice.ask("announce 1 1 2") == "0"
     assert bob.join() == 0 and counts(alice, 0) == [1]
+
+
+def test_with_none_left_even_for_who_is_turned_away_rmd_sleeps(mortal, tmp_path):
+    """Who comes is let in when there are some again."""
+    where = str(tmp_path / "metrics.sock")
+    s = mortal("emulate-cores = 2\n", f"--metrics={where}")
+    alice = s.member(ALICE)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one, \
+            socket.socket(socket.AF_UNIX) as other:
+        with limited(s, resource.RLIMIT_NOFILE, 3):
+            one.connect(s.name)
+            other.connect(where)
+            time.sleep(0.1)
+            before = processor_s(s.process)
+            time.sleep(0.5)
+            assert processor_s(s.process) - before < 0.05
+            assert alice.ask("announce 1 1 2") == "0"
+        assert s.member(BOB).slot == 0 and counts(alice, 0) == [1]
+        other.settimeout(PATIENCE_S)
+        other.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert other.recv(12) == b"HTTP/1.1 200"
 
 
 def sanitizers(build):

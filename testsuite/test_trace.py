@@ -4,6 +4,7 @@ what it makes of files that are none."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -15,11 +16,12 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 from machine import TWO_CORES
-from test_rmd_domain import Rmd
+from test_rmd_domain import Member, Rmd, processor_s
 
 IMBALANCE = ["apps/imbalance/imbalance", "--loads=1:9", "--work-ms=2", "--regions=4",
              "--units-per-ms=1000"]
@@ -134,6 +136,21 @@ def test_no_event_is_lost_when_processes_are_killed_in_the_middle_of_it(hammered
         assert child.poll() is None
     assert fight.rmctl("trace", "stop").returncode == 0
     assert proven(trace_tool("check", fight.file)) > 100
+
+
+def test_who_rings_for_the_reader_all_the_time_takes_little_of_a_processor(hammered, build,
+                                                                           trace_tool):
+    """A quarter of one, after what is granted at once; the trace ends when it is told to."""
+    fight = hammered()
+    with contextlib.closing(Member(build, fight.rmd.name)) as member:
+        assert member.join() == 0
+        assert fight.rmctl("trace", "start", fight.file).returncode == 0
+        before, begun = processor_s(fight.rmd.process), time.monotonic()
+        assert int(member.ask("toll 1.5")) > 0
+        spent, lasted = processor_s(fight.rmd.process) - before, time.monotonic() - begun
+        stopped = fight.rmctl("trace", "stop")
+        assert stopped.returncode == 0, stopped.stderr
+    assert spent < 0.3 * lasted + 0.15, (spent, lasted)
 
 
 def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_path):
