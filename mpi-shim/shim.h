@@ -415,6 +415,9 @@ bool shim_lends_at_once(const struct shim_site *site);
 
 /* With more processes than cores: so long the others may run before we sleep. */
 uint64_t shim_yield_ticks(const struct shim_site *site);
+/* Yield the CPU, in a wait in which nobody else has run here since `alone` (ticks; moved on if somebody
+ * does).  True when that has been for so long that to sleep is better. */
+bool shim_yield_alone(uint64_t *alone);
 
 /* A thread that sleeps slice by slice: begin, then again and again a look and a slice, end. */
 struct shim_sleep {
@@ -425,6 +428,7 @@ struct shim_sleep {
     bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
     uint64_t look_until;    /* ticks: do not sleep before; we have just been rung, or were late */
+    uint64_t alone;         /* ticks: nobody else has run here since then, as we looked */
     uint64_t rang;          /* ticks: the latest ring for something that arrived */
 };
 /* So many ranks share a core. */
@@ -503,6 +507,7 @@ struct shim_watch {
     unsigned awake; /* waits in a row that did not sleep, with more processes than cores */
     uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
     uint64_t idle;  /* ticks: nothing has arrived since then */
+    uint64_t alone; /* ticks: nobody else has run here in a yield since then */
     /* ticks: asleep, and something has arrived since then; 0: nothing since the last slice */
     uint64_t stirred;
     struct shim_sleep sleep;

@@ -20,6 +20,8 @@
  * run on the core in the middle of it. */
 enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10, LASTS_US = 5 };
 enum { PREEMPTED_US = 20 };
+/* A yield that takes longer than this has let somebody else run; so long without that, and we sleep. */
+enum { OTHERS_US = 2, ALONE_US = 10 };
 /* Slices of sleep: the first; the longest where somebody may need us who does not ring; and,
  * where all others ring, that part of the time that the wait has taken so far, up to a most.
  * After a ring: how long to look before the next sleep; what we were rung for may take a moment
@@ -128,9 +130,21 @@ uint64_t shim_yield_ticks(const struct shim_site *site)
     return shim_us * (shim_site_expects(site) < long_us * shim_us ? long_us : YIELD_US);
 }
 
+/* The kernel puts whoever is woken on a core that is idle, if there is one, else where others compute:
+ * a core on which all that is done is to wait must be seen to be idle. */
+bool shim_yield_alone(uint64_t *alone)
+{
+    uint64_t before = shim_ticks();
+    sched_yield();
+    uint64_t now = shim_ticks();
+    if (now - before > OTHERS_US * shim_us)
+        *alone = now;
+    return now - *alone > ALONE_US * shim_us;
+}
+
 static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
-    uint64_t yielding = shim_yield_ticks(site);
+    uint64_t yielding = shim_yield_ticks(site), alone = start;
     shim_account_lasts(start);
     do {
         if (shim_lends_at_once(site))
@@ -138,8 +152,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
         for (int i = 0; i < 4; i++)
             if (w->done(w))
                 return true;
-        sched_yield();
-    } while (shim_ticks() - start < yielding);
+    } while (!shim_yield_alone(&alone) && shim_ticks() - start < yielding);
     return w->done(w);
 }
 
@@ -207,6 +220,12 @@ static uint64_t look_ticks(uint64_t us)
     return us * shim_sharing() * shim_us;
 }
 
+static void look_on(struct shim_sleep *s, uint64_t now, uint64_t ticks)
+{
+    s->look_until = now + ticks;
+    s->alone = now;
+}
+
 /* A ring makes the flag a new one, and the slice after a new flag is short: who posts has no
  * fence, and may have looked at the flag just before it was set (ring.c).  Awake for no reason,
  * from a ring for the wait before, or by a signal, the slice was none.  The bell is read once:
@@ -223,7 +242,7 @@ bool shim_sleep_slice(struct shim_sleep *s)
     s->seen = bell;
     show_sleeping(s->comm, true);
     if (rung)
-        s->look_until = now + look_ticks(s->counted ? RUNG_TOGETHER_US : RUNG_US);
+        look_on(s, now, look_ticks(s->counted ? RUNG_TOGETHER_US : RUNG_US));
     return rung;
 }
 
@@ -239,7 +258,7 @@ void shim_sleep_end(struct shim_sleep *s)
 bool shim_sleep_arrived(struct shim_sleep *s)
 {
     uint64_t now = shim_ticks();
-    s->look_until = now + look_ticks(ARRIVED_US);
+    look_on(s, now, look_ticks(ARRIVED_US));
     s->slice = FIRST_SLICE_NS;
     if (now - s->rang < RING_US * shim_us)
         return false;
@@ -260,10 +279,10 @@ static bool look(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
         uint64_t now = shim_ticks();
         if (now >= s->look_until || now >= end)
             return false;
-        if (inv_process.anonymous)
-            sched_yield();
-        else
+        if (!inv_process.anonymous)
             inv_cpu_relax();
+        else if (shim_yield_alone(&s->alone))
+            return false;
     }
 }
 
@@ -275,7 +294,7 @@ static void begin_slices(struct shim_sleep *s, struct shim_wait *w, uint64_t wai
     shim_sleep_begin(s, w->comm, w->meeting, wait_start);
     uint64_t now = shim_ticks();
     if (now - before > PREEMPTED_US * shim_us)
-        s->look_until = now + RUNG_US * shim_us;
+        look_on(s, now, RUNG_US * shim_us);
 }
 
 bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_ticks,

@@ -81,11 +81,11 @@ static void arrived(void)
 static void sleep_on(bool library_yields)
 {
     bool rung = shim_watch.sleep.look_until != 0; /* or something arrived */
-    if (shim_ticks() < shim_watch.sleep.look_until) {
-        if (inv_process.anonymous && !library_yields)
-            sched_yield(); /* to those who were rung with us, and who has yet to send */
+    struct shim_sleep *s = &shim_watch.sleep;
+    /* Yield to those who were rung with us, and who has yet to send. */
+    if (shim_ticks() < s->look_until &&
+        !(inv_process.anonymous && !library_yields && shim_yield_alone(&s->alone)))
         return;
-    }
     shim_watch.sleep.look_until = 0;
     if (rung && shim_watch.rings > 0) {
         shim_watch.rings--;
@@ -98,7 +98,7 @@ static void sleep_on(bool library_yields)
 /* What the call has posted so far may be what another one sleeps for. */
 static void first_look_at_the_clock(void)
 {
-    shim_watch.start = shim_watch.idle = shim_ticks();
+    shim_watch.start = shim_watch.idle = shim_watch.alone = shim_ticks();
     shim_watch.slept = false;
     ring_others();
 }
@@ -129,9 +129,8 @@ static void yield(bool library_yields, bool due)
         fall_asleep();
         return;
     }
-    if (!library_yields)
-        sched_yield();
-    if (due && shim_ticks() - shim_watch.idle > shim_yield_ticks(shim_watch.site))
+    bool alone = !library_yields && shim_yield_alone(&shim_watch.alone);
+    if (alone || (due && shim_ticks() - shim_watch.idle > shim_yield_ticks(shim_watch.site)))
         fall_asleep();
 }
 
