@@ -20,7 +20,7 @@
  * run on the core in the middle of it. */
 enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10, LASTS_US = 5 };
 enum { PREEMPTED_US = 20 };
-/* A yield that takes longer than this has let somebody else run; so long without that, and we sleep. */
+/* A yield that takes longer than this has let somebody else run; so long without: sleep. */
 enum { OTHERS_US = 2, ALONE_US = 10 };
 /* Slices of sleep: the first; the longest where somebody may need us who does not ring; and,
  * where all others ring, that part of the time that the wait has taken so far, up to a most.
@@ -130,8 +130,8 @@ uint64_t shim_yield_ticks(const struct shim_site *site)
     return shim_us * (shim_site_expects(site) < long_us * shim_us ? long_us : YIELD_US);
 }
 
-/* The kernel puts whoever is woken on a core that is idle, if there is one, else where others compute:
- * a core on which all that is done is to wait must be seen to be idle. */
+/* The kernel puts whoever is woken on a core that is idle, if there is one, else where others
+ * compute: a core on which all that is done is to wait must be seen to be idle. */
 bool shim_yield_alone(uint64_t *alone)
 {
     uint64_t before = shim_ticks();
@@ -207,9 +207,9 @@ static int64_t next_slice(const struct shim_sleep *s)
     return s->slice * 2 < longest && !s->steep ? s->slice * 2 : longest;
 }
 
-/* How long to look before the next sleep: longer the more ranks have to run meanwhile.  But not where
- * all cores are computed on, or somebody has work for one: who looks there takes the time of those whom
- * it waits for.  relaxed: a hint. */
+/* How long to look before the next sleep: longer the more ranks have to run meanwhile.  But not
+ * where all cores are computed on, or somebody has work for one: who looks there takes the time of
+ * those whom it waits for.  relaxed: a hint. */
 static uint64_t look_ticks(uint64_t us)
 {
     struct inv_table *t = inv_process.table;
