@@ -85,6 +85,14 @@ bool rmd_procstat(pid_t pid, struct rmd_procstat *stat)
     return lives(pid);
 }
 
+bool rmd_owner(pid_t pid, uid_t *uid)
+{
+    *uid = geteuid();
+    return lives(pid);
+}
+
+bool rmd_alive(int pidfd) { return pidfd == NO_FD; }
+
 int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 {
     bell->table = table;
