@@ -170,6 +170,13 @@ def test_single_precision_is_close_to_double(swe):
     assert single["water-m3"] == pytest.approx(double["water-m3"], rel=1e-6)
 
 
+def test_steps_that_are_left_at_their_first_stage_are_counted(swe):
+    words = ["dam_break", "scenario.depth=0", "time.steps=40", *depths(6, 10),
+             "solver.stepping=ssp_rk2"]
+    assert 0 < swe(*words, "solver.cfl=0.5")["euler-steps"] <= 40
+    assert "euler-steps" not in swe(*words, "solver.cfl=0.2")
+
+
 def test_local_steps_are_less_work_and_nearly_as_good(swe):
     words = ["thacker", *depths(12, 12), "time.end=2.243", "grid.split=128", "grid.join=32",
              "--error"]

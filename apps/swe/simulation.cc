@@ -126,8 +126,10 @@ template <class Real> long Simulation<Real>::steps_between_changes() const
 template <class Real> void Simulation<Real>::advance_all()
 {
     for (int stage = 0; stage < the_scheme->stages(); stage++) {
-        if (stage > 0 && !the_scheme->later_stages_are_safe() && !is_safe())
+        if (stage > 0 && !the_scheme->later_stages_are_safe() && !is_safe()) {
+            account_.euler_steps++;
             return;
+        }
         the_grid->phase([&](Cluster<Real> &c, Scratch &scratch) {
             the_scheme->advance(c, static_cast<Real>(dt), stage, scratch);
         });

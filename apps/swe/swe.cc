@@ -123,6 +123,8 @@ template <class Real> void report(Simulation<Real> &simulation, double water_bef
     std::printf("steps %ld\ntime %.9g\ncells %lld\ncell-steps %lld\ncell-steps-s %.6g\n",
                 mine.steps, simulation.time(), cells, static_cast<long long>(cell_steps),
                 static_cast<double>(cell_steps) / longest[0]);
+    if (mine.euler_steps > 0)
+        std::printf("euler-steps %ld\n", mine.euler_steps);
     std::printf("water-m3 %.17g\nwater-change %.3e\nchecksum %016llx\n", water,
                 water_before > 0 ? (water - water_before) / water_before : 0, sum);
 }
