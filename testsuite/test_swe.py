@@ -494,6 +494,7 @@ def test_gauges_of_an_adaptive_grid_are_nearly_those_of_a_fine_one(swe, scenario
     (["run.cut=9"], "run.cut = 9: must be at most grid.min_depth, 8"),
     (["solver.local_steps=true", "solver.order=1"], "solver.local_steps"),
     (["solver.local_steps=true", "solver.stepping=ssp_rk2"], "solver.local_steps"),
+    (["solver.local_steps=true", "run.record=r"], "run.record = \"r\": not with solver.local"),
     (["--error"], "--error"),
     (["output.vtu_every=1"], "needs output.directory"),
     (["nonsense"], "KEY=VALUE")], ids=lambda value: value[0] if isinstance(value, list) else "")
