@@ -399,6 +399,16 @@ def test_a_tsunami_says_what_it_read(run_program, program, scenarios, tmp_path):
     assert "nonsense.faults:1: " in done.stderr
 
 
+def test_sub_faults_of_another_place_are_told(run_program, program, scenarios, tmp_path):
+    text = (scenarios / "tsunami.toml").read_text().split("[[gauges]]")[0]
+    (tmp_path / "f.toml").write_text(text)
+    words = [program, tmp_path / "f.toml", "--check",
+             f"scenario.faults={scenarios / 'tohoku-like.faults'}"]
+    told = "\nswe: earthquake: no sub-fault is in the domain"
+    assert told not in run_program(words).stderr
+    assert told in run_program([*words, "scenario.lon0=-72", "scenario.lat0=-36"]).stderr
+
+
 # --- gauges
 
 GAUGES = """name = "dam_break"
