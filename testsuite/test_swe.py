@@ -349,6 +349,39 @@ def test_a_new_run_does_not_replace_one_with_checkpoints_unasked(swe, ranks, tmp
     assert again.checksum == other.checksum
 
 
+MAXIMA = ["output.checkpoint_every=1", "output.raster_nx=8", "output.raster_ny=8"]
+
+
+def test_maxima_that_are_not_of_the_whole_run_say_so(program, scenarios, run_program, tmp_path):
+    words = [program, scenarios / "dam_break.toml", *depths(5, 8), *MAXIMA,
+             f"output.directory={tmp_path}"]
+    run_program([*words, "time.end=3"])
+    again = [*words, "--restart", "output.maxima_every=1"]
+    for end in (5, 7):  # without a file, and with one
+        said = run_program([*again, f"time.end={end}"]).stderr
+        found = re.search(r"^swe: maxima: from ([\d.]+) s on, not from the beginning", said, re.M)
+        assert float(found.group(1)) >= 2
+    assert run_program([*again, "time.end=8", "-q"]).stderr == ""
+    assert "maxima:" not in run_program([*words, "--overwrite", "output.maxima_every=1",
+                                         "time.end=3"]).stderr
+    assert "maxima:" not in run_program([*again, "time.end=4"]).stderr
+
+
+@pytest.mark.parametrize("other, said", [
+    ("scenario.x=0.4", "is 'scenario.x = 0.4' there and 'scenario.x = 0.3' now"),
+    ("output.arrival=0.2", "is 'output.arrival = 0.2' there and 'output.arrival = 0.1' now")])
+def test_maxima_of_another_run_are_not_gone_on_with(swe, ranks, tmp_path, other, said):
+    words = ["dam_break", *depths(5, 8), *MAXIMA, f"output.directory={tmp_path}"]
+    swe(*words, other, "output.maxima_every=1", "output.checkpoint_every=0", "time.end=3")
+    swe(*words, "time.end=3")
+    before = (tmp_path / "dam_break-maxima.nc").read_bytes()
+    done = swe(*words, "output.maxima_every=1", "--restart", by=ranks(2), check=False)
+    assert done.returncode == 1
+    assert said in done.stderr and "; take it away to begin anew" in done.stderr
+    assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
+    assert (tmp_path / "dam_break-maxima.nc").read_bytes() == before
+
+
 def faults(directory, slip_m):
     """A list of one sub-fault, of two digits of slip."""
     path = directory / "one.faults"

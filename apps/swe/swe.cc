@@ -208,7 +208,9 @@ void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, b
         restart(simulation, arguments.restart);
     if (!arguments.quiet)
         say_begin(simulation, is_first);
-    add_watchers(simulation, !arguments.restart.empty(), arguments.quiet);
+    auto notes = add_watchers(simulation, !arguments.restart.empty(), arguments.quiet);
+    if (!arguments.quiet && is_first)
+        say(notes);
     double water = simulation.water();
     simulation.run();
     report(simulation, water, is_first);
