@@ -337,7 +337,7 @@ def test_a_new_run_does_not_replace_one_with_checkpoints_unasked(swe, ranks, tmp
     words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
              "output.checkpoint_every=1e-3"]
     swe(*words, by=by)
-    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    before = files_in(tmp_path)
     done = swe(*words, "scenario.x=0.4", by=by, check=False)
     assert done.returncode == 2
     assert f"{tmp_path}: has a checkpoint, of step 8: --restart goes on" in done.stderr
@@ -347,6 +347,53 @@ def test_a_new_run_does_not_replace_one_with_checkpoints_unasked(swe, ranks, tmp
                                                                      "checkpoint-4"}
     again = swe(*words, "scenario.x=0.4", "time.steps=4", "--restart", by=by)
     assert again.checksum == other.checksum
+
+
+def files_in(directory):
+    return {file: file.read_bytes() for file in directory.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_restart_does_not_replace_the_files_of_another_run(swe, ranks, tmp_path, n):
+    """It goes on in a directory of its own, where it begins all files."""
+    by = ranks(n) if n else ()
+    words = ["tsunami", *depths(5, 8), "output.checkpoint_every=1", "output.vtu_every=1"]
+    here, there, new = (f"output.directory={tmp_path / name}" for name in ("a", "b", "c"))
+    whole = swe(*words, here, "time.steps=8", by=by)
+    swe(*words, there, "scenario.lon0=144", "time.steps=12", by=by)
+    for checkpoint in (tmp_path / "a", tmp_path / "a/checkpoint-8", f"{tmp_path}/a/checkpoint-8/"):
+        before = files_in(tmp_path)
+        done = swe(*words, there, "time.steps=10", f"--restart={checkpoint}", by=by, check=False)
+        assert done.returncode == 2
+        assert f"{tmp_path}/b: has a checkpoint, of step 12, and {checkpoint} is of " in done.stderr
+        assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
+        assert files_in(tmp_path) == before
+    swe(*words[:-2], "output.vtu_every=1", new, "time.steps=4", by=by)  # without checkpoints
+    swe(*words, new, "time.steps=10", f"--restart={tmp_path / 'a'}", by=by)
+    for file in (tmp_path / "c").glob("gauge-*.csv"):
+        assert rows(file)[0]["time"] == pytest.approx(whole["time"], rel=1e-8)
+    assert (tmp_path / "c/tsunami.pvd").read_text().count("<DataSet") == 3
+    for checkpoint in (f"{tmp_path}/a/checkpoint-8/", tmp_path / "a"):  # its own files go on
+        swe(*words, here, "time.steps=10", f"--restart={checkpoint}", by=by)
+        assert all(len(rows(file)) == 11 for file in (tmp_path / "a").glob("gauge-*.csv"))
+
+
+def test_checkpoints_are_there_until_the_run_that_replaces_them_can_start(swe, ranks, tmp_path):
+    words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
+             "output.checkpoint_every=1e-3"]
+    swe(*words)
+    before = files_in(tmp_path)
+    done = swe(*words, "--overwrite", by=ranks(5), check=False)  # more ranks than parts
+    assert done.returncode != 0
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_restart_from_nowhere_is_told(swe, ranks, n):
+    done = swe("dam_break", "--restart", by=ranks(n) if n else (), check=False)
+    assert done.returncode == 2
+    assert "--restart: output.directory is empty" in done.stderr
+    assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
 
 
 MAXIMA = ["output.checkpoint_every=1", "output.raster_nx=8", "output.raster_ny=8"]
@@ -425,6 +472,7 @@ def test_a_tsunami_says_what_it_read(run_program, program, scenarios, tmp_path):
     assert run_program([*words, "--quiet"]).stderr == ""
     checked = run_program([*words, "--check"])
     assert said(checked.stderr) == said(listed)
+    assert run_program([*words, "--check", "--quiet"]).stderr == ""
     nonsense = tmp_path / "nonsense.faults"
     nonsense.write_text("nonsense")
     done = run_program([*words, f"scenario.faults={nonsense}", "--check"], check=False)
@@ -603,7 +651,7 @@ def test_more_ranks_than_parts_are_told(swe, ranks):
     assert "run.cut" in done.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["--frobnicate"]])
+@pytest.mark.parametrize("words", [[], ["--frobnicate"], ["x.toml", "--restart", "--overwrite"]])
 def test_wrong_usage_is_told(run_program, program, words):
     done = run_program([program, *words], check=False)
     assert done.returncode == 64  # EX_USAGE

@@ -74,7 +74,12 @@ template <class Real> using Watcher = typename Simulation<Real>::Watcher;
 
 template <class Real> class VtuWatcher final : public Watcher<Real> {
 public:
-    VtuWatcher(const Config &config, double begin) : interval(config.output.vtu_every, begin) {}
+    VtuWatcher(const Config &config, double begin, bool goes_on, MPI_Comm comm)
+        : interval(config.output.vtu_every, begin)
+    {
+        if (!goes_on)
+            begin_vtu(config.output.directory, config.name, comm);
+    }
     void look(Simulation<Real> &s) override
     {
         if (interval.is_due(s.time()) || s.at_end())
@@ -273,7 +278,7 @@ std::vector<std::string> add_watchers(Simulation<Real> &s, bool goes_on, bool qu
     double begin = goes_on ? s.time() : 0;
     bool writes = !config.output.directory.empty();
     if (writes && config.output.vtu_every > 0)
-        s.add(std::make_unique<VtuWatcher<Real>>(config, begin));
+        s.add(std::make_unique<VtuWatcher<Real>>(config, begin, goes_on, s.comm()));
     if (writes && config.output.raster_every > 0)
         s.add(std::make_unique<RasterWatcher<Real>>(config, begin, goes_on, s.comm()));
     if (writes && config.output.maxima_every > 0) {
@@ -299,7 +304,6 @@ std::vector<std::string> add_watchers(Simulation<Real> &s, bool goes_on, bool qu
 
 template <class Real> void restart(Simulation<Real> &s, const std::string &from)
 {
-    const Config &config = s.config();
     const Forest &forest = s.grid().forest();
     int rank;
     MPI_Comm_rank(s.comm(), &rank);
@@ -308,9 +312,7 @@ template <class Real> void restart(Simulation<Real> &s, const std::string &from)
                   static_cast<int>(forest.roots().size()), forest.root_depth(),
                   [&](int root) { return forest.roots()[root].rank == rank; }};
     RankState state;
-    all_together(s.comm(), [&] {
-        state = read_checkpoint(from == "latest" ? config.output.directory : from, resume);
-    });
+    all_together(s.comm(), [&] { state = read_checkpoint(from, resume); });
     std::vector<Cells<Real>> all;
     for (ClusterState &of : state.clusters) {
         Cells<Real> cells;

@@ -15,7 +15,7 @@ namespace swe {
 template <class Real>
 std::vector<std::string> add_watchers(Simulation<Real> &simulation, bool goes_on, bool quiet);
 
-// Takes the state from a checkpoint, or from the last one in output.directory ("latest").
+// Takes the state from a checkpoint, or from the last one in a directory.
 // Throws std::runtime_error: none, broken, of another configuration.
 template <class Real> void restart(Simulation<Real> &simulation, const std::string &from);
 
