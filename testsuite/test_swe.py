@@ -170,6 +170,13 @@ def test_single_precision_is_close_to_double(swe):
     assert single["water-m3"] == pytest.approx(double["water-m3"], rel=1e-6)
 
 
+def test_steps_that_are_left_at_their_first_stage_are_counted(swe):
+    words = ["dam_break", "scenario.depth=0", "time.steps=40", *depths(6, 10),
+             "solver.stepping=ssp_rk2"]
+    assert 0 < swe(*words, "solver.cfl=0.5")["euler-steps"] <= 40
+    assert "euler-steps" not in swe(*words, "solver.cfl=0.2")
+
+
 def test_local_steps_are_less_work_and_nearly_as_good(swe):
     words = ["thacker", *depths(12, 12), "time.end=2.243", "grid.split=128", "grid.join=32",
              "--error"]
@@ -330,7 +337,7 @@ def test_a_new_run_does_not_replace_one_with_checkpoints_unasked(swe, ranks, tmp
     words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
              "output.checkpoint_every=1e-3"]
     swe(*words, by=by)
-    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    before = files_in(tmp_path)
     done = swe(*words, "scenario.x=0.4", by=by, check=False)
     assert done.returncode == 2
     assert f"{tmp_path}: has a checkpoint, of step 8: --restart goes on" in done.stderr
@@ -340,6 +347,86 @@ def test_a_new_run_does_not_replace_one_with_checkpoints_unasked(swe, ranks, tmp
                                                                      "checkpoint-4"}
     again = swe(*words, "scenario.x=0.4", "time.steps=4", "--restart", by=by)
     assert again.checksum == other.checksum
+
+
+def files_in(directory):
+    return {file: file.read_bytes() for file in directory.rglob("*") if file.is_file()}
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_restart_does_not_replace_the_files_of_another_run(swe, ranks, tmp_path, n):
+    """It goes on in a directory of its own, where it begins all files."""
+    by = ranks(n) if n else ()
+    words = ["tsunami", *depths(5, 8), "output.checkpoint_every=1", "output.vtu_every=1"]
+    here, there, new = (f"output.directory={tmp_path / name}" for name in ("a", "b", "c"))
+    whole = swe(*words, here, "time.steps=8", by=by)
+    swe(*words, there, "scenario.lon0=144", "time.steps=12", by=by)
+    for checkpoint in (tmp_path / "a", tmp_path / "a/checkpoint-8", f"{tmp_path}/a/checkpoint-8/"):
+        before = files_in(tmp_path)
+        done = swe(*words, there, "time.steps=10", f"--restart={checkpoint}", by=by, check=False)
+        assert done.returncode == 2
+        assert f"{tmp_path}/b: has a checkpoint, of step 12, and {checkpoint} is of " in done.stderr
+        assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
+        assert files_in(tmp_path) == before
+    swe(*words[:-2], "output.vtu_every=1", new, "time.steps=4", by=by)  # without checkpoints
+    swe(*words, new, "time.steps=10", f"--restart={tmp_path / 'a'}", by=by)
+    for file in (tmp_path / "c").glob("gauge-*.csv"):
+        assert rows(file)[0]["time"] == pytest.approx(whole["time"], rel=1e-8)
+    assert (tmp_path / "c/tsunami.pvd").read_text().count("<DataSet") == 3
+    for checkpoint in (f"{tmp_path}/a/checkpoint-8/", tmp_path / "a"):  # its own files go on
+        swe(*words, here, "time.steps=10", f"--restart={checkpoint}", by=by)
+        assert all(len(rows(file)) == 11 for file in (tmp_path / "a").glob("gauge-*.csv"))
+
+
+def test_checkpoints_are_there_until_the_run_that_replaces_them_can_start(swe, ranks, tmp_path):
+    words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
+             "output.checkpoint_every=1e-3"]
+    swe(*words)
+    before = files_in(tmp_path)
+    done = swe(*words, "--overwrite", by=ranks(5), check=False)  # more ranks than parts
+    assert done.returncode != 0
+    assert files_in(tmp_path) == before
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_restart_from_nowhere_is_told(swe, ranks, n):
+    done = swe("dam_break", "--restart", by=ranks(n) if n else (), check=False)
+    assert done.returncode == 2
+    assert "--restart: output.directory is empty" in done.stderr
+    assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
+
+
+MAXIMA = ["output.checkpoint_every=1", "output.raster_nx=8", "output.raster_ny=8"]
+
+
+def test_maxima_that_are_not_of_the_whole_run_say_so(program, scenarios, run_program, tmp_path):
+    words = [program, scenarios / "dam_break.toml", *depths(5, 8), *MAXIMA,
+             f"output.directory={tmp_path}"]
+    run_program([*words, "time.end=3"])
+    again = [*words, "--restart", "output.maxima_every=1"]
+    for end in (5, 7):  # without a file, and with one
+        said = run_program([*again, f"time.end={end}"]).stderr
+        found = re.search(r"^swe: maxima: from ([\d.]+) s on, not from the beginning", said, re.M)
+        assert float(found.group(1)) >= 2
+    assert run_program([*again, "time.end=8", "-q"]).stderr == ""
+    assert "maxima:" not in run_program([*words, "--overwrite", "output.maxima_every=1",
+                                         "time.end=3"]).stderr
+    assert "maxima:" not in run_program([*again, "time.end=4"]).stderr
+
+
+@pytest.mark.parametrize("other, said", [
+    ("scenario.x=0.4", "is 'scenario.x = 0.4' there and 'scenario.x = 0.3' now"),
+    ("output.arrival=0.2", "is 'output.arrival = 0.2' there and 'output.arrival = 0.1' now")])
+def test_maxima_of_another_run_are_not_gone_on_with(swe, ranks, tmp_path, other, said):
+    words = ["dam_break", *depths(5, 8), *MAXIMA, f"output.directory={tmp_path}"]
+    swe(*words, other, "output.maxima_every=1", "output.checkpoint_every=0", "time.end=3")
+    swe(*words, "time.end=3")
+    before = (tmp_path / "dam_break-maxima.nc").read_bytes()
+    done = swe(*words, "output.maxima_every=1", "--restart", by=ranks(2), check=False)
+    assert done.returncode == 1
+    assert said in done.stderr and "; take it away to begin anew" in done.stderr
+    assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
+    assert (tmp_path / "dam_break-maxima.nc").read_bytes() == before
 
 
 def faults(directory, slip_m):
@@ -385,11 +472,22 @@ def test_a_tsunami_says_what_it_read(run_program, program, scenarios, tmp_path):
     assert run_program([*words, "--quiet"]).stderr == ""
     checked = run_program([*words, "--check"])
     assert said(checked.stderr) == said(listed)
+    assert run_program([*words, "--check", "--quiet"]).stderr == ""
     nonsense = tmp_path / "nonsense.faults"
     nonsense.write_text("nonsense")
     done = run_program([*words, f"scenario.faults={nonsense}", "--check"], check=False)
     assert done.returncode == 2
     assert "nonsense.faults:1: " in done.stderr
+
+
+def test_sub_faults_of_another_place_are_told(run_program, program, scenarios, tmp_path):
+    text = (scenarios / "tsunami.toml").read_text().split("[[gauges]]")[0]
+    (tmp_path / "f.toml").write_text(text)
+    words = [program, tmp_path / "f.toml", "--check",
+             f"scenario.faults={scenarios / 'tohoku-like.faults'}"]
+    told = "\nswe: earthquake: no sub-fault is in the domain"
+    assert told not in run_program(words).stderr
+    assert told in run_program([*words, "scenario.lon0=-72", "scenario.lat0=-36"]).stderr
 
 
 # --- gauges
@@ -487,6 +585,7 @@ def test_gauges_of_an_adaptive_grid_are_nearly_those_of_a_fine_one(swe, scenario
     (["run.cut=9"], "run.cut = 9: must be at most grid.min_depth, 8"),
     (["solver.local_steps=true", "solver.order=1"], "solver.local_steps"),
     (["solver.local_steps=true", "solver.stepping=ssp_rk2"], "solver.local_steps"),
+    (["solver.local_steps=true", "run.record=r"], "run.record = \"r\": not with solver.local"),
     (["--error"], "--error"),
     (["output.vtu_every=1"], "needs output.directory"),
     (["nonsense"], "KEY=VALUE")], ids=lambda value: value[0] if isinstance(value, list) else "")
@@ -552,7 +651,7 @@ def test_more_ranks_than_parts_are_told(swe, ranks):
     assert "run.cut" in done.stderr
 
 
-@pytest.mark.parametrize("words", [[], ["--frobnicate"]])
+@pytest.mark.parametrize("words", [[], ["--frobnicate"], ["x.toml", "--restart", "--overwrite"]])
 def test_wrong_usage_is_told(run_program, program, words):
     done = run_program([program, *words], check=False)
     assert done.returncode == 64  # EX_USAGE

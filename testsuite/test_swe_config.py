@@ -141,15 +141,35 @@ def test_a_map_does_not_reach_beyond_a_pole(read, latitude, says):
     assert says in error
 
 
-def test_an_output_does_not_take_the_place_of_an_input(read, tmp_path):
-    (tmp_path / "tsunami.nc").write_text("a")
-    (tmp_path / "gauge-a.csv").write_text("a")
-    for key, file in (("bathymetry", "tsunami.nc"), ("faults", "gauge-a.csv")):
-        text = (TSUNAMI + f'[scenario]\n{key} = "{file}"\n'
-                '[[gauges]]\nname = "a"\nx = 0\ny = 0\n')
-        errors = refused(read, text, f"output.directory={tmp_path}")
-        assert errors == [f'F:3: scenario.{key} = "{tmp_path / file}": output.directory would '
-                          "have a file of the same name"]
+@pytest.mark.parametrize("key, file, by", [
+    ("bathymetry", "tsunami.nc", "output.raster_every=1"),
+    ("bathymetry", "tsunami-maxima.nc", "output.maxima_every=1"),
+    ("faults", "tsunami.pvd", "output.vtu_every=1"), ("faults", "gauge-a.csv", ""),
+    ("faults", "a.0", "run.record={}/a"), ("faults", "link", "run.record={}/a")])
+def test_an_output_does_not_take_the_place_of_an_input(read, tmp_path, key, file, by):
+    """And one that is not written is no danger."""
+    (tmp_path / "link").symlink_to("a.12")
+    (tmp_path / "a.12").write_text("a")
+    (tmp_path / file).write_text("a")
+    text = (TSUNAMI + f'[scenario]\n{key} = "{file}"\n'
+            '[[gauges]]\nname = "a"\nx = 0\ny = 0\n')
+    directory = f"output.directory={tmp_path}"
+    errors = refused(read, text, directory, *([by.format(tmp_path)] if by else []))
+    what = "run.record" if "record" in by else "output.directory"
+    assert len(errors) == 1 and errors[0].startswith(f'F:3: scenario.{key} = "')
+    assert errors[0].endswith(f": {what} would have a file of the same name")
+    if by:
+        assert read(text, directory)[0] == 0
+        assert read(text, directory, f"run.record={tmp_path}/b")[0] == 0
+
+
+def test_an_output_does_not_take_the_place_of_the_scenario(program, tmp_path):
+    (tmp_path / "lake.nc").write_text(LAKE)
+    done = subprocess.run([program, tmp_path / "lake.nc", f"output.directory={tmp_path}",
+                           "output.raster_every=1"], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=False)
+    assert done.returncode == 1
+    assert "would take the place of this one, " in done.stderr
 
 
 def test_gauges_of_a_map_are_in_degrees(read):

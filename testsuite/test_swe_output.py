@@ -128,11 +128,15 @@ for name in sys.argv[1:]:
 """
 RASTER_READER = """
 import json, sys, netCDF4, numpy
-frames, most = (netCDF4.Dataset(name) for name in sys.argv[1:])
-surface, far = frames["surface"][:], numpy.ma.filled(abs(frames["surface"][:]) > 0.1, False)
-first = numpy.ma.masked_where(~far.any(axis=0), frames["time"][:][far.argmax(axis=0)])
+before, frames, most = (netCDF4.Dataset(name) for name in sys.argv[1:])
+surface = numpy.ma.concatenate([before["surface"][-1:], frames["surface"][:]])
+time = numpy.append(before["time"][-1:], frames["time"][:])  # with the end of the run before
+surface, time = surface[numpy.argsort(time)], numpy.sort(time)
+far = numpy.ma.filled(abs(surface) > 0.1, False)
+first = numpy.ma.masked_where(~far.any(axis=0), time[far.argmax(axis=0)])
 print(json.dumps({
     "frames": len(frames["time"]), "wet": int(surface.count()), "land": int(surface[-1].mask.sum()),
+    "since": most.since, "end": float(time[-1]), "of": "grid.max_depth = 10" in most.configuration,
     "same": [name for name, values in (("max_surface", surface.max(axis=0)), ("arrival", first))
              if numpy.array_equal(most[name][:].filled(-1), values.astype("f4").filled(-1))],
     "lon": frames["lon"][[0, -1]].tolist(), "lat": frames["lat"][[0, -1]].tolist(),
@@ -175,16 +179,20 @@ def test_meshio_reads_frames_of_all_ranks(swe, top, mpiexec, run_program, read_b
 
 def test_maxima_are_those_of_all_frames_and_on_the_map(swe, top, mpiexec, run_program,
                                                        read_by_others, tmp_path):
-    """Also of a run that went on, on other ranks."""
+    """The last look is at the end.  Also of a run that went on, on other ranks: its file has the end
+    of the run before, too."""
     command = [mpiexec, "-n", 2, swe, "-q", top / "apps/swe/scenarios/tsunami.toml",
                f"output.directory={tmp_path}", "grid.max_depth=10", "output.raster_nx=80",
                "output.raster_ny=60", "output.raster_every=50", "output.maxima_every=50",
                "output.checkpoint_every=300"]
     run_program([*command, "time.end=690"], {"OMP_NUM_THREADS": "1"})
+    shutil.copy(tmp_path / "tsunami.nc", tmp_path / "before.nc")
     command[2] = 1
-    run_program([*command, "time.end=1200", "--restart"], {"OMP_NUM_THREADS": "1"})
-    found, = read_by_others(RASTER_READER, tmp_path / "tsunami.nc", tmp_path / "tsunami-maxima.nc")
-    assert found["frames"] == 25 and found["wet"] > 0 and found["land"] > 0
+    run_program([*command, "time.end=1210", "--restart"], {"OMP_NUM_THREADS": "1"})
+    found, = read_by_others(RASTER_READER, tmp_path / "before.nc", tmp_path / "tsunami.nc",
+                            tmp_path / "tsunami-maxima.nc")
+    assert found["end"] == 1210 and found["since"] == 0 and found["of"]
+    assert found["frames"] == 26 and found["wet"] > 0 and found["land"] > 0
     assert found["same"] == ["max_surface", "arrival"]
     assert found["mapping"] == "latitude_longitude"
     assert found["units"] == ["degrees_north", "degrees_east"]

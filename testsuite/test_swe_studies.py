@@ -170,8 +170,8 @@ STUDIES = [("overhead", "real", "0.005", ["overhead-real.csv", "overhead-real.pn
 def test_a_small_study_leaves_table_and_pictures(
         swe, top, build, tmp_path, run_program, name, machine, scale, files):
     ran = run_program([top / "apps/swe/studies/run", name, "--machine", machine, "--turns", 1,
-                       "--scale", scale, "--only", "B,C", "--output", tmp_path, "--build", build],
-                      timeout=200)
+                       "--scale", scale, "--output", tmp_path, "--build", build,
+                       *(["--only", "B,C"] if name == "parameters" else [])], timeout=200)
     for file in files:
         assert (tmp_path / file).stat().st_size > 100
         assert str(tmp_path / file) in ran.stdout
@@ -182,6 +182,18 @@ def test_a_small_study_leaves_table_and_pictures(
         assert "1 runs;" in ran.stdout
     for file in tmp_path.glob("*.png"):
         assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name, only, said", [
+    ("parameters", "F,tbc", "there is no tbc; there are sequential, tbb, at-once, invasive, A, B"),
+    ("parameters", "G", "there is no G;"), ("parameters", ",F", "there is no "),
+    ("balance", "tasks", "balance is one whole"), ("overhead", "F", "overhead is one whole")])
+def test_a_part_of_a_study_that_is_none_is_told(top, build, tmp_path, run_program, name, only,
+                                                said):
+    ran = run_program([top / "apps/swe/studies/run", name, "--only", only, "--output",
+                       tmp_path / "out", "--build", build], check=False)
+    assert ran.returncode == 2 and f"--only: {said}" in ran.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name, scale, only", [

@@ -54,7 +54,8 @@ def test_promises_of_the_grid_are_kept_by_many_ranks(mpiexec, run_program, ranks
 def test_water_that_is_no_number_ends_all_ranks(mpiexec, run_program, n):
     more = ["--oversubscribe"] if "openmpi" in mpiexec else []
     for promise in ("water_that_is_no_number_stops_all_ranks",
-                    "water_that_gets_no_number_stops_all_ranks"):
+                    "water_that_gets_no_number_stops_all_ranks",
+                    "cell_that_stops_a_run_is_the_one_that_is_named"):
         out = check(run_program, "steps", [mpiexec, *more, "-n", n, program_of("steps"), promise],
                     {"OMP_NUM_THREADS": "1"})
         assert out.count(f"{promise}: kept") == n

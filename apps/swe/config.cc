@@ -471,6 +471,8 @@ void Reader::check_numbers()
     if (c.solver.local_steps && (c.solver.order != 0 || c.solver.stepping != Stepping::EULER))
         error_at("solver.local_steps",
                  "only with solver.order = 0 and solver.stepping = \"euler\"");
+    if (c.solver.local_steps && !c.run.record.empty())
+        error_at("run.record", "not with solver.local_steps");
     if (c.output.directory.empty())
         for (const char *key : {"vtu_every", "raster_every", "maxima_every", "checkpoint_every"})
             if (const Key *k = find(std::string("output.") + key);
@@ -498,26 +500,51 @@ void Reader::check_files()
     }
 }
 
+// What the run replaces in output.directory.
+std::vector<std::filesystem::path> outputs_of(const Config &c)
+{
+    const std::filesystem::path directory = c.output.directory;
+    std::vector<std::filesystem::path> outputs;
+    if (directory.empty())
+        return outputs;
+    if (c.output.vtu_every > 0)
+        outputs.push_back(directory / (c.name + ".pvd"));
+    if (c.output.raster_every > 0)
+        outputs.push_back(directory / (c.name + ".nc"));
+    if (c.output.maxima_every > 0)
+        outputs.push_back(directory / (c.name + "-maxima.nc"));
+    for (const Gauge &gauge : c.gauges)
+        outputs.push_back(directory / ("gauge-" + gauge.name + ".csv"));
+    return outputs;
+}
+
+// Is the file PREFIX.RANK of run.record, for some rank?
+bool is_record(const std::filesystem::path &file, const std::string &prefix)
+{
+    std::error_code none;
+    const std::string rank = std::filesystem::weakly_canonical(file, none).extension().string();
+    return !prefix.empty() && rank.size() > 1 &&
+           rank.find_first_not_of("0123456789", 1) == rank.npos &&
+           std::filesystem::equivalent(prefix + rank, file, none);
+}
+
 // An output must not take the place of an input.
 void Reader::check_outputs()
 {
-    namespace fs = std::filesystem;
-    const Config &c = config_;
-    if (c.output.directory.empty())
-        return;
-    fs::path directory = c.output.directory;
-    std::vector<fs::path> outputs = {directory / (c.name + ".nc"), directory / (c.name + ".pvd")};
-    for (const Gauge &gauge : c.gauges)
-        outputs.push_back(directory / ("gauge-" + gauge.name + ".csv"));
-    for (const fs::path &output : outputs) {
+    const auto outputs = outputs_of(config_);
+    const auto replaced_by = [&](const std::string &file) -> std::string {
         std::error_code none;
-        if (fs::equivalent(output, file_, none))
-            error_at("output.directory", output.string() + " would take the place of this file");
-        for (const Key &key : keys_)
-            if (auto *input = std::get_if<InputFile>(&key.target);
-                input && !input->name->empty() && fs::equivalent(output, *input->name, none))
-                error_at(key.name, "output.directory would have a file of the same name");
-    }
+        for (const auto &output : outputs)
+            if (std::filesystem::equivalent(output, file, none))
+                return "output.directory";
+        return is_record(file, config_.run.record) ? "run.record" : "";
+    };
+    if (const std::string by = replaced_by(file_); !by.empty())
+        error_at(by, "a file of it would take the place of this one, " + file_);
+    for (const Key &key : keys_)
+        if (auto *input = std::get_if<InputFile>(&key.target); input && !input->name->empty())
+            if (const std::string by = replaced_by(*input->name); !by.empty())
+                error_at(key.name, by + " would have a file of the same name");
 }
 
 void Reader::check_scenario()

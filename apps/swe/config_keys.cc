@@ -79,7 +79,8 @@ void solver_keys(std::vector<Key> &k, Config &c)
     k.push_back(
         {"solver.order", &s.order, 0, 1, STATE, "0: finite volumes; 1: discontinuous Galerkin"});
     k.push_back({"solver.stepping", choice(s.stepping, {"euler", "ssp_rk2"}), 0, 0, STATE,
-                 "time stepping"});
+                 "time stepping; ssp_rk2 of order 0 needs a cfl well below 0.5, or makes steps of "
+                 "Euler's"});
     k.push_back(
         {"solver.precision", choice(s.precision, {"single", "double"}), 0, 0, STATE, "of numbers"});
     k.push_back({"solver.cfl", &s.cfl, 1e-3, 0.5, STATE,

@@ -83,13 +83,10 @@ template <class Real> void Simulation<Real>::refuse(double step) const
         auto water = [&](int value, std::int32_t cell) {
             return static_cast<double>(c->field(the_scheme->means()[value])[cell]);
         };
-        auto speed = [&](std::int32_t i) {
-            double h = water(0, i), of = std::hypot(water(1, i), water(2, i)) / h;
-            return std::isfinite(h) && !std::isnan(of) ? of : h == 0 ? 0 : INFINITY;
-        };
         std::int32_t worst = 0;
         for (std::int32_t i = 1; i < c->cells(); i++)
-            worst = speed(i) > speed(worst) ? i : worst;
+            if (the_scheme->stable_step(*c, i) < the_scheme->stable_step(*c, worst))
+                worst = i;
         Point at = forest->centroid(the_grid->site(*c, worst).where);
         char text[400];
         std::snprintf(text, sizeof text,
@@ -105,10 +102,14 @@ template <class Real> void Simulation<Real>::refuse(double step) const
 template <class Real> void Simulation<Real>::advance()
 {
     double shortest = dt = std::min(stable_step, rules.time.end - now);
-    if (local_steps)
-        dt = local_steps->round(dt, rules.solver.cfl, rules.time.end - now, account_.cell_steps);
-    else
+    if (local_steps) {
+        Round round = local_steps->round(dt, rules.solver.cfl, rules.time.end - now);
+        dt = round.length_s;
+        account_.cell_steps += round.cells;
+        account_.agreeing += round.agreeing_s;
+    } else {
         advance_all();
+    }
     shortest_steps = std::lround(dt / shortest);
     now += dt;
     account_.steps++;
@@ -125,8 +126,10 @@ template <class Real> long Simulation<Real>::steps_between_changes() const
 template <class Real> void Simulation<Real>::advance_all()
 {
     for (int stage = 0; stage < the_scheme->stages(); stage++) {
-        if (stage > 0 && !the_scheme->later_stages_are_safe() && !is_safe())
+        if (stage > 0 && !the_scheme->later_stages_are_safe() && !is_safe()) {
+            account_.euler_steps++;
             return;
+        }
         the_grid->phase([&](Cluster<Real> &c, Scratch &scratch) {
             the_scheme->advance(c, static_cast<Real>(dt), stage, scratch);
         });

@@ -21,6 +21,7 @@ struct Account {
     double adapting_serial = 0;  // of adapting, outside of loops that threads share
     std::int64_t cell_steps = 0; // cells times stages
     long steps = 0, adaptions = 0;
+    long euler_steps = 0; // of two stages that were left at one
 };
 
 template <class Real> class Simulation {

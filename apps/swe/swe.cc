@@ -19,10 +19,12 @@ namespace {
 
 using namespace swe;
 
+const char *const LATEST = "latest";
+
 struct Arguments {
     std::string file;
     std::vector<std::string> overrides;
-    std::string restart; // directory of a checkpoint, or "latest"
+    std::string restart; // directory of a checkpoint, or LATEST
     bool check = false, quiet = false, error = false, overwrite = false;
 };
 
@@ -51,7 +53,7 @@ error_t parse_option(int key, char *value, argp_state *state)
         arguments.check = true;
         return 0;
     case RESTART:
-        arguments.restart = value ? value : "latest";
+        arguments.restart = value ? value : LATEST;
         return 0;
     case OVERWRITE:
         arguments.overwrite = true;
@@ -71,6 +73,10 @@ error_t parse_option(int key, char *value, argp_state *state)
     case ARGP_KEY_NO_ARGS:
         argp_error(state, "no scenario: give a TOML file (examples: apps/swe/scenarios/)");
         return EINVAL;
+    case ARGP_KEY_END:
+        if (!arguments.restart.empty() && arguments.overwrite)
+            argp_error(state, "--restart goes on and --overwrite begins anew: give one of them");
+        return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -123,6 +129,8 @@ template <class Real> void report(Simulation<Real> &simulation, double water_bef
     std::printf("steps %ld\ntime %.9g\ncells %lld\ncell-steps %lld\ncell-steps-s %.6g\n",
                 mine.steps, simulation.time(), cells, static_cast<long long>(cell_steps),
                 static_cast<double>(cell_steps) / longest[0]);
+    if (mine.euler_steps > 0)
+        std::printf("euler-steps %ld\n", mine.euler_steps);
     std::printf("water-m3 %.17g\nwater-change %.3e\nchecksum %016llx\n", water,
                 water_before > 0 ? (water - water_before) / water_before : 0, sum);
 }
@@ -173,22 +181,47 @@ template <class Real> void say_begin(Simulation<Real> &simulation, bool is_first
     say(lines);
 }
 
-// A new run replaces the files of another one; hours of work, perhaps, where that has checkpoints.
-void make_room(const Config &config, bool overwrite, MPI_Comm comm)
+// A run that does not go on from output.directory replaces what another one has there; hours of
+// work, perhaps, where that has checkpoints.
+void make_room(const Config &config, const Arguments &arguments, MPI_Comm comm)
 {
     const std::string &directory = config.output.directory;
     long step = -1;
     if (directory.empty())
         return;
     on_rank_0(comm, [&] {
-        if (overwrite)
+        if (arguments.overwrite)
             remove_checkpoints(directory);
         step = latest_step(directory);
     });
     MPI_Bcast(&step, 1, MPI_LONG, 0, comm);
     if (step >= 0)
         throw ConfigError(directory + ": has a checkpoint, of step " + std::to_string(step) +
-                          ": --restart goes on from it, --overwrite begins anew");
+                          (arguments.restart.empty()
+                               ? ": --restart goes on from it, --overwrite begins anew"
+                               : ", and " + arguments.restart +
+                                     " is of another run: to go on "
+                                     "from that, set output.directory to another one"));
+}
+
+// Does the run that wrote output.directory go on?  A checkpoint of another directory is the
+// beginning of a new one.
+template <class Real>
+bool begin(Simulation<Real> &simulation, const std::string &from, MPI_Comm comm)
+{
+    const std::string &directory = simulation.config().output.directory;
+    if (from.empty())
+        return false;
+    if (from == LATEST && directory.empty())
+        throw ConfigError(simulation.config().file +
+                          ": --restart: output.directory is empty; set it, or give the checkpoint: "
+                          "--restart=DIRECTORY");
+    const std::string place = from == LATEST ? directory : from;
+    restart(simulation, place);
+    int goes_on = 0;
+    on_rank_0(comm, [&] { goes_on = is_checkpoint_of(place, directory); });
+    MPI_Bcast(&goes_on, 1, MPI_INT, 0, comm);
+    return goes_on;
 }
 
 template <class Real>
@@ -199,14 +232,15 @@ void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, b
     if (arguments.error && !scenario->has_solution())
         throw ConfigError(config.file +
                           ": --error: the exact solution of this scenario is not known");
-    if (arguments.restart.empty())
-        make_room(config, arguments.overwrite, comm);
     Simulation<Real> simulation(config, *scenario, comm);
-    if (!arguments.restart.empty())
-        restart(simulation, arguments.restart);
+    bool goes_on = begin(simulation, arguments.restart, comm);
+    if (!goes_on)
+        make_room(config, arguments, comm);
     if (!arguments.quiet)
         say_begin(simulation, is_first);
-    add_watchers(simulation, !arguments.restart.empty(), arguments.quiet);
+    auto notes = add_watchers(simulation, goes_on, arguments.quiet);
+    if (!arguments.quiet && is_first)
+        say(notes);
     double water = simulation.water();
     simulation.run();
     report(simulation, water, is_first);
@@ -224,7 +258,8 @@ int run(const Arguments &arguments, bool is_first)
         read_together(MPI_COMM_WORLD, [&] { scenario = make_scenario(config); });
         if (is_first) {
             std::fputs(describe(config).c_str(), stdout);
-            say(scenario->summary());
+            if (!arguments.quiet)
+                say(scenario->summary());
         }
     } else if (config.solver.precision == Precision::SINGLE) {
         simulate<float>(config, arguments, MPI_COMM_WORLD, is_first);

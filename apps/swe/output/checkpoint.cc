@@ -236,6 +236,14 @@ std::string former_checkpoint(const std::string &directory)
     return steps.size() < 2 ? "" : path_of(directory, steps[steps.size() - 2]);
 }
 
+bool is_checkpoint_of(const std::string &place, const std::string &directory)
+{
+    const fs::path path = fs::canonical(place);
+    std::error_code none; // as for a directory that is not there yet
+    return fs::equivalent(fs::exists(path / "manifest") ? path.parent_path() : path, directory,
+                          none);
+}
+
 long latest_step(const std::string &directory)
 {
     if (!fs::exists(directory))

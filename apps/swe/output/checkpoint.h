@@ -39,6 +39,9 @@ std::string latest_checkpoint(const std::string &directory);
 // The one before it, or an empty text.
 std::string former_checkpoint(const std::string &directory);
 
+// Is `place`, from which read_checkpoint() reads, the directory, or a checkpoint in it?
+bool is_checkpoint_of(const std::string &place, const std::string &directory);
+
 // Its step; -1 if there is none.  Throws OutputError if the directory cannot be read.
 long latest_step(const std::string &directory);
 

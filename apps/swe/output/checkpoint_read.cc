@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <sstream>
 #include "files.h"
 #include "manifest.h"
 #include "netcdf_file.h"
@@ -43,21 +42,6 @@ private:
     std::uint64_t position = 0;
 };
 
-std::string first_difference(const std::string &there, const std::string &here)
-{
-    std::istringstream a(there), b(here);
-    std::string line_a, line_b;
-    for (int line = 1;; line++) {
-        const bool more_a = static_cast<bool>(std::getline(a, line_a));
-        const bool more_b = static_cast<bool>(std::getline(b, line_b));
-        if (!more_a && !more_b)
-            return "in line ends";
-        if (more_a != more_b || line_a != line_b)
-            return "line " + std::to_string(line) + " is '" + (more_a ? line_a : "") +
-                   "' there and '" + (more_b ? line_b : "") + "' now";
-    }
-}
-
 struct Part {
     RankState state; // without clusters
     std::size_t clusters, cells;
@@ -69,9 +53,7 @@ Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifes
     Part part;
     RankState &state = part.state;
     state.configuration = file.text("configuration");
-    if (state.configuration != resume.configuration)
-        file.fail("written with another configuration: " +
-                  first_difference(state.configuration, resume.configuration));
+    file.expect("configuration", resume.configuration);
     state.time = file.number_of("time");
     state.next_dt = file.number_of("next_dt");
     state.step = file.integer("step");

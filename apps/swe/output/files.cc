@@ -57,6 +57,14 @@ void make_directories(const std::string &path)
         fail("make directory", path, error.value());
 }
 
+void remove_file(const std::string &path)
+{
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    if (error && error != std::errc::no_such_file_or_directory)
+        fail("remove", path, error.value());
+}
+
 std::string temporary_name(const std::string &path) { return path + ".tmp"; }
 
 void sync_path(const std::string &path)

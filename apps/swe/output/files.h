@@ -23,6 +23,9 @@ void move_into_place(const std::string &path);
 void write_whole_file(const std::string &path, const std::string &contents);
 std::string read_whole_file(const std::string &path);
 
+// Not an error: there is no such file.
+void remove_file(const std::string &path);
+
 // Waits until the file or directory is on the disk.
 void sync_path(const std::string &path);
 

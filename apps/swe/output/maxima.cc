@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include "../config_keys.h"
 #include "files.h"
 #include "places.h"
 
@@ -27,9 +28,11 @@ constexpr float NONE[FIELDS] = {
 
 } // namespace
 
-Maxima::Maxima(const std::string &where, const RasterShape &raster, double rest_, double arrival_,
-               bool goes_on, MPI_Comm ranks)
-    : path(where), shape(raster), rest(rest_), arrival(arrival_), comm(ranks)
+Maxima::Maxima(const std::string &where, const RasterShape &raster, const std::string &state,
+               double rest_, double arrival_, bool goes_on, MPI_Comm ranks)
+    : path(where), shape(raster),
+      configuration(state + "output.arrival = " + toml_number(arrival_) + '\n'), rest(rest_),
+      arrival(arrival_), first_look(std::numeric_limits<double>::infinity()), comm(ranks)
 {
     for (int f = 0; f < FIELDS; f++)
         field[f].assign(shape.pixels(), NONE[f]);
@@ -40,12 +43,15 @@ Maxima::Maxima(const std::string &where, const RasterShape &raster, double rest_
     });
     for (auto &values : field)
         MPI_Bcast(values.data(), static_cast<int>(values.size()), MPI_FLOAT, 0, comm);
+    MPI_Bcast(&first_look, 1, MPI_DOUBLE, 0, comm);
 }
 
 void Maxima::read()
 {
     const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
     check_places(file, shape);
+    file.expect("configuration", configuration, "; take it away to begin anew");
+    first_look = file.number_of("since");
     for (int f = 0; f < FIELDS; f++) {
         const int variable =
             file.variable(FIELD[f].name, NC_FLOAT,
@@ -59,6 +65,7 @@ void Maxima::add(const Snapshot &snapshot)
 {
     const RasterFrame now = rasterise(shape, snapshot);
     const auto time = static_cast<float>(snapshot.time);
+    first_look = std::min(first_look, snapshot.time);
     for (std::size_t i = 0; i < now.h.size(); i++) {
         if (!(static_cast<double>(now.h[i]) > snapshot.dry))
             continue; // also where no cell of this rank is
@@ -92,6 +99,8 @@ void Maxima::save(const std::vector<float> *all) const
     for (int f = 0; f < ARRIVAL; f++)
         file.attribute(variable[f], "cell_methods", "time: maximum");
     file.attribute(variable[ARRIVAL], "displacement_m", arrival);
+    file.attribute(NC_GLOBAL, "configuration", configuration);
+    file.attribute(NC_GLOBAL, "since", first_look);
     file.check(nc_enddef(file.id()), "write");
     write_places(file, shape);
     for (int f = 0; f < FIELDS; f++)

@@ -2,9 +2,13 @@
 // maxima.h - how high and fast the water was at most on a raster, and when the wave arrived: a NetCDF
 // file with one frame, which covers all of the run up to when it was written.
 //
+// The file says which simulation it is of, and since when that was looked at: a run may have begun
+// without looks.
+//
 // A rank knows what it saw itself.  A file that is gone on from is given to all ranks, so a pixel
 // may come to another rank: greatest of all is greatest over the ranks.  What a run did between
-// its last checkpoint and its end is in the file, too, and does no harm: it comes again.
+// its last checkpoint and its end is in the file, too, and does no harm: it comes again, but that the
+// end may have cut a step short.
 #ifndef SWE_OUTPUT_MAXIMA_H
 #define SWE_OUTPUT_MAXIMA_H
 
@@ -18,9 +22,12 @@ class Maxima {
 public:
     // `arrival`: so far from `rest`, m, is the surface when the wave has arrived.  When `goes_on`,
     // begins with what the file at `path` has, if there is one.  Collective; throws OutputError on
-    // all ranks when the file is of another raster.
-    Maxima(const std::string &path, const RasterShape &shape, double rest, double arrival,
-           bool goes_on, MPI_Comm comm);
+    // all ranks when the file is of another raster, state or arrival.  `state`: of checkpoints.
+    Maxima(const std::string &path, const RasterShape &shape, const std::string &state, double rest,
+           double arrival, bool goes_on, MPI_Comm comm);
+
+    // Time of the first look, s; infinite if there was none.
+    double since() const { return first_look; }
 
     // Looks at this rank's cells; not collective.
     void add(const Snapshot &snapshot);
@@ -31,7 +38,8 @@ public:
 private:
     std::string path;
     RasterShape shape;
-    double rest, arrival;
+    std::string configuration; // state and arrival
+    double rest, arrival, first_look;
     MPI_Comm comm;
     // Surface, depth, speed: greatest so far, -inf where none.  Arrival: earliest, +inf where none.
     std::vector<float> field[4];

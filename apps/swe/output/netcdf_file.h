@@ -37,6 +37,9 @@ public:
 
     // Fail also if there is no such thing, or one of another type or shape.
     std::string text(const char *attribute_name) const;
+    // Fails with the first line that differs, and the advice, if the attribute is another text.
+    void expect(const char *attribute_name, const std::string &text,
+                const std::string &advice = "") const;
     double number_of(const char *attribute_name) const;
     long long integer(const char *attribute_name) const; // also when it is not a whole number
     std::size_t dimension(const char *dimension_name) const;

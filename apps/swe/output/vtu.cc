@@ -226,6 +226,11 @@ void add_to_series(const std::string &series, double time, const std::string &fr
 
 } // namespace
 
+void begin_vtu(const std::string &directory, const std::string &name, MPI_Comm comm)
+{
+    on_rank_0(comm, [&] { remove_file(directory + "/" + name + ".pvd"); });
+}
+
 void write_vtu(const Snapshot &snapshot, const std::string &directory, const std::string &name,
                MPI_Comm comm)
 {

@@ -16,6 +16,9 @@
 
 namespace swe {
 
+// Collective.  Takes NAME.pvd away, which is of another run; its frames stay.  Throws OutputError.
+void begin_vtu(const std::string &directory, const std::string &name, MPI_Comm comm);
+
 // Collective over comm, the ranks of the snapshot.  Makes the directory if it is not there.
 //
 // The series may be continued: frames of NAME.pvd that are of this time or later, as there are when

@@ -74,7 +74,12 @@ template <class Real> using Watcher = typename Simulation<Real>::Watcher;
 
 template <class Real> class VtuWatcher final : public Watcher<Real> {
 public:
-    VtuWatcher(const Config &config, double begin) : interval(config.output.vtu_every, begin) {}
+    VtuWatcher(const Config &config, double begin, bool goes_on, MPI_Comm comm)
+        : interval(config.output.vtu_every, begin)
+    {
+        if (!goes_on)
+            begin_vtu(config.output.directory, config.name, comm);
+    }
     void look(Simulation<Real> &s) override
     {
         if (interval.is_due(s.time()) || s.at_end())
@@ -120,18 +125,27 @@ Interval checkpoints(const Config &config, double begin)
     return {config.output.checkpoint_every, std::max(begin, 1e-300)};
 }
 
+// What must be the same when a checkpoint is continued.
+template <class Real> std::string state_text(const Simulation<Real> &s)
+{
+    return describe_state(s.config()) + s.scenario().inputs();
+}
+
 // Writes what it has seen whenever a checkpoint is due, before that is written, and at the end.
 template <class Real> class MaximaWatcher final : public Watcher<Real> {
 public:
-    MaximaWatcher(const Config &config, double rest, double begin, bool goes_on, MPI_Comm comm)
-        : interval(config.output.maxima_every, begin), checkpoint(checkpoints(config, begin)),
-          maxima(config.output.directory + "/" + config.name + "-maxima.nc", raster_shape(config),
-                 rest, config.output.arrival, goes_on, comm)
+    MaximaWatcher(const Simulation<Real> &s, double begin, bool goes_on)
+        : interval(s.config().output.maxima_every, begin),
+          checkpoint(checkpoints(s.config(), begin)),
+          maxima(s.config().output.directory + "/" + s.config().name + "-maxima.nc",
+                 raster_shape(s.config()), state_text(s), s.scenario().rest(),
+                 s.config().output.arrival, goes_on, s.comm())
     {
     }
+    double since() const { return maxima.since(); }
     void look(Simulation<Real> &s) override
     {
-        if (interval.is_due(s.time()))
+        if (interval.is_due(s.time()) || s.at_end())
             maxima.add(take_snapshot(s));
         if (checkpoint.is_due(s.time()) || s.at_end())
             maxima.write();
@@ -178,12 +192,6 @@ private:
     std::vector<Lattice> points;
     std::optional<GaugeWriter> writer;
 };
-
-// What must be the same when a checkpoint is continued.
-template <class Real> std::string state_text(const Simulation<Real> &s)
-{
-    return describe_state(s.config()) + s.scenario().inputs();
-}
 
 // What a cell has beside its bed, which the scenario gives again.
 template <class Real> std::vector<int> fields_kept(const Scheme<Real> &scheme)
@@ -260,20 +268,27 @@ void walk_paths(const std::vector<std::uint8_t> &depth, int at, std::uint64_t pa
 
 } // namespace
 
-template <class Real> void add_watchers(Simulation<Real> &s, bool goes_on, bool quiet)
+template <class Real>
+std::vector<std::string> add_watchers(Simulation<Real> &s, bool goes_on, bool quiet)
 {
     const Config &config = s.config();
+    std::vector<std::string> notes;
     int rank;
     MPI_Comm_rank(s.comm(), &rank);
     double begin = goes_on ? s.time() : 0;
     bool writes = !config.output.directory.empty();
     if (writes && config.output.vtu_every > 0)
-        s.add(std::make_unique<VtuWatcher<Real>>(config, begin));
+        s.add(std::make_unique<VtuWatcher<Real>>(config, begin, goes_on, s.comm()));
     if (writes && config.output.raster_every > 0)
         s.add(std::make_unique<RasterWatcher<Real>>(config, begin, goes_on, s.comm()));
-    if (writes && config.output.maxima_every > 0)
-        s.add(std::make_unique<MaximaWatcher<Real>>(config, s.scenario().rest(), begin, goes_on,
-                                                    s.comm()));
+    if (writes && config.output.maxima_every > 0) {
+        auto maxima = std::make_unique<MaximaWatcher<Real>>(s, begin, goes_on);
+        double since = std::min(maxima->since(), s.time());
+        if (since > 0)
+            notes.push_back("maxima: from " + std::to_string(since) +
+                            " s on, not from the beginning of the simulation");
+        s.add(std::move(maxima));
+    }
     if (writes && !config.gauges.empty())
         all_together(s.comm(), [&] {
             s.add(std::make_unique<GaugeWatcher<Real>>(config, begin, goes_on, rank));
@@ -284,11 +299,11 @@ template <class Real> void add_watchers(Simulation<Real> &s, bool goes_on, bool 
         add_record(s, config.run.record);
     if (config.output.progress && !quiet)
         s.add(std::make_unique<ProgressWatcher<Real>>(config, rank));
+    return notes;
 }
 
 template <class Real> void restart(Simulation<Real> &s, const std::string &from)
 {
-    const Config &config = s.config();
     const Forest &forest = s.grid().forest();
     int rank;
     MPI_Comm_rank(s.comm(), &rank);
@@ -297,9 +312,7 @@ template <class Real> void restart(Simulation<Real> &s, const std::string &from)
                   static_cast<int>(forest.roots().size()), forest.root_depth(),
                   [&](int root) { return forest.roots()[root].rank == rank; }};
     RankState state;
-    all_together(s.comm(), [&] {
-        state = read_checkpoint(from == "latest" ? config.output.directory : from, resume);
-    });
+    all_together(s.comm(), [&] { state = read_checkpoint(from, resume); });
     std::vector<Cells<Real>> all;
     for (ClusterState &of : state.clusters) {
         Cells<Real> cells;
@@ -316,8 +329,8 @@ template <class Real> void restart(Simulation<Real> &s, const std::string &from)
     s.restore(state.time, state.step, std::move(all));
 }
 
-template void add_watchers(Simulation<float> &, bool, bool);
-template void add_watchers(Simulation<double> &, bool, bool);
+template std::vector<std::string> add_watchers(Simulation<float> &, bool, bool);
+template std::vector<std::string> add_watchers(Simulation<double> &, bool, bool);
 template void restart(Simulation<float> &, const std::string &);
 template void restart(Simulation<double> &, const std::string &);
 

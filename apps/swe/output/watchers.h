@@ -5,14 +5,17 @@
 #define SWE_OUTPUT_WATCHERS_H
 
 #include <string>
+#include <vector>
 #include "../simulation.h"
 
 namespace swe {
 
-// Collective, as are the watchers.  `goes_on`: files of the run before are continued.
-template <class Real> void add_watchers(Simulation<Real> &simulation, bool goes_on, bool quiet);
+// Collective, as are the watchers.  `goes_on`: files of the run before are continued.  Returns what is
+// to be said of them when the run starts.
+template <class Real>
+std::vector<std::string> add_watchers(Simulation<Real> &simulation, bool goes_on, bool quiet);
 
-// Takes the state from a checkpoint, or from the last one in output.directory ("latest").
+// Takes the state from a checkpoint, or from the last one in a directory.
 // Throws std::runtime_error: none, broken, of another configuration.
 template <class Real> void restart(Simulation<Real> &simulation, const std::string &from);
 

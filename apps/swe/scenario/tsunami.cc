@@ -75,7 +75,13 @@ public:
                              s.bathymetry.c_str(), survey_->columns(), survey_->rows(),
                              survey_->west(), survey_->east(), survey_->south(), survey_->north())
                     : "bathymetry: the synthetic basin";
-        return {earthquake, bed + format("; heights about %.5g to %.5g m", lowest, highest), map()};
+        std::vector<std::string> lines = {
+            earthquake, bed + format("; heights about %.5g to %.5g m", lowest, highest), map()};
+        if (!uplift_.is_under_domain())
+            lines.insert(lines.begin() + 1,
+                         "earthquake: no sub-fault is in the domain: is the list "
+                         "of this part of the Earth?");
+        return lines;
     }
 
 private:

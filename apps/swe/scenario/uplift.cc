@@ -126,6 +126,9 @@ Uplift::Uplift(const std::vector<SubFault> &faults, const Config &config)
     std::vector<Pending> level = {{0, {}}}, next;
     for (std::size_t f = 0; f < faults.size(); f++) {
         boxes.push_back(box_of(faults[f]));
+        const Box &b = boxes[f];
+        is_under_domain_ = is_under_domain_ || (b.west <= east_ && b.east >= config.domain.x0 &&
+                                                b.south <= north_ && b.north >= config.domain.y0);
         level[0].near.push_back(static_cast<int>(f));
     }
     squares_.push_back({config.domain.x0, config.domain.y0, side, -1});

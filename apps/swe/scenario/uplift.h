@@ -32,6 +32,9 @@ public:
     double lowest() const { return lowest_; }
     double highest() const { return highest_; }
 
+    // Is some of a sub-fault under the domain, or its edge, by the rectangles of the map around them?
+    bool is_under_domain() const { return is_under_domain_; }
+
     std::size_t squares() const { return squares_.size(); }
 
 private:
@@ -54,6 +57,7 @@ private:
     std::vector<Square> squares_; // the first is the domain's
     double east_, north_;         // of the domain
     double lowest_ = 0, highest_ = 0;
+    bool is_under_domain_ = false;
 
     static Box box_of(const SubFault &fault);
     static bool is_near(const Square &square, const Box &box);

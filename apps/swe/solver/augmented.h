@@ -80,15 +80,17 @@ template <class Value> SWE_INLINE Value backward(Value speed)
     return half + half * (is_less(speed, zero) - is_less(zero, speed));
 }
 
-// What the waves carry of m and of phi to the own side (minus) and to the other (plus).
-template <class Value> struct Fluctuations {
-    Value m_minus, phi_minus, m_plus, phi_plus;
+// Speeds of the two waves and, between them, of the corrector or of a rarefaction's inner edge; the
+// latter if `strong`.
+template <class Value> struct WaveSpeeds {
+    Value s1, s2, s3, strong;
+    Value u_middle, c_middle; // of the state between two rarefactions
 };
 
 template <class Value, class Real>
-SWE_INLINE Fluctuations<Value> fluctuations(const RiemannProblem<Value> &p, Real gravity)
+SWE_INLINE WaveSpeeds<Value> wave_speeds(const RiemannProblem<Value> &p, Real gravity)
 {
-    const Value zero{}, one = all<Value>(Real(1)), half = all<Value>(Real(0.5));
+    const Value zero{}, half = all<Value>(Real(0.5));
     Value mean_c = root(half * gravity * (p.h_own + p.h_other)); // Roe's averages
     Value roe_u = (p.c_own * p.u_own + p.c_other * p.u_other) / (p.c_own + p.c_other);
     Value s1 = minimum(p.u_own - p.c_own, roe_u - mean_c);
@@ -97,7 +99,7 @@ SWE_INLINE Fluctuations<Value> fluctuations(const RiemannProblem<Value> &p, Real
     s3 = choose(p.h_other, s3, p.u_own + (p.c_own + p.c_own));
     Value width = s3 - s1;
 
-    // The state between two rarefactions; the fans' share of all between s1 and s3.
+    // The fans' share of all between s1 and s3.
     Value u_middle = half * (p.u_own + p.u_other) + (p.c_own - p.c_other);
     Value c_middle =
         maximum(zero, half * (p.c_own + p.c_other) + Real(0.25) * (p.u_own - p.u_other));
@@ -109,7 +111,20 @@ SWE_INLINE Fluctuations<Value> fluctuations(const RiemannProblem<Value> &p, Real
         both(both(is_less(half * width, fan), is_less(fan, Real(0.9) * width)), is_less(zero, wet));
     Value s2 = choose(fan1 - fan3, u_middle - c_middle, u_middle + c_middle);
     s2 = choose(strong, s2, half * (s1 + s3));
+    return {s1, s2, s3, strong, u_middle, c_middle};
+}
 
+// What the waves carry of m and of phi to the own side (minus) and to the other (plus).
+template <class Value> struct Fluctuations {
+    Value m_minus, phi_minus, m_plus, phi_plus;
+};
+
+template <class Value, class Real>
+SWE_INLINE Fluctuations<Value> fluctuations(const RiemannProblem<Value> &p, Real gravity)
+{
+    const Value zero{}, one = all<Value>(Real(1)), half = all<Value>(Real(0.5));
+    const auto [s1, s2, s3, strong, u_middle, c_middle] = wave_speeds(p, gravity);
+    Value width = s3 - s1;
     SourceWave<Value> source = source_wave(p, s1, s3, u_middle, c_middle, gravity);
     Value m_own = p.h_own * p.u_own, m_other = p.h_other * p.u_other;
     Value jump_h = (p.h_other - p.h_own) - source.h;

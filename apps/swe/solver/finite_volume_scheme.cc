@@ -72,6 +72,16 @@ public:
     {
         return fv_stable_step(patch_of(c), metric, options);
     }
+    Real stable_step(Cluster<Real> &c, std::int32_t cell) const override
+    {
+        Patch<Real> one{};
+        one.cells = 1;
+        one.h = c.field(H) + cell;
+        one.hu = c.field(HU) + cell;
+        one.hv = c.field(HV) + cell;
+        one.depth = c.depth.data() + cell;
+        return fv_stable_step(one, metric, options);
+    }
 
     void flow(const Cluster<Real> &c, std::int32_t g, Real leaves[PASSED],
               Real enters[PASSED]) const override;

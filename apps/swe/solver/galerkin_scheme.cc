@@ -40,6 +40,17 @@ public:
     {
         return dg_stable_step(patch(c), metric, options);
     }
+    Real stable_step(Cluster<Real> &c, std::int32_t cell) const override
+    {
+        DgPatch<Real> one = patch(c);
+        one.cells = 1;
+        for (Real *&dof : one.dof)
+            dof += cell;
+        one.full += cell;
+        one.depth += cell;
+        one.orientation += cell;
+        return dg_stable_step(one, metric, options);
+    }
 
     // The configuration has local steps with order 0 only.
     void flow(const Cluster<Real> &, std::int32_t, Real *, Real *) const override { refuse(); }

@@ -6,6 +6,14 @@
 
 namespace swe {
 
+template <class Real> void LocalSteps<Real>::agree(const void *mine, void *all, int count,
+                                                   MPI_Datatype type, MPI_Op operation)
+{
+    double before = MPI_Wtime();
+    MPI_Allreduce(mine, all, count, type, operation, comm);
+    agreeing_s += MPI_Wtime() - before;
+}
+
 // Returns the highest level of all ranks.
 template <class Real> int LocalSteps<Real>::set_levels(double shortest_s, double cfl)
 {
@@ -19,29 +27,31 @@ template <class Real> int LocalSteps<Real>::set_levels(double shortest_s, double
         }
         mine[c->level] = 1;
     }
-    MPI_Allreduce(mine, present, LEVELS, MPI_INT, MPI_LOR, comm);
+    agree(mine, present, LEVELS, MPI_INT, MPI_LOR);
     int highest = 0;
     for (int k = 0; k < LEVELS; k++)
         highest = present[k] ? k : highest;
     return highest;
 }
 
-template <class Real>
-double LocalSteps<Real>::round(double shortest_s, double cfl, double most_s, std::int64_t &work)
+template <class Real> Round LocalSteps<Real>::round(double shortest_s, double cfl, double most_s)
 {
+    agreeing_s = 0;
     int highest = set_levels(shortest_s, cfl), substeps = 1 << highest;
     longest_s = std::min(shortest_s, most_s / substeps);
     times.assign(1, 0);
     done = 0;
     grid.publish_all(); // the levels
     for (int s = 0; s < substeps; s++) {
-        times.push_back(times[s] + (s == 0 ? longest_s : agree_on_substep(cfl)));
+        double substep = s == 0 ? longest_s : agree_on_substep(cfl);
+        if (!(substep > 0)) // sums over a time of 0 would spoil the water that is still good
+            break;
+        times.push_back(times[s] + substep);
         for (int k = 0; k <= highest; k++)
             if (present[k] && (s + 1) % (1 << k) == 0)
                 grid.phase([&](Cluster<Real> &c, Scratch &scratch) { advance(c, s, scratch); }, k);
     }
-    work += done;
-    return times.back();
+    return {times.back(), done, agreeing_s};
 }
 
 // The next one: shorter than planned if the lowest level's water has got too fast for that.
@@ -53,7 +63,7 @@ template <class Real> double LocalSteps<Real>::agree_on_substep(double cfl)
         if (c->level == 0 && stable * Scheme<Real>::SAFE < longest_s)
             mine = std::min(mine, stable * cfl);
     }
-    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MIN, comm);
+    agree(&mine, &all, 1, MPI_DOUBLE, MPI_MIN);
     return all;
 }
 

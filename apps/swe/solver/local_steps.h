@@ -20,6 +20,13 @@
 
 namespace swe {
 
+// What one was.
+struct Round {
+    double length_s = 0;    // of the simulation
+    std::int64_t cells = 0; // that were advanced, as often as they were
+    double agreeing_s = 0;  // of this rank, for what all ranks must know
+};
+
 template <class Real> class LocalSteps {
 public:
     LocalSteps(Grid<Real> &grid_, const Scheme<Real> &scheme_, MPI_Comm comm_)
@@ -28,8 +35,9 @@ public:
     }
 
     // One round; collective.  shortest_s: the shortest stable step of all ranks times cfl.  Not
-    // longer than most_s.  Returns how long it was in s; work is what was done, in cells.
-    double round(double shortest_s, double cfl, double most_s, std::int64_t &work);
+    // longer than most_s.  It ends early where water has become no number: stable_step of some
+    // cluster is 0 then.
+    Round round(double shortest_s, double cfl, double most_s);
 
 private:
     static constexpr int LEVELS = 6;
@@ -40,11 +48,13 @@ private:
     MPI_Comm comm;
     int present[LEVELS] = {};  // are there clusters of the level, on any rank?
     double longest_s = 0;      // of the round's shortest steps
+    double agreeing_s = 0;     // in the round
     std::vector<double> times; // when the round's shortest steps begin and end, s
     // Threads add to it in a phase; round() reads it after the phase, whose end orders them.
     std::atomic<std::int64_t> done{0}; // cells
 
     int set_levels(double shortest_s, double cfl);
+    void agree(const void *mine, void *all, int count, MPI_Datatype type, MPI_Op operation);
     double agree_on_substep(double cfl);
     void advance(Cluster<Real> &c, int substep, Scratch &scratch);
     void lower_level(Cluster<Real> &c) const;

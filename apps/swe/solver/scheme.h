@@ -63,8 +63,9 @@ public:
     // One stage of a time step of dt, ghosts being filled.  After the last one stable_step is set.
     virtual void advance(Cluster<Real> &cluster, Real dt, int stage, Scratch &scratch) const = 0;
 
-    // The longest stable step / cfl of the cluster as it is.
+    // The longest stable step / cfl of the cluster as it is; of one of its cells.
     virtual Real stable_step(Cluster<Real> &cluster) const = 0;
+    virtual Real stable_step(Cluster<Real> &cluster, std::int32_t cell) const = 0;
 
     // Local time stepping.  What leaves the cell at ghost g, and what enters the one beyond: h,
     // hu, hv per metre of the edge and second, by the present state.

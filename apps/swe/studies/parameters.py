@@ -33,6 +33,7 @@ from common import BenchError, Context, Run, clean_environment, parse_values
 from . import model
 
 WAYS = ("sequential", "tbb", "at-once", "invasive")
+SIZES = "ABCDEF"
 TSUNAMI = [str(model.SCENARIOS / "tsunami.toml"), "output.progress=false", "run.parallel=loop",
            "time.end=3600"]
 MODEL = [*TSUNAMI, "grid.max_depth=16"]
@@ -49,9 +50,9 @@ class Machine:
     emulated: bool = False
 
 
-REAL = Machine(len(os.sched_getaffinity(0)), dict(zip("ABCDEF", range(11, 17))), 0.5,
+REAL = Machine(len(os.sched_getaffinity(0)), dict(zip(SIZES, range(11, 17))), 0.5,
                ("grid.min_depth=8",))
-EMULATED = Machine(40, dict(zip("ABCDEF", range(6, 12))), 0.5,
+EMULATED = Machine(40, dict(zip(SIZES, range(6, 12))), 0.5,
                    ("grid.min_depth=5", "grid.split=256", "grid.join=128"), True)
 
 
@@ -205,7 +206,7 @@ def costs(ctx: Context, machine: Machine, directory: Path,
 
 
 def study(ctx: Context, machine: Machine, directory: Path, scale: float = 1,
-          sizes: str = "ABCDEF") -> tuple[list[Found], list[str]]:
+          sizes: str = SIZES) -> tuple[list[Found], list[str]]:
     """All sizes, each in all ways, in turns; and notes on the model."""
     sizes = "".join(s for s in sizes if s in ctx.only) or sizes
     of, factor, notes = None, 1.0, []

@@ -10,6 +10,7 @@ from common import Context
 from . import balance, parameters, table
 
 TURNS = 3
+WORDS = (*parameters.WAYS, *parameters.SIZES)  # of --only
 COLORS = {"sequential": "tab:red", "tbb": "tab:orange", "at-once": "0.6", "invasive": "tab:blue"}
 NAMES = {"sequential": "one after the other, OpenMP", "tbb": "all at once, TBB",
          "at-once": "all at once, OpenMP", "invasive": "invasive"}

@@ -80,8 +80,6 @@ private:
 
 template <class Real> void add_record(Simulation<Real> &simulation, const std::string &prefix)
 {
-    if (simulation.config().solver.local_steps)
-        throw std::runtime_error("run.record: not with solver.local_steps");
     simulation.add(std::make_unique<Record<Real>>(simulation, prefix));
 }
 

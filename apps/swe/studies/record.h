@@ -9,7 +9,7 @@
 namespace swe {
 
 // Collective.  A file PREFIX.RANK for each rank, see recording.h.
-// Throws std::runtime_error: it cannot be written; local time stepping.
+// Throws std::runtime_error: it cannot be written.  Not with local time stepping.
 template <class Real> void add_record(Simulation<Real> &simulation, const std::string &prefix);
 
 } // namespace swe

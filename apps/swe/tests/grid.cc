@@ -363,6 +363,7 @@ public:
     void fill_bed(const Site &, Values<double> &) const override {}
     void advance(Cluster<double> &, double, int, Scratch &) const override {}
     double stable_step(Cluster<double> &) const override { return 1; }
+    double stable_step(Cluster<double> &, std::int32_t) const override { return 1; }
     void flow(const Cluster<double> &, std::int32_t, double *, double *) const override {}
     void spare(const Cluster<double> &, std::int32_t, double, double *, double *) const override {}
     void advance_with(Cluster<double> &, double, const double *, Scratch &) const override {}

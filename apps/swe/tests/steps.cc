@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // steps.cc - the time loop with water that is hard to step: films that hang over deep water, and
 // water that is no number.  With any number of ranks, started by mpiexec.
+#include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <mpi.h>
 #include "../output/failure.h"
@@ -51,6 +53,17 @@ template <class Real> std::string refusal(const Made &made, const Words &words)
     return "";
 }
 
+// The place that it names is less than `most` m from here.
+void names_place(Check &check, const std::string &told, double x, double y, double most)
+{
+    double there_x = NAN, there_y = NAN;
+    std::size_t at = std::min(told.find("x = "), told.size());
+    std::sscanf(told.c_str() + at, "x = %lf, y = %lf", &there_x, &there_y);
+    check.that(std::hypot(there_x - x, there_y - y) < most,
+               '"' + told + "\" names a place " +
+                   Check::text(std::hypot(there_x - x, there_y - y)) + " m away");
+}
+
 void water_that_is_no_number_stops_all_ranks(Check &check)
 {
     const Water wrong[] = {{NAN, 0, 0}, {1, NAN, 0}, {1, 0, INFINITY}, {INFINITY, 0, 0}};
@@ -62,6 +75,7 @@ void water_that_is_no_number_stops_all_ranks(Check &check)
             };
             std::string told = refusal<double>(made, method + Words{"time.steps=2"});
             check.contains(told, "after step 0, at 0 s, the water near x = ");
+            names_place(check, told, 70, 20, 15);
             check.contains(told, "solver.cfl");
             told = refusal<float>(made, method + Words{"time.steps=2", "solver.precision=single"});
             check.contains(told, "solver.cfl");
@@ -80,7 +94,26 @@ void water_that_gets_no_number_stops_all_ranks(Check &check)
             refusal<float>(made, method + Words{"solver.precision=single", "time.steps=1"});
         check.contains(told, "after step 1");
         check.contains(told, "solver.cfl");
+        names_place(check, told, 70, 20, 20);
     }
+}
+
+// The others move, and the further away, the faster: up to `most`.
+void cell_that_stops_a_run_is_the_one_that_is_named(Check &check)
+{
+    const double x0 = 68.75, y0 = 25; // middle of a hypotenuse
+    const auto told = [=](double radius, Water there, double most, const char *order) {
+        Made made;
+        made.of = [=](double x, double y) {
+            double from = std::hypot(x - x0, y - y0);
+            return from < radius ? there : Water{1, most * std::min(from / 20, 1.0), 0};
+        };
+        return refusal<float>(
+            made, Words{"solver.precision=single", "grid.max_depth=6", "time.steps=2", order});
+    };
+    // Squares of momenta in corners are too large for the numbers, and of no cell's mean.
+    names_place(check, told(1, {1, 2.5e19, 0}, 1.2e19, "solver.order=1"), x0, y0, 3);
+    names_place(check, told(3, {1e38, 0, 0}, 1, "solver.order=0"), x0, y0, 3);
 }
 
 // Terraces of random heights, most of them with a film, beside a deep basin.
@@ -146,6 +179,8 @@ int main(int argc, char **argv)
         argc, argv,
         {{"water_that_is_no_number_stops_all_ranks", water_that_is_no_number_stops_all_ranks},
          {"water_that_gets_no_number_stops_all_ranks", water_that_gets_no_number_stops_all_ranks},
+         {"cell_that_stops_a_run_is_the_one_that_is_named",
+          cell_that_stops_a_run_is_the_one_that_is_named},
          {"local_steps_make_no_water", local_steps_make_no_water},
          {"steps_of_two_stages_make_no_water", steps_of_two_stages_make_no_water},
          {"longest_steps_make_no_water", longest_steps_make_no_water}});
