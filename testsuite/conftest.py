@@ -317,8 +317,8 @@ def mpi(request, make_variable, build) -> Mpi:
 
 @pytest.fixture
 def what_mpi_leaves_when_it_is_killed_goes():
-    """The MPI libraries' own segments stay when a rank is killed, with us or not.  Who makes one maps
-    it a moment later: what another job of this machine is just making is no leftover."""
+    """The MPI libraries' own segments stay when a rank is killed, with us or not.  Who makes one
+    maps it a moment later: what another job of this machine is just making is no leftover."""
     before = shared_memory()
     yield
     left = [name for name in shared_memory() - before
