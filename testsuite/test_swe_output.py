@@ -179,8 +179,8 @@ def test_meshio_reads_frames_of_all_ranks(swe, top, mpiexec, run_program, read_b
 
 def test_maxima_are_those_of_all_frames_and_on_the_map(swe, top, mpiexec, run_program,
                                                        read_by_others, tmp_path):
-    """The last look is at the end.  Also of a run that went on, on other ranks: its file has the end
-    of the run before, too."""
+    """The last look is at the end.  Also of a run that went on, on other ranks: its file has the
+    end of the run before, too."""
     command = [mpiexec, "-n", 2, swe, "-q", top / "apps/swe/scenarios/tsunami.toml",
                f"output.directory={tmp_path}", "grid.max_depth=10", "output.raster_nx=80",
                "output.raster_ny=60", "output.raster_every=50", "output.maxima_every=50",
