@@ -1001,8 +1001,8 @@ def member_from(group, s):
 @with_cpusets
 @of_each_version
 def test_a_group_of_the_users_name_elsewhere_is_not_the_users(service, version):
-    """As one that was delegated to the user may be called: who is in there is put into the right one, and
-    back."""
+    """As one that was delegated to the user may be called: who is in there is put into the right
+    one, and back."""
     with real_tree(version) as tree:
         group_in(tree, version, "slice")
         own, theirs = f"/{tree.name}/invasive-{ALICE}", f"/{tree.name}/slice/invasive-{ALICE}"
