@@ -433,6 +433,15 @@ static void take_program_signals (void)
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
+/* So many may stay: as many as implicit tasks may sleep in barriers, and while they do, some on their
+ * way. */
+static int enough_workers (void)
+{
+    enum { ON_THEIR_WAY = 8 };
+    int enough = atomic_load(&kept);
+    return enough > 0 ? enough + ON_THEIR_WAY : 0;
+}
+
 void gomp_workers_trim (bool wait)
 {
     enum { PATIENCE_NS = 500000000, LOOK_NS = 50000 };
@@ -446,7 +455,7 @@ void gomp_workers_trim (bool wait)
         ;
     const struct timespec look = {0, LOOK_NS};
     uint64_t start = inv_now_ns();
-    while (wait && atomic_load(&free_workers) > atomic_load(&kept) &&
+    while (wait && atomic_load(&free_workers) > enough_workers() &&
            inv_now_ns() - start < PATIENCE_NS)
         nanosleep(&look, NULL);
 }
@@ -466,11 +475,7 @@ static bool must_stay (void)
  * all the same; it clears `staying` when it has been found. */
 static bool leave (bool *stays)
 {
-    /* As many as implicit tasks may sleep in barriers, and while they do, some on their way. */
-    enum { ON_THEIR_WAY = 8 };
-    int n = atomic_load(&free_workers), enough = atomic_load(&kept);
-    if (enough > 0)
-        enough += ON_THEIR_WAY;
+    int n = atomic_load(&free_workers), enough = enough_workers();
     while (n > enough && !(*stays = must_stay()))
         if (atomic_compare_exchange_weak(&free_workers, &n, n - 1))
             return true;
