@@ -80,18 +80,18 @@ static void arrived(void)
  * times, or two who wait for a third would wake each other all the time. */
 static void sleep_on(bool library_yields)
 {
-    bool rung = shim_watch.sleep.look_until != 0; /* or something arrived */
     struct shim_sleep *s = &shim_watch.sleep;
+    bool rung = s->look_until != 0; /* or something arrived */
+    bool yields = inv_process.anonymous && !library_yields;
     /* Yield to those who were rung with us, and who has yet to send. */
-    if (shim_ticks() < s->look_until &&
-        !(inv_process.anonymous && !library_yields && shim_yield_alone(&s->alone)))
+    if (shim_ticks() < s->look_until && !(yields && shim_yield_alone(&s->alone)))
         return;
-    shim_watch.sleep.look_until = 0;
+    s->look_until = 0;
     if (rung && shim_watch.rings > 0) {
         shim_watch.rings--;
         ring_others();
     }
-    shim_sleep_slice(&shim_watch.sleep);
+    shim_sleep_slice(s);
     shim_watch.stirred = 0;
 }
 
