@@ -375,8 +375,7 @@ static void look_again(void)
         if (!at || next < at)
             at = next;
     }
-    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
-    timerfd_settime(look.fd, TFD_TIMER_ABSTIME, &t, NULL);
+    rmd_ring_at(&look, at);
 }
 
 /* True when it has come to its end. */

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/timerfd.h>
 
 static int epoll_fd = -1;
 static bool stopping;
@@ -53,6 +54,13 @@ int rmd_watch(struct rmd_source *source, uint32_t events)
 void rmd_unwatch(struct rmd_source *source)
 {
     epoll_ctl(epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+}
+
+void rmd_ring_at(const struct rmd_source *timer, uint64_t at_ns)
+{
+    const struct itimerspec t = {
+        .it_value = {(time_t)(at_ns / 1000000000u), (long)(at_ns % 1000000000u)}};
+    timerfd_settime(timer->fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
 int rmd_loop(void)

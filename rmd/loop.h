@@ -23,6 +23,9 @@ struct rmd_source {
 int rmd_watch(struct rmd_source *source, uint32_t epoll_events);
 void rmd_unwatch(struct rmd_source *source);
 
+/* A timer of CLOCK_MONOTONIC: ring once at that time, at once if it is past; 0: not at all. */
+void rmd_ring_at(const struct rmd_source *timer, uint64_t at_ns);
+
 /* For another thread, which is to do what a handler may: false when one runs now, or the loop does not.
  * Else it holds the loop's turn until rmd_loop_leave.  It must not take away any source. */
 bool rmd_loop_enter(void);

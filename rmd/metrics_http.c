@@ -81,8 +81,7 @@ static void set_patience(void)
     uint64_t at = c ? c->until_ns : 0;
     if (rests_until_ns && (!at || rests_until_ns < at))
         at = rests_until_ns;
-    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
-    timerfd_settime(patience.fd, TFD_TIMER_ABSTIME, &t, NULL);
+    rmd_ring_at(&patience, at);
 }
 
 static void patience_ends(struct rmd_source *source, uint32_t events)

@@ -510,11 +510,10 @@ static void charge(uid_t uid, uint64_t begun)
 
 static void ring_later(uint64_t at)
 {
-    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
     if (later_ns && later_ns <= at)
         return;
     later_ns = at;
-    timerfd_settime(later.fd, TFD_TIMER_ABSTIME, &t, NULL);
+    rmd_ring_at(&later, at);
 }
 
 static void hold(struct connection *c, uint32_t events)

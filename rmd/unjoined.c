@@ -245,9 +245,7 @@ static void go_on(void)
 /* A slice at once, or when we have rested. */
 static void set_timer(void)
 {
-    uint64_t at = rests_until_ns ? rests_until_ns : 1;
-    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
-    timerfd_settime(timer.fd, TFD_TIMER_ABSTIME, &t, NULL);
+    rmd_ring_at(&timer, rests_until_ns ? rests_until_ns : 1);
 }
 
 static void slice(void)

@@ -307,9 +307,7 @@ static void set_bound_timer(void)
     for (unsigned c = 0; c < topology.ncores; c++)
         if (asked_ns[c] && (!first || asked_ns[c] < first))
             first = asked_ns[c];
-    uint64_t at = first ? first + (uint64_t)settings->reclaim_bound_us * 1000 : 0;
-    struct itimerspec t = {.it_value = {(time_t)(at / 1000000000u), (long)(at % 1000000000u)}};
-    timerfd_settime(bound_timer.fd, TFD_TIMER_ABSTIME, &t, NULL);
+    rmd_ring_at(&bound_timer, first ? first + (uint64_t)settings->reclaim_bound_us * 1000 : 0);
 }
 
 static void tell_shares(void)
