@@ -28,7 +28,6 @@
 struct inv_process inv_process;
 
 enum { JOIN_TIMEOUT_S = 5, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
-enum { RESTART_MS = 1000, RESTART_PAUSE_MS = 20 };
 enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,17 +74,10 @@ static int connect_to(const char *name)
     return name && *name ? inv_socket_connect(name, JOIN_TIMEOUT_S) : -1;
 }
 
-/* The same; a service whose path is there and that does not listen is being started again. */
+/* The same; one that is being started again is waited for. */
 static int connect_to_service(const char *name)
 {
-    const struct timespec pause = {.tv_nsec = RESTART_PAUSE_MS * 1000000};
-    int fd = connect_to(name);
-    for (int ms = 0; fd < 0 && name && *name == '/' && errno == ECONNREFUSED && ms < RESTART_MS;
-         ms += RESTART_PAUSE_MS) {
-        nanosleep(&pause, NULL);
-        fd = connect_to(name);
-    }
-    return fd;
+    return name && *name ? inv_socket_connect_service(name, JOIN_TIMEOUT_S) : -1;
 }
 
 /* The rmd that belongs to this library: where the whole is installed in one tree, or built. */

@@ -8,7 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { RESTART_MS = 1000, RESTART_PAUSE_MS = 20 };
 
 socklen_t inv_socket_address(struct sockaddr_un *address, const char *name)
 {
@@ -26,7 +29,7 @@ socklen_t inv_socket_address(struct sockaddr_un *address, const char *name)
 }
 
 /* Anybody can listen on an abstract name. */
-static bool serves_us(int fd)
+bool inv_socket_serves_us(int fd)
 {
     struct ucred server;
     socklen_t size = sizeof server;
@@ -46,11 +49,23 @@ int inv_socket_connect(const char *name, unsigned patience_s)
     const struct timeval limit = {.tv_sec = patience_s};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (connect(fd, (struct sockaddr *)&address, size) < 0 || !serves_us(fd)) {
+    if (connect(fd, (struct sockaddr *)&address, size) < 0 || !inv_socket_serves_us(fd)) {
         int error = errno;
         close(fd);
         errno = error;
         return -1;
+    }
+    return fd;
+}
+
+int inv_socket_connect_service(const char *name, unsigned patience_s)
+{
+    const struct timespec pause = {.tv_nsec = RESTART_PAUSE_MS * 1000000};
+    int fd = inv_socket_connect(name, patience_s);
+    for (int ms = 0; fd < 0 && *name == '/' && errno == ECONNREFUSED && ms < RESTART_MS;
+         ms += RESTART_PAUSE_MS) {
+        nanosleep(&pause, NULL);
+        fd = inv_socket_connect(name, patience_s);
     }
     return fd;
 }

@@ -22,6 +22,14 @@ socklen_t inv_socket_address(struct sockaddr_un *address, const char *name);
  */
 int inv_socket_connect(const char *name, unsigned patience_s);
 
+/* The same; but a service whose path is there and that does not listen is being started again, and
+ * waited for, for a second. */
+int inv_socket_connect_service(const char *name, unsigned patience_s);
+
+/* Who listens at the other end of this connection is our user or root.  False with errno: EPERM,
+ * getsockopt's. */
+bool inv_socket_serves_us(int fd);
+
 /*
  * A message of n bytes, and with it the descriptor pass_fd, which stays the caller's; -1 none.
  * inv_socket_receive: *passed is the descriptor that has come, for the caller to close (it is

@@ -14,6 +14,10 @@
 #include "level.h"
 #include "rank.h"
 
+/* Up to so many cores for each process one by one from the beginning: finding the speed takes
+ * longer. */
+enum { FEW = 4 };
+
 struct set {
     const struct rmd_ranks *ranks;
     const struct rmd_group *group;
@@ -29,9 +33,9 @@ static struct rmd_slope cores_for(const struct rmd_rank *r, double v)
 {
     const struct rmd_curve *c = &r->curve;
     double speed = v * r->work;
-    unsigned k = 0;
-    while (k + 1 < c->segments && c->at[k + 1].speed <= speed)
-        k++;
+    unsigned k = 0; /* as rmd_curve_segment */
+    for (unsigned i = 1; i < c->segments; i++)
+        k += c->at[i].speed <= speed;
     bool flat = c->at[k].slope <= 0;
     double cores = c->at[k].cores + (flat ? 0 : (speed - c->at[k].speed) / c->at[k].slope);
     if (cores < r->lo)
@@ -57,7 +61,7 @@ static struct rmd_slope all_cores_for(const void *of, double v)
 static double safe_speed(const struct set *set, unsigned cores)
 {
     const struct rmd_group *g = set->group;
-    if (cores <= g->count || cores - g->count <= g->lo)
+    if (cores <= g->count || cores - g->count <= g->lo + (unsigned)FEW * g->count)
         return 0;
     double high = 0;
     for (unsigned k = 0; k < g->count; k++) {

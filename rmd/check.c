@@ -150,9 +150,6 @@ static void look_at(struct rmd_domain *d, unsigned slot)
     d->stopped += (unsigned)stopped - (unsigned)p->stopped;
     bool was = p->stopped;
     p->stopped = stopped;
-    if (stopped != was)
-        rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
-                                  : "process %d goes on", (int)p->pid);
     if (stopped && !was)
         rmd_state_save(d);
     if (stopped)
@@ -161,6 +158,9 @@ static void look_at(struct rmd_domain *d, unsigned slot)
         take_back(d, slot);
     if (stopped && !was) /* it may have been about to offer a core, or to wake somebody */
         inv_rescue(d->table);
+    if (stopped != was) /* when the next rmd would know it, too */
+        rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
+                                  : "process %d goes on", (int)p->pid);
 }
 
 bool rmd_domain_check(struct rmd_domain *d)

@@ -22,11 +22,9 @@ static int fail(int fd, int error)
     return -1;
 }
 
-/* Send a request of this kind and take the answer; returns the connection. */
-static int ask_with(const char *name, struct inv_request request, struct inv_reply *reply,
-                    int *passed)
+/* Send a request of this kind and take the answer; returns the connection, which is fd. */
+static int ask_on(int fd, struct inv_request request, struct inv_reply *reply, int *passed)
 {
-    int fd = inv_socket_connect(name, PATIENCE_S);
     if (fd < 0)
         return -1;
     if (!inv_socket_ask(fd, &request, sizeof request, reply, passed))
@@ -38,9 +36,10 @@ static int ask_with(const char *name, struct inv_request request, struct inv_rep
     return fail(fd, reply->status == INV_E_UID ? EPERM : EPROTO);
 }
 
-static int ask(const char *name, enum inv_request_kind kind, struct inv_reply *reply, int *passed)
+static int ask_with(const char *name, struct inv_request request, struct inv_reply *reply,
+                    int *passed)
 {
-    return ask_with(name, inv_request_of(kind), reply, passed);
+    return ask_on(inv_socket_connect(name, PATIENCE_S), request, reply, passed);
 }
 
 bool rmd_client_policy(const char *name, const char *wanted, char policy[INV_NAME_BYTES])
@@ -59,10 +58,11 @@ bool rmd_client_policy(const char *name, const char *wanted, char policy[INV_NAM
     return true;
 }
 
-struct inv_table *rmd_client_observe(const char *name)
+static struct inv_table *observe(int connection)
 {
     struct inv_reply reply;
-    int table_fd = -1, fd = ask(name, INV_OBSERVE, &reply, &table_fd);
+    int table_fd = -1;
+    int fd = ask_on(connection, inv_request_of(INV_OBSERVE), &reply, &table_fd);
     if (fd < 0)
         return NULL;
     struct inv_table *table = NULL;
@@ -76,6 +76,16 @@ struct inv_table *rmd_client_observe(const char *name)
         close(table_fd);
     errno = saved;
     return table;
+}
+
+struct inv_table *rmd_client_observe(const char *name)
+{
+    return observe(inv_socket_connect(name, PATIENCE_S));
+}
+
+struct inv_table *rmd_client_await(const char *name)
+{
+    return observe(inv_socket_connect_service(name, PATIENCE_S));
 }
 
 /* The next report; false when what comes is none. */
@@ -101,7 +111,7 @@ static bool take_report(int fd, struct rmd_client_report *r)
 struct rmd_client_report *rmd_client_reports(const char *name, unsigned *count, int *error)
 {
     struct inv_reply reply;
-    int unused = -1, fd = ask(name, INV_REPORT, &reply, &unused);
+    int unused = -1, fd = ask_with(name, inv_request_of(INV_REPORT), &reply, &unused);
     *count = 0;
     *error = fd < 0 || reply.count > REPORTS_MAX ? -1 : 0;
     struct rmd_client_report *all = NULL;

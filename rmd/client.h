@@ -11,6 +11,8 @@
 
 /* Map the table of that rmd, read-only.  NULL with errno; EPERM: it serves another user. */
 struct inv_table *rmd_client_observe(const char *name);
+/* The same; a service that is being started again is waited for, for a second. */
+struct inv_table *rmd_client_await(const char *name);
 
 /* The name of the policy that decides there, after `wanted` has been chosen unless it is NULL.
  * False with errno; EPROTO: it knows no such policy. */

@@ -226,36 +226,53 @@ static void describe_process(struct pending *p, const struct rmd_domain *d, unsi
 
 /* --- users and the machine */
 
+/* What is to be limited from now on, after what the same one has said before. */
+static struct rmd_limits new_limits(const struct pending *p, uid_t uid)
+{
+    const struct inv_control *c = &p->command;
+    struct rmd_limits l = {0};
+    if (!c->reset)
+        l = rmd_users_ordered(uid, p->asker.operator);
+    if (c->cores != INV_UNSAID)
+        l.cores = c->cores && c->cores < INV_MAX_CORES ? c->cores : INV_MAX_CORES;
+    if (c->job_cores != INV_UNSAID)
+        l.job_cores = c->job_cores && c->job_cores < INV_MAX_CORES ? c->job_cores : INV_MAX_CORES;
+    return l;
+}
+
+static void describe_limits(struct inv_outcome *o)
+{
+    char cores[16] = "all", job[16] = "all";
+    struct rmd_limits l = rmd_users_limits(o->uid);
+    o->cores = l.cores;
+    o->job_cores = l.job_cores;
+    if (l.cores)
+        snprintf(cores, sizeof cores, "%u", l.cores);
+    if (l.job_cores)
+        snprintf(job, sizeof job, "%u", l.job_cores);
+    snprintf(o->text, sizeof o->text, "user %u: cores %s, cores of a job %s", (unsigned)o->uid,
+             cores, job);
+}
+
 static bool obey_limit(struct pending *p)
 {
     const struct inv_control *c = &p->command;
     struct inv_outcome *o = &p->outcome;
     uid_t uid = c->uid == INV_UNSAID ? p->asker.uid : c->uid;
-    bool says = c->reset || c->cores != INV_UNSAID || c->job_cores != INV_UNSAID;
     if (uid != p->asker.uid && !p->asker.operator)
         return refuse(o, "limits of user %u are root's, or of who runs rmd, to look at and to set",
                       (unsigned)uid);
-    struct rmd_limits l = rmd_users_ordered(uid, p->asker.operator);
-    if (c->reset)
-        l = (struct rmd_limits){0};
-    if (c->cores != INV_UNSAID)
-        l.cores = c->cores && c->cores < INV_MAX_CORES ? c->cores : INV_MAX_CORES;
-    if (c->job_cores != INV_UNSAID)
-        l.job_cores = c->job_cores && c->job_cores < INV_MAX_CORES ? c->job_cores : INV_MAX_CORES;
-    l = rmd_users_limit(uid, p->asker.operator, says ? &l : NULL);
+    if (!rmd_users_served(uid))
+        return refuse(o, "user %u has no processes here: this rmd serves user %u only",
+                      (unsigned)uid, (unsigned)getuid());
+    p->asks = !c->reset && c->cores == INV_UNSAID && c->job_cores == INV_UNSAID;
+    struct rmd_limits l = new_limits(p, uid);
+    if (!p->asks && !rmd_users_order(uid, p->asker.operator, &l))
+        return refuse(o, "rmd has no memory");
     o->uid = uid;
-    o->cores = l.cores;
-    o->job_cores = l.job_cores;
-    char cores[16] = "all", job[16] = "all";
-    if (l.cores)
-        snprintf(cores, sizeof cores, "%u", l.cores);
-    if (l.job_cores)
-        snprintf(job, sizeof job, "%u", l.job_cores);
-    snprintf(o->text, sizeof o->text, "user %u: cores %s, cores of a job %s", (unsigned)uid, cores,
-             job);
-    p->asks = !says;
-    if (says)
-        tell(p, INV_EVENT_LIMIT, l.cores, o->text);
+    describe_limits(o);
+    if (!p->asks)
+        tell(p, INV_EVENT_LIMIT, o->cores, o->text);
     return true;
 }
 

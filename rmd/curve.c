@@ -83,7 +83,8 @@ void rmd_curve_slow(struct rmd_curve *c, const struct rmd_delivered *d)
         is->cores = from;
         is->speed = was->speed;
         is->slope = was->slope * (from < d->cores ? d->part : d->further);
-        if (from < d->cores && d->cores < to) /* its own end within the segment */
+        /* Its own end within the segment; on a flat one it would be taken for where that begins. */
+        if (was->slope > 0 && from < d->cores && d->cores < to)
             c->at[c->segments++] =
                 (struct rmd_segment){d->cores, is->speed + is->slope * (d->cores - from),
                                      was->slope * d->further};

@@ -42,9 +42,9 @@ void rmd_curve_slow(struct rmd_curve *curve, const struct rmd_delivered *deliver
 /* Segment in which the next core after `cores` lies. */
 static inline unsigned rmd_curve_segment(const struct rmd_curve *c, double cores)
 {
-    unsigned k = 0;
-    while (k + 1 < c->segments && c->at[k + 1].cores <= cores)
-        k++;
+    unsigned k = 0; /* counted: no processor predicts where a search ends */
+    for (unsigned i = 1; i < c->segments; i++)
+        k += c->at[i].cores <= cores;
     return k;
 }
 

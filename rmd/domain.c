@@ -163,6 +163,9 @@ int rmd_domain_open(struct rmd_domain *d)
 void rmd_domain_close(struct rmd_domain *d)
 {
     rmd_trace_close(d);
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used)
+            rmd_domain_unwatch(d, s); /* the loop would come back to what is freed */
     drop_table(d);
     free(d->header);
     rmd_reports_free(&d->dead);
@@ -748,19 +751,64 @@ int rmd_domain_deposit(struct rmd_domain *d, pid_t pid, const struct inv_package
     return 0;
 }
 
-struct rmd_reports rmd_domain_reports(struct rmd_domain *d)
+unsigned rmd_domain_tell_reports(struct rmd_domain *d, struct rmd_telling *t)
 {
-    struct rmd_reports all = {0};
-    for (unsigned i = 0; i < d->dead.count; i++) {
-        struct rmd_report copy = rmd_report_copy(&d->dead.items[i]);
-        rmd_reports_add(&all, &copy);
-    }
+    *t = (struct rmd_telling){.next = d->dead.forgotten, .end = d->dead.forgotten + d->dead.count};
+    t->living = d->live ? calloc(d->live, sizeof *t->living) : NULL;
+    for (unsigned s = 0; s < INV_MAX_SLOTS && t->living; s++)
+        if (d->procs[s].used)
+            t->living[t->nliving++] = (struct rmd_living){d->procs[s].pid, d->procs[s].start_ns};
     if (d->table)
         rmd_domain_settle(d);
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used) {
-            struct rmd_report report = rmd_report_of(d, s, 0);
-            rmd_reports_add(&all, &report);
-        }
-    return all;
+    return d->dead.count + t->nliving;
+}
+
+/* Of one that lived when it was asked, and may be among the dead that came after `end`. */
+static bool report_of(struct rmd_domain *d, const struct rmd_living *one, uint64_t end,
+                      struct rmd_report *report)
+{
+    int slot = rmd_domain_slot(d, one->pid);
+    if (slot >= 0 && d->procs[slot].start_ns == one->start_ns) {
+        *report = rmd_report_of(d, (unsigned)slot, 0);
+        return true;
+    }
+    uint64_t first = d->dead.forgotten;
+    for (uint64_t i = end > first ? end - first : 0; i < d->dead.count; i++) {
+        const struct inv_report *r = &d->dead.items[i].report;
+        if (r->pid != one->pid || r->start_ns != one->start_ns || r->node)
+            continue;
+        *report = rmd_report_copy(&d->dead.items[i]);
+        return true;
+    }
+    return false;
+}
+
+bool rmd_domain_next_report(struct rmd_domain *d, struct rmd_telling *t, struct rmd_report *report)
+{
+    uint64_t first = d->dead.forgotten;
+    if (t->next < first)
+        t->next = first; /* the oldest have gone meanwhile */
+    if (t->next < t->end && t->next - first < d->dead.count) {
+        *report = rmd_report_copy(&d->dead.items[t->next - first]);
+        return true;
+    }
+    t->next = t->end; /* or it is a new domain of the user's */
+    for (; t->nth < t->nliving; t->nth++)
+        if (report_of(d, &t->living[t->nth], t->end, report))
+            return true;
+    return false;
+}
+
+void rmd_telling_next(struct rmd_telling *t)
+{
+    if (t->next < t->end)
+        t->next++;
+    else
+        t->nth++;
+}
+
+void rmd_telling_end(struct rmd_telling *t)
+{
+    free(t->living);
+    *t = (struct rmd_telling){0};
 }

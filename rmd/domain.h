@@ -52,6 +52,18 @@ struct rmd_reports {
     struct rmd_report *items; /* oldest first */
     unsigned count, room;
     size_t record_bytes; /* of all of them */
+    uint64_t forgotten;  /* of which there were before the oldest */
+};
+
+/* How far somebody has come with the reports of a domain.  They are made one at a time, or who asks
+ * for them and does not take them would have rmd keep them all. */
+struct rmd_telling {
+    uint64_t next, end; /* of the dead, counted from the first that ever was */
+    struct rmd_living {
+        pid_t pid;
+        uint64_t start_ns;
+    } *living; /* when they were asked for */
+    unsigned nliving, nth;
 };
 
 /* Whose is a core of the machine, as a domain sees it? */
@@ -149,6 +161,10 @@ bool rmd_domain_check(struct rmd_domain *domain);
 /* Threads of its processes may have been moved to other CPUs. */
 void rmd_domain_confined(struct rmd_domain *domain);
 
+/* Nobody is left who could use them: what the dead forgot to return is free again, and `emptied` is
+ * called. */
+void rmd_domain_tidy(struct rmd_domain *domain);
+
 /* An empty domain does not need its table. */
 void rmd_domain_rest(struct rmd_domain *domain);
 
@@ -191,8 +207,18 @@ int rmd_domain_observe(struct rmd_domain *domain);
 int rmd_domain_deposit(struct rmd_domain *domain, pid_t pid, const struct inv_package *package,
                        size_t bytes);
 
-/* One report for each process that has ever joined, the dead first; the caller frees them with
- * rmd_reports_free.  Empty when memory is short. */
-struct rmd_reports rmd_domain_reports(struct rmd_domain *domain);
+/*
+ * One report for each process that has joined until now, the dead first.
+ * rmd_domain_tell_reports - begin to tell them, for the caller to end with rmd_telling_end.
+ *                           Returns how many there are.
+ * rmd_domain_next_report - the next one, which is the caller's to free its record.  False: there
+ *                          are no more; fewer than were said when there was no memory for them.
+ * rmd_telling_next - that one has been told.
+ */
+unsigned rmd_domain_tell_reports(struct rmd_domain *domain, struct rmd_telling *telling);
+bool rmd_domain_next_report(struct rmd_domain *domain, struct rmd_telling *telling,
+                            struct rmd_report *report);
+void rmd_telling_next(struct rmd_telling *telling);
+void rmd_telling_end(struct rmd_telling *telling);
 
 #endif

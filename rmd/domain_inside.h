@@ -31,6 +31,7 @@ void rmd_domain_tell(const struct rmd_domain *domain, const struct rmd_process *
 
 /* Notice the death of the process in this slot.  0, or -1 with errno. */
 int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);
+void rmd_domain_unwatch(struct rmd_domain *domain, unsigned slot);
 
 /* Take the process out; the survivors get their shares from rmd_domain_share.  `left`: it lives on. */
 void rmd_domain_bury(struct rmd_domain *domain, unsigned slot, bool left);

@@ -40,7 +40,7 @@ static bool visible(const struct inv_event *e, uid_t uid, bool operator)
 bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event *event)
 {
     uint64_t oldest = newest > RMD_EVENTS ? newest - RMD_EVENTS + 1 : 1;
-    if (*next == 0)
+    if (*next == 0 || *next > newest + 1) /* a former rmd has counted further: ours are all news */
         *next = 1;
     if (*next < oldest) {
         uint64_t lost = oldest - *next;

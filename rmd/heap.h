@@ -12,11 +12,12 @@ struct rmd_heap_item {
     bool preferred;
 };
 
-static inline bool rmd_heap_before(struct rmd_heap_item a, struct rmd_heap_item b)
+/* Without a branch: no processor predicts which of two children has the larger key. */
+static inline bool rmd_heap_before(const struct rmd_heap_item *a, const struct rmd_heap_item *b)
 {
-    if (a.key != b.key)
-        return a.key > b.key;
-    return a.preferred != b.preferred ? a.preferred : a.who < b.who;
+    bool first = (a->preferred > b->preferred) |
+                 ((a->preferred == b->preferred) & (a->who < b->who));
+    return (a->key > b->key) | ((a->key == b->key) & first);
 }
 
 static inline void rmd_heap_sink(struct rmd_heap_item *heap, unsigned n, unsigned at)
@@ -24,8 +25,8 @@ static inline void rmd_heap_sink(struct rmd_heap_item *heap, unsigned n, unsigne
     struct rmd_heap_item item = heap[at];
     for (unsigned child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n)
-            child += rmd_heap_before(heap[child + 1], heap[child]);
-        if (!rmd_heap_before(heap[child], item))
+            child += rmd_heap_before(&heap[child + 1], &heap[child]);
+        if (!rmd_heap_before(&heap[child], &item))
             break;
         heap[at] = heap[child];
     }
@@ -41,7 +42,7 @@ static inline void rmd_heap_make(struct rmd_heap_item *heap, unsigned n)
 static inline void rmd_heap_push(struct rmd_heap_item *heap, unsigned *n, struct rmd_heap_item item)
 {
     unsigned at = (*n)++;
-    for (; at && rmd_heap_before(item, heap[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at && rmd_heap_before(&item, &heap[(at - 1) / 2]); at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
     heap[at] = item;
 }

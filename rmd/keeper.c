@@ -14,6 +14,7 @@
 #include "log.h"
 #include "now.h"
 #include "socket.h"
+#include "socket_path.h"
 #include "state.h"
 
 #include <errno.h>
@@ -28,7 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ITEMS_MAX = 2048, LOOK_MS = 1000, PATIENCE_MS = 1000, BUSY_TRIES = 50, BUSY_MS = 20 };
+enum { ITEMS_MAX = 2 * RMD_KEPT_USERS + 1 /* orders */ };
+enum { LOOK_MS = 1000, PATIENCE_MS = 1000, BUSY_TRIES = 50, BUSY_MS = 20 };
 enum { ORDERS_S = 600, VERSIONS = 16 };
 /* It reads state.h too. */
 enum { KEEPER_VERSION = RMD_STATE_VERSION };
@@ -36,7 +38,7 @@ enum { KEEPER_VERSION = RMD_STATE_VERSION };
 enum kind {
     KEEP = 1, /* rmd: this descriptor.  keeper: I have this one */
     DROP,     /* rmd: not any more */
-    END,      /* rmd: I end.  keeper: I stay */
+    END,      /* rmd: I end.  keeper: I stay; or it hangs up when its path is gone */
     ALL,      /* keeper: you have them all */
     BUSY      /* keeper: another rmd is my client */
 };
@@ -49,6 +51,13 @@ static bool put(int to, enum kind kind, uid_t uid, enum rmd_kept what, int fd)
 {
     struct message text = {kind, uid, what};
     return inv_socket_send(to, &text, sizeof text, fd, 0) == (ssize_t)sizeof text;
+}
+
+/* Nobody waits for the other end for longer, to send (SO_SNDTIMEO) or to receive (SO_RCVTIMEO). */
+static void be_patient(int fd, int option)
+{
+    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    setsockopt(fd, SOL_SOCKET, option, &patience, sizeof patience);
 }
 
 /* False when the other end is gone, or is silent for longer than the socket's patience. */
@@ -91,6 +100,15 @@ static void drop_of(uid_t uid, enum rmd_kept what)
     for (unsigned i = nitems; i-- > 0;)
         if (items[i].uid == uid && items[i].what == what)
             drop(i);
+}
+
+/* However many tables there are, orders have a place. */
+static bool has_room(enum rmd_kept what)
+{
+    bool ordered = false;
+    for (unsigned i = 0; i < nitems; i++)
+        ordered |= items[i].what == RMD_KEPT_ORDERS;
+    return nitems + (what != RMD_KEPT_ORDERS && !ordered) < ITEMS_MAX;
 }
 
 static void drop_all_of(uid_t uid)
@@ -141,29 +159,33 @@ static void part(int *client)
     alone_since_ns = inv_now_ns();
 }
 
-static void client_says(int *client)
+/* False: rmd ends, and nothing is left to keep; it stays connected, since it waits until our path
+ * is gone. */
+static bool client_says(int *client)
 {
     struct message text;
     int fd;
     if (!get(*client, &text, &fd)) {
         part(client);
-        return;
+        return true;
     }
     if (text.kind == KEEP || text.kind == DROP)
         drop_of(text.uid, text.what);
-    if (text.kind == KEEP && fd >= 0 && text.what < RMD_KEPT_KINDS && nitems < ITEMS_MAX) {
+    if (text.kind == KEEP && fd >= 0 && text.what < RMD_KEPT_KINDS && has_room(text.what)) {
         items[nitems++] = (struct item){text.uid, text.what, fd};
-        return;
+        return true;
     }
     if (fd >= 0)
         close(fd);
     if (text.kind != END)
-        return;
+        return true;
     alone_since_ns = inv_now_ns();
     drop_the_dead();
-    if (nitems)
-        put(*client, END, 0, 0, -1);
+    if (!nitems)
+        return false;
+    put(*client, END, 0, 0, -1);
     part(client);
+    return true;
 }
 
 /* A new rmd.  One that has been killed is gone before the next one comes, but its end of the
@@ -173,8 +195,7 @@ static void accept_client(int listener, int *client)
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (fd < 0)
         return;
-    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    be_patient(fd, SO_SNDTIMEO);
     if (*client >= 0 || !is_ours(fd)) {
         put(fd, BUSY, 0, 0, -1);
         close(fd);
@@ -191,20 +212,21 @@ static void accept_client(int listener, int *client)
 
 static _Noreturn void keep_until_the_end(int listener, int client, const char *path)
 {
-    while (client >= 0 || nitems) {
+    bool needed = true;
+    while (needed && (client >= 0 || nitems)) {
         struct pollfd ready[] = {{.fd = client, .events = POLLIN},
                                  {.fd = listener, .events = POLLIN}};
         if (poll(ready, 2, client >= 0 ? -1 : LOOK_MS) < 0 && errno != EINTR)
             break;
         if (ready[0].revents)
-            client_says(&client);
+            needed = client_says(&client);
         else if (ready[1].revents)
             accept_client(listener, &client);
         if (client < 0)
             drop_the_dead();
     }
     if (path[0] == '/')
-        unlink(path); /* first: nobody binds it while we listen */
+        rmd_path_remove(path);
     _exit(0);
 }
 
@@ -248,7 +270,7 @@ static int listen_as(const struct sockaddr_un *address, socklen_t size)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     mode_t mask = umask(0177);
-    bool good = fd >= 0 && !bind(fd, (const struct sockaddr *)address, size) && !listen(fd, 8);
+    bool good = fd >= 0 && !rmd_path_listen(fd, (const struct sockaddr *)address, size, 8);
     int saved = errno;
     umask(mask);
     if (!good && fd >= 0)
@@ -266,6 +288,8 @@ static int start_keeper(const struct sockaddr_un *address, socklen_t size, const
         pid = fork();
     if (pid == 0)
         be_the_keeper(listener, ends[1], name);
+    if (pid > 0) /* one that does nothing is not waited for, as with one that was found */
+        be_patient(ends[0], SO_SNDTIMEO);
     int saved = errno;
     if (listener >= 0)
         close(listener);
@@ -301,12 +325,11 @@ static int take_all(int fd, rmd_kept_callback *kept, bool *busy)
 
 static int find_keeper(const struct sockaddr_un *address, socklen_t size, rmd_kept_callback *kept)
 {
-    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
     const struct timespec pause = {.tv_nsec = BUSY_MS * 1000000};
     for (int tries = 0; tries < BUSY_TRIES; tries++) {
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+        be_patient(fd, SO_RCVTIMEO);
+        be_patient(fd, SO_SNDTIMEO);
         bool busy;
         if (fd < 0 || connect(fd, (const struct sockaddr *)address, size) || !is_ours(fd)) {
             int saved = errno;
@@ -364,14 +387,11 @@ void rmd_keeper_open(const char *socket_name, rmd_kept_callback *kept)
         return; /* the first process of a container: with it all others end */
     if (size)
         keeper = find_keeper(&address, size, kept);
-    if (keeper < 0 && size && errno != EBUSY) {
-        if (name[0] == '/' && errno == ECONNREFUSED)
-            unlink(name); /* of a keeper that was killed */
+    if (keeper < 0 && size && errno != EBUSY)
         keeper = start_keeper(&address, size, name);
-    }
     if (keeper < 0)
         rmd_log(RMD_WARNING, "core tables are not kept for a restart: %s: %s", name,
-                strerror(errno));
+                rmd_path_error(errno));
     say_others(socket_name);
 }
 
@@ -396,10 +416,9 @@ void rmd_keeper_close(void)
 {
     struct message text;
     int passed;
-    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
     if (keeper < 0)
         return;
-    setsockopt(keeper, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    be_patient(keeper, SO_RCVTIMEO);
     if (put(keeper, END, 0, 0, -1) && get(keeper, &text, &passed) && passed >= 0)
         close(passed);
     close(keeper);

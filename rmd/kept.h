@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+enum { RMD_KEPT_USERS = 1024 }; /* whose tables are kept at most */
+
 enum rmd_kept {
     RMD_KEPT_TABLE,  /* a user's core table */
     RMD_KEPT_STATE,  /* what is noted beside it, state.h */

@@ -46,17 +46,13 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
             d->owner[c] = RMD_NO_OWNER;
     if (d->left)
         d->left(d, slot, left);
-    if (p->pidfd.fd >= 0) {
-        rmd_unwatch(&p->pidfd);
-        close(p->pidfd.fd);
-    }
+    rmd_domain_unwatch(d, slot);
     memset(p, 0, sizeof *p);
     d->live--;
     atomic_store(&s->state, INV_SLOT_FREE);
 }
 
-/* Nobody is left who could use them: what the dead forgot to return is free again. */
-static void tidy_empty(struct rmd_domain *d)
+void rmd_domain_tidy(struct rmd_domain *d)
 {
     d->joined = d->expected = 0;
     if (d->table->mode == INV_MODE_PINNED)
@@ -74,7 +70,7 @@ static void gone(struct rmd_domain *d, unsigned slot, bool left)
 {
     rmd_domain_bury(d, slot, left);
     if (!d->live) {
-        tidy_empty(d);
+        rmd_domain_tidy(d);
         return;
     }
     rmd_domain_redistribute(d, true);
@@ -92,6 +88,16 @@ int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)
 {
     d->procs[slot].pidfd = (struct rmd_source){.fd = pidfd, .ready = process_died};
     return rmd_watch(&d->procs[slot].pidfd, EPOLLIN);
+}
+
+void rmd_domain_unwatch(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_source *pidfd = &d->procs[slot].pidfd;
+    if (pidfd->fd < 0)
+        return;
+    rmd_unwatch(pidfd);
+    close(pidfd->fd);
+    pidfd->fd = -1;
 }
 
 int rmd_domain_slot(struct rmd_domain *d, pid_t pid)
@@ -216,7 +222,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
         rmd_domain_bury(d, (unsigned)old, true);
         d->joined--;
         if (!d->live)
-            tidy_empty(d);
+            rmd_domain_tidy(d);
     }
     int slot = rmd_domain_fit_table(d, expected) ? -1 : admit(d, pid, pidfd);
     if (slot < 0) {

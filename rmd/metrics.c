@@ -65,7 +65,7 @@ static void domain_line(struct rmd_domain *d, void *context)
 {
     const struct output *o = context;
     if (shown(o, d))
-        fprintf(o->out, "invasive_%s{user=\"%u\",policy=\"%s\"} %.17g\n", of_domain[o->which].name,
+        fprintf(o->out, "invasive_%s{user=\"%u\",policy=\"%s\"} %.15g\n", of_domain[o->which].name,
                 (unsigned)d->uid, d->policy->name, of_domain[o->which].value(d));
 }
 
@@ -166,7 +166,7 @@ static void process_lines(struct rmd_domain *d, void *context)
                 of_process[o->which].name, (unsigned)d->uid, (int)d->procs[s].pid,
                 d->procs[s].rank);
         put_name(o->out, inv_slot_at(d->table, s)->program);
-        fprintf(o->out, "\"} %.17g\n", value(d, s, o->which));
+        fprintf(o->out, "\"} %.15g\n", value(d, s, o->which));
     }
 }
 

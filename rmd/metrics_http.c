@@ -12,6 +12,7 @@
 #include "metrics_address.h"
 #include "now.h"
 #include "peer.h"
+#include "socket_path.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -252,25 +253,12 @@ static void client_connects(struct rmd_source *source, uint32_t events)
 
 /* --- the listener */
 
-/* A socket that nobody listens on any more is a former rmd's. */
-static void remove_stale(const union rmd_metrics_address *a, socklen_t size)
-{
-    if (a->any.sa_family != AF_UNIX || a->local.sun_path[0] == '\0')
-        return;
-    int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (probe >= 0 && connect(probe, &a->any, size) && errno == ECONNREFUSED)
-        unlink(a->local.sun_path);
-    if (probe >= 0)
-        close(probe);
-}
-
 int rmd_metrics_serve(const char *where)
 {
     union rmd_metrics_address a;
     socklen_t size = rmd_metrics_address(where, &a);
     int one = 1;
     rmd_peer_begin();
-    remove_stale(&a, size);
     local = a.any.sa_family == AF_UNIX;
     listener = (struct rmd_source){
         socket(a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), client_connects};
@@ -278,10 +266,11 @@ int rmd_metrics_serve(const char *where)
         timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), patience_ends};
     if (listener.fd >= 0 && a.any.sa_family != AF_UNIX)
         setsockopt(listener.fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (!size || listener.fd < 0 || patience.fd < 0 || bind(listener.fd, &a.any, size) ||
-        listen(listener.fd, CLIENTS_MAX) || rmd_watch(&listener, EPOLLIN) ||
-        rmd_watch(&patience, EPOLLIN)) {
-        rmd_say("cannot serve metrics at %s: %s%s", where, strerror(errno),
+    bool good = size && listener.fd >= 0 && patience.fd >= 0 &&
+                !rmd_path_listen(listener.fd, &a.any, size, CLIENTS_MAX) &&
+                !rmd_watch(&listener, EPOLLIN) && !rmd_watch(&patience, EPOLLIN);
+    if (!good) {
+        rmd_say("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
                 errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
         return -1;
     }
@@ -294,10 +283,10 @@ void rmd_metrics_close(void)
 {
     while (clients)
         drop(clients);
+    if (*path)
+        rmd_path_remove(path);
     if (listener.fd >= 0)
         close(listener.fd);
-    if (*path)
-        unlink(path);
     free(page);
     page = NULL;
     listener.fd = -1;

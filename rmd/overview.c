@@ -59,7 +59,7 @@ static void visit(struct rmd_domain *d, void *context)
     for (unsigned c = 0; c < v->head.ncores; c++)
         if (d->presence[c] != RMD_AWAY)
             inv_set_add(v->head.others, c);
-    struct rmd_limits limits = rmd_users_limit(d->uid, true, NULL);
+    struct rmd_limits limits = rmd_users_limits(d->uid);
     if (v->all && (d->live || limits.cores || limits.job_cores || d->policy != v->asker->policy))
         add_user(v, d, limits);
 }
@@ -73,7 +73,7 @@ static void collect(struct view *v)
     for (unsigned c = 0; c < v->head.ncores; c++)
         if (d->presence[c] == RMD_HERE && d->resting[c])
             inv_set_add(v->head.resting, c);
-    add_user(v, d, rmd_users_limit(d->uid, true, NULL));
+    add_user(v, d, rmd_users_limits(d->uid));
     rmd_users_each(visit, v);
 }
 

@@ -30,15 +30,14 @@ static unsigned number_children(struct rmd_work *w, const struct rmd_group *g, u
     unsigned child = 0;
     if (level == 0 || !apart)
         return g->end - g->first; /* as below, but nobody asks for the numbers */
-    w->child_first[0] = g->first;
-    w->child_of[g->first] = 0;
-    for (unsigned c = g->first + 1; c < g->end; c++) {
-        child += apart[c] >= level;
-        w->child_of[c] = child;
-        w->child_first[child] = apart[c] >= level ? c : w->child_first[child];
+    for (unsigned c = g->first; c < g->end; child++) {
+        w->child_first[child] = c;
+        do
+            w->child_of[c++] = child;
+        while (c < g->end && apart[c] < level);
     }
-    w->child_first[child + 1] = g->end;
-    return child + 1;
+    w->child_first[child] = g->end;
+    return child;
 }
 
 /* In which children the entry has its cores. */

@@ -31,7 +31,7 @@ static struct rmd_sysfile file_of(const char *root, const struct rmd_power_knob 
                                         : rmd_sysfile(root, CPU "scaling_max_freq", k->number);
 }
 
-/* It is to be set to that. */
+/* It is to be set to that, or left as it is where somebody has set it to less. */
 static bool plan(struct rmd_power *p, enum rmd_power_kind kind, unsigned number, double value)
 {
     struct rmd_power_knob knob = {.kind = kind, .number = number};
@@ -39,6 +39,8 @@ static bool plan(struct rmd_power *p, enum rmd_power_kind kind, unsigned number,
     if (p->count == RMD_POWER_KNOBS || !rmd_sysfile_read(&file, &knob.before))
         return false;
     p->value[p->count] = (uint64_t)(value + 0.5);
+    if (knob.before && knob.before < p->value[p->count])
+        p->value[p->count] = knob.before;
     p->knob[p->count++] = knob;
     return true;
 }

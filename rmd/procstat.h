@@ -13,7 +13,8 @@ struct rmd_procstat {
     uint64_t start_ticks; /* since boot: with the pid, it names a process for ever */
 };
 
-/* False when there is no such process; one that is dead but not waited for is state 'Z'. */
+/* False when there is no such process; one that is dead but not waited for is state 'Z'.  One whose
+ * first thread has ended has the state of another of its threads: it goes on. */
 bool rmd_procstat(pid_t pid, struct rmd_procstat *stat);
 
 /* Who owns the process, also one that nobody may look into. */

@@ -102,6 +102,7 @@ static bool make_room(struct rmd_reports *all)
         drop_record(all, &all->items[0]);
         memmove(all->items, all->items + 1, (REPORTS_MAX - 1) * sizeof *all->items);
         all->count--;
+        all->forgotten++;
     }
     if (all->count < all->room)
         return true;

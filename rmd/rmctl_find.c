@@ -2,6 +2,7 @@
 /* rmctl_find.c - which rmd there are for us to ask. */
 #define _GNU_SOURCE
 #include "rmctl.h"
+#include "socket.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,6 +21,20 @@ static void add(struct rmctl_sockets *s, const char *name)
         snprintf(s->name[s->count++], sizeof s->name[0], "%s", name);
 }
 
+/* Anybody may listen on a name like ours: who does is seen when we are connected, which an rmd lets
+ * us be at once. */
+static bool is_ours(const char *name)
+{
+    struct sockaddr_un address;
+    socklen_t size = inv_socket_address(&address, name);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool ours = fd >= 0 && size && !connect(fd, (struct sockaddr *)&address, size) &&
+                inv_socket_serves_us(fd);
+    if (fd >= 0)
+        close(fd);
+    return ours;
+}
+
 /* Every private rmd of ours has an abstract socket whose name begins like this. */
 static void add_private_ones(struct rmctl_sockets *s)
 {
@@ -32,7 +47,7 @@ static void add_private_ones(struct rmctl_sockets *s)
         line[strcspn(line, "\n")] = '\0';
         /* listening ones only (flag 0x10000): each connection has a line of its own */
         if (name && !strncmp(name, prefix, strlen(prefix)) &&
-            sscanf(line, "%*s %*s %*s %x", &flags) == 1 && flags & 0x10000)
+            sscanf(line, "%*s %*s %*s %x", &flags) == 1 && flags & 0x10000 && is_ours(name))
             add(s, name);
     }
     if (f)

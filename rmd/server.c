@@ -17,8 +17,10 @@
 #include "now.h"
 #include "overview.h"
 #include "peer.h"
+#include "procstat.h"
 #include "report.h"
 #include "socket.h"
+#include "socket_path.h"
 #include "trace.h"
 #include "users.h"
 
@@ -53,7 +55,7 @@ struct connection {
     struct connection *next;
     struct ucred peer;
     struct rmd_domain *domain; /* of its user, while it is answered */
-    struct rmd_reports reports; /* being sent */
+    struct rmd_telling reports; /* being sent */
     unsigned sent;
     bool sending;
     bool operator;           /* root, or our own user */
@@ -88,7 +90,7 @@ static void hang_up(struct connection *c)
         rmd_unwatch(&c->source);
         rmd_peer_close(c->source.fd);
     }
-    rmd_reports_free(&c->reports);
+    rmd_telling_end(&c->reports);
     free(c);
 }
 
@@ -111,25 +113,50 @@ static void refuse(struct connection *c, enum inv_status status, const char *mes
     reply(c->source.fd, status, 0, 0, -1, message);
 }
 
-/* A descriptor of the process at the other end.  Where the kernel cannot tell it for the
- * socket, the pid may have been given to another process only if the client is dead, and
- * then its end is closed. */
-static int pidfd_of(const struct connection *c)
+/* A descriptor of the process that connected.  Where the kernel cannot tell it for the socket the
+ * pid may be another process's by now: a child may have inherited the client's end and keep it open
+ * when the client is dead. */
+static int pidfd_of_peer(const struct connection *c)
 {
-    int pidfd = -1;
 #ifdef SO_PEERPIDFD
+    int pidfd = -1;
     socklen_t size = sizeof pidfd;
-    if (!getsockopt(c->source.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
+    if (!getsockopt(c->source.fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) || errno != ENOPROTOOPT)
         return pidfd;
 #endif
-    pidfd = (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
-    char byte;
-    if (pidfd >= 0 && recv(c->source.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) {
-        close(pidfd);
-        errno = ESRCH;
+    return (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
+}
+
+/* Is it still its user's, which it is no more after exec of a set-uid program?  An rmd of one user may
+ * do nothing to another's, and need not see all of its user's in /proc.  If not, with errno. */
+static bool is_its_users(const struct connection *c)
+{
+    uid_t owner;
+    if (!access_for.several)
+        return true;
+    bool seen = rmd_owner(c->peer.pid, &owner);
+    errno = seen ? ESRCH : EACCES;
+    return seen && owner == c->peer.uid;
+}
+
+/* The same, if the process is there.  Who is a member is moved to its user's cores, so that of
+ * another user is not to be one.  Without SO_PEERPIDFD it may be another process of the same
+ * user, who may do to it whatever rmd does. */
+static int pidfd_of(const struct connection *c)
+{
+    int pidfd = pidfd_of_peer(c), error = 0;
+    if (pidfd < 0)
         return -1;
-    }
-    return pidfd;
+    /* in this order: while it lives the pid is nobody else's */
+    if (!is_its_users(c))
+        error = errno;
+    if (!rmd_alive(pidfd))
+        error = ESRCH;
+    if (!error)
+        return pidfd;
+    close(pidfd);
+    errno = error;
+    return -1;
 }
 
 static void answer_join(struct connection *c, const struct inv_request *request)
@@ -137,8 +164,11 @@ static void answer_join(struct connection *c, const struct inv_request *request)
     int pidfd = pidfd_of(c);
     if (pidfd < 0) {
         char why[sizeof((struct inv_reply *)0)->message];
-        snprintf(why, sizeof why, "cannot watch process %d (%s); rmd needs pidfd_open, Linux 5.3",
-                 (int)c->peer.pid, strerror(errno));
+        bool gone = errno == ESRCH || errno == EINVAL; /* of Linux 6.5 */
+        snprintf(why, sizeof why, "cannot watch process %d: %s", (int)c->peer.pid,
+                 gone              ? "it has ended, or is another user's by now"
+                 : errno == EACCES ? "/proc does not show it to rmd"
+                                   : strerror(errno));
         refuse(c, INV_E_PROTOCOL, why);
         return;
     }
@@ -174,17 +204,22 @@ static ssize_t send_report(int fd, struct rmd_report *r)
 /* Send as many reports as the socket takes.  True when there are no more. */
 static bool send_reports(struct connection *c)
 {
-    for (; c->sent < c->reports.count; c->sent++)
-        if (send_report(c->source.fd, &c->reports.items[c->sent]) < 0)
-            return errno != EAGAIN;
+    struct rmd_report r;
+    while (rmd_domain_next_report(c->domain, &c->reports, &r)) {
+        bool sent = send_report(c->source.fd, &r) >= 0;
+        int error = errno;
+        free(r.record);
+        if (!sent)
+            return error != EAGAIN;
+        rmd_telling_next(&c->reports);
+    }
     return true;
 }
 
 static bool answer_report(struct connection *c)
 {
-    c->reports = rmd_domain_reports(c->domain);
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0, c->reports.count, -1, "");
+    reply(c->source.fd, INV_OK, 0, rmd_domain_tell_reports(c->domain, &c->reports), -1, "");
     if (send_reports(c))
         return true;
     return rmd_watch(&c->source, EPOLLOUT) != 0;
@@ -356,9 +391,12 @@ static bool send_more(struct connection *c, uint32_t events)
 {
     if (events & (EPOLLHUP | EPOLLERR) || (c->next_event && events & EPOLLIN))
         return true; /* who follows has nothing more to say */
-    return c->text         ? send_text(c)
-           : c->next_event ? send_events(c)
-                           : send_reports(c);
+    if (c->text)
+        return send_text(c);
+    if (c->next_event)
+        return send_events(c);
+    c->domain = rmd_users_domain(c->peer.uid); /* it may have been forgotten since */
+    return !c->domain || send_reports(c);
 }
 
 /* True when the connection has done its work. */
@@ -699,25 +737,6 @@ static void client_connects(struct rmd_source *source, uint32_t events)
         rest(rmd_account_clock() - begun);
 }
 
-/* Bind, and take over the path of an rmd that has died. */
-static int bind_or_take_over(int fd, socklen_t size)
-{
-    if (!bind(fd, (struct sockaddr *)&address, size))
-        return 0;
-    if (errno != EADDRINUSE || address.sun_path[0] == '\0')
-        return -1;
-    int probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool stale =
-        probe >= 0 && connect(probe, (struct sockaddr *)&address, size) && errno == ECONNREFUSED;
-    if (probe >= 0)
-        close(probe);
-    if (!stale || unlink(address.sun_path)) {
-        errno = EADDRINUSE;
-        return -1;
-    }
-    return bind(fd, (struct sockaddr *)&address, size);
-}
-
 static int serve(const struct rmd_access *who)
 {
     access_for = *who;
@@ -763,14 +782,15 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (who->several)
         rmd_server_make_directory(name);
+    const struct sockaddr *any = (const struct sockaddr *)&address;
     mode_t mask = umask(0177); /* a path is for our user only, at first */
-    bool bound = listener.fd >= 0 && !bind_or_take_over(listener.fd, size);
-    bool ok = bound && open_path(who) && !listen(listener.fd, 128) && !serve(who);
-    if (!bound)
-        address.sun_path[0] = '\0'; /* it is somebody else's */
+    bool listens = listener.fd >= 0 && !rmd_path_listen(listener.fd, any, size, 128);
     umask(mask);
+    bool ok = listens && open_path(who) && !serve(who);
+    if (!listens)
+        address.sun_path[0] = '\0'; /* it is somebody else's */
     if (!ok)
-        rmd_say("cannot listen on %s: %s%s", name, strerror(errno),
+        rmd_say("cannot listen on %s: %s%s", name, rmd_path_error(errno),
                 errno == ENOENT ? ": its directory must be there" : "");
     return ok ? 0 : -1;
 }
@@ -814,8 +834,8 @@ void rmd_server_close(void)
             end_events(connections, "");
         hang_up(connections);
     }
+    if (address.sun_path[0] != '\0')
+        rmd_path_remove(address.sun_path);
     if (listener.fd >= 0)
         close(listener.fd);
-    if (address.sun_path[0] != '\0')
-        unlink(address.sun_path);
 }

@@ -87,8 +87,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!s->workload == !s->generate)
             argp_error(state, "one of --workload=FILE and --generate=KIND is needed");
-        if (rmctl_common.json && s->decisions)
-            argp_error(state, "--decisions is text; leave out --json");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -184,6 +182,8 @@ static struct sim_result run(const struct sim_world *w, unsigned which, double b
         sim_run_sequence(w, &r);
     else
         sim_run_managed(w, which == LENDING ? NULL : &rmd_policies[which - PLAIN], &r);
+    if (!rmctl_common.json)
+        sim_print_decisions(&r, stdout);
     return r;
 }
 
@@ -265,6 +265,7 @@ static bool simulate(const struct settings *s, struct sim_world *world, struct s
                 (!s->picture || sim_draw(&report, s->picture));
     for (unsigned k = 0; k < n; k++) {
         free(result[k].job_end);
+        free(result[k].decision);
         free(result[k].series);
     }
     free(bound.job_end);
@@ -281,7 +282,7 @@ int rmd_simulate(int argc, char **argv)
     rmctl_parse(argc, argv, rmd_simulate_options, parse, "",
                 "What policies would do on a machine that is only described.", &s);
     s.costs.tuning.move_cost_s = s.costs.move_s;
-    struct sim_world world = {.costs = s.costs, .decisions = s.decisions ? stdout : NULL};
+    struct sim_world world = {.costs = s.costs, .decisions = s.decisions};
     if (!sim_machine_parse(s.machine, &world.machine, why))
         return complain("--machine", why) || 1;
     struct sim_workload work = {0};

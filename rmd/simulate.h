@@ -133,7 +133,15 @@ struct sim_world {
     struct rmd_machine machine;
     struct sim_costs costs;
     const unsigned *band; /* by process */
-    FILE *decisions;      /* told there, one a line; NULL: nowhere */
+    bool decisions;       /* are kept with the result */
+};
+
+enum sim_outcome { SIM_MEMBERS_CHANGED, SIM_WORTHWHILE, SIM_NOT_WORTHWHILE };
+
+struct sim_decision {
+    double time, gain; /* gain: of throughput, as a part, <= 1 */
+    unsigned processes, moved;
+    enum sim_outcome outcome;
 };
 
 struct sim_result {
@@ -144,7 +152,8 @@ struct sim_result {
     double lost_s;       /* of these for moves and lends */
     double nodes;        /* mean of the NUMA nodes of a process, over the decisions */
     unsigned long decisions, changes, moves, lends, reclaims;
-    double *job_end; /* by job */
+    double *job_end;               /* by job */
+    struct sim_decision *decision; /* `decisions` of them; NULL: not kept, or none */
     struct sim_series *series;
 };
 

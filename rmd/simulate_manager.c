@@ -171,7 +171,6 @@ void sim_decide(struct sim_engine *e)
     s.decided = true;
     double gain = e->world->decisions ? e->policy->gain(&s, e->target) : 0;
     bool change = must || rmd_policy_worthwhile(e->policy, &s, e->target);
-    r->decisions++;
     if (change) {
         moves = place(e, n);
         own(e, n);
@@ -179,8 +178,12 @@ void sim_decide(struct sim_engine *e)
         r->moves += moves;
         r->nodes += (nodes_each(e) - r->nodes) / (double)r->changes;
     }
-    if (e->world->decisions)
-        fprintf(e->world->decisions, "%12.6f %-12s %6u processes  gain %6.2f %%  %s, %u moved\n",
-                e->now, e->policy->name, n, gain < 1 ? 100 * gain : 100,
-                must ? "members changed" : change ? "worthwhile" : "not worthwhile", moves);
+    enum sim_outcome outcome = must     ? SIM_MEMBERS_CHANGED
+                               : change ? SIM_WORTHWHILE : SIM_NOT_WORTHWHILE;
+    if (e->world->decisions) {
+        r->decision = sim_grown(r->decision, r->decisions, sizeof *r->decision);
+        r->decision[r->decisions] =
+            (struct sim_decision){e->now, gain < 1 ? gain : 1, n, moves, outcome};
+    }
+    r->decisions++;
 }

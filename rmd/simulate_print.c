@@ -57,6 +57,27 @@ void sim_print_table(const struct sim_report *r, FILE *to)
                 "the longest job alone %.6g s.\n", r->bound->capacity_s, r->bound->path_s);
 }
 
+/* --- decisions */
+
+static const char *const outcomes[] = {"members changed", "worthwhile", "not worthwhile"};
+
+void sim_print_decisions(const struct sim_result *s, FILE *to)
+{
+    for (unsigned long k = 0; s->decision && k < s->decisions; k++) {
+        const struct sim_decision *d = &s->decision[k];
+        fprintf(to, "%12.6f %-12s %6u processes  gain %6.2f %%  %s, %u moved\n", d->time, s->name,
+                d->processes, 100 * d->gain, outcomes[d->outcome], d->moved);
+    }
+}
+
+static void print_decision(const struct sim_decision *d, FILE *to)
+{
+    fprintf(to, "    {\"time\": %.15g, \"processes\": %u, \"gain\": %.15g, \"outcome\": \"%s\", "
+                "\"moved\": %u}", d->time, d->processes, d->gain, outcomes[d->outcome], d->moved);
+}
+
+/* --- all of it as JSON */
+
 /* Names have no quotes (simulate_workload.c), the machine was parsed. */
 static void print_text(const char *text, FILE *to)
 {
@@ -69,18 +90,25 @@ static void print_text(const char *text, FILE *to)
 static void print_result(const struct sim_report *r, const struct sim_result *s, FILE *to)
 {
     fprintf(to, "  {\"name\": \"%s\", \"about\": \"%s\",\n", s->name, s->about);
-    fprintf(to, "   \"seconds\": %.17g, \"of_bound\": %.17g, \"efficiency\": %.17g,\n",
+    fprintf(to, "   \"seconds\": %.15g, \"of_bound\": %.15g, \"efficiency\": %.15g,\n",
             s->makespan_s, of_bound(r, s), efficiency(r, s));
-    fprintf(to, "   \"busy_core_seconds\": %.17g, \"lost_core_seconds\": %.17g,\n", s->busy_s,
+    fprintf(to, "   \"busy_core_seconds\": %.15g, \"lost_core_seconds\": %.15g,\n", s->busy_s,
             s->lost_s);
-    fprintf(to, "   \"turnaround_s\": %.17g, \"decisions\": %lu, \"changes\": %lu, "
+    fprintf(to, "   \"turnaround_s\": %.15g, \"decisions\": %lu, \"changes\": %lu, "
                 "\"moves\": %lu,\n", s->turnaround_s, s->decisions, s->changes, s->moves);
-    fprintf(to, "   \"lends\": %lu, \"reclaims\": %lu, \"nodes_per_process\": %.17g,\n", s->lends,
+    fprintf(to, "   \"lends\": %lu, \"reclaims\": %lu, \"nodes_per_process\": %.15g,\n", s->lends,
             s->reclaims, s->nodes);
     fprintf(to, "   \"job_end_s\": [");
     for (unsigned j = 0; j < r->world->work->njobs; j++)
-        fprintf(to, "%s%.17g", j ? ", " : "", s->job_end[j]);
-    fprintf(to, "]}");
+        fprintf(to, "%s%.15g", j ? ", " : "", s->job_end[j]);
+    fprintf(to, "]");
+    if (r->world->decisions)
+        fprintf(to, ",\n   \"decision\": [\n");
+    for (unsigned long k = 0; s->decision && k < s->decisions; k++) {
+        print_decision(&s->decision[k], to);
+        fprintf(to, k + 1 < s->decisions ? ",\n" : "\n");
+    }
+    fprintf(to, r->world->decisions ? "   ]}" : "}");
 }
 
 void sim_print_json(const struct sim_report *r, FILE *to)
@@ -89,18 +117,18 @@ void sim_print_json(const struct sim_report *r, FILE *to)
     const struct sim_costs *c = &r->world->costs;
     fprintf(to, "{\"machine\": {\"cores\": %u, \"description\": ", r->world->machine.ncores);
     print_text(r->machine, to);
-    fprintf(to, "},\n \"workload\": {\"processes\": %u, \"core_seconds\": %.17g, \"jobs\": [",
+    fprintf(to, "},\n \"workload\": {\"processes\": %u, \"core_seconds\": %.15g, \"jobs\": [",
             w->nprocs, r->bound->work_s);
     for (unsigned j = 0; j < w->njobs; j++) {
         fprintf(to, j ? ", " : "");
         print_text(w->jobs[j].name, to);
     }
-    fprintf(to, "]},\n \"costs\": {\"move_s\": %.17g, \"lend_s\": %.17g, \"decision_s\": %.17g},\n",
+    fprintf(to, "]},\n \"costs\": {\"move_s\": %.15g, \"lend_s\": %.15g, \"decision_s\": %.15g},\n",
             c->move_s, c->lend_s, c->decision_s);
-    fprintf(to, " \"bound\": {\"seconds\": %.17g, \"capacity_s\": %.17g, \"path_s\": %.17g, "
+    fprintf(to, " \"bound\": {\"seconds\": %.15g, \"capacity_s\": %.15g, \"path_s\": %.15g, "
                 "\"job_end_s\": [", r->bound->total_s, r->bound->capacity_s, r->bound->path_s);
     for (unsigned j = 0; j < w->njobs; j++)
-        fprintf(to, "%s%.17g", j ? ", " : "", r->bound->job_end[j]);
+        fprintf(to, "%s%.15g", j ? ", " : "", r->bound->job_end[j]);
     fprintf(to, "]},\n \"schedules\": [\n");
     for (unsigned k = 0; k < r->nresults; k++) {
         print_result(r, &r->result[k], to);

@@ -19,6 +19,8 @@ struct sim_report {
     const struct sim_bands *bands;
 };
 
+/* Those that were kept, one a line. */
+void sim_print_decisions(const struct sim_result *result, FILE *to);
 void sim_print_table(const struct sim_report *report, FILE *to);
 void sim_print_json(const struct sim_report *report, FILE *to);
 /* Both tell on stderr why not, and return false. */

@@ -40,6 +40,7 @@
 #include <unistd.h>
 
 enum { LOOK_NS = 100000000, PAUSE_NS = 10000000, SETTLE_TRIES = 20, CLOSE_TRIES = 200 };
+enum { ORPHANS_MAX = 32 };
 enum { QUEUED_MAX = 1 << 26 };
 enum { PART = 4, BURST_NS = 50000000 }; /* of a processor, one part in so many; and at once */
 enum { WAIT, BEGIN, END }; /* what the thread is told when it has looked at the file */
@@ -65,6 +66,8 @@ struct item {
 };
 
 struct rmd_trace {
+    struct rmd_trace *next; /* of the orphans */
+    uid_t uid;
     pthread_t thread;
     _Atomic bool done; /* release: the thread will not touch this any more */
     struct rmd_source looked; /* the thread has looked at the file; an eventfd */
@@ -578,14 +581,38 @@ static void free_trace(struct rmd_trace *x)
     free(x);
 }
 
-/* A trace that has come to its end makes room for another one. */
-static void reap(struct rmd_domain *d)
+/* A trace that has come to its end, if there is one here, makes room for another one. */
+static void reap(struct rmd_trace **place)
 {
-    if (!d->ending || !atomic_load_explicit(&d->ending->done, memory_order_acquire))
+    struct rmd_trace *x = *place;
+    if (!x || !atomic_load_explicit(&x->done, memory_order_acquire))
         return;
-    pthread_join(d->ending->thread, NULL);
-    free_trace(d->ending);
-    d->ending = NULL;
+    *place = x->next;
+    pthread_join(x->thread, NULL);
+    free_trace(x);
+}
+
+/* Those whose domain has gone.  Their threads end in their own time, for the disk may be slow. */
+static struct rmd_trace *orphans;
+
+static void reap_orphans(void)
+{
+    for (struct rmd_trace **place = &orphans, *x; (x = *place) != NULL;) {
+        reap(place);
+        if (*place == x)
+            place = &x->next;
+    }
+}
+
+/* A user that has been forgotten and comes back has one trace at a time, too; and disks that do not
+ * answer may keep so many threads of all. */
+static bool may_start(uid_t uid)
+{
+    unsigned n = 0;
+    for (const struct rmd_trace *x = orphans; x; x = x->next, n++)
+        if (x->uid == uid)
+            return false;
+    return n < ORPHANS_MAX;
 }
 
 static void tell(struct rmd_trace *x, uint32_t what)
@@ -640,9 +667,10 @@ static void looked(struct rmd_source *source, uint32_t events)
 
 int rmd_trace_start(struct rmd_domain *d, int client)
 {
-    reap(d);
+    reap(&d->ending);
+    reap_orphans();
     struct rmd_trace *x = NULL;
-    if (d->starting || d->trace || d->ending)
+    if (d->starting || d->trace || d->ending || !may_start(d->uid))
         errno = EBUSY;
     else
         x = calloc(1, sizeof *x);
@@ -651,6 +679,7 @@ int rmd_trace_start(struct rmd_domain *d, int client)
     x->file = -1;
     x->client = client;
     x->domain = d;
+    x->uid = d->uid;
     x->end = &x->first;
     x->looked = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), looked};
     pthread_mutex_init(&x->lock, NULL);
@@ -683,7 +712,6 @@ void rmd_trace_stop(struct rmd_domain *d, int client)
 
 void rmd_trace_close(struct rmd_domain *d)
 {
-    const struct timespec pause = {.tv_nsec = PAUSE_NS};
     rmd_trace_stop(d, -1);
     if (d->starting) {
         rmd_unwatch(&d->starting->looked);
@@ -691,10 +719,20 @@ void rmd_trace_close(struct rmd_domain *d)
         d->ending = d->starting;
         d->starting = NULL;
     }
-    for (int i = 0; i < CLOSE_TRIES && d->ending; i++) {
-        reap(d);
-        if (d->ending)
+    if (d->ending) {
+        d->ending->next = orphans;
+        orphans = d->ending;
+        d->ending = NULL;
+    }
+    reap_orphans();
+}
+
+void rmd_trace_end(void)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    for (int i = 0; i < CLOSE_TRIES && orphans; i++) {
+        reap_orphans();
+        if (orphans)
             nanosleep(&pause, NULL);
     }
-    d->ending = NULL; /* a disk that does not answer: it ends with the process */
 }

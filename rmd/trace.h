@@ -26,7 +26,11 @@ void rmd_trace_table(struct rmd_domain *domain, int fd);
 void rmd_trace_joined(struct rmd_domain *domain, unsigned slot);
 void rmd_trace_gone(struct rmd_domain *domain, unsigned slot, bool left);
 
-/* The domain goes: the trace ends, and is waited for for a moment. */
+/* The domain goes: the trace ends, and nobody waits for that. */
 void rmd_trace_close(struct rmd_domain *domain);
+
+/* All domains have gone, and rmd ends: those traces are waited for for a moment, whatever their
+ * number.  What is on a disk that does not answer ends with the process. */
+void rmd_trace_end(void);
 
 #endif

@@ -19,6 +19,7 @@
 #include "now.h"
 #include "online.h"
 #include "standing.h"
+#include "trace.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -221,12 +222,22 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
     return 0;
 }
 
+static bool has_cores(const struct user *u)
+{
+    for (unsigned c = 0; c < topology.ncores; c++)
+        if (here[c] == u || due[c] == u)
+            return true;
+    return false;
+}
+
+/* Who has been stopped and goes on may find every core with a user: those who have some come first. */
 static unsigned shares(struct share *share, unsigned gone)
 {
     unsigned n = 0;
-    for (struct user *u = users; u; u = u->next)
-        if (active(u) && n < units.count)
-            share[n++] = (struct share){.user = u, .most = limit_of(u)};
+    for (int had = 1; had >= 0; had--)
+        for (struct user *u = users; u; u = u->next)
+            if (active(u) && n < units.count && has_cores(u) == had)
+                share[n++] = (struct share){.user = u, .most = limit_of(u)};
     for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
             share[i].has += due[units.first[k]] == share[i].user;
@@ -387,14 +398,22 @@ static void forget(struct user *u)
     free(u);
 }
 
+/* Has it nothing to lose but reports?  Processes that are stopped go on some day, and who is
+ * forgotten evades its limits. */
+static bool forgettable(const struct user *u)
+{
+    return !active(u) && !u->domain.live && !u->ordered.cores && !u->ordered.job_cores &&
+           !has_cores(u);
+}
+
 /* Of those who rest only the last ones' reports are kept. */
 static void forget_oldest(void)
 {
     struct user *oldest = NULL;
     unsigned resting = 0;
     for (struct user *u = users; u; u = u->next) {
-        if (active(u) || u->ordered.cores || u->ordered.job_cores)
-            continue; /* or it would evade its limits */
+        if (!forgettable(u))
+            continue;
         resting++;
         if (!oldest || u->rests_since < oldest->rests_since)
             oldest = u;
@@ -478,9 +497,10 @@ static void configure(struct user *u)
     u->fence.whole = own.whole && u->uid != 0; /* the machine's own processes are root's */
 }
 
+/* One that is served, rmd_users_served. */
 static struct user *add_user(uid_t uid)
 {
-    struct user *u = calloc(1, sizeof *u);
+    struct user *u = options.several || !users ? calloc(1, sizeof *u) : NULL;
     if (!u)
         return NULL;
     u->domain.topology = topology;
@@ -507,11 +527,17 @@ static struct user *add_user(uid_t uid)
     return u;
 }
 
-static struct user *find_user(uid_t uid)
+static struct user *known_user(uid_t uid)
 {
     struct user *u = users;
     while (u && u->uid != uid)
         u = u->next;
+    return u;
+}
+
+static struct user *find_user(uid_t uid)
+{
+    struct user *u = known_user(uid);
     return u ? u : add_user(uid);
 }
 
@@ -555,6 +581,14 @@ void rmd_users_close(void)
         u->domain.table_changed = NULL; /* kept tables are for the next rmd */
         forget(u);
     }
+    rmd_trace_end();
+}
+
+static void tell_policy(const struct user *u, const struct rmd_policy *before)
+{
+    if (u->domain.policy != before)
+        rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
+                  u->domain.policy->name);
 }
 
 void rmd_users_reconfigured(void)
@@ -563,7 +597,9 @@ void rmd_users_reconfigured(void)
         chosen = NULL;
     configured = settings->all.policy;
     for (struct user *u = users; u; u = u->next) {
+        const struct rmd_policy *before = u->domain.policy;
         configure(u);
+        tell_policy(u, before);
         rmd_domain_reconfigured(&u->domain);
     }
     note_orders();
@@ -585,9 +621,7 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
     for (u = users; u; u = u->next) {
         const struct rmd_policy *before = u->domain.policy;
         rmd_domain_set_policy(&u->domain, policy_of(u));
-        if (u->domain.policy != before)
-            rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
-                      u->domain.policy->name);
+        tell_policy(u, before);
     }
     set_sampling();
     return true;
@@ -612,11 +646,22 @@ static unsigned count_active(void)
     return n;
 }
 
+/* One more would be without a core; or, where many are stopped, without a place for its table. */
+static bool too_many(const struct user *newcomer)
+{
+    bool gone[INV_MAX_CORES];
+    unsigned n = 0;
+    for (struct user *u = users; u; u = u->next)
+        n += u->domain.live > 0;
+    return count_active() >= units.count - units_away(gone) ||
+           (!newcomer->domain.live && n >= RMD_KEPT_USERS);
+}
+
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request)
 {
     struct user *u = find_user(uid);
-    bool first = u && !active(u), gone[INV_MAX_CORES];
-    if (!u || (first && count_active() >= units.count - units_away(gone))) {
+    bool first = u && !active(u);
+    if (!u || (first && too_many(u))) {
         close(pidfd);
         errno = u ? EUSERS : ENOMEM;
         return -1;
@@ -715,38 +760,40 @@ bool rmd_users_moving(void)
     return moving();
 }
 
-struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_limits *order)
+bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
 {
     struct user *u = find_user(uid);
-    struct rmd_limits none = {0};
     if (!u)
-        return none;
-    if (order) {
-        *(operator? &u->ordered : &u->own) = *order;
-        rmd_fences_hold();
-        note_orders();
-        configure(u);
-        rmd_domain_reconfigured(&u->domain);
-        divide();
-    }
+        return false;
+    *(operator? &u->ordered : &u->own) = *order;
+    rmd_fences_hold();
+    note_orders();
+    configure(u);
+    rmd_domain_reconfigured(&u->domain);
+    divide();
+    return true;
+}
+
+struct rmd_limits rmd_users_limits(uid_t uid)
+{
     struct rmd_user_settings said = rmd_config_user(settings, uid);
-    return (struct rmd_limits){
-        limit_by(said.max_cores, u->ordered.cores, u->own.cores), u->domain.max_job_cores};
+    struct rmd_limits ordered = rmd_users_ordered(uid, true), own = rmd_users_ordered(uid, false);
+    return (struct rmd_limits){limit_by(said.max_cores, ordered.cores, own.cores),
+                               limit_by(said.max_job_cores, ordered.job_cores, own.job_cores)};
 }
 
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
 {
-    struct user *u = find_user(uid);
+    const struct user *u = known_user(uid);
     return !u ? (struct rmd_limits){0} : operator ? u->ordered : u->own;
 }
 
 /* --- tables of a former rmd */
 
-enum { TABLES_MAX = 1024 };
 static struct former {
     uid_t uid;
     int table, state;
-} former[TABLES_MAX];
+} former[RMD_KEPT_USERS];
 static unsigned nformer;
 static int former_orders = -1;
 
@@ -766,7 +813,7 @@ void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd)
     }
     while (i < nformer && former[i].uid != uid)
         i++;
-    if (i == TABLES_MAX) {
+    if (i == RMD_KEPT_USERS) {
         close(fd);
         return;
     }
@@ -837,7 +884,7 @@ static void resume(struct user *u)
 static int adopt(struct user *u, const struct former *f)
 {
     int n = f->table >= 0 && f->state >= 0 ? rmd_domain_adopt(&u->domain, f->table, f->state) : -1;
-    if (n > 0) {
+    if (u->domain.table) { /* and what f has is its own, though its last process may have ended */
         rmd_log(RMD_NOTICE, "user %u: took back a core table with %d processes", (unsigned)f->uid,
                 n);
         resume(u);
@@ -872,7 +919,7 @@ void rmd_users_adopt(void)
     divide();
     for (struct user *u = users; u; u = u->next)
         if (u->domain.table && !u->domain.live)
-            domain_emptied(&u->domain); /* the last ones have ended just now */
+            rmd_domain_tidy(&u->domain); /* the last ones have ended just now */
 }
 
 unsigned rmd_users_live(void)

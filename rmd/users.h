@@ -59,10 +59,11 @@ struct rmd_limits {
  * rmd_users_left - units that could be used, were these cores drained: online, and none of them.
  * rmd_users_needed - units without which there is a user that has none.
  * rmd_users_moving - are cores on their way from one user to another, or to nobody?
- * rmd_users_limit - what the limits are, after `order` has been given unless it is NULL: by the
- *                   operator, whose word is over the configuration's (INV_MAX_CORES: all), or by
- *                   the user, who may have less than the operator allows.
+ * rmd_users_order - limits of a user that is served, by the operator, whose word is over the
+ *                   configuration's (INV_MAX_CORES: all), or by the user, who may have less than
+ *                   the operator allows.  False: no memory.
  * rmd_users_ordered - what has been ordered so.
+ * rmd_users_limits - what the limits are, also of a user that is not known.
  */
 struct rmd_domain *rmd_users_find(pid_t pid, uid_t uid, bool any, unsigned *slot);
 void rmd_users_each(void (*visit)(struct rmd_domain *, void *context), void *context);
@@ -73,8 +74,9 @@ void rmd_users_offline(uint64_t set[INV_CORE_WORDS]);
 unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS]);
 unsigned rmd_users_needed(void);
 bool rmd_users_moving(void);
-struct rmd_limits rmd_users_limit(uid_t uid, bool operator, const struct rmd_limits *order);
+bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order);
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator);
+struct rmd_limits rmd_users_limits(uid_t uid);
 
 /* rmd_users_take_back - a descriptor that a former rmd has had kept: for this user, of its table or
  * of what goes with it; or what was ordered.  It is ours from here on. rmd_users_adopt - all have

@@ -39,6 +39,8 @@
  *   child                        -> starts one that does not join and stays when this process
  *                                   ends, for two minutes: its pid
  *   orphan                       -> the same of a child that has ended: its pid
+ *   headless                     -> the same of one whose first thread has ended: its pid
+ *   behead                       -> ends its own first thread, and goes on in another: 0
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   exec                         -> this program again, same process, not joined
  */
@@ -56,6 +58,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -368,8 +371,24 @@ static void stay(void)
         pause();
 }
 
-static void start_child(bool orphan)
+static void *stay_in_thread(void *nothing)
 {
+    stay();
+    return nothing;
+}
+
+/* And end this thread, which is the process's first. */
+static void go_on_in_thread(void *(*how)(void *), void *argument)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, how, argument))
+        _exit(1);
+    syscall(SYS_exit, 0);
+}
+
+static void start_child(const char *kind)
+{
+    bool orphan = !strcmp(kind, "orphan");
     int ends[2];
     pid_t pid = 0;
     if (pipe(ends))
@@ -382,6 +401,8 @@ static void start_child(bool orphan)
         pid = getpid();
         if (write(ends[1], &pid, sizeof pid) != sizeof pid)
             _exit(1);
+        if (!strcmp(kind, "headless"))
+            go_on_in_thread(stay_in_thread, NULL);
         stay();
     }
     if (orphan)
@@ -425,15 +446,12 @@ static void on_core(const char *verb, unsigned core)
         printf("0\n");
 }
 
-int main(int argc, char **argv)
+static void *serve(void *arguments)
 {
-    char line[256], name[128];
+    char line[256], name[128], **argv = arguments;
     int a, b, c, d;
     unsigned long long n;
     double w;
-    (void)argc;
-    setlinebuf(stdout);
-    setvbuf(stdin, NULL, _IONBF, 0); /* what follows "exec" is for the next program */
     while (fgets(line, sizeof line, stdin)) {
         char verb[16] = "";
         sscanf(line, "%15s", verb);
@@ -482,8 +500,11 @@ int main(int argc, char **argv)
             printf("%d\n", inv_token_take(table, me));
         } else if (!strcmp(verb, "table")) {
             show_table();
-        } else if (!strcmp(verb, "child") || !strcmp(verb, "orphan")) {
-            start_child(!strcmp(verb, "orphan"));
+        } else if (!strcmp(verb, "child") || !strcmp(verb, "orphan") || !strcmp(verb, "headless")) {
+            start_child(verb);
+        } else if (!strcmp(verb, "behead")) {
+            printf("0\n");
+            go_on_in_thread(serve, argv);
         } else if (!strcmp(verb, "seats")) {
             show_seats();
         } else if (!strcmp(verb, "states")) {
@@ -494,5 +515,13 @@ int main(int argc, char **argv)
             on_core(verb, (unsigned)a);
         }
     }
-    return 0;
+    exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    setlinebuf(stdout);
+    setvbuf(stdin, NULL, _IONBF, 0); /* what follows "exec" is for the next program */
+    serve(argv);
 }

@@ -120,7 +120,8 @@ COMMANDS = {  # what each command is given, at least once
     "shrink": ["{pid} 2", "{pid} --reset"], "expand": ["{pid} 1"], "pin": ["{pid} 0"],
     "limit": ["", "--job-cores=3"], "drain": ["3", "", "--undo 3"], "events": [""],
     "trace": ["start {file}", "stop"], "metrics": [""], "help": [""],
-    "simulate": ["--machine=4 --generate=constant,pieces=3 --schedules=lending"]}
+    "simulate": ["--machine=4 --generate=constant,pieces=3 --schedules=lending",
+                 "--machine=4 --generate=constant,pieces=3 --schedules=makespan --decisions"]}
 ASKS_NOBODY = {"help", "simulate"}
 
 
@@ -516,16 +517,30 @@ def test_affinity_follows_a_drain(build, ask):
 
 @pytest.fixture
 def by(build, public):  # noqa: F811
-    """by(SERVICE, USER, WORD...) - what rmctl says to this user"""
+    """by(SERVICE, USER, WORD...) - what rmctl says to this user; SERVICE None: of any it finds"""
     shutil.copy(build / "bin" / "rmctl", public / "rmctl")
 
     def run(s, uid, *words):
-        done = subprocess.run([public / "rmctl", f"--socket={s.name}", *map(str, words)], cwd="/",
+        which = [f"--socket={s.name}"] if s else []
+        done = subprocess.run([public / "rmctl", *which, *map(str, words)], cwd="/",
                               user=uid, group=60000, extra_groups=[], capture_output=True,
                               text=True, timeout=PATIENCE_S, check=False, env=ENV)
         return done.returncode, done.stdout, done.stderr
 
     return run
+
+
+def test_names_that_strangers_listen_on_are_no_rmd(by):
+    stranger = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    stranger.bind(f"\0invasive-{ALICE}-test{os.getpid()}")
+    os.seteuid(BOB)  # the kernel notes who listens
+    try:
+        stranger.listen()
+    finally:
+        os.seteuid(0)
+    with stranger:
+        assert by(None, ALICE, "policy")[::2] == (1, "rmctl: no rmd of yours is running; start a "
+                                                  "program under invade\n")
 
 
 def test_a_user_steers_its_own_processes_and_root_all(service, by):  # noqa: F811
@@ -586,6 +601,30 @@ def test_limits_of_users(service, by):  # noqa: F811
     assert by(s, 0, "limit", f"--user={ALICE}", "--reset")[0] == 0 and owned(alice, 0) == [6]
 
 
+def test_to_ask_for_a_users_limits_does_not_make_it_known(service, by):  # noqa: F811
+    s = service(f"emulate-cores = 8\n[user {BOB}]\nmax-cores = 6\nmax-job-cores = 5\n")
+    s.member(ALICE)
+    said = json.loads(by(s, 0, "limit", f"--user={BOB}", "--json")[1])
+    assert (said["uid"], said["cores"], said["job_cores"]) == (BOB, 6, 5)
+    domain, = json.loads(by(s, 0, "status", "--json")[1])["domains"]
+    assert [u["uid"] for u in domain["users"]] == [0, ALICE]
+    assert by(s, 0, "limit", f"--user={BOB}", "--cores=4")[0] == 0  # this one has to be noted
+    domain, = json.loads(by(s, 0, "status", "--json")[1])["domains"]
+    assert [(u["uid"], u["limits"]["cores"]) for u in domain["users"]][2:] == [(BOB, 4)]
+
+
+@pytest.mark.parametrize("limits", [[], ["--cores=2"], ["--reset"]], ids=["asked", "set", "reset"])
+def test_of_a_launchs_own_rmd_no_other_user_gets_cores(rmd, ask, tell, limits):  # noqa: F811
+    r = rmd(8)
+    one, = r.joined(1, 0)
+    code, _, err = tell(r, "limit", f"--user={BOB}", *limits)
+    assert code == 1 and f"this rmd serves user {os.getuid()} only" in err
+    ask(r, "limit", "--job-cores=all")  # cores are divided again
+    assert owned(one, 0) == [8]
+    domain, = ask(r, "status")["domains"]
+    assert [u["uid"] for u in domain["users"]] == [os.getuid()]
+
+
 def test_events_and_metrics_are_of_ones_own_processes_and_of_all_for_root(service, by):  # noqa: F811
     s = service("emulate-cores = 4\n")
     s.member(ALICE)
@@ -618,6 +657,9 @@ def test_events_tell_what_has_happened(rmd, ask, tell):  # noqa: F811
     assert (owner["before"], owner["cores"], owner["text"]) == (0, 2, "0-1")
     first = tell(r, "events", f"--since={len(events)}", "--json")[1]
     assert json.loads(first) == events[-1]
+    assert tell(r, "events", f"--since={len(events) + 1}") == (0, "", "")
+    another_rmds = tell(r, "events", f"--since={len(events) + 2}", "--json")[1]
+    assert len(another_rmds.splitlines()) == len(events)
 
 
 def test_events_say_nothing_twice_and_no_empty_list(rmd, ask, tell):  # noqa: F811
@@ -879,6 +921,17 @@ def served(request, rmd, tmp_path):  # noqa: F811
     if request.param == "path":
         r.close()
         assert not os.path.exists(where)
+
+
+def test_a_file_in_the_place_of_the_metrics_socket_is_left_there(build, tmp_path):
+    file = tmp_path / "thesis.txt"
+    file.write_text("all of it")
+    done = subprocess.run([build / "bin" / "rmd", f"--socket={tmp_path}/rmd.sock", "--private",
+                           f"--metrics={file}", "--emulate-cores=2"], capture_output=True,
+                          text=True, timeout=PATIENCE_S, check=False)
+    assert done.returncode == 1 and file.read_text() == "all of it"
+    assert f"cannot serve metrics at {file}: something is there that is no socket" in done.stderr
+    assert not (tmp_path / "rmd.sock").exists()
 
 
 def test_metrics_are_prometheus_text(served, tell):

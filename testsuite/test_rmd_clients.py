@@ -19,12 +19,15 @@ from test_rmd_domain import (
     MAGIC,
     PATIENCE_S,
     REPLY,
+    REPORT,
     REQUEST,
     VERSION,
     Member,
+    eventually,
     processor_s,
     rmctl,
     rmd,  # noqa: F401 (a fixture)
+    sanitizers,
 )
 from test_rmd_service import (
     ALICE,
@@ -40,6 +43,7 @@ pytestmark = [pytest.mark.sanitize,
               pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
 CONTROL, METRICS, OVERVIEW, TRACE = 16, 18, 19, 32
 LIMIT, UNSAID = 4, 2**32 - 1
+FORGOTTEN = 61000  # the first of some users
 
 
 def request(kind, program=b"p"):
@@ -182,12 +186,196 @@ def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, tmp_path):  # 
             assert rmctl(s.build, f"--socket={s.name}", "policy")[0] == 0
 
 
+@pytest.fixture
+def slow_traces(mortal):  # noqa: F811
+    """An rmd to which twenty users have sent, for a trace, what takes long to close.  Two seconds
+    for each would be more than anybody here is ready to wait."""
+    s = mortal("emulate-cores = 2\n")
+    with contextlib.ExitStack() as stack:
+        with stopped(s.process):
+            for uid in range(FORGOTTEN, FORGOTTEN + 20):
+                one = stack.enter_context(connected(s, uid))
+                send_with(one, request(TRACE, b"start"), stack.enter_context(lingering()))
+        yield s
+
+
+def asked_by_others(s, n):
+    """By so many at once, the last one's answer first.  (A signal to rmd would end the waiting.)"""
+    with contextlib.ExitStack() as stack:
+        many = [stack.enter_context(connected(s, FORGOTTEN + 100 + i)) for i in range(n)]
+        for one in many:
+            one.send(request(OVERVIEW))
+            one.settimeout(PATIENCE_S)
+        return [REPLY.unpack(one.recv(REPLY.size))[2] for one in reversed(many)]
+
+
+def test_traces_of_users_who_are_forgotten_are_not_waited_for(slow_traces, tmp_path):
+    assert asked_by_others(slow_traces, 60) == [0] * 60
+    with connected(slow_traces, FORGOTTEN) as one:  # it has a thread that waits still
+        send_with(one, request(TRACE, b"start"), os.open(tmp_path / "a", os.O_CREAT | os.O_WRONLY))
+        answer = REPLY.unpack(one.recv(REPLY.size))
+    assert answer[2] != 0 and answer[-1].startswith(b"a trace is being taken already")
+
+
+def test_all_traces_together_are_waited_for_when_rmd_ends(slow_traces):
+    assert asked_by_others(slow_traces, 1) == [0]
+    assert slow_traces.close() == 0
+
+
 def test_who_sends_a_descriptor_with_another_request_is_refused(mortal):  # noqa: F811
     s = mortal("emulate-cores = 2\n")
     with connected(s, ALICE) as one:
         send_with(one, request(JOIN), os.open("/dev/null", os.O_RDONLY))
         answer = REPLY.unpack(one.recv(REPLY.size))
     assert answer[2] == 1 and answer[-1].startswith(b"a descriptor came with a request")
+
+
+# --- who it is that joins
+
+WITHOUT_PEERPIDFD = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+    if (level == SOL_SOCKET && name == 77) {
+        errno = ENOPROTOOPT;
+        return -1;
+    }
+    return (int)syscall(SYS_getsockopt, fd, level, name, value, size);
+}
+"""
+HEIR = """
+import os, socket, sys
+one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+one.connect(sys.argv[1])
+if os.fork():
+    os._exit(0)
+if sys.stdin.read(1):
+    one.send(bytes.fromhex(sys.argv[2]))
+    print(one.recv(4096).hex())
+"""
+LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+
+
+def pids_can_be_chosen():
+    try:
+        LAST_PID.write_text(LAST_PID.read_text())
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture(params=["told", "not-told"])
+def of_a_kernel(request, mortal, tmp_path):  # noqa: F811
+    """A service; the kernel tells whose a socket is, or is of before Linux 6.5"""
+    s = mortal("emulate-cores = 2\n")
+    if request.param == "not-told":
+        source, library = tmp_path / "old.c", tmp_path / "old.so"
+        source.write_text(WITHOUT_PEERPIDFD)
+        subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)
+        preload = " ".join([*sanitizers(s.build), str(library)])
+        s.die()
+        s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preload))
+    return s
+
+
+def process_of(uid, pid):
+    """This pid is a process of that user's, if it can be had: then True."""
+    LAST_PID.write_text(str(pid - 1))
+    child = os.fork()
+    if not child:
+        os.setgid(60000)
+        os.setuid(uid)
+        time.sleep(3 * PATIENCE_S if os.getpid() == pid else 0)
+        os._exit(0)
+    if child != pid:
+        os.waitpid(child, 0)
+    return child == pid
+
+
+def refuses(answer, pid):
+    status, why = REPLY.unpack(answer)[2], REPLY.unpack(answer)[-1].rstrip(b"\0").decode()
+    return (status, why) == (1, f"cannot watch process {pid}: it has ended, or is another user's "
+                                "by now")
+
+
+@pytest.mark.machine(pids_can_be_chosen(), "no process can be given the pid of another one")
+def test_who_has_the_pid_of_a_dead_client_is_not_made_its_users(of_a_kernel):
+    """A child of the client has its connection, and asks when the pid is another user's."""
+    s = of_a_kernel
+    for _ in range(20):
+        client = subprocess.Popen(["python3", "-c", HEIR, s.name, request(JOIN).hex()], user=ALICE,
+                                  group=60000, extra_groups=[], cwd="/", stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        client.wait(PATIENCE_S)
+        pid = client.pid
+        if any(process_of(BOB, pid) for _ in range(20)):
+            break
+        client.communicate()
+    else:
+        raise AssertionError("others have had each pid")
+    try:
+        client.stdin.write("x")
+        client.stdin.close()
+        assert refuses(bytes.fromhex(client.stdout.read()), pid)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        client.stdout.close()
+    assert s.member(BOB).slot == 0
+
+
+def test_who_is_another_users_since_it_has_connected_is_no_member(of_a_kernel):
+    """As after exec of a set-uid program, with the connection left to a child."""
+    s = of_a_kernel
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        with connected(s, ALICE) as one:  # and it is root's again
+            one.send(request(JOIN))
+            os.write(writer, one.recv(REPLY.size))
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as answer:
+        assert refuses(answer.read(), child)
+    os.waitpid(child, 0)
+    assert s.member(ALICE).slot == 0
+
+
+# --- memory
+
+def resident_bytes(process):
+    pages = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
+    """But all are told to who takes them at last, also of a process that has died meanwhile."""
+    s = mortal("emulate-cores = 2\n")
+    alice, other = s.member(ALICE), s.member(ALICE)
+    clients, brought = 20, 300
+    assert {alice.ask(f"deposit {s.name} 7 256 0") for _ in range(brought)} == {"0"}
+    with contextlib.ExitStack() as stack:
+        before = resident_bytes(s.process)
+        asking = [stack.enter_context(connected(s, ALICE)) for _ in range(clients)]
+        for one in asking:
+            one.settimeout(3 * PATIENCE_S)  # a user that asks for much waits
+            one.send(request(REPORT))
+            assert REPLY.unpack(one.recv(REPLY.size))[2:5] == (0, 0, brought + 2)
+        more = resident_bytes(s.process) - before
+        other.kill()
+        eventually(alice.states, [alice.slot])
+        told = []
+        while message := asking[0].recv(1 << 20):
+            told.append((len(message), *struct.unpack_from("=iiiI", message)[::3]))
+    record = told[0][0]
+    assert more < clients * brought * record / 20, (more, record)
+    assert [size for size, _, _ in told[:brought]] == [record] * brought
+    assert [(pid, alive) for _, pid, alive in told[brought:]] == [
+        (alice.process.pid, 1), (other.process.pid, 0)]
 
 
 # --- processor time

@@ -80,6 +80,14 @@ def processor_s(process):
     return total / 1e9
 
 
+def sanitizers(build):
+    """The libraries that such a program wants to be the first ones."""
+    libraries = subprocess.run(["ldd", build / "bin/rmd"], capture_output=True, text=True,
+                               check=False, timeout=60).stdout
+    return [line.split()[2] for line in libraries.splitlines()
+            if line.strip().startswith(("libasan", "libtsan", "libubsan"))]
+
+
 class Rmd:
     """A private rmd on emulated cores."""
 
@@ -574,6 +582,67 @@ def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, tmp_path):
     assert second.returncode == 1 and str(path) in second.stderr
     process.terminate()
     assert process.wait(PATIENCE_S) == 0 and not path.exists()
+
+
+def test_what_is_no_socket_is_left_where_it_is(build, tmp_path):
+    file, link = tmp_path / "thesis.txt", tmp_path / "link"
+    file.write_text("all of it")
+    link.symlink_to(file)
+    for path in (file, link):
+        done = subprocess.run([build / "bin" / "rmd", f"--socket={path}"], capture_output=True,
+                              text=True, timeout=PATIENCE_S, check=False)
+        assert done.returncode == 1
+        assert f"cannot listen on {path}: something is there that is no socket" in done.stderr
+        assert file.read_text() == "all of it" and link.is_symlink()
+
+
+SLOW_UNLINK = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int unlink(const char *path)
+{
+    const char *go = getenv("TEST_GO"), *there = getenv("TEST_THERE");
+    size_t n = strlen(path);
+    if (n > 5 && !strcmp(path + n - 5, ".sock")) {
+        close(open(there, O_WRONLY | O_CREAT, 0600));
+        for (int i = 0; i < 1000 && access(go, F_OK); i++)
+            usleep(20000);
+    }
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}
+"""
+
+
+def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_path):
+    """The first is about to remove what it has found when the second comes."""
+    source, library, path = (tmp_path / name for name in ("slow.c", "slow.so", "rmd.sock"))
+    there, go = tmp_path / "there", tmp_path / "go"
+    source.write_text(SLOW_UNLINK)
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as killed:
+        killed.bind(str(path))
+    preload = " ".join([*sanitizers(build), str(library)])
+    slow = {**os.environ, "LD_PRELOAD": preload, "TEST_GO": str(go), "TEST_THERE": str(there)}
+    command = [build / "bin" / "rmd", f"--socket={path}", "--private", "--emulate-cores=2"]
+    both = [subprocess.Popen(command, env=slow)]
+    try:
+        eventually(there.exists, True)
+        both.append(subprocess.Popen(command))
+        fds = Path(f"/proc/{both[1].pid}/fd")
+        eventually(lambda: tmp_path in [fd.resolve() for fd in fds.iterdir()], True)  # it waits
+        go.touch()
+        eventually(lambda: [one.poll() for one in both].count(1), 1)
+        assert rmctl(build, f"--socket={path}", "policy")[0] == 0
+    finally:
+        go.touch()
+        for one in both:
+            one.terminate()
+            one.wait(PATIENCE_S)
+    assert not path.exists()
 
 
 # --- nonsense

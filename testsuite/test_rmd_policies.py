@@ -103,7 +103,7 @@ def cases(draw, most_procs=8, most_cores=40, ranges=True, plain=False):
         least = draw(st.integers(0, ncores)) if ranges and draw(st.booleans()) else 0
         most = draw(st.integers(least, ncores)) if ranges and draw(st.booleans()) else 0
         load = draw(st.floats(0.01, 100)) if plain or draw(st.booleans()) else 0
-        needs.append(Need(least, most, draw(st.integers(0, 4)), load,
+        needs.append(Need(least, most, draw(st.integers(0, ncores)), load,
                           i if plain else draw(st.integers(0, n - 1)),
                           1 if plain else draw(st.sampled_from([0, 1, 0.5, 0.9])),
                           0 if plain else draw(st.sampled_from([0, 0, 0.01, 0.013])),
@@ -116,6 +116,11 @@ def ranges_of(case):
     return [need.range(ncores) for need in needs]
 
 
+def fits(case):
+    """Are there as many cores as all need at least?"""
+    return sum(low for low, _ in ranges_of(case)) <= case[0]
+
+
 def distributions(ncores, ranges):
     """All that give out as many cores as can be, within the ranges."""
     room = min(ncores, sum(high for _, high in ranges))
@@ -124,8 +129,7 @@ def distributions(ncores, ranges):
 
 
 def small_cases(most_procs=3, most_cores=10):
-    return cases(most_procs, most_cores, plain=True).filter(
-        lambda case: sum(low for low, _ in ranges_of(case)) <= case[0])
+    return cases(most_procs, most_cores, plain=True).filter(fits)
 
 
 # --- what holds for all
@@ -243,7 +247,7 @@ def test_what_was_decided_is_decided_again(rmd, policy, case):
     for need, cores in zip(needs, target):
         need.owned = cores
     assert not rmd.worth(policy, case, rmd.decide(policy, case))[0] or \
-        sum(low for low, _ in ranges_of(case)) > ncores
+        not fits(case)
 
 
 @pytest.mark.parametrize("policy", [p for p in POLICIES if p != "energy"])
@@ -281,19 +285,32 @@ def test_a_speed_up_is_no_more_than_the_cores(rmd):
 
 # --- workload
 
-def quotas_of(case):
-    """q = min(hi, max(lo, x W)), with the x at which they add up to the cores, or to all hi."""
-    ncores, needs = case
-    ranges = ranges_of(case)
-
+def quotas_at_a_level(ncores, ranges, wishes):
+    """min(hi, max(lo, wish(x))), with the x at which they add up to the cores, or to all hi."""
     def at(x):
-        return [min(high, max(low, x * need.load)) for need, (low, high) in zip(needs, ranges)]
+        return [min(high, max(low, wish(x))) for wish, (low, high) in zip(wishes, ranges)]
 
-    low, high = 0.0, ncores / min(need.load for need in needs) * 2
-    for _ in range(200):
+    low, high = 0.0, 1.0
+    while sum(at(high)) < min(ncores, sum(most for _, most in ranges)):
+        high *= 2
+    for _ in range(60):
         x = (low + high) / 2
         low, high = (x, high) if sum(at(x)) <= ncores else (low, x)
-    return at(low)
+    return at(high)
+
+
+def quotas_of(case):
+    """q = min(hi, max(lo, x W))"""
+    return quotas_at_a_level(case[0], ranges_of(case),
+                             [lambda x, load=need.load: x * load for need in case[1]])
+
+
+def assert_rounded(target, quotas):
+    """By the largest remainders."""
+    assert all(q - 1 < d + 1e-4 and d < q + 1 + 1e-4 for d, q in zip(target, quotas)), quotas
+    below = [q - d for d, q in zip(target, quotas) if d < q - 1e-4]  # rounded down: the remainders
+    above = [q - (d - 1) for d, q in zip(target, quotas) if d > q + 1e-4]
+    assert not below or not above or max(below) <= min(above) + 1e-4, quotas
 
 
 @pytest.mark.parametrize("policy", ["workload", "equal"])
@@ -303,13 +320,9 @@ def test_quotas_within_ranges_are_rounded_by_the_largest_remainders(rmd, policy,
     ncores, needs = case
     for need in needs:
         need.load = 1 if policy == "equal" else need.load
-    if sum(low for low, _ in ranges_of(case)) > ncores:
+    if not fits(case):
         return
-    target, quotas = rmd.decide(policy, case), quotas_of(case)
-    assert all(q - 1 < d + 1e-4 and d < q + 1 + 1e-4 for d, q in zip(target, quotas))
-    below = [q - d for d, q in zip(target, quotas) if d < q - 1e-4]  # rounded down: the remainders
-    above = [q - (d - 1) for d, q in zip(target, quotas) if d > q + 1e-4]
-    assert not below or not above or max(below) <= min(above) + 1e-4
+    assert_rounded(rmd.decide(policy, case), quotas_of(case))
 
 
 # --- throughput
@@ -319,7 +332,7 @@ def test_quotas_within_ranges_are_rounded_by_the_largest_remainders(rmd, policy,
 def test_throughput_without_graphs_is_workload(rmd, case):
     for need in case[1]:
         need.graph = []
-    if sum(low for low, _ in ranges_of(case)) <= case[0]:
+    if fits(case):
         assert rmd.decide("throughput", case) == rmd.decide("workload", case)
 
 
@@ -389,8 +402,11 @@ def test_no_distribution_ends_earlier(rmd, case):
 @RULES
 @given(case=small_cases(most_procs=4))
 def test_of_those_that_end_as_early_the_second_slowest_is_as_fast_as_can_be(rmd, case):
-    """And so on: no distribution has less where the two differ first."""
+    """And so on: no distribution has less where the two differ first.  But of those that would end
+    at the same moment nobody looks who would gain more."""
     ncores, needs = case
+    for i, need in enumerate(needs):
+        need.load *= 1 + i * 1e-3
     curves = [rmd.curve(ncores, need.graph) for need in needs]
 
     def times(d):
@@ -418,7 +434,7 @@ def by_job(needs, target):
 def test_ranks_of_a_job_finish_together(rmd, policy, case, njobs):
     """No other division of the job's cores among its ranks ends earlier."""
     ncores, needs = case
-    if sum(low for low, _ in ranges_of(case)) > ncores:
+    if not fits(case):
         return
     for i, need in enumerate(needs):
         need.job = i % min(njobs, len(needs))
@@ -464,7 +480,7 @@ def test_no_division_between_two_jobs_is_much_better(rmd, case, least, graph):
     """The best sum over whole cores for each job, of cores that can be divided in a job."""
     ncores, needs = case
     needs[0].least, needs[0].graph = least, graph
-    if sum(low for low, _ in ranges_of(case)) > ncores or len(needs) < 2:
+    if not fits(case) or len(needs) < 2:
         return
     for i, need in enumerate(needs):
         need.job, need.graph = i % 2, need.graph or [(1, 1)]
@@ -481,6 +497,77 @@ def test_no_division_between_two_jobs_is_much_better(rmd, case, least, graph):
     steepest = max(s[d + 1] - s[d] for s, (low, _) in ((speed0, range0), (speed1, range1))
                    for d in range(low, ncores))
     assert speed0[ours0] + speed1[ours1] >= best - 1e-3 - steepest * 1e-3, (best, jobs)
+
+
+def in_jobs(case, njobs):
+    """The same processes as the ranks of so many jobs, or fewer."""
+    ncores, needs = case
+    for i, need in enumerate(needs):
+        need.job = i % min(njobs, len(needs))
+    return ncores, needs
+
+
+def cores_by_job(needs, target):
+    return [sum(cores for _, cores in members) for members in by_job(needs, target).values()]
+
+
+@settings(RULES, max_examples=80)
+@given(loads=st.lists(st.floats(0.1, 10), min_size=1, max_size=6), njobs=st.integers(1, 3),
+       gain=st.sampled_from([0.01, 0.1, 0.24]), more=st.integers(0, 30), data=st.data())
+def test_a_job_without_a_graph_gains_by_its_fair_share_and_by_no_more(rmd, loads, njobs, gain,
+                                                                      more, data):
+    """Beside one whose four ranks gain less, but always."""
+    needs = in_jobs((0, [Need(least=data.draw(st.integers(1, 4)), load=load) for load in loads]),
+                    njobs)[1]
+    needs += [Need(least=data.draw(st.integers(1, 3)), job=njobs,
+                   graph=[(1, 1), (40, 1 + 39 * gain)]) for _ in range(4)]
+    case = sum(need.least for need in needs) + more, needs
+    assert cores_by_job(needs, rmd.decide("jobs", case)) == \
+        cores_by_job(needs, rmd.decide("fair", case))
+
+
+def test_a_job_of_which_one_rank_has_a_graph_is_not_one_without_any(rmd):
+    slow = Need(job=1, graph=[(1, 1), (40, 5)])
+    assert rmd.decide("jobs", (20, [Need(), Need(), slow, slow])) == [5, 5, 5, 5]
+    assert rmd.decide("jobs", (20, [Need(), Need(graph=[(1, 1)]), slow, slow])) == [9, 9, 1, 1]
+
+
+def fair_quotas(ncores, needs, useful, wishes):
+    """d = min(most, max(sum lo, wish(x))) by job; what all can use no more is shared equally."""
+    members = by_job(needs, useful).values()
+    lo = [sum(need.range(ncores)[0] for need, _ in job) for job in members]
+    hi = [sum(need.range(ncores)[1] for need, _ in job) for job in members]
+    most = [sum(cores for _, cores in job) for job in members]
+    if sum(most) <= ncores:
+        return quotas_at_a_level(ncores, list(zip(most, hi)), [lambda x: x] * len(members))
+    return quotas_at_a_level(ncores, list(zip(lo, most)), wishes)
+
+
+def useful_of(curve, need, ncores):
+    """Cores of its range with which it is as fast as it can be."""
+    low, high = need.range(ncores)
+    return next(c for c in range(low, high + 1) if curve[c] >= curve[high] - 1e-6)
+
+
+@st.composite
+def some_flat(draw, most_procs=8, most_cores=40):
+    """Jobs of several ranks; more cores than the last point's bring nothing to some."""
+    ncores, needs = draw(cases(most_procs, most_cores, plain=True))
+    for need in needs:
+        if need.graph and draw(st.booleans()):
+            need.graph.append((need.graph[-1][0] + 1, need.graph[-1][1]))
+    return in_jobs((ncores, needs), draw(st.integers(1, 4)))
+
+
+@settings(RULES, max_examples=80)
+@given(case=some_flat())
+def test_fair_gives_each_job_the_same_within_what_its_ranks_need_and_can_use(rmd, case):
+    ncores, needs = case
+    if not fits(case):
+        return
+    useful = [useful_of(rmd.curve(ncores, need.graph), need, ncores) for need in needs]
+    assert_rounded(cores_by_job(needs, rmd.decide("fair", case)),
+                   fair_quotas(ncores, needs, useful, [lambda x: x] * len(needs)))
 
 
 @RULES
@@ -519,6 +606,32 @@ def test_energy_has_the_fewest_cores_that_are_within_the_loss(rmd, case, loss):
     assert sum(target) <= fewest
 
 
+@settings(RULES, max_examples=60)
+@given(case=cases(6, 12, plain=True), njobs=st.integers(1, 3),
+       loss=st.sampled_from([0, 0.01, 0.05, 0.2, 0.5]))
+def test_energy_has_the_fewest_cores_also_for_jobs_of_several_ranks(rmd, case, njobs, loss):
+    """Of all whole cores for each job, which can be divided in a job."""
+    ncores, needs = in_jobs(case, njobs)
+    if not fits(case):
+        return
+    for need in needs:
+        need.graph = need.graph or [(1, 1)]
+    target, ours, speeds = rmd.decide("energy", case, loss), [], []
+    for members in by_job(needs, target).values():
+        ranges = [need.range(ncores) for need, _ in members]
+        curves = [rmd.curve(ncores, need.graph) for need, _ in members]
+        ours.append(sum(cores for _, cores in members))
+        speeds.append({d: fluid_speed(curves, [need.load for need, _ in members], ranges, d)
+                       for d in range(sum(low for low, _ in ranges),
+                                      min(ncores, sum(high for _, high in ranges)) + 1)})
+    all_of_them = {d: sum(speed[cores] for speed, cores in zip(speeds, d))
+                   for d in itertools.product(*speeds) if sum(d) <= ncores}
+    goal = (1 - loss) * max(all_of_them.values())
+    assert all_of_them[tuple(ours)] >= goal - 1e-3
+    assert sum(ours) <= min((sum(d) for d, speed in all_of_them.items() if speed >= goal + 1e-3),
+                            default=ncores)
+
+
 # --- interference
 
 @RULES
@@ -548,18 +661,131 @@ def test_cores_that_have_moved_do_not_move_on(rmd, slow):
     assert not rmd.worth("interference", (40 * len(slow), needs), again)[0], (target, again)
 
 
-@RULES
+@settings(RULES, max_examples=50)
 @given(slow=st.lists(st.sampled_from([1, 0.5, 0.25, 0.8]), min_size=2, max_size=5),
        data=st.data())
 def test_a_rank_on_slow_cores_is_found_by_its_iteration_times(rmd, slow, data):
     """As if the machine had said what they deliver, relative to the best of the job."""
     ncores = 30 * len(slow)
-    loads = [data.draw(st.floats(1, 5)) for _ in slow]
-    told = [Need(load=w, owned=30, delivered=e / max(slow)) for w, e in zip(loads, slow)]
-    seen = [Need(load=w, owned=30, iteration=w / 30 / e) for w, e in zip(loads, slow)]
+    told = [Need(load=data.draw(st.floats(1, 5)), owned=30, delivered=e / max(slow),
+                 graph=data.draw(graphs(60))) for e in slow]
+    seen = [Need(load=need.load, owned=30, graph=need.graph,
+                 iteration=need.load / rmd.curve(30, need.graph)[30] / e)
+            for need, e in zip(told, slow)]
     a, b = rmd.decide("interference", (ncores, told)), rmd.decide("interference", (ncores, seen))
     assert all(abs(x - y) <= 1 for x, y in zip(a, b))
     assert rmd.decide("fair", (ncores, told)) == rmd.decide("fair", (ncores, seen))
+
+
+class Cores:
+    """What a process's cores deliver: K(c) = E c up to n, E n + F (c - n) beyond."""
+
+    def __init__(self, has, part):
+        self.has, self.part, self.further = has, part, 1.0
+
+    def delivering(self, whole):
+        """The inverse."""
+        own = self.has * self.part
+        return whole / self.part if whole <= own else self.has + (whole - own) / self.further
+
+    def speeds(self, curve):
+        """S(K(c)) for c = 0, 1, ..."""
+        at = [c * self.part if c <= self.has else
+              self.has * self.part + (c - self.has) * self.further for c in range(len(curve))]
+        return [curve[int(k)] + (k % 1 and (curve[int(k) + 1] - curve[int(k)]) * (k % 1))
+                for k in at]
+
+
+def know_the_others(all_of_them):
+    """F is what the others' cores deliver on the mean."""
+    for cores in all_of_them:
+        others = [other for other in all_of_them if other is not cores and other.has]
+        if others:
+            cores.further = sum(c.has * c.part for c in others) / sum(c.has for c in others)
+
+
+def delivered_by(needs, curves):
+    """Of each process: what the machine says, or less where its job's iteration times say so."""
+    expense = [need.iteration * curve[need.owned] / need.load
+               for need, curve in zip(needs, curves)]
+    best = {need.job: min((other for of, other in zip(needs, expense)
+                           if other and of.job == need.job), default=0) for need in needs}
+    found = [Cores(need.owned, min(need.delivered, best[need.job] / x if x else 1))
+             for need, x in zip(needs, expense)]
+    know_the_others(found)
+    return found
+
+
+@st.composite
+def disturbed(draw, most_procs, most_cores):
+    """Cases in which the machine, or iteration times, or both say what cores deliver."""
+    ncores, needs = draw(some_flat(most_procs, most_cores).filter(fits))
+    for need in needs:
+        need.owned = draw(st.integers(0, ncores))
+        need.delivered = draw(st.sampled_from([1, 1, 0.9, 0.5, 0.3]))
+        need.iteration = draw(st.sampled_from([0, 1, 1.3, 1.7, 3]))
+    return ncores, needs
+
+
+def announce(rmd, case):
+    """Iteration times that are so many times what the graphs say; returns these."""
+    ncores, needs = case
+    curves = [rmd.curve(ncores, need.graph) for need in needs]
+    for need, curve in zip(needs, curves):
+        need.iteration *= need.load / curve[need.owned] if need.owned else 0
+    return curves
+
+
+@settings(RULES, max_examples=50)
+@given(case=disturbed(6, 12))
+def test_ranks_finish_together_by_what_their_cores_deliver(rmd, case):
+    """No other division of the job's cores among its ranks ends earlier: S(c) is S(K(c))."""
+    ncores, needs = case
+    curves = announce(rmd, case)
+    target = rmd.decide("interference", case)
+    speeds = [cores.speeds(curve) for cores, curve in zip(delivered_by(needs, curves), curves)]
+    for job in {need.job for need in needs}:
+        ranks = [i for i, need in enumerate(needs) if need.job == job]
+
+        def slowest(d, ranks=ranks):
+            return max(needs[i].load / speeds[i][c] for i, c in zip(ranks, d))
+
+        ours = [target[i] for i in ranks]
+        best = min(slowest(d) for d in distributions(
+            sum(ours), [needs[i].range(ncores) for i in ranks]))
+        assert slowest(ours) <= best * (1 + 1e-4)
+
+
+@settings(RULES, max_examples=50)
+@given(case=disturbed(8, 40))
+def test_every_job_has_the_same_of_what_cores_deliver(rmd, case):
+    """Within what its ranks need and can use."""
+    ncores, needs = case
+    curves = announce(rmd, case)
+    target = rmd.decide("interference", case)
+    ranks = delivered_by(needs, curves)
+    useful = [useful_of(cores.speeds(curve), need, ncores)
+              for cores, curve, need in zip(ranks, curves, needs)]
+    jobs = []
+    for members in by_job(needs, ranks).values():
+        has = sum(cores.has for _, cores in members)
+        jobs.append(Cores(has, sum(cores.has * cores.part for _, cores in members) / has
+                          if has else 1))
+    know_the_others(jobs)
+    assert_rounded(cores_by_job(needs, target),
+                   fair_quotas(ncores, needs, useful, [job.delivering for job in jobs]))
+
+
+@pytest.mark.parametrize("job", [0, 1])
+def test_interference_gives_what_a_job_cannot_use_to_the_others(rmd, job):
+    """Also where it owns that now."""
+    needs = [Need(owned=3, graph=[(1, 1), (2, 1)]), Need(owned=1, job=job)]
+    assert rmd.decide("interference", (4, needs)) == [1, 3]
+
+
+def test_interference_gives_out_no_more_cores_than_there_are(rmd):
+    needs = [Need(owned=6, graph=[(2, 2), (3, 2)]), Need(load=2, owned=7, delivered=0.5)]
+    assert sum(rmd.decide("interference", (13, needs))) == 13
 
 
 @RULES

@@ -197,7 +197,8 @@ def read(root, path):
 
 
 @pytest.mark.parametrize("cap,expected", [("150", [100, 50]), ("150W", [100, 50]),
-                                          ("25%", [50, 25]), ("9999", [200, 100])])
+                                          ("25%", [50, 25]),
+                                          ("99%", [193, 93]), ("9999", [193, 93])])
 def test_packages_share_a_power_cap_and_have_theirs_back_at_the_end(build, tmp_path, cap, expected):
     for zone, most in ((0, 200), (1, 100)):
         put(tmp_path, RAPL.format(zone, "max_power_uw"), most * 10**6)

@@ -107,6 +107,11 @@ class Service:
     def said(self):
         return self.log.read_text()
 
+    def events(self):
+        code, text, _ = rmctl(self.build, f"--socket={self.name}", "--json", "events")
+        assert code == 0
+        return [json.loads(line) for line in text.splitlines()]
+
     def hears(self, text):
         eventually(lambda: text in self.said(), True)
 
@@ -459,6 +464,17 @@ def test_what_was_chosen_holds_until_the_file_says_another_policy(service, polic
     assert [policy(s, uid) for uid in (ALICE, BOB, 0)] == ["jobs", "makespan", "makespan"]
 
 
+def test_a_reload_that_changes_a_policy_is_an_event_of_that_user(service):
+    base = "socket-group = *\nemulate-cores = 8\n"
+    s = service(base)
+    for uid in (ALICE, BOB):
+        s.member(uid)
+    s.reload(base + f"[user {ALICE}]\npolicy = jobs\n")
+    events = s.events()
+    assert [(e["uid"], e["text"]) for e in events if e["event"] == "policy"] == [(ALICE, "jobs")]
+    assert [e["event"] for e in events][-1] == "config"
+
+
 def test_cores_that_deliver_less_count_for_less_in_each_domain_that_asks(service, policy, tmp_path):
     put_stat(tmp_path, [(100, 0)] * 32)
     s = service("emulate-cores = 32\n", f"--sys-root={tmp_path}")
@@ -734,6 +750,20 @@ def test_children_that_never_join_are_kept_to_the_cores_of_their_user(service):
         eventually(lambda: os.sched_getaffinity(child), pins(alice))
         bob.kill()
         eventually(lambda: os.sched_getaffinity(child), {*CPUS})
+
+
+@two_cpus
+def test_a_child_without_its_first_thread_is_kept_too(service):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice = s.member(ALICE)
+    with started_by(alice, "headless") as child:
+        bob = s.member(BOB)
+        eventually(lambda: pins(alice) & pins(bob), set())
+        others = [int(t) for t in os.listdir(f"/proc/{child}/task") if int(t) != child]
+        for _ in range(2):
+            eventually(lambda: [t for t in others if os.sched_getaffinity(t) != pins(alice)], [])
+            for thread in others:
+                os.sched_setaffinity(thread, CPUS)  # it does not cooperate
 
 
 @two_cpus
@@ -1462,7 +1492,8 @@ def test_the_units_start_this_rmd_and_confine_it(build, installed_units, make_va
     assert Path(command) == build / "bin/rmd" and option == "--foreground"
     assert service_unit["Service"]["Type"] == make_variable("SYSTEMD_TYPE") in ("notify", "exec")
     for word in ("NoNewPrivileges", "ProtectSystem", "ProtectHome", "MemoryDenyWriteExecute",
-                 "SystemCallFilter", "CapabilityBoundingSet", "FileDescriptorStoreMax"):
+                 "SystemCallFilter", "CapabilityBoundingSet", "FileDescriptorStoreMax",
+                 "OOMScoreAdjust"):
         assert word in service_unit["Service"]
     socket_unit = sections(installed_units / "rmd.socket")["Socket"]
     assert socket_unit["ListenSequentialPacket"] == "/run/invasive/rmd.sock"

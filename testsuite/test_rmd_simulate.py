@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 
 import pytest
@@ -155,6 +156,16 @@ def test_each_decision_is_printed(build):
     decisions = [line for line in text.splitlines() if " processes  gain " in line]
     assert len(decisions) == counted > 2
     assert "makespan" in text.splitlines()[-3]
+    document = json.loads(simulate(build, "--decisions", "--json", *options).stdout)
+    for line, d in zip(decisions, document["schedules"][0]["decision"], strict=True):
+        assert line == (f"{d['time']:12.6f} makespan     {d['processes']:6} processes  "
+                        f"gain {100 * d['gain']:6.2f} %  {d['outcome']}, {d['moved']} moved")
+
+
+@pytest.mark.sanitize
+def test_numbers_of_json_have_no_digits_that_are_none(build):
+    text = simulate(build, "--generate=changing,pieces=40", "--machine=16", "--json").stdout
+    assert not [n for n in re.findall(r"[0-9.]+", text) if len(n.replace(".", "").strip("0")) > 15]
 
 
 @pytest.mark.sanitize

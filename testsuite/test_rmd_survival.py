@@ -8,6 +8,7 @@ import contextlib
 import os
 import random
 import resource
+import select
 import signal
 import socket
 import struct
@@ -25,6 +26,7 @@ from test_rmd_domain import (
     processor_s,
     rmctl,
     rmd,  # noqa: F401 (a fixture)
+    sanitizers,
 )
 from test_rmd_service import (
     ALICE,
@@ -134,6 +136,50 @@ def test_rmd_is_prompt_before_it_looks_at_each_core(build, tmp_path):
         process.wait(PATIENCE_S)
 
 
+LOST = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+long syscall(long number, ...)
+{
+    static unsigned asked;
+    long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"), a[6];
+    va_list more;
+    va_start(more, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(more, long);
+    va_end(more);
+    if (number == SYS_pidfd_open && a[0] != getpid() && !asked++) {
+        errno = ESRCH;
+        return -1;
+    }
+    return next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+"""
+
+
+def test_who_ends_while_it_is_taken_back_leaves_its_cores_to_the_others(mortal, tmp_path):
+    """The last process of its table, which was there a moment before."""
+    source, library = tmp_path / "lost.c", tmp_path / "lost.so"
+    source.write_text(LOST)
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library, "-ldl"], check=True,
+                   timeout=60)
+    s = mortal("emulate-cores = 4\nlog-level = info\n")
+    s.member(ALICE)
+    s.die()
+    preload = " ".join([*sanitizers(s.build), str(library)])
+    s.begin(preexec=lambda: os.environ.update(LD_PRELOAD=preload))
+    s.hears(f"user {ALICE}: the last process has gone")
+    s.members[0].kill()
+    bob, alice = s.member(BOB), s.member(ALICE)
+    assert counts(alice, 0, ELSEWHERE) == counts(bob, 0, ELSEWHERE) == [2, 2]
+    for a, b in zip(alice.owners(), bob.owners()):
+        assert (a == ELSEWHERE) != (b == ELSEWHERE)
+
+
 def test_all_are_adopted_within_a_second_of_a_kill(mortal):
     """On a busy machine it may be longer now and then; how long, bench/run chaos says."""
     s = mortal("emulate-cores = 6\nreclaim-bound-us = 60000000\n")
@@ -174,6 +220,36 @@ def test_who_died_while_there_was_no_rmd_is_buried_by_the_next(mortal):
     s.begin()
     assert one.table()[2:] == ([0] * 4, [NOBODY] * 4, [0] * 4)
     assert one.states() == [0]
+
+
+def beheaded(member):
+    """Its first thread has ended, and it goes on: the kernel calls it a zombie."""
+    assert member.ask("behead") == "0"
+    stat = Path(f"/proc/{member.process.pid}/stat")
+    eventually(lambda: stat.read_text().rsplit(")", 1)[1].split()[0], "Z")
+
+
+def test_who_goes_on_without_its_first_thread_is_adopted(mortal):
+    s = mortal("emulate-cores = 4\n")
+    one, bob = s.member(ALICE), s.member(BOB)
+    beheaded(one)
+    before = one.table()
+    s.die()
+    s.begin()
+    assert one.table() == before and counts(bob, 0) == [2]
+    one.kill()
+    eventually(lambda: counts(bob, 0), [4])
+
+
+def test_who_is_stopped_without_its_first_thread_keeps_nobody_waiting(mortal):
+    s = mortal(QUICK + "emulate-cores = 2\n")
+    one, other = s.member(ALICE), s.member(ALICE)
+    beheaded(one)
+    assert one.ask("borrow 0") == "1"
+    one.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: other.ask("borrow 0"), "1")
+    one.process.send_signal(signal.SIGCONT)
+    s.hears("goes on")
 
 
 def test_tokens_are_right_after_a_restart(mortal):
@@ -545,6 +621,77 @@ def test_without_its_keeper_rmd_goes_on_and_says_so(mortal):
     assert s.member(ALICE).slot == 0
 
 
+def test_a_keeper_that_does_nothing_is_not_waited_for_for_ever(mortal):
+    s = mortal("emulate-cores = 2\n")
+    s.member(BOB)
+    alice, keeper = s.member(ALICE, join=False), s.running_keeper()
+    os.kill(keeper, signal.SIGSTOP)
+    try:
+        while "core tables are not kept for a restart any more" not in s.said():
+            for command in (f"join {s.name} -1 -1 -1", f"leave {s.name}"):  # another table
+                alice.say(command)
+                assert select.select([alice.process.stdout], [], [], PATIENCE_S)[0], command
+                assert alice.hear() == "0"
+    finally:
+        os.kill(keeper, signal.SIGCONT)
+    assert s.member(ALICE).slot == 0
+
+
+def client_of_the_keeper(s):
+    """A connection in the place of rmd's, and what is kept, {(uid, what)}."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        one.settimeout(PATIENCE_S)
+        one.connect(s.name + KEEPER)
+        kept = set()
+        while message := one.recv(64):
+            kind, uid, what = struct.unpack("<III", message)
+            if kind == ALL:
+                return one, kept
+            if kind == KEEP:
+                kept.add((uid, what))
+        one.close()  # rmd's end is about to be closed
+    raise AssertionError("the keeper has another client")
+
+
+def test_orders_are_kept_beside_as_many_tables_as_there_may_be(mortal):
+    s = mortal("emulate-cores = 2\n")
+    alice = s.member(ALICE)
+    eventually(lambda: len(s.memory_of_keeper("invasive-rmd-state")), 1)
+    memory = s.memory_of_keeper("invasive-rmd-state")[0].open("r+b", buffering=0)
+    s.die()
+    tables = [(100000 + i, what) for i in range(1023) for what in (0, 1)]
+    orders = (0, 2)
+    one, _ = client_of_the_keeper(s)
+    with one, memory:
+        passed = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack("<i", memory.fileno()))]
+        for item in [*tables, orders]:
+            one.sendmsg([struct.pack("<III", KEEP, *item)], passed)
+    one, kept = client_of_the_keeper(s)
+    with one:
+        for item in [*tables, orders]:
+            one.send(struct.pack("<III", DROP, *item))
+    assert kept == {(ALICE, 0), (ALICE, 1), *tables, orders}
+    s.begin()
+    assert counts(alice, 0) == [2]
+
+
+def test_a_file_in_the_place_of_the_keepers_socket_is_left_there(mortal):
+    s = mortal("emulate-cores = 2\n")
+    eventually(lambda: Path(s.name + KEEPER).exists(), True)
+    s.process.terminate()
+    assert s.process.wait(PATIENCE_S) == 0
+    file = Path(s.name + KEEPER)
+    eventually(file.exists, False)
+    file.write_text("kept")
+    s.begin()
+    assert "core tables are not kept for a restart" in s.said()
+    assert f"{file}: something is there that is no socket" in s.said()
+    assert s.member(ALICE).slot == 0 and file.read_text() == "kept"
+    file.unlink()
+
+
 # --- a table that a process scribbles over
 
 QUICK = "check-interval-ms = 20\n"
@@ -685,6 +832,31 @@ def test_another_user_gets_the_cores_of_one_whose_processes_are_all_stopped(mort
     assert counts(bob, 0) == [2]
 
 
+@pytest.mark.parametrize("when", ["killed", "going-on", "adopted"])
+def test_a_user_whose_processes_are_all_stopped_is_not_forgotten(mortal, monkeypatch, when):
+    """Of those who have none only the last ones are known, and many come after it."""
+    monkeypatch.setenv("MALLOC_PERTURB_", "165")  # what is freed is nothing that can be used
+    s = mortal(QUICK + "emulate-cores = 4\nlog-level = info\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    alice.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: counts(bob, 0), [4])
+    if when == "adopted":
+        s.die()
+        s.begin()
+    for uid in range(61000, 61040):
+        assert s.member(uid, join=False).ask(f"leave {s.name}") == "0"
+    if when == "going-on":
+        alice.process.send_signal(signal.SIGCONT)
+        eventually(lambda: (counts(alice, 0), counts(bob, 0)), ([2], [2]))
+        assert s.member(ALICE).slot == 1
+        s.members[-1].kill()
+        eventually(alice.states, [0])
+    alice.kill()
+    s.hears(f"user {ALICE}: the last process has gone")
+    eventually(lambda: counts(bob, 0), [4])
+    assert s.member(ALICE).slot == 0 and counts(bob, 0) == [2]
+
+
 def test_a_thousand_children_are_no_members_and_those_that_join_fill_their_user_only(mortal):
     s = mortal("emulate-cores = 2\n")
     bob = s.member(BOB)
@@ -823,14 +995,6 @@ def test_with_none_left_even_for_who_is_turned_away_rmd_sleeps(mortal, tmp_path)
         other.settimeout(PATIENCE_S)
         other.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         assert other.recv(12) == b"HTTP/1.1 200"
-
-
-def sanitizers(build):
-    """The libraries that such a program wants to be the first ones."""
-    libraries = subprocess.run(["ldd", build / "bin/rmd"], capture_output=True, text=True,
-                               check=False, timeout=60).stdout
-    return [line.split()[2] for line in libraries.splitlines()
-            if line.strip().startswith(("libasan", "libtsan", "libubsan"))]
 
 
 def test_without_memory_who_is_new_is_refused_and_the_others_go_on(mortal):

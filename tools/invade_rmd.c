@@ -32,7 +32,8 @@ bool invade_use(struct invade_manager *m, const char *name)
         errno = ENAMETOOLONG;
         return false;
     }
-    struct inv_table *table = rmd_client_observe(name);
+    /* or its cores would be ours, too, when it is back */
+    struct inv_table *table = rmd_client_await(name);
     if (!table)
         return false;
     strcpy(m->socket, name);

@@ -15,6 +15,7 @@
 #include "fuzz.h"
 #include "../../rmd/trace.h"
 #include "now.h"
+#include "procstat.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,11 +40,16 @@ static uint64_t fuzz_due(void);
 #define fork() 1
 #define rmd_account_due_ns(uid) ((void)(uid), fuzz_due())
 #define rmd_trace_start(domain, client) ((void)(domain), errno = EBUSY, -1)
+/* Of this process, whichever user it is made out to be. */
+#define rmd_owner(process, owner) ((void)(process), *(owner) = c->peer.uid, true)
+#define rmd_alive(pidfd) ((void)(pidfd), true)
 #define sendmsg(fd, m, flags) ((void)(fd), (void)(flags), fuzz_answer(m))
 #define send(fd, what, bytes, flags) ((void)(fd), (void)(flags), fuzz_send(what, bytes))
 #include "../../libinvasive/socket.c"
 #include "../../rmd/peer.c"
 #include "../../rmd/server.c"
+#undef rmd_owner
+#undef rmd_alive
 #undef recvmsg
 #undef recv
 #undef shutdown
@@ -232,10 +238,10 @@ static void clean_up(void)
     rmd_domain_leave(own, getpid());
     rmd_reports_free(&own->dead); /* or there would be a thousand, which are moved for each more */
     rmd_users_drain(all, true);
-    rmd_users_limit(getuid(), true, &none);
+    rmd_users_order(getuid(), true, &none);
     if (strangers) {
         rmd_domain_leave(rmd_users_domain(STRANGERS_UID), getpid());
-        rmd_users_limit(STRANGERS_UID, true, &none);
+        rmd_users_order(STRANGERS_UID, true, &none);
     }
     look_around();
 }

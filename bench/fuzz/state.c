@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "log.h"
-#include "loop.h"
 #include "members.h"
 #include "state.h"
 
@@ -33,17 +32,6 @@ static void begin(struct rmd_domain *d, bool anonymous)
     fuzz_domain_admit(d);
     for (unsigned i = 0; i < MEMBERS; i++)
         fuzz_member_join(d, i, anonymous ? CORES + 1 : MEMBERS);
-}
-
-/* As the kernel does for one that has been killed; and closing a domain that lives does not. */
-static void forget(struct rmd_domain *d)
-{
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && d->procs[s].pidfd.fd >= 0) {
-            rmd_unwatch(&d->procs[s].pidfd);
-            close(d->procs[s].pidfd.fd);
-        }
-    rmd_domain_close(d);
 }
 
 static void write_process(struct fuzz_input *in, struct rmd_state_copy *copy)
@@ -145,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             fuzz_write_table(&in, before.table);
     int table = fcntl(before.table_fd, F_DUPFD_CLOEXEC, 0);
     int state = fcntl(before.state_fd, F_DUPFD_CLOEXEC, 0);
-    forget(&before);
+    rmd_domain_close(&before);
     open_domain(&after);
     int n = rmd_domain_adopt(&after, table, state);
     if (n > 0) {
@@ -154,6 +142,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         close(table);
         close(state);
     }
-    forget(&after);
+    rmd_domain_close(&after);
     return 0;
 }

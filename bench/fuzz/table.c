@@ -49,8 +49,12 @@ static void choose_policy(struct fuzz_input *in)
 
 static void look(void)
 {
-    struct rmd_reports all = rmd_domain_reports(&d);
-    rmd_reports_free(&all);
+    struct rmd_telling telling;
+    struct rmd_report report;
+    rmd_domain_tell_reports(&d, &telling);
+    for (; rmd_domain_next_report(&d, &telling, &report); rmd_telling_next(&telling))
+        free(report.record);
+    rmd_telling_end(&telling);
     int fd = rmd_domain_observe(&d);
     struct inv_table *t = fd < 0 ? NULL : inv_table_map(fd, false);
     if (t)

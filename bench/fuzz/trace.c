@@ -277,7 +277,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     write_trace(x);
     atomic_store(&x->done, true);
     check_file(x->error);
-    reap(&d);
+    reap(&d.ending);
     rmd_reports_free(&d.dead);
     clear_rings();
     return 0;
