@@ -22,6 +22,7 @@ CONDITIONS = {
     "pair": (2, []),  # cores are lent and reclaimed between the two
     "crowd": (5, []),  # more processes than cores: anonymous tokens
     "changing": (1, []),  # cores come and go every millisecond; for programs tagged so
+    "emulated": (1, ["--emulate-cores=8"]),  # likewise, and these run in no other
 }
 
 # Runs its first argument COUNT times at once; fails if one of them does.
@@ -48,6 +49,8 @@ def cases():
         if "helper" in about:
             continue
         for condition in CONDITIONS:
+            if (condition == "emulated") != ("emulated" in about):
+                continue
             if condition == "stock" and "mends" in about:
                 continue
             if condition == "crowd" and "managed" in about:

@@ -336,7 +336,7 @@ static bool help_elastic (struct gomp_region *region)
         set_number(again, (unsigned)id);
         make_vacant(region, again);
     } else if (region->elastic && atomic_load(&region->sleeping_members) > 0) {
-        gomp_tasks_signal(region->start.team->own.tasks, 1);
+        gomp_tasks_signal(gomp_team_tasks(region->start.team), 1);
         helped = true;
     }
     leave_gate(region, INSIDE_ONE);

@@ -165,7 +165,7 @@ static inline bool enough_queued (struct gomp_team *team, struct gomp_task_slot 
     int64_t size = gomp_queue_size(&slot->queue);
     if (size < slot->threshold)
         return false;
-    uint64_t hungry = atomic_load_explicit(&team->own.tasks->hungry, memory_order_relaxed);
+    uint64_t hungry = atomic_load_explicit(&gomp_team_tasks(team)->hungry, memory_order_relaxed);
     return size >= (int64_t)((uint32_t)hungry + (hungry >> 32));
 }
 
@@ -177,13 +177,25 @@ static inline bool nests_deep (const struct gomp_task *parent)
     return parent->own.depth % MOST_NESTED == MOST_NESTED - 1;
 }
 
-/* We ran a task at once; was that too long for the thieves? */
-static inline void after_undeferred (struct gomp_team *team, struct gomp_task_slot *slot)
+/* The queue was full before we ran a task at once, and now it is empty: that was too long for the
+ * thieves.  (Those that have starved may sleep by now, or have left for another process: who is
+ * hungry says nothing.)  If so it was long enough to look at our core as well. */
+static void __attribute__((noinline)) thieves_starved (struct gomp_team *team,
+                                                       struct gomp_task_slot *slot)
 {
-    if (__builtin_expect(gomp_queue_size(&slot->queue) <= 0, 0) &&
-        atomic_load_explicit(&team->own.tasks->hungry, memory_order_relaxed) != 0 &&
-        slot->threshold < GOMP_THRESHOLD_MOST)
-        slot->threshold *= 2;
+    int64_t first = gomp_team_tasks(team)->threshold;
+    int64_t twice = slot->threshold < GOMP_THRESHOLD_MOST / 2 ? 2 * slot->threshold
+                                                             : GOMP_THRESHOLD_MOST;
+    slot->threshold = twice > first ? twice : first;
+    if (inv_managed())
+        gomp_seat_checkpoint();
+}
+
+/* full: it was run at once because the queue held enough. */
+static inline void after_undeferred (struct gomp_team *team, struct gomp_task_slot *slot, bool full)
+{
+    if (__builtin_expect(full && gomp_queue_size(&slot->queue) <= 0 && team->nthreads > 1, 0))
+        thieves_starved(team, slot);
     if (++slot->inlined % CHECKPOINT_EVERY == 0 && inv_managed())
         gomp_seat_checkpoint();
 }
@@ -275,12 +287,14 @@ void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
     struct gomp_team *team = thr->ts.team;
     struct gomp_task *parent = thr->task;
     struct gomp_task_slot *slot = NULL;
+    bool may_queue = false;
 
     if (__builtin_expect(team != NULL, 1)) {
         if (gomp_task_discarded(team, parent->taskgroup))
             return;
         slot = gomp_task_slot_made(thr);
-        if (__builtin_expect(if_clause && !parent->final_task, 1) &&
+        may_queue = if_clause && !parent->final_task;
+        if (__builtin_expect(may_queue, 1) &&
             (!enough_queued(team, slot) || nests_deep(parent) ||
              must_defer(parent, flags, depend))) {
             create_deferred(thr, fn, data, cpyfn, arg_size, arg_align, flags, depend, priority,
@@ -296,7 +310,7 @@ void GOMP_task (void (*fn) (void *), void *data, void (*cpyfn) (void *, void *),
     }
     run_undeferred(thr, slot, fn, data, cpyfn, arg_size, arg_align, flags);
     if (slot)
-        after_undeferred(team, slot);
+        after_undeferred(team, slot, may_queue);
 }
 
 ialias (GOMP_task)

@@ -2,11 +2,12 @@
 /*
  * taskloop.c - taskloops by recursive splitting.
  *
- * The loop is cut into chunks, as the clauses want, and the chunks into no tasks at first: one
- * task, a *range*, has them all.  Whoever executes a range splits its upper half off, as a range
- * that others can steal, whenever its queue has nothing to be stolen; runs its chunks, each a task
- * that runs at once; and waits for the ranges that it has split off.  So a loop that nobody helps
- * with makes log2(chunks) tasks, and one that is stolen from is split where and when it is.
+ * The loop is cut into chunks, as the clauses want, and the chunks into few tasks at first, *ranges*:
+ * as many as the cut-off would queue, so that where chunks are long all cores have one before the
+ * first chunk ends.  Whoever executes a range splits its upper half off, as a range that others can
+ * steal, whenever its queue has nothing to be stolen; runs its chunks, each a task that runs at
+ * once; and waits for the ranges that it has split off.  So a loop that nobody helps with makes few
+ * tasks, and one that is stolen from is split where and when it is.
  *
  * Where the firstprivate variables need more than memcpy to be copied, the copies for all chunks
  * are made before the first one runs: it might change the originals (lastprivate).
@@ -144,6 +145,27 @@ static void queue_range (const struct chunks *chunks, const struct body *body, u
     gomp_task_schedule(slot, task);
 }
 
+/* Where part i of so many begins. */
+static unsigned long part_start (unsigned long count, unsigned long parts, unsigned long i)
+{
+    unsigned long more = count % parts; /* parts that have one chunk more */
+    return count / parts * i + (i < more ? i : more);
+}
+
+/* All chunks, in as many ranges as there is room for in the queue.  The last first: its owner takes
+ * the newest. */
+static void queue_ranges (const struct chunks *c, const struct body *body, void *data)
+{
+    struct gomp_task_slot *slot = gomp_task_slot(gomp_thread());
+    int64_t room = slot->threshold - gomp_queue_size(&slot->queue);
+    unsigned long parts = room < 1 ? 1 : (unsigned long)room;
+    if (parts > c->count)
+        parts = c->count;
+    for (unsigned long i = parts; i-- > 0;)
+        queue_range(c, body, part_start(c->count, parts, i), part_start(c->count, parts, i + 1),
+                    data);
+}
+
 static void run_here (const struct chunks *c, const struct body *body, void *data)
 {
     for (unsigned long i = 0; i < c->count; i++)
@@ -195,7 +217,7 @@ static void run_chunks (const struct chunks *c, struct body *body,
         thr->task->final_task || c->count == 1)
         run_here(c, body, data);
     else
-        queue_range(c, body, 0, c->count, data);
+        queue_ranges(c, body, data);
 }
 
 static void taskloop (struct chunks *c, struct body *body, void (*cpyfn) (void *, void *),

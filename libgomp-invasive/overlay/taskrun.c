@@ -18,6 +18,18 @@ enum {
 
 /* --- what a team has */
 
+/* Whoever creates all tasks of a region runs one at once when the queue is full.  Where tasks are
+ * long all cores must find one meanwhile, and another one after it: also those that come only
+ * then. */
+static int64_t first_threshold (unsigned nthreads)
+{
+    unsigned cores = inv_domain_cores();
+    int64_t wanted = 2 * (int64_t)(nthreads < cores ? nthreads : cores);
+    return wanted < GOMP_THRESHOLD_LEAST  ? GOMP_THRESHOLD_LEAST
+           : wanted > GOMP_THRESHOLD_MOST ? GOMP_THRESHOLD_MOST
+                                          : wanted;
+}
+
 struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
 {
     struct gomp_team_tasks *before = gomp_team_tasks(team);
@@ -29,6 +41,7 @@ struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
     tasks = gomp_aligned_alloc(__alignof__(*tasks), bytes);
     memset(tasks, 0, bytes);
     tasks->nthreads = team->nthreads;
+    tasks->threshold = first_threshold(team->nthreads);
     tasks->used_slot = (struct gomp_task_slot **)&tasks->slot[n];
     /* Several members may come here at once. */
     if (__atomic_compare_exchange_n(&team->own.tasks, &before, tasks, false, __ATOMIC_ACQ_REL,
@@ -58,7 +71,7 @@ struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
     memset(slot, 0, sizeof *slot);
     if (!gomp_queue_init(&slot->queue))
         gomp_fatal("Out of memory for a queue of tasks");
-    slot->threshold = GOMP_THRESHOLD_LEAST;
+    slot->threshold = tasks->threshold;
     slot->random = id * 2654435761u + 1;
     tasks->slot[id] = slot;
     gomp_spinlock_lock(&tasks->lock);
@@ -241,12 +254,12 @@ static void wake_any (struct gomp_team *team)
 {
     struct gomp_region *region = team->barrier.region;
     if (!region || !gomp_region_call_helpers(region, 1))
-        gomp_tasks_signal(team->own.tasks, 1);
+        gomp_tasks_signal(gomp_team_tasks(team), 1);
 }
 
 void gomp_tasks_wake_all (struct gomp_team *team)
 {
-    struct gomp_team_tasks *tasks = team->own.tasks;
+    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
     if (team->barrier.region)
         gomp_region_call_helpers(team->barrier.region, INT_MAX);
     if ((uint32_t)atomic_load(&tasks->asleep) > 0)
@@ -257,7 +270,8 @@ void gomp_tasks_wake_all (struct gomp_team *team)
 static inline bool any_asleep (struct gomp_team *team)
 {
     struct gomp_region *region = team->barrier.region;
-    return (uint32_t)atomic_load_explicit(&team->own.tasks->asleep, memory_order_relaxed) > 0 ||
+    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
+    return (uint32_t)atomic_load_explicit(&tasks->asleep, memory_order_relaxed) > 0 ||
            (region && (atomic_load_explicit(&region->master_waits, memory_order_relaxed) ||
                        atomic_load_explicit(&region->sleeping_helpers, memory_order_relaxed) > 0));
 }
@@ -265,7 +279,7 @@ static inline bool any_asleep (struct gomp_team *team)
 /* Somebody sleeps and a task has been queued, whose parent this is. */
 static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct gomp_task *parent)
 {
-    struct gomp_team_tasks *tasks = team->own.tasks;
+    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
     uint64_t hungry = atomic_load_explicit(&tasks->hungry, memory_order_relaxed);
     if (any_asleep(team)) {
         /* Who looks for tasks will find this one, and wakes the next if there are more. */
@@ -302,7 +316,7 @@ static inline void after_queueing (struct gomp_team *team, struct gomp_task *par
         gomp_region_tasks_queued(region);
     /* After the full fence of gomp_queue_push, or the lock of the shared queue. */
     if (__builtin_expect(
-            atomic_load_explicit(&team->own.tasks->asleep, memory_order_relaxed) != 0 ||
+            atomic_load_explicit(&gomp_team_tasks(team)->asleep, memory_order_relaxed) != 0 ||
                 any_asleep(team), 0))
         wake_for(team, parent);
 }
@@ -378,7 +392,7 @@ void gomp_task_schedule (struct gomp_task_slot *slot, struct gomp_task *task)
     before_queueing(team);
     task->kind = GOMP_TASK_WAITING;
     if (__builtin_expect(task->priority > 0, 0))
-        shared_insert(team->own.tasks, task);
+        shared_insert(gomp_team_tasks(team), task);
     else {
         adapt_threshold(slot);
         if (!gomp_queue_push(&slot->queue, task)) {
@@ -548,7 +562,7 @@ void gomp_task_complete (struct gomp_team *team, struct gomp_task_slot *slot,
         uint64_t n = atomic_load_explicit(&slot->completed, memory_order_relaxed);
         atomic_store_explicit(&slot->completed, n + 1, memory_order_release);
     } else
-        atomic_fetch_add(&team->own.tasks->completed_elsewhere, 1);
+        atomic_fetch_add(&gomp_team_tasks(team)->completed_elsewhere, 1);
 }
 
 /* The body of a task has ended; is it complete? */
@@ -692,7 +706,7 @@ void gomp_task_wait (enum gomp_wait_for what, bool (*done) (const void *), const
     struct gomp_thread *thr = gomp_thread();
     struct gomp_task_slot *slot = gomp_task_slot(thr);
     struct wait w = {.team = thr->ts.team,
-                     .tasks = thr->ts.team->own.tasks,
+                     .tasks = gomp_team_tasks(thr->ts.team),
                      .slot = slot,
                      .root = thr->task,
                      .done = task_wait_done,
@@ -751,7 +765,7 @@ void gomp_tasks_at_barrier (gomp_barrier_t *bar, unsigned base, bool cancellable
     struct gomp_thread *thr = gomp_thread();
     struct gomp_task_slot *slot = gomp_task_slot(thr);
     struct wait w = {.team = thr->ts.team,
-                     .tasks = thr->ts.team->own.tasks,
+                     .tasks = gomp_team_tasks(thr->ts.team),
                      .slot = slot,
                      .done = barrier_done,
                      .bar = bar,
@@ -793,7 +807,7 @@ static struct wait idle_wait (struct gomp_team *team, bool (*done) (const struct
 {
     struct gomp_task_slot *slot = gomp_task_slot(gomp_thread());
     return (struct wait){.team = team,
-                         .tasks = team->own.tasks,
+                         .tasks = gomp_team_tasks(team),
                          .slot = slot,
                          .done = done,
                          .bar = &team->barrier,

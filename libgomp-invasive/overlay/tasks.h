@@ -75,9 +75,9 @@ struct gomp_task_slot {
     struct gomp_queue queue;
     /* release; partner: the acquire loads of gomp_tasks_outstanding */
     _Atomic uint64_t created __attribute__((aligned(64))), completed;
-    /* The cut-off: tasks are queued while the queue has fewer than this.  Doubled when thieves
-     * starve while a task runs at once (task.c), halved when nothing is stolen for long
-     * (taskrun.c). */
+    /* The cut-off: tasks are queued while the queue has fewer than this.  At first enough for all
+     * cores.  Raised when thieves have emptied the queue while a task ran at once (task.c), halved
+     * when nothing is stolen for long (taskrun.c). */
     int64_t threshold;
     unsigned calm;   /* tasks that were queued and not stolen, since one was */
     int64_t old_top; /* the queue's top when we last looked for thefts */
@@ -100,6 +100,7 @@ struct gomp_team_tasks {
     _Atomic unsigned shared_count; /* tasks in `shared` */
     _Atomic unsigned used;         /* slots in use; release/acquire, under lock */
     unsigned nthreads;
+    int64_t threshold; /* of a thread number, at first */
     struct gomp_task_slot **used_slot; /* [nthreads], the first `used` are set */
     struct gomp_spinlock lock;
     /* members that sleep in a barrier of a region that has tasks sleep on this */
@@ -121,7 +122,7 @@ extern void gomp_team_tasks_free (struct gomp_team *);
 extern struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *, unsigned id);
 
 /* That part; NULL: not made yet.  acquire; partner: the CAS of gomp_team_tasks_make, which any
- * member may have called.  (Who has found it once may read it plainly.) */
+ * member may have called, also while others have found it. */
 static inline struct gomp_team_tasks *gomp_team_tasks (struct gomp_team *team)
 {
     return __atomic_load_n(&team->own.tasks, __ATOMIC_ACQUIRE);

@@ -6,8 +6,8 @@
  * A program prints OK and ends with status 0 when every promise held.  Comments in its first
  * lines tell test_omp_programs.py how to run it: `@env NAME=VALUE`, and `@mends TEXT` when the
  * stock library breaks the promise, so that the program is not run with it.  `@changing`: also run
- * while cores come and go.  `@plugin NAME`: the argument is that program, compiled as a shared
- * object.
+ * while cores come and go.  `@emulated`: only on emulated cores.  `@plugin NAME`: the argument is that
+ * program, compiled as a shared object.
  */
 #ifndef CHECK_H
 #define CHECK_H
