@@ -21,10 +21,17 @@ from pathlib import Path
 
 import pytest
 from machine import TWO_CORES
-from test_rmd_domain import Member, Rmd, processor_s
+from test_rmd_domain import Member, Rmd, eventually, processor_s
+from test_rmd_service import (
+    public,  # noqa: F401 (a fixture)
+)
+from test_rmd_survival import (
+    mortal,  # noqa: F401 (a fixture)
+)
 
 IMBALANCE = ["apps/imbalance/imbalance", "--loads=1:9", "--work-ms=2", "--regions=4",
              "--units-per-ms=1000"]
+WRITTEN = ["html", "chrome", "workload"]  # one file, of any name
 
 
 @pytest.fixture(scope="session")
@@ -67,9 +74,9 @@ def proven(result):
 class Hammered:
     """An rmd whose cores are fought for, and a trace of it."""
 
-    def __init__(self, build, directory, *options):
-        self.build, self.file = build, directory / "hammer.trace"
-        self.rmd = Rmd(build, "--emulate-cores=4", *options)
+    def __init__(self, rmd, directory):
+        self.build, self.file = rmd.build, directory / "hammer.trace"
+        self.rmd = rmd
         self.children = []
 
     def rmctl(self, *words):
@@ -94,11 +101,11 @@ class Hammered:
 
 @pytest.fixture
 def hammered(build, tmp_path):
-    """hammered(OPTION...) - see Hammered"""
+    """hammered(RMD=a private one) - see Hammered"""
     made = []
 
-    def make(*options):
-        made.append(Hammered(build, tmp_path, *options))
+    def make(rmd=None):
+        made.append(Hammered(rmd or Rmd(build, "--emulate-cores=4"), tmp_path))
         return made[-1]
 
     yield make
@@ -273,7 +280,7 @@ def test_the_report_of_the_same_run_is_not_written_over(traced, trace_tool, tmp_
     assert report.read_text() == "report"
 
 
-@pytest.mark.parametrize("verb", ["html", "chrome", "workload"])
+@pytest.mark.parametrize("verb", WRITTEN)
 def test_devices_are_written_to_and_files_that_cannot_be_are_named(traced, trace_tool, tmp_path,
                                                                    verb):
     done = trace_tool(verb, traced, "-o", tmp_path / "none" / "a", check=False)
@@ -290,6 +297,60 @@ def test_devices_are_written_to_and_files_that_cannot_be_are_named(traced, trace
         finally:
             reader.kill()
     assert device.is_fifo() and (tmp_path / "read").stat().st_size > 100
+
+
+@pytest.fixture
+def empty(hammered):
+    """A trace in which no process was."""
+    fight = hammered()
+    for words in (("start", fight.file), ("stop",)):
+        assert fight.rmctl("trace", *words).returncode == 0
+    return fight.file
+
+
+@pytest.mark.parametrize("verb", [*WRITTEN, "paraver"])
+def test_a_trace_that_is_refused_leaves_what_there_was(empty, trace_tool, tmp_path, verb):
+    old = tmp_path / "old.prv"
+    old.write_text("old")
+    before = set(tmp_path.iterdir())
+    for more in ([], ["-o", old]):
+        done = trace_tool(verb, empty, *more, check=False)
+        assert done.returncode == 2 and "no process" in done.stderr
+    assert old.read_text() == "old" and set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("verb", WRITTEN)
+def test_a_full_disk_leaves_what_there_was(traced, trace_tool, tmp_path, verb):
+    old = tmp_path / "old"
+    old.write_text("old")
+    done = trace_tool(verb, traced, "-o", old, check=False, preexec_fn=lambda:
+                      resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
+    assert done.returncode == 2 and f"cannot write {old}: File too large" in done.stderr
+    assert old.read_text() == "old" and list(tmp_path.iterdir()) == [old]
+
+
+BROKEN = """
+import sys
+from pathlib import Path
+from invasive_trace import chrome, command
+
+def begun(trace, out):
+    out.write("[" * 100000)
+    raise KeyboardInterrupt
+
+chrome.write = begun
+try:
+    command.main(["chrome", sys.argv[1], "-o", sys.argv[2]])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_what_is_interrupted_in_the_middle_leaves_what_there_was(traced, ask_python, tmp_path):
+    old = tmp_path / "old"
+    old.write_text("old")
+    assert ask_python(BROKEN, traced, old) == "interrupted\n"
+    assert old.read_text() == "old" and list(tmp_path.iterdir()) == [old]
 
 
 def test_chromes_json_has_a_track_for_each_core_and_one_holder_at_a_time(traced, trace_tool,
@@ -324,6 +385,58 @@ def test_paravers_files_fit_together(traced, trace_tool, tmp_path):
     assert levels == [("CPU", str(cores)), ("NODE", "1"), ("TASK", "2"),
                       ("THREAD", str(2 * cores))]
     assert "61000002" in (tmp_path / "a.pcf").read_text()
+
+
+# All that can be announced.
+ANNOUNCE = """
+#include <invasive.h>
+int main(void)
+{
+    struct inv_constraint needs = {.min_cores = 1, .max_cores = 3, .workload = 2.5,
+                                   .iteration_s = 0.125,
+                                   .scalability = {{{1, 1}, {2, 1.75f}, {5, 3.5f}}}};
+    return inv_invade(&needs, INV_BLOCKING, 0) || inv_invade(&needs, INV_BLOCKING, 0) ||
+           inv_announce_workload(4);
+}
+"""
+
+
+@pytest.fixture
+def announced(build, top, make_variable, run_program, tmp_path):
+    """A trace of a program that says twice what it needs, and then another workload."""
+    source, program, file = (tmp_path / name for name in ("announce.c", "announce", "a.trace"))
+    source.write_text(ANNOUNCE)
+    subprocess.run([*(make_variable("CC") or "cc").split(), f"-I{top / 'include'}", source, "-o",
+                    program, f"-L{build / 'lib'}", "-linvasive", f"-Wl,-rpath,{build / 'lib'}"],
+                   check=True, timeout=60)
+    run_program([build / "bin/invade", "--emulate-cores=4", f"--trace={file}", "--", program])
+    return file
+
+
+def test_a_trace_tells_what_was_announced(announced, trace_tool):
+    """All that is known each time, and nothing of what changes nothing."""
+    said = re.findall(r"slot 0: (workload|range|iteration|speed-up) (.*)",
+                      trace_tool("dump", announced).stdout)
+    known = [("iteration", "0.125 s"), ("speed-up", "1 on 1 cores"),
+             ("speed-up", "1.75 on 2 cores"), ("speed-up", "3.5 on 5 cores")]
+    assert said == [one for workload in ("2.5", "4")
+                    for one in (("range", "1 to 3 cores"), ("workload", workload), *known)]
+    proven(trace_tool("check", announced))
+
+
+def test_what_was_announced_is_in_the_files_for_other_programs(announced, trace_tool, tmp_path):
+    trace_tool("chrome", announced, "-o", tmp_path / "a.json")
+    events = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
+    counted = [e for e in events if e["ph"] == "C" and e["name"] == "workload"]
+    assert [e["args"] for e in counted] == [{"workload": 2.5}, {"workload": 4}]
+    trace_tool("paraver", announced, "-o", tmp_path / "a.prv")
+    lines = re.findall(r"^2:0:1:1:1:(\d+):61000003:(\d+)$", (tmp_path / "a.prv").read_text(), re.M)
+    assert [value for _, value in lines] == ["2500", "4000"]
+    times = [int(time) / 1e3 for time, _ in lines]  # one clock, one beginning
+    assert times == pytest.approx([e["ts"] for e in counted])
+    assert "61000003    Announced workload" in (tmp_path / "a.pcf").read_text()
+    piece = lines_of_workload(trace_tool("workload", announced, "-o", "-").stdout)[-1]
+    assert (piece["scalability"], piece["min"], piece["max"]) == ("1:1 2:1.75 5:3.5", "1", "3")
 
 
 def lines_of_workload(text):
@@ -482,6 +595,41 @@ def test_a_full_disk_ends_the_trace_and_nothing_else(hammered, trace_tool):
     checked = trace_tool("check", fight.file, check=False)
     assert checked.returncode == 1 and "no end" in checked.stdout, checked.stdout
     assert 0 < fight.file.stat().st_size <= 100000
+
+
+MEMBERS = """
+import sys
+from invasive_trace import format as fmt
+print(*(process.program for table in fmt.load(sys.argv[1]).tables for process in table.processes))
+"""
+
+
+@pytest.mark.sanitize
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
+def test_a_trace_ends_when_rmd_is_killed_and_the_next_one_takes_a_whole_one(
+        mortal, hammered, trace_tool, ask_python, tmp_path):  # noqa: F811
+    """Of the same table.  Processes go on meanwhile: nobody reads the rings, which become full."""
+    fight = hammered(mortal("emulate-cores = 4\n"))
+    assert fight.rmctl("trace", "start", fight.file).returncode == 0
+    fight.hammer(2, 10 ** 9, 1)
+    alone = fight.hammer(3, 15000, 2)
+    alone.send_signal(signal.SIGSTOP)
+    eventually(lambda: fight.file.stat().st_size > 10000, True)
+    fight.rmd.die()
+    alone.send_signal(signal.SIGCONT)
+    assert alone.wait(60) == 0 and int(alone.stdout.read()) > 0
+    checked = trace_tool("check", fight.file, check=False)
+    assert checked.returncode == 1 and re.search("no end: rmd was killed|in the middle of a chunk",
+                                                 checked.stdout), checked.stdout
+    fight.rmd.begin()
+    assert "no trace is being taken" in fight.rmctl("trace", "stop").stderr
+    second = tmp_path / "second.trace"
+    assert fight.rmctl("trace", "start", second).returncode == 0
+    assert fight.hammer(2, 5000, 3).wait(60) == 0
+    stopped = fight.rmctl("trace", "stop")
+    assert stopped.returncode == 0, stopped.stderr
+    assert proven(trace_tool("check", second)) > 1000
+    assert ask_python(MEMBERS, second).split() == ["hammer"] * 2
 
 
 def test_a_trace_that_cannot_be_written_is_said_before_the_program_starts(build, run_program):

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 try:
     from . import check, chrome, dump, paraver, workload
@@ -36,17 +39,18 @@ class Output:
         if self.path is not None:
             spare(args.file, self.path)
 
-    def write(self, content: str | bytes) -> None:
-        data = content.encode() if isinstance(content, str) else content
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """For what is to be in it; says where it is."""
         if self.path is None:
-            sys.stdout.buffer.write(data)
+            yield sys.stdout.buffer
             return
         new = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        device = self.path.exists() and not self.path.is_file()  # which is no file to replace
         try:
-            if self.path.exists() and not self.path.is_file():  # a device is no file to replace
-                self.path.write_bytes(data)
-            else:
-                new.write_bytes(data)
+            with (self.path if device else new).open("wb") as file:
+                yield file
+            if not device:
                 new.replace(self.path)
         except OSError as error:
             raise fmt.TraceError(f"cannot write {self.path}: {error.strerror}") from error
@@ -54,6 +58,10 @@ class Output:
             with contextlib.suppress(OSError):
                 new.unlink()
         print(self.path)
+
+    def write(self, content: str | bytes) -> None:
+        with self.opened() as file:
+            file.write(content.encode() if isinstance(content, str) else content)
 
 
 def do_check(args: argparse.Namespace) -> int:
@@ -80,15 +88,8 @@ def do_picture(args: argparse.Namespace) -> int:
 def do_chrome(args: argparse.Namespace) -> int:
     trace = fmt.load(args.file)
     out = Output(args, ".chrome.json")  # beside it .json is what --report was likely given
-    if out.path is None:
-        chrome.write(trace, sys.stdout)
-        return 0
-    try:
-        with out.path.open("w") as file:
-            chrome.write(trace, file)
-    except OSError as error:
-        raise fmt.TraceError(f"cannot write {out.path}: {error.strerror}") from error
-    print(out.path)
+    with out.opened() as file:
+        chrome.write(trace, codecs.getwriter("utf-8")(file))
     return 0
 
 

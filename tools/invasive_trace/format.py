@@ -57,7 +57,8 @@ class Process:
 
     @property
     def name(self) -> str:
-        return f"rank {self.rank}" if self.rank >= 0 else f"{self.program} {self.pid}"
+        """A rank that is alone tells nobody apart: several such programs may be in a trace."""
+        return f"rank {self.rank}" if self.size > 1 else f"{self.program} {self.pid}"
 
 
 @dataclass
