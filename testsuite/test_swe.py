@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PLANAR = "dam_break_planar"
 STOKER = ["scenario.depth=2", "scenario.inside=8"]
 RITTER = ["scenario.depth=0", "scenario.inside=10"]
-ORDER_1 = ["solver.order=1", "solver.stepping=ssp_rk2"]
+ORDER_1 = ["solver.order=1"]
 
 
 def named(value):
@@ -78,13 +78,14 @@ def ranks(mpiexec):
 @pytest.mark.parametrize("method", [
     ["solver.flux=rusanov"], ["solver.flux=augmented"],
     ["solver.flux=augmented", "solver.stepping=ssp_rk2"],
-    ["solver.flux=augmented", "solver.local_steps=true", "grid.split=128", "grid.join=32"],
+    ["solver.flux=augmented", "solver.local_steps=true", "grid.split=128", "grid.join=32",
+     "grid.every=32"],
     [*ORDER_1, "solver.flux=rusanov"], [*ORDER_1, "solver.flux=augmented"]], ids="-".join)
 def test_lake_with_islands_stays_at_rest_on_a_grid_that_changes(swe, method, seed):
-    lake = ["lake", *depths(6, 12), *method, f"scenario.seed={seed}", "scenario.slope_bed=2",
-            "time.end=1000", "time.steps=120"]
+    lake = ["lake", *depths(6, 12), "grid.every=2", *method, f"scenario.seed={seed}",
+            "scenario.slope_bed=2", "time.end=1000", "time.steps=120"]
     still = swe(*lake)
-    result = swe(*lake, "grid.wander=true", "grid.every=2", "--error")
+    result = swe(*lake, "grid.wander=true", "--error")
     assert result["cells"] > 1.2 * still["cells"]
     assert result["height-error-max"] < 1e-12
     assert result["momentum-error-max"] < 1e-12
@@ -112,6 +113,19 @@ def test_lake_stays_at_rest_at_any_border(swe, border):
 def test_no_water_is_lost_or_made(swe, words):
     result = swe(*words, *depths(6, 11), "time.steps=200")
     assert abs(result["water-change"]) < 5e-14
+
+
+@pytest.mark.parametrize("precision, most", [("double", 5e-14), ("single", 1e-5)])
+@pytest.mark.parametrize("order", ["solver.order=0", *ORDER_1])
+@pytest.mark.parametrize("flux", ["rusanov", "augmented"])
+def test_the_thinnest_films_of_water_do_no_harm(swe, precision, most, order, flux):
+    """The lowest solver.dry_tolerance, where water runs over dry ground."""
+    result = swe("dam_break", "scenario.depth=0", "scenario.inside=5", *depths(6, 10), order,
+                 f"solver.flux={flux}", f"solver.precision={precision}",
+                 "solver.dry_tolerance=1e-12", "solver.manning=0.025", "time.steps=150",
+                 "time.end=1000")
+    assert result["steps"] == 150
+    assert abs(result["water-change"]) < most
 
 
 # --- known solutions
@@ -179,12 +193,21 @@ def test_steps_that_are_left_at_their_first_stage_are_counted(swe):
 
 def test_local_steps_are_less_work_and_nearly_as_good(swe):
     words = ["thacker", *depths(12, 12), "time.end=2.243", "grid.split=128", "grid.join=32",
-             "--error"]
+             "grid.every=32", "--error"]
     common = swe(*words)
     local = swe(*words, "solver.local_steps=true")
     assert local["cell-steps"] < 0.5 * common["cell-steps"]
     assert local["height-error-l1"] < 1.01 * common["height-error-l1"]
     assert abs(local["water-change"]) < 5e-14
+
+
+@pytest.mark.parametrize("every", [3, 12])
+def test_with_local_steps_waves_do_not_leave_their_fine_cells_either(swe, every):
+    words = [PLANAR, *STOKER, "solver.flux=augmented", *depths(4, 12), "grid.split=64",
+             "grid.join=16", f"grid.every={every}", "time.end=20", "--error"]
+    common = swe(*words)
+    local = swe(*words, "solver.local_steps=true")
+    assert local["height-error-l1"] < 1.05 * common["height-error-l1"]
 
 
 # --- the same, to the bit, however it is computed
@@ -213,6 +236,15 @@ def test_threads_and_their_kind_change_no_bit(swe, words):
             assert swe(*words, f"run.parallel={kind}", threads=threads).checksum == expected
 
 
+def test_the_checksum_tells_where_water_is(swe):
+    """Of the same water at another place, and of it in another order."""
+    dam = ["dam_break", *depths(6, 6), "time.steps=0"]
+    places = [(0.3, 0.35), (0.7, 0.35), (0.3, 0.65), (0.7, 0.65)]
+    results = [swe(*dam, f"scenario.x={x}", f"scenario.y={y}") for x, y in places]
+    assert len({result["water-m3"] for result in results}) == 1
+    assert len({result.checksum for result in results}) == len(places)
+
+
 @pytest.mark.parametrize("words", CASES.values(), ids=[*CASES])
 def test_clusters_change_no_bit(swe, words):
     expected = swe(*words).checksum
@@ -231,6 +263,15 @@ def test_ranks_change_no_bit(swe, ranks, words):
     expected = swe(*words, "run.cut=2").checksum
     for n in (2, 3, 4):
         assert swe(*words, "run.cut=2", by=ranks(n)).checksum == expected
+
+
+@case
+def test_uneven_parts_of_ranks_change_no_bit(swe, ranks, words):
+    expected = swe(*words, "run.cut=1").checksum
+    squares = 4 if words[0] == "beach" else 1
+    for eighths in ([6, 1, 1], [1, 2, 5]):
+        parts = [squares * many for many in eighths]
+        assert swe(*words, "run.cut=1", f"run.parts={parts}", by=ranks(3)).checksum == expected
 
 
 @pytest.mark.parametrize("words", CASES.values(), ids=[*CASES])
@@ -291,7 +332,7 @@ def test_work_is_announced_before_the_first_step_and_with_each_change_of_the_gri
 def test_a_restart_changes_no_bit(swe, ranks, tmp_path, words):
     """On other numbers of threads and of ranks, and cut otherwise (which moves clusters, and so
     local steps); nor a byte of the gauges.  It is less work."""
-    words = [word for word in words if not word.startswith(("time.", "grid.wander"))]
+    words = [word for word in words if not word.startswith("time.")]
     steps = 24 if words[0] != "dam_break" else 40
     out = [f"output.directory={tmp_path}", "run.cut=1"]
     at = swe(*words, f"time.steps={steps // 2}", "run.cut=1")["time"]
@@ -317,10 +358,36 @@ def test_a_restart_may_be_cut_for_more_ranks_or_fewer(swe, ranks, tmp_path, cut)
     assert again["cell-steps"] < whole["cell-steps"]
 
 
+def test_a_restart_may_have_other_parts_and_those_of_other_ranks_are_told(swe, ranks, tmp_path):
+    words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
+             "run.cut=1"]
+    whole = swe(*words, "output.checkpoint_every=0.7", "run.parts=[6, 1, 1]", by=ranks(3))
+    for parts, n in (([1, 6, 1], 3), ([1, 7], 2), ([], 4)):
+        again = swe(*words, "--restart", f"run.parts={parts}", by=ranks(n))
+        assert again.checksum == whole.checksum
+        assert again["cell-steps"] < whole["cell-steps"]
+    done = swe(*words, "--restart", "run.parts=[6, 1, 1]", by=ranks(2), check=False)
+    assert done.returncode == 2
+    assert re.fullmatch(r"swe: .*\.toml: run\.parts has 3 numbers for 2 ranks: must be 2 integers "
+                        r"from 1 to 7, together 8, or \[\] for equal numbers\n", done.stderr)
+
+
 def test_a_restart_without_a_checkpoint_says_so(swe, tmp_path):
     done = swe("dam_break", f"output.directory={tmp_path}", "--restart", check=False)
     assert done.returncode != 0
     assert str(tmp_path) in done.stderr
+
+
+@pytest.mark.parametrize("end, why", [("time.end=1", "time.end = 1"),
+                                      ("time.steps=4", "time.steps = 4")])
+def test_a_restart_beyond_the_end_says_that_there_is_nothing_to_do(program, scenarios, run_program,
+                                                                   tmp_path, end, why):
+    words = [program, scenarios / "dam_break.toml", *depths(5, 8), f"output.directory={tmp_path}"]
+    run_program([*words, "time.end=3", "output.checkpoint_every=1"])
+    done = run_program([*words, "--restart", end])
+    assert re.search(r"^swe: nothing to do: the checkpoint is of step \d+ at 3\.0+ s, and the run "
+                     f"ends with {why}$", done.stderr, re.M)
+    assert "nothing to do" not in run_program([*words, "--restart", "time.end=4"]).stderr
 
 
 def test_a_restart_of_another_simulation_says_so(swe, tmp_path):
@@ -540,6 +607,17 @@ def test_order_1_carries_a_tsunami_further(swe, tmp_path):
     assert 1.2 * shelf < further_shelf < 8 and 1.5 * ocean < further_ocean < 5
 
 
+@pytest.mark.parametrize("order", [0, 1])
+def test_waves_between_walls_do_not_grow(swe, scenarios, tmp_path, order):
+    """A swell of 0.1 m goes to and fro for a quarter of an hour, with the stepping by default."""
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text('gauges = [ { name = "here", x = 300, y = 350 } ]\n' +
+                        (scenarios / "dam_break.toml").read_text())
+    swe(scenario, *depths(8, 8), f"solver.order={order}", "scenario.inside=0.1",
+        "scenario.radius=0.3", "time.end=800", f"output.directory={tmp_path}")
+    assert max(abs(row["eta"]) for row in rows(tmp_path / "gauge-here.csv")) < 0.15
+
+
 TWO_PLACES = """
 gauges = [ { name = "near", x = 620, y = 480 }, { name = "far", x = 200, y = 800 } ]
 """
@@ -582,7 +660,11 @@ def test_gauges_of_an_adaptive_grid_are_nearly_those_of_a_fine_one(swe, scenario
     (["grid.max_dept=9"], "grid.max_depth"),
     (["grid.max_depth=99"], "from 0 to 47"),
     (["solver.flux=roe"], "rusanov"),
+    (["grid.min_depth=30", "grid.max_depth=30"], "grid.min_depth = 30: makes 4294967296 cells"),
+    (["--check", "domain.nx=1024", "domain.ny=1024", "grid.min_depth=10"], "makes 4294967296"),
     (["run.cut=9"], "run.cut = 9: must be at most grid.min_depth, 8"),
+    (["solver.order=1", "solver.stepping=euler"],
+     'solver.stepping = "euler": solver.order = 1 is unstable with it, at any cfl: set "ssp_rk2"'),
     (["solver.local_steps=true", "solver.order=1"], "solver.local_steps"),
     (["solver.local_steps=true", "solver.stepping=ssp_rk2"], "solver.local_steps"),
     (["solver.local_steps=true", "run.record=r"], "run.record = \"r\": not with solver.local"),
@@ -596,6 +678,29 @@ def test_a_wrong_configuration_is_told_once_with_exit_code_2(swe, ranks, words, 
     assert message in done.stderr
     assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("words, advice", [
+    (["dam_break", "scenario.depth=0", "scenario.radius=1e-6"],
+     "; raise scenario.depth, now 0, or scenario.radius, now 1e-06"),
+    ([PLANAR, *RITTER, "scenario.x=0"], "; raise scenario.depth, now 0, or scenario.x, now 0")])
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_simulation_without_water_is_refused(swe, ranks, tmp_path, words, advice, n):
+    done = swe(*words, *depths(5, 8), f"output.directory={tmp_path / 'out'}",
+               by=ranks(n) if n else (), check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f".toml: no cell has any water at time 0{advice}\n")
+    assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_record_that_cannot_be_written_is_told_once(swe, ranks, n):
+    done = swe("dam_break", *depths(5, 8), "run.record=/nonexistent/x", by=ranks(n) if n else (),
+               check=False)
+    assert done.returncode == 1
+    assert done.stderr == ("swe: run.record: cannot write /nonexistent/x.0: "
+                           "No such file or directory\n")
 
 
 def test_a_file_that_is_not_there_is_told(swe):

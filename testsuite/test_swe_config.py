@@ -48,6 +48,13 @@ def refused(read, text, *words):
      "F:3: grid.max_dept: no such key; did you mean grid.max_depth?"),
     (LAKE + "[gird]\nmax_depth = 3", "F:2: gird: no such key; did you mean [grid]?"),
     (LAKE + "max_depth = 3", "F:2: max_depth: no such key; did you mean grid.max_depth?"),
+    (LAKE + "gird = 3", "F:2: gird: no such key; --help-config lists all"),
+    (LAKE + "[foo]\nx = 3", "F:2: foo: no such key; --help-config lists all"),
+    (LAKE + "[grid]\nfoo = 3", "F:3: grid.foo: no such key; --help-config lists all"),
+    (LAKE + "[run]\nparts = 4", "F:3: run.parts = 4: must be a list of integers from 1 to 16777"),
+    (LAKE + "[run]\nparts = [4, 0]",
+     "F:3: run.parts = an array: must be a list of integers from 1 to 16777216 (of how many parts"),
+    (LAKE + "[run]\nparts = [3, 1.0]", "F:3: run.parts = an array: must be a list of integers"),
     (LAKE + "frobnication = 3", "F:2: frobnication: no such key; --help-config lists all"),
     (LAKE + "[grid]\nmax_depth = 48",
      "F:3: grid.max_depth = 48: must be an integer from 0 to 47 (bisections at most)"),
@@ -57,6 +64,8 @@ def refused(read, text, *words):
      'F:3: grid.max_depth = "12": must be an integer from 0 to 47'),
     (LAKE + "[grid]\nshore = 1", "F:3: grid.shore = 1: must be true or false"),
     (LAKE + "[solver]\ncfl = nan", "F:3: solver.cfl = nan: must be a number from 0.001 to 0.5"),
+    (LAKE + "[solver]\ndry_tolerance = 0",
+     "F:3: solver.dry_tolerance = 0: must be a number from 1e-12 to 1 (less water is none, m)"),
     (LAKE + "[solver]\norder = 2", "F:3: solver.order = 2: must be an integer from 0 to 1"),
     (LAKE + '[solver]\nflux = "Rusanov"',
      'F:3: solver.flux = "Rusanov": must be one of "rusanov", "augmented"'),
@@ -83,10 +92,22 @@ def test_an_error_names_line_key_and_range(read, text, error):
 @pytest.mark.parametrize("text, error", [
     (LAKE + "[grid]\nmin_depth = 15",
      "F:3: grid.min_depth = 15: must be at most grid.max_depth, 14"),
+    (LAKE + "[grid]\nmin_depth = 30\nmax_depth = 30",
+     "F:3: grid.min_depth = 30: makes 4294967296 cells at least of 4 quarters of base squares; "
+     "at most 2147483647"),
+    (LAKE + "[grid]\nmin_depth = 10\n[domain]\nnx = 1024\nny = 1024",
+     "F:3: grid.min_depth = 10: makes 4294967296 cells at least of 4194304 quarters of base "),
+    (LAKE + "[grid]\nmin_depth = 8\n[domain]\nnx = 1024\nny = 1024\n[run]\ncut = 4",
+     "F:8: run.cut = 4: makes 67108864 parts of 4194304 quarters of base squares; at most 1677"),
+    (LAKE + "[run]\ncut = 1\nparts = [4, 3]",
+     "F:4: run.parts = [4, 3]: are 7 parts; there are 8, 4 quarters of base squares times "
+     "2^run.cut, 1"),
     (LAKE + "[grid]\nrefine = 0.001",
      "F: grid.coarsen = 0.005 (the default): must be at most grid.refine, 0.001"),
     (LAKE + "[grid]\nsplit = 100\njoin = 51",
      "F:4: grid.join = 51: must be at most half of grid.split, 100"),
+    (LAKE + "[solver]\norder = 1\nstepping = 'euler'",
+     'F:4: solver.stepping = "euler": solver.order = 1 is unstable with it, at any cfl: set '),
     (LAKE + "[output]\nvtu_every = 1", "F:3: output.vtu_every = 1: needs output.directory"),
     ('name = "thacker"\n[scenario]\namplitude = 1',
      'F:3: scenario.amplitude = 1: must be less than 1 for "thacker"'),
@@ -189,11 +210,12 @@ def test_a_gauge_off_the_map_is_told_in_degrees(read):
 
 def test_many_errors_are_told_at_once_in_the_order_of_lines(read):
     text = LAKE + "[grid]\nmin_depth = -1\nevery = 0\n[domain]\nnx = 0\n"
-    errors = refused(read, text, "grid.split=x", "nonsense", "grid.max_depht=3")
+    errors = refused(read, text, "grid.split=x", "nonsense", "grid.max_depht=3", "grid=3")
     starts = ["F:3: grid.min_depth", "F:4: grid.every", "F:6: domain.nx",
               "command line: grid.split",
               "command line: nonsense: must be KEY=VALUE",
-              "command line: grid.max_depht: no such key; did you mean grid.max_depth?"]
+              "command line: grid.max_depht: no such key; did you mean grid.max_depth?",
+              "command line: grid=3: must be grid.KEY=VALUE, as grid is a table of keys"]
     assert len(errors) == len(starts)
     for error, start in zip(errors, starts):
         assert error.startswith(start), errors
@@ -204,10 +226,11 @@ def test_many_errors_are_told_at_once_in_the_order_of_lines(read):
 def test_the_command_line_counts_more_than_the_file(read):
     code, out, errors = read(LAKE + "[solver]\nflux = 'rusanov'\n", "solver.flux=augmented",
                              "grid.max_depth=16", "name=thacker", "solver.cfl=3e-1",
-                             "output.directory=", "output.directory=a b")
+                             "output.directory=", "output.directory=a b", "run.cut=1",
+                             "run.parts=[ 5,3 ]")
     assert code == 0, errors
     for line in ('flux = "augmented"', "max_depth = 16", 'name = "thacker"', "cfl = 0.3",
-                 'directory = "a b"'):
+                 'directory = "a b"', "parts = [5, 3]"):
         assert line in out.splitlines()
 
 
@@ -217,6 +240,14 @@ def test_what_is_written_down_is_read_as_the_same(read):
     code, once, errors = read(text)
     assert code == 0, errors
     assert read(once) == (0, once, "")
+
+
+@pytest.mark.parametrize("order, stepping", [(0, "euler"), (1, "ssp_rk2")])
+def test_the_stepping_by_default_is_one_that_the_order_is_stable_with(read, order, stepping):
+    for text, *words in ([LAKE + f"[solver]\norder = {order}\n"], [LAKE, f"solver.order={order}"]):
+        code, out, errors = read(text, *words)
+        assert code == 0, errors
+        assert f'stepping = "{stepping}"' in out.splitlines()
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda file: file.stem)

@@ -228,6 +228,15 @@ def test_the_end_has_a_frame(swe, top, run_program, tmp_path):
     assert len(times) == 3 and times[0] == 0 and times[-1] == 3
 
 
+def test_a_restart_from_a_directory_without_a_name_is_wrong_usage(swe, top, run_program, tmp_path):
+    """As of a shell's variable that is not set: a run that begins anew would replace files."""
+    words = small_dam_break(top, tmp_path, "time.end=3")
+    done = run_program([swe, "-q", "--restart=", *words], check=False)
+    assert done.returncode == 64  # EX_USAGE
+    assert "--restart=: no directory" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_gauges_that_go_nowhere_are_told_once(swe, mpiexec, run_program, tmp_path):
     scenario = tmp_path / "lake.toml"
     scenario.write_text('name = "lake"\ngauges = [ { name = "a", x = 1, y = 1 } ]\n')
@@ -280,20 +289,72 @@ def test_killed_run_leaves_whole_files_and_goes_on(
 
 def test_pictures_of_a_frame_and_a_series(frames, pictures):
     """The file is of the kind that was asked for, of that size; a film has all frames."""
-    pictures(frames / "wave.pvd", "-o", frames / "wave.gif", "--size", "300x200")
+    pictures(frames / "wave.pvd", "-o", frames / "wave.gif", "--size", "301x201")
     gif = (frames / "wave.gif").read_bytes()
     assert gif[:6] == b"GIF89a" and gif.count(b"\x21\xf9\x04") == 3
+    assert [int.from_bytes(gif[at:at + 2], "little") for at in (6, 8)] == [301, 201]
     sizes = set()
     for colour in ("rank", "cluster", "depth", "height", "speed"):
         for view in ("relief", "map"):
             path = frames / f"{colour}-{view}.png"
-            pictures(frames / "wave-00000010.pvtu", "-o", path, "--size", "300x200",
+            pictures(frames / "wave-00000010.pvtu", "-o", path, "--size", "301x201",
                      "--colour", colour, "--view", view)
             png = path.read_bytes()
             assert png[:8] == b"\x89PNG\r\n\x1a\n"
-            assert [int.from_bytes(png[at:at + 4], "big") for at in (16, 20)] == [300, 200]
+            assert [int.from_bytes(png[at:at + 4], "big") for at in (16, 20)] == [301, 201]
             sizes.add(len(png))
     assert len(sizes) == 10  # different pictures
+
+
+FFMPEG = """#!/bin/sh
+# Of the size that it is told: how many frames come, and how many bytes too many.
+while [ $# -gt 1 ]; do
+    [ "$1" = -s ] && size=$2
+    shift
+done
+bytes=$(wc -c)
+frame=$((${size%x*} * ${size#*x} * 3))
+echo "$size: $((bytes / frame)) frames and $((bytes % frame)) bytes" >"$1"
+"""
+
+
+@pytest.fixture
+def ffmpeg(tmp_path, stock_env):
+    """ffmpeg(SCRIPT) - a stand-in; returns the environment in which it is found first"""
+    directory = tmp_path / "programs"
+
+    def make(script):
+        directory.mkdir()
+        program = directory / "ffmpeg"
+        program.write_text(script)
+        program.chmod(0o755)
+        return {"PATH": f"{directory}:{stock_env['PATH']}"}
+
+    return make
+
+
+@pytest.mark.parametrize("size", ["300x200", "301x201", "290x115"])
+def test_a_film_has_frames_of_the_size_that_ffmpeg_is_told(frames, pictures, ffmpeg, size):
+    film = frames / "wave.mp4"
+    pictures(frames / "wave.pvd", "-o", film, "--size", size, env=ffmpeg(FFMPEG))
+    assert film.read_text() == f"{size}: 3 frames and 0 bytes\n"
+
+
+# As ffmpeg does, which says so only when it is asked to.
+FULL_DISK = """#!/bin/sh
+wc -c >&2
+case " $* " in *" -xerror "*) exit 3; esac
+"""
+
+
+@pytest.mark.parametrize("script", ["#!/bin/sh\nexit 3\n", FULL_DISK],
+                         ids=["at once", "full disk"])
+def test_a_film_that_ffmpeg_cannot_write_is_told(frames, pictures, ffmpeg, script):
+    film = frames / "wave.mp4"
+    done = pictures(frames / "wave.pvd", "-o", film, "--size", "300x200", env=ffmpeg(script),
+                    check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"swe-pictures: ffmpeg could not write {film}\n")
 
 
 def cut_off(frames):

@@ -20,8 +20,8 @@ SHORT = ["time.steps=24", "grid.every=2", "grid.split=100", "grid.join=40", "run
 RUNS = {
     "dam": ["dam_break", "grid.max_depth=11"],
     "dam-augmented": ["dam_break", "grid.max_depth=11", "solver.flux=augmented"],
-    "dam-order-1": ["dam_break", "grid.max_depth=11", "solver.order=1", "solver.stepping=ssp_rk2"],
-    "dam-local": ["dam_break", "grid.max_depth=11", "solver.local_steps=true"],
+    "dam-order-1": ["dam_break", "grid.max_depth=11", "solver.order=1"],
+    "dam-local": ["dam_break", "grid.max_depth=11", "solver.local_steps=true", "grid.every=16"],
     "dam-single": ["dam_break", "grid.max_depth=11", "solver.precision=single"],
     "planar": ["dam_break_planar", "grid.max_depth=11", "--error"],
     "lake": ["lake", "grid.max_depth=12", "grid.wander=true", "--error"],
@@ -32,8 +32,8 @@ RUNS = {
 }
 
 
-PARTS_TESTS = ("bathymetry bed galerkin gauges grid kernels okada output scenarios "
-               "symmetry").split()
+PARTS_TESTS = ("bathymetry bed galerkin gauges grid kernels okada output scenarios simulations "
+               "steps symmetry").split()
 
 
 class Compiled:
@@ -136,8 +136,9 @@ def test_no_wrong_address_in_a_part(run_program, compiled_for_memory, staying, a
         assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
 
 
-@pytest.mark.parametrize("words", [["config_fuzz", 10000, 2], ["netcdf_fuzz", 2000, 2]],
-                         ids=["config", "netcdf"])
+@pytest.mark.parametrize("words", [["config_fuzz", 10000, 2], ["netcdf_fuzz", 2000, 2],
+                                   ["netcdf_fuzz", 300, 2, "netcdf4"]],
+                         ids=["config", "netcdf", "netcdf4"])
 def test_no_wrong_address_in_what_reads_damaged_files(run_program, compiled_for_memory, staying,
                                                       address_env, tmp_path, words):
     program = compiled_for_memory.test_of_a_part(words[0], staying)

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include "config_keys.h"
 #include "grid/triangle.h"
 #include "scenario/projection.h"
@@ -36,6 +37,7 @@ constexpr std::size_t MOST_DOTS = 64;           // a line; toml++ recurses for e
 constexpr std::size_t MOST_ERRORS = 10;
 constexpr std::size_t MOST_GAUGES = 500;
 constexpr std::size_t LONGEST_NAME = 64;
+constexpr double MOST_CELLS = INT_MAX; // of the coarsest grid
 
 // What came from a file or a command line, made fit for a message.
 std::string printable(std::string_view text)
@@ -86,9 +88,12 @@ private:
     void value(const Key &key, const toml::node &node, const Origin &origin);
     const Key *find(const std::string &name) const;
     bool is_table(const std::string &name) const;
-    void unknown(const std::string &name, const std::string &place);
+    void unknown(const std::string &name, const std::string &place, bool table = false);
 
+    void set_defaults();
+    void check_solver();
     void check_numbers();
+    void check_sizes();
     void check_files();
     void check_outputs();
     void check_scenario();
@@ -203,6 +208,18 @@ struct Setter {
         *to = s->get();
         return true;
     }
+    bool operator()(Integers *to) const
+    {
+        auto *list = node.as_array();
+        if (!list)
+            return false;
+        Integers numbers(list->size());
+        for (std::size_t i = 0; i < numbers.size(); i++)
+            if (!Setter{*list->get(i), key, origin}(&numbers[i]))
+                return false;
+        *to = std::move(numbers);
+        return true;
+    }
     bool operator()(InputFile to) const
     {
         if (!operator()(to.name))
@@ -264,24 +281,23 @@ bool Reader::is_table(const std::string &name) const
     });
 }
 
-void Reader::unknown(const std::string &name, const std::string &place)
+// Of a table only tables are suggested, of a key only keys.
+void Reader::unknown(const std::string &name, const std::string &place, bool table)
 {
     std::string nearest;
-    std::size_t least = 4; // a key that differs by more letters is no help
+    // Half of the letters may be wrong, at most three; more is no help.
+    std::size_t least = 1 + std::clamp<std::size_t>(after_dot(name).size() / 2, 1, 3);
     for (const Key &key : keys_) {
         // Long names cannot be near, and would take long.
         if (name.size() > 2 * LONGEST_NAME)
             break;
-        std::size_t d =
-            std::min(distance(name, key.name), 1 + distance(after_dot(name), after_dot(key.name)));
-        if (d < least) {
+        std::string known = table ? table_of(key.name) : key.name;
+        std::size_t d = distance(name, known);
+        if (!table)
+            d = std::min(d, 1 + distance(after_dot(name), after_dot(known)));
+        if (d < least && !known.empty()) {
             least = d;
-            nearest = key.name;
-        }
-        std::string table = key.name.substr(0, key.name.find('.'));
-        if (std::size_t t = distance(name, table); t < least && table != key.name) {
-            least = t;
-            nearest = '[' + table + ']';
+            nearest = table ? '[' + known + ']' : known;
         }
     }
     error(place,
@@ -313,7 +329,7 @@ void Reader::table(const toml::table &table, const std::string &prefix)
             else
                 error(place, name + " = " + shown(node) + ": must be a table, [" + name + ']');
         } else {
-            unknown(name, place);
+            unknown(name, place, node.is_table());
         }
     }
 }
@@ -430,6 +446,9 @@ void Reader::word(const std::string &override_word)
     if (equals == std::string::npos || name.empty())
         return error(origin.place, printable(override_word) + ": must be KEY=VALUE");
     const Key *key = find(name);
+    if (!key && is_table(name))
+        return error(origin.place, printable(override_word) + ": must be " + name +
+                                       ".KEY=VALUE, as " + name + " is a table of keys");
     if (!key)
         return unknown(name, origin.place);
     std::string text = override_word.substr(equals + 1);
@@ -455,6 +474,26 @@ void Reader::word(const std::string &override_word)
     }
 }
 
+// Those that depend on what was given.
+void Reader::set_defaults()
+{
+    if (config_.solver.order == 1 && places_.count("solver.stepping") == 0)
+        config_.solver.stepping = Stepping::SSP_RK2;
+}
+
+void Reader::check_solver()
+{
+    const Config &c = config_;
+    if (c.solver.order == 1 && c.solver.stepping == Stepping::EULER)
+        error_at("solver.stepping", "solver.order = 1 is unstable with it, at any cfl: set "
+                                    "\"ssp_rk2\", or leave it out");
+    if (c.solver.local_steps && (c.solver.order != 0 || c.solver.stepping != Stepping::EULER))
+        error_at("solver.local_steps",
+                 "only with solver.order = 0 and solver.stepping = \"euler\"");
+    if (c.solver.local_steps && !c.run.record.empty())
+        error_at("run.record", "not with solver.local_steps");
+}
+
 void Reader::check_numbers()
 {
     const Config &c = config_;
@@ -468,16 +507,32 @@ void Reader::check_numbers()
                  "must be at most half of grid.split, " + std::to_string(c.grid.split));
     if (c.run.cut > c.grid.min_depth)
         error_at("run.cut", "must be at most grid.min_depth, " + std::to_string(c.grid.min_depth));
-    if (c.solver.local_steps && (c.solver.order != 0 || c.solver.stepping != Stepping::EULER))
-        error_at("solver.local_steps",
-                 "only with solver.order = 0 and solver.stepping = \"euler\"");
-    if (c.solver.local_steps && !c.run.record.empty())
-        error_at("run.record", "not with solver.local_steps");
     if (c.output.directory.empty())
         for (const char *key : {"vtu_every", "raster_every", "maxima_every", "checkpoint_every"})
             if (const Key *k = find(std::string("output.") + key);
                 **std::get_if<double *>(&k->target) > 0)
                 error_at(k->name, "needs output.directory");
+}
+
+void Reader::check_sizes()
+{
+    const Config &c = config_;
+    const double quarters = 4. * c.domain.nx * c.domain.ny;
+    const double cells = std::ldexp(quarters, c.grid.min_depth);
+    const double parts = std::ldexp(quarters, c.run.cut);
+    const auto check = [&](const char *key, double count, double most, const char *what) {
+        if (count > most)
+            error_at(key, "makes " + toml_number(count) + what + " of " + toml_number(quarters) +
+                              " quarters of base squares; at most " + toml_number(most));
+    };
+    check("grid.min_depth", cells, MOST_CELLS, " cells at least");
+    check("run.cut", parts, MOST_PARTS, " parts");
+    const double given = std::accumulate(c.run.parts.begin(), c.run.parts.end(), 0.);
+    if (!c.run.parts.empty() && given != parts)
+        error_at("run.parts", "are " + toml_number(given) + " parts; there are " +
+                                  toml_number(parts) + ", " + toml_number(quarters) +
+                                  " quarters of base squares times 2^run.cut, " +
+                                  std::to_string(c.run.cut));
 }
 
 void Reader::check_files()
@@ -612,7 +667,10 @@ void Reader::check_gauges()
 void Reader::finish()
 {
     if (errors_.empty()) { // else these would be about defaults
+        set_defaults();
+        check_solver();
         check_numbers();
+        check_sizes();
         check_scenario();
         check_files();
         check_outputs();

@@ -50,8 +50,8 @@ struct Config {
 
     struct {
         Flux flux = Flux::RUSANOV;
-        int order = 0; // 0: finite volumes; 1: discontinuous Galerkin
-        Stepping stepping = Stepping::EULER;
+        int order = 0;                       // 0: finite volumes; 1: discontinuous Galerkin
+        Stepping stepping = Stepping::EULER; // of order 1: SSP_RK2, if the file says nothing
         Precision precision = Precision::DOUBLE;
         double cfl = 0.45;           // of inradius / wave speed
         bool local_steps = false;    // local time stepping, a cluster its own step
@@ -67,10 +67,11 @@ struct Config {
 
     struct {
         Parallel parallel = Parallel::LOOP;
-        int cut = 0;        // bisections of the quarters before ranks get their parts of the curve
-        std::string record; // prefix of files that say what work there was, studies/recording.h
-        bool announce = false; // tell the resource manager the number of cells, if there is one
-        bool blocking = false; // and wait for its answer
+        int cut = 0; // bisections of the quarters before ranks get their parts of the curve
+        std::vector<int> parts; // so many for each rank, in order; empty: equal numbers
+        std::string record;     // prefix of files that say what work there was, studies/recording.h
+        bool announce = false;  // tell the resource manager the number of cells, if there is one
+        bool blocking = false;  // and wait for its answer
     } run;
 
     struct {

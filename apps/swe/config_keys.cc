@@ -54,7 +54,8 @@ void grid_keys(std::vector<Key> &k, Config &c)
                  "bisections of a quarter of a base square everywhere"});
     k.push_back({"grid.max_depth", &g.max_depth, 0, DEEPEST, STATE, "bisections at most"});
     k.push_back({"grid.every", &g.every, 1, 1e6, STATE,
-                 "time steps, of the shortest, between changes of the grid"});
+                 "time steps, of the shortest, between changes of the grid; none of "
+                 "solver.local_steps is longer than so many"});
     k.push_back({"grid.refine", &g.refine, 0, 1e6, STATE,
                  "displacement of the surface from which cells are bisected, m"});
     k.push_back({"grid.coarsen", &g.coarsen, 0, 1e6, STATE,
@@ -80,14 +81,16 @@ void solver_keys(std::vector<Key> &k, Config &c)
         {"solver.order", &s.order, 0, 1, STATE, "0: finite volumes; 1: discontinuous Galerkin"});
     k.push_back({"solver.stepping", choice(s.stepping, {"euler", "ssp_rk2"}), 0, 0, STATE,
                  "time stepping; ssp_rk2 of order 0 needs a cfl well below 0.5, or makes steps of "
-                 "Euler's"});
+                 "Euler's; order 1 has ssp_rk2 by default, and is unstable with euler"});
     k.push_back(
         {"solver.precision", choice(s.precision, {"single", "double"}), 0, 0, STATE, "of numbers"});
     k.push_back({"solver.cfl", &s.cfl, 1e-3, 0.5, STATE,
                  "time step, in inradius / speed of waves; beyond 0.5 water may be made"});
     k.push_back(
         {"solver.local_steps", &s.local_steps, 0, 0, STATE, "has each cluster its own time step?"});
-    k.push_back({"solver.dry_tolerance", &s.dry_tolerance, 0, 1, STATE, "less water is none, m"});
+    // Without any, films have velocities that are no numbers.
+    k.push_back(
+        {"solver.dry_tolerance", &s.dry_tolerance, 1e-12, 1, STATE, "less water is none, m"});
     k.push_back({"solver.gravity", &s.gravity, 1e-3, 1e3, STATE, "m/s2"});
     k.push_back({"solver.manning", &s.manning, 0, 1, STATE, "friction, s/m^(1/3)"});
 }
@@ -104,6 +107,9 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
          "whoever is free"});
     k.push_back({"run.cut", &r.cut, 0, 20, FREE,
                  "bisections of the quarters before ranks get their parts of the curve"});
+    k.push_back({"run.parts", &r.parts, 1, MOST_PARTS, FREE,
+                 "of how many parts each rank is, in the order of the curve: one number a rank, "
+                 "all together 4 * domain.nx * domain.ny * 2^run.cut; []: equal numbers"});
     k.push_back(
         {"run.announce", &r.announce, 0, 0, FREE, "tell the resource manager the number of cells"});
     k.push_back({"run.blocking", &r.blocking, 0, 0, FREE,
@@ -201,8 +207,16 @@ std::string Key::range() const
         return one_of(c->words);
     if (std::holds_alternative<double *>(target))
         return "a number from " + toml_number(lowest) + " to " + toml_number(highest);
-    return "an integer from " + std::to_string(static_cast<long>(lowest)) + " to " +
+    const bool is_list = std::holds_alternative<Integers *>(target);
+    return (is_list ? "a list of integers from " : "an integer from ") +
+           std::to_string(static_cast<long>(lowest)) + " to " +
            std::to_string(static_cast<long>(highest));
+}
+
+std::string table_of(const std::string &key)
+{
+    auto dot = key.find('.');
+    return dot == std::string::npos ? "" : key.substr(0, dot);
 }
 
 std::string toml_number(double value)
@@ -232,6 +246,13 @@ std::string toml_value(const Target &target)
         std::string operator()(unsigned *v) const { return std::to_string(*v); }
         std::string operator()(bool *v) const { return *v ? "true" : "false"; }
         std::string operator()(std::string *v) const { return toml_string(*v); }
+        std::string operator()(Integers *v) const
+        {
+            std::string text;
+            for (int number : *v)
+                text += (text.empty() ? "" : ", ") + std::to_string(number);
+            return '[' + text + ']';
+        }
         std::string operator()(InputFile v) const { return toml_string(*v.name); }
         std::string operator()(const Choice &v) const
         {

@@ -19,18 +19,23 @@ struct Choice {
     std::function<void(int)> set;
 };
 
+constexpr double MOST_PARTS = 1 << 24; // of the curve; each rank knows all of them
+
+// Integers, each in the key's range; any number of them.
+using Integers = std::vector<int>;
+
 // The name of a file that is to be read.
 struct InputFile {
     std::string *name;
 };
 
-using Target =
-    std::variant<double *, int *, long *, unsigned *, bool *, std::string *, InputFile, Choice>;
+using Target = std::variant<double *, int *, long *, unsigned *, bool *, std::string *, Integers *,
+                            InputFile, Choice>;
 
 struct Key {
     std::string name;       // "grid.max_depth"; no dot: at the top of the file
     Target target;          // where its value is in the Config
-    double lowest, highest; // of numbers
+    double lowest, highest; // of numbers, also those of a list
     bool state;             // must it be the same when a checkpoint is continued?
     std::string meaning;
 
@@ -39,6 +44,9 @@ struct Key {
 
 // The keys with targets in `config`, which must outlive them; in the order of their tables.
 std::vector<Key> config_keys(Config &config);
+
+// "grid" of "grid.max_depth"; of a key at the top of the file an empty text.
+std::string table_of(const std::string &key);
 
 // The value as TOML.
 std::string toml_value(const Target &target);

@@ -7,12 +7,6 @@
 namespace swe {
 namespace {
 
-std::string table_of(const std::string &key)
-{
-    auto dot = key.find('.');
-    return dot == std::string::npos ? "" : key.substr(0, dot);
-}
-
 std::string last_part(const std::string &key) { return key.substr(key.find('.') + 1); }
 
 // A simulation may be moved to another directory.

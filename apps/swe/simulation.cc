@@ -26,7 +26,8 @@ Simulation<Real>::Simulation(const Config &config, const Scenario &scenario, MPI
                                           : make_galerkin<Real>(setting);
     the_grid = std::make_unique<Grid<Real>>(setting, *the_scheme, schedule, comm);
     if (config.solver.local_steps)
-        local_steps = std::make_unique<LocalSteps<Real>>(*the_grid, *the_scheme, comm);
+        local_steps =
+            std::make_unique<LocalSteps<Real>>(*the_grid, *the_scheme, config.grid.every, comm);
 }
 
 template <class Real> Simulation<Real>::~Simulation() = default;
@@ -47,7 +48,7 @@ template <class Real> void Simulation<Real>::run()
         advance();
         if (account_.steps % steps_between_changes() == 0) {
             double before = MPI_Wtime(), shared = schedule.seconds();
-            the_grid->adapt();
+            the_grid->adapt(account_.steps);
             double all = MPI_Wtime() - before;
             account_.adapting += all;
             account_.adapting_serial += all - (schedule.seconds() - shared);

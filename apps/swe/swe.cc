@@ -9,6 +9,7 @@
 #include <mpi.h>
 #include <string>
 #include <vector>
+#include "config_keys.h"
 #include "difference.h"
 #include "output/checkpoint.h"
 #include "output/failure.h"
@@ -53,6 +54,9 @@ error_t parse_option(int key, char *value, argp_state *state)
         arguments.check = true;
         return 0;
     case RESTART:
+        if (value && !*value) // of a variable that is not set, perhaps; not to begin anew
+            argp_error(state, "--restart=: no directory; without = it is the last checkpoint in "
+                              "output.directory");
         arguments.restart = value ? value : LATEST;
         return 0;
     case OVERWRITE:
@@ -91,20 +95,38 @@ const argp parser = {options,
                      nullptr,
                      nullptr};
 
+std::uint64_t hashed(std::uint64_t bits)
+{
+    bits = (bits ^ bits >> 31) * 0x9e3779b97f4a7c15u;
+    bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9u;
+    return bits ^ bits >> 32;
+}
+
+// Of the quarter of a base square and the path below it: roots depend on run.cut.
+template <class Real>
+std::uint64_t hashed_place(const Cluster<Real> &c, std::int32_t cell, int root_depth)
+{
+    auto root = static_cast<std::uint64_t>(c.node.root);
+    std::uint64_t part = root & ((std::uint64_t(1) << root_depth) - 1);
+    std::uint64_t path = part << (c.depth[cell] - root_depth) | c.path[cell];
+    return hashed(hashed((root >> root_depth) + 1) + (std::uint64_t(1) << c.depth[cell] | path));
+}
+
 // Of all cells of all ranks, in whatever order they come.
 template <class Real> unsigned long long checksum(Simulation<Real> &simulation)
 {
     std::uint64_t mine = 0, all;
+    int root_depth = simulation.grid().forest().root_depth();
     for (const auto &c : simulation.grid().clusters())
-        for (int f = 0; f < c->fields; f++)
-            for (std::int32_t i = 0; i < c->cells(); i++) {
+        for (std::int32_t i = 0; i < c->cells(); i++) {
+            std::uint64_t place = hashed_place(*c, i, root_depth);
+            for (int f = 0; f < c->fields; f++) {
                 std::uint64_t bits = 0;
                 Real value = c->field(f)[i] + Real(0); // -0 is 0
                 std::memcpy(&bits, &value, sizeof value);
-                bits = (bits ^ bits >> 31) * 0x9e3779b97f4a7c15u;
-                bits = (bits ^ bits >> 29) * 0xbf58476d1ce4e5b9u;
-                mine += (bits ^ bits >> 32) * static_cast<unsigned>(f + 1);
+                mine += hashed(hashed(bits) + place + static_cast<unsigned>(f));
             }
+        }
     MPI_Allreduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, simulation.comm());
     return all;
 }
@@ -174,11 +196,33 @@ template <class Real> void say_begin(Simulation<Real> &simulation, bool is_first
     if (!is_first)
         return;
     auto lines = simulation.scenario().summary();
+    const Account &done = simulation.account();
+    if (done.steps > 0 && simulation.at_end())
+        lines.push_back("nothing to do: the checkpoint is of step " + std::to_string(done.steps) +
+                        " at " + std::to_string(simulation.time()) + " s, and the run ends with " +
+                        (config.time.steps < 0 || done.steps < config.time.steps
+                             ? "time.end = " + toml_number(config.time.end)
+                             : "time.steps = " + std::to_string(config.time.steps)));
     lines.push_back("grid: " + cells + " cells at time " + std::to_string(simulation.time()) +
                     " s");
     if (!config.gauges.empty() && config.output.directory.empty())
         lines.push_back("gauges: not written, as output.directory is empty");
     say(lines);
+}
+
+// What is too small for any cell, mostly; there would be nothing to see.
+template <class Real> void refuse_without_water(Simulation<Real> &simulation)
+{
+    if (!(simulation.water() <= 0))
+        return;
+    const Config &config = simulation.config();
+    const auto &scenario = config.scenario;
+    std::string advice;
+    if (config.name == "dam_break")
+        advice = std::string("; raise scenario.depth, now 0, or ") +
+                 (scenario.planar ? "scenario.x, now " + toml_number(scenario.x)
+                                  : "scenario.radius, now " + toml_number(scenario.radius));
+    throw ConfigError(config.file + ": no cell has any water at time 0" + advice);
 }
 
 // A run that does not go on from output.directory replaces what another one has there; hours of
@@ -234,6 +278,8 @@ void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, b
                           ": --error: the exact solution of this scenario is not known");
     Simulation<Real> simulation(config, *scenario, comm);
     bool goes_on = begin(simulation, arguments.restart, comm);
+    if (arguments.restart.empty())
+        refuse_without_water(simulation);
     if (!goes_on)
         make_room(config, arguments, comm);
     if (!arguments.quiet)

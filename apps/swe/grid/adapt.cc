@@ -111,12 +111,14 @@ template <class Real> void Grid<Real>::take_marks(int i)
         }
 }
 
-// A disc that takes one turn around the domain's middle in sixty changes of the grid.
+// A disc that takes one turn around the domain's middle in 240 steps.  A restart finds it where it
+// was.
 template <class Real> void Grid<Real>::mark_disc(const Cluster<Real> &c, std::int8_t *wish) const
 {
+    constexpr double turn_of_a_step = 0.0262;
     const auto &d = set.config.domain;
     double width = set.config.width(), height = set.config.height();
-    double short_side = std::min(width, height), turn = 0.105 * adaptions;
+    double short_side = std::min(width, height), turn = turn_of_a_step * static_cast<double>(step);
     double x = d.x0 + width / 2 + 0.3 * short_side * std::cos(turn);
     double y = d.y0 + height / 2 + 0.3 * short_side * std::sin(turn);
     for (std::int32_t cell = 0; cell < c.cells(); cell++) {
@@ -453,11 +455,11 @@ template <class Real> void Grid<Real>::replace(std::vector<Cells<Real>> &fresh)
     connect();
 }
 
-template <class Real> bool Grid<Real>::adapt()
+template <class Real> bool Grid<Real>::adapt(long step_)
 {
+    step = step_;
     auto count = static_cast<int>(all.size());
     close_refinement();
-    adaptions++;
     schedule.each(count, [&](int i) { propose_merges(i); });
     marks.swap(comm);
     mark_side ^= 1;

@@ -57,6 +57,30 @@ void Forest::match_sides(int nx)
         }
 }
 
+// Only here the number of ranks is known; what run.parts comes to, the configuration has checked.
+void Forest::deal_out(const Config &config, int ranks)
+{
+    auto count = static_cast<int>(all.size());
+    auto given = static_cast<int>(config.run.parts.size());
+    if (count < ranks)
+        throw ConfigError(config.file + ": run.cut = " + std::to_string(cut) + " gives " +
+                          std::to_string(count) + " parts for " + std::to_string(ranks) +
+                          " ranks: raise it");
+    if (given > 0 && given != ranks)
+        throw ConfigError(config.file + ": run.parts has " + std::to_string(given) +
+                          " numbers for " + std::to_string(ranks) + " ranks: must be " +
+                          std::to_string(ranks) + " integers from 1 to " +
+                          std::to_string(count - ranks + 1) + ", together " +
+                          std::to_string(count) + ", or [] for equal numbers");
+    if (given == 0)
+        for (int r = 0; r < count; r++)
+            all[r].rank = static_cast<int>(static_cast<long>(r) * ranks / count);
+    else
+        for (int rank = 0, r = 0; rank < ranks; rank++)
+            for (int end = r + config.run.parts[rank]; r < end; r++)
+                all[r].rank = rank;
+}
+
 Forest::Forest(const Config &config, int ranks)
     : cut(config.run.cut), x0(config.domain.x0), y0(config.domain.y0), side(config.domain.square),
       unit(side / static_cast<double>(LATTICE_UNIT))
@@ -66,13 +90,7 @@ Forest::Forest(const Config &config, int ranks)
         for (int i = 0; i < nx; i++)
             add_square(j % 2 ? nx - 1 - i : i, j);
     match_sides(nx);
-    auto count = static_cast<int>(all.size());
-    if (count < ranks)
-        throw ConfigError(config.file + ": run.cut = " + std::to_string(cut) + " gives " +
-                          std::to_string(count) + " parts for " + std::to_string(ranks) +
-                          " ranks: raise it");
-    for (int r = 0; r < count; r++)
-        all[r].rank = static_cast<int>(static_cast<long>(r) * ranks / count);
+    deal_out(config, ranks);
 }
 
 double Forest::area(int depth) const { return side * side / 4 * std::ldexp(1, -depth); }

@@ -4,7 +4,8 @@
 // The domain is made of base squares, each cut along its diagonals into four quarters whose
 // hypotenuses are the square's sides: compatible for newest-vertex bisection.  Quarters are
 // bisected `cut` times; the triangles that result are the roots.  In the order of the curve they
-// are dealt out to ranks in equal parts, for good: cores move, data do not.
+// are dealt out to ranks, in equal numbers or in those of run.parts, for good: cores move, data do
+// not.
 // (papers/invasive-compute-balancing.txt §6.3)
 #ifndef SWE_GRID_FOREST_H
 #define SWE_GRID_FOREST_H
@@ -35,7 +36,7 @@ struct Point {
 
 class Forest {
 public:
-    // Throws ConfigError when there are fewer roots than ranks.
+    // Throws ConfigError when there are fewer roots than ranks, or run.parts is for other ranks.
     Forest(const Config &config, int ranks);
 
     const std::vector<Root> &roots() const { return all; }
@@ -64,6 +65,7 @@ private:
 
     void add_square(int i, int j);
     void match_sides(int nx);
+    void deal_out(const Config &config, int ranks);
 };
 
 template <class Real> Metric<Real> make_metric(const Forest &forest);

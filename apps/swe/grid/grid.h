@@ -45,8 +45,9 @@ public:
     template <class F> void phase(F work, int level = ALL_LEVELS);
     static constexpr int ALL_LEVELS = -1;
 
-    // Refines and coarsens as the scheme wishes; false if nothing changed on any rank.
-    bool adapt();
+    // Refines and coarsens as the scheme wishes, after so many time steps; false if nothing changed
+    // on any rank.
+    bool adapt(long step = 0);
 
     // In the order of the curve.
     std::vector<std::unique_ptr<Cluster<Real>>> &clusters() { return all; }
@@ -79,7 +80,7 @@ private:
     int side = 0;      // of interfaces, to be read
     int mark_side = 0; // of marks, to be read
     int sweeps = 0;
-    int adaptions = 0;
+    long step = 0;         // at which it is adapted, for grid.wander
     bool starting = false; // is it made for time 0?
 
     // Scratch memory goes to the thread that needs some next, the latest used first: it is

@@ -147,6 +147,15 @@ void write_places(const NetcdfFile &file, const RasterShape &shape)
 
 void check_places(const NetcdfFile &file, const RasterShape &shape)
 {
+    const auto size = [](std::size_t nx, std::size_t ny) {
+        return std::to_string(nx) + " x " + std::to_string(ny);
+    };
+    const std::string there = size(file.dimension("x"), file.dimension("y"));
+    const std::string here =
+        size(static_cast<std::size_t>(shape.nx), static_cast<std::size_t>(shape.ny));
+    if (there != here)
+        file.fail("a raster of " + there + " points, and output.raster_nx x output.raster_ny is " +
+                  here + " now.  Set these as they were, move it away, or set output.directory");
     const Axes axes = axes_of(shape);
     check_axis(file, "x", axes.x);
     check_axis(file, "y", axes.y);

@@ -101,8 +101,7 @@ private:
     };
 
 #ifndef SWE_TBB
-    // All tasks at once, not by a taskloop, which may hold some back for the thread that it has:
-    // cores that come later would find nothing.
+    // All tasks at once, not by a taskloop, which may hold some back for the thread that it has.
     template <class F> static void tasks(int count, F &use, Catch &caught)
     {
 #pragma omp parallel default(none) shared(count, use, caught)

@@ -4,6 +4,7 @@
 #include "bathymetry.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <netcdf.h>
@@ -16,6 +17,7 @@ namespace {
 constexpr std::size_t LONGEST_AXIS = 1 << 18;      // points; GEBCO's 15 seconds have 86400
 constexpr std::size_t MOST_POINTS = 1 << 27;       // of the part that is read: 512 MiB
 constexpr std::size_t AT_ONCE = 1 << 22;           // points that are read in one call
+constexpr std::size_t LONGEST_WORD = 256;          // of an attribute
 constexpr double LOWEST = -12000, HIGHEST = 10000; // m; nothing on Earth is beyond
 
 std::string number(double value)
@@ -64,22 +66,65 @@ public:
             fail(variable, "must have numbers, of any type");
     }
 
-    // A numeric attribute of one number; `otherwise` if there is none.
-    double attribute(int v, const std::string &variable, const char *name, double otherwise) const
+    // A numeric attribute of that many numbers; none if there is no such attribute.
+    std::vector<double> numbers(int v, const std::string &variable, const char *name,
+                                std::size_t count) const
     {
         nc_type type = NC_NAT;
         std::size_t length = 0;
         if (nc_inq_att(id_, v, name, &type, &length) != NC_NOERR)
-            return otherwise;
-        double value = NAN;
-        if (length != 1 || type == NC_CHAR || nc_get_att_double(id_, v, name, &value) != NC_NOERR)
-            fail(variable, std::string("attribute ") + name + " must be one number");
-        return value;
+            return {};
+        std::vector<double> values(count, NAN);
+        if (length != count || type == NC_CHAR ||
+            nc_get_att_double(id_, v, name, values.data()) != NC_NOERR)
+            fail(variable, std::string("attribute ") + name + " must be " +
+                               (count == 1 ? "one number" : std::to_string(count) + " numbers"));
+        return values;
+    }
+
+    // A numeric attribute of one number; `otherwise` if there is none.
+    double attribute(int v, const std::string &variable, const char *name, double otherwise) const
+    {
+        auto values = numbers(v, variable, name, 1);
+        return values.empty() ? otherwise : values[0];
+    }
+
+    // An attribute of text, in small letters; empty if there is none.
+    std::string word(int v, const std::string &variable, const char *name) const
+    {
+        nc_type type = NC_NAT;
+        std::size_t length = 0;
+        std::string text;
+        if (nc_inq_att(id_, v, name, &type, &length) != NC_NOERR)
+            return text;
+        if (type == NC_CHAR && length <= LONGEST_WORD) {
+            text.resize(length);
+            check(nc_get_att_text(id_, v, name, text.data()), variable);
+        } else if (type == NC_STRING && length == 1) {
+            char *given = nullptr;
+            check(nc_get_att_string(id_, v, name, &given), variable);
+            text = given ? given : "";
+            nc_free_string(1, &given);
+        } else {
+            fail(variable, std::string("attribute ") + name + " must be a word");
+        }
+        return plain(text);
     }
 
 private:
     std::string name_;
     int id_ = -1;
+
+    // Without the blanks and zeros that some programs put behind it; fit to be printed.
+    static std::string plain(std::string text)
+    {
+        text.resize(std::min(text.find_last_not_of(std::string(" \t\n\0", 4)) + 1, LONGEST_WORD));
+        for (char &c : text)
+            c = static_cast<unsigned char>(c) < 32 || c == 127
+                    ? '?'
+                    : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        return text;
+    }
 };
 
 struct Axis {
@@ -114,6 +159,10 @@ Axis read_axis(const NetcdfFile &file, int dimension)
         file.fail(name, "must have the dimension of the same name");
     axis.degrees.resize(length);
     file.check(nc_get_var_double(file.id(), v, axis.degrees.data()), name);
+    double scale = file.attribute(v, name, "scale_factor", 1);
+    double offset = file.attribute(v, name, "add_offset", 0);
+    for (double &d : axis.degrees)
+        d = d * scale + offset;
     return axis;
 }
 
@@ -216,6 +265,42 @@ template <class Take> void read_points(const NetcdfFile &file, int v, const std:
     }
 }
 
+// What a variable's attributes say of its numbers, after the conventions of NetCDF and CF.
+class Heights {
+public:
+    Heights(const NetcdfFile &file, int v, const std::string &name)
+        : scale_(file.attribute(v, name, "scale_factor", 1)),
+          offset_(file.attribute(v, name, "add_offset", 0)),
+          fill_(file.attribute(v, name, "_FillValue", NAN)),
+          missing_(file.attribute(v, name, "missing_value", NAN)),
+          lowest_(file.attribute(v, name, "valid_min", -INFINITY)),
+          highest_(file.attribute(v, name, "valid_max", INFINITY))
+    {
+        if (auto range = file.numbers(v, name, "valid_range", 2); !range.empty()) {
+            lowest_ = std::max(lowest_, range[0]);
+            highest_ = std::min(highest_, range[1]);
+        }
+        std::string units = file.word(v, name, "units");
+        if (!any_of(units, {"", "m", "meter", "meters", "metre", "metres"}))
+            file.fail(name, "attribute units is \"" + units + "\"; heights must be in m");
+        std::string positive = file.word(v, name, "positive");
+        if (!any_of(positive, {"", "up", "down"}))
+            file.fail(name,
+                      "attribute positive is \"" + positive + "\"; must be \"up\" or \"down\"");
+        upwards_ = positive == "down" ? -1 : 1;
+    }
+
+    // The range is of the numbers in the file.
+    bool is_missing(double raw) const
+    {
+        return raw == fill_ || raw == missing_ || raw < lowest_ || raw > highest_;
+    }
+    double metres(double raw) const { return upwards_ * (raw * scale_ + offset_); }
+
+private:
+    double scale_, offset_, fill_, missing_, lowest_, highest_, upwards_;
+};
+
 } // namespace
 
 Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(config)
@@ -254,19 +339,16 @@ Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(c
     for (const Line &column : columns)
         lon_.push_back(column.degrees);
 
-    double scale = file.attribute(v, name, "scale_factor", 1);
-    double offset = file.attribute(v, name, "add_offset", 0);
-    double fill = file.attribute(v, name, "_FillValue", NAN);
-    double missing = file.attribute(v, name, "missing_value", NAN);
+    Heights heights(file, v, name);
     height_.resize(rows.size() * columns.size());
     read_points(file, v, name, rows, columns, [&](std::size_t i, std::size_t j, double raw) {
-        double height = raw * scale + offset;
-        std::string place;
-        if (!(height >= LOWEST && height <= HIGHEST) || raw == fill || raw == missing)
-            file.fail(name, (raw == fill || raw == missing ? "missing" : number(height) + " m") +
-                                std::string(" at longitude ") + number(lon_[j]) + ", latitude " +
-                                number(lat_[i]) + "; must be a height from " + number(LOWEST) +
-                                " to " + number(HIGHEST) + " m everywhere in the domain");
+        double height = heights.metres(raw);
+        bool missing = heights.is_missing(raw);
+        if (missing || !(height >= LOWEST && height <= HIGHEST))
+            file.fail(name, (missing ? "missing" : number(height) + " m") + " at longitude " +
+                                number(lon_[j]) + ", latitude " + number(lat_[i]) +
+                                "; must be a height from " + number(LOWEST) + " to " +
+                                number(HIGHEST) + " m everywhere in the domain");
         height_[i * columns.size() + j] = static_cast<float>(height);
     });
 }

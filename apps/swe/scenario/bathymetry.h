@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // bathymetry.h - heights of the bed from a NetCDF file as GEBCO and others give it.
 //
-// The file has a variable `elevation` or `z` in m, positive upwards, of any numeric type, with
-// scale_factor and add_offset or without; its two dimensions are latitude and longitude (`lat` and
-// `lon`, `latitude` and `longitude`, or `y` and `x`), with a coordinate variable each, in degrees,
-// rising or falling.  Only what the domain needs is read.  Between points heights are bilinear.
+// The file has a variable `elevation` or `z` in m, upwards unless its attribute positive is "down",
+// of any numeric type; its two dimensions are latitude and longitude (`lat` and `lon`, `latitude`
+// and `longitude`, or `y` and `x`), with a coordinate variable each, in degrees, rising or falling.
+// All of them with scale_factor and add_offset or without.  What _FillValue, missing_value,
+// valid_min, valid_max or valid_range exclude is missing; they are of the numbers in the file.
+// Only what the domain needs is read.  Between points heights are bilinear.
 #ifndef SWE_SCENARIO_BATHYMETRY_H
 #define SWE_SCENARIO_BATHYMETRY_H
 

@@ -83,6 +83,9 @@ public:
 
     std::vector<SubFault> read(std::string_view text)
     {
+        constexpr std::string_view mark = "\xef\xbb\xbf"; // of UTF-8: spreadsheets write it
+        if (text.substr(0, mark.size()) == mark)
+            text.remove_prefix(mark.size());
         for (std::size_t at = 0; at < text.size();) {
             std::size_t end = std::min(text.find('\n', at), text.size());
             line_++;

@@ -21,7 +21,7 @@ template <class Real> int LocalSteps<Real>::set_levels(double shortest_s, double
     for (auto &c : grid.clusters()) {
         double stable = static_cast<double>(c->stable_step) * cfl * MARGIN;
         c->level = 0;
-        while (c->level + 1 < LEVELS && stable >= 2 * shortest_s) {
+        while (c->level + 1 < LEVELS && 2 << c->level <= most_steps && stable >= 2 * shortest_s) {
             stable /= 2;
             c->level++;
         }

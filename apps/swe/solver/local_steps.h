@@ -3,7 +3,8 @@
 //
 // Coarse cells and shallow water are stable with longer steps.  In a round, the longest step of
 // all, a cluster of level k makes a step at the end of every 2^k of the shortest ones, after the
-// clusters of lower levels.  Whoever is faster computes what passes the edges in between, with the
+// clusters of lower levels.  No round is longer than what waves have until the grid follows them
+// (grid.every).  Whoever is faster computes what passes the edges in between, with the
 // slower one as it was, and adds it up; the slower one takes the sum for what passed in its step.
 // So nothing is lost or made.  (Osher and Sanders 1983, doi:10.1090/S0025-5718-1983-0717689-8;
 // papers/invasive-compute-balancing.txt §4, reference 12)
@@ -29,8 +30,9 @@ struct Round {
 
 template <class Real> class LocalSteps {
 public:
-    LocalSteps(Grid<Real> &grid_, const Scheme<Real> &scheme_, MPI_Comm comm_)
-        : grid(grid_), scheme(scheme_), comm(comm_)
+    // A round has at most so many of the shortest steps: the grid stays as it is in a round.
+    LocalSteps(Grid<Real> &grid_, const Scheme<Real> &scheme_, int most_steps_, MPI_Comm comm_)
+        : grid(grid_), scheme(scheme_), most_steps(most_steps_), comm(comm_)
     {
     }
 
@@ -45,6 +47,7 @@ private:
 
     Grid<Real> &grid;
     const Scheme<Real> &scheme;
+    int most_steps;
     MPI_Comm comm;
     int present[LEVELS] = {};  // are there clusters of the level, on any rank?
     double longest_s = 0;      // of the round's shortest steps

@@ -30,7 +30,7 @@ from mpi_programs import LIBRARIES, compiled
 
 from . import model
 
-DAM = [str(model.SCENARIOS / "dam_break.toml"), "scenario.x=0.25", "scenario.y=0.45"]
+DAM = [str(model.SCENARIOS / "dam_break.toml"), "-q", "scenario.x=0.25", "scenario.y=0.45"]
 REAL = [*DAM, "grid.max_depth=18", "time.end=20", "grid.split=1024", "grid.join=512"]
 MODEL = [*DAM, "grid.max_depth=18", "grid.split=1024", "grid.join=512"]
 # Clusters stand for ones of 16 times as many cells, as those of REAL and MODEL are.
@@ -103,8 +103,7 @@ def real(ctx: Context, ranks: tuple[int, ...], parallel: str = "loop",
         runs = [*stock.values(), *ours.values(), *yielding.values()]
         same_checksum(runs)
         if ctx.verbose:
-            print("    " + "   ".join(f"{r.variant} {seconds(r):.2f} s"
-                                      for r in runs), flush=True)
+            ctx.say("   ".join(f"{r.variant} {seconds(r):.2f} s" for r in runs))
         shapes = [s for s in shapes if worth_running(s, stock, ranks)]
     return [compared(n, turns) for n in ranks]
 

@@ -41,7 +41,7 @@ def real(ctx: Context, directory: Path, scale: float) -> None:
         "best of all shapes", "invade/best of all", "invade/limit"], rows,
         ["the limit is half of what one rank and thread takes"], directory / "balance-real.csv")
     bars(directory / "balance-real.png", names, stock, ours, "2 cores")
-    words = [ctx.app("swe"), *balance.short(balance.REAL, scale), "-q"]
+    words = [ctx.app("swe"), *balance.short(balance.REAL, scale)]
     balance.picture_of_cores(ctx, 4, words, directory / "balance-real-cores.png")
 
 

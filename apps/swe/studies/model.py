@@ -21,11 +21,13 @@ SCENARIOS = Path(__file__).resolve().parent.parent / "scenarios"
 
 @dataclass
 class Stretch:
-    """Steps with one grid, and the adaption after them."""
+    """Steps with one grid, and the adaption after them, if there is one: one that changes nothing
+    has no sweeps, and takes its time all the same."""
 
     clusters: list[int]
     steps: int = 0
     seconds: float = 0
+    adapts: bool = False
     sweeps: int = 0
     adapting: float = 0
     serial: float = 0
@@ -82,7 +84,7 @@ def read_rank(file: Path) -> tuple[int, list[Stretch]]:
             stretches[-1].steps, stretches[-1].seconds = int(words[0]), float(words[2])
         else:
             _, sweeps, _, seconds, _, serial = words
-            stretches[-1].sweeps = int(sweeps)
+            stretches[-1].adapts, stretches[-1].sweeps = True, int(sweeps)
             stretches[-1].adapting, stretches[-1].serial = float(seconds), float(serial)
     return int(lines[1].split()[5]), stretches
 
@@ -104,7 +106,7 @@ def measured(alone: Record) -> Model:
     """From a record with one rank and one thread."""
     stretches = alone.ranks[0]
     cell_steps = sum(s.cells * s.steps for s in stretches) * alone.stages
-    adapted = sum(s.cells for s in stretches if s.sweeps) or 1
+    adapted = sum(s.cells for s in stretches if s.adapts) or 1
     adapting, serial = (sum(s.adapting for s in stretches), sum(s.serial for s in stretches))
     return Model(1e9 * sum(s.seconds for s in stretches) / cell_steps,
                  1e9 * (adapting - serial) / adapted, 1e9 * serial / adapted)
@@ -120,7 +122,7 @@ def measure(ctx: Context, words: list[str], prefix: Path, runs: int = 3) -> Mode
 
 def kernels(ctx: Context, directory: Path) -> str:
     """The two Riemann solvers on a uniform grid, for the reader."""
-    words = [str(SCENARIOS / "dam_break.toml"), "grid.min_depth=14", "grid.max_depth=14",
+    words = [str(SCENARIOS / "dam_break.toml"), "-q", "grid.min_depth=14", "grid.max_depth=14",
              "grid.every=100000", "time.steps=40"]
     texts = []
     for flux in ("rusanov", "augmented"):
@@ -138,9 +140,9 @@ def scale_for(records: list[Record], model: Model, task_ms: float = TASK_MS) -> 
 
 def costs(stretch: Stretch, stages: int, model: Model, scale: float) -> tuple[float, float]:
     """Seconds of a core: what threads share, and what one does."""
-    adapts = stretch.sweeps > 0
-    shared = stretch.cells * (stretch.steps * stages * model.cell_ns + adapts * model.adaption_ns)
-    return shared * scale * 1e-9, adapts * stretch.cells * model.serial_ns * scale * 1e-9
+    shared = stretch.cells * (stretch.steps * stages * model.cell_ns +
+                              stretch.adapts * model.adaption_ns)
+    return shared * scale * 1e-9, stretch.adapts * stretch.cells * model.serial_ns * scale * 1e-9
 
 
 def least(moment: tuple[Stretch, ...], stages: int, model: Model, scale: float,
@@ -150,7 +152,7 @@ def least(moment: tuple[Stretch, ...], stages: int, model: Model, scale: float,
     cells, largest = sum(s.cells for s in moment), max(max(s.clusters) for s in moment)
     steps = moment[0].steps * stages * model.cell_ns * max(cells / cores, largest)
     adapting = 0.0
-    if moment[0].sweeps:
+    if moment[0].adapts:
         alone = max(s.cells * model.serial_ns + max(s.clusters) * model.adaption_ns for s in moment)
         adapting = max(alone, cells * (model.adaption_ns + model.serial_ns) / cores)
     return (steps + adapting) * scale * 1e-9

@@ -22,7 +22,7 @@ from common import Context, Run, same_checksum
 from . import model
 
 THREADS = 2
-CELLS = [str(model.SCENARIOS / "dam_break.toml"), "grid.min_depth=5", "grid.max_depth=5",
+CELLS = [str(model.SCENARIOS / "dam_break.toml"), "-q", "grid.min_depth=5", "grid.max_depth=5",
          "grid.every=1", "time.end=1e6", "run.parallel=loop"]
 STEPS = 20000
 EMULATED = [*CELLS, "grid.split=2", "grid.join=0", "time.steps=100"]
@@ -55,7 +55,7 @@ class Found:
 
 
 def real(ctx: Context, runs: int, scale: float = 1) -> Found:
-    words = [ctx.app("swe"), *CELLS, f"time.steps={max(10, round(STEPS * scale))}", "-q"]
+    words = [ctx.app("swe"), *CELLS, f"time.steps={max(10, round(STEPS * scale))}"]
     found = Found()
     for _ in range(runs):
         stock = {bind: ctx.stock(words, THREADS, f"stock {bind}", OMP_PROC_BIND=value)

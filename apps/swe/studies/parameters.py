@@ -21,21 +21,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import statistics
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import BenchError, Context, Run, clean_environment, parse_values
+from common import BenchError, Context, Programs, Run
 
 from . import model
 
 WAYS = ("sequential", "tbb", "at-once", "invasive")
 SIZES = "ABCDEF"
-TSUNAMI = [str(model.SCENARIOS / "tsunami.toml"), "output.progress=false", "run.parallel=loop",
-           "time.end=3600"]
+TSUNAMI = [str(model.SCENARIOS / "tsunami.toml"), "-q", "run.parallel=loop", "time.end=3600"]
 MODEL = [*TSUNAMI, "grid.max_depth=16"]
 REFINE = (0.03, 0.04, 0.055, 0.075, 0.1)  # m, one for each simulation
 POLICY = "makespan"
@@ -110,57 +109,37 @@ class Study:
         env = {} if way in ("tbb", "invasive") else {"OMP_NUM_THREADS": str(self.machine.cores)}
         if way == "at-once" or self.machine.emulated:
             env["OMP_WAIT_POLICY"] = "passive"  # more threads than cores: stock at its best
-        return clean_environment(env)
+        return env
 
-    def run_all(self, way: str, before: list[str], children: list) -> list[str]:
-        """Starts the five and waits for them; their checksums."""
-        begin, sums = time.monotonic(), []
+    def run_all(self, way: str, before: list[str], names: list[Path],
+                programs: Programs) -> list[str]:
+        """Starts the five and waits for them; their checksums.  names: by which to call them."""
+        begin, sums, children = time.monotonic(), [], programs.all
         for number in range(len(REFINE)):
             if way == "sequential" and children:
-                sums.append(self.finish(way, children[-1]))
+                sums.append(self.ctx.checksum(way, children[-1]))
             start = begin + number * self.machine.apart_s * self.scale
             time.sleep(max(0.0, start - time.monotonic()))
-            children.append(subprocess.Popen(
-                [*before, *self.command(way, number)], env=self.environment(way), text=True,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                start_new_session=True))
+            program, *words = self.command(way, number)
+            if names:
+                names[number].symlink_to(program)
+                program = str(names[number])
+            programs.piped([*before, program, *words], self.environment(way))
         left = children[-1:] if way == "sequential" else children
-        return sums + [self.finish(way, child) for child in left]
-
-    def finish(self, way: str, child: subprocess.Popen) -> str:
-        try:
-            out, err = child.communicate(timeout=self.ctx.timeout_s)
-        except subprocess.TimeoutExpired as error:
-            raise BenchError(f"{way}: no end after {self.ctx.timeout_s:g} s") from error
-        if child.returncode:
-            raise BenchError(f"{way}: exit code {child.returncode}: {err[-500:]}")
-        if err.strip():
-            print(f"    {way} said: {err.strip()[-300:]}", flush=True)
-        return str(parse_values(out).get("checksum"))
+        return sums + [self.ctx.checksum(way, child) for child in left]
 
     def run(self, way: str, trace: Path | None = None) -> Run:
         if self.machine.emulated:
             (self.directory / "machine").write_bytes(bytes(1 << 16))
-        children: list[subprocess.Popen] = []
-        try:
-            with manager(self.ctx, self.machine, way, trace) as before:
-                begin = time.monotonic()
-                sums = self.run_all(way, before, children)
-                wall = time.monotonic() - begin
-        finally:
-            end(children)
+        with manager(self.ctx, self.machine, way, trace) as before, \
+                tempfile.TemporaryDirectory() as links, Programs() as programs:
+            names = [Path(links) / f"simulation-{i + 1}" for i in range(len(REFINE))]
+            begin = time.monotonic()
+            sums = self.run_all(way, before, names if trace else [], programs)
+            wall = time.monotonic() - begin
         run = Run(f"{way}-{self.size}", wall, 0, {"seconds": wall, "checksum": ":".join(sums)}, "")
         self.ctx.runs.append(run)
         return run
-
-
-def end(children: list[subprocess.Popen]) -> None:
-    """Those that are left when somebody is in a hurry, with what they have started."""
-    for child in children:
-        if child.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            child.communicate()
 
 
 @contextlib.contextmanager
@@ -173,25 +152,22 @@ def manager(ctx: Context, machine: Machine, way: str, trace: Path | None = None)
     command = [str(ctx.build / "bin" / "rmd"), f"--socket={socket}", "--log-level=error",
                f"--policy={POLICY}",
                f"--emulate-cores={machine.cores}" if machine.emulated else f"--procs={len(REFINE)}"]
-    rmd = subprocess.Popen(command, env=clean_environment({}), stdin=subprocess.DEVNULL)
     rmctl = [str(ctx.build / "rmctl"), f"--socket={socket}", "trace"]
-    try:
+    with Programs() as programs:
+        programs.start(command, {})
         time.sleep(0.3)
         if trace:
             subprocess.run([*rmctl, "start", str(trace)], check=True, capture_output=True)
         yield [str(ctx.build / "invade"), f"--socket={socket}", "--"]
         if trace:
             subprocess.run([*rmctl, "stop"], check=True, capture_output=True)
-    finally:
-        rmd.terminate()
-        rmd.wait()
 
 
 def ways_of(ctx: Context) -> list[str]:
     chosen = [w for w in WAYS if w in ctx.only] or list(WAYS)
     ways = [w for w in WAYS if w in chosen or w == "invasive"]
     if "tbb" in ways and not Path(ctx.app("swe") + "_tbb").exists():
-        print("    no TBB here (package libtbb-dev)", flush=True)
+        ctx.say("no TBB here (package libtbb-dev)")
         ways.remove("tbb")
     return ways
 
@@ -233,7 +209,7 @@ def measured(ctx: Context, here: Study) -> Found:
             result.seconds.setdefault(run.variant.rpartition("-")[0], []).append(run.wall_s)
             sums.add(run.values["checksum"])
         if ctx.verbose:
-            print("    " + "   ".join(f"{r.variant} {r.wall_s:.2f} s" for r in runs), flush=True)
+            ctx.say("   ".join(f"{r.variant} {r.wall_s:.2f} s" for r in runs))
     if len(sums) != 1 or "None" in str(sums):
         raise BenchError(f"size {here.size}: checksums differ: {sums}")
     return result

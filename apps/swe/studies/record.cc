@@ -2,9 +2,11 @@
 // record.cc - looks at the clusters after each step.
 #include "record.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <set>
-#include <stdexcept>
+#include "../output/failure.h"
 #include "recording.h"
 
 namespace swe {
@@ -33,8 +35,10 @@ public:
         header.stages = simulation.scheme().stages();
         header.neighbours = neighbours_of(simulation.grid().forest(), header.rank);
         file = recording_file(prefix, header.rank);
+        errno = 0;
         out.open(file);
-        out << header_text(header);
+        out << header_text(header) << std::flush;
+        check(simulation);
         see(simulation);
     }
 
@@ -50,10 +54,10 @@ public:
             now.is_last = false;
             now.adaption = {simulation.grid().last_sweeps(), adapting,
                             account.adapting_serial - before.adapting_serial};
-            out << stretch_text(now);
+            errno = 0;
+            out << stretch_text(now) << std::flush;
+            check(simulation);
         }
-        if (!out)
-            throw std::runtime_error(file + ": cannot be written");
         see(simulation);
     }
 
@@ -63,6 +67,16 @@ private:
     Stretch now; // is written when it ends
     Account before;
     double last_look = 0;
+
+    // Collective: a file that one rank cannot write ends all of them.
+    void check(Simulation<Real> &simulation)
+    {
+        all_together(simulation.comm(), [this, reason = errno] {
+            if (!out)
+                throw OutputError("run.record: cannot write " + file + ": " +
+                                  (reason ? std::strerror(reason) : "unknown reason"));
+        });
+    }
 
     void see(Simulation<Real> &simulation)
     {

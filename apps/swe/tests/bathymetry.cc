@@ -31,7 +31,8 @@ struct Kind {
     nc_type type = NC_SHORT;
     double west = 141, south = 36, lon_step = 0.05, lat_step = 0.05;
     std::size_t columns = 81, rows = 81;
-    double scale = 0, offset = 0; // attributes, if scale is not 0
+    double scale = 0, offset = 0;           // attributes, if scale is not 0
+    double axis_scale = 0, axis_offset = 0; // the same, of both axes
     int format = 0;
     bool transposed = false;
     std::function<double(double, double)> height = plane;
@@ -45,6 +46,19 @@ void must(int status)
         throw std::runtime_error(nc_strerror(status));
 }
 
+void pack(int file, int variable, double scale, double offset)
+{
+    if (scale == 0)
+        return;
+    must(nc_put_att_double(file, variable, "scale_factor", NC_DOUBLE, 1, &scale));
+    must(nc_put_att_double(file, variable, "add_offset", NC_DOUBLE, 1, &offset));
+}
+
+double packed(double value, double scale, double offset)
+{
+    return scale == 0 ? value : (value - offset) / scale;
+}
+
 void write(const std::string &path, const Kind &k)
 {
     int file, dims[2], lat_id, lon_id, z;
@@ -56,10 +70,9 @@ void write(const std::string &path, const Kind &k)
     if (k.transposed)
         std::swap(dims[0], dims[1]);
     must(nc_def_var(file, k.elevation, k.type, 2, dims, &z));
-    if (k.scale != 0) {
-        must(nc_put_att_double(file, z, "scale_factor", NC_DOUBLE, 1, &k.scale));
-        must(nc_put_att_double(file, z, "add_offset", NC_DOUBLE, 1, &k.offset));
-    }
+    pack(file, z, k.scale, k.offset);
+    for (int axis : {lat_id, lon_id})
+        pack(file, axis, k.axis_scale, k.axis_offset);
     if (k.more)
         k.more(file, z);
     must(nc_enddef(file));
@@ -70,7 +83,10 @@ void write(const std::string &path, const Kind &k)
         lon.push_back(k.west + double(i) * k.lon_step);
     for (double y : lat)
         for (double x : lon)
-            heights.push_back((k.height(x, y) - k.offset) / (k.scale != 0 ? k.scale : 1));
+            heights.push_back(packed(k.height(x, y), k.scale, k.offset));
+    for (auto *axis : {&lat, &lon})
+        for (double &degrees : *axis)
+            degrees = packed(degrees, k.axis_scale, k.axis_offset);
     if (k.spoil_lat)
         k.spoil_lat(lat);
     if (k.spoil_heights)
@@ -119,6 +135,47 @@ void kinds(Check &check)
     k = {};
     k.scale = 0.1, k.offset = -1000;
     agrees(check, k, 0.11, "packed");
+    k.axis_scale = 1.0 / 128, k.axis_offset = 90;
+    agrees(check, k, 0.11, "axes are packed, too");
+}
+
+std::function<void(int, int)> with_text(const char *name, const std::string &text)
+{
+    return
+        [=](int file, int z) { must(nc_put_att_text(file, z, name, text.size(), text.c_str())); };
+}
+
+void attributes(Check &check)
+{
+    Kind k;
+    k.type = NC_FLOAT;
+    for (const char *units : {"", "m", "meter", "meters", "metre", "metres", "Meters", "m \n"}) {
+        k.more = with_text("units", units);
+        agrees(check, k, 1e-3, std::string("units ") + units);
+    }
+    k.more = with_text("positive", "up");
+    agrees(check, k, 1e-3, "upwards");
+    k.more = [](int file, int z) {
+        const char *metres = "m";
+        must(nc_put_att_string(file, z, "units", 1, &metres));
+        double range[2] = {-2000, 100};
+        must(nc_put_att_double(file, z, "valid_range", NC_DOUBLE, 2, range));
+    };
+    k.format = NC_NETCDF4;
+    agrees(check, k, 1e-3, "words of NetCDF-4, and a range in which all is");
+}
+
+void depths(Check &check)
+{
+    for (const char *down : {"down", "Down"}) {
+        Temporary place;
+        Kind k;
+        k.type = NC_FLOAT;
+        k.more = with_text("positive", down);
+        write(place.path + "/b.nc", k);
+        Bathymetry b(place.path + "/b.nc", domain());
+        check.near(b.at(0, 0), 1000, 1e-3, "a bed above the sea");
+    }
 }
 
 // 179 degrees east, 179 west and 181 east, in files that count otherwise.
@@ -177,6 +234,56 @@ void wrong_variables(Check &check)
     k = {};
     k.rows = 1;
     says(check, k, "dimension lat is 1 long");
+}
+
+void wrong_attributes(Check &check)
+{
+    Kind k;
+    for (const char *units : {"km", "ft", "dm", "fathoms"}) {
+        k.more = with_text("units", units);
+        says(check, k,
+             (std::string("variable elevation: attribute units is \"") + units +
+              "\"; heights must be in m")
+                 .c_str());
+    }
+    k.more = with_text("units", std::string(300, 'm'));
+    says(check, k, "variable elevation: attribute units must be a word");
+    k.more = with_text("units", "k\nm");
+    says(check, k, "attribute units is \"k?m\"");
+    k.more = with_text("positive", "west");
+    says(check, k,
+         "variable elevation: attribute positive is \"west\"; must be \"up\" or \"down\"");
+    k.more = [](int file, int z) {
+        short one = 1;
+        must(nc_put_att_short(file, z, "positive", NC_SHORT, 1, &one));
+    };
+    says(check, k, "variable elevation: attribute positive must be a word");
+    k.more = [](int file, int z) {
+        short one = 1;
+        must(nc_put_att_short(file, z, "valid_range", NC_SHORT, 1, &one));
+    };
+    says(check, k, "variable elevation: attribute valid_range must be 2 numbers");
+}
+
+// A number in the middle, beyond an end of the range, which would be a height without that.
+void ranges(Check &check)
+{
+    auto beyond = [&check](const char *name, std::vector<short> values, double spoilt,
+                           double scale) {
+        Kind k;
+        k.scale = scale;
+        k.more = [=](int file, int z) {
+            must(nc_put_att_short(file, z, name, NC_SHORT, values.size(), values.data()));
+        };
+        k.spoil_heights = [=](std::vector<double> &z) { z[40 * 81 + 40] = spoilt; };
+        says(check, k, "variable elevation: missing at longitude 143, latitude 38");
+    };
+    for (double scale : {0.0, 0.5}) {
+        beyond("valid_min", {-9000}, -9999, scale);
+        beyond("valid_max", {3000}, 3001, scale);
+        beyond("valid_range", {-9000, 3000}, -9999, scale);
+        beyond("valid_range", {-9000, 3000}, 9999, scale);
+    }
 }
 
 void wrong_numbers(Check &check)
@@ -284,6 +391,10 @@ int main(int argc, char **argv)
                         {{"heights_are_those_of_the_file", kinds},
                          {"longitudes_go_round_the_globe", meridians},
                          {"wrong_variables_are_told", wrong_variables},
+                         {"attributes_of_good_files_are_taken", attributes},
+                         {"depths_are_heights_the_other_way", depths},
+                         {"attributes_with_another_meaning_are_told", wrong_attributes},
+                         {"numbers_beyond_the_valid_range_are_missing", ranges},
                          {"wrong_numbers_are_told", wrong_numbers},
                          {"files_that_miss_the_domain_are_told", other_places},
                          {"files_that_are_cut_off_or_huge_are_told", other_files},

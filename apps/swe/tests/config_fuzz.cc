@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // config_fuzz.cc - COUNT SEED: the readers of configurations and of lists of sub-faults get COUNT
 // texts, random ones and good ones with bytes changed, each in memory of exactly its size.  An
-// error must name the file; what is taken for good must be in its range, and must come back the
-// same when it is written down and read again.  Prints how many were good; 1 when a promise is
+// error must name the file, and one about a value that is out of range the key and its range; what
+// is taken for good must be in its range, and must come back the same when it is written down and
+// read again.  Prints how many were good; 1 when a promise is
 // broken.
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,7 @@ const char *const GOOD_CONFIG =
     "[domain]\nx0 = -800e3\ny0 = -800_000\nsquare = 1600e3\nnx = 1\nwest = \"open\"\n"
     "[grid]\nmin_depth = 8\nmax_depth = 0x10\nrefine = 0.05\nshore = false\nsplit = 4096\n"
     "[solver]\nflux = 'augmented'\norder = 1\nstepping = \"ssp_rk2\"\nprecision = \"single\"\n"
-    "[time]\nend = 7.2e3\nsteps = -1\n[run]\nparallel = \"owner\"\n"
+    "[time]\nend = 7.2e3\nsteps = -1\n[run]\nparallel = \"owner\"\nparts = [3, 1]\n"
     "[output]\ndirectory = \"out\"\nvtu_every = 60\n"
     "[scenario]\nlon0 = 143.0\nlat0 = 38\nseed = 4294967295\ndepth = inf\n"
     "[[gauges]]\nname = \"a\"\nx = 1.5\ny = -2\n[[gauges]]\nname = \"b-2\"\nlon = 143.5\nlat = 37\n"
@@ -33,7 +34,7 @@ const char *const GOOD_FAULTS =
     "# list\nlon lat depth_km strike dip rake slip_m length_km width_km\n"
     "143.25 38.5 20 200 12 90 5 50 40\n143,39,1.5e1,200,12,-90,5,50,40\n";
 const char *const GOOD_WORDS[] = {"grid.max_depth=12", "solver.flux=rusanov", "domain.square=1e6",
-                                  "scenario.faults=",  "run.announce=true",   "time.end = 5"};
+                                  "scenario.faults=",  "run.announce=true",   "run.parts=[1,3]"};
 
 std::uint64_t state;
 const char *broken;
@@ -104,6 +105,8 @@ bool within(Config config)
             value = **i;
         else if (auto *l = std::get_if<long *>(&key.target))
             value = static_cast<double>(**l);
+        else if (auto *list = std::get_if<Integers *>(&key.target); list && !(*list)->empty())
+            value = *std::min_element((*list)->begin(), (*list)->end());
         else
             continue;
         if (!(value >= key.lowest && value <= key.highest))
@@ -113,6 +116,50 @@ bool within(Config config)
         if (!(g.x >= config.domain.x0 && g.x < config.domain.x0 + config.width()) || g.name.empty())
             return false;
     return config.grid.min_depth <= config.grid.max_depth;
+}
+
+// A value that the key cannot have, as TOML: of the wrong kind, or beyond an end of the range.
+std::string wrong_value(const Key &key)
+{
+    const bool is_word = std::holds_alternative<std::string *>(key.target) ||
+                         std::holds_alternative<InputFile>(key.target);
+    if (is_word || std::holds_alternative<bool *>(key.target))
+        return "3";
+    if (std::holds_alternative<Choice>(key.target) || chance(4) == 0)
+        return "\"no such word\"";
+    const double beyond = 1 + chance(1000);
+    const bool is_real = std::holds_alternative<double *>(key.target);
+    const double value = chance(2) ? key.highest + beyond : key.lowest - beyond;
+    const std::string number =
+        is_real ? toml_number(value) : std::to_string(static_cast<long>(value));
+    return std::holds_alternative<Integers *>(key.target) ? "[1, " + number + "]" : number;
+}
+
+// In a file, or on the command line.
+void try_out_of_range()
+{
+    Config config;
+    const std::vector<Key> keys = config_keys(config);
+    const Key &key = keys[chance(keys.size())];
+    std::string text = key.name == "name" ? "" : "name = \"lake\"\n", value = wrong_value(key);
+    std::vector<std::string> words;
+    const bool in_file = chance(2) || value == "3"; // there 3 may be a string without quotes
+    if (in_file)
+        text += key.name + " = " + value + '\n';
+    else
+        words.push_back(key.name + '=' + value);
+    try {
+        parse_config(text, "f", words);
+        broken = "a value out of range was taken";
+    } catch (const ConfigError &e) {
+        const std::string what = e.what();
+        if (what.find(in_file ? "f:" : "command line: ") != 0 ||
+            what.find(key.name + " = ") == what.npos ||
+            what.find(": must be " + key.range() + " (") == what.npos)
+            broken = "an error about a value does not name key and range";
+    }
+    if (broken)
+        std::printf("%s = %s\n", key.name.c_str(), value.c_str());
 }
 
 bool try_config(const std::string &text)
@@ -171,6 +218,7 @@ int main(int argc, char **argv)
         configs += try_config(text);
         std::string list = chance(4) ? changed(GOOD_FAULTS) : random_text();
         faults += try_faults(list);
+        try_out_of_range();
         if (broken)
             std::printf("---\n%s\n---\n%s\n---\n", text.c_str(), list.c_str());
     }

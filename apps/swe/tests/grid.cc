@@ -618,6 +618,36 @@ void ghosts_have_the_value_across(Check &check)
     });
 }
 
+void parts_of_ranks_are_those_that_were_asked_for(Check &check)
+{
+    // In equal numbers, and in those of run.parts; always one after the other along the curve.
+    const std::pair<const char *, std::vector<int>> cases[] = {{"run.parts=[]", {2, 3, 3}},
+                                                               {"run.parts=[5, 1, 2]", {5, 1, 2}},
+                                                               {"run.parts=[1, 1, 6]", {1, 1, 6}}};
+    for (const auto &[word, expected] : cases) {
+        Forest forest(config_of(1, 1, 1, {word}), 3);
+        std::vector<int> ranks, found(3);
+        for (const Root &root : forest.roots()) {
+            ranks.push_back(root.rank);
+            found[static_cast<std::size_t>(root.rank)]++;
+        }
+        check.that(std::is_sorted(ranks.begin(), ranks.end()), std::string("in order: ") + word);
+        check.that(std::is_permutation(found.begin(), found.end(), expected.begin()) &&
+                       (word == cases[0].first || found == expected),
+                   std::string("as many as asked for: ") + word);
+    }
+    for (int ranks : {1, 2, 4}) {
+        std::string said;
+        try {
+            Forest(config_of(1, 1, 1, {"run.parts=[5, 1, 2]"}), ranks);
+        } catch (const ConfigError &error) {
+            said = error.what();
+        }
+        check.that(said.find("run.parts has 3 numbers for " + std::to_string(ranks)) != said.npos,
+                   "other ranks are refused: " + said);
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -625,7 +655,9 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     int code = run_promises(
         argc, argv,
-        {{"topology_is_that_of_the_corners", topology_is_that_of_the_corners},
+        {{"parts_of_ranks_are_those_that_were_asked_for",
+          parts_of_ranks_are_those_that_were_asked_for},
+         {"topology_is_that_of_the_corners", topology_is_that_of_the_corners},
          {"what_is_no_conforming_tree_is_refused", what_is_no_conforming_tree_is_refused},
          {"interfaces_are_those_of_the_corners", interfaces_are_those_of_the_corners},
          {"random_marks_keep_the_grid_conforming", random_marks_keep_the_grid_conforming},

@@ -158,6 +158,11 @@ void lists(Check &check)
     check.near(f.at(1).y, 111195, 1, "a degree north");
     check.near(f.at(0).depth, 20000, 0, "depth in m");
     check.near(f.at(0).length, 50000, 0, "length in m");
+    f = parse_faults("\xef\xbb\xbfx_m y_m depth_m strike dip rake slip_m length_m width_m\r\n"
+                     "7 0 20000 200 12 90 5 50000 40000\n",
+                     "f", ocean());
+    check.that(f.size() == 1, "a list with a byte-order mark");
+    check.near(f.at(0).x, 7, 0, "whose first column is known");
 }
 
 void list_errors(Check &check)

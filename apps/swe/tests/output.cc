@@ -578,6 +578,11 @@ void raster_goes_on_after_a_restart(const std::string &directory)
     other.x0 += 1;
     EXPECT(contains(message_of([&] { Raster raster(path, other, 10.0, MPI_COMM_WORLD); }),
                     "another domain"));
+    other = raster_shape();
+    other.nx = 90;
+    EXPECT(contains(message_of([&] { Raster raster(path, other, 10.0, MPI_COMM_WORLD); }),
+                    "a raster of 80 x 40 points, and output.raster_nx x output.raster_ny is "
+                    "90 x 40 now"));
     write_bytes(directory + "/none.nc", "not NetCDF");
     barrier();
     EXPECT(contains(

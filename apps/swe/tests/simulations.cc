@@ -89,10 +89,7 @@ void sea_at_rest(Check &check, const std::vector<std::string> &more)
 }
 
 void sea_order_0(Check &check) { sea_at_rest(check, {}); }
-void sea_order_1(Check &check)
-{
-    sea_at_rest(check, {"solver.order=1", "solver.stepping=ssp_rk2"});
-}
+void sea_order_1(Check &check) { sea_at_rest(check, {"solver.order=1"}); }
 
 // A dam of 10 m radius in cells of 177 m: in none of their middles.
 void small_source(Check &check)

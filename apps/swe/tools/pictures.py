@@ -13,6 +13,8 @@ map looks straight down.  Like figures 1 and 9 of papers/invasive-compute-balanc
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import os
 import shutil
 import subprocess
@@ -187,7 +189,9 @@ def legend(figure, axes, scale: Scale, colour: str):
 
 
 def draw(frame: Frame, scale: Scale, args) -> Figure:
-    figure = Figure(figsize=[size / 100 for size in args.size], dpi=100, layout="constrained")
+    # Half a pixel more, as matplotlib cuts the product of inches and dpi: 2.01 * 100 is below 201.
+    inches = [(size + 0.5) / 100 for size in args.size]
+    figure = Figure(figsize=inches, dpi=100, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     triangles, order, light = placed(frame, scale, args.view)
@@ -218,36 +222,37 @@ def pixels(figure: Figure) -> np.ndarray:
     return np.asarray(figure.canvas.buffer_rgba())[:, :, :3]
 
 
-def save_gif(images, path: Path, args):
+def save_gif(paths, image_of, args):
     try:
         from PIL import Image
     except ImportError:
         sys.exit("swe-pictures: .gif needs Pillow: install package python3-pil")
     # One palette, or colours would flicker.  The last frame has more than the first.
-    pictures = [Image.fromarray(image) for image in images]
-    palette = pictures[-1].quantize(255, dither=Image.Dither.NONE)
-    frames = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
-    frames[0].save(path, save_all=True, append_images=frames[1:], loop=0,
-                   duration=round(1000 / args.fps))
+    palette = Image.fromarray(image_of(paths[-1])).quantize(255, dither=Image.Dither.NONE)
+    frames = (Image.fromarray(image_of(path)).quantize(palette=palette, dither=Image.Dither.NONE)
+              for path in paths)
+    next(frames).save(args.output, save_all=True, append_images=frames, loop=0,
+                      duration=round(1000 / args.fps))
 
 
-def save_mp4(images, path: Path, args):
+def save_mp4(paths, image_of, args):
     program = shutil.which("ffmpeg")
     if not program:
         sys.exit("swe-pictures: .mp4 needs ffmpeg: install package ffmpeg, or write a .gif")
-    width, height = args.size
-    command = [program, "-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgb24",
+    images = map(image_of, paths)
+    first = next(images)
+    height, width = first.shape[:2]
+    # -xerror, or a disk that is full at the end would be none.
+    command = [program, "-loglevel", "error", "-xerror", "-y",
+               "-f", "rawvideo", "-pix_fmt", "rgb24",
                "-s", f"{width}x{height}", "-r", str(args.fps), "-i", "-",
-               "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as encoder:
-        try:
-            for image in images:
-                encoder.stdin.write(np.ascontiguousarray(image).tobytes())
-            encoder.stdin.close()
-        except BrokenPipeError:
-            pass  # it has said why
+               "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", str(args.output)]
+    encoder = subprocess.Popen(command, stdin=subprocess.PIPE)
+    with contextlib.suppress(BrokenPipeError), encoder:  # that has said why, and closing waits
+        for image in itertools.chain([first], images):
+            encoder.stdin.write(np.ascontiguousarray(image).tobytes())
     if encoder.returncode != 0:
-        sys.exit(f"swe-pictures: ffmpeg could not write {path}")
+        sys.exit(f"swe-pictures: ffmpeg could not write {args.output}")
 
 
 def size(text: str) -> tuple[int, int]:
@@ -300,10 +305,11 @@ def make(args):
         frame = read_frame(paths[args.frame])
         draw(frame, Scale([frame], args), args).savefig(args.output, dpi=100)
         return
-    # Frames are read twice rather than kept, as films may be larger than memory.
+    # Frames are read again rather than kept, as films may be larger than memory.  (Pillow keeps
+    # those of a .gif, a byte a pixel.)
     scale = Scale((read_frame(path) for path in paths), args)
-    images = (pixels(draw(read_frame(path), scale, args)) for path in paths)
-    (save_gif if args.output.suffix == ".gif" else save_mp4)(images, args.output, args)
+    save = save_gif if args.output.suffix == ".gif" else save_mp4
+    save(paths, lambda path: pixels(draw(read_frame(path), scale, args)), args)
 
 
 def main():
