@@ -19,10 +19,18 @@ def scenes(mpi):
     return mpi.program("mpi-shim/tests/scenes")
 
 
+OF_STOCK = {}
+
+
 @pytest.fixture
 def stock(mpi, run_program):
+    """stock(RANKS, WORD...) - once for all tests: more ranks than cores that spin take long"""
+
     def run(ranks, *command, **more):
-        return run_program(mpi.run(ranks, *command), **more)
+        key = mpi.name, ranks, *map(str, command), repr(more)
+        if key not in OF_STOCK:
+            OF_STOCK[key] = run_program(mpi.run(ranks, *command), **more)
+        return OF_STOCK[key]
 
     return run
 
