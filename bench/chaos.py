@@ -3,9 +3,10 @@
 
 MPI+OpenMP programs start and end under one rmd all the time, while ranks of theirs are killed or
 stopped for a while, rmd is killed or ended and started again, clients flood it, and, where we are
-root, processes of a second user come, take cores and die.  Every half minute the programs are
-waited for; then each core must be in one table and in nobody's hands, and tokens as many as cores.
-Programs that nobody has killed must print the checksum that the stock runtime prints.
+root, processes of a second user come, take cores, are stopped and die, and more users than rmd
+remembers ask it something.  Every half minute the programs are waited for; then each core must be
+in one table and in nobody's hands, and tokens as many as cores.  Programs that nobody has killed
+must print the checksum that the stock runtime prints.
 
 Who comes first makes the domain what it is until the minute is over.  In turn: an observer, so that
 cores have owners; a program of more ranks than there are cores, so that tokens are anonymous; and
@@ -41,7 +42,7 @@ from pathlib import Path
 from chaos_seats import Seats
 from common import MPIEXEC, BenchError, Context, Figure, Run, clean_environment
 
-GUEST, GROUP = 60001, 60000
+GUEST, GROUP, ASKERS = 60001, 60000, range(61000, 61040)
 ELSEWHERE, NOBODY, ANONYMOUS = 0xFFFE, -1, 1
 MPI_FILES = ("mpich_", "ucx_")  # of MPICH
 JOB_S, QUIET_S, CYCLE_S, AGE_S = 90, 10, 60, 3
@@ -138,14 +139,17 @@ class Chaos:
         if not member.exists():
             raise BenchError(f"no {member}: make check-programs")
         shutil.copy(member, self.work / "member")
+        shutil.copy(ctx.build / "bin" / "rmctl", self.work / "rmctl")
         self.name = str(self.work / "rmd.sock")
         self.jobs: list[Job] = []
         self.guests: list[Member] = []
+        self.asleep: dict[Member, float] = {}      # further ones, stopped: until when
         self.members: list[Member] = []
         self.wrong: list[str] = []
         self.counts = dict.fromkeys((
             "programs", "ranks", "ranks unmanaged", "kills", "stops", "restarts", "floods",
-            "guests", "looks", "looks at threads", "traces", "changes"), 0)
+            "guests", "guests stopped", "askers", "looks", "looks at threads", "traces", "changes"),
+            0)
         self.trace_until: float | None = None
         self.ready_s = [0.0]                       # from the start of rmd
         self.adopted_s: dict[signal.Signals, list[float]] = {signal.SIGKILL: [], signal.SIGTERM: []}
@@ -169,6 +173,13 @@ class Chaos:
             if not ready.readline().startswith("ready "):
                 raise BenchError("rmd does not start: " + (self.work / "log").read_text()[-2000:])
         self.ready_s.append(time.monotonic() - start)
+
+    def look_at_rmd(self) -> None:
+        """Nobody but we may end it."""
+        if self.rmd.poll() is not None:
+            self.wrong.append(f"rmd ended by itself: {self.rmd.returncode}")
+            self.trace_until = None
+            self.begin(*self.options)
 
     def restart(self) -> None:
         if self.trace_until:
@@ -270,7 +281,7 @@ class Chaos:
         time there is none, else of two cores one is left, and a second rank would be unmanaged."""
         if os.getuid() != 0:
             return
-        if len(self.guests) < 2 and self.chance.random() < 0.15:
+        if len(self.guests) + len(self.asleep) < 2 and self.chance.random() < 0.15:
             guest = Member(self.work / "member", GUEST)
             if guest.join(self.name):
                 self.guests.append(guest)
@@ -284,9 +295,35 @@ class Chaos:
         owners = guest.table()[0]
         for core in range(len(owners)):
             guest.ask(f"{self.chance.choice(['borrow', 'lend'])} {core}")
-        if self.chance.random() < 0.4:
+        fate = self.chance.random()
+        if fate < 0.4:
             self.guests.remove(guest)
             guest.end()
+        elif fate < 0.6:
+            self.guests.remove(guest)
+            self.counts["guests stopped"] += 1
+            guest.process.send_signal(signal.SIGSTOP)
+            self.asleep[guest] = time.monotonic() + self.chance.choice([0.01, 0.5, 2, 5])
+
+    def wake_guests(self, now: float = float("inf")) -> None:
+        """Some have died meanwhile."""
+        for guest, until in list(self.asleep.items()):
+            if now < until:
+                continue
+            del self.asleep[guest]
+            if self.chance.random() < 0.3:
+                guest.end()
+            else:
+                guest.process.send_signal(signal.SIGCONT)
+                self.guests.append(guest)
+
+    def ask(self) -> None:
+        """Of users who only ask rmd remembers a few, and nobody who has processes is forgotten."""
+        for uid in ASKERS if os.getuid() == 0 else ():
+            self.counts["askers"] += 1
+            subprocess.run([self.work / "rmctl", f"--socket={self.name}", "policy"], cwd="/",
+                           user=uid, group=GROUP, extra_groups=[], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, check=False, timeout=20)
 
     # --- a trace
 
@@ -298,12 +335,21 @@ class Chaos:
             if self.rmctl("trace", "start", str(path)).returncode == 0:
                 self.trace_until = time.monotonic() + TRACE_S
 
+    def stop_trace(self) -> None:
+        """It may be refused as well."""
+        end = time.monotonic() + QUIET_S
+        while (done := self.rmctl("trace", "stop")).returncode:
+            if time.monotonic() > end:
+                self.wrong.append(f"a trace is not stopped: {done.stderr}")
+                return
+            time.sleep(0.1)
+
     def look_at_trace(self, now: float = float("inf")) -> None:
         """What lacks events, for the machine was too busy for its reader, proves nothing."""
         if not self.trace_until or now < self.trace_until:
             return
         self.trace_until = None
-        self.rmctl("trace", "stop")
+        self.stop_trace()
         done = subprocess.run([self.ctx.build / "bin/invade-trace", "check", self.work / "trace"],
                               capture_output=True, text=True, check=False, timeout=60)
         if done.returncode == 0:
@@ -334,7 +380,7 @@ class Chaos:
 
     def look_at_threads(self) -> None:
         """Where users come and go, a process may have no core left, and go on beside others."""
-        if self.members[0].tokens() is None and not self.guests and not self.options:
+        if self.members[0].tokens() is None and not (self.guests or self.asleep or self.options):
             self.wrong += self.seats.look(self.members[0].ask("seats"),
                                           [pid for job in self.jobs for pid in job.ranks()])
             self.counts["looks at threads"] = self.seats.looks
@@ -357,6 +403,7 @@ class Chaos:
         while self.jobs:
             self.look_at_jobs()
             time.sleep(0.02)
+        self.wake_guests()
         for guest in self.guests:
             for core in range(len(guest.table()[0])):
                 guest.ask(f"lend {core}")
@@ -369,9 +416,9 @@ class Chaos:
 
     def leftovers(self) -> None:
         """Nobody is left who needs it: rmd, its keeper, sockets and shared memory go."""
-        for who in self.guests + self.members:
+        for who in [*self.guests, *self.asleep, *self.members]:
             who.end()
-        self.guests, self.members = [], []
+        self.guests, self.asleep, self.members = [], {}, []
         self.rmd.terminate()
         try:
             if self.rmd.wait(20) != 0:
@@ -434,12 +481,14 @@ class Chaos:
         self.begin(*MACHINES[machine])
         self.begin_domain(kind)
         what = [self.start_job] * 12 + [self.stop_ranks] * 3 + [self.kill_rank] * 2 + \
-               [self.restart] * 2 + [self.flood, self.begin_trace] + \
+               [self.restart] * 2 + [self.flood, self.begin_trace, self.ask] + \
                [self.guest] * (0 if kind == "one user" else 6)
         quiet_at = time.monotonic() + 30
         while (now := time.monotonic()) < until:
             self.chance.choice(what)()
+            self.look_at_rmd()
             self.look_at_jobs()
+            self.wake_guests(now)
             self.look_at_tables()
             self.look_at_threads()
             self.look_at_trace(now)
@@ -471,7 +520,7 @@ class Chaos:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.process.pid, signal.SIGKILL)
             job.process.communicate()
-        for who in self.guests + self.members:
+        for who in [*self.guests, *self.asleep, *self.members]:
             who.end()
         if hasattr(self, "rmd") and self.rmd.poll() is None:
             self.rmd.kill()

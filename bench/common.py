@@ -8,12 +8,14 @@ and takes the median of the ratios within each turn.  Everything that ran is kep
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import json
 import os
 import platform
 import re
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -27,6 +29,85 @@ MPIEXEC = "mpiexec.mpich"
 
 class BenchError(Exception):
     """A program that we measure did not do what it should."""
+
+
+class Ended(KeyboardInterrupt):
+    """A signal told us to end; Programs end those that they have started on its way."""
+
+    def __init__(self, number: int):
+        super().__init__(signal.Signals(number).name)
+        self.code = 128 + number  # as a shell has it
+
+
+class Ending:
+    """SIGTERM and SIGHUP do what SIGINT does."""
+
+    def __init__(self):
+        self.number = 0  # of the signal that came first
+        self.held = False
+
+    def watch(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, self.come)
+
+    def come(self, number: int, _frame) -> None:
+        if self.number:
+            return  # we are about to end, and that does not take long
+        self.number = number
+        if not self.held:
+            raise Ended(number)
+
+    @contextlib.contextmanager
+    def hold(self):
+        """A signal that comes meanwhile is heard afterwards."""
+        self.held = True
+        try:
+            yield
+        finally:
+            self.held = False
+        if self.number:
+            raise Ended(self.number)
+
+
+ENDING = Ending()
+
+
+class Programs:
+    """In a `with`: what is started in it has ended after it, however it is left."""
+
+    END_S = 5  # until those are killed that were told to end
+
+    def __init__(self):
+        self.all: list[subprocess.Popen] = []
+
+    def __enter__(self) -> Programs:
+        return self
+
+    def start(self, command: list[str], env: dict[str, str], **more) -> subprocess.Popen:
+        with ENDING.hold():  # between the start of a program and our knowledge of it
+            self.all.append(subprocess.Popen(command, env=clean_environment(env), text=True,
+                                             stdin=subprocess.DEVNULL, **more))
+        return self.all[-1]
+
+    def piped(self, command: list[str], env: dict[str, str]) -> subprocess.Popen:
+        return self.start(command, env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def __exit__(self, *_) -> None:
+        """invade and mpiexec pass SIGTERM on to what they have started, but cannot pass SIGKILL."""
+        left = [program for program in self.all if program.poll() is None]
+        for program in left:
+            program.terminate()
+        end = time.monotonic() + self.END_S
+        for program in left:
+            try:
+                program.wait(max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                program.kill()
+                program.wait()
+            for pipe in (program.stdout, program.stderr):
+                if pipe:
+                    pipe.close()
 
 
 @dataclass
@@ -76,6 +157,7 @@ class Context:
         self.timeout_s = timeout_s
         self.verbose = verbose
         self.runs: list[Run] = []
+        self.progress = sys.stdout  # where lines go that are no result
         if not (build / "invade").exists():
             raise BenchError(f"no build in {build}: run ./run-tests or ./quickstart first, "
                              "or set INVASIVE_BUILD")
@@ -108,30 +190,45 @@ class Context:
         """says_it: what comes on stderr is worth a line."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.monotonic()
-        try:
-            done = subprocess.run(command, check=False, env=clean_environment(env),
-                                  capture_output=True, text=True, timeout=self.timeout_s,
-                                  stdin=subprocess.DEVNULL)
-        except subprocess.TimeoutExpired as error:
-            raise BenchError(f"{variant}: {' '.join(command)}: no end after "
-                             f"{self.timeout_s:g} s") from error
+        with Programs() as programs:
+            program = programs.piped(command, env)
+            try:
+                out, err = program.communicate(timeout=self.timeout_s)
+            except subprocess.TimeoutExpired as error:
+                raise BenchError(f"{variant}: {' '.join(command)}: no end after "
+                                 f"{self.timeout_s:g} s") from error
         wall = time.monotonic() - start
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if done.returncode != 0:
-            raise BenchError(f"{variant}: {' '.join(command)}: exit code {done.returncode}\n"
-                             f"{done.stdout[-2000:]}{done.stderr[-2000:]}")
-        if says_it and done.stderr.strip():
-            print(f"    {variant} said: {done.stderr.strip()[-400:]}", file=sys.stderr)
+        if program.returncode != 0:
+            raise BenchError(f"{variant}: {' '.join(command)}: exit code {program.returncode}\n"
+                             f"{out[-2000:]}{err[-2000:]}")
+        if says_it and err.strip():
+            print(f"    {variant} said: {err.strip()[-400:]}", file=sys.stderr)
         cpu = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
-        run = Run(variant, wall, cpu, parse_values(done.stdout), done.stdout)
+        run = Run(variant, wall, cpu, parse_values(out), out)
         self.runs.append(run)
         return run
+
+    def checksum(self, variant: str, program: subprocess.Popen) -> str:
+        """What one that was started by Programs.piped prints, when it has ended well."""
+        try:
+            out, err = program.communicate(timeout=self.timeout_s)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"{variant}: no end after {self.timeout_s:g} s") from error
+        if program.returncode:
+            raise BenchError(f"{variant}: exit code {program.returncode}: {err[-500:]}")
+        if err.strip():
+            print(f"    {variant} said: {err.strip()[-300:]}", file=sys.stderr)
+        return str(parse_values(out).get("checksum"))
+
+    def say(self, text: str) -> None:
+        print(f"    {text}", file=self.progress, flush=True)
 
     def turn(self, *variants) -> tuple[Run, ...]:
         """Call each of the variants once.  Prints one line."""
         turn = tuple(variant() for variant in variants)
         if self.verbose:
-            print("    " + "   ".join(describe(r) for r in turn), flush=True)
+            self.say("   ".join(describe(r) for r in turn))
         return turn
 
     def turns(self, *variants) -> list[tuple[Run, ...]]:

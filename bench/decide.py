@@ -12,7 +12,7 @@ import statistics
 
 from common import BenchError, Context, Figure
 
-POLICIES = ("workload", "throughput", "makespan", "jobs", "fair", "energy", "interference")
+POLICIES = ("workload", "equal", "throughput", "makespan", "jobs", "fair", "energy", "interference")
 SIZES = (("decide", 100, 256, 0.2, 50), ("decide-large", 10_000, 100_000, 0.4, 20_000))
 
 

@@ -32,7 +32,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import TOP, BenchError, Context, Figure, Run, clean_environment, parse_values
+from common import TOP, BenchError, Context, Figure, Programs, Run
 
 PROGRAMS = 5
 APART_S = 2.0
@@ -74,25 +74,6 @@ class Study:
             words += [f"machine={machine}", f"cpus={self.cores}"]
         return words
 
-    def start(self, command: list[str], env: dict[str, str]) -> subprocess.Popen:
-        if "cell-us" in self.shape:
-            env = {**env, "OMP_WAIT_POLICY": "passive"}
-        return subprocess.Popen(command, env=clean_environment(env), stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
-
-    def finish(self, way: str, child: subprocess.Popen) -> str:
-        try:
-            out, err = child.communicate(timeout=self.ctx.timeout_s)
-        except subprocess.TimeoutExpired as error:
-            child.kill()
-            child.communicate()
-            raise BenchError(f"{way}: no end after {self.ctx.timeout_s:g} s") from error
-        if child.returncode:
-            raise BenchError(f"{way}: exit code {child.returncode}: {err[-500:]}")
-        if err.strip():
-            print(f"    {way} said: {err.strip()[-300:]}", flush=True)
-        return str(parse_values(out).get("checksum"))
-
     def programs(self, way: str, socket: str) -> tuple[list[list[str]], dict[str, str]]:
         openmp, env = self.ctx.app("cells"), {"OMP_NUM_THREADS": str(self.cores)}
         if way == "tbb":
@@ -103,19 +84,22 @@ class Study:
         if way == "invasive":
             invade = [str(self.ctx.build / "invade"), f"--socket={socket}", "--"]
             commands, env = [[*invade, *c, "invade=nonblocking-left"] for c in commands], {}
+        if "cell-us" in self.shape:
+            env["OMP_WAIT_POLICY"] = "passive"
         return commands, env
 
     def run_all(self, way: str, socket: str = "") -> tuple[float, list[str]]:
         commands, env = self.programs(way, socket)
-        begin, children = time.monotonic(), []
-        if way == "sequential":
-            sums = [self.finish(way, self.start(c, env)) for c in commands]
+        begin = time.monotonic()
+        with Programs() as programs:
+            if way == "sequential":
+                sums = [self.ctx.checksum(way, programs.piped(c, env)) for c in commands]
+                return time.monotonic() - begin, sums
+            for i, command in enumerate(commands):
+                time.sleep(max(0.0, begin + i * APART_S * self.scale - time.monotonic()))
+                programs.piped(command, env)
+            sums = [self.ctx.checksum(way, child) for child in programs.all]
             return time.monotonic() - begin, sums
-        for i, command in enumerate(commands):
-            time.sleep(max(0.0, begin + i * APART_S * self.scale - time.monotonic()))
-            children.append(self.start(command, env))
-        sums = [self.finish(way, child) for child in children]
-        return time.monotonic() - begin, sums
 
     def under_rmd(self, way: str) -> tuple[float, list[str]]:
         socket = f"@invasive-study-{os.getpid()}"
@@ -125,13 +109,10 @@ class Study:
             command.append(f"--emulate-cores={self.cores}")
         else:
             command.append(f"--procs={PROGRAMS}")
-        rmd = subprocess.Popen(command, env=clean_environment({}), stdin=subprocess.DEVNULL)
-        try:
+        with Programs() as programs:
+            programs.start(command, {})
             time.sleep(0.3)
             return self.run_all(way, socket)
-        finally:
-            rmd.terminate()
-            rmd.wait()
 
     def run(self, way: str) -> Run:
         if "cell-us" in self.shape:
@@ -142,7 +123,7 @@ class Study:
         run = Run(f"{way}-{self.cores}", wall, 0, {"seconds": wall, "checksum": ":".join(sums)}, "")
         self.ctx.runs.append(run)
         if self.ctx.verbose:
-            print(f"    {run.variant}: {wall:.2f} s", flush=True)
+            self.ctx.say(f"{run.variant}: {wall:.2f} s")
         return run
 
 
