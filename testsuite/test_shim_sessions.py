@@ -13,8 +13,10 @@ import shutil
 import subprocess
 
 import pytest
-from machine import TWO_CORES
+from machine import TIME_IS_UP, TWO_CORES, at_most
 from test_shim_abi import standard  # noqa: F401
+
+pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 
 SCENES = ["only", "late", "around", "inside", "after", "self"]
 MORE_SCENES = [*SCENES, "halves", "again"]
@@ -51,15 +53,19 @@ def abi(standard, make_variable, top, tmp_path):  # noqa: F811
                    tmp_path, top)
 
 
-TRIES = 3
+TRIES = 4
+TRY_S = 14  # one takes a fraction of a second; stock and ours are within the limit of a test
+LIBRARYS_OWN = re.compile("UCX  ERROR|: create from group$", re.M)
 
 
 def steadily(run_program, command, env):
-    """UCX, on which MPICH 5 is built, now and then cannot read another rank's address on a busy
-    machine, without us as well: then once more."""
+    """MPICH 5.0.2 on a busy machine, without us as well: a rank whose session is opened when all
+    had been closed now and then still finds the other's former address, and fails or waits for ever
+    in MPI_Comm_create_from_group (5 of 129 runs of "again" failed, and the next one hung); and UCX
+    cannot read an address.  Then once more."""
     for _ in range(TRIES):
-        done = run_program(command, env=env, check=False)
-        if "UCX  ERROR" not in done.stderr:
+        done = run_program(at_most(TRY_S, *command), env=env, check=False)
+        if done.returncode != TIME_IS_UP and not LIBRARYS_OWN.search(done.stderr):
             break
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
