@@ -35,11 +35,6 @@ template <class Real> constexpr Table<Real> WAY_X({1, Real(DIAGONAL), 0, -Real(D
 template <class Real> constexpr Table<Real> WAY_Y({0, Real(DIAGONAL), 1, Real(DIAGONAL), 0,
                                                    -Real(DIAGONAL), -1, -Real(DIAGONAL)});
 
-// Is the hypotenuse the edge to the previous cell, the next, the third?  By SHAPE_HYPOTENUSE.
-template <class Real> constexpr Table<Real> IS_PREVIOUS({1, 0, 0, 0, 0, 0, 0, 0});
-template <class Real> constexpr Table<Real> IS_NEXT({0, 1, 0, 0, 0, 0, 0, 0});
-template <class Real> constexpr Table<Real> IS_THIRD({0, 0, 1, 0, 0, 0, 0, 0});
-
 template <class Value> constexpr int lanes_of()
 {
     if constexpr (is_number<Value>)
@@ -47,6 +42,11 @@ template <class Value> constexpr int lanes_of()
     else
         return sizeof(Value) / sizeof(Value{}[0]);
 }
+
+// Vectors of four lanes: there is a row for each lane, and what is looked up by rows takes fewer
+// instructions than by lanes.
+constexpr int ROW = 4;
+template <class Value> constexpr bool is_as_long_as_a_row = lanes_of<Value>() == ROW;
 
 // The table's entry index[lane] in each lane.
 template <class Value, class Integer, class Real>
@@ -147,11 +147,18 @@ SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, i
         using Wider = Lanes<std::uint16_t, 2 * LANES>;
         return __builtin_convertvector(__builtin_convertvector(narrow, Wider), Integer);
     } else {
-        Lanes<std::conditional_t<WORD == 8, std::int64_t, std::int32_t>, 16> words{};
+        // In a register: to be read from memory, in more bytes than were written at once, it would
+        // have to wait for all that was written before.
+        std::uint64_t bits = 0;
         if (__builtin_expect(bytes == LANES, 1))
-            std::memcpy(&words, from, LANES);
+            std::memcpy(&bits, from, LANES);
         else
-            std::memcpy(&words, from, bytes);
+            for (std::size_t b = 0; b < bytes; b++)
+                bits |= std::uint64_t{from[b]} << (8 * b);
+        Lanes<std::conditional_t<WORD == 8, std::int64_t, std::int32_t>, 16> words{};
+        words[0] = static_cast<std::decay_t<decltype(words[0])>>(bits);
+        if constexpr (LANES > WORD)
+            words[1] = static_cast<std::int32_t>(bits >> 32);
         Integer shift{};
         for (int lane = 0; lane < LANES; lane++)
             shift[lane] = 8 * (lane % WORD);
@@ -169,8 +176,6 @@ template <class Value, class Real> SWE_INLINE Value gather(const Real *from, con
 }
 
 // Rows of four numbers: what is looked up for a third neighbour comes from one place in memory.
-constexpr int ROW = 4;
-
 template <class Value> constexpr bool has_rows = lanes_of<Value>() >= ROW;
 
 // Of two vectors, in a row of twice their length, the lanes begin + step * (0, 1, ...), and then,

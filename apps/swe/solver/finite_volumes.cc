@@ -11,8 +11,7 @@
 #include <limits>
 #include <stdexcept>
 #include "augmented.h"
-#include "cell_vectors.h"
-#include "finite_volume_links.h"
+#include "cell_shape.h"
 #include "rusanov.h"
 #include "vector_bytes.h"
 
@@ -35,7 +34,12 @@ template <class Real> struct Scale {
     template <class Value> SWE_INLINE Value of(typename Integers<Value>::type depth) const
     {
         constexpr int MANTISSA = std::numeric_limits<Real>::digits - 1;
-        Value base = look_up<Value>(by_parity, depth & 1);
+        Value base;
+        if constexpr (is_as_long_as_a_row<Value>)
+            base = choose_if(sign_bit<Value>(depth, 0), all<Value>(by_parity.entry[1]),
+                             all<Value>(by_parity.entry[0]));
+        else
+            base = look_up<Value>(by_parity, depth & 1);
         typename Integers<Value>::type bits;
         std::memcpy(&bits, &base, sizeof bits);
         bits += (depth >> 1) << MANTISSA;
@@ -230,27 +234,14 @@ SWE_INLINE EdgeFlux<Value> flux_before(const Sweep<Real> &sweep)
     return result;
 }
 
-// Which of a cell's edges is the hypotenuse, as conditions.
-template <class Value> struct Hypotenuse {
-    Value previous, next, third;
-};
-
-template <class Value, class Real>
-SWE_INLINE Hypotenuse<Value> hypotenuse_of(typename Integers<Value>::type shape)
-{
-    auto kind = shape >> SHAPE_HYPOTENUSE;
-    return {look_up<Value>(IS_PREVIOUS<Real>, kind), look_up<Value>(IS_NEXT<Real>, kind),
-            look_up<Value>(IS_THIRD<Real>, kind)};
-}
-
 // -(legs, then hypotenuse): what three edges take from cells, times length over area.
 template <class Value, class Real> SWE_INLINE Value rate(const Hypotenuse<Value> &is, Value scale,
                                                          Value previous, Value next, Value third)
 {
     constexpr Real ROOT_2 = Real(1.41421356237309504880);
-    Value longest = choose(is.previous, previous, choose(is.next, next, third));
-    Value leg = choose(is.previous, next, previous);
-    Value other_leg = choose(is.third, next, third);
+    Value longest = choose_if(is.previous, previous, choose_if(is.next, next, third));
+    Value leg = choose_if(is.previous, next, previous);
+    Value other_leg = choose_if(is.third, next, third);
     return -scale * ((leg + other_leg) + ROOT_2 * longest);
 }
 
@@ -286,19 +277,15 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
         int count = std::min(LANES, cells - i);
         bring(next, i);
         Integer shape = load_bytes<Value>(&links.shape[i], LANES);
-        Integer next_way = (shape >> SHAPE_NEXT_WAY) & SHAPE_WAY_MASK;
-        Integer third_way = (shape >> SHAPE_THIRD_WAY) & SHAPE_WAY_MASK;
+        const Ways<Value> way = ways_of<Value, Real>(&links.shape[i], shape);
         CellState<Value> own = {load<Value>(&s.h[i]), load<Value>(&s.u[i]), load<Value>(&s.v[i]),
                                 load<Value>(&s.c[i]), load<Value>(&s.bed[i])};
         CellState<Value> behind = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
                                    load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
                                    load<Value>(&s.bed[i + 1])};
         CellState<Value> third = third_state<Value>(s, &links.third[i]);
-        EdgeFlux<Value> out = flux_of<FLUX>(own, behind, look_up<Value>(WAY_X<Real>, next_way),
-                                            look_up<Value>(WAY_Y<Real>, next_way), sweep.options);
-        EdgeFlux<Value> aside =
-            flux_of<FLUX>(own, third, look_up<Value>(WAY_X<Real>, third_way),
-                          look_up<Value>(WAY_Y<Real>, third_way), sweep.options);
+        EdgeFlux<Value> out = flux_of<FLUX>(own, behind, way.next_x, way.next_y, sweep.options);
+        EdgeFlux<Value> aside = flux_of<FLUX>(own, third, way.third_x, way.third_y, sweep.options);
         EdgeFlux<Value> in = shifted(before, out);
         before = out;
 
