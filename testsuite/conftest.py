@@ -17,6 +17,8 @@ The build directory is $INVASIVE_BUILD, else ./build.  A test says
                             after the other beside all other tests, most of which wait more than
                             they compute; the tests come last, in the same order, and have what
                             came of theirs by the fixture `beside`
+
+With --alongside, as ./run-tests has it, a second pytest runs some files (alongside.py).
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import alongside
 import pytest
 from machine import TWO_CORES, mapped, shared_memory, variable_of
 
@@ -59,6 +62,7 @@ sys.meta_path.append(DebianModules)
 TOP = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()
 TIMEOUT_S = 120
+ALONGSIDE = pytest.StashKey()  # are there tests for a second pytest?
 MACHINE = pytest.StashKey()  # of a test that this machine cannot run
 FULL_TIMEOUT_S = 3600
 
@@ -70,23 +74,34 @@ def pytest_configure(config):
                  "beside(command): the command runs beside the other tests"):
         config.addinivalue_line("markers", line)
     config.option.reportchars += "s"  # what is not tested here, and why
+    reports = config.getoption("--alongside-reports")
+    if reports:
+        config.pluginmanager.register(alongside.Recorder(config, reports))
 
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", default=bool(os.environ.get("INVASIVE_FULL")),
                      help="also the tests that take minutes")
+    parser.addoption("--alongside", action="store_true",
+                     help="run some files in a second pytest beside the others")
+    parser.addoption("--alongside-reports", metavar="FILE",
+                     help="be the second pytest, and write reports to this file")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Tests for --full are left out, not skipped: a skip means that something is missing.  Those
-    whose command runs beside the others come last."""
+    whose command runs beside the others come last, and those of a second pytest after them."""
     if not config.getoption("--full"):
         left_out = [item for item in items if item.get_closest_marker("full")]
         if left_out:
             config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("full")]
-    items.sort(key=lambda item: item.get_closest_marker("beside") is not None)
+    two = config.getoption("--alongside") and {alongside.is_ours(item) for item in items} == {
+        False, True}
+    config.stash[ALONGSIDE] = two
+    items.sort(key=lambda item: 2 if two and alongside.is_ours(item)
+               else item.get_closest_marker("beside") is not None)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -226,17 +241,25 @@ class Beside:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def commands_beside(request, stock_env):
-    """Starts the commands of the chosen tests that are marked `beside`."""
+def commands_beside(request, stock_env, tmp_path_factory):
+    """Starts the commands of the chosen tests that are marked `beside`, and the second pytest."""
     commands = {}
-    for item in request.session.items:
+    config, items = request.config, request.session.items
+    for item in items:
         marker = item.get_closest_marker("beside")
         if marker:
             parameters = getattr(item, "callspec", None)
             command = marker.kwargs["command"](BUILD, **(parameters.params if parameters else {}))
             if command:
                 commands[item.nodeid] = (*command, 0.9 * time_limit(item))  # the test can say so
+    if config.stash[ALONGSIDE]:
+        reports = tmp_path_factory.getbasetemp() / alongside.NAME
+        commands[alongside.NAME] = (alongside.command(config, items, reports),
+                                    {"INVASIVE_BUILD": str(BUILD)}, alongside.SECONDS)
     beside = Beside(commands, stock_env)
+    if config.stash[ALONGSIDE]:
+        config.pluginmanager.register(
+            alongside.Replay(config, reports, beside.results[alongside.NAME]))
     yield beside
     beside.close()
 
