@@ -28,8 +28,8 @@ def is_ours(item):
 def command(config, items, where):
     """The second pytest's words, for those of the chosen tests that are ours."""
     files = sorted({item.path for item in items if is_ours(item)})
-    options = [f"--alongside-reports={where}", f"--basetemp={where}.tmp", "-p", "no:cacheprovider",
-               f"--rootdir={config.rootpath}",
+    options = [f"--alongside-reports={where}", f"--basetemp={where.parent / '2'}",
+               f"--rootdir={config.rootpath}", "-p", "no:cacheprovider",
                "-k", config.option.keyword, "-m", config.option.markexpr]
     if config.getoption("--full"):
         options.append("--full")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the other tests rely on (conftest.py): commands that run beside them, and what
-becomes of those that cannot be run."""
+becomes of those that cannot be run; and a second pytest (alongside.py)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,40 @@ def test_a_core():
 @pytest.mark.machine(True, "no cores at all")
 def test_any_core():
     pass
+"""
+
+
+FIRST = """
+def test_of_the_first_pytest():
+    pass
+"""
+
+SECOND = """
+import os
+import pytest
+
+
+def test_that_passes():
+    pass
+
+
+def test_that_fails():
+    assert 1 + 1 == 3, "told by the second"
+
+
+@pytest.mark.machine(False, "no such cores")
+def test_a_core():
+    raise AssertionError
+
+
+@pytest.mark.xfail
+def test_expected_to_fail():
+    raise AssertionError
+
+
+def test_that_may_end_the_second_pytest():
+    if os.environ.get("END"):
+        os._exit(7)
 """
 
 
@@ -71,4 +105,41 @@ def test_in_ci_a_tool_is_never_missing_and_the_machine_is_what_it_is(top, tmp_pa
     assert "1 passed, 1 skipped, 1 error in " in done.stdout, done.stdout + done.stderr
     assert "test_some.py:10: this machine: no such cores\n" in done.stdout
     assert "skipped, which CI takes as a failure" in done.stdout
+    assert done.returncode == 1
+
+
+@pytest.fixture
+def two_pytests(top, tmp_path, run_program):
+    """two_pytests() - what is said of FIRST in a pytest and SECOND in another one beside it"""
+    (tmp_path / "test_first.py").write_text(FIRST)
+    (tmp_path / "test_swe_units.py").write_text(SECOND)
+
+    def run(*options, **env):
+        return run_program(
+            [sys.executable, "-B", "-m", "pytest", "-p", "no:cacheprovider", "--alongside",
+             f"--basetemp={tmp_path / 'tmp'}", f"--rootdir={tmp_path}", *options, tmp_path],
+            env={"CI": "true", "PYTHONPATH": top / "testsuite", "PYTEST_ADDOPTS": "-p conftest",
+                 **env}, check=False)
+
+    return run
+
+
+def test_the_first_pytest_tells_what_came_of_the_seconds_tests(two_pytests):
+    done = two_pytests()
+    assert "1 failed, 3 passed, 1 skipped, 1 xfailed in " in done.stdout, done.stdout + done.stderr
+    assert "told by the second" in done.stdout
+    assert "test_swe_units.py:14: this machine: no such cores\n" in done.stdout
+    assert done.returncode == 1
+
+
+def test_the_second_pytest_runs_what_was_chosen(two_pytests):
+    done = two_pytests("-k", "passes or first")
+    assert "2 passed, 4 deselected in " in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0
+
+
+def test_what_the_second_pytest_does_not_come_to_has_failed(two_pytests):
+    done = two_pytests(END="1")
+    assert "2 failed, 2 passed, 1 skipped, 1 xfailed in " in done.stdout, done.stdout + done.stderr
+    assert "the second pytest has ended with 7 before:" in done.stdout
     assert done.returncode == 1

@@ -123,10 +123,15 @@ def test_keys_that_contradict_each_other_are_refused(read, text, error):
 
 def test_files_must_be_there_and_be_for_the_scenario(read, tmp_path):
     text = TSUNAMI + '[scenario]\nfaults = "a.faults"\n'
-    missing = f'F:3: scenario.faults = "{tmp_path}/a.faults": '
-    assert refused(read, text) == [missing + "no such file"]
+
+    def check_told(why):
+        error, = refused(read, text)
+        assert error.startswith(f'F:3: scenario.faults = "{tmp_path}'[:60])  # long texts are cut
+        assert error.endswith(f'": {why}') or error.endswith(f"....: {why}")
+
+    check_told("no such file")
     (tmp_path / "a.faults").mkdir()
-    assert refused(read, text) == [missing + "not a file"]
+    check_told("not a file")
     (tmp_path / "a.faults").rmdir()
     (tmp_path / "a.faults").write_text("#")
     code, out, _ = read(text)

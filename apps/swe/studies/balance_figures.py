@@ -14,12 +14,15 @@ COLUMNS = ["cores/ranks", "clusters by", "stock s", "invade s", "invade/stock", 
            "limit, moved s", "invade/limit"]
 
 
-def bars(file: Path, names: list[str], stock: list[float], ours: list[float], title: str) -> None:
+def bars(file: Path, names: list[str], stock: list[float], ours: list[float],
+         limits: list[float], title: str) -> None:
     plt = table.pyplot()
     figure, axes = plt.subplots(figsize=(1.5 + len(names), 3.5))
     at = range(len(names))
     axes.bar([x - 0.2 for x in at], stock, 0.4, label="stock", color="0.7")
     axes.bar([x + 0.2 for x in at], ours, 0.4, label="invade", color="tab:blue")
+    axes.hlines(limits, [x - 0.4 for x in at], [x + 0.4 for x in at], color="black",
+                label="limit of cores that move")
     axes.set_xticks(list(at), names)
     axes.set_ylabel("s")
     axes.set_title(title)
@@ -28,7 +31,7 @@ def bars(file: Path, names: list[str], stock: list[float], ours: list[float], ti
 
 
 def real(ctx: Context, directory: Path, scale: float) -> None:
-    rows, names, stock, ours = [], [], [], []
+    rows, names, stock, ours, limits = [], [], [], [], []
     for parallel in balance.PARALLELS:
         for c in balance.real(ctx, (4, 2), parallel, scale):
             rows.append([f"2/{c.ranks}", parallel, c.best, c.stock, c.ours, c.ratio,
@@ -36,11 +39,12 @@ def real(ctx: Context, directory: Path, scale: float) -> None:
             names.append(f"2/{c.ranks}\n{parallel}")
             stock.append(c.stock)
             ours.append(c.ours)
+            limits.append(c.ours / c.over_limit)
     table.show("Dam break off the centre, 2 cores", [
         "cores/ranks", "clusters by", "best stock", "stock s", "invade s", "invade/best",
         "best of all shapes", "invade/best of all", "invade/limit"], rows,
         ["the limit is half of what one rank and thread takes"], directory / "balance-real.csv")
-    bars(directory / "balance-real.png", names, stock, ours, "2 cores")
+    bars(directory / "balance-real.png", names, stock, ours, limits, "2 cores")
     words = [ctx.app("swe"), *balance.short(balance.REAL, scale)]
     balance.picture_of_cores(ctx, 4, words, directory / "balance-real-cores.png")
 
@@ -52,7 +56,8 @@ def emulated(ctx: Context, directory: Path, scale: float) -> None:
     table.show("Dam break off the centre, emulated cores", COLUMNS, rows, notes,
                directory / "balance-emulated.csv", [r.model for r in found])
     bars(directory / "balance-emulated.png", [f"{r.cores}/{r.ranks}\n{r.parallel}" for r in found],
-         [r.stock for r in found], [r.ours for r in found], "emulated cores")
+         [r.stock for r in found], [r.ours for r in found], [r.moved for r in found],
+         "emulated cores")
     run = model.read_record(directory / "ranks4", 4)
     of = model.measured(model.read_record(directory / "alone", 1))
     words = [ctx.app("swe") + "_replay", f"record={run.prefix}",
