@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Files of tests that a second pytest runs beside the first, which reports on them at the end as on
-its own: tests that compute, or that need no more of the machine than a core.
+its own: tests that compute, and ask nothing of the cores or the time of others.
 
 The second one writes each report as a line of JSON, which the first one reads.  It is one of the
 commands that run beside the tests (conftest.py), the last of them.
 """
 
 import json
+import os
 import signal
 import sys
 import time
@@ -17,7 +18,6 @@ FILES = ["test_rmd_placement.py", "test_rmd_policies.py", "test_rmd_policy.py",
          "test_rmd_simulate.py", "test_swe.py", "test_swe_bathymetry.py", "test_swe_config.py",
          "test_swe_output.py", "test_swe_units.py"]
 NAME = "alongside"  # of the command
-SECONDS = 3600
 LOOK_S = 0.2
 
 
@@ -27,13 +27,16 @@ def is_ours(item):
 
 def command(config, items, where):
     """The second pytest's words, for those of the chosen tests that are ours."""
-    files = sorted({item.path for item in items if is_ours(item)})
-    options = [f"--alongside-reports={where}", f"--basetemp={where.parent / '2'}",
-               f"--rootdir={config.rootpath}", "-p", "no:cacheprovider",
-               "-k", config.option.keyword, "-m", config.option.markexpr]
+    option = config.option
+    words = [sys.executable, "-m", "pytest", f"--alongside-reports={where}",
+             f"--basetemp={where.parent / '2'}", f"--rootdir={config.rootpath}",
+             "-p", "no:cacheprovider", f"--tb={option.tbstyle}", *["-v"] * option.verbose]
+    if option.showlocals:
+        words.append("--showlocals")
     if config.getoption("--full"):
-        options.append("--full")
-    return [sys.executable, "-m", "pytest", "-q", *options, *files]
+        words.append("--full")
+    return words + [f"{item.path}::{item.nodeid.split('::', 1)[1]}"
+                    for item in items if is_ours(item)]
 
 
 class Recorder:
@@ -41,7 +44,12 @@ class Recorder:
 
     def __init__(self, config, path):
         self.config = config
+        self.first = os.getppid()
         self.file = open(path, "w", encoding="utf-8")
+
+    def pytest_runtest_setup(self):
+        if os.getppid() != self.first:
+            pytest.exit("the first pytest is gone")
 
     def pytest_runtest_logreport(self, report):
         data = self.config.hook.pytest_report_to_serializable(config=self.config, report=report)
@@ -59,6 +67,7 @@ class Replay:
         self.config, self.path, self.result = config, path, result
         self.offset = 0
         self.reports = {}
+        self.failed = self.told = False
 
     def read(self):
         if not self.path.exists():
@@ -73,6 +82,7 @@ class Replay:
                     config=self.config, data=json.loads(line))
                 if isinstance(report.longrepr, list):  # a skip's, which JSON has no tuples for
                     report.longrepr = tuple(report.longrepr)
+                self.failed = self.failed or report.failed
                 self.reports.setdefault(report.nodeid, []).append(report)
 
     def of(self, item):
@@ -84,22 +94,38 @@ class Replay:
             if found and found[-1].when == "teardown":
                 return found
             if over:
-                return [*found, self.missing(item)]
+                when = "teardown" if found and found[-1].when == "call" else "call"
+                return [*found, self.failure(item, when)]
             time.sleep(LOOK_S)
 
-    def missing(self, item):
-        code, out = self.result.result()
-        return pytest.TestReport(
-            nodeid=item.nodeid, location=item.location, keywords={}, outcome="failed", when="call",
-            longrepr=f"the second pytest has ended with {code} before:\n{out[-2000:]}")
+    def end(self):
+        """The second one's exit code, and what it said at last."""
+        try:
+            return self.result.result()
+        except Exception as error:  # it was not started, or could not be ended
+            return "none", str(error)
+
+    def failure(self, item, when):
+        code, out = self.end()
+        text = f"the second pytest has ended with {code} before"
+        if not self.told:
+            text += f":\n{out[-2000:]}"
+        self.told = True
+        return pytest.TestReport(nodeid=item.nodeid, location=item.location, keywords={},
+                                 outcome="failed", when=when, longrepr=text)
+
+    def last(self, item):
+        """It must also have come to its end as it should, once all reports are there."""
+        code = self.end()[0]
+        return [] if self.told or code == int(self.failed) else [self.failure(item, "teardown")]
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item):
+    def pytest_runtest_protocol(self, item, nextitem):
         if not is_ours(item):
             return None
         signal.alarm(0)  # the second one keeps the time
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        for report in self.of(item):
+        for report in self.of(item) + ([] if nextitem else self.last(item)):
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True

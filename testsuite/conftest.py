@@ -254,8 +254,9 @@ def commands_beside(request, stock_env, tmp_path_factory):
                 commands[item.nodeid] = (*command, 0.9 * time_limit(item))  # the test can say so
     if config.stash[ALONGSIDE]:
         reports = tmp_path_factory.getbasetemp() / alongside.NAME
+        seconds = sum(time_limit(item) for item in items if alongside.is_ours(item))
         commands[alongside.NAME] = (alongside.command(config, items, reports),
-                                    {"INVASIVE_BUILD": str(BUILD)}, alongside.SECONDS)
+                                    {"INVASIVE_BUILD": str(BUILD)}, seconds)
     beside = Beside(commands, stock_env)
     if config.stash[ALONGSIDE]:
         config.pluginmanager.register(

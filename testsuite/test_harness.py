@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 import time
 
+import alongside
 import pytest
 
 TESTS = """
@@ -35,8 +36,19 @@ def test_of_the_first_pytest():
 """
 
 SECOND = """
+import atexit
 import os
 import pytest
+
+
+@pytest.fixture
+def in_teardown():
+    yield
+    raise AssertionError
+
+
+def test_that_errs(in_teardown):
+    pass
 
 
 def test_that_passes():
@@ -58,8 +70,10 @@ def test_expected_to_fail():
 
 
 def test_that_may_end_the_second_pytest():
-    if os.environ.get("END"):
+    if os.environ.get("END") == "at once":
         os._exit(7)
+    if os.environ.get("END") == "late":
+        atexit.register(os._exit, 9)
 """
 
 
@@ -126,20 +140,31 @@ def two_pytests(top, tmp_path, run_program):
 
 def test_the_first_pytest_tells_what_came_of_the_seconds_tests(two_pytests):
     done = two_pytests()
-    assert "1 failed, 3 passed, 1 skipped, 1 xfailed in " in done.stdout, done.stdout + done.stderr
+    assert "1 failed, 4 passed, 1 skipped, 1 xfailed, 1 error in " in done.stdout, done.stdout
     assert "told by the second" in done.stdout
-    assert "test_swe_units.py:14: this machine: no such cores\n" in done.stdout
+    assert "test_swe_units.py:25: this machine: no such cores\n" in done.stdout
     assert done.returncode == 1
 
 
 def test_the_second_pytest_runs_what_was_chosen(two_pytests):
     done = two_pytests("-k", "passes or first")
-    assert "2 passed, 4 deselected in " in done.stdout, done.stdout + done.stderr
+    assert "2 passed, 5 deselected in " in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0
 
 
 def test_what_the_second_pytest_does_not_come_to_has_failed(two_pytests):
-    done = two_pytests(END="1")
-    assert "2 failed, 2 passed, 1 skipped, 1 xfailed in " in done.stdout, done.stdout + done.stderr
+    done = two_pytests(END="at once")
+    assert "2 failed, 3 passed, 1 skipped, 1 xfailed, 1 error in " in done.stdout, done.stdout
     assert "the second pytest has ended with 7 before:" in done.stdout
     assert done.returncode == 1
+
+
+def test_a_second_pytest_that_breaks_when_it_ends_is_told(two_pytests):
+    done = two_pytests("-k", "first or end", END="late")
+    assert "2 passed, 5 deselected, 1 error in " in done.stdout, done.stdout + done.stderr
+    assert "the second pytest has ended with 9 before" in done.stdout
+    assert done.returncode == 1
+
+
+def test_the_files_of_the_second_pytest_are_there(top):
+    assert not [name for name in alongside.FILES if not (top / "testsuite" / name).exists()]
