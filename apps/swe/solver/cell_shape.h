@@ -2,9 +2,9 @@
 // cell_shape.h - what the bytes FvLinks::shape say of cells, in vectors: the normals of their edges,
 // and which of these is the hypotenuse.
 //
-// A table is looked up at once where a register holds it, and lane by lane where it does not.  For
-// vectors of four lanes both would be slower than what is here: rows of a table, one for each lane,
-// and conditions that are bits of the byte.
+// A table is looked up at once where a register holds it, and else lane by lane.  Vectors of four
+// lanes do not hold it, but there one transposition of a row for each lane makes all four numbers of
+// a normal pair; and conditions are bits of the byte.
 #ifndef SWE_SOLVER_CELL_SHAPE_H
 #define SWE_SOLVER_CELL_SHAPE_H
 
@@ -19,7 +19,7 @@ template <class Real> constexpr Table<Real> IS_NEXT({0, 1, 0, 0, 0, 0, 0, 0});
 template <class Real> constexpr Table<Real> IS_THIRD({0, 0, 1, 0, 0, 0, 0, 0});
 
 // What is true in some lanes and not in others: looked up in tables, numbers, 1 or 0.  In vectors
-// of four lanes it is the sign bits of integers, which need not be compared.
+// of four lanes it is the sign bits of integers, which AVX need not compare.
 template <class Value> using Truth =
     std::conditional_t<is_as_long_as_a_row<Value>, typename Integers<Value>::type, Value>;
 
@@ -34,7 +34,9 @@ template <class Value> SWE_INLINE Value choose_if(Value condition, Value yes, Va
     return choose(condition, yes, no);
 }
 
-// A bit of integers as their sign.
+static_assert(SHAPE_NEXT_WAY == 0 && SHAPE_THIRD_WAY == 3 && WAYS == 8, "an index of WayRows");
+
+// A bit of integers as their sign; what is shifted out is gone, in vectors also of signed ones.
 template <class Value>
 SWE_INLINE typename Integers<Value>::type sign_bit(typename Integers<Value>::type integers, int bit)
 {
@@ -70,7 +72,7 @@ SWE_INLINE Ways<Value> ways_of(const std::uint8_t *bytes, typename Integers<Valu
     if constexpr (is_as_long_as_a_row<Value>) {
         std::int32_t at[ROW];
         for (int lane = 0; lane < ROW; lane++)
-            at[lane] = bytes[lane] % (WAYS * WAYS);
+            at[lane] = bytes[lane] & (WAYS * WAYS - 1);
         Value columns[ROW];
         gather_rows(&WAY_ROWS<Real>.row[0][0], at, columns);
         return {columns[0], columns[1], columns[2], columns[3]};

@@ -43,8 +43,7 @@ template <class Value> constexpr int lanes_of()
         return sizeof(Value) / sizeof(Value{}[0]);
 }
 
-// Vectors of four lanes: there is a row for each lane, and what is looked up by rows takes fewer
-// instructions than by lanes.
+// Rows of four numbers in memory, of which a vector gathers one for each lane.
 constexpr int ROW = 4;
 template <class Value> constexpr bool is_as_long_as_a_row = lanes_of<Value>() == ROW;
 
@@ -150,7 +149,7 @@ SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, i
         // In a register: to be read from memory, in more bytes than were written at once, it would
         // have to wait for all that was written before.
         std::uint64_t bits = 0;
-        if (__builtin_expect(bytes == LANES, 1))
+        if (__builtin_expect(bytes == LANES, 1) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
             std::memcpy(&bits, from, LANES);
         else
             for (std::size_t b = 0; b < bytes; b++)
@@ -175,7 +174,7 @@ template <class Value, class Real> SWE_INLINE Value gather(const Real *from, con
     return result;
 }
 
-// Rows of four numbers: what is looked up for a third neighbour comes from one place in memory.
+// What is looked up for a third neighbour comes from one place in memory, a row.
 template <class Value> constexpr bool has_rows = lanes_of<Value>() >= ROW;
 
 // Of two vectors, in a row of twice their length, the lanes begin + step * (0, 1, ...), and then,

@@ -27,7 +27,7 @@ struct FvLinks {
                  behind = 0;     // scratch index of the first cell's and last cell's neighbour
     std::uint8_t before_way = 0; // outward direction of the first cell's edge to `before`
     AlignedVector<std::int32_t> third;    // [cells] scratch index of the third neighbour
-    AlignedVector<std::uint8_t> shape;    // [cells] directions, see SHAPE_ in finite_volumes.cc
+    AlignedVector<std::uint8_t> shape;    // [cells] directions, SHAPE_ in finite_volume_links.h
     std::vector<std::int32_t> ghost_cell; // [ghosts] the cell at the ghost's edge
     std::vector<std::uint8_t> ghost_way;  // [ghosts] outward direction of that edge: of NORMAL_X,
                                           // NORMAL_Y, plus DIRECTIONS if against it

@@ -62,6 +62,7 @@ class Compared:
     ratio: float         # ours over that
     best_of_all: str
     ratio_of_all: float
+    limit: float         # seconds: all cores busy with what one rank and thread does
     over_limit: float
     over_yielding: float  # ours over ranks of one thread that yield
 
@@ -137,7 +138,7 @@ def compared(ranks: int, turns: list) -> Compared:
                                       for _, ours, yielding in turns)
     return Compared(ranks, statistics.median(seconds(ours[ranks]) for _, ours, _ in turns), best,
                     typical(best), ratio(best), best_of_all, ratio(best_of_all),
-                    CORES * ratio("1x1"), over_yielding)
+                    typical("1x1") / CORES, CORES * ratio("1x1"), over_yielding)
 
 
 # --- on emulated cores

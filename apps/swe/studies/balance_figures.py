@@ -22,7 +22,7 @@ def bars(file: Path, names: list[str], stock: list[float], ours: list[float],
     axes.bar([x - 0.2 for x in at], stock, 0.4, label="stock", color="0.7")
     axes.bar([x + 0.2 for x in at], ours, 0.4, label="invade", color="tab:blue")
     axes.hlines(limits, [x - 0.4 for x in at], [x + 0.4 for x in at], color="black",
-                label="limit of cores that move")
+                label="limit")
     axes.set_xticks(list(at), names)
     axes.set_ylabel("s")
     axes.set_title(title)
@@ -39,7 +39,7 @@ def real(ctx: Context, directory: Path, scale: float) -> None:
             names.append(f"2/{c.ranks}\n{parallel}")
             stock.append(c.stock)
             ours.append(c.ours)
-            limits.append(c.ours / c.over_limit)
+            limits.append(c.limit)
     table.show("Dam break off the centre, 2 cores", [
         "cores/ranks", "clusters by", "best stock", "stock s", "invade s", "invade/best",
         "best of all shapes", "invade/best of all", "invade/limit"], rows,
