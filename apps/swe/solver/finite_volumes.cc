@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include "augmented.h"
 #include "cell_shape.h"
+#include "friction.h"
 #include "rusanov.h"
 #include "vector_bytes.h"
 
@@ -333,7 +334,33 @@ SWE_INLINE Real sweep_states(const Sweep<Real> &sweep)
     return greatest_of<Value, Real>(fastest);
 }
 
-enum class Task { STEP, RATES, UPDATE, SPEED };
+// Slows the water down for the time sweep.dt; returns the greatest (speed * scale)^2 then.
+template <class Value, class Real> SWE_INLINE Real rub(const Sweep<Real> &sweep)
+{
+    constexpr int LANES = lanes_of<Value>();
+    const Patch<Real> &patch = sweep.patch;
+    const FvOptions<Real> &options = sweep.options;
+    const Real factor = sweep.dt * options.gravity * options.manning * options.manning;
+    const Value tolerance = all<Value>(dry_tolerance(options));
+    Value fastest{};
+    for (std::int32_t i = 0; i < patch.cells; i += LANES) {
+        int count = std::min(LANES, patch.cells - i);
+        Value h = load_some<Value>(patch.h + i, count);
+        Value hu = load_some<Value>(patch.hu + i, count);
+        Value hv = load_some<Value>(patch.hv + i, count);
+        Value slowed = slowed_by_friction(maximum(tolerance, h), hu, hv, factor);
+        hu = hu * slowed;
+        hv = hv * slowed;
+        store_some(patch.hu + i, hu, count);
+        store_some(patch.hv + i, hv, count);
+        Value scale = sweep.scale.template of<Value>(load_bytes<Value>(patch.depth + i, count));
+        Value speed = speed_squared(h, hu, hv, options) * (scale * scale);
+        fastest = faster<Value, Real>(fastest, first_lanes(speed, count));
+    }
+    return greatest_of<Value, Real>(fastest);
+}
+
+enum class Task { STEP, RATES, UPDATE, SPEED, FRICTION };
 
 template <class Real, int BYTES>
 SWE_INLINE Real perform(Task task, Flux flux, const Sweep<Real> &given)
@@ -344,6 +371,8 @@ SWE_INLINE Real perform(Task task, Flux flux, const Sweep<Real> &given)
         return sweep_states<true, Value>(sweep);
     if (task == Task::SPEED)
         return sweep_states<false, Value>(sweep);
+    if (task == Task::FRICTION)
+        return rub<Value>(sweep);
     prepare_all<Value>(sweep);
     if (task == Task::STEP)
         return flux == Flux::RUSANOV ? sweep_cells<Flux::RUSANOV, true, Value>(sweep)
@@ -404,19 +433,15 @@ template <class Real> Real stable_step(const Scale<Real> &scale, Real greatest)
     return scale.inradius / std::sqrt(greatest);
 }
 
-// Manning's friction, implicit in the factor: it slows down, and never turns, the water.
-template <class Real> void rub(const Patch<Real> &patch, const FvOptions<Real> &options, Real dt)
+// The greatest (speed * scale)^2 when the water was rubbed for the sweep's time, of a second stage
+// for its half; `greatest` is that before.
+template <class Real> Real after_friction(Sweep<Real> sweep, Real greatest)
 {
-    Real factor = dt * options.gravity * options.manning * options.manning;
-    for (std::int32_t i = 0; i < patch.cells; i++) {
-        Real h = patch.h[i];
-        if (h <= options.dry_tolerance)
-            continue;
-        Real speed = std::sqrt(patch.hu[i] * patch.hu[i] + patch.hv[i] * patch.hv[i]) / h;
-        Real over = 1 / (1 + factor * speed / (h * std::cbrt(h)));
-        patch.hu[i] *= over;
-        patch.hv[i] *= over;
-    }
+    if (sweep.options.manning == 0)
+        return greatest;
+    if (sweep.start.h)
+        sweep.dt /= 2;
+    return dispatch(Task::FRICTION, Flux::RUSANOV, sweep);
 }
 
 } // namespace
@@ -436,11 +461,7 @@ Real fv_step(const Patch<Real> &patch, const FvLinks &links, const Metric<Real> 
                       start ? *start : FvState<Real>{},
                       next};
     Real greatest = dispatch(Task::STEP, flux, sweep);
-    if (options.manning == 0)
-        return stable_step(sweep.scale, greatest);
-    rub(patch, options, start ? dt / 2 : dt);
-    return fv_stable_step(patch, metric,
-                          options); // of the water as it is: whoever asks gets one answer
+    return stable_step(sweep.scale, after_friction(sweep, greatest));
 }
 
 template <class Real> void fv_residual(const Patch<Real> &patch, const FvLinks &links,
@@ -466,11 +487,7 @@ template <class Real> Real fv_update(const Patch<Real> &patch, const Metric<Real
                       start ? *start : FvState<Real>{},
                       nullptr};
     Real greatest = dispatch(Task::UPDATE, Flux::RUSANOV, sweep);
-    if (options.manning == 0)
-        return stable_step(sweep.scale, greatest);
-    rub(patch, options, start ? dt / 2 : dt);
-    return fv_stable_step(patch, metric,
-                          options); // of the water as it is: whoever asks gets one answer
+    return stable_step(sweep.scale, after_friction(sweep, greatest));
 }
 
 template <class Real> Real fv_stable_step(const Patch<Real> &patch, const Metric<Real> &metric,

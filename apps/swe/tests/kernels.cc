@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 #include "../solver/augmented.h"
+#include "../solver/friction.h"
 #include "../solver/rusanov.h"
 #include "../solver/synthetic_grid.h"
 
@@ -603,6 +604,27 @@ void friction_slows_down()
                    1e-14);
 }
 
+// Of all magnitudes, and all first guesses.
+template <class Real> void check_roots(const char *name, double tolerance)
+{
+    using Value = Lanes<Real, 16>;
+    double worst = 0;
+    int most = std::numeric_limits<Real>::max_exponent - 2;
+    for (int exponent = -most; exponent <= most; exponent++)
+        for (int part = 0; part < 64; part++) {
+            Real x = std::ldexp(Real(1) + Real(part) / 64, exponent);
+            double y = double(inverse_cube_root(all<Value>(x))[0]);
+            worst = std::max(worst, std::fabs(y * std::cbrt(double(x)) - 1));
+        }
+    expect_at_most(name, worst, tolerance);
+}
+
+void roots_for_friction_are_exact_to_rounding()
+{
+    check_roots<double>("relative error, double", 1e-15);
+    check_roots<float>("relative error, float", 4e-7);
+}
+
 struct Promise {
     const char *name;
     void (*check)();
@@ -628,6 +650,7 @@ const Promise PROMISES[] = {
     PROMISE(transcritical_flow_over_a_bump),
     PROMISE(steady_flow_stays_as_it_is),
     PROMISE(friction_slows_down),
+    PROMISE(roots_for_friction_are_exact_to_rounding),
 };
 
 } // namespace
