@@ -95,6 +95,13 @@ template <class Real> struct Sweep {
     const Patch<Real> *next; // patch that is stepped next, or null
 };
 
+// The scale of the cells from i on.
+template <class Value, class Real>
+SWE_INLINE Value scale_of(const Sweep<Real> &sweep, std::int32_t i, int count)
+{
+    return sweep.scale.template of<Value>(load_bytes<Value>(sweep.patch.depth + i, count));
+}
+
 // Brings the cells from i on of the patch that is next nearer: its memory is read while this one's
 // is worked on, which is in the cache.
 template <class Real> SWE_INLINE void bring(const Patch<Real> &next, std::int32_t i)
@@ -291,8 +298,7 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
         before = out;
 
         Hypotenuse<Value> is = hypotenuse_of<Value, Real>(shape);
-        Value scale =
-            sweep.scale.template of<Value>(load_bytes<Value>(sweep.patch.depth + i, count));
+        Value scale = scale_of<Value>(sweep, i, count);
         Value rates[3] = {rate<Value, Real>(is, scale, -in.mass, out.mass, aside.mass),
                           rate<Value, Real>(is, scale, -in.gained_x, out.lost_x, aside.lost_x),
                           rate<Value, Real>(is, scale, -in.gained_y, out.lost_y, aside.lost_y)};
@@ -317,7 +323,7 @@ SWE_INLINE Real sweep_states(const Sweep<Real> &sweep)
     Value fastest{};
     for (std::int32_t i = 0; i < patch.cells; i += LANES) {
         int count = std::min(LANES, patch.cells - i);
-        Value scale = sweep.scale.template of<Value>(load_bytes<Value>(patch.depth + i, count));
+        Value scale = scale_of<Value>(sweep, i, count);
         Value h = load_some<Value>(patch.h + i, count), speed;
         if constexpr (ADVANCE) {
             Value rates[3] = {load<Value>(&sweep.scratch.rate_h[i]),
@@ -353,7 +359,7 @@ template <class Value, class Real> SWE_INLINE Real rub(const Sweep<Real> &sweep)
         hv = hv * slowed;
         store_some(patch.hu + i, hu, count);
         store_some(patch.hv + i, hv, count);
-        Value scale = sweep.scale.template of<Value>(load_bytes<Value>(patch.depth + i, count));
+        Value scale = scale_of<Value>(sweep, i, count);
         Value speed = speed_squared(h, hu, hv, options) * (scale * scale);
         fastest = faster<Value, Real>(fastest, first_lanes(speed, count));
     }
