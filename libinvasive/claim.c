@@ -85,10 +85,17 @@ static void ring_manager(bool hurry)
         inv_futex_wake(&t->rmd_hurry, 1, true);
 }
 
-static void trace_constraint(const struct inv_constraint *c)
+static bool has_range(struct inv_slot *slot)
+{
+    return atomic_load_explicit(&slot->min_cores, memory_order_relaxed) ||
+           atomic_load_explicit(&slot->max_cores, memory_order_relaxed);
+}
+
+/* Before it is in the slot: that a range is none any more is worth an event, too. */
+static void trace_constraint(struct inv_slot *slot, const struct inv_constraint *c)
 {
     struct inv_table *t = inv_process.table;
-    if (c->min_cores || c->max_cores)
+    if (c->min_cores || c->max_cores || has_range(slot))
         inv_trace_write(t, INV_TRACE_RANGE, c->min_cores | (uint64_t)c->max_cores << 32);
     inv_trace_write(t, INV_TRACE_WORKLOAD, bits_of(c->workload));
     if (c->iteration_s > 0)
@@ -108,6 +115,8 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
 {
     if (is_announced(slot, c))
         return atomic_load_explicit(&slot->constraint_seq, memory_order_relaxed);
+    if (inv_traced())
+        trace_constraint(slot, c);
     atomic_store_explicit(&writing, true, memory_order_relaxed);
     atomic_thread_fence(memory_order_release); /* partner: is_in_force */
     atomic_store_explicit(&slot->min_cores, c->min_cores, memory_order_relaxed);
@@ -115,8 +124,6 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
     atomic_store_explicit(&slot->workload_bits, bits_of(c->workload), memory_order_relaxed);
     atomic_store_explicit(&slot->iteration_bits, bits_of(c->iteration_s), memory_order_relaxed);
     inv_scalability_write(slot, &c->scalability);
-    if (inv_traced())
-        trace_constraint(c);
     /* release: partner is rmd's acquire load of constraint_seq.  If rmd reads the values while
      * they are being written it has the old number, and the bell makes it read again. */
     uint32_t seq = atomic_fetch_add_explicit(&slot->constraint_seq, 1, memory_order_release) + 1;

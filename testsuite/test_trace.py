@@ -402,15 +402,25 @@ int main(void)
 
 
 @pytest.fixture
-def announced(build, top, make_variable, run_program, tmp_path):
+def traced_source(build, top, make_variable, run_program, tmp_path):
+    """traced_source(C) - a trace of this program on four emulated cores"""
+
+    def run(text):
+        source, program, file = (tmp_path / name for name in ("announce.c", "announce", "a.trace"))
+        source.write_text(text)
+        subprocess.run([*(make_variable("CC") or "cc").split(), "-fopenmp", f"-I{top / 'include'}",
+                        source, "-o", program, f"-L{build / 'lib'}", "-linvasive", "-lm",
+                        f"-Wl,-rpath,{build / 'lib'}"], check=True, timeout=60)
+        run_program([build / "bin/invade", "--emulate-cores=4", f"--trace={file}", "--", program])
+        return file
+
+    return run
+
+
+@pytest.fixture
+def announced(traced_source):
     """A trace of a program that says twice what it needs, and then another workload."""
-    source, program, file = (tmp_path / name for name in ("announce.c", "announce", "a.trace"))
-    source.write_text(ANNOUNCE)
-    subprocess.run([*(make_variable("CC") or "cc").split(), f"-I{top / 'include'}", source, "-o",
-                    program, f"-L{build / 'lib'}", "-linvasive", f"-Wl,-rpath,{build / 'lib'}"],
-                   check=True, timeout=60)
-    run_program([build / "bin/invade", "--emulate-cores=4", f"--trace={file}", "--", program])
-    return file
+    return traced_source(ANNOUNCE)
 
 
 def test_a_trace_tells_what_was_announced(announced, trace_tool):
@@ -437,6 +447,36 @@ def test_what_was_announced_is_in_the_files_for_other_programs(announced, trace_
     assert "61000003    Announced workload" in (tmp_path / "a.pcf").read_text()
     piece = lines_of_workload(trace_tool("workload", announced, "-o", "-").stdout)[-1]
     assert (piece["scalability"], piece["min"], piece["max"]) == ("1:1 2:1.75 5:3.5", "1", "3")
+
+
+def test_a_workload_does_not_forget_what_was_announced_before_the_retreat(traced_source, top,
+                                                                          trace_tool):
+    """The example ends with one, as programs should; here it has more to compute before."""
+    example = (top / "doc/examples/claim.c").read_text()
+    assert "step(1000L * t)" in example and example.rindex("inv_retreat") > example.index("step(")
+    trace = traced_source(example.replace("step(1000L * t)", "step(10000000L * t)"))
+    said = re.findall(r"slot 0: range (.*)", trace_tool("dump", trace).stdout)
+    assert said == ["1 to all cores"] * 4 + ["0 to 1 cores"]
+    pieces = lines_of_workload(trace_tool("workload", trace, "-o", "-").stdout)
+    assert {(piece["min"], piece["max"]) for piece in pieces} == {("1", "0")}
+
+
+RANGE_TAKEN_BACK = """
+#include <invasive.h>
+int main(void)
+{
+    struct inv_constraint needs = {.max_cores = 2}, none = {.workload = 1};
+    return inv_invade(&needs, INV_BLOCKING, 0) || inv_invade(&none, INV_BLOCKING, 0) ||
+           inv_announce_workload(2);
+}
+"""
+
+
+def test_a_trace_tells_that_a_range_was_taken_back(traced_source, trace_tool):
+    said = re.findall(r"slot 0: (?:workload|range) .*",
+                      trace_tool("dump", traced_source(RANGE_TAKEN_BACK)).stdout)
+    assert [line.partition(": ")[2] for line in said] == \
+        ["range 0 to 2 cores", "workload 0", "range 0 to all cores", "workload 1", "workload 2"]
 
 
 def lines_of_workload(text):
@@ -486,8 +526,34 @@ print(workload.work_of(ranks[1], [0, 10 * MS, 20 * MS]).round(9).tolist())
 print(workload.cuts_of(ranks, 11 * MS), workload.cuts_of(ranks[:1], 0))
 ranks[1].start = 30 * MS  # not of the same job: the other one had ended
 print(len(workload.jobs_of(ranks)))
-print(workload.graph_of(np.array([1 << 32 | 0x3f800000, 2 << 32 | 0x3fc00000, 1 << 32 | 0x3f800000,
-                                  4 << 32 | 0x40000000], np.uint64)))
+"""
+
+ANNOUNCEMENTS = """
+import numpy as np
+from invasive_trace import format as fmt, merge, series, workload
+
+MS = 1_000_000
+SINGLE, TWICE, FAR = 1 << 32 | 0x3f800000, 2 << 32 | 0x3fc00000, 4 << 32 | 0x40000000
+
+def events(*said):
+    time, kind, body = (np.array(column, np.uint64) for column in zip(*said))
+    none = np.zeros(len(said), np.int64)
+    return merge.Events(time.astype(np.int64) * MS, none, kind.astype(np.int64),
+                        none.astype(bool), none, body)
+
+said = events((1, fmt.RANGE, 8 << 32 | 2), (1, fmt.WORKLOAD, 0), (1, fmt.SPEEDUP, TWICE),
+              (2, fmt.WORKLOAD, 0), (2, fmt.SPEEDUP, SINGLE), (2, fmt.SPEEDUP, FAR),
+              (9, fmt.WORKLOAD, 0), (9, fmt.SPEEDUP, FAR), (9, fmt.SPEEDUP, SINGLE),
+              (10, fmt.RANGE, 1 << 32), (10, fmt.WORKLOAD, 0))
+for a in workload.announcements_of(said):
+    print(a.time // MS, a.least, a.most, a.graph)
+for more in ([(1, 0, 3)], [(1, 0, 9)], [(c, 1, 2) for c in range(1, 21)]):
+    core, start, end = (np.array(column, np.int64) for column in zip((0, 0, 20), *more))
+    story = series.Story(fmt.Process(0, 100, -1, 0, "a", 0, 20 * MS),
+                         series.Spans(core, start * MS, end * MS), series.none())
+    table = fmt.Table(0, True, False, core, core, end_ns=20 * MS)
+    member = workload.member_of(series.View(table, [story], 0, 20 * MS), story, said)
+    print(member.least, member.most, member.graph)
 """
 
 
@@ -495,7 +561,14 @@ def test_pieces_of_work_are_what_was_held_outside_waits_between_meetings(ask_pyt
     assert ask_python(WORKLOAD).splitlines() == [
         "0,a_b.100.0,a_b.100,0.002,,1,0,0", "0,a_b.100.0,a_b.100,0.01,,1,0,0",
         "0,a_b.101.1,a_b.100,0.018,,1,0,0", "0,a_b.101.1,a_b.100,0.003,,1,0,0",
-        "[0.014, 0.003]", "[0, 20000000] [0, 10000000, 20000000]", "2", "[(1, 1.0), (4, 2.0)]"]
+        "[0.014, 0.003]", "[0, 20000000] [0, 10000000, 20000000]", "2"]
+
+
+def test_a_workload_has_the_range_and_the_graph_under_which_most_was_computed(ask_python):
+    """One core all the time, and others for a while."""
+    assert ask_python(ANNOUNCEMENTS).splitlines() == [
+        "1 2 8 [(2, 1.5)]", "2 0 0 [(1, 1.0), (4, 2.0)]", "9 0 0 []", "10 0 1 []",
+        "0 1 []", "0 0 [(1, 1.0), (4, 2.0)]", "2 8 [(2, 1.5)]"]
 
 
 def test_the_html_report_opens_in_a_browser_without_a_network(traced, trace_tool, tmp_path,

@@ -34,7 +34,7 @@ def other_text(kind: int, body: int) -> str:
     if kind == fmt.WORKLOAD:
         return f"workload {double(body):g}"
     if kind == fmt.RANGE:
-        return f"range {body & 0xffffffff} to {body >> 32} cores"
+        return f"range {body & 0xffffffff} to {body >> 32 or 'all'} cores"
     if kind == fmt.ITERATION:
         return f"iteration {double(body):g} s"
     if kind == fmt.SPEEDUP:

@@ -25,7 +25,7 @@ HEADER = "time,process,job,work,scalability,repeat,min,max\n"
 
 @dataclass
 class Member:
-    """A process, and what it has announced last."""
+    """A process, and what it had announced while it did most of its work."""
 
     story: series.Story
     start: int
@@ -35,26 +35,62 @@ class Member:
     most: int = 0
 
 
-def graph_of(bodies: np.ndarray) -> list[tuple[int, float]]:
-    """The last graph: its points come with growing numbers of cores."""
-    points: list[tuple[int, float]] = []
-    speedups = (bodies & np.uint64(0xffffffff)).astype("=u4").view("=f4")
-    for cores, speedup in zip((bodies >> np.uint64(32)).tolist(), speedups.tolist()):
-        if points and cores <= points[-1][0]:
-            points = []
-        points.append((cores, speedup))
-    good = all(0 < c <= fmt.MAX_CORES and np.isfinite(s) and s > 0 for c, s in points)
-    return points if good and len(points) <= POINTS else []
+@dataclass
+class Announcement:
+    """What holds from its time on; what is not in it is not known any more."""
+
+    time: int
+    least: int
+    most: int
+    points: list[tuple[int, float]] = field(default_factory=list)
+
+    @property
+    def graph(self) -> list[tuple[int, float]]:
+        """Of points that make sense, else none."""
+        cores = [0, *(c for c, _ in self.points), fmt.MAX_CORES + 1]
+        good = all(a < b for a, b in zip(cores, cores[1:])) and \
+            all(np.isfinite(s) and s > 0 for _, s in self.points)
+        return self.points if good and len(self.points) <= POINTS else []
+
+
+def announcements_of(events: merge.Events) -> list[Announcement]:
+    """Of one process; each is a range or none, a workload, and the points of a graph or none."""
+    said: list[Announcement] = []
+    least = most = 0
+    parts = events.of(np.isin(events.kind, (fmt.RANGE, fmt.WORKLOAD, fmt.SPEEDUP)))
+    speedups = (parts.body & np.uint64(0xffffffff)).astype("=u4").view("=f4").tolist()
+    for time, kind, body, speedup in zip(parts.time.tolist(), parts.kind.tolist(),
+                                         parts.body.tolist(), speedups):
+        if kind == fmt.RANGE:
+            least, most = body & 0xffffffff, body >> 32
+        elif kind == fmt.WORKLOAD:
+            said.append(Announcement(time, least, most))
+            least = most = 0
+        elif said:
+            said[-1].points.append((body >> 32, speedup))
+    return said
+
+
+def heaviest(values: list, areas: np.ndarray, times: np.ndarray) -> tuple:
+    """The value with most core time in all; of those without any, the one that held longest."""
+    total: dict = {}
+    for value, area, time in zip(values, areas.tolist(), times.tolist()):
+        before = total.get(value, (0.0, 0))
+        total[value] = (before[0] + area, before[1] + time)
+    return max(total, key=total.__getitem__)
 
 
 def member_of(view: series.View, story: series.Story, events: merge.Events) -> Member:
+    """What is announced at the end, by inv_retreat maybe, need not be what it had worked with."""
     member = Member(story, *story.lifetime(view.table))
-    mine = events.of((events.ring == story.process.slot) & (events.time >= member.start) &
-                     (events.time <= member.end))
-    member.graph = graph_of(mine.body[mine.kind == fmt.SPEEDUP])
-    ranges = mine.body[mine.kind == fmt.RANGE]
-    if len(ranges):
-        member.least, member.most = int(ranges[-1]) & 0xffffffff, int(ranges[-1]) >> 32
+    said = announcements_of(events.of((events.ring == story.process.slot) &
+                                      (events.time >= member.start) &
+                                      (events.time <= member.end)))
+    if said:
+        edges = np.array([*(a.time for a in said), member.end], np.int64)
+        weights = np.diff(story.held.integral(edges)), np.diff(edges)
+        member.least, member.most = heaviest([(a.least, a.most) for a in said], *weights)
+        member.graph = list(heaviest([tuple(a.graph) for a in said], *weights))
     return member
 
 
