@@ -235,6 +235,22 @@ static bool find_running(struct invade_manager *m, const struct invade_options *
     return false;
 }
 
+enum service { SERVICE_USED, SERVICE_NONE, SERVICE_CLOSED };
+
+/* The cores of one that is there, but not for us, are its users': a manager of our own would give
+ * them out once more, and pin our threads beside theirs. */
+static enum service find_service(struct invade_manager *m)
+{
+    if (invade_use(m, SERVICE))
+        return SERVICE_USED;
+    if (errno == ENOENT || errno == ENOTDIR || errno == ECONNREFUSED)
+        return SERVICE_NONE;
+    invade_say("cannot reach rmd at %s (%s)%s Running unmanaged; --cores makes one of its own.",
+               SERVICE, strerror(errno),
+               errno == EACCES || errno == EPERM ? ": is your user in group invasive?" : ".");
+    return SERVICE_CLOSED;
+}
+
 static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
                          const struct invade_options *o)
 {
@@ -252,10 +268,11 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
         return true;
     if (!wants_its_own(o) && invade_launched_elsewhere(m))
         return invade_find_rmd(paths) && invade_use_node(m, paths->rmd);
-    if (!wants_its_own(o) && !access(SERVICE, F_OK) && invade_use(m, SERVICE)) {
+    enum service service = wants_its_own(o) ? SERVICE_NONE : find_service(m);
+    if (service == SERVICE_USED)
         invade_name_launch(m, o);
-        return true;
-    }
+    if (service != SERVICE_NONE)
+        return service == SERVICE_USED;
     if (!invade_find_rmd(paths))
         return false;
     if (invade_name_job(m, o)) /* the other ranks of this node have an invade each, too */
