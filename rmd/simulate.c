@@ -94,7 +94,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static bool complain(const char *what, const char *why)
 {
-    fprintf(stderr, "rmctl: simulate: %s: %s\n", what, why);
+    fprintf(stderr, "rmctl simulate: %s: %s\n", what, why);
     return false;
 }
 
@@ -156,7 +156,7 @@ static unsigned choose(const char *list, unsigned which[MOST])
                (strlen(name_of(k)) != length || strncmp(name_of(k), at, length) != 0))
             k++;
         if (k >= PLAIN && !name_of(k)) {
-            fprintf(stderr, "rmctl: simulate: '%.*s' is no schedule: use static, sequence, "
+            fprintf(stderr, "rmctl simulate: '%.*s' is no schedule: use static, sequence, "
                             "lending, %s\n", (int)length, at, rmd_policy_names());
             return 0;
         }

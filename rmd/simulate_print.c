@@ -179,7 +179,7 @@ bool sim_write_series(const struct sim_report *r, const char *path)
         good = fclose(f) == 0 && good;
     }
     if (!good)
-        fprintf(stderr, "rmctl: simulate: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "rmctl simulate: %s: %s\n", path, strerror(errno));
     return good;
 }
 
@@ -203,7 +203,7 @@ static int run_script(const char *script, const char *picture, int input)
     if (pid == 0) {
         dup2(input, STDIN_FILENO);
         execlp("python3", "python3", script, picture, (char *)NULL);
-        fprintf(stderr, "rmctl: simulate: --picture: python3: %s\n", strerror(errno));
+        fprintf(stderr, "rmctl simulate: --picture: python3: %s\n", strerror(errno));
         _exit(127);
     }
     while (pid > 0 && waitpid(pid, &status, 0) < 0)
@@ -217,7 +217,7 @@ bool sim_draw(const struct sim_report *r, const char *path)
     char script[4096];
     FILE *f = tmpfile();
     if (!f) {
-        fprintf(stderr, "rmctl: simulate: --picture: a temporary file: %s\n", strerror(errno));
+        fprintf(stderr, "rmctl simulate: --picture: a temporary file: %s\n", strerror(errno));
         return false;
     }
     print_series(r, f);

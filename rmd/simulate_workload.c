@@ -20,7 +20,7 @@ static void *or_end(void *p)
 {
     if (p)
         return p;
-    fprintf(stderr, "rmctl: simulate: out of memory\n");
+    fprintf(stderr, "rmctl simulate: out of memory\n");
     exit(1);
 }
 
@@ -198,7 +198,7 @@ static bool wrong(const struct reader *r, const char *column, const char *why, .
 {
     va_list more;
     va_start(more, why);
-    fprintf(stderr, "rmctl: simulate: %s:%lu: ", r->file, r->line);
+    fprintf(stderr, "rmctl simulate: %s:%lu: ", r->file, r->line);
     if (column)
         fprintf(stderr, "%s: ", column);
     vfprintf(stderr, why, more);

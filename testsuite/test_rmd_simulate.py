@@ -191,7 +191,7 @@ def test_numbers_of_json_have_no_digits_that_are_none(build):
 def test_a_wrong_file_is_told_with_line_and_column(build, rows, where):
     got = simulate(build, "--workload=-", text=rows, check=False)
     assert got.returncode == 1 and got.stdout == ""
-    assert got.stderr.startswith(f"rmctl: simulate: {where}"), got.stderr
+    assert got.stderr.startswith(f"rmctl simulate: {where}"), got.stderr
 
 
 @pytest.mark.sanitize

@@ -21,7 +21,7 @@ def import_pyplot():
     except ImportError:
         if os.path.realpath(sys.executable) != os.path.realpath(DEBIAN) and os.path.exists(DEBIAN):
             os.execv(DEBIAN, [DEBIAN, *sys.argv])  # matplotlib may be Debian's, and this one not
-        sys.exit("rmctl: simulate: --picture needs matplotlib: install package python3-matplotlib")
+        sys.exit("rmctl simulate: --picture needs matplotlib: install package python3-matplotlib")
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "rmctl"  # the same picture for the same series
     from matplotlib import pyplot
@@ -62,9 +62,9 @@ def main():
     try:
         draw(pyplot, json.load(sys.stdin), sys.argv[1])
     except OSError as error:
-        sys.exit(f"rmctl: simulate: cannot write {sys.argv[1]}: {error.strerror}")
+        sys.exit(f"rmctl simulate: cannot write {sys.argv[1]}: {error.strerror}")
     except ValueError as error:
-        sys.exit(f"rmctl: simulate: {sys.argv[1]}: {error}")
+        sys.exit(f"rmctl simulate: {sys.argv[1]}: {error}")
 
 
 main()
