@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * power.c - sysfs: class/powercap/intel-rapl:N is a package (with a further :M a part of one);
- * its constraint_0 is the long-term one.  devices/system/cpu/cpuN/cpufreq has the frequencies.
+ * power.c - sysfs: class/powercap/intel-rapl:N is a package where its name says so (with a further
+ * :M a part of one), else the platform, whose power is not the packages' alone; its constraint_0 is
+ * the long-term one.  devices/system/cpu/cpuN/cpufreq has the frequencies.
  */
 #define _GNU_SOURCE
 #include "power.h"
@@ -9,8 +10,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define ZONE "/sys/class/powercap/intel-rapl:%u/constraint_0_"
+#define ZONE "/sys/class/powercap/intel-rapl:%u/"
+#define LONG_TERM ZONE "constraint_0_"
 #define CPU "/sys/devices/system/cpu/cpu%u/cpufreq/"
 
 enum { ZONES_MAX = 64 };
@@ -27,7 +30,7 @@ bool rmd_power_parse(const char *text, struct rmd_power_cap *cap)
 
 static struct rmd_sysfile file_of(const char *root, const struct rmd_power_knob *k)
 {
-    return k->kind == RMD_POWER_PACKAGE ? rmd_sysfile(root, ZONE "power_limit_uw", k->number)
+    return k->kind == RMD_POWER_PACKAGE ? rmd_sysfile(root, LONG_TERM "power_limit_uw", k->number)
                                         : rmd_sysfile(root, CPU "scaling_max_freq", k->number);
 }
 
@@ -45,33 +48,71 @@ static bool plan(struct rmd_power *p, enum rmd_power_kind kind, unsigned number,
     return true;
 }
 
-/* The power that each package may take, in microwatts: as the vendor says, else as it is now. */
-static unsigned zones(const char *root, uint64_t *most)
+struct package {
+    unsigned zone;
+    uint64_t most; /* power that it may take, in microwatts */
+};
+
+static bool is_package(const char *root, unsigned zone)
+{
+    static const char kind[] = "package";
+    char name[sizeof kind] = "";
+    struct rmd_sysfile file = rmd_sysfile(root, ZONE "name", zone);
+    FILE *f = fopen(file.path, "re");
+    if (!f)
+        return false;
+    bool is = fgets(name, sizeof name, f) && !strcmp(name, kind);
+    fclose(f);
+    return is;
+}
+
+/* As the vendor says, else as it is now. */
+static bool power_of(const char *root, struct package *p)
+{
+    struct rmd_sysfile max = rmd_sysfile(root, LONG_TERM "max_power_uw", p->zone);
+    struct rmd_sysfile now = rmd_sysfile(root, LONG_TERM "power_limit_uw", p->zone);
+    return (rmd_sysfile_read(&max, &p->most) && p->most) || rmd_sysfile_read(&now, &p->most);
+}
+
+/* There may be other zones before and between them. */
+static unsigned packages(const char *root, struct package found[ZONES_MAX])
 {
     unsigned n = 0;
-    for (; n < ZONES_MAX; n++) {
-        struct rmd_sysfile max = rmd_sysfile(root, ZONE "max_power_uw", n);
-        struct rmd_sysfile now = rmd_sysfile(root, ZONE "power_limit_uw", n);
-        if (!(rmd_sysfile_read(&max, &most[n]) && most[n]) && !rmd_sysfile_read(&now, &most[n]))
-            break;
+    for (unsigned zone = 0; zone < ZONES_MAX; zone++) {
+        found[n].zone = zone;
+        n += is_package(root, zone) && power_of(root, &found[n]);
     }
     return n;
+}
+
+/* What is written there has no effect: turned off, or locked by the firmware. */
+static bool is_off(const char *root, unsigned zone)
+{
+    uint64_t enabled;
+    struct rmd_sysfile file = rmd_sysfile(root, ZONE "enabled", zone);
+    return rmd_sysfile_read(&file, &enabled) && !enabled;
 }
 
 /* 0; 1 when the machine cannot; -1 with errno. */
 static int plan_packages(struct rmd_power *p, struct rmd_power_cap cap)
 {
-    uint64_t most[ZONES_MAX];
-    unsigned n = zones(p->root, most);
+    struct package package[ZONES_MAX];
+    unsigned n = packages(p->root, package);
     double all = 0;
-    for (unsigned z = 0; z < n; z++)
-        all += (double)most[z];
+    for (unsigned i = 0; i < n; i++)
+        all += (double)package[i].most;
     if (all <= 0)
         return 1;
     double part = fmin(1, cap.percent ? cap.amount / 100 : cap.amount * 1e6 / all);
-    for (unsigned z = 0; z < n; z++)
-        if (!plan(p, RMD_POWER_PACKAGE, z, part * (double)most[z]))
+    for (unsigned i = 0; i < n; i++) {
+        if (is_off(p->root, package[i].zone)) {
+            p->off = rmd_sysfile(p->root, ZONE "enabled", package[i].zone);
+            errno = ECANCELED;
             return -1;
+        }
+        if (!plan(p, RMD_POWER_PACKAGE, package[i].zone, part * (double)package[i].most))
+            return -1;
+    }
     p->how = "powercap";
     return 0;
 }

@@ -33,6 +33,7 @@ struct rmd_power {
     const char *root;
     rmd_power_note *note;
     const char *how; /* for people */
+    struct rmd_sysfile off; /* the switch of a package whose limits have no effect */
     unsigned count;
     struct rmd_power_knob knob[RMD_POWER_KNOBS];
     uint64_t value[RMD_POWER_KNOBS]; /* what it is set to */
@@ -45,7 +46,8 @@ struct rmd_power {
  * than the lowest.  What is there before must be no cap of ours: rmd_power_put_back.  `note` is
  * called before anything is changed, and when everything is as it was.
  * Returns 0; or -1 with errno: ENOTSUP the machine has neither (or watts are asked for and it
- * has only frequencies), else of writing; then everything is as it was.
+ * has only frequencies), ECANCELED limits of a package have no effect, see `off`, else of writing;
+ * then everything is as it was.
  */
 int rmd_power_limit(struct rmd_power *power, const char *root, struct rmd_power_cap cap,
                     rmd_power_note *note);
