@@ -8,8 +8,8 @@
  * The machine has packages of 2 NUMA nodes, 8 caches, 64 cores and 128 threads.  Processes are the
  * ranks of jobs of four, with graphs of four points, and ranges for some.
  * Before each decision every workload changes, and every tenth graph, outside of the time.
- * Medians of all decisions in SECONDS in which cores moved, in processor time: a decision is made by
- * one thread that waits for nothing, and what others do to it meanwhile is not its cost.
+ * Medians of all decisions in SECONDS in which cores moved, in processor time: a decision is made
+ * by one thread that waits for nothing, and what others do to it meanwhile is not its cost.
  */
 #define _GNU_SOURCE
 #include "placement.h"

@@ -754,7 +754,8 @@ void inv_token_return(struct inv_table *t, unsigned me)
         atomic_fetch_sub_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed) - 1;
     /* The lender's half, as in inv_core_offer. */
     atomic_thread_fence(memory_order_seq_cst);
-    /* The last one may be taken although none is free, but a parked agent does not see that it was. */
+    /* The last one may be taken although none is free, but a parked agent does not see that it
+     * was. */
     bool given = (n > 0 || left <= 0) && give_to_wanting(t, me, INV_NO_CORE, false);
     if (n > 0 && !given)
         give_in_turn(t, me, INV_NO_CORE, false);

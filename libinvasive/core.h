@@ -100,9 +100,9 @@ bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead);
 bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder);
 
 /* repair: what rmd finds in a word that a process has scribbled over, or that a former rmd has
- * left unfinished.  It gets the owner `name` (slot + 1, INV_NOBODY or INV_ELSEWHERE), for whom it is
- * asked as by inv_core_own; a holder that is no member (bit s: slot s is one) goes, and so does a
- * reclaim that nobody can have meant.  True when something was wrong; the caller then offers the
+ * left unfinished.  It gets the owner `name` (slot + 1, INV_NOBODY or INV_ELSEWHERE), for whom it
+ * is asked as by inv_core_own; a holder that is no member (bit s: slot s is one) goes, and so does
+ * a reclaim that nobody can have meant.  True when something was wrong; the caller then offers the
  * core. */
 bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
                      const uint64_t members[INV_SLOT_WORDS]);

@@ -5,8 +5,8 @@
  *
  * Each slot of the core table has room for one record, so that whatever ends the process
  * leaves it readable; rmd takes a copy before the slot is used again.  It is written only
- * where INVASIVE_REPORT names the launch, and sites also for a trace, which has the numbers of those
- * that waited; memory that nobody touches costs nothing.
+ * where INVASIVE_REPORT names the launch, and sites also for a trace, which has the numbers of
+ * those that waited; memory that nobody touches costs nothing.
  *
  * Writer: the process that has the slot, from any of its threads.  Statistics: all accesses
  * are relaxed except where a partner is named.  Readers believe none of it (invade_model.c).

@@ -245,8 +245,9 @@ static int64_t nap_ns(uint64_t left)
     return (int64_t)left;
 }
 
-/* Who evicts is awake this long before: timers and wake-ups come late, and by how much is not known.
- * Shorter than the slice that it asks for (prompt.h), or its time would be over when it is needed. */
+/* Who evicts is awake this long before: timers and wake-ups come late, and by how much is not
+ * known.  Shorter than the slice that it asks for (prompt.h), or its time would be over when it is
+ * needed. */
 static uint64_t early_ns(uint64_t bound)
 {
     return bound / EARLY_PART < EARLY_NS ? bound / EARLY_PART : EARLY_NS;
@@ -320,7 +321,8 @@ static void leave_home(int seat)
 }
 
 /* Ask for an own core, to keep it; its borrower gives it to our home.  Who has not done so by the
- * bound is evicted: it may be ready to run and get no time, where threads without a seat compute. */
+ * bound is evicted: it may be ready to run and get no time, where threads without a seat
+ * compute. */
 static bool ask_or_evict(int core)
 {
     struct inv_table *t = inv_process.table;

@@ -6,9 +6,9 @@
  *
  * A message is the real thing but for its transport: what rmd receives is the input, what it sends
  * must be a whole answer, and a byte of the input may say that the client has no room for it yet.
- * Two bytes say how long the next message is, whether descriptors come with it, and whether its user
- * has to wait.  The magic number, the version and the length are put right in most of them, or nothing
- * else would ever be reached.
+ * Two bytes say how long the next message is, whether descriptors come with it, and whether its
+ * user has to wait.  The magic number, the version and the length are put right in most of them, or
+ * nothing else would ever be reached.
  */
 #define _GNU_SOURCE
 #include "account.h"
