@@ -4,14 +4,15 @@
  * instruction that was.
  *
  * Who is a member and who owns what is taken from the former rmd's own notes (state.h), which are
- * never half written; the table, which its processes write to all the time, is made to say the same.
- * What the former one had begun and not noted is done again or was never answered: burying twice
- * does no harm, a process that has not got its slot asks again.  Whom it may have been about to wake
- * is woken.  The processes take no part in this, and notice nothing.
+ * never half written; the table, which its processes write to all the time, is made to say the
+ * same.  What the former one had begun and not noted is done again or was never answered: burying
+ * twice does no harm, a process that has not got its slot asks again.  Whom it may have been about
+ * to wake is woken.  The processes take no part in this, and notice nothing.
  */
 #define _GNU_SOURCE
 #include "core.h"
 #include "domain_inside.h"
+#include "job.h"
 #include "log.h"
 #include "placement.h"
 #include "state.h"
@@ -64,6 +65,7 @@ static void recall_process(struct rmd_domain *d, unsigned slot,
                               .rank = was->rank,
                               .size = was->size,
                               .job = was->job,
+                              .mpiexec = was->size > 1 ? rmd_mpiexec_of(was->pid) : 0,
                               .launch = was->launch,
                               .local_rank = was->local_rank,
                               .local_size = was->local_size,
@@ -138,8 +140,8 @@ static bool find_process(struct rmd_domain *d, unsigned slot)
     return false;
 }
 
-/* A process that takes or returns a token changes two numbers, one after the other.  What is the same
- * at several looks is no such moment. */
+/* A process that takes or returns a token changes two numbers, one after the other.  What is the
+ * same at several looks is no such moment. */
 static void count_tokens_again(struct rmd_domain *d)
 {
     const struct timespec pause = {.tv_nsec = 200000};

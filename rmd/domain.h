@@ -27,6 +27,7 @@ struct rmd_process {
     pid_t pid;
     int rank, size;             /* MPI's; -1 unknown */
     uint64_t job;               /* a number that the ranks of one MPI job have in common */
+    uint64_t mpiexec;           /* rmd_mpiexec_of, of one of several ranks; ranks of a job agree */
     uint64_t launch;            /* what max_job_cores is for, see job.h; 0 without that limit */
     int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
     unsigned owned;             /* cores */
@@ -148,14 +149,14 @@ void rmd_domain_reconfigured(struct rmd_domain *domain);
  * rmd_domain_adopt - go on with the table and the state (state.h) of a former rmd, in a domain
  * without a process.  Its members that are there are members again; those that died meanwhile are
  * buried.  The cores that were its user's are rmd_presence's word; those of others are not.
- * Returns the number of members, and the descriptors are the domain's when there is one; or -1, errno
- * EPROTO: of another version, or neither; ESTALE: of other cores than these.
+ * Returns the number of members, and the descriptors are the domain's when there is one; or -1,
+ * errno EPROTO: of another version, or neither; ESTALE: of other cores than these.
  */
 int rmd_domain_adopt(struct rmd_domain *domain, int table_fd, int state_fd);
 
 /* Now and then: put right what processes have written where only rmd writes, and see who has been
- * stopped by a signal or goes on.  True when the domain is not, or is again, one of stopped processes
- * only. */
+ * stopped by a signal or goes on.  True when the domain is not, or is again, one of stopped
+ * processes only. */
 bool rmd_domain_check(struct rmd_domain *domain);
 
 /* Threads of its processes may have been moved to other CPUs. */

@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include "job.h"
 #include "hash.h"
+#include "procstat.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,35 +13,91 @@
 
 enum { ENVIRONMENT_MAX = 1 << 20 };
 
-/* The value of INVASIVE_LAUNCH up to its first slash, in `environment`; 0 none. */
-static uint64_t launch_in(const char *environment, size_t bytes)
+struct environment {
+    char *text; /* NAME=VALUE, each with a NUL */
+    size_t bytes;
+};
+
+/* To be freed; empty where the process has gone, or may not be looked into. */
+static struct environment environment_of(pid_t pid)
 {
-    static const char name[] = "INVASIVE_LAUNCH=";
-    for (const char *p = environment, *end = environment + bytes; p < end;) {
-        size_t length = strnlen(p, (size_t)(end - p));
-        if (length > sizeof name && !memcmp(p, name, sizeof name - 1)) {
-            const char *value = p + sizeof name - 1;
-            size_t rest = length - (sizeof name - 1);
-            const char *slash = memchr(value, '/', rest);
-            return inv_hash(INV_HASH_BASIS, value, slash ? (size_t)(slash - value) : rest) | 1;
+    struct environment e = {0};
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (f && (e.text = malloc(ENVIRONMENT_MAX)))
+        e.bytes = fread(e.text, 1, ENVIRONMENT_MAX, f);
+    if (f)
+        fclose(f);
+    return e;
+}
+
+/* The value of a variable that is not empty, which need not end with a NUL; NULL: none. */
+static const char *value_of(const struct environment *e, const char *name, size_t *length)
+{
+    size_t prefix = strlen(name);
+    const char *end = e->text ? e->text + e->bytes : NULL;
+    for (const char *p = e->text; p < end; p += *length + 1) {
+        *length = strnlen(p, (size_t)(end - p));
+        if (*length > prefix + 1 && !memcmp(p, name, prefix) && p[prefix] == '=') {
+            *length -= prefix + 1;
+            return p + prefix + 1;
         }
-        p += length + 1;
     }
-    return 0;
+    return NULL;
+}
+
+/* The name of the launch in INVASIVE_LAUNCH, up to the first slash; 0 none. */
+static uint64_t launch_in(const struct environment *e)
+{
+    size_t length;
+    const char *value = value_of(e, "INVASIVE_LAUNCH", &length);
+    const char *slash = value ? memchr(value, '/', length) : NULL;
+    if (!value)
+        return 0;
+    return inv_hash(INV_HASH_BASIS, value, slash ? (size_t)(slash - value) : length) | 1;
 }
 
 uint64_t rmd_job_of(pid_t pid)
 {
-    char path[40];
-    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    FILE *f = fopen(path, "re");
-    char *environment = f ? malloc(ENVIRONMENT_MAX) : NULL;
-    uint64_t job = 0;
-    if (environment)
-        job = launch_in(environment, fread(environment, 1, ENVIRONMENT_MAX, f));
-    free(environment);
-    if (f)
-        fclose(f);
+    struct environment e = environment_of(pid);
+    uint64_t job = launch_in(&e);
+    free(e.text);
     pid_t session = job ? 0 : getsid(pid);
     return job ? job : session > 0 ? (uint64_t)session << 1 : 0;
+}
+
+/* MPICH's proxy on this node, which leaves no name: a rank, or what it is wrapped in, begins a
+ * session of its own there. */
+static uint64_t with_proxy_of(pid_t pid, uint64_t hash)
+{
+    struct rmd_procstat leader = {0}, proxy = {0};
+    pid_t session = getsid(pid);
+    if (session > 0 && rmd_procstat(session, &leader))
+        rmd_procstat(leader.parent, &proxy);
+    hash = inv_hash(hash, &leader.parent, sizeof leader.parent);
+    return inv_hash(hash, &proxy.start_ticks, sizeof proxy.start_ticks);
+}
+
+uint64_t rmd_mpiexec_of(pid_t pid)
+{
+    static const char *const names[] = {"PMIX_NAMESPACE", "PMIX_SERVER_TMPDIR", "SLURM_JOB_ID",
+                                        "SLURM_STEP_ID", "PMI_PORT"};
+    struct environment e = environment_of(pid);
+    uint64_t hash = INV_HASH_BASIS;
+    bool known = false;
+    size_t length;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = value_of(&e, names[i], &length);
+        if (value)
+            hash = inv_hash(inv_hash(hash, &i, sizeof i), value, length);
+        known |= value != NULL;
+    }
+    if (value_of(&e, "PMI_FD", &length)) {
+        hash = with_proxy_of(pid, hash);
+        known = true;
+    }
+    hash = known ? hash | 1 : launch_in(&e);
+    free(e.text);
+    return hash;
 }

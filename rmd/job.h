@@ -13,4 +13,12 @@
  */
 uint64_t rmd_job_of(pid_t pid);
 
+/*
+ * The same in the ranks that one mpiexec (or srun) has on this node, another one in those of
+ * another, though one invade may have started both, and though each rank may have an invade, and a
+ * session, of its own: by what MPI's launchers put into the environment.  Where there is nothing of
+ * that, by the launch that INVASIVE_LAUNCH names.  0: no word of either.
+ */
+uint64_t rmd_mpiexec_of(pid_t pid);
+
 #endif

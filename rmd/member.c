@@ -179,19 +179,26 @@ static bool has_rank(const struct rmd_domain *d, uint64_t job, int rank)
     return false;
 }
 
-/* The processes of one MPI job have the same size and different ranks; what is none of MPI's is a
- * job of its own. */
+/* Is there room in the other one's MPI job?  Its processes have one launcher, the same size, and
+ * different ranks. */
+static bool may_be_of(const struct rmd_domain *d, const struct rmd_process *p,
+                      const struct rmd_process *other)
+{
+    return other->size == p->size && other->mpiexec == p->mpiexec &&
+           !has_rank(d, other->job, p->rank);
+}
+
+/* What is none of MPI's is a job of its own. */
 static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
 {
     struct rmd_process *p = &d->procs[slot];
     p->job = 0;
     p->rank = request->rank;
     p->size = request->size;
-    for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 0 && !p->job; s++) {
-        const struct rmd_process *other = &d->procs[s];
-        if (other->used && s != slot && other->size == p->size && !has_rank(d, other->job, p->rank))
-            p->job = other->job;
-    }
+    p->mpiexec = p->size > 1 ? rmd_mpiexec_of(p->pid) : 0; /* it takes some microseconds */
+    for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 1 && !p->job; s++)
+        if (d->procs[s].used && s != slot && may_be_of(d, p, &d->procs[s]))
+            p->job = d->procs[s].job;
     if (!p->job)
         p->job = ++d->jobs;
     d->newest_job = p->job;
@@ -217,6 +224,8 @@ static void note_local_rank(struct rmd_process *p, const struct inv_request *req
 int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
 {
     unsigned expected = expected_by(d, request);
+    char program[INV_NAME_BYTES]; /* who is in the slot may overwrite that one, its end too */
+    rmd_copy_name(program, request->program);
     int old = rmd_domain_slot(d, pid); /* it has called exec: another program, the same process */
     if (old >= 0) {
         rmd_domain_bury(d, (unsigned)old, true);
@@ -242,12 +251,10 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     if (d->max_job_cores)
         d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
     d->joins++;
-    rmd_domain_tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0,
-                    inv_slot_at(d->table, (unsigned)slot)->program);
+    rmd_domain_tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
     rmd_domain_redistribute(d, true);
     rmd_state_save(d);
-    rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid,
-             inv_slot_at(d->table, (unsigned)slot)->program, request->rank, slot,
-             d->procs[slot].owned);
+    rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid, program,
+             request->rank, slot, d->procs[slot].owned);
     return slot;
 }
