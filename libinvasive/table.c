@@ -4,7 +4,8 @@
  *
  * The memory is a memfd: it has no name, so nothing outlives the last process that maps
  * it.  Its size is sealed: nobody who has the descriptor can shrink it under the others
- * (that would be a SIGBUS in rmd).
+ * (that would be a SIGBUS in rmd); and so are its seals: nobody can add one after which the others
+ * could not map it to write to it.
  */
 #define _GNU_SOURCE
 #include "table.h"
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TABLE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+enum { TABLE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 _Static_assert(sizeof(struct inv_core) == 128, "a core has its own pair of cache lines");
 _Static_assert(sizeof(struct inv_slot) % 64 == 0, "slots do not share cache lines");

@@ -33,13 +33,18 @@ static struct account *account_of(uid_t uid)
     return least;
 }
 
+uint64_t rmd_account_add(uint64_t due_ns, uint64_t spent_ns)
+{
+    return rmd_account_after(due_ns, inv_now_ns(), spent_ns + EVENT_NS, BURST_NS);
+}
+
 uint64_t rmd_account_clock(void) { return inv_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 void rmd_account_charge(uid_t uid, uint64_t ns)
 {
     struct account *a = account_of(uid);
     uint64_t due = a->uid == uid ? a->due_ns : 0;
-    *a = (struct account){uid, rmd_account_after(due, inv_now_ns(), ns + EVENT_NS, BURST_NS)};
+    *a = (struct account){uid, rmd_account_add(due, ns)};
 }
 
 uint64_t rmd_account_due_ns(uid_t uid)

@@ -27,6 +27,9 @@ static inline uint64_t rmd_account_after(uint64_t due_ns, uint64_t now_ns, uint6
     return (due_ns < first ? first : due_ns) + spent_ns * RMD_ACCOUNT_PART;
 }
 
+/* The same for one event of the loop's thread, with what users have at once; by now's clock. */
+uint64_t rmd_account_add(uint64_t due_ns, uint64_t spent_ns);
+
 /* Processor time of this thread, in nanoseconds.  Any thread. */
 uint64_t rmd_account_clock(void);
 /* For one event that took so long. */

@@ -12,6 +12,10 @@
  * table, which they write to: events of a bell take no more than a tenth of a processor's time
  * (account.h), and what they took is waited for before the next one.  Only BURST_NS of it are
  * granted at once, to who has rung little for a while.
+ *
+ * Whoever maps the table may also keep the thread asleep: hold the word at what the thread has
+ * seen, or have the kernel move its sleepers to another word (FUTEX_REQUEUE).  That harms this user
+ * alone, but all wait for the end of the thread, so a signal ends its sleep then.
  */
 #define _GNU_SOURCE
 #include "bell.h"
@@ -19,10 +23,12 @@
 #include "futex.h"
 #include "now.h"
 
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 enum { PAUSE_NS = 2000000, BURST_NS = 20000000 };
+enum { AWAKE = SIGURG, AGAIN_NS = 1000000 }; /* rmd_bell_stop */
 
 /* What a bell's events have taken of processors. */
 struct account {
@@ -64,13 +70,25 @@ static void handle(struct rmd_bell *bell)
         return;
 }
 
-static void *listen_to_bell(void *arg)
+static void awoken(int signal) { (void)signal; }
+
+/* A signal ends a sleep only if there is a handler, which need do nothing. */
+static void be_awakable(void)
 {
-    struct rmd_bell *bell = arg;
+    static const struct sigaction no_restart = {.sa_handler = awoken};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, AWAKE);
+    sigaction(AWAKE, &no_restart, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void listen_to_bell(struct rmd_bell *bell)
+{
     struct inv_table *table = bell->table;
     struct account account = {0};
     uint32_t seen = 0;
-    while (!atomic_load(&bell->stop)) { /* partner: rmd_bell_stop, before it rings */
+    while (!atomic_load(&bell->stop)) { /* partner: rmd_bell_stop, before its signal */
         /* seq_cst: partner is the ringer, which looks at rmd_busy after its increment (claim.c) */
         atomic_store(&table->rmd_busy, 0);
         uint32_t now = atomic_load(&table->rmd_bell);
@@ -86,6 +104,15 @@ static void *listen_to_bell(void *arg)
         handle(bell);
         pause_for_events(bell, hurry, &account);
     }
+}
+
+static void *run(void *arg)
+{
+    struct rmd_bell *bell = arg;
+    be_awakable();
+    listen_to_bell(bell);
+    atomic_store(&bell->ended, 1); /* partner: rmd_bell_stop */
+    inv_futex_wake(&bell->ended, 1, false);
     return NULL;
 }
 
@@ -93,11 +120,12 @@ int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 {
     bell->table = table;
     atomic_store(&bell->stop, 0);
+    atomic_store(&bell->ended, 0);
     atomic_store(&bell->elsewhere_ns, 0);
     bell->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (bell->source.fd < 0)
         return -1;
-    int error = pthread_create(&bell->thread, NULL, listen_to_bell, bell);
+    int error = pthread_create(&bell->thread, NULL, run, bell);
     if (error) {
         close(bell->source.fd);
         errno = error;
@@ -127,10 +155,11 @@ void rmd_bell_stop(struct rmd_bell *bell)
         return;
     atomic_store(&bell->stop, 1);
     inv_futex_wake(&bell->stop, 1, false);
-    atomic_fetch_add(&bell->table->rmd_hurry, 1);
-    atomic_fetch_add(&bell->table->rmd_bell, 1);
-    inv_futex_wake(&bell->table->rmd_hurry, INT_MAX, true);
-    inv_futex_wake(&bell->table->rmd_bell, INT_MAX, true);
+    while (!atomic_load(&bell->ended)) {
+        /* again and again: it may have looked at `stop`, and not be asleep yet */
+        pthread_kill(bell->thread, AWAKE);
+        inv_futex_wait(&bell->ended, 0, AGAIN_NS, false);
+    }
     pthread_join(bell->thread, NULL);
     close(bell->source.fd);
     bell->running = false;

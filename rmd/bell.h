@@ -15,7 +15,7 @@ struct rmd_bell {
     bool (*at_once)(struct rmd_bell *);
     struct inv_table *table;
     pthread_t thread;
-    _Atomic uint32_t stop; /* futex */
+    _Atomic uint32_t stop, ended; /* futexes, of rmd's own memory */
     bool running;
     uint64_t taken_ns;              /* processor time of the loop's thread, at rmd_bell_take, */
     _Atomic uint64_t elsewhere_ns;  /* and what it has spent for this bell */

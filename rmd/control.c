@@ -250,7 +250,7 @@ static void describe_limits(struct inv_outcome *o)
         snprintf(cores, sizeof cores, "%u", l.cores);
     if (l.job_cores)
         snprintf(job, sizeof job, "%u", l.job_cores);
-    snprintf(o->text, sizeof o->text, "user %u: cores %s, cores of a job %s", (unsigned)o->uid,
+    snprintf(o->text, sizeof o->text, "user %u: cores %s, cores of a launch %s", (unsigned)o->uid,
              cores, job);
 }
 

@@ -63,6 +63,15 @@ unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_s
     return outside;
 }
 
+void rmd_release(pid_t pid, int pidfd, const cpu_set_t *all, const cpu_set_t *given,
+                 const cpu_set_t *cpuset)
+{
+    cpu_set_t inside;
+    CPU_AND(&inside, given, cpuset);
+    rmd_confine(pid, pidfd, all, given);
+    rmd_confine(pid, pidfd, all, &inside); /* as the kernel shows it */
+}
+
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)
 {
     char path[64];

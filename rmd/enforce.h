@@ -16,6 +16,11 @@
  */
 unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_set_t *before);
 
+/* Threads that have exactly what they were `given`, or what of that is in the `cpuset` that keeps
+ * the process now, may use `all`, of which that leaves them its own. */
+void rmd_release(pid_t pid, int pidfd, const cpu_set_t *all, const cpu_set_t *given,
+                 const cpu_set_t *cpuset);
+
 /* Pin the thread to one CPU, if it is one of the process. */
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu);
 

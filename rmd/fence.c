@@ -171,21 +171,56 @@ static bool enter(struct rmd_domain *d, struct rmd_fence *f, unsigned slot)
     return true;
 }
 
-/* The user has a core: an empty cpuset takes nobody. */
-static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f)
+static bool kept_by_affinity(const struct rmd_fence *f, unsigned slot)
 {
-    cpu_set_t cpus = cpus_of(d, false);
-    if (!rmd_cgroup_confine(d->uid, &cpus)) {
-        rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s", (unsigned)d->uid,
-                strerror(errno));
-        return;
-    }
+    return !cpusets || f->by_affinity[slot];
+}
+
+/* No cpuset keeps the process, or not to these cores. */
+static void fall_back(struct rmd_domain *d, struct rmd_fence *f, unsigned slot,
+                      const cpu_set_t *given)
+{
+    f->by_affinity[slot] = true;
+    confine_process(d, f, &d->procs[slot], given);
+}
+
+/* A cpuset keeps it again, or at last. */
+static void rely_on_cpuset(struct rmd_domain *d, struct rmd_fence *f, unsigned slot,
+                           const cpu_set_t *given)
+{
+    if (f->by_affinity[slot])
+        rmd_release(d->procs[slot].pid, d->procs[slot].pidfd.fd, &possible, given, &f->cpus);
+    f->by_affinity[slot] = false;
+}
+
+static void set_cpuset(struct rmd_domain *d, struct rmd_fence *f)
+{
+    bool was_loose = f->loose;
+    f->cpus = cpus_of(d, false);
+    f->loose = !rmd_cgroup_confine(d->uid, &f->cpus);
+    if (f->loose && !was_loose)
+        rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s: enforcing by affinity",
+                (unsigned)d->uid, strerror(errno));
+}
+
+/* The user has a core: an empty cpuset takes nobody.  Whom affinity keeps instead may use what was
+ * `given` until now. */
+static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f, const cpu_set_t *given)
+{
+    set_cpuset(d, f);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct rmd_process *p = &d->procs[s];
-        if (!p->used || f->group[s] || enter(d, f, s))
+        if (!p->used)
             continue;
-        rmd_log(RMD_WARNING, "user %u: process %d cannot be put into its cpuset: %s",
-                (unsigned)d->uid, (int)p->pid, strerror(errno));
+        if (!f->loose && (f->group[s] || enter(d, f, s))) {
+            rely_on_cpuset(d, f, s, given);
+            continue;
+        }
+        if (!f->loose && !f->by_affinity[s])
+            rmd_log(RMD_WARNING,
+                    "user %u: process %d cannot be put into its cpuset: %s: enforcing by affinity",
+                    (unsigned)d->uid, (int)p->pid, strerror(errno));
+        fall_back(d, f, s, given);
     }
     pin_holders(d);
 }
@@ -203,7 +238,7 @@ void rmd_fence_move(struct rmd_domain *d, struct rmd_fence *f)
     if (first)
         put_up(f, d);
     if (cpusets) {
-        confine_by_cpuset(d, f);
+        confine_by_cpuset(d, f, &f->before);
     } else {
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
             if (d->procs[s].used)
@@ -218,7 +253,7 @@ void rmd_fence_newcomer(struct rmd_domain *d, struct rmd_fence *f, unsigned slot
     if (!holds() || !f->stands)
         return; /* else when its first core is here */
     if (cpusets)
-        confine_by_cpuset(d, f);
+        confine_by_cpuset(d, f, &f->allowed);
     else if (!CPU_EQUAL(&f->allowed, &possible)) /* a look at each thread, for one's own machine */
         confine_process(d, f, &d->procs[slot], NULL);
 }
@@ -226,18 +261,20 @@ void rmd_fence_newcomer(struct rmd_domain *d, struct rmd_fence *f, unsigned slot
 void rmd_fence_check(struct rmd_domain *d, struct rmd_fence *f)
 {
     uint64_t now = inv_now_ns(), begun = rmd_account_clock();
-    if (!f->stands || cpusets || d->here >= d->topology.ncores || f->due_ns > now)
+    if (!f->stands || d->here >= d->topology.ncores || f->due_ns > now)
         return;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && confine_process(d, f, &d->procs[s], NULL))
+        if (d->procs[s].used && kept_by_affinity(f, s) &&
+            confine_process(d, f, &d->procs[s], NULL))
             rmd_domain_confined(d);
     f->due_ns = rmd_account_after(f->due_ns, now, rmd_account_clock() - begun, BURST_NS);
 }
 
 /* What its threads were cut down to, and not further by themselves, is all again. */
-static void widen(const struct rmd_fence *f, const struct rmd_process *p)
+static void widen(const struct rmd_fence *f, const struct rmd_domain *d, unsigned slot)
 {
-    if (f->stands && holds() && !cpusets && !CPU_EQUAL(&f->allowed, &possible))
+    const struct rmd_process *p = &d->procs[slot];
+    if (f->stands && holds() && kept_by_affinity(f, slot) && !CPU_EQUAL(&f->allowed, &possible))
         rmd_confine(p->pid, p->pidfd.fd, &possible, &f->allowed);
 }
 
@@ -261,9 +298,10 @@ void rmd_fence_let_go(struct rmd_domain *d, struct rmd_fence *f, unsigned slot, 
     if (f->group[slot] && lives)
         put_back(d, f, slot);
     if (lives)
-        widen(f, &d->procs[slot]);
+        widen(f, d, slot);
     free(f->group[slot]);
     f->group[slot] = NULL;
+    f->by_affinity[slot] = false;
     rmd_state_note_group(d, slot, NULL);
 }
 

@@ -22,6 +22,10 @@ struct rmd_fence {
     /* where a process was before it came into the user's cpuset, "" unknown; and the last that was
      * known, which is as good a place as can be had for those of whom it is not */
     char *group[INV_MAX_SLOTS], *home;
+    /* Where cpusets do it, what they do not: the user's is not what it shall be; and who is kept by
+     * affinity after all, for that or since it cannot be put into it. */
+    bool loose, by_affinity[INV_MAX_SLOTS];
+    cpu_set_t cpus; /* that the cpuset shall have */
 };
 
 /*

@@ -2,14 +2,24 @@
 /*
  * log.c - a line for each event.  Text of others (a program's name, a line of a file) may be in
  * it: what is not printable is replaced, so that no event can pretend to be two.
+ *
+ * Whoever reads stderr may have stopped: a pipe is full, a terminal was told ^S.  Nobody waits for
+ * that while rmd serves, the line is lost and counted.  O_NONBLOCK is of the open file, which is
+ * the launcher's and others' too, so a pipe or a terminal is opened once more.  Where that may not
+ * be (it is another user's) poll says whether there is room: enough for a line in a pipe that
+ * nobody else fills at the same moment, and in a terminal that is not nearly full.
  */
 #define _GNU_SOURCE
 #include "log.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +28,16 @@ const char *const rmd_level_names[RMD_LOG_LEVELS] = {"error", "warning", "notice
                                                       "debug"};
 
 static bool journal;
+static enum { WAITS, ASKS, SOCKET } how; /* to write to stderr; where there is none of our own */
+static int own = -1;          /* stderr's file, where writing does not block; -1: there is none */
+static _Atomic unsigned lost; /* lines, since something could be written last; of any thread */
+static _Atomic bool torn;     /* what was written last does not end with its line */
+
+/* A descriptor for the same file, not for the same open file. */
+static int open_again(void)
+{
+    return open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
 
 /* JOURNAL_STREAM=DEVICE:INODE is what stderr was when we were started; it may have been
  * redirected since. */
@@ -28,6 +48,51 @@ void rmd_log_open(void)
     struct stat st;
     journal = text && sscanf(text, "%llu:%llu", &device, &inode) == 2 &&
               !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
+}
+
+void rmd_log_no_wait(void)
+{
+    struct stat st = {0};
+    fstat(STDERR_FILENO, &st);
+    how = S_ISSOCK(st.st_mode) ? SOCKET : ASKS;
+    if (S_ISFIFO(st.st_mode) || isatty(STDERR_FILENO))
+        own = open_again();
+}
+
+/* How much of it; none, or -1, if there is no room. */
+static ssize_t put_some(const char *text, size_t bytes)
+{
+    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+    if (own >= 0)
+        return write(own, text, bytes);
+    if (how == SOCKET)
+        return send(STDERR_FILENO, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return how == WAITS || poll(&room, 1, 0) == 1 ? write(STDERR_FILENO, text, bytes) : -1;
+}
+
+static bool put(const char *text, size_t bytes)
+{
+    if (atomic_load(&torn) && put_some("\n", 1) != 1)
+        return false;
+    ssize_t n = put_some(text, bytes);
+    atomic_store(&torn, n > 0 && (size_t)n < bytes);
+    return n == (ssize_t)bytes;
+}
+
+/* Before the first line for which there is room again. */
+static bool put_lost(void)
+{
+    char text[80];
+    unsigned n = atomic_exchange(&lost, 0);
+    if (!n)
+        return true;
+    int bytes = snprintf(text, sizeof text,
+                         "%slines lost before this one, which could not be written: %u\n",
+                         journal ? "<4>" : "rmd: ", n);
+    if (put(text, (size_t)bytes))
+        return true;
+    atomic_fetch_add(&lost, n);
+    return false;
 }
 
 void rmd_log(enum rmd_level level, const char *format, ...)
@@ -47,6 +112,6 @@ void rmd_log(enum rmd_level level, const char *format, ...)
         if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
             line[i] = '?';
     line[length++] = '\n';
-    ssize_t ignored = write(STDERR_FILENO, line, length);
-    (void)ignored;
+    if (!put_lost() || !put(line, length))
+        atomic_fetch_add(&lost, 1);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * log.h - what rmd has to tell, on stderr: one line and one write for each event.  Where stderr
- * is the journal's a line begins with its priority (sd-daemon(3)), else with "rmd: ".
+ * is the journal's a line begins with its priority (sd-daemon(3)), else with "rmd: ".  A line that
+ * there is no room for is lost while rmd serves, which is said before the next one that there is.
  */
 #ifndef RMD_LOG_H
 #define RMD_LOG_H
@@ -15,6 +16,8 @@ extern const char *const rmd_level_names[RMD_LOG_LEVELS];
 
 /* Look once whether stderr is the journal's. */
 void rmd_log_open(void);
+/* From now on nobody waits until a line can be written. */
+void rmd_log_no_wait(void);
 
 void rmd_log(enum rmd_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -3,9 +3,12 @@
  * metrics_http.c - as much of HTTP as a collector of metrics needs: the head of one request, one
  * answer, and the connection is closed.  Nobody is waited for: what a client has not sent or taken
  * within five seconds is not waited for any longer, of CLIENTS_MAX clients the oldest makes room,
- * and the text is made at most every tenth of a second however often it is asked for.
+ * and the text is made at most every tenth of a second however often it is asked for.  Who asks is
+ * not known: all together have one account, as a user has of the main socket (account.h), and while
+ * that is in debt nobody is let in; who is in already has not much left to ask.
  */
 #define _GNU_SOURCE
+#include "account.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
@@ -41,6 +44,7 @@ static struct rmd_source listener = {.fd = -1}, patience = {.fd = -1};
 static struct client *clients; /* newest first */
 static unsigned nclients;
 static uint64_t rests_until_ns; /* the listener; 0: it listens */
+static uint64_t due_ns;         /* when all that was taken will have been waited for */
 static bool local; /* a socket of this machine: descriptors may be sent to it */
 static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
 static char *page; /* what was made last */
@@ -201,9 +205,24 @@ static bool take_head(struct client *c, bool *gone)
            strstr(c->head, "\n\n");
 }
 
-static void client_ready(struct rmd_source *source, uint32_t events)
+static void rest_until(uint64_t at_ns)
 {
-    struct client *c = (struct client *)source;
+    rmd_unwatch(&listener);
+    if (rests_until_ns < at_ns)
+        rests_until_ns = at_ns;
+    set_patience();
+}
+
+/* For an event that began when this thread had taken so much. */
+static void charge(uint64_t begun)
+{
+    due_ns = rmd_account_add(due_ns, rmd_account_clock() - begun);
+    if (due_ns > inv_now_ns())
+        rest_until(due_ns);
+}
+
+static void hear(struct client *c, uint32_t events)
+{
     bool gone = events & EPOLLERR;
     if (!c->answer && !gone && take_head(c, &gone)) {
         if (c->got == HEAD_MAX || strlen(c->head) < c->got)
@@ -218,37 +237,41 @@ static void client_ready(struct rmd_source *source, uint32_t events)
     }
 }
 
-static void rest(void)
+static void client_ready(struct rmd_source *source, uint32_t events)
 {
-    rmd_unwatch(&listener);
-    rests_until_ns = inv_now_ns() + FULL_NS;
-    set_patience();
+    uint64_t begun = rmd_account_clock();
+    hear((struct client *)source, events);
+    charge(begun);
 }
 
-static void client_connects(struct rmd_source *source, uint32_t events)
+static void let_in(int fd)
 {
-    (void)events;
-    int fd = rmd_peer_accept(source->fd);
-    if (fd < 0 && rmd_peer_full())
-        rest();
-    struct client *c = fd < 0 ? NULL : calloc(1, sizeof *c);
-    if (!c) {
-        if (fd >= 0)
-            hang_up(fd);
-        return;
-    }
-    c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
-    c->until_ns = inv_now_ns() + PATIENCE_S * UINT64_C(1000000000);
-    if (rmd_watch(&c->source, EPOLLIN)) {
+    struct client *c = calloc(1, sizeof *c);
+    if (c)
+        c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
+    if (!c || rmd_watch(&c->source, EPOLLIN)) {
         hang_up(fd);
         free(c);
         return;
     }
+    c->until_ns = inv_now_ns() + PATIENCE_S * UINT64_C(1000000000);
     c->next = clients;
     clients = c;
     if (++nclients > CLIENTS_MAX)
         drop(oldest());
     set_patience();
+}
+
+static void client_connects(struct rmd_source *source, uint32_t events)
+{
+    uint64_t begun = rmd_account_clock();
+    (void)events;
+    int fd = rmd_peer_accept(source->fd);
+    if (fd >= 0)
+        let_in(fd);
+    else if (rmd_peer_full())
+        rest_until(inv_now_ns() + FULL_NS);
+    charge(begun);
 }
 
 /* --- the listener */

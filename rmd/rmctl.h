@@ -15,7 +15,7 @@
 /* Exit codes. */
 enum {
     RMCTL_OK = 0,
-    RMCTL_FAILED = 1,  /* nothing has been done */
+    RMCTL_FAILED = 1,  /* nothing has been done, or not everywhere */
     RMCTL_NOT_YET = 2, /* it is in force, but has not had its effect in time */
 };
 

@@ -54,7 +54,7 @@ static void print_user(FILE *to, const struct inv_overview_user *u)
 {
     fprintf(to, "policy %s", u->policy);
     print_limit(to, ", limits: cores ", u->cores);
-    print_limit(to, ", cores of a job ", u->job_cores);
+    print_limit(to, ", cores of a launch ", u->job_cores);
 }
 
 void overview_print_head(FILE *to, const struct inv_overview *o)

@@ -36,10 +36,19 @@ static json_t *all_policies(void)
     return all;
 }
 
+/* One that has ended meanwhile is of no interest, unless it is asked for, or should have obeyed. */
+static bool complain(const struct rmctl_sockets *sockets, const char *socket, const char *chosen)
+{
+    if (chosen || sockets->count == 1 || sockets->told)
+        rmctl_complain(chosen ? "tell" : "look into", socket);
+    return !chosen;
+}
+
 int rmctl_policy(int argc, char **argv)
 {
     static struct rmctl_sockets sockets;
     const char *chosen = NULL;
+    bool good = true;
     rmctl_parse(argc, argv, NULL, parse, "[NAME]",
                 "By which policy cores are divided; with NAME, by which from now on.", &chosen);
     if (!rmctl_find(&sockets))
@@ -48,8 +57,7 @@ int rmctl_policy(int argc, char **argv)
     for (unsigned i = 0; i < sockets.count; i++) {
         char now[INV_NAME_BYTES];
         if (!rmd_client_policy(sockets.name[i], chosen, now)) {
-            if (sockets.count == 1 || sockets.told)
-                rmctl_complain(chosen ? "tell" : "look into", sockets.name[i]);
+            good &= complain(&sockets, sockets.name[i], chosen);
             continue;
         }
         json_array_append_new(domains,
@@ -57,11 +65,12 @@ int rmctl_policy(int argc, char **argv)
         if (!rmctl_common.json)
             print_policy(sockets.name[i], now, !chosen);
     }
-    bool found = json_array_size(domains);
-    if (!found || !rmctl_common.json) {
+    good &= json_array_size(domains) > 0;
+    if (!json_array_size(domains) || !rmctl_common.json) {
         json_decref(domains);
-        return found ? RMCTL_OK : RMCTL_FAILED;
+        return good ? RMCTL_OK : RMCTL_FAILED;
     }
-    return rmctl_print_json(
-        json_pack("{so so}", "domains", domains, "policies", all_policies()));
+    int printed =
+        rmctl_print_json(json_pack("{so so}", "domains", domains, "policies", all_policies()));
+    return good ? printed : RMCTL_FAILED;
 }

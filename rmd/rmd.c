@@ -93,7 +93,7 @@ static const struct argp_option options[] = {
     {"reclaim-bound-us", OPT_KEY + RMD_KEY_RECLAIM_BOUND, "US", 0,
      "an owner takes its core by force after this time (default 5000)", 0},
     {"max-cores", OPT_KEY + RMD_KEY_MAX_CORES, "N", 0, "cores of a user at most", 0},
-    {"max-job-cores", OPT_KEY + RMD_KEY_MAX_JOB_CORES, "N", 0, "cores that a job owns at most", 0},
+    {"max-job-cores", OPT_KEY + RMD_KEY_MAX_JOB_CORES, "N", 0, "cores of a launch at most", 0},
     {"socket-group", OPT_KEY + RMD_KEY_SOCKET_GROUP, "GROUP", 0,
      "the group that may use the socket, * for everybody (default " GROUP
      ", if there is one)", 0},
@@ -456,8 +456,8 @@ static int listen_for_clients(bool several, int handed_over)
     return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(socket_name(), &who);
 }
 
-/* Take back what a former rmd of this socket has left, from who has kept it, and go on in it.  False:
- * it makes no sense, and has been said. */
+/* Take back what a former rmd of this socket has left, from who has kept it, and go on in it.
+ * False: it makes no sense, and has been said. */
 static bool resume(int *handed_over)
 {
     if (!is_service())
@@ -544,6 +544,7 @@ int main(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     if (line.check)
         return check_config(line.check);
+    rmd_log_no_wait();
     if (!read_settings(&settings))
         return 1;
     apply_settings();

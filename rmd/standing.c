@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define MAGIC UINT64_C(0x7372656472646d72) /* "rmdrders" */
-enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW };
+enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 struct memory {
     uint64_t magic;

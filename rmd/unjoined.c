@@ -170,14 +170,16 @@ static bool is_there(const struct other *o)
            rmd_owner(o->pid, &uid) && uid == o->uid;
 }
 
-/* It was started before its parent came into the user's cpuset. */
-static void put_into_cpuset(const struct other *o, int pidfd)
+/* It was started before its parent came into the user's cpuset.  False: that does not keep it. */
+static bool put_into_cpuset(const struct other *o, int pidfd)
 {
     char *group = rmd_cgroup_of(o->pid, o->uid);
-    if (group && !rmd_cgroup_enter(o->uid, o->pid, pidfd))
+    bool is_in = !group || rmd_cgroup_enter(o->uid, o->pid, pidfd);
+    if (!is_in)
         rmd_chat("user %u: process %d cannot be put into its cpuset", (unsigned)o->uid,
                  (int)o->pid);
     free(group);
+    return is_in;
 }
 
 static void confine(struct other *o, int pidfd, const struct rmd_fence *f)
@@ -193,6 +195,16 @@ static void confine(struct other *o, int pidfd, const struct rmd_fence *f)
     o->given = *to;
 }
 
+static bool keep_by_cpuset(struct other *o, int pidfd, const struct rmd_fence *f)
+{
+    if (!f || !cpusets || !o->descended || f->loose || !put_into_cpuset(o, pidfd))
+        return false;
+    if (o->cut) /* while no cpuset kept it */
+        rmd_release(o->pid, pidfd, &possible, &o->given, &f->cpus);
+    o->cut = false;
+    return true;
+}
+
 static void keep(struct other *o)
 {
     const struct rmd_fence *f = ended ? NULL : rmd_fence_of(o->uid);
@@ -204,12 +216,8 @@ static void keep(struct other *o)
     int pidfd = (int)syscall(SYS_pidfd_open, o->pid, 0);
     if (pidfd < 0)
         return;
-    if (is_there(o)) {
-        if (f && cpusets && o->descended)
-            put_into_cpuset(o, pidfd);
-        else
-            confine(o, pidfd, f);
-    }
+    if (is_there(o) && !keep_by_cpuset(o, pidfd, f))
+        confine(o, pidfd, f);
     close(pidfd);
 }
 

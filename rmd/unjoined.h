@@ -17,8 +17,8 @@
 /*
  * rmd_unjoined_begin - before all others.
  *   possible  what a process may use that is kept from nothing
- *   cpusets   descendants are put into their user's; else, and of all others, the affinity is cut
- *             down: who keeps processes by their control groups would miss those
+ *   cpusets   descendants are put into their user's; where that fails, and of all others, the
+ *             affinity is cut down: who keeps processes by their control groups would miss those
  * Returns 0, or -1 with errno.
  */
 int rmd_unjoined_begin(const cpu_set_t *possible, bool cpusets);

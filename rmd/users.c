@@ -29,7 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RESTING_MAX = 32 }; /* users without processes whose reports are kept */
+/* Users without processes: whose reports are kept, and whose own orders are (some 100 KB each). */
+enum { RESTING_MAX = 32, RESTING_WITH_ORDERS_MAX = 128 };
 
 struct user {
     struct user *next;
@@ -57,6 +58,7 @@ static uint64_t rests;     /* that users have begun */
 static bool away[INV_MAX_CORES]; /* offline: nobody's */
 static unsigned naway;
 static bool drained[INV_MAX_CORES]; /* whole units */
+static bool recalling; /* what a former rmd has noted, which stays until it is noted again */
 /* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
 static const struct rmd_policy *configured, *chosen;
 
@@ -65,7 +67,8 @@ static struct user *user_of(struct rmd_domain *d)
     return (struct user *)((char *)d - offsetof(struct user, domain));
 }
 
-/* Has it processes that could compute?  Of one whose processes are all stopped others get the cores. */
+/* Has it processes that could compute?  Of one whose processes are all stopped others get the
+ * cores. */
 static bool active(const struct user *u)
 {
     return u->domain.live > u->domain.stopped || u->joining || !options.several;
@@ -207,8 +210,8 @@ static bool unit_offline(unsigned unit)
     return false;
 }
 
-/* A unit of which a CPU is offline, or that is drained, is nobody's: which, and how many.  With none
- * left those that are drained are better than none, and then all are. */
+/* A unit of which a CPU is offline, or that is drained, is nobody's: which, and how many.  With
+ * none left those that are drained are better than none, and then all are. */
 static unsigned units_away(bool gone[INV_MAX_CORES])
 {
     for (int also_drained = 1; also_drained >= 0; also_drained--) {
@@ -230,7 +233,8 @@ static bool has_cores(const struct user *u)
     return false;
 }
 
-/* Who has been stopped and goes on may find every core with a user: those who have some come first. */
+/* Who has been stopped and goes on may find every core with a user: those who have some come
+ * first. */
 static unsigned shares(struct share *share, unsigned gone)
 {
     unsigned n = 0;
@@ -398,30 +402,6 @@ static void forget(struct user *u)
     free(u);
 }
 
-/* Has it nothing to lose but reports?  Processes that are stopped go on some day, and who is
- * forgotten evades its limits. */
-static bool forgettable(const struct user *u)
-{
-    return !active(u) && !u->domain.live && !u->ordered.cores && !u->ordered.job_cores &&
-           !has_cores(u);
-}
-
-/* Of those who rest only the last ones' reports are kept. */
-static void forget_oldest(void)
-{
-    struct user *oldest = NULL;
-    unsigned resting = 0;
-    for (struct user *u = users; u; u = u->next) {
-        if (!forgettable(u))
-            continue;
-        resting++;
-        if (!oldest || u->rests_since < oldest->rests_since)
-            oldest = u;
-    }
-    if (resting > RESTING_MAX)
-        forget(oldest);
-}
-
 /* --- what was ordered */
 
 static struct rmd_standing_user user_orders(const struct user *u)
@@ -444,7 +424,7 @@ static void note_orders(void)
 {
     static struct rmd_standing now;
     unsigned left_out = 0;
-    if (!options.keep_orders)
+    if (!options.keep_orders || recalling)
         return;
     now.nusers = 0;
     now.policy = rmd_standing_policy(chosen, configured);
@@ -461,6 +441,51 @@ static void note_orders(void)
     if (left_out)
         rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
     rmd_standing_save(&now, options.keep_orders);
+}
+
+/* Has it nothing to lose but reports, and what it has ordered itself?  Processes that are stopped
+ * go on some day, and who is forgotten evades its limits. */
+static bool forgettable(const struct user *u)
+{
+    return !active(u) && !u->domain.live && !u->ordered.cores && !u->ordered.job_cores &&
+           !has_cores(u);
+}
+
+static bool has_own_orders(const struct user *u)
+{
+    return u->own.cores || u->own.job_cores || u->chosen;
+}
+
+/* Of those who rest, with orders of their own or without: the one that has done so for longest,
+ * where they are more than `most`. */
+static struct user *one_too_many(bool with_orders, unsigned most)
+{
+    struct user *oldest = NULL;
+    unsigned resting = 0;
+    for (struct user *u = users; u; u = u->next) {
+        if (!forgettable(u) || has_own_orders(u) != with_orders)
+            continue;
+        resting++;
+        if (!oldest || u->rests_since < oldest->rests_since)
+            oldest = u;
+    }
+    return resting > most ? oldest : NULL;
+}
+
+static void forget_oldest(void)
+{
+    struct user *idle = one_too_many(false, RESTING_MAX);
+    struct user *orders = one_too_many(true, RESTING_WITH_ORDERS_MAX);
+    if (idle)
+        forget(idle);
+    if (!orders)
+        return;
+    rmd_log(RMD_NOTICE,
+            "user %u: its own limits and policy are forgotten: %u users who have ended later have "
+            "some, too",
+            (unsigned)orders->uid, (unsigned)RESTING_WITH_ORDERS_MAX);
+    forget(orders);
+    note_orders(); /* or the next rmd would know again */
 }
 
 static void domain_emptied(struct rmd_domain *d)
@@ -849,8 +874,10 @@ static void recall_orders(void)
     }
     if (rmd_standing_drained(was, &topology, &units, drained))
         rmd_fences_hold();
+    recalling = true;
     for (unsigned i = 0; i < was->nusers; i++)
         recall_user(&was->user[i]);
+    recalling = false;
     chosen = rmd_standing_chosen(&was->policy, configured);
     for (struct user *u = users; u; u = u->next)
         configure(u);
@@ -894,8 +921,8 @@ static int adopt(struct user *u, const struct former *f)
             !n ? "without processes"
             : errno == ESTALE
                 ? "of other cores than now: its processes go on by themselves until they end"
-                : "which is of another version or none: if it has processes they go on by themselves "
-                  "until they end");
+                : "which is of another version or none: if it has processes they go on by "
+                  "themselves until they end");
     if (f->table >= 0)
         close(f->table);
     if (f->state >= 0)

@@ -15,8 +15,8 @@ struct rmd_users_options {
     const char *sys_root;  /* see machine.h */
     bool several;          /* users; else only our own, who has all cores */
     void (*emptied)(void); /* the last process of all has gone; may be NULL */
-    /* a table for this user, and what goes with it, are to be kept for the next rmd, or with -1 not any
-     * more; may be NULL */
+    /* a table for this user, and what goes with it, are to be kept for the next rmd, or with -1 not
+     * any more; may be NULL */
     void (*keep)(uid_t uid, int table_fd, int state_fd);
     void (*keep_orders)(int fd); /* likewise what goes for standing.h */
 };

@@ -40,6 +40,9 @@
  *                                   ends, for two minutes: its pid
  *   orphan                       -> the same of a child that has ended: its pid
  *   headless                     -> the same of one whose first thread has ended: its pid
+ *   mute HOW                     -> the same of one that keeps rmd from hearing its bell: it holds
+ *                                   the word ("hold"), or has who sleeps on it sleep on another
+ *                                   ("requeue"): its pid
  *   behead                       -> ends its own first thread, and goes on in another: 0
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   exec                         -> this program again, same process, not joined
@@ -386,6 +389,21 @@ static void go_on_in_thread(void *(*how)(void *), void *argument)
     syscall(SYS_exit, 0);
 }
 
+/* Of the table that its parent has joined; its own end is as stay's. */
+static _Noreturn void mute(bool requeue)
+{
+    uint32_t seen = atomic_load(&table->rmd_bell);
+    alarm(120);
+    fclose(stdin);
+    fclose(stdout);
+    for (;;) {
+        atomic_store(&table->rmd_bell, seen);
+        if (requeue)
+            syscall(SYS_futex, &table->rmd_bell, FUTEX_REQUEUE, 0, (long)INT_MAX,
+                    &table->trace_bell, 0);
+    }
+}
+
 static void start_child(const char *kind)
 {
     bool orphan = !strcmp(kind, "orphan");
@@ -403,6 +421,8 @@ static void start_child(const char *kind)
             _exit(1);
         if (!strcmp(kind, "headless"))
             go_on_in_thread(stay_in_thread, NULL);
+        if (!strcmp(kind, "hold") || !strcmp(kind, "requeue"))
+            mute(*kind == 'r');
         stay();
     }
     if (orphan)
@@ -501,6 +521,8 @@ static void *serve(void *arguments)
         } else if (!strcmp(verb, "table")) {
             show_table();
         } else if (!strcmp(verb, "child") || !strcmp(verb, "orphan") || !strcmp(verb, "headless")) {
+            start_child(verb);
+        } else if (sscanf(line, "mute %15s", verb) == 1) {
             start_child(verb);
         } else if (!strcmp(verb, "behead")) {
             printf("0\n");

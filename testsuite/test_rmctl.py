@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import termios
 import time
 
@@ -49,6 +50,41 @@ def ask(tell):
     return answer
 
 
+# INVADE RMCTL ARGUMENT... - who hangs up on whoever asks has a name like a private rmd's
+HANGS_UP = """
+import os, socket, subprocess, sys, threading
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind(f"\\0invasive-{os.getuid()}-refuses")
+listener.listen()
+
+def hang_up():
+    while True:
+        listener.accept()[0].close()
+
+threading.Thread(target=hang_up, daemon=True).start()
+sys.exit(subprocess.run([sys.argv[1], "--emulate-cores=2", "--", "env", "-u", "INVASIVE_SOCKET",
+                         *sys.argv[2:]], timeout=30).returncode)
+"""
+
+
+@pytest.fixture
+def beside_one_that_hangs_up(build):
+    """beside_one_that_hangs_up(WORD...) - what rmctl says where a private rmd of ours answers and
+    another one does not: exit code, stdout, stderr"""
+    alone = ["unshare", *([] if os.getuid() == 0 else ["-Ur"]), "-n"]  # no rmd of others is there
+    if subprocess.run([*alone, "true"], check=False, stderr=subprocess.DEVNULL,
+                      timeout=60).returncode:
+        pytest.skip("no namespace for a network")
+
+    def run(*words):
+        done = subprocess.run([*alone, sys.executable, "-c", HANGS_UP, build / "bin/invade",
+                               build / "bin/rmctl", *words], check=False, text=True, env=ENV,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
 def owned(member, *slots):
     owners = member.owners()
     return [owners.count(slot) for slot in slots]
@@ -56,6 +92,23 @@ def owned(member, *slots):
 
 def pid(member):
     return member.process.pid
+
+
+# --- several rmd
+
+def test_a_policy_that_one_of_several_rmd_does_not_take_is_a_failure(beside_one_that_hangs_up):
+    code, out, err = beside_one_that_hangs_up("policy", "fair")
+    assert code == 1 and out.count("domain @invasive-") == 1 and ": policy fair\n" in out
+    assert err.startswith("rmctl: cannot tell rmd at @invasive-") and "-refuses: " in err
+    code, out, err = beside_one_that_hangs_up("policy", "fair", "--json")
+    done, error = map(json.loads, out.splitlines())
+    assert code == 1 and [d["policy"] for d in done["domains"]] == ["fair"]
+    assert "-refuses: " in error["error"] and error["error"] in err
+
+
+def test_to_look_at_the_policies_of_those_that_answer_is_no_failure(beside_one_that_hangs_up):
+    code, out, err = beside_one_that_hangs_up("policy")
+    assert (code, err) == (0, "") and out.count("domain @invasive-") == 1
 
 
 # --- looking
@@ -97,7 +150,7 @@ def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_
     assert domain["orders"] == [{"uid": os.getuid(), "pid": pid(one), "rank": 0, "at_least": None,
                                  "at_most": 2, "pinned_to": None}]
     text = tell(r, "status")[1]
-    assert "policy equal, limits: cores all, cores of a job 3; drained: 5; offline: 3" in text
+    assert "policy equal, limits: cores all, cores of a launch 3; drained: 5; offline: 3" in text
     assert f"process {pid(one)} rank 0 owns 2 cores at most (shrink)" in text
     assert re.search(r"^ +5 .* drained$", text, re.M) and "asked" not in text
     ask(r, "pin", pid(one), "1,2")
@@ -672,7 +725,7 @@ def test_events_say_nothing_twice_and_no_empty_list(rmd, ask, tell):  # noqa: F8
     lines = tell(r, "events")[1].splitlines()
     effect = next(line for line in lines if " effect " in line)
     assert re.search(rf" process {pid(one)} owns 1 core: 0 \(after \d+ us\)$", effect)
-    limits = [line for line in lines if "cores of a job 3" in line]
+    limits = [line for line in lines if "cores of a launch 3" in line]
     assert limits and all(line.count(f"user {os.getuid()}") == 1 for line in limits)
     drains = [line for line in lines if " drain " in line]
     assert drains[0].endswith(" 1 core drained: 3") and drains[1].endswith(" 0 cores drained")

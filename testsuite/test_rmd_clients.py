@@ -427,6 +427,54 @@ def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind)
     assert spent < granted + 0.2 * lasted + 0.1, (spent, lasted, asked)
 
 
+SCRAPE = """
+import socket, sys, time
+where, seconds, how = sys.argv[1:]
+end, asked = time.monotonic() + float(seconds), 0
+while time.monotonic() < end:
+    with socket.socket(socket.AF_UNIX) as one:
+        one.settimeout(1)
+        try:
+            one.connect(where)
+            asked += 1
+            if how == "asks":
+                one.sendall(b"GET /metrics HTTP/1.0\\r\\n\\r\\n")
+            while how == "asks" and one.recv(1 << 20):
+                pass
+        except OSError:
+            time.sleep(0.001)
+print(asked)
+"""
+
+
+@pytest.mark.parametrize("how", ["asks", "connects"])
+def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
+        mortal, tmp_path, how):  # noqa: F811
+    """Nobody knows who they are, so together they have what a user has."""
+    seconds, granted = 3, 0.2
+    where = str(tmp_path / "metrics.sock")
+    s = mortal("emulate-cores = 256\nlog-level = warning\n", f"--metrics={where}")
+    alice = s.member(ALICE)
+    assert alice.ask(f"fork 100 {s.name}") == "100 0"
+    before, begun = processor_s(s.process), time.monotonic()
+    floods = [subprocess.Popen(["python3", "-c", SCRAPE, where, str(seconds), how],
+                               stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    try:
+        assert s.member(BOB).slot == 0
+        asked = [int(one.communicate(timeout=PATIENCE_S)[0]) for one in floods]
+    finally:
+        for one in floods:
+            one.kill()
+            one.wait(PATIENCE_S)
+    spent, lasted = processor_s(s.process) - before, time.monotonic() - begun
+    assert sum(asked) > 0
+    assert spent < granted + 0.12 * lasted + 0.1, (spent, lasted, asked)
+    with connected(s, 0, where, socket.SOCK_STREAM) as one:  # it listens again
+        one.settimeout(PATIENCE_S)
+        one.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert one.recv(12) == b"HTTP/1.1 200"
+
+
 def test_commands_that_wait_are_of_their_user_only(mortal):  # noqa: F811
     s = mortal("emulate-cores = 4\nreclaim-bound-us = 60000000\n")
     alice, bob = s.member(ALICE), s.member(BOB)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import fcntl
 import itertools
 import os
 import random
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.sanitize
 PATIENCE_S = 20
 NOBODY = -1
 PINNED, ANONYMOUS = 0, 1
+F_SEAL_FUTURE_WRITE = 16  # linux/fcntl.h
 counter = itertools.count()
 
 
@@ -222,7 +224,7 @@ def test_max_cores_holds_where_rmd_is_one_users_own(build, rmd, cores):
     assert first.owners().count(0) == cores
     assert [first.ask(f"borrow {core}") for core in range(4)].count("1") == cores
     said = rmctl(build, f"--socket={r.name}", "limit")[1]
-    assert f": cores {cores}, cores of a job all" in said
+    assert f": cores {cores}, cores of a launch all" in said
 
 
 def test_the_first_to_come_does_not_get_everything(rmd):
@@ -713,6 +715,20 @@ def test_an_observer_cannot_write(rmd):
         with pytest.raises(OSError):
             os.pwrite(fd, b"x", 0)
         os.close(fd)
+
+
+def test_a_member_cannot_seal_the_table_against_the_others(rmd):
+    """Of F_SEAL_FUTURE_WRITE nobody could map it to write to it any more, another rmd neither."""
+    r = rmd(2)
+    status, (fd,) = exchange(r.name, REQUEST.pack(MAGIC, VERSION, JOIN, -1, -1, -1, -1, b"p"))
+    assert status == 0
+    for seal in (F_SEAL_FUTURE_WRITE, fcntl.F_SEAL_WRITE, fcntl.F_SEAL_SEAL):
+        with pytest.raises(PermissionError):
+            fcntl.fcntl(fd, fcntl.F_ADD_SEALS, seal)
+    assert fcntl.fcntl(fd, fcntl.F_GET_SEALS) == \
+        fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+    os.close(fd)
+    assert r.member().join() == 1
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")

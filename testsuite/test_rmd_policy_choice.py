@@ -188,7 +188,8 @@ def test_a_senseless_proc_stat_says_nothing(rmd, tmp_path, text):  # noqa: F811
     assert owned(one, (0, 1)) == [2, 2]
 
 
-RAPL = "/sys/class/powercap/intel-rapl:{}/constraint_0_{}"
+ZONE = "/sys/class/powercap/intel-rapl:{}/{}"
+RAPL = ZONE.format("{}", "constraint_0_{}")
 FREQ = "/sys/devices/system/cpu/cpu{}/cpufreq/{}"
 
 
@@ -196,13 +197,20 @@ def read(root, path):
     return int((root / path.lstrip("/")).read_text())
 
 
+def put_zone(root, zone, name, most, enabled=1):
+    """A zone of powercap that may take so many watts, and is limited to 7 less."""
+    put(root, ZONE.format(zone, "name"), name)
+    put(root, ZONE.format(zone, "enabled"), enabled)
+    put(root, RAPL.format(zone, "max_power_uw"), most * 10**6)
+    put(root, RAPL.format(zone, "power_limit_uw"), (most - 7) * 10**6)
+
+
 @pytest.mark.parametrize("cap,expected", [("150", [100, 50]), ("150W", [100, 50]),
                                           ("25%", [50, 25]),
                                           ("99%", [193, 93]), ("9999", [193, 93])])
 def test_packages_share_a_power_cap_and_have_theirs_back_at_the_end(build, tmp_path, cap, expected):
     for zone, most in ((0, 200), (1, 100)):
-        put(tmp_path, RAPL.format(zone, "max_power_uw"), most * 10**6)
-        put(tmp_path, RAPL.format(zone, "power_limit_uw"), (most - 7) * 10**6)
+        put_zone(tmp_path, zone, f"package-{zone}", most)
     put(tmp_path, FREQ.format(0, "scaling_max_freq"), 3000000)
     r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", f"--power-cap={cap}")
     try:
@@ -215,7 +223,41 @@ def test_packages_share_a_power_cap_and_have_theirs_back_at_the_end(build, tmp_p
             for zone in (0, 1)] == [193000000, 93000000]
 
 
+@pytest.mark.parametrize("platform", [0, 1, 2])
+def test_what_the_platform_may_take_is_no_part_of_a_power_cap(build, tmp_path, platform):
+    """Client machines limit it too, in a zone before, between or after those of packages, whose
+    numbers need not follow each other."""
+    packages = [zone for zone in (0, 1, 2, 4) if zone != platform]
+    put_zone(tmp_path, platform, "psys", 500)
+    for zone in packages:
+        put_zone(tmp_path, zone, f"package-{zone}-die-0", 100)
+    r = Rmd(build, "--emulate-cores=2", f"--sys-root={tmp_path}", "--power-cap=150")
+    try:
+        assert [read(tmp_path, RAPL.format(zone, "power_limit_uw")) for zone in packages] == \
+            [50 * 10**6] * 3
+        assert read(tmp_path, RAPL.format(platform, "power_limit_uw")) == 493 * 10**6
+    finally:
+        r.close()
+
+
+def refused(build, root, cap):
+    return subprocess.run([build / "bin" / "rmd", "--emulate-cores=2", f"--sys-root={root}",
+                           f"--socket=@rmd-test-cap-{root.name}", f"--power-cap={cap}"],
+                          check=False, capture_output=True, text=True, timeout=20)
+
+
+def test_a_limit_without_effect_is_no_power_cap(build, tmp_path):
+    """Nothing has been changed by the time that rmd gives up."""
+    put_zone(tmp_path, 0, "package-0", 200)
+    put_zone(tmp_path, 1, "package-1", 200, enabled=0)
+    done = refused(build, tmp_path, "100")
+    assert done.returncode != 0 and "intel-rapl:1/enabled says 0" in done.stderr
+    assert [read(tmp_path, RAPL.format(zone, "power_limit_uw"))
+            for zone in (0, 1)] == [193 * 10**6] * 2
+
+
 def test_without_powercap_a_percentage_limits_frequencies(build, tmp_path):
+    put_zone(tmp_path, 0, "psys", 500, enabled=0)
     for cpu in (0, 1, 3):  # 2 is offline
         put(tmp_path, FREQ.format(cpu, "cpuinfo_max_freq"), 3000000)
         put(tmp_path, FREQ.format(cpu, "cpuinfo_min_freq"), 1600000 if cpu == 3 else 800000)
@@ -235,7 +277,5 @@ def test_without_powercap_a_percentage_limits_frequencies(build, tmp_path):
 def test_a_cap_that_the_machine_does_not_know_is_refused(build, tmp_path, cap, why):
     if cap == "50":
         put(tmp_path, FREQ.format(0, "cpuinfo_max_freq"), 3000000)
-    done = subprocess.run([build / "bin" / "rmd", "--emulate-cores=2", f"--sys-root={tmp_path}",
-                           f"--socket=@rmd-test-cap-{tmp_path.name}", f"--power-cap={cap}"],
-                          check=False, capture_output=True, text=True, timeout=20)
+    done = refused(build, tmp_path, cap)
     assert done.returncode != 0 and why in done.stderr

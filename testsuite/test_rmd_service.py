@@ -37,7 +37,7 @@ from test_rmd_domain import (
     processor_s,
     rmctl,
 )
-from test_rmd_policy_choice import RAPL, put, put_stat, read
+from test_rmd_policy_choice import RAPL, put_stat, put_zone, read
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
@@ -491,19 +491,18 @@ def test_cores_that_deliver_less_count_for_less_in_each_domain_that_asks(service
 
 
 def test_a_power_cap_of_the_file_ends_with_the_service(service, tmp_path):
-    put(tmp_path, RAPL.format(0, "max_power_uw"), 200000000)
-    put(tmp_path, RAPL.format(0, "power_limit_uw"), 190000000)
+    put_zone(tmp_path, 0, "package-0", 200)
     s = service("emulate-cores = 2\npower-cap = 25%\n", f"--sys-root={tmp_path}")
     assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 50000000
     assert s.close() == 0
-    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 190000000
+    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
 
 
 @pytest.mark.parametrize("what", ["launcher", "metrics", "socket"])
 def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp_path, what):
     """Whatever it had begun: the socket, who keeps tables, metrics, a power cap."""
     name, metrics = public / "start.sock", public / "start.metrics"
-    put(tmp_path, RAPL.format(0, "power_limit_uw"), 100000000)
+    put_zone(tmp_path, 0, "package-0", 200)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other, open(os.devnull) as null:
         if what == "socket":
             other.bind(str(name))
@@ -520,7 +519,7 @@ def test_an_rmd_that_cannot_start_leaves_everything_as_it_was(build, public, tmp
     assert name.exists() == (what == "socket")
     name.unlink(missing_ok=True)
     assert not metrics.exists() and not Path(f"{name}{KEEPER}").exists()
-    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 100000000
+    assert read(tmp_path, RAPL.format(0, "power_limit_uw")) == 193000000
 
 
 # --- who may ask
@@ -931,6 +930,63 @@ def test_without_a_tree_for_cpusets_affinity_is_enforced(service, tmp_path):
     eventually(lambda: pins(alice) & pins(bob), set())
 
 
+def as_directory(path):
+    """What nobody can write to, root neither."""
+    path.unlink(missing_ok=True)
+    path.mkdir(parents=True)
+
+
+def kept_off(one, *pids):
+    """No thread of theirs may use the core that this member owns, whatever they ask for."""
+    other = CPUS[one.owners().index(one.slot)]
+    for pid in pids:
+        os.sched_setaffinity(pid, CPUS)
+        eventually(lambda p=pid: other in os.sched_getaffinity(p), False)
+
+
+@two_cpus
+@pytest.mark.parametrize("version", [1, 2])
+def test_who_cannot_be_put_into_a_cpuset_is_kept_by_affinity(service, tmp_path, version):
+    """And its descendants; the others by their cpusets."""
+    tree = fake_tree(tmp_path / "tree", version)
+    as_directory(tree / f"invasive-{ALICE}" / "cgroup.procs")
+    s = service(cpusets_in(tree) + "check-interval-ms = 20\nlog-level = warning\n")
+    alice, second = s.member(ALICE), s.member(ALICE)
+    with started_by(alice, "child") as child:
+        bob = s.member(BOB)
+        kept_off(bob, alice.process.pid, child)
+        assert (tree / f"invasive-{BOB}/cgroup.procs").read_text() == f"{bob.process.pid}\n"
+        assert pins(bob) == {*CPUS}  # it is for the kernel to keep it, were this its file system
+        s.member(ALICE)
+        assert second.ask(f"leave {s.name}") == "0"
+        assert pins(second) == {*CPUS}
+        assert s.said().count(f"process {alice.process.pid} cannot be put into its cpuset: Is a "
+                              "directory: enforcing by affinity") == 1
+        bob.kill()
+        eventually(lambda: os.sched_getaffinity(child), {*CPUS})
+        eventually(lambda: pins(alice), {*CPUS})
+
+
+@two_cpus
+@pytest.mark.parametrize("version", [1, 2])
+def test_while_a_cpuset_cannot_be_changed_affinity_is_enforced(service, tmp_path, version):
+    tree = fake_tree(tmp_path / "tree", version)
+    s = service(cpusets_in(tree) + "check-interval-ms = 20\nlog-level = warning\n")
+    alice = s.member(ALICE)
+    with started_by(alice, "child") as child:
+        as_directory(tree / f"invasive-{ALICE}" / "cpuset.cpus")
+        bob = s.member(BOB)
+        kept_off(bob, alice.process.pid, child)
+        assert s.said().count(f"user {ALICE}: cannot change its cpuset: Is a directory: enforcing "
+                              "by affinity") == 1
+        (tree / f"invasive-{ALICE}" / "cpuset.cpus").rmdir()
+        s.member(ALICE)  # an occasion to write it
+        eventually(lambda: os.sched_getaffinity(child), {*CPUS})
+        assert pins(alice) == {*CPUS}
+        assert (tree / f"invasive-{ALICE}/cpuset.cpus").read_text() == \
+            str(CPUS[alice.owners().index(0)])
+
+
 def real_root(version):
     """Where this machine has control groups of this version that have cpusets and may be made, None
     where it has none: a machine has them in one version only.  Fake ones are above."""
@@ -996,6 +1052,39 @@ def test_a_real_cpuset_cannot_be_left(service, version):
         is_held_by_its_cpuset(alice, bob)
         alice.kill()
         eventually(lambda: [p.name for p in tree.iterdir() if p.is_dir()], [])
+
+
+@contextlib.contextmanager
+def refusing(path):
+    """What is written there is not taken, from root neither."""
+    subprocess.run(["mount", "--bind", "/dev/full", path], check=True, timeout=60)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", path], check=True, timeout=60)
+
+
+@with_cpusets
+@of_each_version
+@pytest.mark.parametrize("file", ["cgroup.procs", "cpuset.cpus"])
+def test_a_cpuset_that_can_be_used_at_last_is_all_that_keeps_a_process(service, version, file):
+    """Until then affinity does, which goes away then, also where the kernel shows a part of it."""
+    with real_tree(version) as tree:
+        s = service(cpusets_in(tree) + "check-interval-ms = 20\n")
+        group = tree / f"invasive-{ALICE}"
+        group.mkdir()
+        with contextlib.ExitStack() as stack:
+            with refusing(group / file):
+                alice = s.member(ALICE)
+                child = stack.enter_context(started_by(alice, "child"))
+                bob = s.member(BOB)
+                kept_off(bob, alice.process.pid, child)
+            s.member(ALICE)  # an occasion to try again
+            for pid in (alice.process.pid, child):
+                eventually(lambda p=pid: group_of(p, version), f"/{tree.name}/{group.name}")
+            bob.kill()
+            for pid in (alice.process.pid, child):
+                eventually(lambda p=pid: os.sched_getaffinity(p), {CPUS[0], CPUS[1]})
 
 
 @with_cpusets

@@ -5,14 +5,18 @@ for each line that has none elsewhere."""
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import random
+import re
 import resource
 import select
+import shutil
 import signal
 import socket
 import struct
 import subprocess
+import termios
 import threading
 import time
 from pathlib import Path
@@ -20,6 +24,7 @@ from pathlib import Path
 import pytest
 from test_rmd_domain import (
     ANONYMOUS,
+    F_SEAL_FUTURE_WRITE,
     NOBODY,
     PATIENCE_S,
     eventually,
@@ -35,6 +40,7 @@ from test_rmd_service import (
     ELSEWHERE,
     KEEPER,
     Service,
+    UserMember,
     counts,
     follower,
     public,  # noqa: F401 (a fixture)
@@ -392,6 +398,45 @@ def test_orders_end_with_a_process_that_ends_while_there_is_no_rmd(mortal, tell)
     assert [other.ask(f"borrow {core}") for core in range(4)] == ["1"] * 4
 
 
+@pytest.fixture
+def own_limits(build, public):  # noqa: F811
+    """own_limits(SERVICE, CORES, UIDS) - users limit themselves, or with None look at a policy"""
+    shutil.copy(build / "bin/rmctl", public / "rmctl")
+
+    def go(s, cores, uids):
+        words = ["policy"] if cores is None else ["limit", f"--cores={cores}"]
+        for uid in uids:
+            subprocess.run([public / "rmctl", f"--socket={s.name}", *words], cwd="/", user=uid,
+                           group=60000, extra_groups=[], check=True, timeout=PATIENCE_S,
+                           stdout=subprocess.DEVNULL)
+
+    return go
+
+
+def test_who_has_limited_itself_is_not_forgotten_for_others_who_have_not(mortal, own_limits):
+    s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
+    own_limits(s, 3, [ALICE])
+    own_limits(s, None, range(61000, 61040))
+    assert counts(s.member(ALICE), 0) == [3]
+
+
+def test_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(mortal, own_limits):
+    """After so many others; the first one that follows is kept."""
+    s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
+    own_limits(s, 3, [ALICE, BOB])
+    own_limits(s, 2, range(61000, 61127))
+    own_limits(s, None, [61127])
+    assert f"user {ALICE}: its own limits and policy are forgotten" in s.said()
+    assert f"user {BOB}: its own" not in s.said()
+    s.die()
+    s.begin()
+    assert "policies of 128 users" in s.said() and s.said().count("forgotten") == 1
+    alice = s.member(ALICE)
+    assert counts(alice, 0) == [8]
+    alice.kill()
+    eventually(lambda: counts(s.member(BOB), 0), [3])
+
+
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM"])
 def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
     """Also when no process is there."""
@@ -433,14 +478,35 @@ def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how)
     assert spent < 0.13 * lasted + 0.01, (spent, lasted, answers)
 
 
-RAPL = "sys/class/powercap/intel-rapl:0/constraint_0_{}"
+@pytest.mark.parametrize("how", ["hold", "requeue"])
+def test_rmd_ends_with_a_table_whose_bell_somebody_keeps_silent(mortal, how):
+    """A process that is no member, and has the table still, at each end of its domain."""
+    s = mortal("emulate-cores = 4\nlog-level = warning\n")
+    alice = s.member(ALICE)
+    assert alice.ask(f"leave {s.name}") == "0"
+    for _ in range(40 if how == "hold" else 5):
+        bob = s.member(BOB)
+        other = int(bob.ask(f"mute {how}"))
+        try:
+            bob.kill()
+            alice.join()
+            assert alice.ask(f"leave {s.name}") == "0"
+            assert rmctl(s.build, f"--socket={s.name}", "policy")[0] == 0
+        finally:
+            os.kill(other, signal.SIGKILL)
+
+
+ZONE = "sys/class/powercap/intel-rapl:0/{}"
+RAPL = ZONE.format("constraint_0_{}")
 LIMIT = RAPL.format("power_limit_uw")
 FREQ = "sys/devices/system/cpu/cpu0/cpufreq/{}"
+PACKAGE = {ZONE.format("name"): "package-0", ZONE.format("enabled"): 1}
 
 
 @pytest.mark.parametrize("machine,limit,before,capped", [
-    ({LIMIT: 100000000}, LIMIT, 100000000, 80000000),
-    ({LIMIT: 190000000, RAPL.format("max_power_uw"): 200000000}, LIMIT, 190000000, 160000000),
+    ({**PACKAGE, LIMIT: 100000000}, LIMIT, 100000000, 80000000),
+    ({**PACKAGE, LIMIT: 190000000, RAPL.format("max_power_uw"): 200000000}, LIMIT, 190000000,
+     160000000),
     ({FREQ.format("cpuinfo_max_freq"): 1000000, FREQ.format("cpuinfo_min_freq"): 400000,
       FREQ.format("scaling_max_freq"): 970000}, FREQ.format("scaling_max_freq"), 970000, 928318),
 ], ids=["as-it-is", "as-the-vendor-says", "frequency"])
@@ -472,7 +538,8 @@ def test_a_power_cap_is_undone_however_often_rmd_is_killed(mortal, tmp_path, mac
 def test_orders_and_a_power_cap_are_kept_beside_each_other(mortal, tmp_path, tell):
     limit = tmp_path / LIMIT
     limit.parent.mkdir(parents=True)
-    limit.write_text("100000000\n")
+    for name, value in {**PACKAGE, LIMIT: 100000000}.items():
+        (tmp_path / name).write_text(f"{value}\n")
     s = mortal("emulate-cores = 2\n", f"--sys-root={tmp_path}", "--power-cap=50%")
     tell(s, "drain", "0")
     s.die()
@@ -533,6 +600,8 @@ def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, offse
     alice = s.member(ALICE)
     files, kept = [], []
     for what, name in enumerate(("core-table", "rmd-state")):
+        # What is on its way to the keeper outlives rmd, too, but there is nothing to alter yet.
+        eventually(lambda n=name: len(s.memory_of_keeper(f"invasive-{n}")), 1)
         memory, = s.memory_of_keeper(f"invasive-{name}")
         files.append(open(memory, "r+b", buffering=0))
         kept.append((ALICE, what, f"/proc/self/fd/{files[-1].fileno()}"))
@@ -553,6 +622,19 @@ def test_processes_in_a_table_of_another_version_go_on_without_rmd(mortal, offse
     s.process.wait(PATIENCE_S)
     s.begin()
     assert s.said().count("another version") == 1 and s.member(ALICE).slot == 0
+
+
+def test_nobody_can_seal_what_is_kept_for_the_next_rmd(mortal, tell):
+    s = mortal("emulate-cores = 4\n")
+    s.member(ALICE)
+    tell(s, "drain", "0")
+    for name in ("core-table", "rmd-state", "rmd-orders"):
+        eventually(lambda n=name: len(s.memory_of_keeper(f"invasive-{n}")), 1)
+        memory, = s.memory_of_keeper(f"invasive-{name}")
+        with open(memory, "r+b", buffering=0) as file, pytest.raises(PermissionError):
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, F_SEAL_FUTURE_WRITE)
+    s.kill_and_start_again()
+    assert s.member(ALICE).slot == 1
 
 
 def test_orders_of_another_version_are_given_up(mortal, tell):
@@ -1022,6 +1104,82 @@ def test_a_full_disk_or_a_closed_log_does_not_stop_rmd(mortal):
     files = [os.readlink(f"/proc/{s.process.pid}/fd/{fd}") for fd in (0, 1, 2)]
     assert files[2] == "/dev/null"  # nothing that a line of the log could harm
     assert counts(alice, 0) == [1] and s.member(BOB).slot == 1
+
+
+@contextlib.contextmanager
+def unread(kind):
+    """The end to write to, and a function that takes what is there, of what nobody reads."""
+    if kind == "pipe":
+        ours, theirs = os.pipe()
+    elif kind == "socket":
+        ours, theirs = (end.detach() for end in socket.socketpair())
+    else:
+        ours, theirs = os.openpty()
+    if kind == "stopped terminal":
+        termios.tcflow(theirs, termios.TCOOFF)
+
+    def take():
+        if kind == "stopped terminal":
+            termios.tcflow(theirs, termios.TCOON)
+        text = b""
+        while select.select([ours], [], [], 0.1)[0]:
+            text += os.read(ours, 1 << 16)
+        return text.decode().replace("\r\n", "\n")
+
+    try:
+        yield theirs, take
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "terminal", "stopped terminal", "socket"])
+def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
+    """Lines are lost, and counted; who else writes there waits as before."""
+    s = mortal("emulate-cores = 2\nlog-level = debug\n")
+    s.die()
+    with unread(kind) as (stderr, take):
+        s.begin(preexec=lambda: os.dup2(stderr, 2))
+        opened = [fd for fd in Path(f"/proc/{s.process.pid}/fd").iterdir() if int(fd.name) > 2
+                  and os.readlink(fd) == os.readlink(f"/proc/{s.process.pid}/fd/2")]
+        assert len(opened) == (kind != "socket")
+        assert not fcntl.fcntl(stderr, fcntl.F_GETFL) & os.O_NONBLOCK
+        alice = s.member(ALICE)
+        assert {alice.ask(f"deposit {s.name} 7 0 0") for _ in range(2000)} == {"0"}  # a line each
+        assert rmctl(s.build, f"--socket={s.name}", "policy")[0] == 0
+        assert s.member(BOB).slot == 0 and counts(alice, 0) == [1]
+        before = take()
+        assert all(line.startswith("rmd: ") for line in before.splitlines()[:-1])
+        s.member(CAROL, join=False).ask(f"join {s.name} -1 -1 -1")
+        after = take()
+        assert re.search(r"(?m)^rmd: lines lost before this one.*: [1-9][0-9]+$", after), after
+        s.process.terminate()
+        assert s.process.wait(PATIENCE_S) == 0
+    s.begin()
+
+
+def test_nor_one_in_a_pipe_of_another_user(build, public):  # noqa: F811
+    """It cannot be opened once more; a line fits in what is left, or is lost."""
+    name = f"@rmd-test-{os.getpid()}-pipe"
+    ready, write_ready = os.pipe()
+    with unread("pipe") as (stderr, take):
+        rmd_ = subprocess.Popen(
+            [build / "bin/rmd", "--private", f"--ready-fd={write_ready}", f"--socket={name}",
+             "--emulate-cores=2", "--log-level=debug"], pass_fds=(write_ready,), stderr=stderr,
+            user=ALICE, group=60000, extra_groups=[], cwd="/")
+        os.close(write_ready)
+        try:
+            assert os.read(ready, 64) == b"ready 2\n"
+            alice = UserMember(public / "member", name, ALICE)
+            assert alice.join() == 0
+            assert {alice.ask(f"deposit {name} 7 0 0") for _ in range(2000)} == {"0"}
+            take()
+            alice.close()
+            eventually(lambda: "lines lost before this one" in take(), True)
+        finally:
+            rmd_.kill()
+            rmd_.wait(PATIENCE_S)
+            os.close(ready)
 
 
 CLOCK = r"""
