@@ -23,6 +23,7 @@ PROMISES = [
     "other_configuration_is_told",
     "impossible_trees_are_told",
     "damaged_checkpoint_is_told",
+    "attributes_of_earlier_checkpoints_do_no_harm",
     "sealed_nonsense_is_an_error_or_a_grid",
     "pixels_have_one_cell_each",
     "pixels_have_the_cell_of_their_centre",

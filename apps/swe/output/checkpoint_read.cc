@@ -55,7 +55,6 @@ Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifes
     state.configuration = file.text("configuration");
     file.expect("configuration", resume.configuration);
     state.time = file.number_of("time");
-    state.next_dt = file.number_of("next_dt");
     state.step = file.integer("step");
     state.rank = rank;
     state.ranks = static_cast<int>(manifest.files.size());
@@ -70,8 +69,8 @@ Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifes
     if (file.integer("values") != resume.values)
         file.fail(std::to_string(file.integer("values")) + " values a cell, not " +
                   std::to_string(resume.values));
-    if (!std::isfinite(state.time) || !std::isfinite(state.next_dt) || state.next_dt < 0)
-        file.fail("time or next_dt is not a finite number");
+    if (!std::isfinite(state.time))
+        file.fail("time is not a finite number");
     const long long clusters = file.integer("clusters"), cells = file.integer("cells");
     if (clusters < 0 || cells < clusters || (clusters == 0 && cells > 0) ||
         static_cast<std::uint64_t>(cells) >
@@ -310,8 +309,8 @@ RankState read_checkpoint(const std::string &place, const Resume &resume)
         const Part part = read_attributes(file, resume, manifest, static_cast<int>(rank));
         if (rank == 0)
             state = part.state;
-        if (part.state.time != state.time || part.state.next_dt != state.next_dt)
-            file.fail("its time or next_dt is not that of rank 0");
+        if (part.state.time != state.time)
+            file.fail("its time is not that of rank 0");
         if (part.clusters > 0)
             read_clusters(file, part, resume, state.clusters);
     }

@@ -218,7 +218,6 @@ private:
     {
         RankState state;
         state.time = s.time();
-        state.next_dt = s.last_step();
         state.step = s.step();
         MPI_Comm_rank(s.comm(), &state.rank);
         MPI_Comm_size(s.comm(), &state.ranks);
