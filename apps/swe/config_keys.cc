@@ -112,8 +112,9 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
                  "all together 4 * domain.nx * domain.ny * 2^run.cut; []: equal numbers"});
     k.push_back(
         {"run.announce", &r.announce, 0, 0, FREE, "tell the resource manager the number of cells"});
-    k.push_back({"run.blocking", &r.blocking, 0, 0, FREE,
-                 "wait for its answer each time; for a study of what that costs"});
+    k.push_back(
+        {"run.blocking", &r.blocking, 0, 0, FREE,
+         "wait for its answer each time, with run.announce; for a study of what that costs"});
     k.push_back({"run.record", &r.record, 0, 0, FREE,
                  "prefix of files that say how many cells each cluster had when; for studies"});
 }
