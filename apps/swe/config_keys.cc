@@ -57,9 +57,9 @@ void grid_keys(std::vector<Key> &k, Config &c)
                  "time steps, of the shortest, between changes of the grid; none of "
                  "solver.local_steps is longer than so many"});
     k.push_back({"grid.refine", &g.refine, 0, 1e6, STATE,
-                 "displacement of the surface from which cells are bisected, m"});
+                 "displacement of the surface above which cells are bisected, m"});
     k.push_back({"grid.coarsen", &g.coarsen, 0, 1e6, STATE,
-                 "displacement of the surface up to which cells are joined, m"});
+                 "displacement of the surface below which cells are joined, m; 0: none are"});
     k.push_back({"grid.dry", &g.dry, 0, 1e3, STATE,
                  "depth of water up to which a cell is dry, for the shore, m"});
     k.push_back(
