@@ -12,6 +12,7 @@
 #include "../studies/record.h"
 #include "checkpoint.h"
 #include "failure.h"
+#include "files.h"
 #include "maxima.h"
 #include "progress.h"
 #include "raster.h"
@@ -163,6 +164,8 @@ public:
     GaugeWatcher(const Config &config, double begin, bool goes_on, int rank)
         : interval(checkpoints(config, begin))
     {
+        if (rank == 0)
+            make_directories(config.output.directory);
         if (rank == 0 && goes_on)
             writer.emplace(config, begin);
         else if (rank == 0)
