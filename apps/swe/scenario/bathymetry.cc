@@ -301,11 +301,15 @@ private:
     double scale_, offset_, fill_, missing_, lowest_, highest_, upwards_;
 };
 
-} // namespace
+// The variable of the heights, and the axes of its two dimensions.
+struct HeightVariable {
+    std::string name;
+    int id;
+    Axis lat, lon;
+};
 
-Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(config)
+HeightVariable find_heights(const NetcdfFile &file)
 {
-    NetcdfFile file(path);
     std::string name = "elevation";
     int v = file.find(name), dimensions = 0;
     if (v < 0)
@@ -325,32 +329,51 @@ Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(c
                             lon.name + ')');
     must_be_degrees(file, lat, -90, 90);
     must_be_degrees(file, lon, -360, 720);
+    return {name, v, std::move(lat), std::move(lon)};
+}
 
-    const auto &d = config.domain;
-    auto rows = covering(file, lat, rising_lines(lat, 0), globe_.lat(d.y0),
-                         globe_.lat(d.y0 + config.height()));
-    auto columns = columns_for(file, lon, globe_.lon(d.x0), globe_.lon(d.x0 + config.width()));
+// [rows][columns]
+std::vector<float> read_heights(const NetcdfFile &file, const HeightVariable &variable,
+                                const std::vector<Line> &rows, const std::vector<Line> &columns)
+{
+    const std::string &name = variable.name;
     if (rows.size() > MOST_POINTS / columns.size())
         file.fail(name, std::to_string(rows.size()) + " x " + std::to_string(columns.size()) +
                             " points are in the domain; at most " + std::to_string(MOST_POINTS) +
                             ": take a coarser file or a smaller domain");
-    for (const Line &row : rows)
-        lat_.push_back(row.degrees);
-    for (const Line &column : columns)
-        lon_.push_back(column.degrees);
-
-    Heights heights(file, v, name);
-    height_.resize(rows.size() * columns.size());
-    read_points(file, v, name, rows, columns, [&](std::size_t i, std::size_t j, double raw) {
+    Heights heights(file, variable.id, name);
+    std::vector<float> all(rows.size() * columns.size());
+    auto take = [&](std::size_t i, std::size_t j, double raw) {
         double height = heights.metres(raw);
         bool missing = heights.is_missing(raw);
         if (missing || !(height >= LOWEST && height <= HIGHEST))
             file.fail(name, (missing ? "missing" : number(height) + " m") + " at longitude " +
-                                number(lon_[j]) + ", latitude " + number(lat_[i]) +
-                                "; must be a height from " + number(LOWEST) + " to " +
-                                number(HIGHEST) + " m everywhere in the domain");
-        height_[i * columns.size() + j] = static_cast<float>(height);
-    });
+                                number(columns[j].degrees) + ", latitude " +
+                                number(rows[i].degrees) + "; must be a height from " +
+                                number(LOWEST) + " to " + number(HIGHEST) +
+                                " m everywhere in the domain");
+        all[i * columns.size() + j] = static_cast<float>(height);
+    };
+    read_points(file, variable.id, name, rows, columns, take);
+    return all;
+}
+
+} // namespace
+
+Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(config)
+{
+    NetcdfFile file(path);
+    HeightVariable variable = find_heights(file);
+    const auto &d = config.domain;
+    auto rows = covering(file, variable.lat, rising_lines(variable.lat, 0), globe_.lat(d.y0),
+                         globe_.lat(d.y0 + config.height()));
+    auto columns =
+        columns_for(file, variable.lon, globe_.lon(d.x0), globe_.lon(d.x0 + config.width()));
+    height_ = read_heights(file, variable, rows, columns);
+    for (const Line &row : rows)
+        lat_.push_back(row.degrees);
+    for (const Line &column : columns)
+        lon_.push_back(column.degrees);
 }
 
 double Bathymetry::spacing() const
