@@ -27,17 +27,19 @@ std::string number(double value)
     return text;
 }
 
-class NetcdfFile {
+// A NetCDF file of others, in which nothing is as it must be until it was looked at.  Errors are
+// ConfigErrors, with file and variable.
+class ForeignFile {
 public:
-    explicit NetcdfFile(const std::string &name) : name_(name)
+    explicit ForeignFile(const std::string &name) : name_(name)
     {
         if (std::string problem = netcdf_problem(name); !problem.empty())
             fail("", problem);
         check(nc_open(name.c_str(), NC_NOWRITE, &id_), "");
     }
-    ~NetcdfFile() { nc_close(id_); }
-    NetcdfFile(const NetcdfFile &) = delete;
-    NetcdfFile &operator=(const NetcdfFile &) = delete;
+    ~ForeignFile() { nc_close(id_); }
+    ForeignFile(const ForeignFile &) = delete;
+    ForeignFile &operator=(const ForeignFile &) = delete;
 
     int id() const { return id_; }
 
@@ -138,7 +140,7 @@ bool any_of(const std::string &word, std::initializer_list<const char *> words)
 }
 
 // The coordinate variable of a dimension.
-Axis read_axis(const NetcdfFile &file, int dimension)
+Axis read_axis(const ForeignFile &file, int dimension)
 {
     char name[NC_MAX_NAME + 1] = "";
     std::size_t length = 0;
@@ -166,7 +168,7 @@ Axis read_axis(const NetcdfFile &file, int dimension)
     return axis;
 }
 
-void must_be_degrees(const NetcdfFile &file, const Axis &axis, double lowest, double highest)
+void must_be_degrees(const ForeignFile &file, const Axis &axis, double lowest, double highest)
 {
     const auto &d = axis.degrees;
     bool rising = d[1] > d[0];
@@ -188,7 +190,7 @@ struct Line {
 };
 
 // The lines from the last at or before `low` to the first at or after `high`.
-std::vector<Line> covering(const NetcdfFile &file, const Axis &axis,
+std::vector<Line> covering(const ForeignFile &file, const Axis &axis,
                            const std::vector<Line> &rising, double low, double high)
 {
     auto less = [](double value, const Line &line) { return value < line.degrees; };
@@ -219,7 +221,7 @@ std::vector<Line> rising_lines(const Axis &axis, double turn)
 
 // Meridians, counted from the turn of the globe in which the domain begins.  Where a file goes all
 // round, another turn follows: the domain may lie across the file's ends.
-std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double low, double high)
+std::vector<Line> columns_for(const ForeignFile &file, const Axis &axis, double low, double high)
 {
     const auto &d = axis.degrees;
     double span = std::fabs(d.back() - d.front());
@@ -236,7 +238,7 @@ std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double l
 }
 
 // Reads rows and columns of a variable; `take` gets each number.
-template <class Take> void read_points(const NetcdfFile &file, int v, const std::string &name,
+template <class Take> void read_points(const ForeignFile &file, int v, const std::string &name,
                                        const std::vector<Line> &rows,
                                        const std::vector<Line> &columns, const Take &take)
 {
@@ -268,7 +270,7 @@ template <class Take> void read_points(const NetcdfFile &file, int v, const std:
 // What a variable's attributes say of its numbers, after the conventions of NetCDF and CF.
 class Heights {
 public:
-    Heights(const NetcdfFile &file, int v, const std::string &name)
+    Heights(const ForeignFile &file, int v, const std::string &name)
         : scale_(file.attribute(v, name, "scale_factor", 1)),
           offset_(file.attribute(v, name, "add_offset", 0)),
           fill_(file.attribute(v, name, "_FillValue", NAN)),
@@ -308,7 +310,7 @@ struct HeightVariable {
     Axis lat, lon;
 };
 
-HeightVariable find_heights(const NetcdfFile &file)
+HeightVariable find_heights(const ForeignFile &file)
 {
     std::string name = "elevation";
     int v = file.find(name), dimensions = 0;
@@ -333,7 +335,7 @@ HeightVariable find_heights(const NetcdfFile &file)
 }
 
 // [rows][columns]
-std::vector<float> read_heights(const NetcdfFile &file, const HeightVariable &variable,
+std::vector<float> read_heights(const ForeignFile &file, const HeightVariable &variable,
                                 const std::vector<Line> &rows, const std::vector<Line> &columns)
 {
     const std::string &name = variable.name;
@@ -362,7 +364,7 @@ std::vector<float> read_heights(const NetcdfFile &file, const HeightVariable &va
 
 Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(config)
 {
-    NetcdfFile file(path);
+    ForeignFile file(path);
     HeightVariable variable = find_heights(file);
     const auto &d = config.domain;
     auto rows = covering(file, variable.lat, rising_lines(variable.lat, 0), globe_.lat(d.y0),
