@@ -53,7 +53,7 @@ def swe(ctx: Context) -> list[Figure]:
                    f"x the best stock run with {c.ranks} ranks", "<=", GOALS[c.ranks],
                    f"{c.ranks} ranks: {c.ours:.2f} s; stock's best with {c.ranks} ranks is "
                    f"{c.best}; {c.over_yielding:.3f} of ranks that yield; {c.over_limit:.3f} of "
-                   "the limit, half of what one rank and thread takes")]
+                   f"the limit, what one rank and thread takes over {balance.CORES} cores")]
     return figures
 
 

@@ -125,13 +125,13 @@ def test_every_source_file_says_its_licence_on_the_first_lines(top):
     wrong = []
     for name in listed.stdout.splitlines():
         path = top / name
-        kinds = (".c", ".h", ".py", ".sh", ".cc", ".f90", ".pml")
+        kinds = (".c", ".h", ".py", ".sh", ".cc", ".f90", ".pml", ".md")
         if path.suffix not in kinds or not path.exists():
             continue
         head = "\n".join(path.read_text().splitlines()[:3])
         licence = "GPL-3.0-or-later"
         exempt = name.startswith(loaded) and path.suffix in (".c", ".h")
-        line = re.search(r"SPDX-License-Identifier: (.*?)\s*(\*/)?$", head, re.M)
+        line = re.search(r"SPDX-License-Identifier: (.*?)\s*(\*/|-->)?$", head, re.M)
         if not line or not line.group(1).startswith(licence):
             wrong.append(f"{name}: no licence")
         elif not name.startswith((*loaded, "doc/examples/")) and "exception" in line.group(1):

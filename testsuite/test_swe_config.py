@@ -109,6 +109,7 @@ def test_an_error_names_line_key_and_range(read, text, error):
     (LAKE + "[solver]\norder = 1\nstepping = 'euler'",
      'F:4: solver.stepping = "euler": solver.order = 1 is unstable with it, at any cfl: set '),
     (LAKE + "[output]\nvtu_every = 1", "F:3: output.vtu_every = 1: needs output.directory"),
+    (LAKE + "[run]\nblocking = true", "F:3: run.blocking = true: needs run.announce"),
     ('name = "thacker"\n[scenario]\namplitude = 1',
      'F:3: scenario.amplitude = 1: must be less than 1 for "thacker"'),
     (LAKE + "[scenario]\ndepth = 0", 'F:3: scenario.depth = 0: must be more than 0 for "lake"'),
@@ -232,7 +233,7 @@ def test_the_command_line_counts_more_than_the_file(read):
     code, out, errors = read(LAKE + "[solver]\nflux = 'rusanov'\n", "solver.flux=augmented",
                              "grid.max_depth=16", "name=thacker", "solver.cfl=3e-1",
                              "output.directory=", "output.directory=a b", "run.cut=1",
-                             "run.parts=[ 5,3 ]")
+                             "run.parts=[ 5,3 ]", "run.blocking=true", "run.announce=true")
     assert code == 0, errors
     for line in ('flux = "augmented"', "max_depth = 16", 'name = "thacker"', "cfl = 0.3",
                  'directory = "a b"', "parts = [5, 3]"):

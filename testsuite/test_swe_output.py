@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What apps/swe writes: its promises (apps/swe/tests/output.cc), and that programs of others and
-swe-pictures read the files."""
+tools/pictures.py read the files."""
 
 import json
 import re
@@ -23,6 +23,7 @@ PROMISES = [
     "other_configuration_is_told",
     "impossible_trees_are_told",
     "damaged_checkpoint_is_told",
+    "attributes_of_earlier_checkpoints_do_no_harm",
     "sealed_nonsense_is_an_error_or_a_grid",
     "pixels_have_one_cell_each",
     "pixels_have_the_cell_of_their_centre",
@@ -51,7 +52,7 @@ def frames(output_program, mpiexec, run_program, tmp_path):
 
 @pytest.fixture
 def pictures(build, top, run_program):
-    """pictures(WORD, ...) - swe-pictures"""
+    """pictures(WORD, ...) - apps/swe/tools/pictures.py"""
     makefile = (build / "Makefile").read_text()
     python = re.search(r"^TRACE_PYTHON = (.*)$", makefile, re.M).group(1)
     if subprocess.run([python, "-c", "import matplotlib, PIL"], check=False,
@@ -354,7 +355,7 @@ def test_a_film_that_ffmpeg_cannot_write_is_told(frames, pictures, ffmpeg, scrip
     done = pictures(frames / "wave.pvd", "-o", film, "--size", "300x200", env=ffmpeg(script),
                     check=False)
     assert done.returncode == 1
-    assert done.stderr.endswith(f"swe-pictures: ffmpeg could not write {film}\n")
+    assert done.stderr.endswith(f"pictures.py: ffmpeg could not write {film}\n")
 
 
 def cut_off(frames):
@@ -381,5 +382,5 @@ def test_pictures_say_which_file_is_damaged(frames, pictures, damage):
     name, reason = damage(frames)
     done = pictures(frames / "wave.pvd", "-o", frames / "wave.png", "--frame", "1", check=False)
     assert done.returncode == 1
-    assert done.stderr.startswith("swe-pictures: ") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("pictures.py: ") and done.stderr.count("\n") == 1
     assert name in done.stderr and reason in done.stderr

@@ -198,6 +198,8 @@ def test_a_small_study_leaves_table_and_pictures(
     assert machine == "real" or all(float(row["model ns/cell"]) > 0 for row in rows)
     if name == "overhead":  # a turn that was asked for is one
         assert "1 runs;" in ran.stdout
+    if name == "parameters" and machine == "emulated":  # runs of either machine are told apart
+        assert "invasive-40-B " in ran.stderr
     for file in tmp_path.glob("*.png"):
         assert file.read_bytes().startswith(b"\x89PNG")
 

@@ -39,17 +39,6 @@ constexpr std::size_t MOST_GAUGES = 500;
 constexpr std::size_t LONGEST_NAME = 64;
 constexpr double MOST_CELLS = INT_MAX; // of the coarsest grid
 
-// What came from a file or a command line, made fit for a message.
-std::string printable(std::string_view text)
-{
-    constexpr std::size_t longest = 80;
-    std::string shown(text.substr(0, longest));
-    for (char &c : shown)
-        if (static_cast<unsigned char>(c) < 32 || c == 127)
-            c = '?';
-    return text.size() > longest ? shown + "..." : shown;
-}
-
 // Where keys come from: a place for messages, and the directory of the files that they name.
 struct Origin {
     std::string place;
@@ -507,6 +496,8 @@ void Reader::check_numbers()
                  "must be at most half of grid.split, " + std::to_string(c.grid.split));
     if (c.run.cut > c.grid.min_depth)
         error_at("run.cut", "must be at most grid.min_depth, " + std::to_string(c.grid.min_depth));
+    if (c.run.blocking && !c.run.announce)
+        error_at("run.blocking", "needs run.announce");
     if (c.output.directory.empty())
         for (const char *key : {"vtu_every", "raster_every", "maxima_every", "checkpoint_every"})
             if (const Key *k = find(std::string("output.") + key);

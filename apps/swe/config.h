@@ -113,6 +113,9 @@ public:
     using std::runtime_error::runtime_error;
 };
 
+// What came from a file or a command line, made fit for a message.
+std::string printable(std::string_view text);
+
 // Reads a TOML file; `overrides` are words of the command line, `grid.max_depth=12`, which count
 // more than the file.  Names of files in it are relative to its directory, those of the command
 // line to the working directory.  Throws ConfigError: unknown keys, wrong types, values out of

@@ -57,9 +57,9 @@ void grid_keys(std::vector<Key> &k, Config &c)
                  "time steps, of the shortest, between changes of the grid; none of "
                  "solver.local_steps is longer than so many"});
     k.push_back({"grid.refine", &g.refine, 0, 1e6, STATE,
-                 "displacement of the surface from which cells are bisected, m"});
+                 "displacement of the surface above which cells are bisected, m"});
     k.push_back({"grid.coarsen", &g.coarsen, 0, 1e6, STATE,
-                 "displacement of the surface up to which cells are joined, m"});
+                 "displacement of the surface below which cells are joined, m; 0: none are"});
     k.push_back({"grid.dry", &g.dry, 0, 1e3, STATE,
                  "depth of water up to which a cell is dry, for the shore, m"});
     k.push_back(
@@ -112,8 +112,9 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
                  "all together 4 * domain.nx * domain.ny * 2^run.cut; []: equal numbers"});
     k.push_back(
         {"run.announce", &r.announce, 0, 0, FREE, "tell the resource manager the number of cells"});
-    k.push_back({"run.blocking", &r.blocking, 0, 0, FREE,
-                 "wait for its answer each time; for a study of what that costs"});
+    k.push_back(
+        {"run.blocking", &r.blocking, 0, 0, FREE,
+         "wait for its answer each time, with run.announce; for a study of what that costs"});
     k.push_back({"run.record", &r.record, 0, 0, FREE,
                  "prefix of files that say how many cells each cluster had when; for studies"});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // config_text.cc - a configuration written down: whole, as what a checkpoint depends on, and the
-// explanation of all keys.
+// explanation of all keys; and the words of others in messages about it.
 #include <filesystem>
 #include "config_keys.h"
 
@@ -16,6 +16,16 @@ std::string last_name(const std::string &file)
 }
 
 } // namespace
+
+std::string printable(std::string_view text)
+{
+    constexpr std::size_t longest = 80;
+    std::string shown(text.substr(0, longest));
+    for (char &c : shown)
+        if (static_cast<unsigned char>(c) < 32 || c == 127)
+            c = '?';
+    return text.size() > longest ? shown + "..." : shown;
+}
 
 std::string describe(const Config &config)
 {

@@ -122,8 +122,8 @@ template <class Real> long Simulation<Real>::steps_between_changes() const
     return std::max(1L, rules.grid.every / std::max(1L, shortest_steps));
 }
 
-// All clusters by the same step.  Where water has got so fast in the first stage that the second one
-// would take more than there is, that is a step of Euler's.
+// All clusters by the same step.  Where water has got so fast in the first stage that the second
+// one would take more than there is, that is a step of Euler's.
 template <class Real> void Simulation<Real>::advance_all()
 {
     for (int stage = 0; stage < the_scheme->stages(); stage++) {

@@ -37,7 +37,6 @@ void write_attributes(NetcdfFile &file, const RankState &state, std::size_t cell
     file.attribute(NC_GLOBAL, "title", "checkpoint of swe, one rank's part");
     file.attribute(NC_GLOBAL, "configuration", state.configuration);
     file.attribute(NC_GLOBAL, "time", state.time);
-    file.attribute(NC_GLOBAL, "next_dt", state.next_dt);
     const std::pair<const char *, double> numbers[] = {
         {"step", static_cast<double>(state.step)},
         {"rank", state.rank},

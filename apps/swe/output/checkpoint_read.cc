@@ -55,7 +55,6 @@ Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifes
     state.configuration = file.text("configuration");
     file.expect("configuration", resume.configuration);
     state.time = file.number_of("time");
-    state.next_dt = file.number_of("next_dt");
     state.step = file.integer("step");
     state.rank = rank;
     state.ranks = static_cast<int>(manifest.files.size());
@@ -70,8 +69,8 @@ Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifes
     if (file.integer("values") != resume.values)
         file.fail(std::to_string(file.integer("values")) + " values a cell, not " +
                   std::to_string(resume.values));
-    if (!std::isfinite(state.time) || !std::isfinite(state.next_dt) || state.next_dt < 0)
-        file.fail("time or next_dt is not a finite number");
+    if (!std::isfinite(state.time))
+        file.fail("time is not a finite number");
     const long long clusters = file.integer("clusters"), cells = file.integer("cells");
     if (clusters < 0 || cells < clusters || (clusters == 0 && cells > 0) ||
         static_cast<std::uint64_t>(cells) >
@@ -206,47 +205,71 @@ bool is_mine(const ClusterState &cluster, int root_depth, const Resume &resume)
     return false;
 }
 
+// What a file says of its clusters, an element each, and the variables of their cells.
+struct Listed {
+    std::vector<int> root, levels;
+    std::vector<unsigned long long> path;
+    std::vector<long long> size; // cells
+    int depth, value;
+};
+
+Listed read_list(const NetcdfFile &file, std::size_t n, std::size_t cells, std::size_t values)
+{
+    Listed all{std::vector<int>(n),
+               std::vector<int>(n),
+               std::vector<unsigned long long>(n),
+               std::vector<long long>(n),
+               file.variable("depth", NC_UBYTE, {cells}),
+               file.variable("value", NC_DOUBLE, {values, cells})};
+    const auto variable = [&](const char *name, nc_type type) {
+        return file.variable(name, type, {n});
+    };
+    const int id = file.id();
+    file.check(nc_get_var_int(id, variable("root", NC_INT), all.root.data()), "read");
+    file.check(nc_get_var_int(id, variable("levels", NC_INT), all.levels.data()), "read");
+    file.check(nc_get_var_ulonglong(id, variable("path", NC_UINT64), all.path.data()), "read");
+    file.check(nc_get_var_longlong(id, variable("size", NC_INT64), all.size.data()), "read");
+    return all;
+}
+
+// Cluster i of the list, without cells, of which at most `left` can be its; of a grid of `roots`.
+ClusterState listed_cluster(const NetcdfFile &file, const Listed &all, std::size_t i,
+                            std::int64_t roots, std::size_t left)
+{
+    ClusterState cluster;
+    cluster.root = all.root[i];
+    cluster.path = all.path[i];
+    cluster.levels = all.levels[i];
+    if (cluster.root < 0 || cluster.root >= roots || cluster.levels < 0 ||
+        cluster.levels >= DEPTHS || cluster.path >> cluster.levels != 0)
+        file.fail("there is no " + name_of(cluster) + "; the grid has " + std::to_string(roots) +
+                  " roots");
+    if (all.size[i] < 1 || static_cast<std::size_t>(all.size[i]) > left)
+        file.fail(name_of(cluster) + ": there are no " + std::to_string(all.size[i]) + " cells");
+    return cluster;
+}
+
 // Appends the clusters of the file that are of my roots.
 void read_clusters(const NetcdfFile &file, const Part &part, const Resume &resume,
                    std::vector<ClusterState> &clusters)
 {
-    const std::size_t n = part.clusters, values = static_cast<std::size_t>(resume.values);
-    std::vector<int> root(n), levels(n);
-    std::vector<unsigned long long> path(n);
-    std::vector<long long> size(n);
-    const int id = file.id();
-    file.check(nc_get_var_int(id, file.variable("root", NC_INT, {n}), root.data()), "read");
-    file.check(nc_get_var_int(id, file.variable("levels", NC_INT, {n}), levels.data()), "read");
-    file.check(nc_get_var_ulonglong(id, file.variable("path", NC_UINT64, {n}), path.data()),
-               "read");
-    file.check(nc_get_var_longlong(id, file.variable("size", NC_INT64, {n}), size.data()), "read");
-    const int depth = file.variable("depth", NC_UBYTE, {part.cells});
-    const int value = file.variable("value", NC_DOUBLE, {values, part.cells});
-    const int root_depth = part.state.root_depth;
-    const int down = resume.root_depth - root_depth;
+    const auto values = static_cast<std::size_t>(resume.values);
+    const Listed all = read_list(file, part.clusters, part.cells, values);
+    const int root_depth = part.state.root_depth, down = resume.root_depth - root_depth;
     const std::int64_t roots =
         down < 0 ? static_cast<std::int64_t>(resume.roots) << -down : resume.roots >> down;
     std::size_t first = 0;
-    for (std::size_t i = 0; i < n; i++) {
-        ClusterState cluster;
-        cluster.root = root[i];
-        cluster.path = path[i];
-        cluster.levels = levels[i];
-        if (root[i] < 0 || root[i] >= roots || levels[i] < 0 || levels[i] >= DEPTHS ||
-            path[i] >> levels[i] != 0)
-            file.fail("there is no " + name_of(cluster) + "; the grid has " +
-                      std::to_string(roots) + " roots");
-        if (size[i] < 1 || static_cast<std::size_t>(size[i]) > part.cells - first)
-            file.fail(name_of(cluster) + ": there are no " + std::to_string(size[i]) + " cells");
+    for (std::size_t i = 0; i < part.clusters; i++) {
+        ClusterState cluster = listed_cluster(file, all, i, roots, part.cells - first);
+        const auto size = static_cast<std::size_t>(all.size[i]);
         if (is_mine(cluster, root_depth, resume)) {
-            read_cells(file, cluster, first, static_cast<std::size_t>(size[i]), depth, value,
-                       values);
+            read_cells(file, cluster, first, size, all.depth, all.value, values);
             check_cells(file, cluster, root_depth);
             for (ClusterState &of : below_my_roots(file, std::move(cluster), root_depth, resume))
                 if (resume.mine(of.root))
                     clusters.push_back(std::move(of));
         }
-        first += static_cast<std::size_t>(size[i]);
+        first += size;
     }
     if (first != part.cells)
         file.fail("its clusters have " + std::to_string(first) + " cells, not " +
@@ -310,8 +333,8 @@ RankState read_checkpoint(const std::string &place, const Resume &resume)
         const Part part = read_attributes(file, resume, manifest, static_cast<int>(rank));
         if (rank == 0)
             state = part.state;
-        if (part.state.time != state.time || part.state.next_dt != state.next_dt)
-            file.fail("its time or next_dt is not that of rank 0");
+        if (part.state.time != state.time)
+            file.fail("its time is not that of rank 0");
         if (part.clusters > 0)
             read_clusters(file, part, resume, state.clusters);
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// maxima.h - how high and fast the water was at most on a raster, and when the wave arrived: a NetCDF
-// file with one frame, which covers all of the run up to when it was written.
+// maxima.h - how high and fast the water was at most on a raster, and when the wave arrived: a
+// NetCDF file with one frame, which covers all of the run up to when it was written.
 //
 // The file says which simulation it is of, and since when that was looked at: a run may have begun
 // without looks.
 //
 // A rank knows what it saw itself.  A file that is gone on from is given to all ranks, so a pixel
 // may come to another rank: greatest of all is greatest over the ranks.  What a run did between
-// its last checkpoint and its end is in the file, too, and does no harm: it comes again, but that the
-// end may have cut a step short.
+// its last checkpoint and its end is in the file, too, and does no harm: it comes again, but that
+// the end may have cut a step short.
 #ifndef SWE_OUTPUT_MAXIMA_H
 #define SWE_OUTPUT_MAXIMA_H
 

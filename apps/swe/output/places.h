@@ -2,8 +2,8 @@
 // places.h - where the pixels of a raster are: its dimensions and coordinates in a NetCDF file, by
 // the CF conventions 1.8, https://cfconventions.org.
 //
-// x and y are metres in the domain.  Where the domain is a part of the Earth, each x has a longitude
-// and each y a latitude as well, which programs that draw maps go by.
+// x and y are metres in the domain.  Where the domain is a part of the Earth, each x has a
+// longitude and each y a latitude as well, which programs that draw maps go by.
 #ifndef SWE_OUTPUT_PLACES_H
 #define SWE_OUTPUT_PLACES_H
 

@@ -32,7 +32,7 @@ struct ClusterState {
 
 // All that a rank needs to go on.  Numbers are doubles also when the solver has floats.
 struct RankState {
-    double time = 0, next_dt = 0;
+    double time = 0;
     long step = 0;
     int rank = 0, ranks = 1;
     int root_depth = 0;        // of the roots that the clusters are below

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// vtu.h - the grid and its water as VTK's XML files, for ParaView and swe-pictures.
+// vtu.h - the grid and its water as VTK's XML files, for ParaView and tools/pictures.py.
 //
 // A frame is NAME-STEP-RANK.vtu, a piece each rank, and NAME-STEP.pvtu, which puts them together;
 // NAME.pvd is the series of frames with their times.  Arrays are base64 of zlib blocks: a file is

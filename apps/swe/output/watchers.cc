@@ -12,6 +12,7 @@
 #include "../studies/record.h"
 #include "checkpoint.h"
 #include "failure.h"
+#include "files.h"
 #include "maxima.h"
 #include "progress.h"
 #include "raster.h"
@@ -163,6 +164,8 @@ public:
     GaugeWatcher(const Config &config, double begin, bool goes_on, int rank)
         : interval(checkpoints(config, begin))
     {
+        if (rank == 0)
+            make_directories(config.output.directory);
         if (rank == 0 && goes_on)
             writer.emplace(config, begin);
         else if (rank == 0)
@@ -218,7 +221,6 @@ private:
     {
         RankState state;
         state.time = s.time();
-        state.next_dt = s.last_step();
         state.step = s.step();
         MPI_Comm_rank(s.comm(), &state.rank);
         MPI_Comm_size(s.comm(), &state.ranks);

@@ -10,8 +10,8 @@
 
 namespace swe {
 
-// Collective, as are the watchers.  `goes_on`: files of the run before are continued.  Returns what is
-// to be said of them when the run starts.
+// Collective, as are the watchers.  `goes_on`: files of the run before are continued.  Returns
+// what is to be said of them when the run starts.
 template <class Real>
 std::vector<std::string> add_watchers(Simulation<Real> &simulation, bool goes_on, bool quiet);
 

@@ -27,17 +27,19 @@ std::string number(double value)
     return text;
 }
 
-class NetcdfFile {
+// A NetCDF file of others, in which nothing is as it must be until it was looked at.  Errors are
+// ConfigErrors, with file and variable.
+class ForeignFile {
 public:
-    explicit NetcdfFile(const std::string &name) : name_(name)
+    explicit ForeignFile(const std::string &name) : name_(name)
     {
         if (std::string problem = netcdf_problem(name); !problem.empty())
             fail("", problem);
         check(nc_open(name.c_str(), NC_NOWRITE, &id_), "");
     }
-    ~NetcdfFile() { nc_close(id_); }
-    NetcdfFile(const NetcdfFile &) = delete;
-    NetcdfFile &operator=(const NetcdfFile &) = delete;
+    ~ForeignFile() { nc_close(id_); }
+    ForeignFile(const ForeignFile &) = delete;
+    ForeignFile &operator=(const ForeignFile &) = delete;
 
     int id() const { return id_; }
 
@@ -138,7 +140,7 @@ bool any_of(const std::string &word, std::initializer_list<const char *> words)
 }
 
 // The coordinate variable of a dimension.
-Axis read_axis(const NetcdfFile &file, int dimension)
+Axis read_axis(const ForeignFile &file, int dimension)
 {
     char name[NC_MAX_NAME + 1] = "";
     std::size_t length = 0;
@@ -166,7 +168,7 @@ Axis read_axis(const NetcdfFile &file, int dimension)
     return axis;
 }
 
-void must_be_degrees(const NetcdfFile &file, const Axis &axis, double lowest, double highest)
+void must_be_degrees(const ForeignFile &file, const Axis &axis, double lowest, double highest)
 {
     const auto &d = axis.degrees;
     bool rising = d[1] > d[0];
@@ -188,7 +190,7 @@ struct Line {
 };
 
 // The lines from the last at or before `low` to the first at or after `high`.
-std::vector<Line> covering(const NetcdfFile &file, const Axis &axis,
+std::vector<Line> covering(const ForeignFile &file, const Axis &axis,
                            const std::vector<Line> &rising, double low, double high)
 {
     auto less = [](double value, const Line &line) { return value < line.degrees; };
@@ -219,7 +221,7 @@ std::vector<Line> rising_lines(const Axis &axis, double turn)
 
 // Meridians, counted from the turn of the globe in which the domain begins.  Where a file goes all
 // round, another turn follows: the domain may lie across the file's ends.
-std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double low, double high)
+std::vector<Line> columns_for(const ForeignFile &file, const Axis &axis, double low, double high)
 {
     const auto &d = axis.degrees;
     double span = std::fabs(d.back() - d.front());
@@ -236,7 +238,7 @@ std::vector<Line> columns_for(const NetcdfFile &file, const Axis &axis, double l
 }
 
 // Reads rows and columns of a variable; `take` gets each number.
-template <class Take> void read_points(const NetcdfFile &file, int v, const std::string &name,
+template <class Take> void read_points(const ForeignFile &file, int v, const std::string &name,
                                        const std::vector<Line> &rows,
                                        const std::vector<Line> &columns, const Take &take)
 {
@@ -268,7 +270,7 @@ template <class Take> void read_points(const NetcdfFile &file, int v, const std:
 // What a variable's attributes say of its numbers, after the conventions of NetCDF and CF.
 class Heights {
 public:
-    Heights(const NetcdfFile &file, int v, const std::string &name)
+    Heights(const ForeignFile &file, int v, const std::string &name)
         : scale_(file.attribute(v, name, "scale_factor", 1)),
           offset_(file.attribute(v, name, "add_offset", 0)),
           fill_(file.attribute(v, name, "_FillValue", NAN)),
@@ -301,11 +303,15 @@ private:
     double scale_, offset_, fill_, missing_, lowest_, highest_, upwards_;
 };
 
-} // namespace
+// The variable of the heights, and the axes of its two dimensions.
+struct HeightVariable {
+    std::string name;
+    int id;
+    Axis lat, lon;
+};
 
-Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(config)
+HeightVariable find_heights(const ForeignFile &file)
 {
-    NetcdfFile file(path);
     std::string name = "elevation";
     int v = file.find(name), dimensions = 0;
     if (v < 0)
@@ -325,32 +331,51 @@ Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(c
                             lon.name + ')');
     must_be_degrees(file, lat, -90, 90);
     must_be_degrees(file, lon, -360, 720);
+    return {name, v, std::move(lat), std::move(lon)};
+}
 
-    const auto &d = config.domain;
-    auto rows = covering(file, lat, rising_lines(lat, 0), globe_.lat(d.y0),
-                         globe_.lat(d.y0 + config.height()));
-    auto columns = columns_for(file, lon, globe_.lon(d.x0), globe_.lon(d.x0 + config.width()));
+// [rows][columns]
+std::vector<float> read_heights(const ForeignFile &file, const HeightVariable &variable,
+                                const std::vector<Line> &rows, const std::vector<Line> &columns)
+{
+    const std::string &name = variable.name;
     if (rows.size() > MOST_POINTS / columns.size())
         file.fail(name, std::to_string(rows.size()) + " x " + std::to_string(columns.size()) +
                             " points are in the domain; at most " + std::to_string(MOST_POINTS) +
                             ": take a coarser file or a smaller domain");
-    for (const Line &row : rows)
-        lat_.push_back(row.degrees);
-    for (const Line &column : columns)
-        lon_.push_back(column.degrees);
-
-    Heights heights(file, v, name);
-    height_.resize(rows.size() * columns.size());
-    read_points(file, v, name, rows, columns, [&](std::size_t i, std::size_t j, double raw) {
+    Heights heights(file, variable.id, name);
+    std::vector<float> all(rows.size() * columns.size());
+    auto take = [&](std::size_t i, std::size_t j, double raw) {
         double height = heights.metres(raw);
         bool missing = heights.is_missing(raw);
         if (missing || !(height >= LOWEST && height <= HIGHEST))
             file.fail(name, (missing ? "missing" : number(height) + " m") + " at longitude " +
-                                number(lon_[j]) + ", latitude " + number(lat_[i]) +
-                                "; must be a height from " + number(LOWEST) + " to " +
-                                number(HIGHEST) + " m everywhere in the domain");
-        height_[i * columns.size() + j] = static_cast<float>(height);
-    });
+                                number(columns[j].degrees) + ", latitude " +
+                                number(rows[i].degrees) + "; must be a height from " +
+                                number(LOWEST) + " to " + number(HIGHEST) +
+                                " m everywhere in the domain");
+        all[i * columns.size() + j] = static_cast<float>(height);
+    };
+    read_points(file, variable.id, name, rows, columns, take);
+    return all;
+}
+
+} // namespace
+
+Bathymetry::Bathymetry(const std::string &path, const Config &config) : globe_(config)
+{
+    ForeignFile file(path);
+    HeightVariable variable = find_heights(file);
+    const auto &d = config.domain;
+    auto rows = covering(file, variable.lat, rising_lines(variable.lat, 0), globe_.lat(d.y0),
+                         globe_.lat(d.y0 + config.height()));
+    auto columns =
+        columns_for(file, variable.lon, globe_.lon(d.x0), globe_.lon(d.x0 + config.width()));
+    height_ = read_heights(file, variable, rows, columns);
+    for (const Line &row : rows)
+        lat_.push_back(row.degrees);
+    for (const Line &column : columns)
+        lon_.push_back(column.degrees);
 }
 
 double Bathymetry::spacing() const

@@ -31,8 +31,9 @@ public:
     // arguments, to the bit; safe from any thread.
     double mean(std::uint64_t path, int levels) const;
 
-    // Are there, of the table's triangles `deepest` bisections below the root, or its smallest, some in
-    // this one with the mean under the height and some with it not?  Time in proportion to them.
+    // Are there, of the table's triangles `deepest` bisections below the root, or its smallest,
+    // some in this one with the mean under the height and some with it not?  Time in proportion to
+    // them.
     bool crosses(std::uint64_t path, int levels, double height, int deepest) const;
 
     // The bed at a place in lattice units.

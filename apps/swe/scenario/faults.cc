@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include "../config_keys.h"
 #include "projection.h"
 
 namespace swe {
@@ -45,21 +46,6 @@ constexpr Column COLUMNS[] = {
     {"length_m", LENGTH, 1, 1, 2e6},  {"length_km", LENGTH, 1000, 1e-3, 2000},
     {"width_m", WIDTH, 1, 1, 1e6},    {"width_km", WIDTH, 1000, 1e-3, 1000},
 };
-
-std::string number_text(double value)
-{
-    char text[64];
-    return std::string(text, std::to_chars(text, text + sizeof text, value).ptr);
-}
-
-std::string printable(std::string_view word)
-{
-    std::string shown(word.substr(0, 40));
-    for (char &c : shown)
-        if (static_cast<unsigned char>(c) < 32 || c == 127)
-            c = '?';
-    return shown;
-}
 
 std::vector<std::string_view> words_of(std::string_view line)
 {
@@ -158,7 +144,7 @@ private:
         if (problem != std::errc() || end != word.data() + word.size() ||
             !(value >= column.lowest && value <= column.highest))
             fail(std::string(column.name) + " = " + printable(word) + ": must be a number from " +
-                 number_text(column.lowest) + " to " + number_text(column.highest));
+                 toml_number(column.lowest) + " to " + toml_number(column.highest));
         return column.unit > 0 ? value * column.unit : value;
     }
 
@@ -178,7 +164,7 @@ private:
         }
         double top = v[DEPTH] - v[WIDTH] / 2 * std::sin(v[DIP] * PI / 180);
         if (reference_ == FaultReference::CENTRE && top < 0)
-            fail("the upper edge would be " + number_text(-top) +
+            fail("the upper edge would be " + toml_number(-top) +
                  " m over the surface; depth is that of the centre, unless "
                  "scenario.fault_reference says otherwise");
         faults_.push_back(from_reference(

@@ -7,8 +7,8 @@
 //     strike dip rake                             degrees
 //     slip_m                                      m
 //     length_m or length_km, width_m or width_km  along the strike, down the dip
-// and every other line has a number for each.  Which point it is, scenario.fault_reference says: the
-// rectangle's centre, the middle of its upper edge, or the end of that edge from which it goes
+// and every other line has a number for each.  Which point it is, scenario.fault_reference says:
+// the rectangle's centre, the middle of its upper edge, or the end of that edge from which it goes
 // along the strike.
 #ifndef SWE_SCENARIO_FAULTS_H
 #define SWE_SCENARIO_FAULTS_H

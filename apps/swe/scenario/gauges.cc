@@ -27,15 +27,6 @@ std::string file_of(const Config &config, const Gauge &gauge)
         .string();
 }
 
-void make_directory(const std::string &directory)
-{
-    std::error_code problem;
-    if (!directory.empty())
-        std::filesystem::create_directories(directory, problem);
-    if (problem)
-        throw std::runtime_error(directory + ": cannot make the directory: " + problem.message());
-}
-
 // Time of a row; no number if the row is not whole.
 double time_of(const std::string &row)
 {
@@ -86,7 +77,6 @@ Lattice gauge_point(const Config &config, const Gauge &gauge)
 
 GaugeWriter::GaugeWriter(const Config &config)
 {
-    make_directory(config.output.directory);
     try {
         for (const Gauge &gauge : config.gauges)
             create(file_of(config, gauge));
@@ -98,7 +88,6 @@ GaugeWriter::GaugeWriter(const Config &config)
 
 GaugeWriter::GaugeWriter(const Config &config, double restart_time)
 {
-    make_directory(config.output.directory);
     try {
         for (const Gauge &gauge : config.gauges)
             reopen(file_of(config, gauge), restart_time);

@@ -20,7 +20,7 @@ Lattice gauge_point(const Config &config, const Gauge &gauge);
 // The files of all gauges, of one process.  Errors are std::runtime_error with file and reason.
 class GaugeWriter {
 public:
-    // New files in output.directory, which is made if it is not there.
+    // New files in output.directory, which must be there.
     explicit GaugeWriter(const Config &config);
     // Goes on after a checkpoint: rows of its time and later, and a row that was cut off, are taken
     // away.  The next row is of this time.

@@ -4,11 +4,10 @@
 #include "okada.h"
 
 #include <cmath>
+#include "projection.h"
 
 namespace swe {
 namespace {
-
-constexpr double PI = 3.14159265358979323846;
 
 // What depends on the fault alone.
 struct Fault {

@@ -12,8 +12,8 @@
 
 namespace swe {
 
-// Tables go down to the deepest cells that there may be, and to triangles as small as the distance of
-// the scenario's points, so that a coarse cell has a mean of all that are in it; but no further
+// Tables go down to the deepest cells that there may be, and to triangles as small as the distance
+// of the scenario's points, so that a coarse cell has a mean of all that are in it; but no further
 // than 2^22 triangles of all ranks together: the bed must not depend on how many ranks share it.
 class TreeBed final : public Bed {
 public:

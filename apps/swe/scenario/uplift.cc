@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include "projection.h"
 
 namespace swe {
 namespace {
-
-constexpr double PI = 3.14159265358979323846;
 
 // A sub-fault is near to a square that is larger than its distance over this.  Polynomials are then
 // wrong by some thousandths of what it does at most.

@@ -2,13 +2,13 @@
 // uplift.h - the vertical displacement of the bed that sub-faults make together, as a function of
 // the place that costs no more for a thousand of them than for one.
 //
-// Okada's formulas take a microsecond a sub-fault and place.  But what a sub-fault does is smooth on
-// the scale of its distance, and so is a polynomial over any square that is no larger than that.
-// Squares are cut into four, from the domain down, until no sub-fault is nearer: at the polynomials'
-// nodes each takes its parent's values and adds those sub-faults that were too near to its parent and
-// are not to it.  This is the far field of the fast multipole method (Greengard and Rokhlin
-// 1987, doi 10.1016/0021-9991(87)90140-9), with Chebyshev's polynomials for all fields (Fong and Darve
-// 2009, doi 10.1016/j.jcp.2009.08.031), and sums handed down at once.
+// Okada's formulas take a microsecond a sub-fault and place.  But what a sub-fault does is smooth
+// on the scale of its distance, and so is a polynomial over any square that is no larger than
+// that.  Squares are cut into four, from the domain down, until no sub-fault is nearer: at the
+// polynomials' nodes each takes its parent's values and adds those sub-faults that were too near
+// to its parent and are not to it.  This is the far field of the fast multipole method (Greengard
+// and Rokhlin 1987, doi 10.1016/0021-9991(87)90140-9), with Chebyshev's polynomials for all fields
+// (Fong and Darve 2009, doi 10.1016/j.jcp.2009.08.031), and sums handed down at once.
 #ifndef SWE_SCENARIO_UPLIFT_H
 #define SWE_SCENARIO_UPLIFT_H
 
@@ -32,7 +32,8 @@ public:
     double lowest() const { return lowest_; }
     double highest() const { return highest_; }
 
-    // Is some of a sub-fault under the domain, or its edge, by the rectangles of the map around them?
+    // Is some of a sub-fault under the domain, or its edge, by the rectangles of the map around
+    // them?
     bool is_under_domain() const { return is_under_domain_; }
 
     std::size_t squares() const { return squares_.size(); }

@@ -26,6 +26,13 @@ template <class Value> using Truth =
 template <class Value>
 SWE_INLINE Value choose_if(typename Integers<Value>::type negative, Value yes, Value no)
 {
+#ifdef __x86_64__
+    if constexpr (sizeof(Value) == 32) { // which looks at signs only: there is nothing to compare
+        Value result;
+        asm("vblendvpd %1, %2, %3, %0" : "=x"(result) : "x"(negative), "x"(yes), "x"(no));
+        return result;
+    }
+#endif
     return negative < 0 ? yes : no;
 }
 

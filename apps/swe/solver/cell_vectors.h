@@ -130,6 +130,18 @@ template <class Value, class Words> SWE_INLINE auto spread(Words w)
     }
 }
 
+// Up to eight bytes, the first one in the lowest bits.
+SWE_INLINE std::uint64_t some_bytes(const std::uint8_t *from, std::size_t bytes, std::size_t all)
+{
+    std::uint64_t bits = 0;
+    if (__builtin_expect(bytes == all, 1) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        std::memcpy(&bits, from, all);
+    else
+        for (std::size_t b = 0; b < bytes; b++)
+            bits |= std::uint64_t{from[b]} << (8 * b);
+    return bits;
+}
+
 // Bytes as integers of the lanes' width; written so that GCC 12 makes it a few instructions.
 template <class Value>
 SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, int count)
@@ -145,15 +157,20 @@ SWE_INLINE typename Integers<Value>::type load_bytes(const std::uint8_t *from, i
             std::memcpy(&narrow, from, bytes);
         using Wider = Lanes<std::uint16_t, 2 * LANES>;
         return __builtin_convertvector(__builtin_convertvector(narrow, Wider), Integer);
+#ifdef __x86_64__
+    } else if constexpr (sizeof(Value) == 32) { // AVX2 has an instruction that GCC 12 does not find
+        Lanes<std::int64_t, 16> words{static_cast<std::int64_t>(some_bytes(from, bytes, LANES)), 0};
+        Integer result;
+        if constexpr (WORD == 8)
+            asm("vpmovzxbq %1, %0" : "=x"(result) : "x"(words));
+        else
+            asm("vpmovzxbd %1, %0" : "=x"(result) : "x"(words));
+        return result;
+#endif
     } else {
         // In a register: to be read from memory, in more bytes than were written at once, it would
         // have to wait for all that was written before.
-        std::uint64_t bits = 0;
-        if (__builtin_expect(bytes == LANES, 1) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
-            std::memcpy(&bits, from, LANES);
-        else
-            for (std::size_t b = 0; b < bytes; b++)
-                bits |= std::uint64_t{from[b]} << (8 * b);
+        std::uint64_t bits = some_bytes(from, bytes, LANES);
         Lanes<std::conditional_t<WORD == 8, std::int64_t, std::int32_t>, 16> words{};
         words[0] = static_cast<std::decay_t<decltype(words[0])>>(bits);
         if constexpr (LANES > WORD)
@@ -174,8 +191,10 @@ template <class Value, class Real> SWE_INLINE Value gather(const Real *from, con
     return result;
 }
 
-// What is looked up for a third neighbour comes from one place in memory, a row.
-template <class Value> constexpr bool has_rows = lanes_of<Value>() >= ROW;
+// In long vectors, what is looked up for a third neighbour comes from one place in memory, a row.
+// With four lanes it takes as many instructions as to look four numbers up, and the rows have to be
+// written and need room in the cache (0.92 of the time without, on a Zen 3).
+template <class Value> constexpr bool has_rows = lanes_of<Value>() > ROW;
 
 // Of two vectors, in a row of twice their length, the lanes begin + step * (0, 1, ...), and then,
 // for the second half of the lanes, the same from `again` on.
@@ -187,6 +206,16 @@ template <class Value> SWE_INLINE Value pick(Value a, Value b, int begin, int ag
         order[lane] = begin + step * lane;
         order[lane + LANES / 2] = again + step * lane;
     }
+    return __builtin_shuffle(a, b, order);
+}
+
+// Of each pair of lanes the one `which`, a's and b's in turn.
+template <class Value> SWE_INLINE Value alternating(Value a, Value b, int which)
+{
+    constexpr int LANES = lanes_of<Value>();
+    typename Integers<Value>::type order;
+    for (int lane = 0; lane < LANES; lane++)
+        order[lane] = lane / 2 * 2 + which + (lane % 2 ? LANES : 0);
     return __builtin_shuffle(a, b, order);
 }
 
@@ -215,6 +244,15 @@ SWE_INLINE void gather_rows(const Real *rows, const std::int32_t *at, Value *col
     constexpr int LANES = lanes_of<Value>(), HALF = LANES / 2, PART = LANES / ROW;
     Value a = some_rows<Value>(rows, at), b = some_rows<Value>(rows, at + PART);
     Value c = some_rows<Value>(rows, at + 2 * PART), d = some_rows<Value>(rows, at + 3 * PART);
+    if constexpr (LANES == ROW) { // AVX does less within halves of a vector than across them
+        Value even_ab = alternating(a, b, 0), odd_ab = alternating(a, b, 1);
+        Value even_cd = alternating(c, d, 0), odd_cd = alternating(c, d, 1);
+        columns[0] = pick(even_ab, even_cd, 0, LANES, 1);
+        columns[1] = pick(odd_ab, odd_cd, 0, LANES, 1);
+        columns[2] = pick(even_ab, even_cd, HALF, LANES + HALF, 1);
+        columns[3] = pick(odd_ab, odd_cd, HALF, LANES + HALF, 1);
+        return;
+    }
     Value early01 = pick(a, b, 0, 1, ROW), early23 = pick(a, b, 2, 3, ROW);
     Value late01 = pick(c, d, 0, 1, ROW), late23 = pick(c, d, 2, 3, ROW);
     columns[0] = pick(early01, late01, 0, LANES, 1);

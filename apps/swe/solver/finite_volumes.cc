@@ -43,7 +43,7 @@ template <class Real> struct Scale {
             base = look_up<Value>(by_parity, depth & 1);
         typename Integers<Value>::type bits;
         std::memcpy(&bits, &base, sizeof bits);
-        bits += (depth >> 1) << MANTISSA;
+        bits += (depth - (depth & 1)) << (MANTISSA - 1);
         std::memcpy(&base, &bits, sizeof bits);
         return base;
     }
@@ -186,10 +186,22 @@ SWE_INLINE Value speed_squared(Value h, Value hu, Value hv, const FvOptions<Real
     return flow + wave + Real(2) * root(flow * wave);
 }
 
-// The new state of the cells from i on, given the rates; returns (speed * scale)^2.
-template <class Value, class Real> SWE_INLINE Value advance(const Sweep<Real> &sweep,
-                                                            std::int32_t i, int count, Value scale,
-                                                            Value h, const Value *rates)
+// A new state, and where its cells are.
+template <class Value> struct Moving {
+    Value h, hu, hv, scale;
+};
+
+// (speed * scale)^2 of it.
+template <class Value, class Real>
+SWE_INLINE Value speed_of(const Moving<Value> &water, const FvOptions<Real> &options)
+{
+    return speed_squared(water.h, water.hu, water.hv, options) * (water.scale * water.scale);
+}
+
+// The new state of the cells from i on, given the rates.
+template <class Value, class Real>
+SWE_INLINE Moving<Value> advance(const Sweep<Real> &sweep, std::int32_t i, int count, Value scale,
+                                 Value h, const Value *rates)
 {
     const Value zero{};
     const Patch<Real> &patch = sweep.patch;
@@ -208,7 +220,7 @@ template <class Value, class Real> SWE_INLINE Value advance(const Sweep<Real> &s
     store_some(patch.h + i, h, count);
     store_some(patch.hu + i, hu, count);
     store_some(patch.hv + i, hv, count);
-    return speed_squared(h, hu, hv, sweep.options) * (scale * scale);
+    return {h, hu, hv, scale};
 }
 
 template <class Value, class Real>
@@ -268,48 +280,69 @@ template <class Value, class Real> SWE_INLINE Real greatest_of(Value fastest)
     return greatest;
 }
 
-// Fluxes and, if ADVANCE, the new state; otherwise the rates into scratch.  prepare_all was
-// before.  Returns the greatest (speed * scale)^2 of the new state.
+// What goes from one vector of cells to the next: the flux behind it, and the new state, of which
+// the speed is found while the next one's fluxes are, since its quotient and root wait for all that
+// comes before them.
+template <class Value> struct Carried {
+    EdgeFlux<Value> flux;
+    Moving<Value> water;
+};
+
+// The fluxes of `count` cells from i on and, if ADVANCE, their new state; otherwise their rates into
+// scratch.
+template <Flux FLUX, bool ADVANCE, class Value, class Real> SWE_INLINE void
+sweep_vector(const Sweep<Real> &sweep, std::int32_t i, int count, Carried<Value> &before)
+{
+    const Neighbours &links = sweep.links;
+    const Arrays<Real> &s = sweep.scratch;
+    auto shape = load_bytes<Value>(&links.shape[i], lanes_of<Value>());
+    const Ways<Value> way = ways_of<Value, Real>(&links.shape[i], shape);
+    CellState<Value> own = {load<Value>(&s.h[i]), load<Value>(&s.u[i]), load<Value>(&s.v[i]),
+                            load<Value>(&s.c[i]), load<Value>(&s.bed[i])};
+    CellState<Value> behind = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
+                               load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
+                               load<Value>(&s.bed[i + 1])};
+    CellState<Value> third = third_state<Value>(s, &links.third[i]);
+    EdgeFlux<Value> out = flux_of<FLUX>(own, behind, way.next_x, way.next_y, sweep.options);
+    EdgeFlux<Value> aside = flux_of<FLUX>(own, third, way.third_x, way.third_y, sweep.options);
+    EdgeFlux<Value> in = shifted(before.flux, out);
+    before.flux = out;
+
+    Hypotenuse<Value> is = hypotenuse_of<Value, Real>(shape);
+    Value scale = scale_of<Value>(sweep, i, count);
+    Value rates[3] = {rate<Value, Real>(is, scale, -in.mass, out.mass, aside.mass),
+                      rate<Value, Real>(is, scale, -in.gained_x, out.lost_x, aside.lost_x),
+                      rate<Value, Real>(is, scale, -in.gained_y, out.lost_y, aside.lost_y)};
+    if constexpr (ADVANCE) {
+        before.water = advance(sweep, i, count, scale, own.h, rates);
+    } else {
+        store(&s.rate_h[i], rates[0]);
+        store(&s.rate_hu[i], rates[1]);
+        store(&s.rate_hv[i], rates[2]);
+    }
+}
+
+// The same for all cells; prepare_all was before.  Returns the greatest (speed * scale)^2 of the new
+// state.
 template <Flux FLUX, bool ADVANCE, class Value, class Real>
 SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
 {
     constexpr int LANES = lanes_of<Value>();
-    using Integer = typename Integers<Value>::type;
-    const Neighbours &links = sweep.links;
-    const Arrays<Real> &s = sweep.scratch;
     const std::int32_t cells = sweep.patch.cells;
     const Patch<Real> next = sweep.next ? *sweep.next : Patch<Real>{};
-    EdgeFlux<Value> before = flux_before<FLUX, Value>(sweep);
+    Carried<Value> before{flux_before<FLUX, Value>(sweep), {}};
     Value fastest{};
-    for (std::int32_t i = 0; i < cells; i += LANES) {
-        int count = std::min(LANES, cells - i);
+    std::int32_t i = 0;
+    for (; i + LANES <= cells; i += LANES) {
+        fastest = faster<Value, Real>(fastest, speed_of(before.water, sweep.options));
         bring(next, i);
-        Integer shape = load_bytes<Value>(&links.shape[i], LANES);
-        const Ways<Value> way = ways_of<Value, Real>(&links.shape[i], shape);
-        CellState<Value> own = {load<Value>(&s.h[i]), load<Value>(&s.u[i]), load<Value>(&s.v[i]),
-                                load<Value>(&s.c[i]), load<Value>(&s.bed[i])};
-        CellState<Value> behind = {load<Value>(&s.h[i + 1]), load<Value>(&s.u[i + 1]),
-                                   load<Value>(&s.v[i + 1]), load<Value>(&s.c[i + 1]),
-                                   load<Value>(&s.bed[i + 1])};
-        CellState<Value> third = third_state<Value>(s, &links.third[i]);
-        EdgeFlux<Value> out = flux_of<FLUX>(own, behind, way.next_x, way.next_y, sweep.options);
-        EdgeFlux<Value> aside = flux_of<FLUX>(own, third, way.third_x, way.third_y, sweep.options);
-        EdgeFlux<Value> in = shifted(before, out);
-        before = out;
-
-        Hypotenuse<Value> is = hypotenuse_of<Value, Real>(shape);
-        Value scale = scale_of<Value>(sweep, i, count);
-        Value rates[3] = {rate<Value, Real>(is, scale, -in.mass, out.mass, aside.mass),
-                          rate<Value, Real>(is, scale, -in.gained_x, out.lost_x, aside.lost_x),
-                          rate<Value, Real>(is, scale, -in.gained_y, out.lost_y, aside.lost_y)};
-        if constexpr (ADVANCE) {
-            Value speed = advance(sweep, i, count, scale, own.h, rates);
-            fastest = faster<Value, Real>(fastest, first_lanes(speed, count));
-        } else {
-            store(&s.rate_h[i], rates[0]);
-            store(&s.rate_hu[i], rates[1]);
-            store(&s.rate_hv[i], rates[2]);
-        }
+        sweep_vector<FLUX, ADVANCE>(sweep, i, LANES, before);
+    }
+    fastest = faster<Value, Real>(fastest, speed_of(before.water, sweep.options));
+    if (i < cells) {
+        sweep_vector<FLUX, ADVANCE>(sweep, i, cells - i, before);
+        Value speed = first_lanes(speed_of(before.water, sweep.options), cells - i);
+        fastest = faster<Value, Real>(fastest, speed);
     }
     return greatest_of<Value, Real>(fastest);
 }
@@ -329,7 +362,7 @@ SWE_INLINE Real sweep_states(const Sweep<Real> &sweep)
             Value rates[3] = {load<Value>(&sweep.scratch.rate_h[i]),
                               load<Value>(&sweep.scratch.rate_hu[i]),
                               load<Value>(&sweep.scratch.rate_hv[i])};
-            speed = advance(sweep, i, count, scale, h, rates);
+            speed = speed_of(advance(sweep, i, count, scale, h, rates), sweep.options);
         } else {
             speed = speed_squared(h, load_some<Value>(patch.hu + i, count),
                                   load_some<Value>(patch.hv + i, count), sweep.options) *

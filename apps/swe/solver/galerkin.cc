@@ -5,6 +5,8 @@
 // Two sweeps.  dg_residual() goes over the edges, in chunks that are gathered, computed as vectors
 // and scattered, and then over the cells for what is inside of them.  dg_update() goes over the
 // cells alone: new values, then friction and the limiters, for which the edges have left bounds.
+// Cells are taken as vectors too, each function a template on how many there are at once
+// (galerkin_vectors.h), as GCC finds no vectors in loops with as much in them.
 
 // Vectors are passed between inlined functions only.
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -17,6 +19,7 @@
 #include "augmented.h"
 #include "edge.h"
 #include "galerkin_line.h"
+#include "galerkin_vectors.h"
 #include "rusanov.h"
 #include "vector_bytes.h"
 
@@ -112,17 +115,20 @@ SWE_INLINE void fluxes(const Solver &solver, Real dry, int direction, Real share
 
 // The neighbour's surface and velocity, bounds for the limiter.  A dry neighbour's surface is its
 // bed: it says nothing of the water, and the cell's own stands in.
-template <class Real> SWE_INLINE void means(const Beside<Real> &own, const Beside<Real> &other,
-                                            Real dry, int count, Gain<Real> &gain)
+template <class Value, class Real> SWE_INLINE void
+means(const Beside<Real> &own, const Beside<Real> &other, Real dry, int count, Gain<Real> &gain)
 {
-#pragma omp simd
-    for (int i = 0; i < count; i++) {
-        const bool wet = other.dof[DEPTH][i] > dry;
-        const Real h = wet ? other.dof[DEPTH][i] : own.dof[DEPTH][i];
-        const Real over = 1 / std::max(h, dry);
-        gain.mean[0][i] = h + (wet ? other.dof[BED][i] : own.dof[BED][i]);
-        gain.mean[1][i] = over * (wet ? other.dof[HU][i] : own.dof[HU][i]);
-        gain.mean[2][i] = over * (wet ? other.dof[HV][i] : own.dof[HV][i]);
+    const Value tolerance = all<Value>(dry);
+    for (int i = 0; i < count; i += lanes_of<Value>()) {
+        const Value depth = load<Value>(&other.dof[DEPTH][i]);
+        const auto of_wet = [&](int v) {
+            return if_less(tolerance, depth, load<Value>(&other.dof[v][i]),
+                           load<Value>(&own.dof[v][i]));
+        };
+        const Value h = of_wet(DEPTH), over = 1 / maximum(tolerance, h);
+        store(&gain.mean[0][i], Value(h + of_wet(BED)));
+        store(&gain.mean[1][i], Value(over * of_wet(HU)));
+        store(&gain.mean[2][i], Value(over * of_wet(HV)));
     }
 }
 
@@ -166,8 +172,8 @@ SWE_INLINE void sweep_edges(const DgPatch<Real> &patch, const Metric<Real> &metr
             gather(patch, patch.right + e, patch.right_place + e, at_right, count, right);
             fluxes<Value>(solver, dry, run.direction, length / 2, count, left, right, to_left,
                           to_right);
-            means(left, right, dry, count, to_left);
-            means(right, left, dry, count, to_right);
+            means<Value>(left, right, dry, count, to_left);
+            means<Value>(right, left, dry, count, to_right);
             scatter(scratch, patch.left + e, left, to_left, count);
             scatter(scratch, patch.right + e, right, to_right, count);
         }
@@ -188,174 +194,53 @@ SWE_INLINE void clear(const DgPatch<Real> &patch, Real dry, const DgScratch<Real
     }
 }
 
-// Flux of momentum by the flow, integrated over the cell's inside by the rule of its edges'
-// middles, against the slope in x or y; per area.
-template <class Real> struct Convection {
-    Real uu, uv, vv;
-};
-
-template <class Real>
-SWE_INLINE Convection<Real> convection(const Real *q, int o, Real leg, Real dry)
+// The cells from c on, as many as Value has lanes.  Turns what the edges gave, integrals against 1,
+// x, y, into rates of the mean and the slopes, and adds the inside: flow, and the pressure and the
+// bed as g h grad(h + bed), which needs no quadrature.
+template <class Value, class Real>
+SWE_INLINE void finish_rates(const DgPatch<Real> &patch, const Metric<Real> &metric,
+                             const Rules<Real> &rules, Real *const *rate, std::int32_t c)
 {
-    const ShapeTable<Real> &shape = SHAPES<Real>;
-    Convection<Real> sum = {0, 0, 0};
-    const Real h_x = q[SURFACE_X] - q[BED_X], h_y = q[SURFACE_Y] - q[BED_Y];
-    for (int i = 0; i < 3; i++) {
-        const Real x = Real(-0.5) * leg * shape.corner_x[i][o];
-        const Real y = Real(-0.5) * leg * shape.corner_y[i][o];
-        const Real h = q[DEPTH] + h_x * x + h_y * y;
-        const Real hu = q[HU] + q[HU_X] * x + q[HU_Y] * y;
-        const Real hv = q[HV] + q[HV_X] * x + q[HV_Y] * y;
-        const Real over = h > dry ? 1 / (3 * h) : Real(0);
-        sum.uu += hu * hu * over, sum.uv += hu * hv * over, sum.vv += hv * hv * over;
-    }
-    return sum;
+    const std::uint8_t *orientation = patch.orientation + c, *depth = patch.depth + c;
+    const Value leg = look_up<Value>(metric.length + 1, depth);
+    const Value over_area = look_up<Value>(metric.over_area, depth);
+    const Corners<Value> at = corners_of<Value, Real>(orientation, leg);
+    Value q[DOFS], sum[EVOLVED], inverse[3]; // of the moments: xx, xy, yy
+    for (int v = 0; v < DOFS; v++)
+        q[v] = load<Value>(patch.dof[v] + c);
+    for (int v = 0; v < EVOLVED; v++)
+        sum[v] = load<Value>(rate[v] + c) * over_area;
+    const Convection<Value> flow = convection(q, at, rules.dry);
+    sum[1] += q[HU], sum[2] += q[HV];
+    sum[4] += flow.uu, sum[5] += flow.uv;
+    sum[7] += flow.uv, sum[8] += flow.vv;
+    const Value full = is_less(load<Value>(patch.full + c), q[DEPTH]), scale = full / (leg * leg);
+    shape_row<Value, Real>(orientation, 2, inverse);
+    const Value xx = scale * inverse[0], xy = scale * inverse[1], yy = scale * inverse[2];
+    const Value h_x = q[SURFACE_X] - q[BED_X], h_y = q[SURFACE_Y] - q[BED_Y];
+    const Value push_x = full * rules.gravity * q[SURFACE_X];
+    const Value push_y = full * rules.gravity * q[SURFACE_Y];
+    store(rate[DEPTH] + c, sum[0]);
+    store(rate[SURFACE_X] + c, Value(xx * sum[1] + xy * sum[2]));
+    store(rate[SURFACE_Y] + c, Value(xy * sum[1] + yy * sum[2]));
+    store(rate[HU] + c, Value(sum[3] - push_x * q[DEPTH]));
+    store(rate[HU_X] + c, Value(xx * sum[4] + xy * sum[5] - push_x * h_x));
+    store(rate[HU_Y] + c, Value(xy * sum[4] + yy * sum[5] - push_x * h_y));
+    store(rate[HV] + c, Value(sum[6] - push_y * q[DEPTH]));
+    store(rate[HV_X] + c, Value(xx * sum[7] + xy * sum[8] - push_y * h_x));
+    store(rate[HV_Y] + c, Value(xy * sum[7] + yy * sum[8] - push_y * h_y));
 }
 
-// Turns what the edges gave, integrals against 1, x, y, into rates of the mean and the slopes, and
-// adds the inside: flow, and the pressure and the bed as g h grad(h + bed), which needs no
-// quadrature.
-template <class Real>
+template <class Value, class Real>
 SWE_INLINE void sweep_cells(const DgPatch<Real> &patch, const Metric<Real> &metric,
                             const DgOptions<Real> &options, const DgScratch<Real> &scratch)
 {
-    const ShapeTable<Real> &shape = SHAPES<Real>;
-    const Real g = options.gravity;
-    Real *const *rate = scratch.rate;
-#pragma omp simd
-    for (std::int32_t c = 0; c < patch.cells; c++) {
-        const int o = patch.orientation[c], depth = patch.depth[c];
-        const Real leg = metric.length[depth + 1], over_area = metric.over_area[depth];
-        Real q[DOFS], sum[EVOLVED];
-        for (int v = 0; v < DOFS; v++)
-            q[v] = patch.dof[v][c];
-        for (int v = 0; v < EVOLVED; v++)
-            sum[v] = rate[v][c] * over_area;
-        const Convection<Real> flow = convection(q, o, leg, options.dry_tolerance);
-        const Real h_x = q[SURFACE_X] - q[BED_X], h_y = q[SURFACE_Y] - q[BED_Y];
-        sum[1] += q[HU], sum[2] += q[HV];
-        sum[4] += flow.uu, sum[5] += flow.uv;
-        sum[7] += flow.uv, sum[8] += flow.vv;
-        const Real full = q[DEPTH] > patch.full[c] ? Real(1) : Real(0), scale = full / (leg * leg);
-        const Real xx = scale * shape.inverse_xx[o], xy = scale * shape.inverse_xy[o];
-        const Real yy = scale * shape.inverse_yy[o];
-        const Real push_x = full * g * q[SURFACE_X], push_y = full * g * q[SURFACE_Y];
-        rate[DEPTH][c] = sum[0];
-        rate[SURFACE_X][c] = xx * sum[1] + xy * sum[2];
-        rate[SURFACE_Y][c] = xy * sum[1] + yy * sum[2];
-        rate[HU][c] = sum[3] - push_x * q[DEPTH];
-        rate[HU_X][c] = xx * sum[4] + xy * sum[5] - push_x * h_x;
-        rate[HU_Y][c] = xy * sum[4] + yy * sum[5] - push_x * h_y;
-        rate[HV][c] = sum[6] - push_y * q[DEPTH];
-        rate[HV_X][c] = xx * sum[7] + xy * sum[8] - push_y * h_x;
-        rate[HV_Y][c] = xy * sum[7] + yy * sum[8] - push_y * h_y;
-    }
-}
-
-// The part of the slopes, 0 .. 1, that leaves the middles of the edges within low .. high (Barth
-// and Jespersen 1989, doi 10.2514/6.1989-366), or a little beyond: the neighbours' centroids do not
-// lie where the middles point to, and a linear function needs 5/4 of the range in some directions.
-template <class Real>
-SWE_INLINE Real bounded(Real mean, Real slope_x, Real slope_y, Real low, Real high, int o, Real leg)
-{
-    const ShapeTable<Real> &shape = SHAPES<Real>;
-    const Real reach = Real(1.25);
-    const Real up = reach * std::max(high - mean, Real(0));
-    const Real down = reach * std::min(low - mean, Real(0));
-    Real part = 1;
-    for (int i = 0; i < 3; i++) {
-        const Real rise =
-            Real(-0.5) * leg * (slope_x * shape.corner_x[i][o] + slope_y * shape.corner_y[i][o]);
-        part = rise > up ? std::min(part, up / rise) : part;
-        part = rise < down ? std::min(part, down / rise) : part;
-    }
-    return part;
-}
-
-// The part of the slopes that leaves a quarter of the mean depth in the corners, after Xing and
-// Zhang 2013 (doi 10.1007/s10915-013-9695-y).  There is such a part as h > full.
-template <class Real> SWE_INLINE Real positive(const Real *q, int o, Real leg)
-{
-    const ShapeTable<Real> &shape = SHAPES<Real>;
-    Real part = 1;
-    for (int i = 0; i < 3; i++) {
-        const Real x = leg * shape.corner_x[i][o], y = leg * shape.corner_y[i][o];
-        const Real room = Real(0.75) * q[DEPTH] - (q[BED_X] * x + q[BED_Y] * y);
-        const Real fall = -(q[SURFACE_X] * x + q[SURFACE_Y] * y);
-        part = fall > room ? std::min(part, std::max(room, Real(0)) / fall) : part;
-    }
-    return part;
-}
-
-// Friction of Manning on the whole of the momentum, implicit in its factor.
-template <class Real>
-SWE_INLINE Real friction(const Real *q, Real dt, const DgOptions<Real> &options)
-{
-    if (options.manning == 0 || q[DEPTH] <= options.dry_tolerance)
-        return 1;
-    const Real h = q[DEPTH], momentum = std::sqrt(q[HU] * q[HU] + q[HV] * q[HV]);
-    const Real rough = options.gravity * options.manning * options.manning;
-    return 1 / (1 + dt * rough * momentum / (h * h * std::cbrt(h)));
-}
-
-// Fastest wave in the corners.  The quotient of two linear functions is largest in a corner.
-template <class Real>
-SWE_INLINE Real fastest(const Real *q, bool full, int o, Real leg, const DgOptions<Real> &options)
-{
-    const ShapeTable<Real> &shape = SHAPES<Real>;
-    const Real tilt = full ? Real(1) : Real(0);
-    const Real h_x = tilt * (q[SURFACE_X] - q[BED_X]), h_y = tilt * (q[SURFACE_Y] - q[BED_Y]);
-    Real speed = 0;
-    for (int i = 0; i < 3; i++) {
-        const Real x = leg * shape.corner_x[i][o], y = leg * shape.corner_y[i][o];
-        const Real h = q[DEPTH] + h_x * x + h_y * y;
-        const Real hu = q[HU] + q[HU_X] * x + q[HU_Y] * y;
-        const Real hv = q[HV] + q[HV_X] * x + q[HV_Y] * y;
-        const Real wet = std::max(h, options.dry_tolerance);
-        const Real here = std::sqrt(hu * hu + hv * hv) / wet + std::sqrt(options.gravity * wet);
-        speed = std::max(here, speed); // in this order, what is no number stays
-    }
-    return speed;
-}
-
-// Limits the slopes of a cell of order 1: of the surface, and of the velocity.  Momentum would not
-// do: it has a crest where a rarefaction is critical, and flattening it there makes a jump that
-// stays.
-template <class Real> SWE_INLINE void limit(Real *q, int o, Real leg, const Real *low,
-                                            const Real *high, const DgOptions<Real> &options)
-{
-    const Real h = q[DEPTH], slack = options.curvature * leg * leg;
-    const Real swift = slack * std::sqrt(options.gravity * h);
-    const Real room[3] = {slack * h, swift, swift};
-    const Real h_x = q[SURFACE_X] - q[BED_X], h_y = q[SURFACE_Y] - q[BED_Y];
-    Real part = bounded(h + q[BED], q[SURFACE_X], q[SURFACE_Y], low[0] - room[0], high[0] + room[0],
-                        o, leg);
-    q[SURFACE_X] *= part, q[SURFACE_Y] *= part;
-    const Real kept = positive(q, o, leg);
-    q[SURFACE_X] *= kept, q[SURFACE_Y] *= kept;
-    for (int v = 1; v < 3; v++) {
-        Real *m = q + 3 * v; // momentum: mean, slopes
-        const Real u = m[0] / h, u_x = (m[1] - u * h_x) / h, u_y = (m[2] - u * h_y) / h;
-        part = kept * bounded(u, u_x, u_y, low[v] - room[v], high[v] + room[v], o, leg);
-        m[1] = part * h * u_x + u * (q[SURFACE_X] - q[BED_X]);
-        m[2] = part * h * u_y + u * (q[SURFACE_Y] - q[BED_Y]);
-    }
-}
-
-// What a new state must be: not negative, dry or of order 0 where water is short, else within
-// bounds.
-template <class Real> SWE_INLINE void settle(Real *q, Real full, int o, Real leg, const Real *low,
-                                             const Real *high, const DgOptions<Real> &options)
-{
-    q[DEPTH] = std::max(q[DEPTH], Real(0)); // rounding only, see galerkin.md
-    if (q[DEPTH] <= options.dry_tolerance)
-        q[HU] = q[HV] = 0;
-    if (q[DEPTH] > full) {
-        limit(q, o, leg, low, high, options);
-        return;
-    }
-    for (int v = 0; v < EVOLVED; v += 3)
-        q[v + 1] = q[v + 2] = 0;
+    const Rules<Real> rules(options, 0);
+    std::int32_t c = 0;
+    for (; c <= patch.cells - lanes_of<Value>(); c += lanes_of<Value>())
+        finish_rates<Value>(patch, metric, rules, scratch.rate, c);
+    for (; c < patch.cells; c++)
+        finish_rates<Real>(patch, metric, rules, scratch.rate, c);
 }
 
 // All that a call is about.
@@ -378,61 +263,81 @@ template <class Value, class Real> SWE_INLINE void sweep_rates(const Stage<Real>
                            stage.scratch);
     else
         sweep_edges<Value>(stage.patch, stage.metric, RusanovFlux<Real>{g}, dry, stage.scratch);
-    sweep_cells(stage.patch, stage.metric, stage.options, stage.scratch);
+    sweep_cells<Value>(stage.patch, stage.metric, stage.options, stage.scratch);
 }
 
-// A second stage of the same dt must not take more water than there is (galerkin.md).  Waves that
-// would are 2.7 times the fastest when dt was chosen: films of water.
-template <class Real> SWE_INLINE Real hold_back(Real *q, Real speed, Real limit)
-{
-    const Real part = speed > limit ? limit / speed : Real(1);
-    for (int v = HU; v <= HV_Y; v++)
-        q[v] *= part;
-    return std::min(speed, limit);
-}
+// Of the cells that were renewed: the least inradius / speed, and the fastest wave before any were
+// held back; infinite if one is no number.
+template <class Value> struct Outcome {
+    Value least, waves;
+};
 
-// New values of the cells; returns the least inradius / speed.
-template <bool ROUGH, class Real> SWE_INLINE Real sweep_states(const Stage<Real> &stage)
+// New values of the cells from c on, as many as Value has lanes.
+template <bool ROUGH, class Value, class Real> SWE_INLINE void
+renew(const Stage<Real> &stage, const Rules<Real> &rules, std::int32_t c, Outcome<Value> &outcome)
 {
     const DgPatch<Real> &patch = stage.patch;
-    const DgOptions<Real> &options = stage.options;
-    Real least = std::numeric_limits<Real>::max(), sum = 0;
-#pragma omp simd reduction(min : least) reduction(+ : sum)
-    for (std::int32_t c = 0; c < patch.cells; c++) {
-        const int o = patch.orientation[c], depth = patch.depth[c];
-        const Real leg = stage.metric.length[depth + 1], inradius = stage.metric.inradius[depth];
-        const Real full = patch.full[c];
-        Real q[DOFS], low[3], high[3];
-        for (int v = 0; v < DOFS; v++)
-            q[v] = patch.dof[v][c];
-        for (int v = 0; v < 3; v++)
-            low[v] = stage.scratch.low[v][c], high[v] = stage.scratch.high[v][c];
-        for (int v = 0; v < EVOLVED; v++)
-            q[v] += stage.dt * stage.scratch.rate[v][c];
-        const Real slow = ROUGH ? friction(q, stage.dt, options) : Real(1);
+    const Value leg = look_up<Value>(stage.metric.length + 1, patch.depth + c);
+    const Value inradius = look_up<Value>(stage.metric.inradius, patch.depth + c);
+    const Corners<Value> at = corners_of<Value, Real>(patch.orientation + c, leg);
+    Value q[DOFS];
+    Bounds<Value> bounds;
+    for (int v = 0; v < DOFS; v++)
+        q[v] = load<Value>(patch.dof[v] + c);
+    for (int v = 0; v < EVOLVED; v++)
+        q[v] += stage.dt * load<Value>(stage.scratch.rate[v] + c);
+    if constexpr (ROUGH) {
+        const Value slow = friction(q, rules);
         for (int v = HU; v <= HV_Y; v++)
             q[v] *= slow;
-        if (stage.start)
-            for (int v = 0; v < EVOLVED; v++)
-                q[v] = Real(0.5) * (stage.start[v][c] + q[v]);
-        settle(q, full, o, leg, low, high, options);
-        const Real waves = fastest(q, q[DEPTH] > full, o, leg, options);
-        const Real speed = hold_back(q, waves, Real(0.4) * inradius / stage.dt);
-        for (int v = 0; v < EVOLVED; v++)
-            patch.dof[v][c] = q[v];
-        least = std::min(least, inradius / speed);
-        sum += waves;
     }
-    return std::isfinite(sum) ? least : 0;
+    if (stage.start)
+        for (int v = 0; v < EVOLVED; v++)
+            q[v] = Real(0.5) * (load<Value>(stage.start[v] + c) + q[v]);
+    for (int v = 0; v < 3; v++) {
+        bounds.low[v] = load<Value>(stage.scratch.low[v] + c);
+        bounds.high[v] = load<Value>(stage.scratch.high[v] + c);
+    }
+    const Value tilt = settle(q, load<Value>(patch.full + c), at, leg, bounds, rules);
+    const Value waves = fastest(q, tilt, at, rules);
+    const Value speed = hold_back(q, waves, Value(Real(0.4) * inradius / stage.dt));
+    for (int v = 0; v < EVOLVED; v++)
+        store(patch.dof[v] + c, q[v]);
+    outcome.least = minimum(Value(inradius / speed), outcome.least);
+    const Value infinite = all<Value>(std::numeric_limits<Real>::infinity());
+    outcome.waves = maximum(minimum(waves, infinite), outcome.waves);
+}
+
+// Returns the least inradius / speed, or 0 if a speed is no number.
+template <bool ROUGH, class Value, class Real>
+SWE_INLINE Real sweep_states(const Stage<Real> &stage)
+{
+    constexpr int LANES = lanes_of<Value>();
+    const Rules<Real> rules(stage.options, stage.dt);
+    const Real most = std::numeric_limits<Real>::max();
+    Outcome<Value> vectors = {all<Value>(most), Value{}};
+    Outcome<Real> rest = {most, 0};
+    std::int32_t c = 0;
+    for (; c <= stage.patch.cells - LANES; c += LANES)
+        renew<ROUGH>(stage, rules, c, vectors);
+    for (; c < stage.patch.cells; c++)
+        renew<ROUGH>(stage, rules, c, rest);
+    for (int lane = 0; lane < LANES; lane++) {
+        rest.least = std::min(rest.least, vectors.least[lane]);
+        rest.waves = std::max(rest.waves, vectors.waves[lane]);
+    }
+    return std::isfinite(rest.waves) ? rest.least : 0;
 }
 
 enum class Task { RATES, UPDATE };
 
 template <class Real, int BYTES> SWE_INLINE Real perform(Task task, const Stage<Real> &stage)
 {
+    using Value = Lanes<Real, BYTES>;
     if (task == Task::UPDATE)
-        return stage.options.manning > 0 ? sweep_states<true>(stage) : sweep_states<false>(stage);
-    sweep_rates<Lanes<Real, BYTES>>(stage);
+        return stage.options.manning > 0 ? sweep_states<true, Value>(stage)
+                                         : sweep_states<false, Value>(stage);
+    sweep_rates<Value>(stage);
     return 0;
 }
 
@@ -497,14 +402,16 @@ template <class Real> Real dg_update(const DgPatch<Real> &patch, const Metric<Re
 template <class Real> Real dg_stable_step(const DgPatch<Real> &patch, const Metric<Real> &metric,
                                           const DgOptions<Real> &options)
 {
+    const Rules<Real> rules(options, 0);
     Real least = std::numeric_limits<Real>::max();
     for (std::int32_t c = 0; c < patch.cells; c++) {
-        const int o = patch.orientation[c], depth = patch.depth[c];
+        const int depth = patch.depth[c];
+        const Corners<Real> at =
+            corners_of<Real, Real>(patch.orientation + c, metric.length[depth + 1]);
         Real q[DOFS];
         for (int v = 0; v < DOFS; v++)
             q[v] = patch.dof[v][c];
-        const Real speed =
-            fastest(q, q[DEPTH] > patch.full[c], o, metric.length[depth + 1], options);
+        const Real speed = fastest(q, is_less(patch.full[c], q[DEPTH]), at, rules);
         if (!std::isfinite(speed))
             return 0;
         least = std::min(least, metric.inradius[depth] / speed);

@@ -54,6 +54,17 @@ template <class Value> SWE_INLINE Value unknown(Value a)
     return a;
 }
 
+// A constant that the compiler does not know in vectors of 32 bytes: it makes a comparison and a mask
+// of the maximum of a number and 0, which is one instruction.
+template <class Value> SWE_INLINE Value hidden(Value constant)
+{
+#ifdef __x86_64__
+    if constexpr (sizeof(Value) == 32)
+        asm("" : "+x"(constant));
+#endif
+    return constant;
+}
+
 template <class Value> SWE_INLINE Value minimum(Value a, Value b)
 {
     a = unknown(a);

@@ -18,6 +18,7 @@
 #include "augmented.h"
 #include "rusanov.h"
 #include "synthetic_grid.h"
+#include "vector_bytes.h"
 
 using namespace swe;
 
@@ -279,14 +280,22 @@ step_rows_v4(Squares<Real> &grid, int first, int last, Real dt, RowScratch<Real>
 {
     return step_rows<RUSANOV, Real, 64>(grid, first, last, dt, s);
 }
+
+template <bool RUSANOV, class Real> __attribute__((target("arch=x86-64-v3"))) Real
+step_rows_v3(Squares<Real> &grid, int first, int last, Real dt, RowScratch<Real> &s)
+{
+    return step_rows<RUSANOV, Real, 32>(grid, first, last, dt, s);
+}
 #endif
 
 template <bool RUSANOV, class Real>
 Real step_rows_any(Squares<Real> &grid, int first, int last, Real dt, RowScratch<Real> &s)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("x86-64-v4"))
+    if (vector_bytes() == 64)
         return step_rows_v4<RUSANOV>(grid, first, last, dt, s);
+    if (vector_bytes() == 32)
+        return step_rows_v3<RUSANOV>(grid, first, last, dt, s);
 #endif
     return step_rows<RUSANOV, Real, 16>(grid, first, last, dt, s);
 }

@@ -20,7 +20,7 @@ template <class Value, class Real>
 SWE_INLINE EdgeFlux<Value> rusanov(const CellState<Value> &own, const CellState<Value> &other,
                                    Value nx, Value ny, Real gravity)
 {
-    const Value zero{};
+    const Value zero = hidden(Value{});
     Value un_own = own.u * nx + own.v * ny;
     Value un_other = other.u * nx + other.v * ny;
     Value a = maximum(absolute(un_own) + own.c, absolute(un_other) + other.c);

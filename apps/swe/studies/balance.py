@@ -154,6 +154,7 @@ class Replayed:
     ratio: float
     fixed: float   # s, limits
     moved: float
+    words: list[str]  # of swe_replay
     model: dict[str, float]
 
 
@@ -176,7 +177,7 @@ def replayed(ctx: Context, run: model.Record, of: model.Model, cores: int, ranks
     fixed, moved = model.limits(run, of, scale, cores)
     medians = [statistics.median(seconds(t[i]) for t in turns) for i in (0, 1)]
     return Replayed(cores, ranks, parallel, *medians, median_ratio(turns, 1, 0), fixed, moved,
-                    of.columns(scale))
+                    words, of.columns(scale))
 
 
 def emulated(ctx: Context, directory: Path, shapes=EMULATED_SHAPES, parallels=PARALLELS,

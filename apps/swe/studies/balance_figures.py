@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common import Context
 
-from . import balance, model, table
+from . import balance, table
 
 TURNS = 3
 COLUMNS = ["cores/ranks", "clusters by", "stock s", "invade s", "invade/stock", "limit, fixed s",
@@ -34,17 +34,18 @@ def real(ctx: Context, directory: Path, scale: float) -> None:
     rows, names, stock, ours, limits = [], [], [], [], []
     for parallel in balance.PARALLELS:
         for c in balance.real(ctx, (4, 2), parallel, scale):
-            rows.append([f"2/{c.ranks}", parallel, c.best, c.stock, c.ours, c.ratio,
+            rows.append([f"{balance.CORES}/{c.ranks}", parallel, c.best, c.stock, c.ours, c.ratio,
                          c.best_of_all, c.ratio_of_all, c.over_limit])
-            names.append(f"2/{c.ranks}\n{parallel}")
+            names.append(f"{balance.CORES}/{c.ranks}\n{parallel}")
             stock.append(c.stock)
             ours.append(c.ours)
             limits.append(c.limit)
-    table.show("Dam break off the centre, 2 cores", [
+    table.show(f"Dam break off the centre, {balance.CORES} cores", [
         "cores/ranks", "clusters by", "best stock", "stock s", "invade s", "invade/best",
         "best of all shapes", "invade/best of all", "invade/limit"], rows,
-        ["the limit is half of what one rank and thread takes"], directory / "balance-real.csv")
-    bars(directory / "balance-real.png", names, stock, ours, limits, "2 cores")
+        [f"the limit is what one rank and thread takes, over {balance.CORES} cores"],
+        directory / "balance-real.csv")
+    bars(directory / "balance-real.png", names, stock, ours, limits, f"{balance.CORES} cores")
     words = [ctx.app("swe"), *balance.short(balance.REAL, scale)]
     balance.picture_of_cores(ctx, 4, words, directory / "balance-real-cores.png")
 
@@ -58,8 +59,6 @@ def emulated(ctx: Context, directory: Path, scale: float) -> None:
     bars(directory / "balance-emulated.png", [f"{r.cores}/{r.ranks}\n{r.parallel}" for r in found],
          [r.stock for r in found], [r.ours for r in found], [r.moved for r in found],
          "emulated cores")
-    run = model.read_record(directory / "ranks4", 4)
-    of = model.measured(model.read_record(directory / "alone", 1))
-    words = [ctx.app("swe") + "_replay", f"record={run.prefix}",
-             *of.words(model.scale_for([run], of, balance.TASK_MS))]
-    balance.picture_of_cores(ctx, 4, words, directory / "balance-emulated-cores.png", 40)
+    shown = found[0]  # figure 8: 40 cores, 4 ranks, by the loop
+    balance.picture_of_cores(ctx, shown.ranks, shown.words,
+                             directory / "balance-emulated-cores.png", shown.cores)

@@ -137,7 +137,8 @@ class Study:
             begin = time.monotonic()
             sums = self.run_all(way, before, names if trace else [], programs)
             wall = time.monotonic() - begin
-        run = Run(f"{way}-{self.size}", wall, 0, {"seconds": wall, "checksum": ":".join(sums)}, "")
+        run = Run(f"{way}-{self.machine.cores}-{self.size}", wall, 0,
+                  {"seconds": wall, "checksum": ":".join(sums)}, "")
         self.ctx.runs.append(run)
         return run
 
@@ -204,12 +205,12 @@ def study(ctx: Context, machine: Machine, directory: Path, scale: float = 1,
 def measured(ctx: Context, here: Study) -> Found:
     result, sums = Found(here.size), set()
     for _ in range(ctx.pairs):
-        runs = [here.run(way) for way in ways_of(ctx)]
-        for run in runs:
-            result.seconds.setdefault(run.variant.rpartition("-")[0], []).append(run.wall_s)
+        runs = {way: here.run(way) for way in ways_of(ctx)}
+        for way, run in runs.items():
+            result.seconds.setdefault(way, []).append(run.wall_s)
             sums.add(run.values["checksum"])
         if ctx.verbose:
-            ctx.say("   ".join(f"{r.variant} {r.wall_s:.2f} s" for r in runs))
+            ctx.say("   ".join(f"{r.variant} {r.wall_s:.2f} s" for r in runs.values()))
     if len(sums) != 1 or "None" in str(sums):
         raise BenchError(f"size {here.size}: checksums differ: {sums}")
     return result

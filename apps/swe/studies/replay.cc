@@ -33,8 +33,9 @@ using namespace swe;
 
 const char *const USAGE =
     "usage: swe_replay record=PREFIX [ns-per-cell=NS] [adaption-ns=NS] [serial-ns=NS] [scale=X]\n"
-    "    [parallel=tasks|owner|loop] [announce=off|on|wait] [wait=block|sleep] [stretches=N]\n"
-    "    [machine=FILE] [cpus=N]\n";
+    "    [parallel=loop|tasks|owner] [announce=off|on|wait] [wait=block|sleep] [stretches=N]\n"
+    "    [machine=FILE] [cpus=N]\n"
+    "parallel: loop unless said, as the simulation\n";
 
 constexpr double LOOK_US = 50;
 
@@ -44,7 +45,7 @@ struct Options {
     double adaption_ns = 30; // a cell, of an adaption: what threads share
     double serial_ns = 0;    // and what one does
     double scale = 1;
-    Parallel parallel = Parallel::TASKS;
+    Parallel parallel = Parallel::LOOP; // as swe's run.parallel
     enum { OFF, ON, WAIT } announce = OFF; // the number of cells to the manager, if there is one
     bool sleeps = false;
     long stretches = -1; // at most so many, if not negative

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// kernels.cc - checks the kernels of order 0: fluxes alone, and steps on small grids over a square.
-//
-//     kernels PROMISE     exits with 0 if the promise holds; prints what failed otherwise
-//     kernels --list      the promises, one a line
+// kernels.cc - the kernels of order 0: fluxes alone, and steps on small grids over a square.
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <random>
 #include <string>
@@ -14,6 +10,7 @@
 #include "../solver/friction.h"
 #include "../solver/rusanov.h"
 #include "../solver/synthetic_grid.h"
+#include "promises.h"
 
 using namespace swe;
 
@@ -22,21 +19,6 @@ namespace {
 constexpr double G = 9.81;
 constexpr Flux FLUXES[] = {Flux::RUSANOV, Flux::AUGMENTED};
 const char *name_of(Flux flux) { return flux == Flux::RUSANOV ? "Rusanov" : "augmented"; }
-
-int failures;
-
-void expect(bool holds, const char *what, double value, double bound)
-{
-    if (holds)
-        return;
-    failures++;
-    std::printf("failed: %s: %.6g, expected %.6g\n", what, value, bound);
-}
-
-void expect_at_most(const std::string &what, double value, double bound)
-{
-    expect(value <= bound, what.c_str(), value, bound); // false for NaN
-}
 
 template <class Real> struct Run {
     SyntheticGrid<Real> &grid;
@@ -127,7 +109,7 @@ SyntheticGrid<double> graded_grid(double side, std::int32_t most_cells = 300)
     return SyntheticGrid<double>(side, graded, false, most_cells);
 }
 
-void lake_at_rest()
+void lake_at_rest(Check &check)
 {
     for (Flux flux : FLUXES) {
         auto grid = graded_grid(1000);
@@ -147,8 +129,8 @@ void lake_at_rest()
             rise = std::max(rise, bed < 0.5 ? std::fabs(h + bed - 0.5) : h);
             flow = std::max(flow, std::hypot(hu, hv));
         });
-        expect_at_most(std::string(name_of(flux)) + ": rise of a lake, m", rise, 1e-12);
-        expect_at_most(std::string(name_of(flux)) + ": flow in a lake, m2/s", flow, 1e-10);
+        check.at_most(rise, 1e-12, std::string(name_of(flux)) + ": rise of a lake, m");
+        check.at_most(flow, 1e-10, std::string(name_of(flux)) + ": flow in a lake, m2/s");
     }
 }
 
@@ -165,7 +147,7 @@ template <class Real> void drop(SyntheticGrid<Real> &grid)
     });
 }
 
-void mass_is_conserved()
+void mass_is_conserved(Check &check)
 {
     for (Flux flux : FLUXES) {
         auto grid = graded_grid(100);
@@ -173,12 +155,12 @@ void mass_is_conserved()
         Run<double> run(grid, flux);
         double before = run.mass();
         run.until(10);
-        expect_at_most(std::string(name_of(flux)) + ": relative change of mass",
-                       std::fabs(run.mass() / before - 1), 1e-13);
+        check.at_most(std::fabs(run.mass() / before - 1), 1e-13,
+                      std::string(name_of(flux)) + ": relative change of mass");
     }
 }
 
-void water_stays_positive()
+void water_stays_positive(Check &check)
 {
     for (Flux flux : FLUXES) {
         auto grid = graded_grid(100);
@@ -202,17 +184,17 @@ void water_stays_positive()
             if (h > 1e-6)
                 fastest = std::max(fastest, std::hypot(hu, hv) / h);
         });
-        expect_at_most(std::string(name_of(flux)) + ": negative water, m", -least, 0);
-        expect_at_most(std::string(name_of(flux)) + ": mass from clipping",
-                       std::fabs(run.mass() / before - 1), 1e-13);
+        check.at_most(-least, 0, std::string(name_of(flux)) + ": negative water, m");
+        check.at_most(std::fabs(run.mass() / before - 1), 1e-13,
+                      std::string(name_of(flux)) + ": mass from clipping");
         // 90 m of height are 42 m/s.  The augmented solver lets a film that hangs over deep water
         // fly: its source wave is in terms of both depths.
-        expect_at_most(std::string(name_of(flux)) + ": speed down a steep bed, m/s", fastest,
-                       flux == Flux::RUSANOV ? 100 : 1000);
+        check.at_most(fastest, flux == Flux::RUSANOV ? 100 : 1000,
+                      std::string(name_of(flux)) + ": speed down a steep bed, m/s");
     }
 }
 
-void rk2_is_conservative_and_positive()
+void rk2_is_conservative_and_positive(Check &check)
 {
     for (Flux flux : FLUXES) {
         auto grid = graded_grid(100);
@@ -229,9 +211,9 @@ void rk2_is_conservative_and_positive()
         run.look([&](double, double, double h, double, double, double, double) {
             least = std::min(least, h);
         });
-        expect_at_most(std::string(name_of(flux)) + ": negative water, m", -least, 0);
-        expect_at_most(std::string(name_of(flux)) + ": relative change of mass",
-                       std::fabs(run.mass() / before - 1), 1e-12);
+        check.at_most(-least, 0, std::string(name_of(flux)) + ": negative water, m");
+        check.at_most(std::fabs(run.mass() / before - 1), 1e-12,
+                      std::string(name_of(flux)) + ": relative change of mass");
     }
 }
 
@@ -255,7 +237,7 @@ EdgeFlux<double> flux_at(Flux flux, const CellState<double> &own, const CellStat
 
 bool same(double a, double b) { return a == b; } // -0 is 0; NaN is nothing
 
-void fluxes_are_antisymmetric()
+void fluxes_are_antisymmetric(Check &check)
 {
     std::mt19937 random(4);
     for (Flux flux : FLUXES) {
@@ -271,12 +253,11 @@ void fluxes_are_antisymmetric()
                        same(f.lost_y, -r.gained_y) && same(f.gained_x, -r.lost_x) &&
                        same(f.gained_y, -r.lost_y));
         }
-        expect_at_most(std::string(name_of(flux)) + ": fluxes that are not antisymmetric", wrong,
-                       0);
+        check.at_most(wrong, 0, std::string(name_of(flux)) + ": fluxes that are not antisymmetric");
     }
 }
 
-void any_state_has_a_flux()
+void any_state_has_a_flux(Check &check)
 {
     std::mt19937 random(5);
     for (Flux flux : FLUXES) {
@@ -291,8 +272,8 @@ void any_state_has_a_flux()
             drained +=
                 f.mass > a.h * fastest * (1 + 1e-14) || -f.mass > b.h * fastest * (1 + 1e-14);
         }
-        expect_at_most(std::string(name_of(flux)) + ": fluxes that are no numbers", wrong, 0);
-        expect_at_most(std::string(name_of(flux)) + ": fluxes that drain too fast", drained, 0);
+        check.at_most(wrong, 0, std::string(name_of(flux)) + ": fluxes that are no numbers");
+        check.at_most(drained, 0, std::string(name_of(flux)) + ": fluxes that drain too fast");
     }
 }
 
@@ -320,19 +301,19 @@ template <class Real> std::vector<Real> after_steps(Flux flux, std::int32_t most
     return all_cells;
 }
 
-void clusters_do_not_matter()
+void clusters_do_not_matter(Check &check)
 {
     for (Flux flux : FLUXES) {
         auto whole = after_steps<double>(flux, 1 << 20, false);
-        expect(whole == after_steps<double>(flux, 37, false), "bits with small clusters", 0, 1);
-        expect(whole == after_steps<double>(flux, 1, false), "bits with clusters of a cell", 0, 1);
-        expect(whole == after_steps<double>(flux, 500, true), "bits with rates and update", 0, 1);
+        check.that(whole == after_steps<double>(flux, 37, false), "bits with small clusters");
+        check.that(whole == after_steps<double>(flux, 1, false), "bits with clusters of a cell");
+        check.that(whole == after_steps<double>(flux, 500, true), "bits with rates and update");
         auto single = after_steps<float>(flux, 1 << 20, false);
-        expect(single == after_steps<float>(flux, 37, false), "bits with floats", 0, 1);
+        check.that(single == after_steps<float>(flux, 37, false), "bits with floats");
     }
 }
 
-void float_is_near_double()
+void float_is_near_double(Check &check)
 {
     for (Flux flux : FLUXES) {
         auto exact = after_steps<double>(flux, 500, false);
@@ -340,12 +321,12 @@ void float_is_near_double()
         double worst = 0;
         for (std::size_t i = 0; i < exact.size(); i++)
             worst = std::max(worst, std::fabs(exact[i] - single[i]));
-        expect_at_most(std::string(name_of(flux)) + ": float against double", worst, 2e-3);
+        check.at_most(worst, 2e-3, std::string(name_of(flux)) + ": float against double");
     }
 }
 
 // Mirroring a grid of one depth at the vertical through its centre mirrors the results, to the bit.
-void mirrored_stays_mirrored()
+void mirrored_stays_mirrored(Check &check)
 {
     for (Flux flux : FLUXES) {
         auto grid = SyntheticGrid<double>::uniform(100, 8, 300);
@@ -370,8 +351,7 @@ void mirrored_stays_mirrored()
         }
         std::sort(cells.begin(), cells.end());
         std::sort(mirrored.begin(), mirrored.end());
-        expect(cells == mirrored, (std::string(name_of(flux)) + ": mirrored to the bit").c_str(), 0,
-               1);
+        check.that(cells == mirrored, std::string(name_of(flux)) + ": mirrored to the bit");
     }
 }
 
@@ -424,7 +404,8 @@ double error_of_dam_break(Flux flux, double left, double right, int depth)
     return error / size;
 }
 
-void dam_breaks(double right, const char *what, const double (&bounds)[2], double order)
+void dam_breaks(Check &check, double right, const char *what, const double (&bounds)[2],
+                double order)
 {
     for (Flux flux : FLUXES) {
         double coarse = error_of_dam_break(flux, 1, right, 9);
@@ -432,13 +413,13 @@ void dam_breaks(double right, const char *what, const double (&bounds)[2], doubl
         double observed = 0.5 * std::log2(coarse / fine);
         std::printf("%s, %s: errors %.5f %.5f, order %.3f\n", what, name_of(flux), coarse, fine,
                     observed);
-        expect_at_most(std::string(what) + ": error", fine, bounds[flux == Flux::AUGMENTED]);
-        expect_at_most(std::string(what) + ": lack of order", order - observed, 0);
+        check.at_most(fine, bounds[flux == Flux::AUGMENTED], std::string(what) + ": error");
+        check.at_most(order - observed, 0, std::string(what) + ": lack of order");
     }
 }
 
-void stoker_converges() { dam_breaks(0.2, "Stoker", {0.02, 0.02}, 0.6); }
-void ritter_converges() { dam_breaks(0, "Ritter", {0.025, 0.02}, 0.5); }
+void stoker_converges(Check &check) { dam_breaks(check, 0.2, "Stoker", {0.02, 0.02}, 0.6); }
+void ritter_converges(Check &check) { dam_breaks(check, 0, "Ritter", {0.025, 0.02}, 0.5); }
 
 // Cells in a row; fluxes as they are for the direction (1, 0).
 struct Row {
@@ -475,7 +456,7 @@ struct Row {
 };
 
 // A rarefaction through the sonic point must open there, without a jump that stays.
-void transonic_rarefaction_opens()
+void transonic_rarefaction_opens(Check &check)
 {
     for (Flux flux : FLUXES) {
         double jumps[2];
@@ -491,8 +472,8 @@ void transonic_rarefaction_opens()
                 jumps[k] = std::max(jumps[k], std::fabs(row.h[i + 1] - row.h[i]));
         }
         std::printf("transonic, %s: jumps %.5f %.5f\n", name_of(flux), jumps[0], jumps[1]);
-        expect_at_most(std::string(name_of(flux)) + ": jump at the sonic point", jumps[1],
-                       0.5 * jumps[0]);
+        check.at_most(jumps[1], 0.5 * jumps[0],
+                      std::string(name_of(flux)) + ": jump at the sonic point");
     }
 }
 
@@ -515,7 +496,7 @@ double depth_over_bump(double q, double bed, bool above)
     return depth_of_flow(q, bed, 1.5 * std::cbrt(q * q / G) + 0.2, above);
 }
 
-void transcritical_flow_over_a_bump()
+void transcritical_flow_over_a_bump(Check &check)
 {
     constexpr double Q = 1.53; // Goutal and Maurel 1997
     for (Flux flux : FLUXES) {
@@ -545,16 +526,16 @@ void transcritical_flow_over_a_bump()
         }
         std::printf("bump, %s: error in h %.5f m, in discharge %.5f\n", name_of(flux), error,
                     discharge);
-        expect_at_most(std::string(name_of(flux)) + ": depth over a bump, m", error,
-                       flux == Flux::RUSANOV ? 0.02 : 1e-4);
-        expect_at_most(std::string(name_of(flux)) + ": discharge over a bump", discharge,
-                       flux == Flux::RUSANOV ? 0.05 : 1e-4);
+        check.at_most(error, flux == Flux::RUSANOV ? 0.02 : 1e-4,
+                      std::string(name_of(flux)) + ": depth over a bump, m");
+        check.at_most(discharge, flux == Flux::RUSANOV ? 0.05 : 1e-4,
+                      std::string(name_of(flux)) + ": discharge over a bump");
     }
 }
 
 // Where the flow is slower than waves throughout, or faster, the solver's steady states are those
 // of Bernoulli: the source wave has their jump.
-void steady_flow_stays_as_it_is()
+void steady_flow_stays_as_it_is(Check &check)
 {
     for (double q : {0.4, 3.0}) {
         bool slow = q < 1;
@@ -576,12 +557,12 @@ void steady_flow_stays_as_it_is()
             discharge = std::max(discharge, std::fabs(row.m[i] - q));
         }
         const char *kind = slow ? "subcritical" : "supercritical";
-        expect_at_most(std::string(kind) + ": change of depth, m", depth, 1e-12);
-        expect_at_most(std::string(kind) + ": change of discharge, m2/s", discharge, 1e-12);
+        check.at_most(depth, 1e-12, std::string(kind) + ": change of depth, m");
+        check.at_most(discharge, 1e-12, std::string(kind) + ": change of discharge, m2/s");
     }
 }
 
-void friction_slows_down()
+void friction_slows_down(Check &check)
 {
     auto grid = SyntheticGrid<double>::uniform(100, 4, 64);
     grid.fill([](double, double, double &h, double &hu, double &hv, double &bed) {
@@ -600,12 +581,12 @@ void friction_slows_down()
     run.scratch.rate_hv.assign(4096, 0);
     fv_update(c.patch, grid.metric, run.options, dt, run.scratch);
     double speed = 1, over = 1 / (1 + dt * G * 0.03 * 0.03 * speed / std::pow(0.5, 4.0 / 3));
-    expect_at_most("friction", std::fabs(c.hu[0] - 0.3 * over) + std::fabs(c.hv[0] + 0.4 * over),
-                   1e-14);
+    check.at_most(std::fabs(c.hu[0] - 0.3 * over) + std::fabs(c.hv[0] + 0.4 * over), 1e-14,
+                  "friction");
 }
 
 // Of all magnitudes, and all first guesses.
-template <class Real> void check_roots(const char *name, double tolerance)
+template <class Real> void check_roots(Check &check, const char *name, double tolerance)
 {
     using Value = Lanes<Real, 16>;
     double worst = 0;
@@ -616,59 +597,35 @@ template <class Real> void check_roots(const char *name, double tolerance)
             double y = double(inverse_cube_root(all<Value>(x))[0]);
             worst = std::max(worst, std::fabs(y * std::cbrt(double(x)) - 1));
         }
-    expect_at_most(name, worst, tolerance);
+    check.at_most(worst, tolerance, name);
 }
 
-void roots_for_friction_are_exact_to_rounding()
+void roots_for_friction_are_exact_to_rounding(Check &check)
 {
-    check_roots<double>("relative error, double", 1e-15);
-    check_roots<float>("relative error, float", 4e-7);
+    check_roots<double>(check, "relative error, double", 1e-15);
+    check_roots<float>(check, "relative error, float", 4e-7);
 }
-
-struct Promise {
-    const char *name;
-    void (*check)();
-};
-
-#define PROMISE(function)   \
-    {                       \
-#function, function \
-    }
-const Promise PROMISES[] = {
-    PROMISE(lake_at_rest),
-    PROMISE(mass_is_conserved),
-    PROMISE(water_stays_positive),
-    PROMISE(rk2_is_conservative_and_positive),
-    PROMISE(fluxes_are_antisymmetric),
-    PROMISE(any_state_has_a_flux),
-    PROMISE(clusters_do_not_matter),
-    PROMISE(float_is_near_double),
-    PROMISE(mirrored_stays_mirrored),
-    PROMISE(stoker_converges),
-    PROMISE(ritter_converges),
-    PROMISE(transonic_rarefaction_opens),
-    PROMISE(transcritical_flow_over_a_bump),
-    PROMISE(steady_flow_stays_as_it_is),
-    PROMISE(friction_slows_down),
-    PROMISE(roots_for_friction_are_exact_to_rounding),
-};
 
 } // namespace
 
 int main(int argc, char **argv)
 {
-    bool list = argc == 2 && !std::strcmp(argv[1], "--list"), found = false;
-    for (const Promise &promise : PROMISES) {
-        if (list)
-            std::puts(promise.name);
-        else if (argc == 2 && !std::strcmp(argv[1], promise.name)) {
-            promise.check();
-            found = true;
-        }
-    }
-    if (!list && !found) {
-        std::fprintf(stderr, "usage: kernels PROMISE | --list\n");
-        return 2;
-    }
-    return failures ? 1 : 0;
+    return run_promises(
+        argc, argv,
+        {{"lake_at_rest", lake_at_rest},
+         {"mass_is_conserved", mass_is_conserved},
+         {"water_stays_positive", water_stays_positive},
+         {"rk2_is_conservative_and_positive", rk2_is_conservative_and_positive},
+         {"fluxes_are_antisymmetric", fluxes_are_antisymmetric},
+         {"any_state_has_a_flux", any_state_has_a_flux},
+         {"clusters_do_not_matter", clusters_do_not_matter},
+         {"float_is_near_double", float_is_near_double},
+         {"mirrored_stays_mirrored", mirrored_stays_mirrored},
+         {"stoker_converges", stoker_converges},
+         {"ritter_converges", ritter_converges},
+         {"transonic_rarefaction_opens", transonic_rarefaction_opens},
+         {"transcritical_flow_over_a_bump", transcritical_flow_over_a_bump},
+         {"steady_flow_stays_as_it_is", steady_flow_stays_as_it_is},
+         {"friction_slows_down", friction_slows_down},
+         {"roots_for_friction_are_exact_to_rounding", roots_for_friction_are_exact_to_rounding}});
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// netcdf_fuzz.cc - COUNT SEED [netcdf4]: the reader of bathymetry gets COUNT files, good ones of the
-// classic formats with bytes changed, cut off, or with other sizes in the header; or, with
+// netcdf_fuzz.cc - COUNT SEED [netcdf4]: the reader of bathymetry gets COUNT files, good ones of
+// the classic formats with bytes changed, cut off, or with other sizes in the header; or, with
 // `netcdf4`, changed ones of NetCDF-4, whose reader is HDF5: each in a process of its own, so that
 // one which ends that, or does not end, is known.  It must give heights within its limits or a
-// ConfigError that names the file, and never take much memory.  Prints how many were good; 1 when a
-// promise is broken, and the file is netcdf_fuzz.broken.nc then.
+// ConfigError that names the file, and never take much memory.  Prints how many were good; 1 when
+// a promise is broken, and the file is netcdf_fuzz.broken.nc then.
 #include <cmath>
 #include <csignal>
 #include <cstdint>

@@ -250,7 +250,8 @@ void a_thousand(Check &check)
     near_the_formulas(check, Uplift(parts, ocean()), faults);
 }
 
-// A step in the bed, where a fault comes to the surface: not known to a metre, but no more than that.
+// A step in the bed, where a fault comes to the surface: not known to a metre, but no more than
+// that.
 void at_the_surface(Check &check)
 {
     Config c = parse_config("name = \"tsunami\"\n[domain]\nsquare = 200e3\n", "test.toml");

@@ -183,7 +183,6 @@ RankState make_state(long step)
 {
     RankState state;
     state.time = 0.1 * static_cast<double>(step);
-    state.next_dt = 1.0 / 3;
     state.step = step;
     state.rank = rank;
     state.ranks = ranks;
@@ -314,7 +313,7 @@ void checkpoint_comes_back_with_any_number_of_ranks(const std::string &directory
         for (int reader = 0; reader < readers; reader++) {
             const Resume resume = resume_as(reader, readers);
             const RankState state = read_checkpoint(directory, resume);
-            EXPECT(state.time == 0.1 * 7 && state.next_dt == 1.0 / 3 && state.step == 7);
+            EXPECT(state.time == 0.1 * 7 && state.step == 7);
             EXPECT(state.configuration == CONFIGURATION && state.values == VALUES);
             std::vector<ClusterState> expected;
             for (int root = 0; root < ROOTS; root++)
@@ -461,6 +460,27 @@ void damaged_checkpoint_is_told(const std::string &directory)
         fs::remove(directory + "/checkpoint-3/checkpoint-0.nc");
         EXPECT(contains(message_of([&] { read_checkpoint(directory, resume_as(0, 1)); }),
                         "checkpoint-0.nc: No such file"));
+    }
+    barrier();
+}
+
+// Earlier ones had next_dt, the length of the last step.
+void attributes_of_earlier_checkpoints_do_no_harm(const std::string &directory)
+{
+    write_checkpoint(make_state(3), directory, MPI_COMM_WORLD);
+    barrier();
+    if (rank == 0) {
+        const std::string path = directory + "/checkpoint-3/checkpoint-0.nc";
+        const std::string list = directory + "/checkpoint-3/manifest";
+        NetcdfFile file = NetcdfFile::open(path, NC_WRITE);
+        EXPECT(nc_redef(file.id()) == NC_NOERR);
+        file.attribute(NC_GLOBAL, "next_dt", 1.0 / 3);
+        file.close();
+        const std::string bytes = read_whole_file(path);
+        Manifest manifest = Manifest::parse(list, read_whole_file(list));
+        manifest.files[0] = {bytes.size(), crc_of(bytes)};
+        write_bytes(list, manifest.text());
+        EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 3);
     }
     barrier();
 }
@@ -644,6 +664,7 @@ constexpr Promise PROMISES[] = {
     PROMISE(other_configuration_is_told),
     PROMISE(impossible_trees_are_told),
     PROMISE(damaged_checkpoint_is_told),
+    PROMISE(attributes_of_earlier_checkpoints_do_no_harm),
     PROMISE(sealed_nonsense_is_an_error_or_a_grid),
     PROMISE(pixels_have_one_cell_each),
     PROMISE(pixels_have_the_cell_of_their_centre),

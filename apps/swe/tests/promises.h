@@ -27,6 +27,11 @@ public:
                                                            text(expected) + " within " +
                                                            text(tolerance));
     }
+    void at_most(double value, double bound, const std::string &what)
+    {
+        that(value <= bound, // not if it is no number
+             what + ": " + text(value) + ", expected at most " + text(bound));
+    }
     void contains(const std::string &message, const std::string &part)
     {
         that(message.find(part) != std::string::npos,

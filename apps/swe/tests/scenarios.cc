@@ -234,7 +234,8 @@ std::string one_fault(const Temporary &place, double slip)
     return file;
 }
 
-// The bed moves by Okada's formulas, and the water over it with it: each place has as much as before.
+// The bed moves by Okada's formulas, and the water over it with it: each place has as much as
+// before.
 void tsunami(Check &check)
 {
     Temporary place;

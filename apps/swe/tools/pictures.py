@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""swe-pictures - pictures of simulations: the adaptive grid over the height of the water.
+"""pictures.py - pictures of simulations: the adaptive grid over the height of the water.
 
-    swe-pictures SERIES.pvd -o wave.gif               a film (or .mp4, with ffmpeg)
-    swe-pictures SERIES.pvd -o wave.png --frame -1    one frame of it
-    swe-pictures FRAME.pvtu -o wave.png --colour depth --view map
+    pictures.py SERIES.pvd -o wave.gif               a film (or .mp4, with ffmpeg)
+    pictures.py SERIES.pvd -o wave.png --frame -1    one frame of it
+    pictures.py FRAME.pvtu -o wave.png --colour depth --view map
 
 The relief is seen from the south-west and above, and exaggerated so that waves are seen; --view
 map looks straight down.  Like figures 1 and 9 of papers/invasive-compute-balancing.txt.
@@ -28,7 +28,7 @@ try:
 except ImportError:
     if os.path.realpath(sys.executable) != os.path.realpath(DEBIAN) and os.path.exists(DEBIAN):
         os.execv(DEBIAN, [DEBIAN, *sys.argv])  # they may be Debian's, and this python not
-    sys.exit("swe-pictures: needs numpy and matplotlib: install package python3-matplotlib")
+    sys.exit("pictures.py: needs numpy and matplotlib: install package python3-matplotlib")
 
 matplotlib.use("Agg")
 from matplotlib import colormaps, colors  # noqa: E402
@@ -226,7 +226,7 @@ def save_gif(paths, image_of, args):
     try:
         from PIL import Image
     except ImportError:
-        sys.exit("swe-pictures: .gif needs Pillow: install package python3-pil")
+        sys.exit("pictures.py: .gif needs Pillow: install package python3-pil")
     # One palette, or colours would flicker.  The last frame has more than the first.
     palette = Image.fromarray(image_of(paths[-1])).quantize(255, dither=Image.Dither.NONE)
     frames = (Image.fromarray(image_of(path)).quantize(palette=palette, dither=Image.Dither.NONE)
@@ -238,7 +238,7 @@ def save_gif(paths, image_of, args):
 def save_mp4(paths, image_of, args):
     program = shutil.which("ffmpeg")
     if not program:
-        sys.exit("swe-pictures: .mp4 needs ffmpeg: install package ffmpeg, or write a .gif")
+        sys.exit("pictures.py: .mp4 needs ffmpeg: install package ffmpeg, or write a .gif")
     images = map(image_of, paths)
     first = next(images)
     height, width = first.shape[:2]
@@ -252,7 +252,7 @@ def save_mp4(paths, image_of, args):
         for image in itertools.chain([first], images):
             encoder.stdin.write(np.ascontiguousarray(image).tobytes())
     if encoder.returncode != 0:
-        sys.exit(f"swe-pictures: ffmpeg could not write {args.output}")
+        sys.exit(f"pictures.py: ffmpeg could not write {args.output}")
 
 
 def size(text: str) -> tuple[int, int]:
@@ -277,7 +277,7 @@ def positive(text: str) -> float:
 
 def parse_arguments(words=None):
     parser = argparse.ArgumentParser(
-        prog="swe-pictures", formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="pictures.py", formatter_class=argparse.RawDescriptionHelpFormatter,
         description=__doc__.split(" - ", 1)[1])
     parser.add_argument("input", type=Path, help=".pvd series, or one frame: .pvtu, .vtu")
     parser.add_argument("-o", "--output", type=Path, required=True, help=".png, .gif or .mp4")
@@ -317,9 +317,9 @@ def main():
     try:
         make(args)
     except ReadError as error:
-        sys.exit(f"swe-pictures: {error}")
+        sys.exit(f"pictures.py: {error}")
     except OSError as error:
-        sys.exit(f"swe-pictures: {error.filename or args.output}: {error.strerror or error}")
+        sys.exit(f"pictures.py: {error.filename or args.output}: {error.strerror or error}")
 
 
 if __name__ == "__main__":
