@@ -45,7 +45,7 @@ struct Options {
     double adaption_ns = 30; // a cell, of an adaption: what threads share
     double serial_ns = 0;    // and what one does
     double scale = 1;
-    Parallel parallel = Parallel::LOOP; // as swe's run.parallel
+    Parallel parallel = Parallel::LOOP;    // as swe's run.parallel
     enum { OFF, ON, WAIT } announce = OFF; // the number of cells to the manager, if there is one
     bool sleeps = false;
     long stretches = -1; // at most so many, if not negative
