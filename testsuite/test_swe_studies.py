@@ -251,6 +251,10 @@ STUDY = ["apps/swe/studies/run", "parameters", "--machine", "emulated", "--only"
 BENCHMARK = ["bench/run", "study-swe", "--only", "emulated,at-once"]
 
 
+def hang_ups_end_it():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ./run-tests ignores them, here too
+
+
 @pytest.mark.parametrize("command, how", [
     (STUDY, signal.SIGINT), (STUDY, signal.SIGTERM), (BENCHMARK, signal.SIGTERM),
     (BENCHMARK, signal.SIGHUP)])
@@ -262,7 +266,8 @@ def test_what_is_told_to_end_leaves_no_process(swe, top, build, stock_env, tmp_p
     study = subprocess.Popen([sys.executable, *(str(word) for word in (top / program, *words))],
                              env={**stock_env, "TMPDIR": str(tmp_path)},
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                             stdin=subprocess.DEVNULL, start_new_session=True)
+                             stdin=subprocess.DEVNULL, start_new_session=True,
+                             preexec_fn=hang_ups_end_it)
     try:
         end = time.monotonic() + 120
         while len(running(tmp_path)) < 4 and time.monotonic() < end and study.poll() is None:
