@@ -251,14 +251,14 @@ SWE_INLINE void gather_rows(const Real *rows, const std::int32_t *at, Value *col
         columns[1] = pick(odd_ab, odd_cd, 0, LANES, 1);
         columns[2] = pick(even_ab, even_cd, HALF, LANES + HALF, 1);
         columns[3] = pick(odd_ab, odd_cd, HALF, LANES + HALF, 1);
-        return;
+    } else {
+        Value early01 = pick(a, b, 0, 1, ROW), early23 = pick(a, b, 2, 3, ROW);
+        Value late01 = pick(c, d, 0, 1, ROW), late23 = pick(c, d, 2, 3, ROW);
+        columns[0] = pick(early01, late01, 0, LANES, 1);
+        columns[1] = pick(early01, late01, HALF, LANES + HALF, 1);
+        columns[2] = pick(early23, late23, 0, LANES, 1);
+        columns[3] = pick(early23, late23, HALF, LANES + HALF, 1);
     }
-    Value early01 = pick(a, b, 0, 1, ROW), early23 = pick(a, b, 2, 3, ROW);
-    Value late01 = pick(c, d, 0, 1, ROW), late23 = pick(c, d, 2, 3, ROW);
-    columns[0] = pick(early01, late01, 0, LANES, 1);
-    columns[1] = pick(early01, late01, HALF, LANES + HALF, 1);
-    columns[2] = pick(early23, late23, 0, LANES, 1);
-    columns[3] = pick(early23, late23, HALF, LANES + HALF, 1);
 }
 
 // Of two vectors' lanes from `begin` on: `together` of the first, as many of the second, and so on.

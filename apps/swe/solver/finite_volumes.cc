@@ -288,8 +288,8 @@ template <class Value> struct Carried {
     Moving<Value> water;
 };
 
-// The fluxes of `count` cells from i on and, if ADVANCE, their new state; otherwise their rates into
-// scratch.
+// The fluxes of `count` cells from i on and, if ADVANCE, their new state; otherwise their rates
+// into scratch.
 template <Flux FLUX, bool ADVANCE, class Value, class Real> SWE_INLINE void
 sweep_vector(const Sweep<Real> &sweep, std::int32_t i, int count, Carried<Value> &before)
 {
@@ -322,8 +322,20 @@ sweep_vector(const Sweep<Real> &sweep, std::int32_t i, int count, Carried<Value>
     }
 }
 
-// The same for all cells; prepare_all was before.  Returns the greatest (speed * scale)^2 of the new
-// state.
+// If ADVANCE, the greater ones of `fastest` and the new speeds of the first `count` cells.
+template <bool ADVANCE, class Value, class Real>
+SWE_INLINE Value with_new_speeds(Value fastest, const Carried<Value> &cells, int count,
+                                 const Sweep<Real> &sweep)
+{
+    if constexpr (ADVANCE)
+        return faster<Value, Real>(fastest,
+                                   first_lanes(speed_of(cells.water, sweep.options), count));
+    else
+        return fastest;
+}
+
+// The same for all cells; prepare_all was before.  Returns the greatest (speed * scale)^2 of the
+// new state, 0 without one.
 template <Flux FLUX, bool ADVANCE, class Value, class Real>
 SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
 {
@@ -334,15 +346,14 @@ SWE_INLINE Real sweep_cells(const Sweep<Real> &sweep)
     Value fastest{};
     std::int32_t i = 0;
     for (; i + LANES <= cells; i += LANES) {
-        fastest = faster<Value, Real>(fastest, speed_of(before.water, sweep.options));
+        fastest = with_new_speeds<ADVANCE>(fastest, before, LANES, sweep);
         bring(next, i);
         sweep_vector<FLUX, ADVANCE>(sweep, i, LANES, before);
     }
-    fastest = faster<Value, Real>(fastest, speed_of(before.water, sweep.options));
+    fastest = with_new_speeds<ADVANCE>(fastest, before, LANES, sweep);
     if (i < cells) {
         sweep_vector<FLUX, ADVANCE>(sweep, i, cells - i, before);
-        Value speed = first_lanes(speed_of(before.water, sweep.options), cells - i);
-        fastest = faster<Value, Real>(fastest, speed);
+        fastest = with_new_speeds<ADVANCE>(fastest, before, cells - i, sweep);
     }
     return greatest_of<Value, Real>(fastest);
 }

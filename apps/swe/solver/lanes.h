@@ -42,28 +42,24 @@ template <> struct Integers<float> {
 template <class Real> constexpr Real least_number = std::numeric_limits<Real>::min();
 template <class Value> constexpr bool is_number = std::is_floating_point<Value>::value;
 
-// Compilers may merge comparisons and take vectors of truths, which AVX-512 has not, to
-// pieces.  So in vectors of 64 bytes, each comparison is of a number that the compiler does not
-// know, and is used once.  Shorter vectors may be in functions that have no registers for them.
-template <class Value> SWE_INLINE Value unknown(Value a)
+// A value that the compiler does not know, in vectors of so many bytes.  Others may be in functions
+// that have no registers for them.
+template <int BYTES, class Value> SWE_INLINE Value opaque(Value a)
 {
 #ifdef __x86_64__
-    if constexpr (sizeof(Value) == 64)
+    if constexpr (sizeof(Value) == BYTES)
         asm("" : "+v"(a));
 #endif
     return a;
 }
 
-// A constant that the compiler does not know in vectors of 32 bytes: it makes a comparison and a mask
-// of the maximum of a number and 0, which is one instruction.
-template <class Value> SWE_INLINE Value hidden(Value constant)
-{
-#ifdef __x86_64__
-    if constexpr (sizeof(Value) == 32)
-        asm("" : "+x"(constant));
-#endif
-    return constant;
-}
+// Compilers may merge comparisons and take vectors of truths, which AVX-512 has not, to pieces.  So
+// in vectors of 64 bytes each comparison is of an opaque number, and is used once.
+template <class Value> SWE_INLINE Value unknown(Value a) { return opaque<64>(a); }
+
+// A constant.  In vectors of 32 bytes compilers make a comparison and a mask of the maximum of a
+// number and a 0 that they know, which is one instruction.
+template <class Value> SWE_INLINE Value hidden(Value constant) { return opaque<32>(constant); }
 
 template <class Value> SWE_INLINE Value minimum(Value a, Value b)
 {
