@@ -405,6 +405,17 @@ def flood(s, uid, message, seconds):
                             stdout=subprocess.PIPE, text=True)
 
 
+def counted_by(floods, meanwhile):
+    """What each has counted when it ends, after what `meanwhile` gives."""
+    try:
+        seen = meanwhile()
+        return seen, [int(one.communicate(timeout=PATIENCE_S)[0]) for one in floods]
+    finally:
+        for one in floods:
+            one.kill()
+            one.wait(PATIENCE_S)
+
+
 @pytest.mark.parametrize("kind", [METRICS, OVERVIEW], ids=["metrics", "overview"])
 def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind):  # noqa: F811
     """A tenth, after what is granted at once; others are answered meanwhile."""
@@ -415,13 +426,7 @@ def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind)
     assert alice.ask(f"fork 100 {s.name}") == "100 0"
     before, begun = processor_s(s.process), time.monotonic()
     floods = [flood(s, ALICE, request(kind), seconds) for _ in range(3)]
-    try:
-        bobs = [s.member(BOB).slot for _ in range(2)]
-        asked = [int(one.communicate(timeout=PATIENCE_S)[0]) for one in floods]
-    finally:
-        for one in floods:
-            one.kill()
-            one.wait(PATIENCE_S)
+    bobs, asked = counted_by(floods, lambda: [s.member(BOB).slot for _ in range(2)])
     spent, lasted = processor_s(s.process) - before, time.monotonic() - begun
     assert bobs == [0, 1] and min(asked) > 0
     assert spent < granted + 0.2 * lasted + 0.1, (spent, lasted, asked)
@@ -459,15 +464,9 @@ def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
     before, begun = processor_s(s.process), time.monotonic()
     floods = [subprocess.Popen(["python3", "-c", SCRAPE, where, str(seconds), how],
                                stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    try:
-        assert s.member(BOB).slot == 0
-        asked = [int(one.communicate(timeout=PATIENCE_S)[0]) for one in floods]
-    finally:
-        for one in floods:
-            one.kill()
-            one.wait(PATIENCE_S)
+    bob, asked = counted_by(floods, lambda: s.member(BOB).slot)
     spent, lasted = processor_s(s.process) - before, time.monotonic() - begun
-    assert sum(asked) > 0
+    assert bob == 0 and sum(asked) > 0
     assert spent < granted + 0.12 * lasted + 0.1, (spent, lasted, asked)
     with connected(s, 0, where, socket.SOCK_STREAM) as one:  # it listens again
         one.settimeout(PATIENCE_S)
