@@ -39,9 +39,9 @@ static bool exchange(struct inv_table *t, unsigned core, inv_word *seen, inv_wor
 static bool __attribute__((noinline)) move_traced(struct inv_table *t, unsigned core,
                                                   inv_word *seen, inv_word next)
 {
-    struct inv_trace_event *event = inv_trace_intend(t, core, *seen, next);
+    struct inv_trace_intent intent = inv_trace_intend(t, core, *seen, next);
     bool moved = exchange(t, core, seen, next);
-    inv_trace_settle(event, moved);
+    inv_trace_settle(intent, moved);
     return moved;
 }
 

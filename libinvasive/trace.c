@@ -116,23 +116,25 @@ static uint64_t change(inv_word old, inv_word next)
     return fields_of(next) | fields_of(old) << 20 | (uint64_t)inv_word_epoch(next) << 40;
 }
 
-struct inv_trace_event *inv_trace_intend(struct inv_table *t, unsigned core, inv_word old,
+struct inv_trace_intent inv_trace_intend(struct inv_table *t, unsigned core, inv_word old,
                                          inv_word next)
 {
-    struct inv_trace_event *e = reserve(t);
-    if (e)
-        fill(e, inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_INTENT, inv_now_ns()),
-             change(old, next));
-    return e;
+    struct inv_trace_intent intent = {.event = reserve(t)}; /* may wait */
+    intent.head = inv_trace_head(INV_TRACE_CORE, core, INV_TRACE_INTENT, inv_now_ns());
+    if (intent.event)
+        fill(intent.event, intent.head, change(old, next));
+    return intent;
 }
 
-void inv_trace_settle(struct inv_trace_event *e, bool happened)
+/* Where an rmd was killed, the next one takes what there is, settled or not, and clears the cell,
+ * which may be another event's by now: so only where it still says what we wrote. */
+void inv_trace_settle(struct inv_trace_intent intent, bool happened)
 {
-    if (!e)
-        return;
-    uint64_t head = atomic_load_explicit(&e->head, memory_order_relaxed); /* ours */
     unsigned state = happened ? INV_TRACE_DONE : INV_TRACE_VOID;
-    atomic_store_explicit(&e->head, inv_trace_with_state(head, state), memory_order_release);
+    if (intent.event)
+        atomic_compare_exchange_strong_explicit(
+            &intent.event->head, &intent.head, inv_trace_with_state(intent.head, state),
+            memory_order_release, memory_order_relaxed);
 }
 
 void inv_trace_late(struct inv_table *t, unsigned core, inv_word old, inv_word next)

@@ -7,7 +7,7 @@
  * moves events from the rings to a file while the program runs.  The rings are in the table, so
  * they survive whatever ends a process.
  *
- * Nothing is lost or reordered:
+ * Nothing is reordered, nor lost without being counted:
  * - A thread reserves a cell, writes the event into it as an *intent*, changes the core's word, and
  *   marks the cell as done (or void, when another was quicker).  If it is killed in between, the
  *   intent is there, and whether it came to pass says the word itself: its epoch counts changes, so
@@ -15,7 +15,8 @@
  * - The cell's first word says that it is complete: it is written last (release), and the reader,
  *   who acquires it, clears it before it gives the cell back.
  * - A full ring makes its writers wait for the reader; after a second without any progress of
- *   it events are counted as lost instead, until it is back.
+ *   it events are counted as lost instead, until it is back.  rmd waits for nobody: what finds no
+ *   room in its own ring is lost at once, and counted.
  * The file is invasive-trace(5).
  */
 #ifndef INV_TRACE_H
@@ -92,14 +93,20 @@ void inv_trace_wake_reader(struct inv_table *t);
 /* Write an event that is nothing but itself.  Only while the table's `tracing` is set. */
 void inv_trace_write(struct inv_table *t, enum inv_trace_kind kind, uint64_t body);
 
+/* What a cell says of a change that is to come.  event NULL: there was no room, or no ring. */
+struct inv_trace_intent {
+    struct inv_trace_event *event;
+    uint64_t head; /* by which the cell is known to be still this one's */
+};
+
 /*
- * inv_trace_intend - a core's word is about to change.  NULL: there is no room, or no ring.
- * inv_trace_settle - and has, or has not.  event may be NULL.
+ * inv_trace_intend - a core's word is about to change.
+ * inv_trace_settle - and has, or has not.  Nothing, where the reader did not wait for that.
  * inv_trace_late   - it has, while tracing began.
  */
-struct inv_trace_event *inv_trace_intend(struct inv_table *t, unsigned core, uint64_t old,
+struct inv_trace_intent inv_trace_intend(struct inv_table *t, unsigned core, uint64_t old,
                                          uint64_t next);
-void inv_trace_settle(struct inv_trace_event *event, bool happened);
+void inv_trace_settle(struct inv_trace_intent intent, bool happened);
 void inv_trace_late(struct inv_table *t, unsigned core, uint64_t old, uint64_t next);
 
 #endif

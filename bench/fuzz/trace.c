@@ -145,9 +145,9 @@ static void write_as_it_should(void)
         count = (count - 0xef) * HALF / 2;
     for (unsigned i = 0; i < count; i++)
         inv_trace_write(d.table, INV_TRACE_CORE + i % INV_TRACE_WAIT, i);
-    struct inv_trace_event *e = inv_trace_intend(d.table, count % CORES, 1, 2);
+    struct inv_trace_intent intent = inv_trace_intend(d.table, count % CORES, 1, 2);
     if (count & 1)
-        inv_trace_settle(e, count & 2);
+        inv_trace_settle(intent, count & 2);
     atomic_store(&inv_trace_ring, INV_TRACE_RMD);
 }
 
