@@ -50,6 +50,13 @@ uint64_t inv_node_id(void);
  */
 bool inv_job_name(char *name, size_t bytes);
 
+/*
+ * A number for that job, or where there is none for the launch, the NAME in INVASIVE_LAUNCH.  0:
+ * there is neither.  A process that asks again is told the same, though MPI is finalized by then.  rmd goes by it to tell jobs and launches of one user apart; who lies to it has only
+ * others of its user's jobs to mix up.  Thread safe while nobody changes the environment.
+ */
+uint64_t inv_launch_mark(void);
+
 enum inv_started {
     INV_STARTED,       /* processes may connect to launch->socket */
     INV_START_RACED,   /* somebody else has the name, and may not listen yet: connect again */

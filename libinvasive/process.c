@@ -259,6 +259,7 @@ static struct inv_request join_request(int rank, int size, int local_size)
         request.local_size = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
     if ((request.local_rank = env_int("MPI_LOCALRANKID")) < 0)
         request.local_rank = env_int("OMPI_COMM_WORLD_LOCAL_RANK");
+    request.launch = inv_launch_mark();
     strncpy(request.program, program_invocation_short_name, sizeof request.program - 1);
     return request;
 }

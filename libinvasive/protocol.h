@@ -14,7 +14,7 @@
 #include "table.h"
 
 #define INV_PROTOCOL_MAGIC UINT32_C(0x44564e49) /* "INVD" */
-enum { INV_PROTOCOL_VERSION = 4 };
+enum { INV_PROTOCOL_VERSION = 5 };
 
 enum inv_request_kind {
     INV_JOIN = 1,    /* become a process; the answer carries the table, writable */
@@ -41,7 +41,9 @@ struct inv_request {
     uint32_t magic, version, kind;
     /* MPI's; -1 unknown.  The local ones are among the ranks of this node */
     int32_t rank, size, local_size, local_rank;
-    char program[INV_NAME_BYTES];   /* NUL-terminated; untrusted */
+    uint32_t unused;
+    uint64_t launch;              /* INV_JOIN: what it is of, inv_launch_mark; 0: unknown */
+    char program[INV_NAME_BYTES]; /* NUL-terminated; untrusted */
 };
 
 /* A request that says nothing of MPI. */
@@ -62,6 +64,7 @@ enum inv_status {
     INV_E_UID = 2,      /* peer is not of the domain's user */
     INV_E_FULL = 3,     /* no slot left */
     INV_E_STATE = 4,    /* there is one already, or none */
+    INV_E_USER = 5,     /* of another user: not for who asks, or there is nothing */
 };
 
 struct inv_reply {

@@ -12,7 +12,6 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "domain_inside.h"
-#include "job.h"
 #include "log.h"
 #include "placement.h"
 #include "state.h"
@@ -65,7 +64,7 @@ static void recall_process(struct rmd_domain *d, unsigned slot,
                               .rank = was->rank,
                               .size = was->size,
                               .job = was->job,
-                              .mpiexec = was->size > 1 ? rmd_mpiexec_of(was->pid) : 0,
+                              .mark = was->mark,
                               .launch = was->launch,
                               .local_rank = was->local_rank,
                               .local_size = was->local_size,

@@ -20,7 +20,6 @@
 #include "core_list.h"
 #include "events.h"
 #include "futex.h"
-#include "job.h"
 #include "limit.h"
 #include "log.h"
 #include "now.h"
@@ -636,9 +635,6 @@ void rmd_domain_share(struct rmd_domain *d)
 
 void rmd_domain_reconfigured(struct rmd_domain *d)
 {
-    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && d->max_job_cores && !d->procs[s].launch)
-            d->procs[s].launch = rmd_job_of(d->procs[s].pid);
     if (!d->table)
         return;
     rmd_domain_mend_head(d);

@@ -27,8 +27,8 @@ struct rmd_process {
     pid_t pid;
     int rank, size;             /* MPI's; -1 unknown */
     uint64_t job;               /* a number that the ranks of one MPI job have in common */
-    uint64_t mpiexec;           /* rmd_mpiexec_of, of one of several ranks; ranks of a job agree */
-    uint64_t launch;            /* what max_job_cores is for, see job.h; 0 without that limit */
+    uint64_t mark;              /* as it said, inv_launch_mark; 0: nothing.  Ranks of a job agree */
+    uint64_t launch;            /* what max_job_cores is for: that, else its session */
     int local_rank, local_size; /* among the MPI ranks of this node; -1 unknown */
     unsigned owned;             /* cores */
     unsigned owned_units;       /* what it owns, as policies count it */

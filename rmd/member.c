@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "domain_inside.h"
-#include "job.h"
 #include "log.h"
 #include "now.h"
 #include "procstat.h"
@@ -184,7 +183,7 @@ static bool has_rank(const struct rmd_domain *d, uint64_t job, int rank)
 static bool may_be_of(const struct rmd_domain *d, const struct rmd_process *p,
                       const struct rmd_process *other)
 {
-    return other->size == p->size && other->mpiexec == p->mpiexec &&
+    return other->size == p->size && other->mark == p->mark &&
            !has_rank(d, other->job, p->rank);
 }
 
@@ -195,7 +194,7 @@ static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_reque
     p->job = 0;
     p->rank = request->rank;
     p->size = request->size;
-    p->mpiexec = p->size > 1 ? rmd_mpiexec_of(p->pid) : 0; /* it takes some microseconds */
+    p->mark = request->launch;
     for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 1 && !p->job; s++)
         if (d->procs[s].used && s != slot && may_be_of(d, p, &d->procs[s]))
             p->job = d->procs[s].job;
@@ -219,6 +218,14 @@ static void note_local_rank(struct rmd_process *p, const struct inv_request *req
     bool known = request->local_rank >= 0;
     p->local_rank = known ? request->local_rank : request->rank;
     p->local_size = known ? request->local_size : request->size;
+}
+
+/* Marks are odd and these numbers of sessions even: no session is a launch by accident. */
+static void note_launch(struct rmd_domain *d, struct rmd_process *p)
+{
+    pid_t session = p->mark ? 0 : getsid(p->pid);
+    p->launch = p->mark ? p->mark : session > 0 ? (uint64_t)session << 1 : 0;
+    d->newest_launch = p->launch;
 }
 
 int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
@@ -248,8 +255,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     note_local_rank(&d->procs[slot], request);
     find_job(d, (unsigned)slot, request);
     rmd_trace_joined(d, (unsigned)slot);
-    if (d->max_job_cores)
-        d->newest_launch = d->procs[slot].launch = rmd_job_of(pid);
+    note_launch(d, &d->procs[slot]);
     d->joins++;
     rmd_domain_tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
     rmd_domain_redistribute(d, true);

@@ -78,6 +78,7 @@ static void save_process(struct rmd_state_process *to, const struct rmd_process 
                                      .most = p->order.most,
                                      .start_ticks = p->start_ticks,
                                      .job = p->job,
+                                     .mark = p->mark,
                                      .launch = p->launch,
                                      .start_ns = p->start_ns,
                                      .settled_ns = p->settled_ns,

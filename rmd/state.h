@@ -16,7 +16,7 @@
 
 enum {
     /* counts up with every change of this file, and of what rmd and its keeper say to each other */
-    RMD_STATE_VERSION = 3,
+    RMD_STATE_VERSION = 4,
     /* of a table's head, which nobody writes after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
     RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not noted */
@@ -29,7 +29,7 @@ struct rmd_state_process {
     int32_t loan; /* tokens of it that others have while it is stopped */
     uint32_t stopped, wanted;
     uint32_t least, most; /* cores, as was ordered; order.h */
-    uint64_t start_ticks, job, launch, start_ns, settled_ns, owned_ns;
+    uint64_t start_ticks, job, mark, launch, start_ns, settled_ns, owned_ns;
 };
 
 struct rmd_state_copy {

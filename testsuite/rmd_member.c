@@ -22,6 +22,8 @@
  *   crowd N                      -> starts so many threads, which sleep: 0
  *   graph CORES SPEEDUP ...      -> puts these points into its slot, valid or not: 0
  *   iteration SECONDS            -> puts this into its slot: 0
+ *   spend USEFUL WAIT            -> so many more milliseconds outside of MPI's waits and in them, as
+ *                                   the MPI shim counts them: 0
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
@@ -50,6 +52,7 @@
 #define _GNU_SOURCE
 #include "core.h"
 #include "futex.h"
+#include "launch.h"
 #include "now.h"
 #include "protocol.h"
 #include "socket.h"
@@ -114,6 +117,7 @@ static void join(const char *name, int rank, int size, int local_size, int local
                                   .size = size,
                                   .local_size = local_size,
                                   .local_rank = local_rank,
+                                  .launch = inv_launch_mark(),
                                   .program = "member"};
     struct inv_reply reply = ask(name, request, &fd);
     if (reply.status != INV_OK) {
@@ -223,6 +227,14 @@ static void put_iteration(double seconds)
     uint64_t bits;
     memcpy(&bits, &seconds, sizeof bits);
     atomic_store(&inv_slot_at(table, me)->iteration_bits, bits);
+    printf("0\n");
+}
+
+static void spend(int useful_ms, int wait_ms)
+{
+    struct inv_counters *c = &inv_slot_at(table, me)->counters;
+    atomic_fetch_add(&c->useful_ns, (uint64_t)useful_ms * 1000000);
+    atomic_fetch_add(&c->wait_ns, (uint64_t)wait_ms * 1000000);
     printf("0\n");
 }
 
@@ -499,6 +511,8 @@ static void *serve(void *arguments)
             put_graph(line + strlen("graph"));
         } else if (sscanf(line, "iteration %lf", &w) == 1) {
             put_iteration(w);
+        } else if (sscanf(line, "spend %d %d", &a, &b) == 2) {
+            spend(a, b);
         } else if (sscanf(line, "want %d", &a) == 1) {
             inv_want_set(table, me, a);
             printf("0\n");

@@ -52,7 +52,7 @@ def request(kind, program=b"p"):
 
 def limit(cores):
     """struct inv_control; nobody waits for the effect"""
-    return request(CONTROL) + struct.pack("=IIiIIIII4x128x", LIMIT, 0, 0, UNSAID, cores, UNSAID,
+    return request(CONTROL) + struct.pack("=IIiIIIII128x", LIMIT, 0, 0, UNSAID, cores, UNSAID,
                                           0, 0)
 
 

@@ -649,8 +649,8 @@ def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_p
 
 # --- nonsense
 
-MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 4, 1, 2, 3, 4
-REQUEST, REPLY = struct.Struct("=IIIiiii64s"), struct.Struct("=IIIII128s")
+MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 5, 1, 2, 3, 4
+REQUEST, REPLY = struct.Struct("=IIIiiii12x64s"), struct.Struct("=IIIII128s")
 
 
 def exchange(name, data):

@@ -44,7 +44,8 @@ class Started(Member):
     ({"PMIX_NAMESPACE": "5.1", "PMIX_SERVER_TMPDIR": "/t"},
      {"PMIX_NAMESPACE": "5.2", "PMIX_SERVER_TMPDIR": "/t"}),
     ({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}, {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "1"}),
-    ({"PMI_PORT": "here:1"}, {"PMI_PORT": "here:2"})], ids=["launch", "pmix", "slurm", "port"])
+    ({"PMI_PORT": "here:1", "PMI_ID": "0"}, {"PMI_PORT": "here:2", "PMI_ID": "0"})],
+    ids=["launch", "pmix", "slurm", "port"])
 def test_ranks_of_two_jobs_that_join_in_turns_are_told_apart(rmd, one, other):  # noqa: F811
     """Each rank may have a launch of its own: mpiexec is over that."""
     r = rmd(12, "--policy=fair")

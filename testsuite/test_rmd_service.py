@@ -44,7 +44,7 @@ pytestmark = [pytest.mark.sanitize,
 ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
 ELSEWHERE = 0xFFFE
 EVENTS = 17  # enum inv_request_kind
-KEEPER = ".keep3"  # RMD_STATE_VERSION
+KEEPER = ".keep4"  # RMD_STATE_VERSION
 counter = itertools.count()
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -359,6 +359,22 @@ def test_a_job_owns_no_more_than_its_limit(service):
     assert counts(first[0], 3)[0] == 2 and counts(first[0], NOBODY) == [0]
 
 
+@pytest.mark.parametrize("mpiexec", [
+    {"PMIX_NAMESPACE": "5.1", "PMIX_SERVER_TMPDIR": "/t"},
+    {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0"}, {"PMI_PORT": "h:1", "PMI_ID": "0"}],
+    ids=["pmix", "slurm", "port"])
+def test_the_ranks_of_an_mpiexec_are_one_job_though_each_has_an_invade(service, mpiexec):
+    s = service("emulate-cores = 8\nmax-job-cores = 3\n")
+    ranks = [s.member(ALICE, join=False, env={**mpiexec, "INVASIVE_LAUNCH": f"{rank}/1"})
+             for rank in range(2)]
+    for rank, member in enumerate(ranks):
+        member.join(rank, 2, 2)
+    helper = s.member(ALICE, env=mpiexec)  # a program of theirs that is none of MPI's
+    assert [counts(helper, slot) for slot in range(3)] == [[1]] * 3
+    s.member(ALICE, env={name: value + "0" for name, value in mpiexec.items()})
+    assert counts(helper, 3) == [3]
+
+
 # --- physical cores
 
 THREADS = "emulate-cores = core:4 pu:2\nsmt = core\nreclaim-bound-us = 60000000\n"
@@ -644,7 +660,7 @@ def test_who_follows_goes_after_the_idle_ones_and_hears_of_it(service, build, pu
     s.member(ALICE)
     shutil.copy(build / "bin" / "rmctl", public / "rmctl")
     follow = (REQUEST.pack(MAGIC, VERSION, EVENTS, -1, -1, -1, -1, b"")
-              + struct.pack("=4xQII", 1, 1, 0))  # struct inv_watch
+              + struct.pack("=QII", 1, 1, 0))  # struct inv_watch
     with follower(s, public / "rmctl", ALICE) as process:
         with idle_connections(s, ALICE, 200):
             s.member(ALICE)
