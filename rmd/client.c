@@ -22,32 +22,50 @@ static int fail(int fd, int error)
     return -1;
 }
 
-/* Send a request of this kind and take the answer; returns the connection, which is fd. */
-static int ask_on(int fd, struct inv_request request, struct inv_reply *reply, int *passed)
+int rmd_client_error(const struct inv_reply *refused)
+{
+    return refused->status == INV_E_UID    ? EPERM
+           : refused->status == INV_E_USER ? EACCES
+                                           : EPROTO;
+}
+
+/* Send a request of so many bytes and take the answer; returns the connection, which is fd. */
+static int ask_on(int fd, const struct inv_request *request, size_t bytes, struct inv_reply *reply,
+                  int *passed)
 {
     if (fd < 0)
         return -1;
-    if (!inv_socket_ask(fd, &request, sizeof request, reply, passed))
+    if (!inv_socket_ask(fd, request, bytes, reply, passed))
         return fail(fd, errno == EAGAIN ? ETIMEDOUT : errno == ENODATA ? EPROTO : errno);
     if (reply->status == INV_OK)
         return fd;
     if (*passed >= 0)
         close(*passed);
-    return fail(fd, reply->status == INV_E_UID ? EPERM : EPROTO);
+    return fail(fd, rmd_client_error(reply));
 }
 
-static int ask_with(const char *name, struct inv_request request, struct inv_reply *reply,
-                    int *passed)
+/* The same about the domain of a user; NULL: ours. */
+static int ask_about(int fd, struct rmd_client_user *of, const struct inv_request *request,
+                     struct inv_reply *reply, int *passed)
 {
-    return ask_on(inv_socket_connect(name, PATIENCE_S), request, reply, passed);
+    struct inv_about about = {.request = *request, .uid = of ? of->uid : INV_UNSAID};
+    *reply = (struct inv_reply){.status = INV_OK};
+    int asked = ask_on(fd, &about.request, sizeof about, reply, passed), error = errno;
+    if (of)
+        snprintf(of->why, sizeof of->why, "%s",
+                 reply->status == INV_E_USER ? reply->message : "");
+    errno = error;
+    return asked;
 }
 
-bool rmd_client_policy(const char *name, const char *wanted, char policy[INV_NAME_BYTES])
+bool rmd_client_policy(const char *name, struct rmd_client_user *of, const char *wanted,
+                       char policy[INV_NAME_BYTES])
 {
     struct inv_reply reply;
     struct inv_request request = inv_request_of(INV_POLICY);
     snprintf(request.program, sizeof request.program, "%s", wanted ? wanted : "");
-    int unused = -1, fd = ask_with(name, request, &reply, &unused);
+    int unused = -1, fd = inv_socket_connect(name, PATIENCE_S);
+    fd = ask_about(fd, of, &request, &reply, &unused);
     if (unused >= 0)
         close(unused);
     if (fd < 0)
@@ -58,11 +76,12 @@ bool rmd_client_policy(const char *name, const char *wanted, char policy[INV_NAM
     return true;
 }
 
-static struct inv_table *observe(int connection)
+static struct inv_table *observe(int connection, struct rmd_client_user *of)
 {
     struct inv_reply reply;
+    const struct inv_request request = inv_request_of(INV_OBSERVE);
     int table_fd = -1;
-    int fd = ask_on(connection, inv_request_of(INV_OBSERVE), &reply, &table_fd);
+    int fd = ask_about(connection, of, &request, &reply, &table_fd);
     if (fd < 0)
         return NULL;
     struct inv_table *table = NULL;
@@ -78,14 +97,14 @@ static struct inv_table *observe(int connection)
     return table;
 }
 
-struct inv_table *rmd_client_observe(const char *name)
+struct inv_table *rmd_client_observe(const char *name, struct rmd_client_user *of)
 {
-    return observe(inv_socket_connect(name, PATIENCE_S));
+    return observe(inv_socket_connect(name, PATIENCE_S), of);
 }
 
 struct inv_table *rmd_client_await(const char *name)
 {
-    return observe(inv_socket_connect_service(name, PATIENCE_S));
+    return observe(inv_socket_connect_service(name, PATIENCE_S), NULL);
 }
 
 /* The next report; false when what comes is none. */
@@ -111,7 +130,9 @@ static bool take_report(int fd, struct rmd_client_report *r)
 struct rmd_client_report *rmd_client_reports(const char *name, unsigned *count, int *error)
 {
     struct inv_reply reply;
-    int unused = -1, fd = ask_with(name, inv_request_of(INV_REPORT), &reply, &unused);
+    const struct inv_request request = inv_request_of(INV_REPORT);
+    int unused = -1, fd = inv_socket_connect(name, PATIENCE_S);
+    fd = ask_on(fd, &request, sizeof request, &reply, &unused);
     *count = 0;
     *error = fd < 0 || reply.count > REPORTS_MAX ? -1 : 0;
     struct rmd_client_report *all = NULL;

@@ -4,19 +4,32 @@
 #ifndef RMD_CLIENT_H
 #define RMD_CLIENT_H
 
-#include "protocol.h"
+#include "control_protocol.h"
 
 /* All: name is "@NAME" or a path.  An rmd that does not answer within two seconds counts
  * as one that is not there, and so does one that belongs to neither us nor root. */
 
-/* Map the table of that rmd, read-only.  NULL with errno; EPERM: it serves another user. */
-struct inv_table *rmd_client_observe(const char *name);
+/* Whose domain is meant.  Of another user than ours only an operator is told; who is not, or asks
+ * for one without processes, gets errno EACCES and in `why` what rmd says of that, else "". */
+struct rmd_client_user {
+    uint32_t uid; /* INV_UNSAID: ours */
+    char why[sizeof((struct inv_reply *)0)->message];
+};
+
+/* The errno of an answer that is no INV_OK: EPERM another user's rmd, EACCES not this user's domain,
+ * else EPROTO. */
+int rmd_client_error(const struct inv_reply *refused);
+
+/* Map the table of that rmd, read-only; of NULL: our own user's.  NULL with errno; EPERM: it serves
+ * another user. */
+struct inv_table *rmd_client_observe(const char *name, struct rmd_client_user *of);
 /* The same; a service that is being started again is waited for, for a second. */
 struct inv_table *rmd_client_await(const char *name);
 
 /* The name of the policy that decides there, after `wanted` has been chosen unless it is NULL.
  * False with errno; EPROTO: it knows no such policy. */
-bool rmd_client_policy(const char *name, const char *wanted, char policy[INV_NAME_BYTES]);
+bool rmd_client_policy(const char *name, struct rmd_client_user *of, const char *wanted,
+                       char policy[INV_NAME_BYTES]);
 
 /* A process's account; its record when it kept one (only the part that has the sites in use),
  * else NULL.  Nothing in the record has been checked. */

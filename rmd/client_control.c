@@ -2,6 +2,7 @@
 /* client_control.c - one connection per request. */
 #define _GNU_SOURCE
 #include "client_control.h"
+#include "client.h"
 #include "socket.h"
 #include "text.h"
 
@@ -37,7 +38,7 @@ static int ask(const char *name, const struct inv_request *request, size_t bytes
     }
     if (passed < 0 && reply->status == INV_OK)
         return fd;
-    close_all(fd, passed, reply->status == INV_E_UID ? EPERM : EPROTO);
+    close_all(fd, passed, rmd_client_error(reply));
     return -1;
 }
 
@@ -68,11 +69,11 @@ int rmd_client_events(const char *name, uint64_t since, bool follow)
 }
 
 /* What comes in several messages; a byte more, which is 0, is behind it.  NULL with errno. */
-static char *ask_for_chunks(const char *name, enum inv_request_kind kind, size_t *bytes)
+static char *ask_for_chunks(const char *name, const struct inv_request *request,
+                            size_t request_bytes, size_t *bytes)
 {
     struct inv_reply reply;
-    const struct inv_request request = inv_request_of(kind);
-    int fd = ask(name, &request, sizeof request, &reply, PATIENCE_S);
+    int fd = ask(name, request, request_bytes, &reply, PATIENCE_S);
     if (fd < 0)
         return NULL;
     size_t room = (size_t)reply.count * INV_CHUNK, got = 0;
@@ -95,8 +96,9 @@ static char *ask_for_chunks(const char *name, enum inv_request_kind kind, size_t
 
 char *rmd_client_metrics(const char *name)
 {
+    const struct inv_request request = inv_request_of(INV_METRICS);
     size_t bytes;
-    return ask_for_chunks(name, INV_METRICS, &bytes);
+    return ask_for_chunks(name, &request, sizeof request, &bytes);
 }
 
 static bool whole(const struct inv_overview *o, size_t bytes)
@@ -107,10 +109,12 @@ static bool whole(const struct inv_overview *o, size_t bytes)
            o->nusers && o->ncores <= INV_MAX_CORES;
 }
 
-struct inv_overview *rmd_client_overview(const char *name)
+struct inv_overview *rmd_client_overview(const char *name, uint32_t uid)
 {
+    const struct inv_about about = {.request = inv_request_of(INV_OVERVIEW), .uid = uid};
     size_t bytes;
-    struct inv_overview *o = (void *)ask_for_chunks(name, INV_OVERVIEW, &bytes);
+    struct inv_overview *o =
+        (void *)ask_for_chunks(name, &about.request, sizeof about, &bytes);
     if (!o || !whole(o, bytes)) {
         if (o)
             errno = EPROTO;

@@ -16,9 +16,10 @@ int rmd_client_events(const char *name, uint64_t since, bool follow);
 /* The text, for the caller to free; NULL with errno. */
 char *rmd_client_metrics(const char *name);
 
-/* What is ordered there: for the caller to free, with its users and processes behind it.  Their
- * numbers are right, strings end and cores are some that there can be.  NULL with errno. */
-struct inv_overview *rmd_client_overview(const char *name);
+/* What is ordered there (about this user: EACCES: not for us, or it has no processes): for the
+ * caller to free, with its users and processes behind it.  Their numbers are right, strings end and
+ * cores are some that there can be.  NULL with errno. */
+struct inv_overview *rmd_client_overview(const char *name, uint32_t uid);
 static inline const struct inv_overview_user *rmd_overview_users(const struct inv_overview *o)
 {
     return (const void *)(o + 1);

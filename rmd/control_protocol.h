@@ -99,6 +99,14 @@ struct inv_event {
     char text[64];
 };
 
+/* INV_OBSERVE, INV_OVERVIEW, INV_POLICY and INV_TRACE may be this instead of a struct inv_request
+ * alone: about the domain of a user, which only an operator gets of others (else INV_E_USER). */
+struct inv_about {
+    struct inv_request request;
+    uint32_t uid; /* INV_UNSAID: who asks */
+    uint32_t unused;
+};
+
 /* INV_METRICS, INV_OVERVIEW: answered by a struct inv_reply whose `count` messages follow, each of
  * so many bytes at most: a text, or a struct inv_overview, its users and its processes. */
 enum { INV_CHUNK = 32768 };
@@ -111,7 +119,8 @@ struct inv_overview {
     uint64_t others[INV_CORE_WORDS];  /* another user has it */
 };
 
-/* First who asks; for an operator then the others that have processes, limits or a policy. */
+/* First who asks; for an operator then the others that have processes, limits or a policy.  About
+ * another user: only that one. */
 struct inv_overview_user {
     uint32_t uid, nprocs;
     uint32_t cores, job_cores; /* at most; 0 all */

@@ -26,16 +26,18 @@ struct rmctl_common rmctl_common;
 static int help(int argc, char **argv);
 
 const struct rmctl_command rmctl_commands[] = {
-    {"status", "cores, processes, counters, as they are now (the default)", rmctl_status, NULL},
+    {"status", "cores, processes, counters, as they are now (the default)", rmctl_status,
+     rmctl_status_options},
     {"top", "the same, live, with rates", rmctl_top, rmctl_top_options},
-    {"policy", "by which policy cores are divided, and by which from now on", rmctl_policy, NULL},
+    {"policy", "by which policy cores are divided, and by which from now on", rmctl_policy,
+     rmctl_policy_options},
     {"shrink", "a process owns so many cores at most", rmctl_shrink, rmctl_order_options},
     {"expand", "a process owns so many cores at least", rmctl_expand, rmctl_order_options},
     {"pin", "a process owns these cores and no other", rmctl_pin, rmctl_order_options},
     {"limit", "cores of a user, and of each of its launches", rmctl_limit, rmctl_limit_options},
     {"drain", "nobody may use these cores", rmctl_drain, rmctl_drain_options},
     {"events", "what has happened of late", rmctl_events, rmctl_events_options},
-    {"trace", "write down who has which core when", rmctl_trace, NULL},
+    {"trace", "write down who has which core when", rmctl_trace, rmctl_trace_options},
     {"metrics", "counters, in Prometheus' text format", rmctl_metrics, NULL},
     {"simulate", "policies and placement on a described machine", rmd_simulate,
      rmd_simulate_options},

@@ -6,7 +6,7 @@
 #ifndef RMCTL_H
 #define RMCTL_H
 
-#include "control_protocol.h"
+#include "client.h"
 
 #include <argp.h>
 #include <jansson.h>
@@ -38,8 +38,9 @@ int rmctl_events(int argc, char **argv);
 int rmctl_metrics(int argc, char **argv);
 int rmctl_trace(int argc, char **argv);
 int rmctl_complete(int argc, char **argv);
-extern const struct argp_option rmctl_top_options[], rmctl_order_options[], rmctl_limit_options[],
-    rmctl_drain_options[], rmctl_events_options[], rmd_simulate_options[];
+extern const struct argp_option rmctl_status_options[], rmctl_top_options[], rmctl_policy_options[],
+    rmctl_order_options[], rmctl_limit_options[], rmctl_drain_options[], rmctl_events_options[],
+    rmctl_trace_options[], rmd_simulate_options[];
 
 /* Options that every command has. */
 extern struct rmctl_common {
@@ -65,8 +66,23 @@ struct rmctl_sockets {
 bool rmctl_find(struct rmctl_sockets *sockets);
 /* The one that a command about a whole machine is for.  NULL: has said why. */
 const char *rmctl_find_one(struct rmctl_sockets *sockets);
+/* Those that may be asked about this user: about another one than ours the one of the machine.
+ * None: has said so. */
+bool rmctl_find_for(struct rmctl_sockets *sockets, uint32_t uid);
 /* Says that `name` could not be asked, to do what, by errno.  Returns false. */
 bool rmctl_complain(const char *what, const char *name);
+/* The same, by what rmd has said of this user if it has. */
+bool rmctl_complain_of(const char *what, const char *name, const struct rmd_client_user *of);
+/* Which user it is; INV_UNSAID: ours. */
+uint32_t rmctl_meant(uint32_t uid);
+/* Is it another user than ours? */
+bool rmctl_of_another(uint32_t uid);
+
+/* Commands that operators may give about another user. */
+enum { RMCTL_USER_KEY = 512 };
+#define RMCTL_USER_OPTION(about) {"user", RMCTL_USER_KEY, "NAME", 0, about, 0}
+/* The user of this name or number, or the program ends with what is allowed. */
+uint32_t rmctl_user(struct argp_state *state, const char *text);
 
 /* A whole number, or the program ends with what is allowed. */
 unsigned rmctl_number(struct argp_state *state, const char *what, const char *text, unsigned least,

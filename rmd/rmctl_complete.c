@@ -143,7 +143,7 @@ static void list_processes(void)
     static struct view view;
     rmctl_find(&s);
     for (unsigned i = 0; i < s.count; i++) {
-        struct inv_table *t = rmd_client_observe(s.name[i]);
+        struct inv_table *t = rmd_client_observe(s.name[i], NULL);
         if (!t)
             continue;
         view_take(&view, t, s.name[i]);
@@ -163,7 +163,7 @@ static void list_cores(enum which which, const char *typed)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket) : NULL;
+    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
     for (unsigned c = 0; o && c < o->ncores; c++) {
         char word[16];
         snprintf(word, sizeof word, "%u", c);
@@ -177,7 +177,7 @@ static void list_counts(void)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket) : NULL;
+    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
     for (unsigned n = 1; o && n <= o->ncores; n++)
         printf("%u\n", n);
     free(o);

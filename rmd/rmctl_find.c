@@ -5,6 +5,7 @@
 #include "socket.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,14 @@ const char *rmctl_find_one(struct rmctl_sockets *s)
     return NULL;
 }
 
+bool rmctl_find_for(struct rmctl_sockets *s, uint32_t uid)
+{
+    if (!rmctl_of_another(uid))
+        return rmctl_find(s);
+    s->count = rmctl_find_one(s) != NULL; /* it is the first */
+    return s->count;
+}
+
 bool rmctl_complain(const char *what, const char *name)
 {
     fprintf(stderr, "rmctl: cannot %s rmd at %s: %s%s\n", what, name,
@@ -93,4 +102,34 @@ bool rmctl_complain(const char *what, const char *name)
                               : strerror(errno),
             errno == ENOENT || errno == ECONNREFUSED ? ": is it running?" : "");
     return false;
+}
+
+bool rmctl_complain_of(const char *what, const char *name, const struct rmd_client_user *of)
+{
+    if (!*of->why)
+        return rmctl_complain(what, name);
+    fprintf(stderr, "rmctl: cannot %s rmd at %s: %s\n", what, name, of->why);
+    return false;
+}
+
+/* --- whose domain */
+
+uint32_t rmctl_meant(uint32_t uid)
+{
+    return uid == INV_UNSAID ? getuid() : uid;
+}
+
+bool rmctl_of_another(uint32_t uid)
+{
+    return rmctl_meant(uid) != getuid();
+}
+
+uint32_t rmctl_user(struct argp_state *state, const char *text)
+{
+    const struct passwd *entry = getpwnam(text);
+    if (entry)
+        return entry->pw_uid;
+    if (*text < '0' || *text > '9')
+        argp_error(state, "there is no user '%s': use a name or number of one", text);
+    return rmctl_number(state, "user", text, 0, UINT32_MAX - 1);
 }

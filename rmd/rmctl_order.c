@@ -13,12 +13,11 @@
 #include "text.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPT_RESET = 256, OPT_WAIT, OPT_CORES, OPT_JOB_CORES, OPT_USER, OPT_UNDO };
+enum { OPT_RESET = 256, OPT_WAIT, OPT_CORES, OPT_JOB_CORES, OPT_UNDO };
 enum { WAIT_MS = 2000 };
 enum { ANY_RANK = -1 };
 
@@ -31,7 +30,7 @@ const struct argp_option rmctl_order_options[] = {
 const struct argp_option rmctl_limit_options[] = {
     {"cores", OPT_CORES, "N", 0, "cores that the user may have, or all", 0},
     {"job-cores", OPT_JOB_CORES, "N", 0, "cores that each launch of the user may own, or all", 0},
-    {"user", OPT_USER, "NAME", 0, "of this user; default: your own limits", 0},
+    RMCTL_USER_OPTION("of this user; default: your own limits"),
     {"reset", OPT_RESET, NULL, 0, "as before any rmctl limit: by the configuration", 0},
     WAIT_OPTION, {0}};
 const struct argp_option rmctl_drain_options[] = {
@@ -50,17 +49,6 @@ struct order {
 static unsigned number_or_all(struct argp_state *state, const char *what, const char *arg)
 {
     return strcmp(arg, "all") ? rmctl_number(state, what, arg, 1, INV_MAX_CORES) : 0;
-}
-
-static void read_user(struct argp_state *state, struct order *o, const char *arg)
-{
-    const struct passwd *entry = getpwnam(arg);
-    if (entry)
-        o->control.uid = entry->pw_uid;
-    else if (*arg >= '0' && *arg <= '9')
-        o->control.uid = rmctl_number(state, "user", arg, 0, UINT32_MAX - 1);
-    else
-        argp_error(state, "there is no user '%s': use a name or number of one", arg);
 }
 
 static void read_process(struct argp_state *state, struct order *o, const char *arg)
@@ -128,8 +116,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_JOB_CORES:
         o->control.job_cores = number_or_all(state, "--job-cores", arg);
         return 0;
-    case OPT_USER:
-        read_user(state, o, arg);
+    case RMCTL_USER_KEY:
+        o->control.uid = rmctl_user(state, arg);
         return 0;
     case ARGP_KEY_ARG:
         read_argument(state, o, arg);
@@ -207,7 +195,7 @@ static int show(const struct order *o, const char *socket, const struct inv_outc
 static unsigned count_rank(const char *socket, int rank, int *pid)
 {
     static struct view view;
-    struct inv_table *t = rmd_client_observe(socket);
+    struct inv_table *t = rmd_client_observe(socket, NULL);
     unsigned n = 0;
     if (!t)
         return 0;
@@ -270,7 +258,7 @@ static int show_drained(void)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket) : NULL;
+    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
     char list[200], text[256];
     unsigned n = 0;
     if (!o) {

@@ -86,9 +86,11 @@ static void print_processes(const struct view *v)
         print_scalability(&v->process[i]);
 }
 
-static void print_view(const struct view *v, const struct inv_overview *o)
+static void print_view(const struct view *v, uint32_t uid, const struct inv_overview *o)
 {
     printf("domain %s: ", v->socket);
+    if (rmctl_of_another(uid))
+        printf("user %u, ", (unsigned)uid);
     if (v->rmd_pid)
         printf("rmd %u, ", v->rmd_pid);
     printf("%u %scores, %s, reclaim bound %u us", v->ncores, v->emulated ? "emulated " : "",
@@ -165,30 +167,44 @@ json_t *view_json(const struct view *v)
 
 /* --- */
 
+const struct argp_option rmctl_status_options[] = {
+    RMCTL_USER_OPTION("of this user, for an operator; default: your own"), {0}};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+    struct rmd_client_user *of = state->input;
+    if (key != RMCTL_USER_KEY)
+        return ARGP_ERR_UNKNOWN;
+    of->uid = rmctl_user(state, arg);
+    return 0;
+}
+
 int rmctl_status(int argc, char **argv)
 {
     static struct rmctl_sockets sockets;
     static struct view view;
-    rmctl_parse(argc, argv, NULL, NULL, "", "Cores, processes and counters as they are now.", NULL);
-    if (!rmctl_find(&sockets))
+    struct rmd_client_user of = {.uid = INV_UNSAID};
+    rmctl_parse(argc, argv, rmctl_status_options, parse, "",
+                "Cores, processes and counters as they are now.", &of);
+    if (!rmctl_find_for(&sockets, of.uid))
         return RMCTL_FAILED;
     json_t *domains = rmctl_common.json ? json_array() : NULL;
     unsigned found = 0;
     for (unsigned i = 0; i < sockets.count; i++) {
-        struct inv_table *t = rmd_client_observe(sockets.name[i]);
+        struct inv_table *t = rmd_client_observe(sockets.name[i], &of);
         if (!t) {
             if (sockets.count == 1 || sockets.told)
-                rmctl_complain("look into", sockets.name[i]);
+                rmctl_complain_of("look into", sockets.name[i], &of);
             continue;
         }
         view_take(&view, t, sockets.name[i]);
         inv_table_unmap(t);
         found++;
-        struct inv_overview *o = rmd_client_overview(sockets.name[i]);
+        struct inv_overview *o = rmd_client_overview(sockets.name[i], of.uid);
         if (domains)
             json_array_append_new(domains, overview_json(o, &view));
         else
-            print_view(&view, o);
+            print_view(&view, of.uid, o);
         free(o);
     }
     if (!found || !domains) {

@@ -28,12 +28,14 @@ const struct argp_option rmctl_top_options[] = {
     {"delay", 'd', "S", 0, "look every S seconds (default 1; 0.05 to 3600)", 0},
     {"batch", 'b', NULL, 0, "plain text, a frame after the other; so it is without a terminal", 0},
     {"frames", 'n', "N", 0, "end after N frames", 0},
+    RMCTL_USER_OPTION("of this user, for an operator; default: your own"),
     {0}};
 
 struct top {
     double delay_s;
     bool batch;
     unsigned frames; /* 0: no end */
+    struct rmd_client_user of;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -52,6 +54,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case 'n':
         t->frames = rmctl_number(state, "-n", arg, 1, 1u << 30);
         return 0;
+    case RMCTL_USER_KEY:
+        t->of.uid = rmctl_user(state, arg);
+        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is one argument too many", arg);
         return 0;
@@ -66,18 +71,18 @@ static struct view looks[2][DOMAINS]; /* of this frame and the one before, in tu
 static struct inv_overview *orders[DOMAINS]; /* of this frame; NULL: rmd has not said */
 static unsigned turn, ndomains;
 
-static void look(const struct rmctl_sockets *s)
+static void look(const struct rmctl_sockets *s, struct rmd_client_user *of)
 {
     turn = !turn;
     ndomains = 0;
     for (unsigned i = 0; i < s->count && ndomains < DOMAINS; i++) {
-        struct inv_table *t = rmd_client_observe(s->name[i]);
+        struct inv_table *t = rmd_client_observe(s->name[i], of);
         if (!t)
             continue;
         view_take(&looks[turn][ndomains], t, s->name[i]);
         inv_table_unmap(t);
         free(orders[ndomains]);
-        orders[ndomains++] = rmd_client_overview(s->name[i]);
+        orders[ndomains++] = rmd_client_overview(s->name[i], of->uid);
     }
 }
 
@@ -123,9 +128,11 @@ static struct rates rates_of(const struct view *now, const struct view_process *
 
 static bool on_terminal;
 static int columns, row, column;
+static int rows; /* in which something stands, also below the screen */
 
 static void put_char(int colour, char c)
 {
+    rows = row + 1;
     if (column++ >= columns)
         return;
     if (!on_terminal)
@@ -239,14 +246,17 @@ static void draw_printed(void print(FILE *, const struct inv_overview *),
     free(text);
 }
 
-static void draw_domain(const struct view *v, const struct inv_overview *o)
+static void draw_domain(const struct view *v, uint32_t uid, const struct inv_overview *o)
 {
     const struct view *before = view_before(v);
     unsigned held = 0;
     for (unsigned i = 0; i < v->nprocs; i++)
         held += v->process[i].held;
-    put(PLAIN, "%s: %u %scores, %u in use, %u process%s", v->socket, v->ncores,
-        v->emulated ? "emulated " : "", held, v->nprocs, v->nprocs == 1 ? "" : "es");
+    put(PLAIN, "%s: ", v->socket);
+    if (rmctl_of_another(uid))
+        put(PLAIN, "user %u, ", (unsigned)uid);
+    put(PLAIN, "%u %scores, %u in use, %u process%s", v->ncores, v->emulated ? "emulated " : "",
+        held, v->nprocs, v->nprocs == 1 ? "" : "es");
     if (!v->pinned)
         put(PLAIN, ", counted by tokens, %d free", v->free_tokens);
     else if (before && v->time_ns > before->time_ns)
@@ -268,21 +278,36 @@ static void draw_domain(const struct view *v, const struct inv_overview *o)
     new_line();
 }
 
-static void draw(double delay_s)
+/* In the last line of the screen, where there are rows below it. */
+static void draw_what_is_left_out(void)
+{
+    int more = rows - (LINES - 1);
+    if (rows <= LINES)
+        return;
+    row = LINES - 1;
+    column = 0;
+    move(row, 0);
+    clrtoeol();
+    put(PLAIN, "%d more lines: a taller terminal shows them, or --batch", more);
+}
+
+static void draw(const struct top *t)
 {
     char clock[16];
     time_t now = time(NULL);
     struct tm tm;
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &tm));
-    row = column = 0;
-    put(PLAIN, "rmctl top  %s  every %g s%s", clock, delay_s, on_terminal ? "  q: quit" : "");
+    row = column = rows = 0;
+    put(PLAIN, "rmctl top  %s  every %g s%s", clock, t->delay_s, on_terminal ? "  q: quit" : "");
     new_line();
     for (unsigned i = 0; i < ndomains; i++)
-        draw_domain(&looks[turn][i], orders[i]);
+        draw_domain(&looks[turn][i], t->of.uid, orders[i]);
     if (!ndomains) {
-        put(PLAIN, "no rmd answers");
+        put(PLAIN, "%s", *t->of.why ? t->of.why : "no rmd answers");
         new_line();
     }
+    if (on_terminal)
+        draw_what_is_left_out();
 }
 
 /* --- JSON */
@@ -355,11 +380,11 @@ static int frame_in_batch(const struct top *t)
 {
     if (rmctl_common.json)
         return print_frame_as_json();
-    draw(t->delay_s);
+    draw(t);
     return fflush(stdout) ? RMCTL_FAILED : RMCTL_OK;
 }
 
-static int run_in_batch(const struct top *t, const struct rmctl_sockets *s)
+static int run_in_batch(struct top *t, const struct rmctl_sockets *s)
 {
     const char *said = getenv("COLUMNS");
     columns = said && atoi(said) > 0 ? atoi(said) : BATCH_COLUMNS;
@@ -368,7 +393,7 @@ static int run_in_batch(const struct top *t, const struct rmctl_sockets *s)
             wait_for(-1, t->delay_s);
         if (ended)
             break;
-        look(s);
+        look(s, &t->of);
         if (frame_in_batch(t) != RMCTL_OK)
             return RMCTL_FAILED;
     }
@@ -402,7 +427,7 @@ static bool wait_for_key(const struct top *t)
     return !ended && !quit;
 }
 
-static int run_on_terminal(const struct top *t, const struct rmctl_sockets *s)
+static int run_on_terminal(struct top *t, const struct rmctl_sockets *s)
 {
     unsetenv("COLUMNS"); /* they would win over the terminal, also when its size changes */
     unsetenv("LINES");
@@ -422,10 +447,10 @@ static int run_on_terminal(const struct top *t, const struct rmctl_sockets *s)
     for (unsigned n = 0; !ended && (!t->frames || n < t->frames); n++) {
         if (n && !wait_for_key(t))
             break;
-        look(s);
+        look(s, &t->of);
         columns = COLS;
         erase();
-        draw(t->delay_s);
+        draw(t);
         refresh();
     }
     endwin();
@@ -436,14 +461,14 @@ static int run_on_terminal(const struct top *t, const struct rmctl_sockets *s)
 int rmctl_top(int argc, char **argv)
 {
     static struct rmctl_sockets sockets;
-    struct top t = {.delay_s = 1};
+    struct top t = {.delay_s = 1, .of.uid = INV_UNSAID};
     rmctl_parse(argc, argv, rmctl_top_options, parse, "",
                 "Cores, processes and rates, again and again.", &t);
-    if (!rmctl_find(&sockets))
+    if (!rmctl_find_for(&sockets, t.of.uid))
         return RMCTL_FAILED;
-    look(&sockets);
+    look(&sockets, &t.of);
     if (!ndomains) {
-        rmctl_complain("look into", sockets.name[0]);
+        rmctl_complain_of("look into", sockets.name[0], &t.of);
         return RMCTL_FAILED;
     }
     end_on_signals();

@@ -25,26 +25,26 @@ static int conclude(const char *socket, const char *what, bool good, const char 
     return whole ? RMCTL_OK : RMCTL_FAILED;
 }
 
-static int start(const char *socket, const char *path)
+static int start(const char *socket, uint32_t uid, const char *path)
 {
     char why[RMD_TRACE_WHY];
-    int file = rmd_trace_open(path, why);
+    int file = rmd_trace_open(path, rmctl_of_another(uid) ? 0600 : 0666, why);
     if (file < 0) {
         fprintf(stderr, "rmctl: cannot write the trace to %s: %s\n", path, why);
         return RMCTL_FAILED;
     }
-    bool started = rmd_trace_ask_start(socket, file, why);
+    bool started = rmd_trace_ask_start(socket, uid, file, why);
     close(file);
     if (!started)
         fprintf(stderr, "rmctl: no trace: %s\n", why);
     return conclude(socket, "trace start", started, started ? "" : why, 0);
 }
 
-static int stop(const char *socket)
+static int stop(const char *socket, uint32_t uid)
 {
     char why[RMD_TRACE_WHY];
     unsigned lost;
-    bool stopped = rmd_trace_ask_stop(socket, &lost, why);
+    bool stopped = rmd_trace_ask_stop(socket, uid, &lost, why);
     if (!stopped)
         fprintf(stderr, "rmctl: no trace has been ended: %s\n", why);
     else if (why[0])
@@ -54,13 +54,21 @@ static int stop(const char *socket)
     return conclude(socket, "trace stop", stopped, why, lost);
 }
 
+const struct argp_option rmctl_trace_options[] = {
+    RMCTL_USER_OPTION("of this user's processes, for an operator; default: your own"), {0}};
+
 struct words {
     const char *what, *file;
+    uint32_t uid; /* INV_UNSAID: our own */
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct words *w = state->input;
+    if (key == RMCTL_USER_KEY) {
+        w->uid = rmctl_user(state, arg);
+        return 0;
+    }
     if (key == ARGP_KEY_ARG && !w->file) {
         *(w->what ? &w->file : &w->what) = arg;
         return 0;
@@ -74,13 +82,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int rmctl_trace(int argc, char **argv)
 {
     static struct rmctl_sockets sockets;
-    struct words w = {0};
-    rmctl_parse(argc, argv, NULL, parse, "start FILE\nstop",
+    struct words w = {.uid = INV_UNSAID};
+    rmctl_parse(argc, argv, rmctl_trace_options, parse, "start FILE\nstop",
                 "Every change of a core's owner and holder, announcements and waits, of programs "
                 "that run already; invade-trace(1) shows them.",
                 &w);
     const char *socket = rmctl_find_one(&sockets);
     if (!socket)
         return RMCTL_FAILED;
-    return w.file ? start(socket, w.file) : stop(socket);
+    return w.file ? start(socket, w.uid, w.file) : stop(socket, w.uid);
 }

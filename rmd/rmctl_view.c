@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* rmctl_view.c - everything here is statistics and snapshots: relaxed loads, no partner. */
+/*
+ * rmctl_view.c - everything here is statistics and snapshots: relaxed loads, no partner.
+ *
+ * Who looks at the table of another user (--user) must not trust it: what bounds an array is read
+ * once, and names and graphs are copied before they are looked at.
+ */
 #define _GNU_SOURCE
 #include "rmctl_view.h"
 #include "text.h"
@@ -10,6 +15,13 @@
 #include "now.h"
 
 #define LOOK(member) atomic_load_explicit(&(member), memory_order_relaxed)
+
+/* A member that is no atomic, since nobody changes it after rmd; another user's process may. */
+static unsigned at_most(const volatile uint32_t *member, unsigned most)
+{
+    unsigned value = *member;
+    return value < most ? value : most;
+}
 
 static int whose(unsigned name)
 {
@@ -68,7 +80,8 @@ void view_take(struct view *v, struct inv_table *t, const char *socket)
     v->time_ns = inv_now_ns();
     snprintf(v->socket, sizeof v->socket, "%s", socket);
     v->rmd_pid = LOOK(t->rmd_pid);
-    v->ncores = t->ncores < INV_MAX_CORES ? t->ncores : INV_MAX_CORES;
+    unsigned nslots = at_most(&t->nslots, INV_MAX_SLOTS);
+    v->ncores = at_most(&t->ncores, INV_MAX_CORES);
     v->reclaim_bound_us = t->reclaim_bound_us;
     v->emulated = t->emulated;
     v->pinned = t->mode == INV_MODE_PINNED;
@@ -77,7 +90,7 @@ void view_take(struct view *v, struct inv_table *t, const char *socket)
     v->nprocs = 0;
     for (unsigned c = 0; c < v->ncores; c++)
         take_core(&v->core[c], inv_core_at(t, c));
-    for (unsigned s = 0; s < t->nslots && s < INV_MAX_SLOTS; s++)
+    for (unsigned s = 0; s < nslots; s++)
         /* acquire: partner is rmd's release, after it filled the slot */
         if (atomic_load_explicit(&inv_slot_at(t, s)->state, memory_order_acquire) ==
             INV_SLOT_LIVE)

@@ -26,6 +26,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +55,8 @@ struct connection {
     struct rmd_source source;
     struct connection *next;
     struct ucred peer;
-    struct rmd_domain *domain; /* of its user, while it is answered */
+    uid_t about;               /* whose domain it asks for, mostly its user's; */
+    struct rmd_domain *domain; /* which this is, while it is answered; NULL: not known */
     struct rmd_telling reports; /* being sent */
     unsigned sent;
     bool sending;
@@ -182,8 +184,24 @@ static void answer_join(struct connection *c, const struct inv_request *request)
                                  : "rmd cannot make a core table");
 }
 
+/* Is there something to be seen?  Else it has been refused: another user gets no domain, and none
+ * is shown as if there were one, because an operator looks. */
+static bool is_there(struct connection *c)
+{
+    char why[sizeof((struct inv_reply *)0)->message];
+    if (c->about == c->peer.uid || (c->domain && c->domain->live))
+        return true;
+    snprintf(why, sizeof why,
+             "user %u has no managed process now: rmctl status lists the users that have some",
+             (unsigned)c->about);
+    refuse(c, INV_E_USER, why);
+    return false;
+}
+
 static void answer_observe(struct connection *c)
 {
+    if (!is_there(c))
+        return;
     int fd = rmd_domain_observe(c->domain);
     if (fd < 0) {
         refuse(c, INV_E_FULL, "rmd cannot show the core table");
@@ -243,20 +261,20 @@ static void answer_deposit(struct connection *c, const struct inv_package *packa
 
 static void answer_policy(struct connection *c, const char *name)
 {
-    const struct rmd_policy *policy = *name ? rmd_policy_named(name) : c->domain->policy;
+    const struct rmd_policy *policy = *name ? rmd_policy_named(name) : rmd_users_policy(c->about);
     char message[sizeof((struct inv_reply *)0)->message];
     if (!policy) {
         snprintf(message, sizeof message, "no such policy: use %s", rmd_policy_names());
         refuse(c, INV_E_PROTOCOL, message);
         return;
     }
-    if (*name && !rmd_users_choose(c->peer.uid, policy)) {
+    if (*name && !rmd_users_choose(c->about, policy)) {
         refuse(c, INV_E_FULL, "rmd has no memory");
         return;
     }
     if (*name)
-        rmd_chat("process %d of user %u chooses policy %s", (int)c->peer.pid,
-                 (unsigned)c->peer.uid, policy->name);
+        rmd_chat("process %d of user %u chooses policy %s for user %u", (int)c->peer.pid,
+                 (unsigned)c->peer.uid, policy->name, (unsigned)c->about);
     reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
 }
 
@@ -268,8 +286,10 @@ static bool starts_trace(const struct inv_request *r)
 /* The trace's thread takes the file, and answers. */
 static void answer_trace_start(struct connection *c)
 {
+    if (!is_there(c))
+        return;
     rmd_unwatch(&c->source);
-    if (!rmd_trace_start(c->domain, c->source.fd))
+    if (!rmd_trace_start(c->domain, c->peer.uid, c->source.fd))
         c->source.fd = -1;
     else if (errno == EBUSY)
         refuse(c, INV_E_STATE, "a trace is being taken already");
@@ -285,12 +305,16 @@ static void answer_trace_stop(struct connection *c)
     c->source.fd = -1;
 }
 
-static void answer_trace(struct connection *c, const struct inv_request *request)
+static void answer_trace(struct connection *c, const struct inv_request *request, bool carries)
 {
-    if (starts_trace(request))
+    if (carries)
+        answer_trace_start(c);
+    else if (starts_trace(request))
         refuse(c, INV_E_PROTOCOL, "no file came with it");
-    else if (strcmp(request->program, "stop") || !c->domain->trace)
+    else if (strcmp(request->program, "stop") || !c->domain || !c->domain->trace)
         refuse(c, INV_E_STATE, "no trace is being taken");
+    else if (!c->operator && rmd_trace_taker(c->domain) != c->peer.uid)
+        refuse(c, INV_E_STATE, "an operator has begun this trace, and ends it");
     else
         answer_trace_stop(c);
 }
@@ -386,6 +410,12 @@ static bool answer_text(struct connection *c, char *text)
     return send_text(c);
 }
 
+static bool answer_overview(struct connection *c)
+{
+    bool all = c->operator && c->about == c->peer.uid;
+    return !is_there(c) || answer_text(c, rmd_overview(c->domain, all, &c->text_bytes));
+}
+
 /* What a connection is in the middle of sending.  True when it is done. */
 static bool send_more(struct connection *c, uint32_t events)
 {
@@ -399,8 +429,9 @@ static bool send_more(struct connection *c, uint32_t events)
     return !c->domain || send_reports(c);
 }
 
-/* True when the connection has done its work. */
-static bool answer(struct connection *c, const struct inv_package *message, size_t bytes)
+/* True when the connection has done its work.  `carries` a file for a trace? */
+static bool answer(struct connection *c, const struct inv_package *message, size_t bytes,
+                   bool carries)
 {
     const struct inv_request *request = &message->request;
     switch (request->kind) {
@@ -429,14 +460,27 @@ static bool answer(struct connection *c, const struct inv_package *message, size
     case INV_METRICS:
         return answer_text(c, rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes));
     case INV_OVERVIEW:
-        return answer_text(c, rmd_overview(c->domain, c->operator, &c->text_bytes));
+        return answer_overview(c);
     case INV_TRACE:
-        answer_trace(c, request);
+        answer_trace(c, request, carries);
         return true;
     default:
         refuse(c, INV_E_PROTOCOL, "unknown kind of request");
         return true;
     }
+}
+
+/* May it be a struct inv_about? */
+static bool may_name_a_user(uint32_t kind)
+{
+    return kind == INV_OBSERVE || kind == INV_OVERVIEW || kind == INV_POLICY || kind == INV_TRACE;
+}
+
+/* Whose messages may have other sizes, too. */
+static bool of_another_version(const struct inv_request *r, size_t bytes)
+{
+    return bytes >= offsetof(struct inv_request, kind) && r->magic == INV_PROTOCOL_MAGIC &&
+           r->version != INV_PROTOCOL_VERSION;
 }
 
 /* A message of so many bytes, of which there is memory for a struct inv_package at most. */
@@ -452,8 +496,40 @@ static bool well_formed(const struct inv_request *r, size_t bytes)
     case INV_EVENTS:
         return bytes == sizeof(struct inv_watch);
     default:
-        return bytes == sizeof *r;
+        return bytes == sizeof *r ||
+               (may_name_a_user(r->kind) && bytes == sizeof(struct inv_about));
     }
+}
+
+/* Whose domain a well-formed message is about. */
+static uid_t user_of(const struct connection *c, const struct inv_package *message, size_t bytes)
+{
+    struct inv_about about = {.uid = INV_UNSAID};
+    if (may_name_a_user(message->request.kind) && bytes == sizeof about)
+        memcpy(&about, message, sizeof about);
+    return about.uid == INV_UNSAID ? c->peer.uid : about.uid;
+}
+
+/* To the domain of this user, if that is for the other end to see.  Else it has been refused. */
+static bool turn_to(struct connection *c, uid_t uid)
+{
+    char why[sizeof((struct inv_reply *)0)->message];
+    c->about = uid;
+    if (uid == c->peer.uid)
+        return true;
+    c->domain = c->operator ? rmd_users_known(uid) : NULL;
+    if (!c->operator)
+        snprintf(why, sizeof why,
+                 "the domain of user %u is root's, or of who runs rmd, to look at and to steer: "
+                 "yours is shown without --user",
+                 (unsigned)uid);
+    else if (!rmd_users_served(uid))
+        snprintf(why, sizeof why, "user %u has no processes here: this rmd serves user %u only",
+                 (unsigned)uid, (unsigned)getuid());
+    else
+        return true;
+    refuse(c, INV_E_USER, why);
+    return false;
 }
 
 #ifdef SO_PEERGROUPS
@@ -518,16 +594,14 @@ static void hear(struct connection *c, uint32_t events)
         return;
     bool done = true;
     if (n > 0 && welcome(c)) {
-        if (!well_formed(request, (size_t)n))
-            refuse(c, INV_E_PROTOCOL, "malformed request");
-        else if (request->version != INV_PROTOCOL_VERSION)
+        if (of_another_version(request, (size_t)n))
             refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
-        else if (carries && starts_trace(request))
-            answer_trace_start(c);
-        else if (carries)
+        else if (!well_formed(request, (size_t)n))
+            refuse(c, INV_E_PROTOCOL, "malformed request");
+        else if (carries && !starts_trace(request))
             refuse(c, INV_E_PROTOCOL, "a descriptor came with a request that has none");
-        else
-            done = answer(c, &message, (size_t)n);
+        else if (turn_to(c, user_of(c, &message, (size_t)n)))
+            done = answer(c, &message, (size_t)n, carries);
     }
     if (done)
         hang_up(c);

@@ -67,7 +67,7 @@ struct item {
 
 struct rmd_trace {
     struct rmd_trace *next; /* of the orphans */
-    uid_t uid;
+    uid_t uid, taker; /* whose domain it is of, and who has asked for it */
     pthread_t thread;
     _Atomic bool done; /* release: the thread will not touch this any more */
     struct rmd_source looked; /* the thread has looked at the file; an eventfd */
@@ -665,7 +665,7 @@ static void looked(struct rmd_source *source, uint32_t events)
     free_trace(x);
 }
 
-int rmd_trace_start(struct rmd_domain *d, int client)
+int rmd_trace_start(struct rmd_domain *d, uid_t taker, int client)
 {
     reap(&d->ending);
     reap_orphans();
@@ -680,6 +680,7 @@ int rmd_trace_start(struct rmd_domain *d, int client)
     x->client = client;
     x->domain = d;
     x->uid = d->uid;
+    x->taker = taker;
     x->end = &x->first;
     x->looked = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), looked};
     pthread_mutex_init(&x->lock, NULL);
@@ -695,6 +696,11 @@ int rmd_trace_start(struct rmd_domain *d, int client)
     free_trace(x);
     errno = error;
     return -1;
+}
+
+uid_t rmd_trace_taker(const struct rmd_domain *d)
+{
+    return d->trace->taker;
 }
 
 void rmd_trace_stop(struct rmd_domain *d, int client)

@@ -11,10 +11,13 @@
 
 #include "domain.h"
 
-/* Begin a trace in the file whose descriptor is in the next message of `client`, a socket that is
- * ours from here on, and gets the answer.  0; or -1 with errno, EBUSY there is a trace, and the
- * socket stays the caller's. */
-int rmd_trace_start(struct rmd_domain *domain, int client);
+/* Begin a trace in the file whose descriptor is in the next message of `client`, a socket of user
+ * `taker` that is ours from here on, and gets the answer.  0; or -1 with errno, EBUSY there is a
+ * trace, and the socket stays the caller's. */
+int rmd_trace_start(struct rmd_domain *domain, uid_t taker, int client);
+
+/* Who has begun the trace that there is. */
+uid_t rmd_trace_taker(const struct rmd_domain *domain);
 
 /* End it, if there is one.  `client`, -1 none, is ours from here on, and gets an answer when the file is
  * complete. */

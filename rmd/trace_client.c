@@ -30,23 +30,23 @@ static bool is_something_else(const char *path)
     return other;
 }
 
-int rmd_trace_open(const char *path, char why[RMD_TRACE_WHY])
+int rmd_trace_open(const char *path, mode_t mode, char why[RMD_TRACE_WHY])
 {
     if (is_something_else(path)) {
         snprintf(why, RMD_TRACE_WHY, "it is there, and no trace: remove it, or use another name");
         return -1;
     }
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666); /* rmd empties it */
+    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode); /* rmd empties it */
     if (file < 0)
         snprintf(why, RMD_TRACE_WHY, "%s", strerror(errno));
     return file;
 }
 
-static bool send_request(int fd, const char *what, int file)
+static bool send_request(int fd, const char *what, uint32_t uid, int file)
 {
-    struct inv_request request = inv_request_of(INV_TRACE);
-    snprintf(request.program, sizeof request.program, "%s", what);
-    return inv_socket_send(fd, &request, sizeof request, file, 0) == (ssize_t)sizeof request;
+    struct inv_about about = {.request = inv_request_of(INV_TRACE), .uid = uid};
+    snprintf(about.request.program, sizeof about.request.program, "%s", what);
+    return inv_socket_send(fd, &about, sizeof about, file, 0) == (ssize_t)sizeof about;
 }
 
 static bool take_reply(int fd, struct inv_reply *reply)
@@ -61,11 +61,11 @@ static bool take_reply(int fd, struct inv_reply *reply)
     return n == (ssize_t)sizeof *reply && reply->magic == INV_PROTOCOL_MAGIC;
 }
 
-static bool ask(const char *socket, const char *what, int file, struct inv_reply *reply,
-                char why[RMD_TRACE_WHY])
+static bool ask(const char *socket, const char *what, uint32_t uid, int file,
+                struct inv_reply *reply, char why[RMD_TRACE_WHY])
 {
     int fd = inv_socket_connect(socket, PATIENCE_S);
-    bool good = fd >= 0 && send_request(fd, what, file) && take_reply(fd, reply);
+    bool good = fd >= 0 && send_request(fd, what, uid, file) && take_reply(fd, reply);
     if (good)
         snprintf(why, RMD_TRACE_WHY, "%s", reply->message);
     else
@@ -76,16 +76,16 @@ static bool ask(const char *socket, const char *what, int file, struct inv_reply
     return good && reply->status == INV_OK;
 }
 
-bool rmd_trace_ask_start(const char *socket, int file, char why[RMD_TRACE_WHY])
+bool rmd_trace_ask_start(const char *socket, uint32_t uid, int file, char why[RMD_TRACE_WHY])
 {
     struct inv_reply reply;
-    return ask(socket, "start", file, &reply, why);
+    return ask(socket, "start", uid, file, &reply, why);
 }
 
-bool rmd_trace_ask_stop(const char *socket, unsigned *lost, char why[RMD_TRACE_WHY])
+bool rmd_trace_ask_stop(const char *socket, uint32_t uid, unsigned *lost, char why[RMD_TRACE_WHY])
 {
     struct inv_reply reply = {.count = 0};
-    bool good = ask(socket, "stop", -1, &reply, why);
+    bool good = ask(socket, "stop", uid, -1, &reply, why);
     *lost = good ? reply.count : 0;
     return good;
 }

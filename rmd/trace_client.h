@@ -3,19 +3,23 @@
 #ifndef RMD_TRACE_CLIENT_H
 #define RMD_TRACE_CLIENT_H
 
-#include "protocol.h"
+#include "control_protocol.h"
+
+#include <sys/types.h>
 
 enum { RMD_TRACE_WHY = sizeof((struct inv_reply *)0)->message };
 
 /* Open this file for a trace, where nothing is, or nothing but a trace: of "--trace ./solver input"
- * the solver shall not be lost.  -1, and why, when it cannot be written to or is something else. */
-int rmd_trace_open(const char *path, char why[RMD_TRACE_WHY]);
+ * the solver shall not be lost.  A new one has this mode, within the umask: who may read of a
+ * user's programs.  -1, and why, when it cannot be written to or is something else. */
+int rmd_trace_open(const char *path, mode_t mode, char why[RMD_TRACE_WHY]);
 
-/* Let the rmd at `socket` write a trace to this file.  False, and why, when it does not. */
-bool rmd_trace_ask_start(const char *socket, int file, char why[RMD_TRACE_WHY]);
+/* Let the rmd at `socket` write a trace of this user's domain (INV_UNSAID: ours; of others it does
+ * so for an operator) to this file.  False, and why, when it does not. */
+bool rmd_trace_ask_start(const char *socket, uint32_t uid, int file, char why[RMD_TRACE_WHY]);
 
 /* And end it; returns when the file is complete.  False: there is none, or it cannot be asked.
  * True, and why: it could not be written as a whole.  lost: events that are not in it. */
-bool rmd_trace_ask_stop(const char *socket, unsigned *lost, char why[RMD_TRACE_WHY]);
+bool rmd_trace_ask_stop(const char *socket, uint32_t uid, unsigned *lost, char why[RMD_TRACE_WHY]);
 
 #endif

@@ -8,7 +8,7 @@
  * steps: it is withdrawn from the table of the old one, its holder gives it up (or is expelled
  * when the reclaim bound has passed) and the threads of the old user are kept away from it, and
  * only then, with all of its unit, is it admitted to the new one's.  So it has two holders at no
- * time, and no process ever sees another user's table.
+ * time, and nobody ever sees another user's table but an operator, who cannot write to it.
  */
 #define _GNU_SOURCE
 #include "users.h"
@@ -149,13 +149,19 @@ static void check(struct rmd_source *source, uint32_t events)
 
 /* --- policies */
 
+/* Of a user who has chosen this; NULL: nothing. */
+static const struct rmd_policy *policy_by(uid_t uid, const struct rmd_policy *own_choice)
+{
+    struct rmd_user_settings said = rmd_config_user(settings, uid);
+    bool own = said.given & 1u << RMD_KEY_POLICY;
+    return own_choice       ? own_choice
+           : chosen && !own ? chosen
+                            : said.policy;
+}
+
 static const struct rmd_policy *policy_of(const struct user *u)
 {
-    bool own = rmd_config_user(settings, u->uid).given & 1u << RMD_KEY_POLICY;
-    return u->chosen     ? u->chosen
-           : own         ? u->configured
-           : chosen      ? chosen
-                         : u->configured;
+    return policy_by(u->uid, u->chosen);
 }
 
 static void sampled(void)
@@ -443,12 +449,18 @@ static void note_orders(void)
     rmd_standing_save(&now, options.keep_orders);
 }
 
-/* Has it nothing to lose but reports, and what it has ordered itself?  Processes that are stopped
- * go on some day, and who is forgotten evades its limits. */
+/* An operator's trace waits for the processes that come; who traces itself and goes loses it. */
+static bool traced_by_another(const struct user *u)
+{
+    return u->domain.trace && rmd_trace_taker(&u->domain) != u->uid;
+}
+
+/* Has it nothing to lose but reports, and what it has begun or ordered itself?  Processes that are
+ * stopped go on some day, and who is forgotten evades its limits. */
 static bool forgettable(const struct user *u)
 {
-    return !active(u) && !u->domain.live && !u->ordered.cores && !u->ordered.job_cores &&
-           !has_cores(u);
+    return !active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
+           !u->ordered.job_cores && !has_cores(u);
 }
 
 static bool has_own_orders(const struct user *u)
@@ -652,6 +664,12 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
     return true;
 }
 
+const struct rmd_policy *rmd_users_policy(uid_t uid)
+{
+    const struct user *u = known_user(uid);
+    return policy_by(uid, u ? u->chosen : NULL);
+}
+
 bool rmd_users_served(uid_t uid)
 {
     return options.several || uid == getuid();
@@ -660,6 +678,12 @@ bool rmd_users_served(uid_t uid)
 struct rmd_domain *rmd_users_domain(uid_t uid)
 {
     struct user *u = find_user(uid);
+    return u ? &u->domain : NULL;
+}
+
+struct rmd_domain *rmd_users_known(uid_t uid)
+{
+    struct user *u = known_user(uid);
     return u ? &u->domain : NULL;
 }
 

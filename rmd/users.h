@@ -34,11 +34,17 @@ void rmd_users_reconfigured(void);
  * not say one.  False: no memory. */
 bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy);
 
+/* Which it is now, also of a user that is not known. */
+const struct rmd_policy *rmd_users_policy(uid_t uid);
+
 /* Does rmd serve processes of this user? */
 bool rmd_users_served(uid_t uid);
 
 /* The domain of this user, to look at; made when there is none.  NULL: no memory. */
 struct rmd_domain *rmd_users_domain(uid_t uid);
+
+/* The same, but none is made: NULL. */
+struct rmd_domain *rmd_users_known(uid_t uid);
 
 /* rmd_domain_join in the domain of this user; also errno EUSERS: every core has a user already. */
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request);

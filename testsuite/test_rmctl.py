@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import pty
+import pwd
 import re
 import select
 import shlex
@@ -666,6 +667,147 @@ def test_to_ask_for_a_users_limits_does_not_make_it_known(service, by):  # noqa:
     assert [(u["uid"], u["limits"]["cores"]) for u in domain["users"]][2:] == [(BOB, 4)]
 
 
+LOOKS = (["status"], ["top", "-n1"], ["policy"], ["policy", "fair"], ["trace", "start", "{file}"],
+         ["trace", "stop"])
+
+
+def of_user(uid, words, file=""):
+    return [words[0], f"--user={uid}", *(word.format(file=file) for word in words[1:])]
+
+
+def test_an_operator_sees_and_steers_the_domain_of_a_user(service, by):  # noqa: F811
+    s = service("emulate-cores = 8\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    s.member(BOB)
+    bob.ask(f"borrow {bob.owners().index(0)}")
+    assert by(s, 0, "shrink", pid(bob), 1)[0] == 0
+    for words in (["status"], ["top", "-n1"]):
+        code, out, err = by(s, 0, *of_user(BOB, words), "--json")
+        domain, = json.loads(out)["domains"]
+        assert (code, err) == (0, "") and len(domain["processes"]) == 2
+        assert domain["processes"][0]["pid"] == pid(bob)
+        assert domain["processes"][0]["held_cores"] == 1
+        assert [u["uid"] for u in domain["users"]] == [BOB]
+        assert [(o["uid"], o["pid"]) for o in domain["orders"]] == [(BOB, pid(bob))]
+        away = {c["core"] for c in domain["cores"] if c["why_away"] == "other-user"}
+        assert away == {c for c, owner in enumerate(alice.owners()) if owner == 0}
+        assert f"user {BOB}, " in by(s, 0, *of_user(BOB, words))[1]
+    assert by(s, 0, "policy", f"--user={BOB}", "equal") == (
+        0, f"domain {s.name}: user {BOB}, policy equal\n", "")
+    said = {uid: json.loads(by(s, uid, "policy", "--json")[1])["domains"][0]["policy"]
+            for uid in (0, ALICE, BOB)}
+    assert said == {0: "workload", ALICE: "workload", BOB: "equal"}
+    assert by(s, BOB, "policy", "fair")[0] == 0  # the last word counts
+    assert "policy fair\n" in by(s, 0, "policy", f"--user={BOB}")[1]
+
+
+def test_a_user_named_by_name_is_the_one_of_this_number(service, by):  # noqa: F811
+    s = service("emulate-cores = 4\n")
+    alice = s.member(ALICE)
+    name = pwd.getpwuid(ALICE).pw_name
+    domain, = json.loads(by(s, 0, "status", f"--user={name}", "--json")[1])["domains"]
+    assert [p["pid"] for p in domain["processes"]] == [pid(alice)]
+
+
+@pytest.mark.parametrize("words", LOOKS, ids=" ".join)
+def test_another_users_domain_is_for_operators(service, by, public, words):  # noqa: F811
+    s = service("emulate-cores = 8\n")
+    alice, _ = s.member(ALICE), s.member(BOB)
+    public.chmod(0o777)
+    for whose in (ALICE, 0, 60009):  # a user that is not known is not told from one that is
+        code, out, err = by(s, BOB, *of_user(whose, words, public / "t"))
+        assert (code, out) == (1, "") and (words[0] == "trace" or s.name in err)
+        assert f"user {whose} is root's, or of who runs rmd" in err and "without --user" in err
+    assert "policy workload" in by(s, ALICE, "policy")[1] and owned(alice, 0) == [4]
+    code, _, err = by(s, BOB, *of_user(BOB, words, public / "t"))
+    assert code == (words == ["trace", "stop"]) and "root's" not in err
+
+
+@pytest.mark.parametrize("words", [w for w in LOOKS if w[0] != "policy"], ids=" ".join)
+def test_a_user_without_processes_does_not_become_known(service, by, public, words):  # noqa: F811
+    s = service("emulate-cores = 8\n")
+    bob = s.member(BOB)
+    bob.kill()
+    s.hears("the last process has gone")
+    by(s, 0, "status")  # root's own domain is made
+    before = len(os.listdir(f"/proc/{s.process.pid}/fd"))
+    for whose in (ALICE, BOB):
+        code, out, err = by(s, 0, *of_user(whose, words, public / "t"))
+        assert (code, out) == (1, "")
+        assert f"user {whose} has no managed process now" in err or "no trace" in err
+    assert by(s, 0, "policy", f"--user={ALICE}")[0] == 0
+    assert len(os.listdir(f"/proc/{s.process.pid}/fd")) == before
+    samples = exposition(by(s, 0, "metrics")[1])["invasive_user_cores"][1]
+    assert {labels["user"] for labels, _ in samples} == {"0", str(BOB)}
+
+
+def test_a_policy_may_be_chosen_for_who_is_still_to_come(service, by):  # noqa: F811
+    s = service(f"emulate-cores = 8\n[user {BOB}]\npolicy = equal\n")
+    assert "policy equal\n" in by(s, 0, "policy", f"--user={BOB}")[1]
+    assert by(s, 0, "policy", f"--user={ALICE}", "jobs")[0] == 0
+    s.member(ALICE)
+    assert "policy jobs\n" in by(s, ALICE, "policy")[1]
+    s.kill_and_start_again()
+    assert "policy jobs\n" in by(s, 0, "policy", f"--user={ALICE}")[1]
+
+
+def test_an_operator_sees_the_users_that_a_new_rmd_has_taken_back(service, by):  # noqa: F811
+    s = service("emulate-cores = 4\n")
+    alice = s.member(ALICE)
+    s.kill_and_start_again()
+    domain, = json.loads(by(s, 0, "status", f"--user={ALICE}", "--json")[1])["domains"]
+    assert [p["pid"] for p in domain["processes"]] == [pid(alice)]
+    assert domain["rmd"] == s.process.pid
+
+
+def test_an_operator_takes_a_trace_of_a_user(service, by, public, tmp_path):  # noqa: F811
+    s = service("emulate-cores = 4\n")
+    alice = s.member(ALICE)
+    public.chmod(0o777)
+    file, own = tmp_path / "t", public / "own"
+    assert by(s, 0, "trace", f"--user={ALICE}", "start", file) == (0, "", "")
+    assert file.stat().st_uid == 0 and file.stat().st_mode & 0o077 == 0
+    alice.ask("borrow 0")
+    assert "a trace is being taken already" in by(s, ALICE, "trace", "start", own)[2]
+    code, _, err = by(s, ALICE, "trace", "stop")
+    assert code == 1 and "an operator has begun this trace" in err
+    assert by(s, 0, "trace", "stop")[0] == 1  # root's own: there is none
+    alice.kill()
+    s.hears("the last process has gone")
+    assert by(s, 0, "trace", f"--user={ALICE}", "stop") == (0, "", "")
+    assert b"member" in file.read_bytes()
+    s.member(ALICE)
+    assert by(s, ALICE, "trace", "start", own) == (0, "", "")  # and her own again, which root
+    assert by(s, 0, "trace", f"--user={ALICE}", "stop") == (0, "", "")  # may end
+
+
+def test_top_goes_on_when_the_user_that_it_watches_has_gone(service):  # noqa: F811
+    s = service("emulate-cores = 4\n")
+    alice = s.member(ALICE)
+    with subprocess.Popen([s.build / "bin" / "rmctl", f"--socket={s.name}", "top",
+                           "--batch", f"--user={ALICE}", "--delay=0.05"], text=True,
+                          stdout=subprocess.PIPE, env=ENV) as top:
+        def says(text):
+            while text not in (line := top.stdout.readline()):
+                assert line
+        try:
+            says("1 process,")
+            alice.kill()
+            says(f"user {ALICE} has no managed process now")
+            s.member(ALICE)
+            says("1 process,")
+        finally:
+            top.kill()
+
+
+@pytest.mark.parametrize("words", LOOKS, ids=" ".join)
+def test_a_launchs_own_rmd_has_no_other_users(rmd, tell, tmp_path, words):  # noqa: F811
+    r = rmd(8)
+    code, out, err = tell(r, *of_user(BOB, words, tmp_path / "t"))
+    assert (code, out) == (1, "")
+    assert f"user {BOB} has no processes here: this rmd serves user {os.getuid()} only" in err
+
+
 @pytest.mark.parametrize("limits", [[], ["--cores=2"], ["--reset"]], ids=["asked", "set", "reset"])
 def test_of_a_launchs_own_rmd_no_other_user_gets_cores(rmd, ask, tell, limits):  # noqa: F811
     r = rmd(8)
@@ -888,6 +1030,10 @@ def test_shells_complete_what_a_command_takes_and_no_more(
         f"rmctl -s {r.name} pin rank:1 ": ["0", "1", "2", "3"],
         "rmctl shrink 1 ": ["1", "2", "3", "4"],
         "rmctl limit --user=roo": ["root"],
+        "rmctl top --user=roo": ["root"],
+        "rmctl policy --user=root th": ["throughput"],
+        "rmctl trace --user root ": ["start", "stop"],
+        "rmctl status --u": ["--user="],
         "rmctl limit --job-cores=": ["all"],
         "rmctl simulate --workload=ot": ["other.csv"],
         "rmctl simulate -w ot": ["other.csv"],
@@ -1059,6 +1205,42 @@ def test_top_prints_frames_where_there_is_no_terminal(rmd, tell, ask):  # noqa: 
     assert first["held_cores"] == 2 and second["lends_per_s"] == 0 and not second["efficiency"]
 
 
+def act(one, other):
+    """Of `one` 3 borrows; of `other`, which owns cores 2 and 3, 3 reclaims, 5 lends, and 30 of
+    40 ms outside of MPI's waits"""
+    for _ in range(3):
+        assert (one.ask("borrow 2"), other.ask("reclaim 2")) == ("1", "asked")
+        assert [m.ask(f"{what} 2") for m, what in
+                ((one, "lend"), (other, "borrow"), (other, "lend"))] == ["1"] * 3
+    for _ in range(2):
+        assert (other.ask("borrow 3"), other.ask("lend 3")) == ("1", "1")
+    other.ask("spend 30 10")
+
+
+def test_top_tells_rates_and_efficiency_of_what_has_been_done(rmd, build):  # noqa: F811
+    r = rmd(4)
+    one, other = r.joined(2, 0, 1)
+    act(one, other)  # before the first look: not counted
+    begin = time.monotonic()
+    with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "top", "--json", "-n2",
+                           "--delay=0.2"], stdout=subprocess.PIPE, text=True, env=ENV) as top:
+        first = json.loads(top.stdout.readline())["domains"][0]["processes"]
+        top.send_signal(signal.SIGSTOP)
+        act(one, other)
+        top.send_signal(signal.SIGCONT)
+        second = json.loads(top.stdout.readline())["domains"][0]["processes"]
+    seconds = time.monotonic() - begin  # more than between the two looks
+    done = [{"borrows": 3}, {"lends": 5, "reclaims": 3}]
+    for before, after, did in zip(first, second, done):
+        rates = {n: after[f"{n}_per_s"] for n in ("lends", "borrows", "reclaims", "evictions")}
+        assert {n: after["counters"][n] - before["counters"][n] for n in did} == did
+        assert {n: bool(rate) for n, rate in rates.items()} == {n: n in did for n in rates}
+        assert all(n / seconds <= rates[name] <= n / 0.2 for name, n in did.items())
+    assert second[1]["lends_per_s"] / second[1]["reclaims_per_s"] == pytest.approx(5 / 3)
+    assert second[0]["borrows_per_s"] == pytest.approx(second[1]["reclaims_per_s"])
+    assert (second[0]["efficiency"], second[1]["efficiency"]) == (None, pytest.approx(0.75))
+
+
 def test_top_shows_what_is_ordered_as_status_does(rmd, tell):  # noqa: F811
     r = rmd(6)
     one, _ = r.joined(2, 0, 1)
@@ -1186,6 +1368,20 @@ def test_top_follows_the_size_of_the_terminal(rmd, terminal):  # noqa: F811
     t.until("|" + "." * 64 + "\x1b")
     os.write(t.fd, b"q")
     assert t.wait() == 0
+
+
+def test_top_says_how_many_lines_a_terminal_has_no_room_for(rmd, terminal, tell):  # noqa: F811
+    r = rmd(8)
+    r.joined(8, *range(8))
+    lines = tell(r, "top", "-n1")[1].rstrip().count("\n") + 1
+    t = terminal(r)
+    t.resize(lines - 3, 100)
+    t.until("4 more lines: ")
+    assert "    4 |" in t.said and "    5 |" not in t.said
+    t.resize(lines, 100)
+    t.until(" idle |--------|")
+    os.write(t.fd, b"q")
+    assert t.wait() == 0 and "more lines" not in t.said.rpartition("rmctl top")[2]
 
 
 def test_top_says_when_it_does_not_know_the_terminal(rmd, build):  # noqa: F811

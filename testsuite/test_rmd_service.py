@@ -9,6 +9,7 @@ import contextlib
 import grp
 import itertools
 import json
+import mmap
 import os
 import re
 import shutil
@@ -682,6 +683,26 @@ def test_a_user_sees_its_own_table_only(service):
     fds = array.array("i", control[0][2][:4])
     try:
         assert b"member" not in os.pread(fds[0], 1 << 20, 0)
+    finally:
+        os.close(fds[0])
+
+
+def test_what_an_operator_gets_of_a_users_table_cannot_be_written(service):
+    s = service("emulate-cores = 3\n")
+    s.member(ALICE)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as ours:
+        ours.connect(s.name)
+        ours.send(REQUEST.pack(MAGIC, VERSION, OBSERVE, -1, -1, -1, -1, b"p")
+                  + struct.pack("=II", ALICE, 0))  # struct inv_about
+        answer, control, _, _ = ours.recvmsg(REPLY.size, socket.CMSG_SPACE(4))
+    assert REPLY.unpack(answer)[2] == 0
+    fds = array.array("i", control[0][2][:4])
+    try:
+        assert b"member" in os.pread(fds[0], 1 << 20, 0)
+        with pytest.raises(OSError):
+            os.pwrite(fds[0], b"x", 0)
+        with pytest.raises(PermissionError):
+            mmap.mmap(fds[0], 4096)
     finally:
         os.close(fds[0])
 

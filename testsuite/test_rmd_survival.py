@@ -420,6 +420,20 @@ def test_who_has_limited_itself_is_not_forgotten_for_others_who_have_not(mortal,
     assert counts(s.member(ALICE), 0) == [3]
 
 
+def test_whose_trace_goes_on_is_not_forgotten(mortal, own_limits, build, tmp_path):
+    """Its processes have ended; others will come."""
+    s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
+    alice = s.member(ALICE)
+    trace = tmp_path / "alice.trace"
+    words = ["trace", f"--user={ALICE}"]
+    assert rmctl(build, f"--socket={s.name}", *words, "start", trace)[0] == 0
+    alice.kill()
+    own_limits(s, None, range(61000, 61040))
+    s.member(ALICE)
+    assert rmctl(build, f"--socket={s.name}", *words, "stop")[0] == 0
+    assert trace.read_bytes().count(b"member") == 2
+
+
 def test_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(mortal, own_limits):
     """After so many others; the first one that follows is kept."""
     s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")

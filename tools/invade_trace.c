@@ -18,7 +18,7 @@ bool invade_trace_open(const struct invade_options *o)
     char why[RMD_TRACE_WHY];
     if (!o->trace_file || invade_rank() != 0)
         return true;
-    file = rmd_trace_open(o->trace_file, why);
+    file = rmd_trace_open(o->trace_file, 0666, why);
     if (file < 0)
         invade_say("cannot write the trace to %s: %s", o->trace_file, why);
     return file >= 0;
@@ -27,7 +27,7 @@ bool invade_trace_open(const struct invade_options *o)
 bool invade_trace_start(const struct invade_manager *m)
 {
     char why[RMD_TRACE_WHY];
-    if (file < 0 || rmd_trace_ask_start(m->socket, file, why))
+    if (file < 0 || rmd_trace_ask_start(m->socket, INV_UNSAID, file, why))
         return file >= 0;
     invade_say("no trace: %s", why);
     close(file);
@@ -41,7 +41,7 @@ void invade_trace_stop(const struct invade_manager *m, const struct invade_optio
     unsigned lost;
     if (file < 0)
         return;
-    bool stopped = rmd_trace_ask_stop(m->socket, &lost, why);
+    bool stopped = rmd_trace_ask_stop(m->socket, INV_UNSAID, &lost, why);
     if (!stopped || why[0])
         invade_say("the trace in %s is not complete: %s", o->trace_file, why);
     if (lost)

@@ -7,8 +7,8 @@
  * A message is the real thing but for its transport: what rmd receives is the input, what it sends
  * must be a whole answer, and a byte of the input may say that the client has no room for it yet.
  * Two bytes say how long the next message is, whether descriptors come with it, and whether its
- * user has to wait.  The magic number, the version and the length are put right in most of them, or
- * nothing else would ever be reached.
+ * user has to wait.  The magic number, the version, the length and the user that it is about are
+ * put right in most of them, or nothing else would ever be reached.
  */
 #define _GNU_SOURCE
 #include "account.h"
@@ -39,7 +39,7 @@ static uint64_t fuzz_due(void);
 #define shutdown(fd, how) ((void)(fd), (void)(how))
 #define fork() 1
 #define rmd_account_due_ns(uid) ((void)(uid), fuzz_due())
-#define rmd_trace_start(domain, client) ((void)(domain), errno = EBUSY, -1)
+#define rmd_trace_start(domain, taker, client) ((void)(domain), errno = EBUSY, -1)
 /* Of this process, whichever user it is made out to be. */
 #define rmd_owner(process, owner) ((void)(process), *(owner) = c->peer.uid, true)
 #define rmd_alive(pidfd) ((void)(pidfd), true)
@@ -75,7 +75,9 @@ static size_t proper_size(uint32_t kind, size_t bytes)
     case INV_EVENTS:
         return sizeof(struct inv_watch);
     default:
-        return sizeof(struct inv_request);
+        return may_name_a_user(kind) && bytes >= sizeof(struct inv_about)
+                   ? sizeof(struct inv_about)
+                   : sizeof(struct inv_request);
     }
 }
 
@@ -110,6 +112,10 @@ static ssize_t fuzz_receive(struct msghdr *m)
         r->version = INV_PROTOCOL_VERSION;
         r->kind = kinds[r->kind % (sizeof kinds / sizeof *kinds)];
         bytes = proper_size(r->kind, bytes);
+        if (may_name_a_user(r->kind) && bytes == sizeof(struct inv_about)) {
+            uint32_t *uid = &((struct inv_about *)m->msg_iov->iov_base)->uid;
+            *uid = *uid % 4 ? STRANGERS_UID + *uid % 4 - 1 : INV_UNSAID; /* or all would be new */
+        }
     }
     if (head & PASSES)
         m->msg_flags |= MSG_CTRUNC;

@@ -267,7 +267,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     steps = 0;
     file_bytes = 0;
     file_room = FILE_MAX;
-    if (rmd_trace_start(&d, -1))
+    if (rmd_trace_start(&d, getuid(), -1))
         abort();
     struct rmd_trace *x = d.starting;
     take_file(x);
