@@ -16,7 +16,6 @@ import json
 import random
 import struct
 import sys
-import tempfile
 import time
 import traceback
 from pathlib import Path
@@ -142,8 +141,7 @@ class Writer:
 class Deep:
     """All that is made of a trace, but for pictures."""
 
-    def __init__(self, work: Path):
-        self.work = work
+    def __init__(self):
         self.fmt, self.check, self.dump, self.chrome, self.paraver = readers()[:5]
 
     def read(self, trace) -> None:
@@ -152,7 +150,7 @@ class Deep:
         try:
             text = io.StringIO()
             self.chrome.write(trace, text)
-            self.paraver.write(trace, self.work / "fuzz.prv")
+            self.paraver.texts(trace)
         except self.fmt.TraceError:
             return
         json.loads(text.getvalue(), parse_constant=self.no_json)
@@ -200,26 +198,25 @@ def search(inputs: int, seed: int) -> dict[str, float]:
     parse, refused = writer.fmt.parse, writer.fmt.TraceError
     taken = failed = done = 0
     start = time.monotonic()
-    with tempfile.TemporaryDirectory() as work:
-        deep = Deep(Path(work))
-        sys.settrace(lines)
-        for done in range(1, inputs + 1):
-            if done == TRACED:
-                sys.settrace(None)
-            data = writer.trace()
-            try:
-                trace = parse(data)
-                taken += 1
-                if taken % DEEP == 0 or done < TRACED:
-                    deep.read(trace)
-            except refused:
-                continue
-            except Exception:
-                sys.settrace(None)
-                print(f"{traceback.format_exc()[-2000:]}\n{data.hex()}", file=sys.stderr)
-                failed = 1
-                break
-        sys.settrace(None)
+    deep = Deep()
+    sys.settrace(lines)
+    for done in range(1, inputs + 1):
+        if done == TRACED:
+            sys.settrace(None)
+        data = writer.trace()
+        try:
+            trace = parse(data)
+            taken += 1
+            if taken % DEEP == 0 or done < TRACED:
+                deep.read(trace)
+        except refused:
+            continue
+        except Exception:
+            sys.settrace(None)
+            print(f"{traceback.format_exc()[-2000:]}\n{data.hex()}", file=sys.stderr)
+            failed = 1
+            break
+    sys.settrace(None)
     covered, total = lines.counts()
     return {"inputs": float(done), "failed": float(failed), "edges": float(total),
             "covered": float(covered), "taken": float(taken), "seconds": time.monotonic() - start}

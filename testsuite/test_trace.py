@@ -329,6 +329,16 @@ def test_a_full_disk_leaves_what_there_was(traced, trace_tool, tmp_path, verb):
     assert old.read_text() == "old" and list(tmp_path.iterdir()) == [old]
 
 
+def test_a_full_disk_leaves_all_of_paravers_files(traced, trace_tool, tmp_path):
+    old = {tmp_path / f"old{suffix}" for suffix in (".prv", ".pcf", ".row")}
+    for file in old:
+        file.write_text("old")
+    done = trace_tool("paraver", traced, "-o", tmp_path / "old.prv", check=False,
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600)))
+    assert done.returncode == 2 and "cannot write" in done.stderr and not done.stdout
+    assert set(tmp_path.iterdir()) == old and {file.read_text() for file in old} == {"old"}
+
+
 BROKEN = """
 import sys
 from pathlib import Path
@@ -385,6 +395,247 @@ def test_paravers_files_fit_together(traced, trace_tool, tmp_path):
     assert levels == [("CPU", str(cores)), ("NODE", "1"), ("TASK", "2"),
                       ("THREAD", str(2 * cores))]
     assert "61000002" in (tmp_path / "a.pcf").read_text()
+
+
+JOBS = """
+import sys
+from invasive_trace import format as fmt
+trace = fmt.load(sys.argv[1])
+table = max(trace.tables, key=lambda t: len(t.processes))
+print([p.name for p in table.processes])
+first = min(table.processes, key=lambda p: p.rank)
+other = fmt.Process(9, 4711, 0, 3, "other", first.start_ns)
+later = fmt.Table(table.end_ns, False, False, table.cpus, table.first)
+for jobs in (table, later):
+    jobs.processes.append(other)
+    trace.tables = [table, later]
+    fmt.tell_jobs_apart(trace)
+    processes = [p for t in trace.tables for p in t.processes]
+    print([p.name for p in processes] ==
+          [f"rank {p.rank} of {p.program} {p.pid}" for p in processes])
+    jobs.processes.remove(other)
+"""
+
+
+def test_ranks_of_two_jobs_in_one_trace_have_names_of_their_own(traced, ask_python):
+    """Whether they ran at the same time or one after the other."""
+    names, *told_apart = ask_python(JOBS, traced).splitlines()
+    assert sorted(json.loads(names.replace("'", '"'))) == ["rank 0", "rank 1"]
+    assert told_apart == ["True", "True"]
+
+
+# Two tables of emulated cores, as (holder, owner) of each at first, and what becomes of them.
+TWO_TABLES = """
+import numpy as np
+from invasive_trace import format as fmt, paraver, series
+
+MS = 1_000_000
+
+def word(holder, owner):
+    return np.uint64(holder | owner << 16)
+
+def table(start, end, cores, changes, processes):
+    made = fmt.Table(start * MS, True, False, np.arange(len(cores)),
+                     np.array([word(*core) for core in cores]), end_ns=end * MS)
+    events = []
+    for epoch, (time, core, before, after) in enumerate(changes, 1):
+        fields = [holder | owner << 9 for holder, owner in (after, before)]
+        events.append((time * MS << 16 | fmt.DONE << 14 | fmt.CORE << 10 | core,
+                       epoch << 40 | fields[1] << 20 | fields[0]))
+    if events:
+        made.chunks.append((0, end * MS, np.array(events, fmt.EVENT)))
+    made.processes = [fmt.Process(slot, 100 + slot, rank, size, program, start * MS, end * MS)
+                      for slot, rank, size, program in processes]
+    return made
+
+trace = fmt.Trace(0, 0, [
+    table(100, 120, [(1, 1), (2, 2)],  # slot 0 lends core 0, which slot 1 has from 8 to 16 ms
+          [(105, 0, (1, 1), (0, 1)), (108, 0, (0, 1), (2, 1)), (116, 0, (2, 1), (0, 1))],
+          [(0, 0, 2, "a"), (1, 1, 2, "a")]),
+    table(130, 140, [(1, 1)] * 3, [], [(0, -1, 0, "b")])])
+"""
+
+STACKED = TWO_TABLES + """
+view = series.whole(trace)
+for what in ("held", "owned"):
+    edges, rows = view.stacked(what, 8)
+    print(edges.round(9).tolist(), rows.round(9).tolist())
+edges = np.array([90, 100, 102, 106, 120, 130, 200]) * MS
+print((view.stories[1].held.integral(edges) / MS).tolist(), series.none().integral(edges).tolist())
+print((view.start_ns // MS, view.end_ns // MS, view.table.ncores, view.takings))
+"""
+
+
+def test_a_picture_has_the_mean_cores_of_each_process_in_each_bin(ask_python):
+    """Of two tables one after the other, of two and three cores, with nothing between them."""
+    held, owned, integrals, about = ask_python(STACKED).splitlines()
+    edges = "[0.0, 0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04]"
+    nobody, all_three = "0.0, 0.0", "3.0, 3.0"
+    later = f"[0.0, 0.0, 0.0, 0.0, {nobody}, {all_three}]"
+    assert held == (f"{edges} [[1.0, 0.0, 0.0, 0.0, {nobody}, 0.0, 0.0], "
+                    f"[1.0, 1.4, 2.0, 1.2, {nobody}, 0.0, 0.0], {later}]")
+    one = f"[1.0, 1.0, 1.0, 1.0, {nobody}, 0.0, 0.0]"
+    assert owned == f"{edges} [{one}, {one}, {later}]"
+    assert integrals == f"[0.0, 0.0, 2.0, 6.0, 28.0, 28.0, 28.0] {[0.0] * 7}"
+    assert about == "(100, 140, 3, 3)"
+
+
+AREAS = """
+import sys
+import numpy as np
+from invasive_trace import format as fmt, merge, series
+
+def core_time(table, process, column):
+    name, life = process.slot + 1, (process.start_ns, process.end_ns)
+    total = 0
+    for chain in merge.chains_of(table):
+        ends = np.append(chain.time[1:], table.end_ns)
+        start, end = np.clip(chain.time, *life), np.clip(ends, *life)
+        total += int((end - start)[getattr(chain, column) == name].sum())
+    return total
+
+trace = fmt.load(sys.argv[1])
+assert len(trace.tables) == 1
+view, table = series.whole(trace), trace.tables[0]
+for bins in (1, 7, 1200):
+    for what, column in (("held", "holder"), ("owned", "owner")):
+        edges, rows = view.stacked(what, bins)
+        assert edges[0] == 0 and edges[-1] == view.seconds and rows.shape == (2, bins)
+        assert rows.min() >= 0 and rows.sum(axis=0).max() <= table.ncores + 1e-6
+        for story, area in zip(view.stories, rows @ np.diff(edges)):
+            truth = core_time(table, story.process, column) / 1e9
+            assert truth > 0 and abs(area - truth) < 1e-6, (what, bins, area, truth)
+print("fits")
+"""
+
+
+def test_the_area_of_a_process_in_a_picture_is_its_core_time(traced, ask_python):
+    """And no more cores are computed on, or owned, than there are."""
+    assert ask_python(AREAS, traced) == "fits\n"
+
+
+@pytest.fixture(scope="module")
+def two_programs(build, make_variable, stock_env, tmp_path_factory):
+    """A trace of two MPI programs one after the other; the second one has more ranks than cores,
+    and a table of its own."""
+    if not make_variable("MPIEXEC"):
+        pytest.skip("configured without MPI")
+    file = tmp_path_factory.mktemp("trace") / "two.trace"
+    script = 'for n in 2 3; do "$0" -n $n "$@" || exit; done'
+    subprocess.run([build / "bin/invade", "--emulate-cores=2", f"--trace={file}", "--", "sh", "-c",
+                    script, make_variable("MPIEXEC"), build / IMBALANCE[0], "--loads=1:2:3",
+                    *IMBALANCE[2:], "--iterations=20"], env=stock_env, stdout=subprocess.DEVNULL,
+                   timeout=100, check=True)
+    return file
+
+
+PICTURED = """
+import sys
+from invasive_trace import format as fmt, series
+trace = fmt.load(sys.argv[1])
+print(*(len(table.processes) for table in trace.tables))
+view = series.whole(trace)
+edges, rows = view.stacked("held", 1000)
+for story, row in zip(view.stories, rows):
+    there = edges[:-1][row > 0]
+    print(story.process.name, there[0], there[-1], sep=",")
+"""
+
+
+def test_a_picture_has_programs_that_ran_one_after_the_other(two_programs, ask_python, trace_tool,
+                                                             tmp_path):
+    tables, *lines = ask_python(PICTURED, two_programs).splitlines()
+    assert tables == "2 3"
+    names, first, last = zip(*(line.split(",") for line in lines))
+    assert [name[:6] for name in names] == [f"rank {n}" for n in (0, 1, 0, 1, 2)]
+    assert max(map(float, last[:2])) < min(map(float, first[2:]))
+    trace_tool("picture", two_programs, "-o", tmp_path / "a.svg")
+    svg = (tmp_path / "a.svg").read_text()
+    assert all(f">{name}<" in svg for name in names) and len(set(names)) == 5
+
+
+def test_paravers_files_have_programs_that_ran_one_after_the_other(two_programs, trace_tool,
+                                                                   tmp_path):
+    """A task for each process, and one axis of time."""
+    trace_tool("paraver", two_programs, "-o", tmp_path / "a.prv")
+    head, *lines = (tmp_path / "a.prv").read_text().splitlines()
+    assert re.search(r":1\(2\):1:5\(2:1,2:1,2:1,2:1,2:1\)$", head), head
+    ran = {}
+    for line in lines:
+        kind, cpu, _, task, thread, time, *rest = (int(word) for word in line.split(":"))
+        assert 0 <= cpu <= 2 and 1 <= thread <= 2, line
+        if kind == 1:
+            ran.setdefault(task, []).append((time, rest[0]))
+    assert sorted(ran) == [1, 2, 3, 4, 5]
+    assert max(end for task in (1, 2) for _, end in ran[task]) <= \
+        min(start for task in (3, 4, 5) for start, _ in ran[task])
+    tasks = (tmp_path / "a.row").read_text().partition("LEVEL TASK SIZE 5\n")[2].splitlines()[:5]
+    assert [task[:9] for task in tasks] == [f"rank {n} of" for n in (0, 1, 0, 1, 2)]
+    assert len(set(tasks)) == 5
+
+
+def test_chromes_json_has_programs_that_ran_one_after_the_other(two_programs, trace_tool,
+                                                                tmp_path):
+    """With a number and a name for each process, which no other one has."""
+    trace_tool("chrome", two_programs, "-o", tmp_path / "a.json")
+    events = json.loads((tmp_path / "a.json").read_text())["traceEvents"]
+    named = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+    assert len([e for e in events if e["name"] == "process_name"]) == 6 == len(set(named.values()))
+    assert {e["name"] for e in events if e.get("cat") == "core"} == set(named.values()) - {"cores"}
+    ends = {name: max(e["ts"] + e["dur"] for e in events if e["name"] == name and e["ph"] == "X")
+            for name in named.values() if name != "cores"}
+    ranks = sorted(ends, key=ends.get)
+    assert sorted(name[:6] for name in ranks[:2]) == ["rank 0", "rank 1"]
+
+
+TOKENS = """
+import numpy as np
+from invasive_trace import merge, series
+
+time, by = np.array([1, 2, 4, 6, 7]), np.array([1, 1, -1, 1, -1])
+none = np.zeros(5, np.int64)
+events = merge.Events(time, none, none, none.astype(bool), none, by.astype(np.uint64))
+spans = series.token_spans(events, 0, 9)
+print(sorted(zip(spans.core.tolist(), spans.start.tolist(), spans.end.tolist())))
+"""
+
+
+def test_a_process_with_two_tokens_has_numbers_0_and_1_of_them(ask_python):
+    """As cores are numbered; what is taken last is returned first."""
+    assert ask_python(TOKENS) == "[(0, 1, 9), (1, 2, 4), (1, 6, 7)]\n"
+
+
+PLACES = TWO_TABLES + """
+import re
+first, second = trace.tables
+for process in first.processes + second.processes:
+    process.sites[1] = fmt.Site("Send", "", f"/bin/{process.program}", 16)
+view = series.whole(trace)
+for story, sites in zip(view.stories, ((1,), (1,), (1, 2))):
+    story.waits = [series.Wait(story.process.start_ns, story.process.end_ns, n) for n in sites]
+print(re.findall(rf":{paraver.WAIT}:([1-9]\\d*)", "\\n".join(t for _, t in paraver.lines_of(view))))
+print(re.findall(r"^\\d      (?:\\(|Send).*$", paraver.pcf(view), re.M))
+"""
+
+
+def test_places_of_several_programs_have_values_of_their_own_in_paraver(ask_python):
+    """Each program numbers its own from 1 on; ranks of one have the same."""
+    assert ask_python(PLACES).splitlines() == ["['2', '2', '3', '1']", (
+        "['1      (not recorded)', '2      Send a+0x10', '3      Send b+0x10']")]
+
+
+LARGE = TWO_TABLES + """
+view = series.whole(trace)
+view.stories[0].announced = [(view.start_ns, w) for w in (0.0004, 2e12, 1e15, 1.7e308)]
+for _, line in paraver.lines_of(view):
+    if f":{paraver.WORKLOAD}:" in line:
+        print(line.rpartition(":")[2])
+"""
+
+
+def test_workloads_of_any_size_are_in_paravers_files(ask_python):
+    """The largest as what has room in 64 bits."""
+    assert ask_python(LARGE).split() == ["0", "2" + 15 * "0", "1" + 18 * "0", "1" + 18 * "0"]
 
 
 # All that can be announced.
@@ -715,7 +966,7 @@ def test_a_trace_that_cannot_be_written_is_said_before_the_program_starts(build,
 FUZZ = """
 import random, sys
 from pathlib import Path
-from invasive_trace import check, dump, format as fmt, series, workload
+from invasive_trace import check, dump, format as fmt, paraver, series, workload
 good = open(sys.argv[1], "rb").read()
 chance = random.Random(int(sys.argv[2]))
 refused = taken = 0
@@ -751,6 +1002,8 @@ for number in range(int(sys.argv[3])):
         series.view_of(table)
     if taken % 8 == 0 and any(table.processes for table in trace.tables):
         workload.text(trace, Path("x"), 1000)
+        paraver.texts(trace)
+        series.whole(trace).stacked("held", 10)
 print(refused, taken)
 """
 

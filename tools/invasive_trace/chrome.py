@@ -27,9 +27,9 @@ def owned_counter(story: series.Story) -> Iterator[tuple[int, int]]:
     return zip(times[last].tolist(), level[last].tolist())
 
 
-def events_of(view: series.View, base_ns: int) -> Iterator[dict]:
+def events_of(view: series.View) -> Iterator[dict]:
     def us(time: int) -> float:
-        return (time - base_ns) / 1e3
+        return (time - view.start_ns) / 1e3
 
     yield {"ph": "M", "name": "process_name", "pid": CORES, "args": {"name": "cores"}}
     if not view.table.anonymous:
@@ -39,7 +39,7 @@ def events_of(view: series.View, base_ns: int) -> Iterator[dict]:
     for number, story in enumerate(view.stories, CORES + 1):
         process = story.process
         yield {"ph": "M", "name": "process_name", "pid": number,
-               "args": {"name": f"{process.name} ({process.program}, {process.pid})"}}
+               "args": {"name": process.full_name}}
         held = story.held
         for core, start, end in zip(held.core.tolist(), held.start.tolist(), held.end.tolist()):
             if end > start:
@@ -59,12 +59,10 @@ def events_of(view: series.View, base_ns: int) -> Iterator[dict]:
 
 
 def write(trace: fmt.Trace, out: TextIO) -> None:
-    views = series.views_of(trace)
-    base = min(view.start_ns for view in views)
+    view = series.whole(trace)
     out.write('{"displayTimeUnit":"ns","traceEvents":[\n')
     comma = ""
-    for view in views:
-        for event in events_of(view, base):
-            out.write(comma + json.dumps(event, separators=(",", ":")))
-            comma = ",\n"
+    for event in events_of(view):
+        out.write(comma + json.dumps(event, separators=(",", ":")))
+        comma = ",\n"
     out.write("\n]}\n")

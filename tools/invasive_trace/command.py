@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import contextlib
+import copy
 import os
 import re
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 try:
-    from . import check, chrome, dump, paraver, workload
+    from . import check, chrome, dump, paraver, series, workload
     from . import format as fmt
 except ModuleNotFoundError as missing:
     if missing.name != "numpy":
@@ -38,6 +39,13 @@ class Output:
         self.path = None if name == "-" else Path(name or args.file.with_suffix(suffix))
         if self.path is not None:
             spare(args.file, self.path)
+
+    def beside(self, args: argparse.Namespace, suffix: str) -> Output:
+        """Another file, of the same name."""
+        other = copy.copy(self)
+        other.path = self.path.with_suffix(suffix)
+        spare(args.file, other.path)
+        return other
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[BinaryIO]:
@@ -81,7 +89,7 @@ def do_picture(args: argparse.Namespace) -> int:
     kind = out.path.suffix[1:].lower() if out.path else "svg"
     if kind not in ("png", "svg"):
         raise fmt.TraceError(f"{out.path}: pictures are .png or .svg")
-    out.write(picture.render(picture.longest(fmt.load(args.file)), kind))
+    out.write(picture.render(series.whole(fmt.load(args.file)), kind))
     return 0
 
 
@@ -94,12 +102,18 @@ def do_chrome(args: argparse.Namespace) -> int:
 
 
 def do_paraver(args: argparse.Namespace) -> int:
-    prv = Path(args.output) if args.output else args.file.with_suffix(".prv")
-    if prv.suffix != ".prv":
-        raise fmt.TraceError(f"{prv}: Paraver's files are .prv, .pcf and .row; name the first")
-    for suffix in (".prv", ".pcf", ".row"):
-        spare(args.file, prv.with_suffix(suffix))
-    print("\n".join(str(path) for path in paraver.write(fmt.load(args.file), prv)))
+    first = Output(args, ".prv")
+    if first.path is None or first.path.suffix != ".prv":
+        raise fmt.TraceError(f"{args.output}: Paraver's files are .prv, .pcf and .row; "
+                             "name the first")
+    outputs = {".row": first.beside(args, ".row"), ".pcf": first.beside(args, ".pcf"),
+               ".prv": first}
+    texts = paraver.texts(fmt.load(args.file))
+    with contextlib.ExitStack() as stack:  # none replaces an old one before all are complete
+        for suffix, out in outputs.items():
+            file = stack.enter_context(out.opened())
+            file.write(texts[suffix].encode())
+            file.flush()
     return 0
 
 

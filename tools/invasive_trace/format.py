@@ -33,7 +33,7 @@ class TraceError(Exception):
     """The file is no trace, or not one of this version."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Site:
     """A place in a program that calls an MPI function."""
 
@@ -54,11 +54,18 @@ class Process:
     end_ns: int | None = None  # None: it was there when the trace ended
     left: bool = False  # it lives on unmanaged
     sites: dict[int, Site] = field(default_factory=dict)
+    unlike: bool = True  # no other process of the trace is the same rank of a job
 
     @property
     def name(self) -> str:
-        """A rank that is alone tells nobody apart: several such programs may be in a trace."""
-        return f"rank {self.rank}" if self.size > 1 else f"{self.program} {self.pid}"
+        """As short as tells it apart.  A rank that is alone tells nobody apart: several such
+        programs may be in a trace."""
+        return f"rank {self.rank}" if self.size > 1 and self.unlike else self.full_name
+
+    @property
+    def full_name(self) -> str:
+        program = f"{self.program} {self.pid}"
+        return f"rank {self.rank} of {program}" if self.size > 1 else program
 
 
 @dataclass
@@ -98,6 +105,15 @@ def text_of(raw: bytes, where: str) -> str:
     return "".join(c if " " <= c <= "~" else "?" for c in name.decode("latin-1"))
 
 
+def tell_jobs_apart(trace: Trace) -> None:
+    """Ranks have no short names where there are several jobs of them, at once or one by one."""
+    processes = [p for table in trace.tables for p in table.processes]
+    ranks = [p.rank for p in processes if p.size > 1]
+    unlike = len(set(ranks)) == len(ranks)
+    for process in processes:
+        process.unlike = unlike
+
+
 class Reader:
     """One pass over the bytes."""
 
@@ -126,6 +142,7 @@ class Reader:
             if not self.chunk():
                 self.trace.cut = True
                 break
+        tell_jobs_apart(self.trace)
         return self.trace
 
     def chunk(self) -> bool:

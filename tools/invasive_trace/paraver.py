@@ -6,18 +6,28 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from . import format as fmt
-from . import series
+from . import places, series
 
 RUNNING = 1
+UNNAMED = 1  # a place that waits and is not recorded; 0 is the end of a wait
 OWNER, WAIT, WORKLOAD = 61000001, 61000002, 61000003
+MOST_WORKLOAD = 1e15  # its thousandths are an integer of 64 bits
+
+
+def numbers_of(view: series.View) -> dict[fmt.Site | None, int]:
+    """A number for each place that waits; it may have another one in each program."""
+    numbers = {None: UNNAMED}
+    for story in view.stories:
+        for _, site in sorted(story.process.sites.items()):
+            numbers.setdefault(site, UNNAMED + len(numbers))
+    return numbers
 
 
 def lines_of(view: series.View) -> Iterator[tuple[int, str]]:
     """Each with the time by which they are in order."""
-    base = view.start_ns
+    base, numbers = view.start_ns, numbers_of(view)
     for task, story in enumerate(view.stories, 1):
         held, owned = story.held, story.owned
         where = f"1:{task}"
@@ -30,11 +40,12 @@ def lines_of(view: series.View) -> Iterator[tuple[int, str]]:
             yield start, f"2:{core + 1}:{where}:{core + 1}:{start - base}:{OWNER}:1"
             yield end, f"2:{core + 1}:{where}:{core + 1}:{end - base}:{OWNER}:0"
         for wait in story.waits:
-            yield wait.start, f"2:0:{where}:1:{wait.start - base}:{WAIT}:{wait.site + 1}"
+            place = numbers[story.process.sites.get(wait.site)]
+            yield wait.start, f"2:0:{where}:1:{wait.start - base}:{WAIT}:{place}"
             yield wait.end, f"2:0:{where}:1:{wait.end - base}:{WAIT}:0"
         for when, workload in story.announced:
-            if workload < 1e12:
-                yield when, f"2:0:{where}:1:{when - base}:{WORKLOAD}:{round(workload * 1000)}"
+            value = round(min(workload, MOST_WORKLOAD) * 1000)
+            yield when, f"2:0:{where}:1:{when - base}:{WORKLOAD}:{value}"
 
 
 def head(trace: fmt.Trace, view: series.View) -> str:
@@ -46,11 +57,8 @@ def head(trace: fmt.Trace, view: series.View) -> str:
 
 
 def pcf(view: series.View) -> str:
-    sites = {}  # the same number may be another place in another program
-    for story in view.stories:
-        for number, site in story.process.sites.items():
-            sites.setdefault(number + 1, f"{site.function} {site.symbol}".strip())
-    values = "\n".join(f"{n}      {name}" for n, name in sorted(sites.items()))
+    values = "\n".join(f"{n}      {site.function} {places.said(site)}"
+                       for site, n in numbers_of(view).items() if site)
     return f"""DEFAULT_OPTIONS
 
 LEVEL               THREAD
@@ -74,6 +82,7 @@ EVENT_TYPE
 0    {WAIT}    Waits in
 VALUES
 0      End
+{UNNAMED}      (not recorded)
 {values}
 
 EVENT_TYPE
@@ -84,19 +93,16 @@ EVENT_TYPE
 def row(view: series.View) -> str:
     cores = range(view.table.ncores)
     threads = [f"{s.process.name} core {c}" for s in view.stories for c in cores]
-    tasks = [f"{s.process.name} ({s.process.program} {s.process.pid})" for s in view.stories]
+    tasks = [s.process.full_name for s in view.stories]
     levels = [("CPU", [f"core {c}" for c in cores]), ("NODE", ["node"]), ("TASK", tasks),
               ("THREAD", threads)]
     return "\n".join(f"LEVEL {level} SIZE {len(names)}\n" + "\n".join(names) + "\n"
                      for level, names in levels)
 
 
-def write(trace: fmt.Trace, prv: Path) -> list[Path]:
-    """Of the table in which most happened.  Returns the files."""
-    view = max(series.views_of(trace), key=lambda v: v.seconds)
+def texts(trace: fmt.Trace) -> dict[str, str]:
+    """What is in the file of each suffix."""
+    view = series.whole(trace)
     lines = sorted(lines_of(view), key=lambda line: line[0])
-    files = [prv, prv.with_suffix(".pcf"), prv.with_suffix(".row")]
-    files[0].write_text("\n".join([head(trace, view), *(line for _, line in lines)]) + "\n")
-    files[1].write_text(pcf(view))
-    files[2].write_text(row(view))
-    return files
+    return {".prv": "\n".join([head(trace, view), *(line for _, line in lines)]) + "\n",
+            ".pcf": pcf(view), ".row": row(view)}

@@ -7,11 +7,11 @@ from __future__ import annotations
 import io
 
 import matplotlib
+import numpy as np
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-from . import format as fmt  # noqa: E402
 from . import series  # noqa: E402
 
 BINS = 1200
@@ -27,11 +27,20 @@ def colors(count: int) -> list:
     return [scale(i / (count - 1)) for i in range(count)]
 
 
+def extent(row: np.ndarray) -> slice:
+    """From the bin before the first that is not 0 to the one after the last: what else there is of
+    hundreds of programs that follow each other would only make the picture large."""
+    there = np.flatnonzero(row)
+    return slice(max(there[0] - 1, 0), there[-1] + 2) if len(there) else slice(0, 1)
+
+
 def draw(axes, view: series.View, what: str, title: str) -> None:
     edges, rows = view.stacked(what, BINS)
-    names = [story.process.name for story in view.stories]
-    axes.stackplot((edges[:-1] + edges[1:]) / 2, rows, labels=names, colors=colors(len(names)),
-                   linewidth=0)
+    time, tops = (edges[:-1] + edges[1:]) / 2, np.cumsum(rows, axis=0)
+    for story, row, top, color in zip(view.stories, rows, tops, colors(len(rows))):
+        part = extent(row)
+        axes.fill_between(time[part], (top - row)[part], top[part], facecolor=color, linewidth=0,
+                          label=story.process.name)
     axes.set_xlim(0, view.seconds)
     axes.set_ylim(0, view.table.ncores)
     axes.set_ylabel(title)
@@ -60,10 +69,6 @@ def title_of(view: series.View) -> str:
     kind = "emulated cores" if view.table.emulated else "cores"
     return (f"{', '.join(programs)[:80]}: {len(view.stories)} processes on "
             f"{view.table.ncores} {kind}")
-
-
-def longest(trace: fmt.Trace) -> series.View:
-    return max(series.views_of(trace), key=lambda view: view.seconds)
 
 
 def render(view: series.View, kind: str) -> bytes:

@@ -68,7 +68,7 @@ class Story:
 
 @dataclass
 class View:
-    """A table as pictures need it."""
+    """A table as pictures need it, or all of a trace."""
 
     table: fmt.Table
     stories: list[Story]
@@ -132,7 +132,8 @@ def token_spans(events: merge.Events, start: int, end: int) -> Spans:
         if by > 0:
             free.append(time)
         elif free:
-            spans.append((len(free), free.pop(), time))
+            began = free.pop()
+            spans.append((len(free), began, time))
     spans += [(i, time, end) for i, time in enumerate(free)]
     columns = list(zip(*spans)) or [[], [], []]
     core, first, last = (np.array(column, np.int64) for column in columns)
@@ -184,3 +185,17 @@ def views_of(trace: fmt.Trace) -> list[View]:
     if not views:
         raise fmt.TraceError("no process used OpenMP or MPI under invade in this trace")
     return views
+
+
+def whole(trace: fmt.Trace) -> View:
+    """All tables on one axis of time, on which they follow each other, with the cores of the
+    largest."""
+    views = views_of(trace)
+    tables = [view.table for view in views]
+    largest = max(tables, key=lambda table: table.ncores)
+    table = fmt.Table(min(t.start_ns for t in tables), largest.emulated,
+                      all(t.anonymous for t in tables), largest.cpus, largest.first,
+                      end_ns=max(t.end_ns for t in tables))
+    return View(table, [story for view in views for story in view.stories],
+                min(view.start_ns for view in views), max(view.end_ns for view in views),
+                sum(view.takings for view in views), sum(view.owner_changes for view in views))
