@@ -213,14 +213,14 @@ template <class Real> void Grid<Real>::connect()
         work.push_back(c->cells());
     }
     Interfaces interfaces = make_interfaces(set.forest, rank, outlines);
-    const std::size_t ahead = schedule.ahead();
+    schedule.weigh(work);
+    const std::vector<int> next = schedule.next_of(static_cast<int>(all.size()));
     for (std::size_t i = 0; i < all.size(); i++) {
         all[i]->runs = std::move(interfaces.runs[i]);
-        all[i]->following = i + ahead < all.size() ? all[i + ahead].get() : nullptr;
+        all[i]->following = next[i] < 0 ? nullptr : all[next[i]].get();
     }
     values.resize(interfaces, told());
     marks.resize(interfaces, 1);
-    schedule.weigh(work);
 }
 
 template <class Real> std::unique_ptr<Scratch> Grid<Real>::get_scratch()

@@ -4,7 +4,8 @@
 // Four ways: a task each cluster; clusters fixed to threads, in stretches of the curve of equal
 // work (owner-compute, papers/…balancing.txt §6.3); a loop in which whoever is free takes the next
 // cluster, as with tasks, but nobody has to be woken for each; and, compiled with SWE_TBB,
-// a parallel_for of Threading Building Blocks.  An exception of the work is thrown again here.
+// a parallel_for of Threading Building Blocks.  But for owners the largest clusters are begun first,
+// so that what is left at the end is small.  An exception of the work is thrown again here.
 #ifndef SWE_PARALLEL_SCHEDULE_H
 #define SWE_PARALLEL_SCHEDULE_H
 
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <vector>
 #include "../config.h"
 #ifdef SWE_TBB
@@ -27,9 +29,10 @@ class Schedule {
 public:
     explicit Schedule(Parallel kind_) : kind(kind_) {}
 
-    // Work of each item, in any unit; until the next call.
+    // Work of each item, in any unit; until the next call.  Of none: all items are alike.
     void weigh(const std::vector<std::int64_t> &work)
     {
+        order = has_owners() ? std::vector<int>{} : largest_first(work);
         middle.clear();
         std::int64_t sum = 0;
         for (std::int64_t w : work) {
@@ -44,28 +47,33 @@ public:
     {
         auto start = std::chrono::steady_clock::now();
         Catch caught;
+        auto item = [&](int nth) { caught.run(use, nth_of(count, nth)); };
 #ifdef SWE_TBB
-        tbb::parallel_for(0, count, [&](int i) { caught.run(use, i); });
+        tbb::parallel_for(0, count, item);
 #else
         if (kind == Parallel::TASKS)
-            tasks(count, use, caught);
+            tasks(count, item);
         else if (kind == Parallel::LOOP)
-            loop(count, use, caught);
+            loop(count, item);
         else
-            owners(count, use, caught);
+            owners(count, item);
 #endif
         inside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         caught.rethrow();
     }
 
-    // Who works on item i is likely to have item i + ahead() next, as far as threads are alike.
-    int ahead() const
+    // Item that who works on each one is likely to have next, as far as threads are alike; -1: none.
+    std::vector<int> next_of(int count) const
     {
 #ifdef SWE_TBB
-        return 1;
+        int ahead = 1;
 #else
-        return kind == Parallel::OWNER ? 1 : omp_get_max_threads();
+        int ahead = has_owners() ? 1 : omp_get_max_threads();
 #endif
+        std::vector<int> next(count, -1);
+        for (int nth = 0; nth + ahead < count; nth++)
+            next[nth_of(count, nth)] = nth_of(count, nth + ahead);
+        return next;
     }
 
     // How long each() has taken so far: the rest of a rank's time is serial, or waits.
@@ -73,9 +81,34 @@ public:
 
 private:
     Parallel kind;
+    std::vector<int> order; // of items, as they are begun; none: as they come
     std::vector<std::int64_t> middle;
     std::int64_t total = 1;
     double inside = 0;
+
+    bool has_owners() const
+    {
+#ifdef SWE_TBB
+        return false;
+#else
+        return kind == Parallel::OWNER;
+#endif
+    }
+
+    // Which one of so many items is begun as the nth.
+    int nth_of(int count, int nth) const
+    {
+        return count == static_cast<int>(order.size()) ? order[nth] : nth;
+    }
+
+    static std::vector<int> largest_first(const std::vector<std::int64_t> &work)
+    {
+        std::vector<int> order(work.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int a, int b) { return work[a] > work[b]; });
+        return order;
+    }
 
     class Catch {
     public:
@@ -102,27 +135,27 @@ private:
 
 #ifndef SWE_TBB
     // All tasks at once, not by a taskloop, which may hold some back for the thread that it has.
-    template <class F> static void tasks(int count, F &use, Catch &caught)
+    template <class F> static void tasks(int count, F &item)
     {
-#pragma omp parallel default(none) shared(count, use, caught)
+#pragma omp parallel default(none) shared(count, item)
 #pragma omp single
         for (int i = 0; i < count; i++) {
-#pragma omp task default(none) firstprivate(i) shared(use, caught)
-            caught.run(use, i);
+#pragma omp task default(none) firstprivate(i) shared(item)
+            item(i);
         }
     }
 
-    template <class F> static void loop(int count, F &use, Catch &caught)
+    template <class F> static void loop(int count, F &item)
     {
-#pragma omp parallel for schedule(dynamic, 1) default(none) shared(count, use, caught)
+#pragma omp parallel for schedule(dynamic, 1) default(none) shared(count, item)
         for (int i = 0; i < count; i++)
-            caught.run(use, i);
+            item(i);
     }
 
     // Who has the middle of an item has the item.
-    template <class F> void owners(int count, F &use, Catch &caught)
+    template <class F> void owners(int count, F &item)
     {
-#pragma omp parallel default(none) shared(count, use, caught)
+#pragma omp parallel default(none) shared(count, item)
         {
             std::int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
             for (int i = 0; i < count; i++) {
@@ -130,7 +163,7 @@ private:
                                          ? middle[i] * threads / total
                                          : static_cast<std::int64_t>(i) * threads / count;
                 if (owner == me)
-                    caught.run(use, i);
+                    item(i);
             }
         }
     }
