@@ -50,6 +50,8 @@ def roofline(ctx: Context) -> list[Figure]:
 def adapting(ctx: Context) -> list[Figure]:
     cores = len(os.sched_getaffinity(0))
     program = [str(ctx.build / "apps" / "swe" / "swe"), "-q", DAM]
+    if (scale := getattr(ctx, "scale", 1)) != 1:
+        program.append(f"time.end={40 * scale:g}")
     runs = {"swe-adapting-18": ["grid.max_depth=18"], "swe-adapting": []}
     turns = ctx.turns(*(lambda words=words, name=name: ctx.stock(
         [*program, *words], threads=cores, variant=name) for name, words in runs.items()))

@@ -92,6 +92,17 @@ def test_lake_with_islands_stays_at_rest_on_a_grid_that_changes(swe, method, see
     assert abs(result["water-change"]) < 1e-14
 
 
+@pytest.mark.parametrize("method", [[], ["solver.flux=augmented"], ORDER_1], ids=named)
+def test_lake_stays_at_rest_in_single_precision(swe, method):
+    """To its rounding: 1e-6 m is that of 10 m of water."""
+    result = swe("lake", *depths(6, 12), "grid.every=2", *method, "scenario.slope_bed=2",
+                 "time.end=1000", "time.steps=120", "grid.wander=true", "solver.precision=single",
+                 "--error")
+    assert result["height-error-max"] < 1e-5
+    assert result["momentum-error-max"] < 2e-4
+    assert abs(result["water-change"]) < 1e-8
+
+
 @pytest.mark.parametrize("border", ["wall", "open"])
 def test_lake_stays_at_rest_at_any_border(swe, border):
     sides = [f"domain.{side}={border}" for side in ("west", "east", "south", "north")]

@@ -97,26 +97,41 @@ static inline void warm_up(double ms)
     }
 }
 
+/* A cache line that two threads give to each other. */
+struct handover {
+    _Alignas(64) _Atomic int turn, given_up; /* after so many; 0: not */
+};
+
+/* My turns.  Where both threads have come to one core, beside others, each takes a slice of
+ * milliseconds: who waits does so for `patience_ns` together, and both give up. */
+static inline void hand_over(struct handover *h, int rounds, double patience_ns)
+{
+    enum { LONG = 1 << 16 };
+    double start = now_ns();
+    for (int r = omp_get_thread_num(); r < 2 * rounds && !h->given_up; r += 2) {
+        for (int spins = 1; h->turn != r && !h->given_up; spins++)
+            if (spins % LONG == 0 && now_ns() - start > patience_ns)
+                h->given_up = r + 1;
+        h->turn = r + 1;
+    }
+}
+
 /* How long a cache line takes from one of two threads to the other, in nanoseconds.  On a virtual
  * machine it changes fivefold when the host moves a processor, and most constructs with it.
  * 0 when there are not just two threads, and a core for each. */
 static inline double handover_ns(int cores)
 {
     enum { ROUNDS = 1000, TRIALS = 5 };
-    static _Alignas(64) _Atomic int turn;
+    static struct handover h;
     double ns[TRIALS];
     if (cores < 2 || omp_get_max_threads() != 2)
         return 0;
     for (int t = 0; t < TRIALS; t++) {
-        turn = 0;
+        h.turn = h.given_up = 0;
         double start = now_ns();
 #pragma omp parallel
-        for (int r = omp_get_thread_num(); r < 2 * ROUNDS; r += 2) {
-            while (turn != r)
-                ;
-            turn = r + 1;
-        }
-        ns[t] = (now_ns() - start) / (2 * ROUNDS);
+        hand_over(&h, ROUNDS, 2e7);
+        ns[t] = (now_ns() - start) / (h.given_up ? h.given_up : 2 * ROUNDS);
     }
     return median_of(ns, TRIALS);
 }

@@ -44,14 +44,15 @@ double core_seconds()
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Runs work(thread) by all threads at once, again and again; returns the shortest time that the
-// slowest thread took.
+// Runs work(thread) by all threads at once, again and again, but once at least; returns the shortest
+// time that the slowest thread took.
 template <class Work> double best_time(const Setting &setting, Work work)
 {
     std::atomic<int> arrived{0};
     std::atomic<bool> over{false};
     std::vector<double> took(setting.threads);
-    double best = 1e30;
+    constexpr double NONE = 1e30;
+    double best = NONE;           // of thread 0
     auto meet = [&](int &round) { // all threads have come here as often
         arrived++;
         round++;
@@ -65,7 +66,7 @@ template <class Work> double best_time(const Setting &setting, Work work)
         while (true) {
             meet(round);
             if (thread == 0)
-                over = seconds_since(begin) > setting.seconds;
+                over = best < NONE && seconds_since(begin) > setting.seconds;
             meet(round);
             if (over)
                 return;
