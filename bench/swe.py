@@ -37,6 +37,9 @@ def needs(ctx: Context, *names: str) -> None:
 
 def chosen(ctx: Context) -> str:
     """How clusters are shared out: --only loop (if nothing is said), tasks, owner."""
+    if unknown := set(ctx.only) - set(balance.PARALLELS):
+        raise BenchError(f"--only: {', '.join(sorted(unknown))} is none of "
+                         f"{', '.join(balance.PARALLELS)}")
     return next((p for p in balance.PARALLELS if p in ctx.only), "loop")
 
 
@@ -71,7 +74,8 @@ def swe_40(ctx: Context) -> list[Figure]:
         figures.append(Figure(
             name, r.ratio, f"x stock, {r.cores} cores and {r.ranks} ranks", "<=", 1.0,
             f"stock {r.stock:.2f} s (limit of fixed shares {r.fixed:.2f}), ours {r.ours:.2f} "
-            f"(limit of cores that move {r.moved:.2f}: {r.ours / r.moved:.2f} of it)"))
+            f"(limit of cores that move {r.moved:.2f}: {r.ours / r.moved:.2f} of it; that end "
+            f"clusters before {r.ended:.2f}: {r.ours / r.ended:.2f})"))
     return figures
 
 

@@ -3,6 +3,7 @@
 size, to its end.  No time is looked at."""
 
 import csv
+import itertools
 import os
 import re
 import signal
@@ -148,8 +149,19 @@ def test_limits_of_a_record_that_can_be_worked_out_by_hand():
     """Two ranks of 30 and 10 cells in clusters of 10, four cores, 1 s a cell: each rank has two."""
     work = [model.Stretch([10, 10, 10], steps=1), model.Stretch([10], steps=1)]
     record = model.Record(Path(), 1, [[s] for s in work])
-    assert model.limits(record, model.Model(1e9, 0, 0), 1, 4) == pytest.approx((15, 10))
+    assert model.limits(record, model.Model(1e9, 0, 0), 1, 4) == pytest.approx((15, 10, 10))
     assert model.work_seconds(record, model.Model(1e9, 0, 0), 1) == pytest.approx(40)
+
+
+@pytest.mark.parametrize("clusters, cores, cells", [
+    ([5], 4, 5), ([5, 4], 1, 9), ([5, 4, 3], 2, 7), ([6, 5, 4, 4, 3], 2, 11), ([9, 1, 1], 2, 9)])
+def test_the_limit_of_whole_clusters(clusters, cores, cells):
+    """Of the last but one: 3, 4 and 4 of the five largest share a core."""
+    assert model.whole(clusters, cores) == cells
+    best = min(max(sum(c for c, at in zip(clusters, places) if at == core)
+                   for core in range(cores))
+               for places in itertools.product(range(cores), repeat=len(clusters)))
+    assert cells <= best
 
 
 def test_an_adaption_without_sweeps_counts_in_model_limit_and_replay(swe, tmp_path, run_program):
@@ -162,7 +174,7 @@ def test_an_adaption_without_sweeps_counts_in_model_limit_and_replay(swe, tmp_pa
     of = model.measured(record)
     assert (of.cell_ns, of.adaption_ns, of.serial_ns) == pytest.approx((1000, 8, 2))
     assert model.work_seconds(record, of, 1) == pytest.approx(2 * 1e-3 + 2 * 1e-5)
-    assert model.limits(record, of, 1, 1) == pytest.approx((2.02e-3, 2.02e-3))
+    assert model.limits(record, of, 1, 1) == pytest.approx((2.02e-3,) * 3)
     ran = run_program([beside(swe, "_replay"), f"record={record.prefix}", *of.words(1)])
     assert parse_values(ran.stdout)["phases"] == 4
     assert parse_values(ran.stdout)["work-seconds"] == pytest.approx(2.02e-3)
@@ -223,15 +235,32 @@ def test_a_study_without_a_build_leaves_nothing(top, tmp_path, run_program):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name, scale, only", [
-    ("swe", "0.01", "loop"), ("swe-40", "0.04", "owner"),
-    pytest.param("study-swe", "0.03", "emulated,at-once,sequential", marks=FULL)])
-def test_bench_run_ends_with_the_figure_of(swe, top, build, run_program, name, scale, only):
+@pytest.mark.parametrize("name, scale, only, unit", [
+    ("swe", "0.01", "loop", "x"), ("swe-40", "0.04", "owner", "x"),
+    ("swe-adapting", "0.02", None, "of the"),
+    pytest.param("study-swe", "0.03", "emulated,at-once,sequential", "x", marks=FULL)])
+def test_bench_run_ends_with_the_figure_of(swe, top, build, run_program, name, scale, only, unit):
     ran = run_program([sys.executable, top / "bench/run", name, "--turns", 1, "--scale", scale,
-                       "--only", only, "--build", build], timeout=200, check=False)
+                       *(["--only", only] if only else []), "--build", build], timeout=200,
+                      check=False)
     assert ran.returncode in (0, 1), ran.stderr
     last = ran.stdout.splitlines()[-1]
-    assert re.fullmatch(rf"{name}: [0-9.e+]+ x .* \(goal <= [0-9.]+\)", last), last
+    assert re.fullmatch(rf"{name}: [0-9.e+]+ {unit} .* \(goal <= [0-9.]+\)", last), last
+
+
+def test_words_that_a_benchmark_does_not_know_are_told(top, build, run_program):
+    ran = run_program([sys.executable, top / "bench/run", "swe-40", "--only", "loops", "--build",
+                       build], check=False)
+    assert ran.returncode == 2 and "--only: loops is none of loop, tasks, owner" in ran.stderr
+
+
+def test_the_roofline_has_a_number_for_each_kernel(swe, run_program):
+    values = parse_values(run_program([beside(swe, "_roofline"), 1, 6, 0.01]).stdout)
+    for kernel in ("rusanov", "augmented"):
+        for precision in ("double", "float"):
+            for what in ("cells-s", "roofline"):
+                assert 0 < values[f"{kernel}-{precision}-{what}"] < float("inf")
+    assert 0 < values["triad-bytes-s"] < float("inf")
 
 
 def running(directory):

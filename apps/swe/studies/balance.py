@@ -14,7 +14,10 @@ The limit is the work of one rank and thread, shared out evenly.
 
 On emulated cores (model.py) the run is replayed: stock with cores / ranks threads a rank, whose
 ranks look for messages every 50 us instead of spinning, since the real CPUs are needed by
-those who sleep.  Two limits are known from the record: with fixed shares, and with cores that move.
+those who sleep.  No more threads sleep at once than there are cores, ours neither: where nobody has
+come to a region's next implicit task for long, its watchdog lets threads work beside the cores, and
+those would be more machine than is said.  Three limits are known from the record: with fixed
+shares, with cores that move, and with cores that end each cluster that they have begun.
 """
 
 from __future__ import annotations
@@ -154,6 +157,7 @@ class Replayed:
     ratio: float
     fixed: float   # s, limits
     moved: float
+    ended: float
     words: list[str]  # of swe_replay
     model: dict[str, float]
 
@@ -161,22 +165,25 @@ class Replayed:
 def replayed(ctx: Context, run: model.Record, of: model.Model, cores: int, ranks: int,
              parallel: str) -> Replayed:
     scale = model.scale_for([run], of, TASK_MS)
-    words = [ctx.app("swe") + "_replay", f"record={run.prefix}",
-             *of.words(scale), f"parallel={parallel}"]
+    machine = run.prefix.parent
+    words = [ctx.app("swe") + "_replay", f"record={run.prefix}", *of.words(scale),
+             f"parallel={parallel}", f"machine={model.new_machine(machine)}", f"cpus={cores}"]
 
     def stock() -> Run:
+        model.new_machine(machine)
         return ctx.stock(ctx.mpi(ranks, *words, "wait=sleep"), cores // ranks,
                          f"stock-{cores}/{ranks}-{parallel}", OMP_WAIT_POLICY="passive")
 
     def ours() -> Run:
+        model.new_machine(machine)
         invade = [str(ctx.build / "invade"), f"--emulate-cores={cores}", "--"]
         return ctx.run(f"invade-{cores}/{ranks}-{parallel}", [*invade, *ctx.mpi(ranks, *words)], {})
 
     turns = ctx.turns(stock, ours)
     same_checksum([r for turn in turns for r in turn])
-    fixed, moved = model.limits(run, of, scale, cores)
+    limits = model.limits(run, of, scale, cores)
     medians = [statistics.median(seconds(t[i]) for t in turns) for i in (0, 1)]
-    return Replayed(cores, ranks, parallel, *medians, median_ratio(turns, 1, 0), fixed, moved,
+    return Replayed(cores, ranks, parallel, *medians, median_ratio(turns, 1, 0), *limits,
                     words, of.columns(scale))
 
 

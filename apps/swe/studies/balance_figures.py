@@ -11,7 +11,7 @@ from . import balance, table
 
 TURNS = 3
 COLUMNS = ["cores/ranks", "clusters by", "stock s", "invade s", "invade/stock", "limit, fixed s",
-           "limit, moved s", "invade/limit"]
+           "limit, moved s", "limit, whole clusters s", "invade/limit"]
 
 
 def bars(file: Path, names: list[str], stock: list[float], ours: list[float],
@@ -53,7 +53,7 @@ def real(ctx: Context, directory: Path, scale: float) -> None:
 def emulated(ctx: Context, directory: Path, scale: float) -> None:
     found, notes = balance.emulated(ctx, directory, scale=scale)
     rows = [[f"{r.cores}/{r.ranks}", r.parallel, r.stock, r.ours, r.ratio, r.fixed, r.moved,
-             r.ours / r.moved] for r in found]
+             r.ended, r.ours / r.moved] for r in found]
     table.show("Dam break off the centre, emulated cores", COLUMNS, rows, notes,
                directory / "balance-emulated.csv", [r.model for r in found])
     bars(directory / "balance-emulated.png", [f"{r.cores}/{r.ranks}\n{r.parallel}" for r in found],

@@ -3,7 +3,7 @@
 """A radial dam break by apps/swe and by an independent solver: pyclaw's classic wave propagation
 with Roe's Riemann solver on a Cartesian grid (Clawpack, doi:10.7717/peerj-cs.68).
 
-    pip install clawpack matplotlib
+    pip install clawpack matplotlib   # in a virtual environment
     apps/swe/studies/compare_clawpack.py --swe BUILD/apps/swe/swe --picture FILE.png
 
 Prints a table of differences from pyclaw's finest run: of the radial profile of the water's height

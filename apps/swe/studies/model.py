@@ -145,27 +145,46 @@ def costs(stretch: Stretch, stages: int, model: Model, scale: float) -> tuple[fl
     return shared * scale * 1e-9, stretch.adapts * stretch.cells * model.serial_ns * scale * 1e-9
 
 
+def whole(clusters: list[int], cores: int) -> int:
+    """Cells of one core at least, when a core that has begun a cluster ends it: of the k * cores
+    + 1 largest ones one core has k + 1, and at best those are the smallest of them."""
+    sizes = sorted(clusters, reverse=True)
+    return max(sum(sizes[last - last // cores:last + 1]) for last in range(0, len(sizes), cores))
+
+
 def least(moment: tuple[Stretch, ...], stages: int, model: Model, scale: float,
-          cores: float) -> float:
+          cores: float, ended: bool = False) -> float:
     """Seconds of these ranks on so many cores, if the cores were wherever there is work: it is all
-    shared out, but a cluster, or the serial part of an adaption, is one core's."""
+    shared out, but a cluster, or the serial part of an adaption, is one core's.  A core may leave
+    one for another and come back, as a kernel's threads would, or it has `ended` it before."""
     cells, largest = sum(s.cells for s in moment), max(max(s.clusters) for s in moment)
+    if ended:
+        largest = whole([c for s in moment for c in s.clusters], int(cores))
     steps = moment[0].steps * stages * model.cell_ns * max(cells / cores, largest)
     adapting = 0.0
     if moment[0].adapts:
         alone = max(s.cells * model.serial_ns + max(s.clusters) * model.adaption_ns for s in moment)
-        adapting = max(alone, cells * (model.adaption_ns + model.serial_ns) / cores)
+        adapting = max(alone, cells * (model.adaption_ns + model.serial_ns) / cores,
+                       largest * model.adaption_ns)
     return (steps + adapting) * scale * 1e-9
 
 
-def limits(run: Record, model: Model, scale: float, cores: int) -> tuple[float, float]:
+def limits(run: Record, model: Model, scale: float, cores: int) -> tuple[float, float, float]:
     """Seconds on so many cores at least: when each rank has its share for good, and all wait for
-    the slowest in each step; and when cores move."""
+    the slowest in each step; when cores move; and when they end each cluster before."""
     share = cores / len(run.ranks)
     fixed = sum(max(least((s,), run.stages, model, scale, share) for s in moment)
                 for moment in run.moments())
-    moved = sum(least(moment, run.stages, model, scale, cores) for moment in run.moments())
-    return fixed, moved
+    moved, ended = (sum(least(moment, run.stages, model, scale, cores, ended)
+                        for moment in run.moments()) for ended in (False, True))
+    return fixed, moved, ended
+
+
+def new_machine(directory: Path) -> Path:
+    """For machine= of replays (apps/cells/machine.h): nobody is on it."""
+    file = directory / "machine"
+    file.write_bytes(bytes(1 << 16))
+    return file
 
 
 def work_seconds(run: Record, model: Model, scale: float) -> float:

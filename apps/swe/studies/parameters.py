@@ -130,7 +130,7 @@ class Study:
 
     def run(self, way: str, trace: Path | None = None) -> Run:
         if self.machine.emulated:
-            (self.directory / "machine").write_bytes(bytes(1 << 16))
+            model.new_machine(self.directory)
         with manager(self.ctx, self.machine, way, trace) as before, \
                 tempfile.TemporaryDirectory() as links, Programs() as programs:
             names = [Path(links) / f"simulation-{i + 1}" for i in range(len(REFINE))]
