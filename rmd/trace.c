@@ -13,7 +13,8 @@
  * these may wait for the disk, or for a user's own file system, which never need answer.
  *
  * When the disk is full (or whatever ends writing), rmd says so, the file ends with its last whole
- * chunk, and programs go on without a trace.
+ * chunk, and programs go on without a trace.  So it is when the disk is so slow that there is no room
+ * for what the main thread hands over: a file that lacks a process cannot be read.
  */
 #define _GNU_SOURCE
 #include "trace.h"
@@ -41,7 +42,11 @@
 
 enum { LOOK_NS = 100000000, PAUSE_NS = 10000000, SETTLE_TRIES = 20, CLOSE_TRIES = 200 };
 enum { ORPHANS_MAX = 32 };
+#ifndef INV_SMALL /* bench/fuzz */
 enum { QUEUED_MAX = 1 << 26 };
+#else
+enum { QUEUED_MAX = 1 << 10 };
+#endif
 enum { PART = 4, BURST_NS = 50000000 }; /* of a processor, one part in so many; and at once */
 enum { WAIT, BEGIN, END }; /* what the thread is told when it has looked at the file */
 
@@ -82,6 +87,9 @@ struct rmd_trace {
     pthread_mutex_t lock; /* guards: */
     struct item *first, **end;
     size_t queued;
+    bool missing; /* there was no room: what comes after `first` is not in the file any more */
+
+    struct item *ending; /* the main thread's, for the end, which needs no memory then */
 
     /* the thread's own */
     struct reading *reading; /* NULL: no table */
@@ -233,13 +241,14 @@ static void leave_table(struct rmd_trace *x)
 
 /* --- the thread */
 
-static struct item *take_items(struct rmd_trace *x)
+static struct item *take_items(struct rmd_trace *x, bool *missing)
 {
     pthread_mutex_lock(&x->lock);
     struct item *all = x->first;
     x->first = NULL;
     x->end = &x->first;
     x->queued = 0;
+    *missing = x->missing;
     pthread_mutex_unlock(&x->lock);
     return all;
 }
@@ -252,6 +261,8 @@ static bool work_off(struct rmd_trace *x, struct item *item)
         leave_table(x);
     if (item->reading)
         x->reading = item->reading;
+    if (item->reading && x->error)
+        atomic_store(&x->reading->table->tracing, 0);
     put(x, item->chunk, item->bytes);
     free(item);
     return last;
@@ -341,12 +352,14 @@ static bool is_told_to_begin(struct rmd_trace *x)
 static void write_trace(struct rmd_trace *x)
 {
     put_head(x);
-    for (bool last = false; !last;) {
+    for (bool last = false, missing; !last;) {
         uint32_t ends = atomic_load(&x->ends); /* partner: end_table, after it has handed over */
-        for (struct item *next, *item = take_items(x); item; item = next) {
+        for (struct item *next, *item = take_items(x, &missing); item; item = next) {
             next = item->next;
             last |= work_off(x, item);
         }
+        if (missing && !x->error)
+            give_up(x, ENOBUFS);
         if (last)
             break;
         drain_all(x, false);
@@ -375,14 +388,16 @@ static void *run(void *arg)
 
 /* --- the main thread's side */
 
-/* A chunk for the thread, of so many bytes after its head; NULL: no memory, or the disk is slow. */
+/* A chunk for the thread, of so many bytes after its head; NULL: no memory, or the disk is slow, and
+ * the file ends here. */
 static struct item *new_item(struct rmd_trace *x, enum inv_trace_chunk_type type, size_t bytes)
 {
-    pthread_mutex_lock(&x->lock);
-    bool room = x->queued < QUEUED_MAX;
-    pthread_mutex_unlock(&x->lock);
     size_t all = sizeof(struct inv_trace_chunk) + bytes;
+    pthread_mutex_lock(&x->lock);
+    bool room = x->queued < QUEUED_MAX && !x->missing;
     struct item *item = room ? calloc(1, sizeof *item + all) : NULL;
+    x->missing = !item;
+    pthread_mutex_unlock(&x->lock);
     if (!item)
         return NULL;
     item->bytes = all;
@@ -538,19 +553,20 @@ static void end_table(struct rmd_domain *d, bool last)
 {
     unsigned ncores = d->trace->now ? d->topology.ncores : 0;
     struct item *item = new_item(d->trace, INV_CHUNK_LAST, ncores * sizeof(uint64_t));
-    if (!item && last) /* it must end: without the words */
-        item = calloc(1, sizeof *item);
-    if (!item)
-        return;
-    if (item->bytes) {
+    if (item) {
         uint64_t *word = body_of(item);
         item->chunk->a = ncores;
         for (unsigned c = 0; c < ncores; c++)
             word[c] = atomic_load(&inv_core_at(d->table, c)->word);
+    } else if (last) { /* it must end, without the words */
+        item = d->trace->ending;
+        d->trace->ending = NULL;
     }
     if (d->table)
         atomic_store(&d->table->tracing, 0);
     d->trace->now = NULL;
+    if (!item) /* the thread leaves this table when it hears of the next one, or of the end */
+        return;
     item->leave = true;
     item->last = last;
     hand_over(d->trace, item);
@@ -576,6 +592,7 @@ static void free_trace(struct rmd_trace *x)
         next = item->next;
         free(item);
     }
+    free(x->ending);
     if (x->looked.fd >= 0)
         close(x->looked.fd);
     free(x);
@@ -684,7 +701,8 @@ int rmd_trace_start(struct rmd_domain *d, uid_t taker, int client)
     x->end = &x->first;
     x->looked = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), looked};
     pthread_mutex_init(&x->lock, NULL);
-    int error = x->looked.fd < 0 || rmd_watch(&x->looked, EPOLLIN)
+    x->ending = calloc(1, sizeof *x->ending);
+    int error = !x->ending || x->looked.fd < 0 || rmd_watch(&x->looked, EPOLLIN)
                     ? errno
                     : pthread_create(&x->thread, NULL, run, x);
     if (!error) {

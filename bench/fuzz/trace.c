@@ -4,8 +4,9 @@
  *
  * The domain has two members and eight emulated cores, and a trace is taken.  The reader runs in
  * this thread; whenever it would sleep, the input says what happens meanwhile: a member writes
- * events as it should, or anything anywhere in a ring, or it dies; the disk is full.  The file must
- * be whole chunks as in invasive-trace(5), with events in a state that they can have, and when it
+ * events as it should, or anything anywhere in a ring, or it dies; all end, and others come, with
+ * another table; the disk is full, or so slow that there is no room for what is to be written.  The
+ * file must be whole chunks as in invasive-trace(5), with events in a state that they can have, and when it
  * has an end that must count them.
  */
 #define _GNU_SOURCE
@@ -58,6 +59,7 @@ enum { STEPS = 24, FILE_MAX = 8 << 20 };
 static struct rmd_domain d;
 static struct fuzz_input input;
 static unsigned steps;
+static bool renewed; /* the table */
 static char file[FILE_MAX];
 static size_t file_bytes, file_room;
 
@@ -168,6 +170,26 @@ static void die(void)
     fuzz_member_join(&d, who, MEMBERS);
 }
 
+/* Once and seldom: to make a table takes longer than all the rest.  Others come later. */
+static void leave_table_to_nobody(void)
+{
+    if (fuzz_number(&input, 1) % 16 || renewed)
+        return;
+    renewed = true;
+    for (unsigned i = fuzz_number(&input, 1) % 8; i; i--)
+        die();
+    for (unsigned i = 0; i < MEMBERS; i++)
+        rmd_domain_leave(&d, fuzz_member_pid(i));
+    rmd_domain_rest(&d);
+}
+
+static void be_there(void)
+{
+    for (unsigned i = 0; i < MEMBERS; i++)
+        if (!d.procs[i].used)
+            fuzz_member_join(&d, i, MEMBERS);
+}
+
 /* Called where the reader sleeps. */
 static void fuzz_meanwhile(void)
 {
@@ -177,6 +199,7 @@ static void fuzz_meanwhile(void)
         rmd_trace_stop(&d, -1);
         return;
     }
+    be_there();
     switch (fuzz_number(&input, 1) % 8) {
     case 0:
         write_positions();
@@ -195,6 +218,9 @@ static void fuzz_meanwhile(void)
         break;
     case 5:
         file_room %= fuzz_number(&input, 2) + 1;
+        break;
+    case 6:
+        leave_table_to_nobody();
         break;
     default:
         write_cells();
@@ -265,6 +291,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     begun = true;
     input = (struct fuzz_input){data, bytes};
     steps = 0;
+    renewed = false;
     file_bytes = 0;
     file_room = FILE_MAX;
     if (rmd_trace_start(&d, getuid(), -1))
@@ -278,6 +305,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     atomic_store(&x->done, true);
     check_file(x->error);
     reap(&d.ending);
+    be_there();
     rmd_reports_free(&d.dead);
     clear_rings();
     return 0;
