@@ -667,6 +667,19 @@ def exchange(name, data):
     return (REPLY.unpack(answer)[2] if answer else None), list(passed)
 
 
+@pytest.mark.parametrize("other", [
+    REQUEST.pack(MAGIC, VERSION + 1, JOIN, 0, 1, 1, 0, b"p"),
+    struct.pack("=IIIiiii64s", MAGIC, 4, JOIN, 0, 1, 1, 0, b"p"), struct.pack("=II", MAGIC, 9)],
+    ids=["alike", "shorter", "short"])
+def test_who_speaks_another_version_is_told_so_whatever_the_size_of_its_messages(rmd, other):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.settimeout(PATIENCE_S)
+        s.connect("\0" + rmd(4).name[1:])
+        s.send(other)
+        answer = REPLY.unpack(s.recv(REPLY.size))
+    assert answer[1] == VERSION and answer[-1].startswith(b"other protocol version")
+
+
 @pytest.mark.parametrize("data", [
     b"x", REQUEST.pack(MAGIC, VERSION, JOIN, 0, 1, 1, 0, b"x" * 64),
     REQUEST.pack(MAGIC, VERSION, 77, 0, 1, 1, 0, b"p"),

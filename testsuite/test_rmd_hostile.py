@@ -250,6 +250,25 @@ def test_a_hostile_user_harms_no_program_of_another(place, service, stock_env):
     assert service.process.poll() is None
 
 
+def test_an_operator_may_look_at_a_table_that_is_being_scribbled_over(place, service):
+    child, out = run_hostile(service.name, [])
+    codes = []
+    try:
+        assert out.read(4096) == b"\n" and out.read(1) == b"."
+        for turn in range(30):
+            words = ["top", "-n1", "--batch"] if turn % 2 else ["status"]
+            done = subprocess.run([place / "bin/rmctl", f"--socket={service.name}", *words,
+                                   f"--user={BOB}", *["--json"][:turn % 4 // 2]], text=True,
+                                  capture_output=True, timeout=PATIENCE_S, check=False)
+            codes.append(done.returncode)
+            assert "Sanitizer" not in done.stderr, done.stderr
+        assert 0 in codes and set(codes) <= {0, 1}  # what is no table any more is refused
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        out.close()
+
+
 @pytest.mark.skipif(len(CPUS) < 2, reason="one CPU has one user")
 def test_a_user_stopped_while_it_holds_every_core_keeps_nobody_waiting(place, service, stock_env):
     bob = service.member(BOB)

@@ -434,6 +434,23 @@ def test_whose_trace_goes_on_is_not_forgotten(mortal, own_limits, build, tmp_pat
     assert trace.read_bytes().count(b"member") == 2
 
 
+def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, build, public):
+    """One has ended its trace, the other has none but itself to write it for."""
+    s = mortal("emulate-cores = 8\n")
+    public.chmod(0o777)
+    own_limits(s, None, [])  # rmctl is there
+    for uid, words in ((ALICE, "start"), (ALICE, "stop"), (BOB, "start")):
+        subprocess.run([public / "rmctl", f"--socket={s.name}", "trace", words,
+                        *([public / str(uid)] if words == "start" else [])], cwd="/", user=uid,
+                       group=60000, extra_groups=[], check=True, timeout=PATIENCE_S)
+    own_limits(s, None, range(61000, 61040))
+    code, text = rmctl(build, f"--socket={s.name}", "metrics")[:2]
+    known = {int(uid) for uid in re.findall(r'invasive_user_cores{[^}]*user="(\d+)"', text)}
+    assert code == 0 and 61039 in known and not known & {ALICE, BOB}
+    with open(public / str(BOB), "rb") as file:  # its trace has been ended
+        eventually(lambda: os.fstat(file.fileno()).st_size > 0, True)
+
+
 def test_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(mortal, own_limits):
     """After so many others; the first one that follows is kept."""
     s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
