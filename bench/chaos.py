@@ -151,6 +151,7 @@ class Chaos:
             "guests", "guests stopped", "askers", "looks", "looks at threads", "traces", "changes"),
             0)
         self.trace_until: float | None = None
+        self.traced: list[str] = []  # whose: --user of rmctl trace
         self.ready_s = [0.0]                       # from the start of rmd
         self.adopted_s: dict[signal.Signals, list[float]] = {signal.SIGKILL: [], signal.SIGTERM: []}
         self.seats = Seats()
@@ -274,7 +275,7 @@ class Chaos:
                 one = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
                 one.setblocking(False)
                 one.connect(self.name)
-                one.send(self.chance.randbytes(self.chance.choice([1, 92, 92, 5000])))
+                one.send(self.chance.randbytes(self.chance.choice([1, 92, 104, 104, 116, 5000])))
 
     def guest(self) -> None:
         """A process of another user that comes, takes cores, and dies with them.  For most of the
@@ -324,6 +325,9 @@ class Chaos:
             subprocess.run([self.work / "rmctl", f"--socket={self.name}", "policy"], cwd="/",
                            user=uid, group=GROUP, extra_groups=[], stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, check=False, timeout=20)
+        for words in (["status"], ["top", "--batch", "-n1"]) if os.getuid() == 0 else ():
+            done = self.rmctl(*words, f"--user={GUEST}")  # who may be about to leave
+            self.wrong += [f"rmctl {words}: {done}"] if done.returncode not in (0, 1) else []
 
     # --- a trace
 
@@ -332,13 +336,14 @@ class Chaos:
         path = self.work / "trace"
         if not self.trace_until and self.members[0].tokens() is None and self.chance.random() < 0.3:
             path.unlink(missing_ok=True)
-            if self.rmctl("trace", "start", str(path)).returncode == 0:
-                self.trace_until = time.monotonic() + TRACE_S
+            guests = [f"--user={GUEST}"] if self.guests and self.chance.random() < 0.5 else []
+            if self.rmctl("trace", *guests, "start", str(path)).returncode == 0:
+                self.trace_until, self.traced = time.monotonic() + TRACE_S, guests
 
     def stop_trace(self) -> None:
         """It may be refused as well."""
         end = time.monotonic() + QUIET_S
-        while (done := self.rmctl("trace", "stop")).returncode:
+        while (done := self.rmctl("trace", *self.traced, "stop")).returncode:
             if time.monotonic() > end:
                 self.wrong.append(f"a trace is not stopped: {done.stderr}")
                 return
