@@ -458,6 +458,26 @@ def test_a_restart_does_not_replace_the_files_of_another_run(swe, ranks, tmp_pat
         assert all(len(rows(file)) == 11 for file in (tmp_path / "a").glob("gauge-*.csv"))
 
 
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_restart_from_an_earlier_checkpoint_leaves_no_later_ones(swe, ranks, tmp_path, n):
+    """Also one that comes to no checkpoint of its own: the next one goes on where it was, and
+    gauges and frames have all times."""
+    by = ranks(n) if n else ()
+    words = ["tsunami", *depths(5, 8), "output.vtu_every=1", f"output.directory={tmp_path}"]
+    whole = swe(*words, "output.checkpoint_every=1", "time.steps=8", by=by)
+    assert {path.name for path in tmp_path.glob("checkpoint-*")} == {"checkpoint-7",
+                                                                     "checkpoint-8"}
+    gauges = {file: file.read_bytes() for file in tmp_path.glob("gauge-*.csv")}
+    frames = (tmp_path / "tsunami.pvd").read_text()
+    assert len(gauges) == 4 and frames.count("<DataSet") == 9
+    swe(*words, f"--restart={tmp_path}/checkpoint-7", "time.steps=7", by=by)
+    assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-7"]
+    again = swe(*words, "--restart", "time.steps=8", by=by)
+    assert again.checksum == whole.checksum
+    assert all(file.read_bytes() == before for file, before in gauges.items())
+    assert (tmp_path / "tsunami.pvd").read_text() == frames
+
+
 def test_checkpoints_are_there_until_the_run_that_replaces_them_can_start(swe, ranks, tmp_path):
     words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=8",
              "output.checkpoint_every=1e-3"]

@@ -235,7 +235,7 @@ void make_room(const Config &config, const Arguments &arguments, MPI_Comm comm)
         return;
     on_rank_0(comm, [&] {
         if (arguments.overwrite)
-            remove_checkpoints(directory);
+            remove_checkpoints_after(directory, -1);
         step = latest_step(directory);
     });
     MPI_Bcast(&step, 1, MPI_LONG, 0, comm);
@@ -249,7 +249,9 @@ void make_room(const Config &config, const Arguments &arguments, MPI_Comm comm)
 }
 
 // Does the run that wrote output.directory go on?  A checkpoint of another directory is the
-// beginning of a new one.
+// beginning of a new one.  Of a run that goes on from an earlier checkpoint the later ones go before
+// any file is cut to where it goes on: if this one came to no checkpoint of its own, the next restart
+// would begin at one of them, and what is between would be in no file.
 template <class Real>
 bool begin(Simulation<Real> &simulation, const std::string &from, MPI_Comm comm)
 {
@@ -263,7 +265,11 @@ bool begin(Simulation<Real> &simulation, const std::string &from, MPI_Comm comm)
     const std::string place = from == LATEST ? directory : from;
     restart(simulation, place);
     int goes_on = 0;
-    on_rank_0(comm, [&] { goes_on = is_checkpoint_of(place, directory); });
+    on_rank_0(comm, [&] {
+        goes_on = is_checkpoint_of(place, directory);
+        if (goes_on)
+            remove_checkpoints_after(directory, simulation.step());
+    });
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, comm);
     return goes_on;
 }

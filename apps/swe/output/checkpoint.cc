@@ -154,6 +154,15 @@ std::string path_of(const std::string &directory, long step)
     return directory + "/" + PREFIX + std::to_string(step);
 }
 
+// To a name that remove_leftovers() knows.
+void move_away(const std::string &path)
+{
+    std::error_code error;
+    fs::rename(path, path + ".old", error);
+    if (error)
+        throw OutputError("cannot rename " + path + ": " + error.message());
+}
+
 // What runs that were killed have left.
 void remove_leftovers(const std::string &directory)
 {
@@ -251,11 +260,18 @@ long latest_step(const std::string &directory)
     return steps.empty() ? -1 : steps.back();
 }
 
-void remove_checkpoints(const std::string &directory)
+void remove_checkpoints_after(const std::string &directory, long step)
 {
-    if (fs::exists(directory))
-        for (long step : steps_in(directory))
-            remove_tree(path_of(directory, step));
+    if (!fs::exists(directory))
+        return;
+    const std::vector<long> steps = steps_in(directory);
+    for (auto later = steps.rbegin(); later != steps.rend() && *later > step; ++later) {
+        const std::string path = path_of(directory, *later);
+        remove_tree(path + ".old");
+        move_away(path);
+        sync_path(directory);
+        remove_tree(path + ".old");
+    }
 }
 
 } // namespace swe

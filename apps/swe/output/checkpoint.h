@@ -45,8 +45,9 @@ bool is_checkpoint_of(const std::string &place, const std::string &directory);
 // Its step; -1 if there is none.  Throws OutputError if the directory cannot be read.
 long latest_step(const std::string &directory);
 
-// Takes all of them away, for a run that begins anew.
-void remove_checkpoints(const std::string &directory);
+// Takes those of later steps away; of -1 all of them, for a run that begins anew.  The latest goes
+// first, at once and for good: one that was taken away in part would be the latest, and damaged.
+void remove_checkpoints_after(const std::string &directory, long step);
 
 // Reads the clusters of this rank's roots from `place`: a checkpoint, or a directory of which the
 // latest is taken.  They come in the order of the curve, and are complete: every root of this
