@@ -42,8 +42,6 @@ public:
         see(simulation);
     }
 
-    ~Record() override { out << stretch_text(now) << RECORDING_END; }
-
     void look(Simulation<Real> &simulation) override
     {
         const Account &account = simulation.account();
@@ -59,6 +57,8 @@ public:
             check(simulation);
         }
         see(simulation);
+        if (simulation.at_end()) // a run that is aborted leaves a record without an end
+            finish(simulation);
     }
 
 private:
@@ -76,6 +76,14 @@ private:
                 throw OutputError("run.record: cannot write " + file + ": " +
                                   (reason ? std::strerror(reason) : "unknown reason"));
         });
+    }
+
+    void finish(Simulation<Real> &simulation)
+    {
+        errno = 0;
+        out << stretch_text(now) << RECORDING_END;
+        out.close();
+        check(simulation);
     }
 
     void see(Simulation<Real> &simulation)

@@ -2,9 +2,14 @@
 // simulations.cc - whole simulations whose beginning or result is known.  With any number of ranks.
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <fstream>
+#include <iterator>
 #include <mpi.h>
+#include <sys/resource.h>
 #include "../simulation.h"
+#include "../studies/record.h"
+#include "../studies/recording.h"
 #include "promises.h"
 #include "temporary.h"
 
@@ -139,6 +144,71 @@ void run_up(Check &check)
     check.near(found / expected, 1, 0.12, "run-up over that of the theory");
 }
 
+class Aborting final : public Simulation<double>::Watcher {
+    void look(Simulation<double> &s) override
+    {
+        if (s.step() == 3)
+            throw std::runtime_error("aborted");
+    }
+};
+
+// A dam break, recorded; what ends it, and the record.
+struct Recorded {
+    std::string file, error, text;
+
+    Recorded(bool aborts, rlim_t room)
+    {
+        Temporary place;
+        file = recording_file(place.path + "/record", rank_of(MPI_COMM_WORLD));
+        rlimit before{}, limit{};
+        getrlimit(RLIMIT_FSIZE, &before);
+        limit = {room, before.rlim_max};
+        auto handler = std::signal(SIGXFSZ, SIG_IGN);
+        try {
+            Run run("name = \"dam_break\"\n",
+                    {"grid.min_depth=5", "grid.max_depth=7", "grid.every=100", "time.steps=5"});
+            add_record(run.of, place.path + "/record");
+            if (aborts)
+                run.of.add(std::make_unique<Aborting>());
+            setrlimit(RLIMIT_FSIZE, &limit);
+            run.of.run();
+        } catch (const std::runtime_error &e) {
+            error = e.what();
+        }
+        setrlimit(RLIMIT_FSIZE, &before);
+        std::signal(SIGXFSZ, handler);
+        std::ifstream in(file);
+        text.assign(std::istreambuf_iterator<char>(in), {});
+    }
+
+    bool has_end() const { return text.find(RECORDING_END) != text.npos; }
+
+private:
+    static int rank_of(MPI_Comm comm)
+    {
+        int rank;
+        MPI_Comm_rank(comm, &rank);
+        return rank;
+    }
+};
+
+void record_ends_with_the_run(Check &check)
+{
+    Recorded whole(false, RLIM_INFINITY), aborted(true, RLIM_INFINITY);
+    check.that(whole.error.empty() && whole.has_end(), "a whole run has a whole record");
+    check.contains(aborted.error, "aborted");
+    check.that(!aborted.has_end() && aborted.text.size() < whole.text.size(),
+               "the record of an aborted run has no end");
+}
+
+// Room for what is written before the end.
+void record_that_cannot_be_ended(Check &check)
+{
+    const Recorded aborted(true, RLIM_INFINITY), full(false, aborted.text.size() + 5);
+    check.contains(full.error, "run.record: cannot write ");
+    check.contains(full.error, "File too large");
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -148,7 +218,9 @@ int main(int argc, char **argv)
                             {{"sea_with_a_coast_stays_at_rest", sea_order_0},
                              {"sea_with_a_coast_stays_at_rest_with_order_1", sea_order_1},
                              {"small_source_is_not_missed", small_source},
-                             {"solitary_wave_runs_up_as_high_as_it_should", run_up}});
+                             {"solitary_wave_runs_up_as_high_as_it_should", run_up},
+                             {"record_ends_with_the_run", record_ends_with_the_run},
+                             {"record_that_cannot_be_ended_is_told", record_that_cannot_be_ended}});
     MPI_Finalize();
     return code;
 }
