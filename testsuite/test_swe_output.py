@@ -28,6 +28,7 @@ PROMISES = [
     "pixels_have_one_cell_each",
     "pixels_have_the_cell_of_their_centre",
     "raster_goes_on_after_a_restart",
+    "frame_that_was_cut_off_goes_with_a_restart",
     "cells_that_leave_a_gap_are_told",
     "progress_says_how_long_it_takes",
 ]

@@ -41,7 +41,8 @@ NetcdfFile create(const std::string &path, const RasterShape &shape)
     return file;
 }
 
-// Number of frames up to the time.
+// Number of frames up to the time.  One that a full disk has cut off has none where its time would
+// be, which reads as 0: times rise.
 std::size_t frames_until(const NetcdfFile &file, double time)
 {
     std::vector<double> times(file.dimension("time"));
@@ -49,7 +50,7 @@ std::size_t frames_until(const NetcdfFile &file, double time)
     if (!times.empty())
         file.check(nc_get_var_double(file.id(), variable, times.data()), "read");
     std::size_t n = 0;
-    while (n < times.size() && times[n] <= time)
+    while (n < times.size() && times[n] <= time && (n == 0 || times[n] > times[n - 1]))
         n++;
     return n;
 }

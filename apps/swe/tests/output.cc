@@ -610,6 +610,41 @@ void raster_goes_on_after_a_restart(const std::string &directory)
         "none.nc"));
 }
 
+// A full disk: the file has one frame more, and where its time would be, nothing.
+void frame_that_was_cut_off_goes_with_a_restart(const std::string &directory)
+{
+    const std::string path = directory + "/raster.nc";
+    {
+        Raster raster(path, raster_shape(), std::nullopt, MPI_COMM_WORLD);
+        for (int frame : {0, 1, 2})
+            raster.add(make_snapshot(100 * frame, frame));
+    }
+    if (rank == 0) {
+        NetcdfFile file = NetcdfFile::open(path, NC_WRITE);
+        EXPECT(nc_set_fill(file.id(), NC_NOFILL, nullptr) == NC_NOERR);
+        const std::size_t last[] = {3, 39, 79};
+        const float value = 1;
+        int speed;
+        EXPECT(nc_inq_varid(file.id(), "speed", &speed) == NC_NOERR);
+        EXPECT(nc_put_var1_float(file.id(), speed, last, &value) == NC_NOERR);
+        EXPECT(file.dimension("time") == 4);
+        file.close();
+    }
+    barrier();
+    for (double restart : {40.0, 20.0}) {
+        Raster raster(path, raster_shape(), restart, MPI_COMM_WORLD);
+        raster.add(make_snapshot(300, 3));
+    }
+    barrier();
+    if (rank == 0) {
+        const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+        std::vector<double> times(file.dimension("time"));
+        EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {times.size()}),
+                                 times.data()) == NC_NOERR);
+        EXPECT((times == std::vector<double>{0, 10, 20, 30}));
+    }
+}
+
 void cells_that_leave_a_gap_are_told(const std::string &directory)
 {
     Raster raster(directory + "/raster.nc", raster_shape(), std::nullopt, MPI_COMM_WORLD);
@@ -669,6 +704,7 @@ constexpr Promise PROMISES[] = {
     PROMISE(pixels_have_one_cell_each),
     PROMISE(pixels_have_the_cell_of_their_centre),
     PROMISE(raster_goes_on_after_a_restart),
+    PROMISE(frame_that_was_cut_off_goes_with_a_restart),
     PROMISE(cells_that_leave_a_gap_are_told),
     PROMISE(progress_says_how_long_it_takes),
 };
