@@ -60,10 +60,16 @@ public:
         return nc_inq_varid(id_, variable.c_str(), &v) == NC_NOERR ? v : -1;
     }
 
-    void must_be_numeric(int v, const std::string &variable) const
+    nc_type type_of(int v, const std::string &variable) const
     {
         nc_type type = NC_NAT;
         check(nc_inq_vartype(id_, v, &type), variable);
+        return type;
+    }
+
+    void must_be_numeric(int v, const std::string &variable) const
+    {
+        const nc_type type = type_of(v, variable);
         if (type == NC_CHAR || type < NC_BYTE || type > NC_UINT64)
             fail(variable, "must have numbers, of any type");
     }
@@ -267,20 +273,65 @@ template <class Take> void read_points(const ForeignFile &file, int v, const std
     }
 }
 
+// What is where nothing was written, if no attribute says otherwise.  Every byte may be a number.
+double default_fill(nc_type type)
+{
+    switch (type) {
+    case NC_SHORT:
+        return NC_FILL_SHORT;
+    case NC_USHORT:
+        return NC_FILL_USHORT;
+    case NC_INT:
+        return NC_FILL_INT;
+    case NC_UINT:
+        return NC_FILL_UINT;
+    case NC_INT64:
+        return static_cast<double>(NC_FILL_INT64);
+    case NC_UINT64:
+        return static_cast<double>(NC_FILL_UINT64);
+    case NC_FLOAT:
+        return static_cast<double>(NC_FILL_FLOAT);
+    case NC_DOUBLE:
+        return NC_FILL_DOUBLE;
+    default:
+        return NAN;
+    }
+}
+
+// Of how many numbers an integer type with a sign is one; 0 of other types.
+double count_of_signed(nc_type type)
+{
+    switch (type) {
+    case NC_BYTE:
+        return 0x1p8;
+    case NC_SHORT:
+        return 0x1p16;
+    case NC_INT:
+        return 0x1p32;
+    case NC_INT64:
+        return 0x1p64;
+    default:
+        return 0;
+    }
+}
+
 // What a variable's attributes say of its numbers, after the conventions of NetCDF and CF.
 class Heights {
 public:
     Heights(const ForeignFile &file, int v, const std::string &name)
         : scale_(file.attribute(v, name, "scale_factor", 1)),
           offset_(file.attribute(v, name, "add_offset", 0)),
-          fill_(file.attribute(v, name, "_FillValue", NAN)),
-          missing_(file.attribute(v, name, "missing_value", NAN)),
-          lowest_(file.attribute(v, name, "valid_min", -INFINITY)),
-          highest_(file.attribute(v, name, "valid_max", INFINITY))
+          wraps_at_(file.word(v, name, "_Unsigned") == "true"
+                        ? count_of_signed(file.type_of(v, name))
+                        : 0),
+          fill_(value(file.attribute(v, name, "_FillValue", default_fill(file.type_of(v, name))))),
+          missing_(value(file.attribute(v, name, "missing_value", NAN))),
+          lowest_(value(file.attribute(v, name, "valid_min", -INFINITY))),
+          highest_(value(file.attribute(v, name, "valid_max", INFINITY)))
     {
         if (auto range = file.numbers(v, name, "valid_range", 2); !range.empty()) {
-            lowest_ = std::max(lowest_, range[0]);
-            highest_ = std::min(highest_, range[1]);
+            lowest_ = std::max(lowest_, value(range[0]));
+            highest_ = std::min(highest_, value(range[1]));
         }
         std::string units = file.word(v, name, "units");
         if (!any_of(units, {"", "m", "meter", "meters", "metre", "metres"}))
@@ -295,12 +346,17 @@ public:
     // The range is of the numbers in the file.
     bool is_missing(double raw) const
     {
-        return raw == fill_ || raw == missing_ || raw < lowest_ || raw > highest_;
+        const double got = value(raw);
+        return got == fill_ || got == missing_ || got < lowest_ || got > highest_;
     }
-    double metres(double raw) const { return upwards_ * (raw * scale_ + offset_); }
+    double metres(double raw) const { return upwards_ * (value(raw) * scale_ + offset_); }
 
 private:
-    double scale_, offset_, fill_, missing_, lowest_, highest_, upwards_;
+    double scale_, offset_;
+    double wraps_at_; // numbers without a sign are in a type with one; 0: they are not
+    double fill_, missing_, lowest_, highest_, upwards_;
+
+    double value(double raw) const { return raw < 0 && std::isfinite(raw) ? raw + wraps_at_ : raw; }
 };
 
 // The variable of the heights, and the axes of its two dimensions.

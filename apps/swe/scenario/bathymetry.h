@@ -4,8 +4,9 @@
 // The file has a variable `elevation` or `z` in m, upwards unless its attribute positive is "down",
 // of any numeric type; its two dimensions are latitude and longitude (`lat` and `lon`, `latitude`
 // and `longitude`, or `y` and `x`), with a coordinate variable each, in degrees, rising or falling.
-// All of them with scale_factor and add_offset or without.  What _FillValue, missing_value,
-// valid_min, valid_max or valid_range exclude is missing; they are of the numbers in the file.
+// All of them with scale_factor and add_offset or without.  What _FillValue (without it: the
+// type's), missing_value, valid_min, valid_max or valid_range exclude is missing; they are of the
+// numbers in the file, which may be _Unsigned.
 // Only what the domain needs is read.  Between points heights are bilinear.
 #ifndef SWE_SCENARIO_BATHYMETRY_H
 #define SWE_SCENARIO_BATHYMETRY_H

@@ -286,6 +286,73 @@ void ranges(Check &check)
     }
 }
 
+// What a writer leaves where it has written nothing: of the type, if no attribute says otherwise.
+void unwritten(Check &check)
+{
+    const char *const missing = "variable elevation: missing at longitude 143, latitude 38";
+    Kind k;
+    k.scale = 0.1;
+    auto spoilt = [&k](nc_type type, double by) {
+        k.type = type;
+        k.spoil_heights = [=](std::vector<double> &z) { z[40 * 81 + 40] = by; };
+    };
+    spoilt(NC_SHORT, NC_FILL_SHORT);
+    says(check, k, missing);
+    k.scale = 1e-6;
+    spoilt(NC_INT, NC_FILL_INT);
+    says(check, k, missing);
+    k.scale = 0.1, k.offset = -4000;
+    spoilt(NC_USHORT, NC_FILL_USHORT);
+    k.format = NC_NETCDF4;
+    says(check, k, missing);
+    k = {};
+    k.scale = 0.1;
+    k.more = [](int file, int z) {
+        short fill = -9999;
+        must(nc_put_att_short(file, z, "_FillValue", NC_SHORT, 1, &fill));
+    };
+    k.height = [](double, double) { return double(NC_FILL_SHORT) / 10; };
+    agrees(check, k, 0.11, "another value is that of nothing");
+    k = {};
+    k.type = NC_BYTE, k.scale = 10;
+    k.height = [](double, double) { return double(NC_FILL_BYTE) * 10; };
+    agrees(check, k, 1, "bytes have no such value");
+}
+
+// Numbers of 16 bits from 0 on, in a format that has only others.
+void unsigned_numbers(Check &check)
+{
+    Kind k;
+    k.more = [](int file, int z) {
+        const double scale = 0.1, offset = -4000;
+        must(nc_put_att_double(file, z, "scale_factor", NC_DOUBLE, 1, &scale));
+        must(nc_put_att_double(file, z, "add_offset", NC_DOUBLE, 1, &offset));
+        must(nc_put_att_text(file, z, "_Unsigned", 4, "true"));
+    };
+    k.spoil_heights = [](std::vector<double> &z) {
+        for (double &value : z) {
+            value = std::round((value + 4000) / 0.1);
+            value -= value > 32767 ? 65536 : 0;
+        }
+    };
+    agrees(check, k, 0.11, "depths to -4000");
+    k.height = [](double lon, double lat) { return plane(lon, lat) + 1500; };
+    agrees(check, k, 0.11, "heights");
+    auto more = k.more;
+    k.more = [more](int file, int z) {
+        more(file, z);
+        short range[] = {100, -100};
+        must(nc_put_att_short(file, z, "valid_range", NC_SHORT, 2, range));
+    };
+    agrees(check, k, 0.11, "a range in such numbers");
+    auto heights = k.spoil_heights;
+    k.spoil_heights = [heights](std::vector<double> &z) {
+        heights(z);
+        z[40 * 81 + 40] = -99;
+    };
+    says(check, k, "variable elevation: missing at longitude 143, latitude 38");
+}
+
 void wrong_numbers(Check &check)
 {
     Kind k;
@@ -395,6 +462,8 @@ int main(int argc, char **argv)
                          {"depths_are_heights_the_other_way", depths},
                          {"attributes_with_another_meaning_are_told", wrong_attributes},
                          {"numbers_beyond_the_valid_range_are_missing", ranges},
+                         {"what_was_never_written_is_missing", unwritten},
+                         {"numbers_may_be_unsigned_by_an_attribute", unsigned_numbers},
                          {"wrong_numbers_are_told", wrong_numbers},
                          {"files_that_miss_the_domain_are_told", other_places},
                          {"files_that_are_cut_off_or_huge_are_told", other_files},
