@@ -149,7 +149,11 @@ def test_files_must_be_there_and_be_for_the_scenario(read, tmp_path):
      'F:3: gauges.name = "../a": must be a string of up to 64 letters'),
     ('name = "a"\nx = 1\ny = 1\nz = 1',
      "F:6: gauges.z: no such key; there are name, x, y, lon, lat"),
-    ('name = "a"\nx = "1"\ny = 1', 'F:4: gauges.x = "1": must be a number'),
+    ('name = "a"\nx = "1"\ny = 1', 'F:4: gauges.x = "1": must be a number in [0, 1000), which '
+                                   'the domain has'),
+    ('name = "a"\nx = 1\ny = nan\n[domain]\ny0 = -5',
+     "F:5: gauges.y = nan: must be a number in [-5, 995), which the domain has"),
+    ('name = "a"\nx = 1\ny = nan\n[domain]\ny0 = "a"', "F:5: gauges.y = nan: must be a number"),
     ('name = "a"\nx = 1000\ny = 1',
      "F:2: gauge a: x = 1000, y = 1 is not in the domain, [0, 1000) x [0, 1000)"),
     ('name = "a"\nlon = 1\nlat = 1', 'F:2: gauges: lon and lat are for the scenario "tsunami"'),

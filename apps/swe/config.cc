@@ -37,6 +37,7 @@ constexpr std::size_t MOST_DOTS = 64;           // a line; toml++ recurses for e
 constexpr std::size_t MOST_ERRORS = 10;
 constexpr std::size_t MOST_GAUGES = 500;
 constexpr std::size_t LONGEST_NAME = 64;
+constexpr const char *GAUGE_PLACES[4] = {"x", "y", "lon", "lat"};
 constexpr double MOST_CELLS = INT_MAX; // of the coarsest grid
 
 // Where keys come from: a place for messages, and the directory of the files that they name.
@@ -64,8 +65,13 @@ private:
         std::string place;
         double lon, lat;
     };
+    struct NoNumber {
+        std::size_t name; // of GAUGE_PLACES
+        std::string place, shown;
+    };
     std::vector<Degrees> degrees_; // gauges whose x, y are not known before the domain is
     std::vector<std::string> gauge_places_;
+    std::vector<NoNumber> no_numbers_;
 
     void error(const std::string &place, const std::string &what);
     void error_at(const std::string &key, const std::string &what);
@@ -86,6 +92,7 @@ private:
     void check_files();
     void check_outputs();
     void check_scenario();
+    void check_places(bool is_domain_known);
     void check_gauges();
 };
 
@@ -343,19 +350,17 @@ void Reader::gauge(const toml::table &table, const std::string &place)
 {
     Gauge gauge;
     double number[4] = {}; // x, y, lon, lat
-    const char *const names[4] = {"x", "y", "lon", "lat"};
     bool given[4] = {};
     for (auto &&[key, node] : table) {
         std::string at = line(key.source());
         std::size_t i = 0;
-        while (i < 4 && key.str() != names[i])
+        while (i < 4 && key.str() != GAUGE_PLACES[i])
             i++;
         if (i < 4) {
             number[i] = node.is_number() ? node.value<double>().value_or(NAN) : NAN;
             given[i] = true;
             if (!std::isfinite(number[i]))
-                error(at, std::string("gauges.") + names[i] + " = " + shown(node) +
-                              ": must be a number");
+                no_numbers_.push_back({i, at, shown(node)});
         } else if (key.str() == "name") {
             gauge.name = node.value<std::string>().value_or("");
             if (!good_gauge_name(gauge.name))
@@ -372,6 +377,8 @@ void Reader::gauge(const toml::table &table, const std::string &place)
         error(place, "gauges: each must have a name, and x and y or lon and lat");
         return;
     }
+    if (!std::all_of(number, number + 4, [](double n) { return std::isfinite(n); }))
+        return; // told when the domain is known
     if (degrees)
         degrees_.push_back({config_.gauges.size(), place, number[2], number[3]});
     else
@@ -620,6 +627,26 @@ void Reader::check_scenario()
                                       toml_number(north) + " degrees north; the map has -89 to 89");
 }
 
+// x, y, lon or lat of gauges that are no numbers; which ones the domain has, if that is known.
+void Reader::check_places(bool is_domain_known)
+{
+    const auto &d = config_.domain;
+    const Projection globe(config_);
+    const double east = d.x0 + config_.width(), north = d.y0 + config_.height();
+    const std::pair<double, double> ranges[4] = {{d.x0, east},
+                                                 {d.y0, north},
+                                                 {globe.lon(d.x0), globe.lon(east)},
+                                                 {globe.lat(d.y0), globe.lat(north)}};
+    for (const NoNumber &n : no_numbers_) {
+        const auto [low, high] = ranges[n.name];
+        error(n.place, std::string("gauges.") + GAUGE_PLACES[n.name] + " = " + n.shown +
+                           ": must be a number" +
+                           (is_domain_known ? " in [" + toml_number(low) + ", " +
+                                                  toml_number(high) + "), which the domain has"
+                                            : ""));
+    }
+}
+
 void Reader::check_gauges()
 {
     Config &c = config_;
@@ -666,6 +693,9 @@ void Reader::finish()
         check_files();
         check_outputs();
         check_gauges();
+        check_places(true);
+    } else {
+        check_places(false);
     }
     if (errors_.empty())
         return;

@@ -57,15 +57,29 @@ void Forest::match_sides(int nx)
         }
 }
 
+// There are fewer parts than ranks.
+void Forest::refuse(const Config &config, int ranks) const
+{
+    const int most = config.grid.min_depth;
+    int least = cut;
+    for (auto parts = static_cast<long>(all.size()); parts < ranks; parts *= 2)
+        least++;
+    const std::string from = std::to_string(least), to = std::to_string(most);
+    throw ConfigError(config.file + ": run.cut = " + std::to_string(cut) + " gives " +
+                      std::to_string(all.size()) + " parts for " + std::to_string(ranks) +
+                      " ranks: " +
+                      (least <= most ? "must be from " + from + " to grid.min_depth, " + to
+                                     : "it must be " + from + ", and grid.min_depth is " + to +
+                                           ": raise both, or start fewer ranks"));
+}
+
 // Only here the number of ranks is known; what run.parts comes to, the configuration has checked.
 void Forest::deal_out(const Config &config, int ranks)
 {
     auto count = static_cast<int>(all.size());
     auto given = static_cast<int>(config.run.parts.size());
     if (count < ranks)
-        throw ConfigError(config.file + ": run.cut = " + std::to_string(cut) + " gives " +
-                          std::to_string(count) + " parts for " + std::to_string(ranks) +
-                          " ranks: raise it");
+        refuse(config, ranks);
     if (given > 0 && given != ranks)
         throw ConfigError(config.file + ": run.parts has " + std::to_string(given) +
                           " numbers for " + std::to_string(ranks) + " ranks: must be " +

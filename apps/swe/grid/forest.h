@@ -66,6 +66,7 @@ private:
     void add_square(int i, int j);
     void match_sides(int nx);
     void deal_out(const Config &config, int ranks);
+    [[noreturn]] void refuse(const Config &config, int ranks) const;
 };
 
 template <class Real> Metric<Real> make_metric(const Forest &forest);

@@ -7,6 +7,7 @@
 // times the surface.  Waves that do not break run up to 2.831 d sqrt(1 / slope) (H / d)^(5/4)
 // (his 3.7).
 #include <cmath>
+#include <cstdio>
 #include "scenarios.h"
 
 namespace swe {
@@ -21,10 +22,7 @@ public:
           velocity_(std::sqrt(c.solver.gravity / depth_))
     {
         if (crest_ < c.domain.x0)
-            throw ConfigError(
-                c.file + ": scenario.x: the wave would begin at x = " + std::to_string(crest_) +
-                " m, west of the domain; move the foot of "
-                "the beach eastwards, or have a wider domain or a higher wave");
+            refuse(c);
     }
 
     double bed(double x, double) const override
@@ -42,6 +40,25 @@ public:
 
 private:
     double depth_, slope_, height_, foot_, steepness_, crest_, velocity_;
+
+    [[noreturn]] void refuse(const Config &c) const
+    {
+        const double room = foot_ - crest_;
+        char text[200];
+        if (room < c.width())
+            std::snprintf(
+                text, sizeof text,
+                " = %.6g: the wave would begin at x = %.6g m, west of the domain; must be "
+                "from %.4g to 1, or the wave higher or the domain wider",
+                c.scenario.x, crest_, std::ceil(1e4 * room / c.width()) / 1e4);
+        else
+            std::snprintf(
+                text, sizeof text,
+                ": the wave has no room: the domain must be more than %.4g m wide, or the "
+                "wave higher",
+                room);
+        throw ConfigError(c.file + ": scenario.x" + text);
+    }
 };
 
 } // namespace

@@ -648,6 +648,24 @@ void parts_of_ranks_are_those_that_were_asked_for(Check &check)
     }
 }
 
+void ranks_without_a_part_are_told_the_cuts_that_are_enough(Check &check)
+{
+    const auto said = [](int ranks, const std::vector<std::string> &more) -> std::string {
+        try {
+            Forest(config_of(1, 1, 0, more), ranks);
+        } catch (const ConfigError &error) {
+            return error.what();
+        }
+        return "";
+    };
+    check.contains(said(6, {"grid.min_depth=4"}),
+                   "run.cut = 0 gives 4 parts for 6 ranks: must be from 1 to grid.min_depth, 4");
+    check.contains(said(9, {"grid.min_depth=4"}), "must be from 2 to grid.min_depth, 4");
+    check.contains(said(9, {"grid.min_depth=1"}),
+                   "run.cut = 0 gives 4 parts for 9 ranks: it must be 2, and grid.min_depth is 1");
+    check.that(said(4, {}).empty(), "one each is enough");
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -657,6 +675,8 @@ int main(int argc, char **argv)
         argc, argv,
         {{"parts_of_ranks_are_those_that_were_asked_for",
           parts_of_ranks_are_those_that_were_asked_for},
+         {"ranks_without_a_part_are_told_the_cuts_that_are_enough",
+          ranks_without_a_part_are_told_the_cuts_that_are_enough},
          {"topology_is_that_of_the_corners", topology_is_that_of_the_corners},
          {"what_is_no_conforming_tree_is_refused", what_is_no_conforming_tree_is_refused},
          {"interfaces_are_those_of_the_corners", interfaces_are_those_of_the_corners},

@@ -218,10 +218,21 @@ void beach(Check &check)
     check.near(crest, 50 - std::acosh(std::sqrt(20.0)) / std::sqrt(0.075), 0.01, "crest");
     check.near(s->water(70, 5, s->bed(70, 5), 0).h, 0, 0, "the beach is dry");
     try {
-        make_scenario(configured("beach", {"scenario.x=0.01"}));
+        make_scenario(configured("beach", {"scenario.x=0.01", "domain.square=100",
+                                           "scenario.depth=1", "scenario.amplitude=0.1"}));
         check.that(false, "a wave that begins outside is taken");
     } catch (const ConfigError &e) {
-        check.contains(e.what(), "scenario.x");
+        check.contains(e.what(), "scenario.x = 0.01: the wave would begin at x = -6.9");
+        check.contains(e.what(), "must be from 0.0796 to 1");
+    }
+    make_scenario(configured("beach", {"scenario.x=0.0796", "domain.square=100", "scenario.depth=1",
+                                       "scenario.amplitude=0.1"}));
+    try {
+        make_scenario(
+            configured("beach", {"domain.square=1", "scenario.depth=1", "scenario.amplitude=0.1"}));
+        check.that(false, "a wave that has no room is taken");
+    } catch (const ConfigError &e) {
+        check.contains(e.what(), "no room: the domain must be more than 7.9");
     }
 }
 
