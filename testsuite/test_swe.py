@@ -496,6 +496,30 @@ def test_a_restart_from_nowhere_is_told(swe, ranks, n):
     assert len(re.findall("^swe: ", done.stderr, re.M)) == 1
 
 
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_gauge_that_was_moved_is_not_gone_on_with(swe, ranks, scenarios, tmp_path, n):
+    """Its file would have the water of two places; nothing is changed before that is told."""
+    scenario, out, by = tmp_path / "dam.toml", tmp_path / "out", ranks(n) if n else ()
+
+    def run(gauges, *more, check=True):
+        scenario.write_text((scenarios / "dam_break.toml").read_text() + "".join(
+            f'[[gauges]]\nname = "{name}"\nx = {x}\ny = 350\n' for name, x in gauges.items()))
+        return swe(scenario, *depths(5, 8), f"output.directory={out}", *more, by=by, check=check)
+
+    run({"a": 300, "b": 400}, "output.checkpoint_every=1e-3", "time.steps=8")
+    before = files_in(out)
+    done = run({"b": 400, "a": 300.5}, f"--restart={out}/checkpoint-7", check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"swe: {scenario}: gauge a is at x = 300.5, y = 350 now, and the rows of {out}/gauge-a.csv "
+        "are of x = 300, y = 350: give it another name, set its place as it was, or move the file "
+        "away\n")
+    assert files_in(out) == before
+    (out / "gauge-a.csv").rename(tmp_path / "a.csv")
+    run({"b": 400, "a": 300.5, "c": 300}, "--restart", "time.steps=10")
+    assert [len(rows(out / f"gauge-{name}.csv")) for name in "abc"] == [3, 11, 3]
+
+
 MAXIMA = ["output.checkpoint_every=1", "output.raster_nx=8", "output.raster_ny=8"]
 
 

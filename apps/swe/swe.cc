@@ -14,6 +14,7 @@
 #include "output/checkpoint.h"
 #include "output/failure.h"
 #include "output/watchers.h"
+#include "scenario/gauges.h"
 #include "simulation.h"
 
 namespace {
@@ -263,12 +264,14 @@ bool begin(Simulation<Real> &simulation, const std::string &from, MPI_Comm comm)
                           ": --restart: output.directory is empty; set it, or give the checkpoint: "
                           "--restart=DIRECTORY");
     const std::string place = from == LATEST ? directory : from;
-    restart(simulation, place);
+    const std::string gauges = restart(simulation, place);
     int goes_on = 0;
     on_rank_0(comm, [&] {
         goes_on = is_checkpoint_of(place, directory);
-        if (goes_on)
-            remove_checkpoints_after(directory, simulation.step());
+        if (!goes_on)
+            return;
+        refuse_moved_gauges(simulation.config(), gauges);
+        remove_checkpoints_after(directory, simulation.step());
     });
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, comm);
     return goes_on;

@@ -36,6 +36,8 @@ void write_attributes(NetcdfFile &file, const RankState &state, std::size_t cell
 {
     file.attribute(NC_GLOBAL, "title", "checkpoint of swe, one rank's part");
     file.attribute(NC_GLOBAL, "configuration", state.configuration);
+    if (!state.gauges.empty())
+        file.attribute(NC_GLOBAL, "gauges", state.gauges);
     file.attribute(NC_GLOBAL, "time", state.time);
     const std::pair<const char *, double> numbers[] = {
         {"step", static_cast<double>(state.step)},

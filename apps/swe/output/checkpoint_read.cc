@@ -54,6 +54,8 @@ Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifes
     RankState &state = part.state;
     state.configuration = file.text("configuration");
     file.expect("configuration", resume.configuration);
+    if (file.has("gauges")) // earlier checkpoints do not say where they were
+        state.gauges = file.text("gauges");
     state.time = file.number_of("time");
     state.step = file.integer("step");
     state.rank = rank;

@@ -101,6 +101,11 @@ void NetcdfFile::attribute(int id, const char *attribute_name, double value)
     check(nc_put_att_double(number, id, attribute_name, NC_DOUBLE, 1, &value), "write");
 }
 
+bool NetcdfFile::has(const char *attribute_name) const
+{
+    return nc_inq_att(number, NC_GLOBAL, attribute_name, nullptr, nullptr) == NC_NOERR;
+}
+
 std::string NetcdfFile::text(const char *attribute_name) const
 {
     nc_type type;

@@ -35,6 +35,7 @@ public:
     void attribute(int variable, const char *attribute_name, const std::string &text);
     void attribute(int variable, const char *attribute_name, double value);
 
+    bool has(const char *attribute_name) const;
     // Fail also if there is no such thing, or one of another type or shape.
     std::string text(const char *attribute_name) const;
     // Fails with the first line that differs, and the advice, if the attribute is another text.

@@ -38,6 +38,7 @@ struct RankState {
     int root_depth = 0;        // of the roots that the clusters are below
     std::int32_t values = 3;   // a cell: 3 for order 0, 9 for order 1
     std::string configuration; // what must be the same to go on, as text (config.h)
+    std::string gauges;        // where they are, as text (scenario/gauges.h)
     std::vector<ClusterState> clusters;
 };
 

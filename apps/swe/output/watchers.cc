@@ -228,6 +228,7 @@ private:
         auto fields = fields_kept(s.scheme());
         state.values = static_cast<std::int32_t>(fields.size());
         state.configuration = state_text(s);
+        state.gauges = describe_gauges(s.config());
         for (const auto &c : s.grid().clusters()) {
             ClusterState of{c->node.root, c->node.path, c->node.levels, c->depth, {}};
             for (int f : fields)
@@ -304,7 +305,7 @@ std::vector<std::string> add_watchers(Simulation<Real> &s, bool goes_on, bool qu
     return notes;
 }
 
-template <class Real> void restart(Simulation<Real> &s, const std::string &from)
+template <class Real> std::string restart(Simulation<Real> &s, const std::string &from)
 {
     const Forest &forest = s.grid().forest();
     int rank;
@@ -329,11 +330,12 @@ template <class Real> void restart(Simulation<Real> &s, const std::string &from)
         all.push_back(std::move(cells));
     }
     s.restore(state.time, state.step, std::move(all));
+    return state.gauges;
 }
 
 template std::vector<std::string> add_watchers(Simulation<float> &, bool, bool);
 template std::vector<std::string> add_watchers(Simulation<double> &, bool, bool);
-template void restart(Simulation<float> &, const std::string &);
-template void restart(Simulation<double> &, const std::string &);
+template std::string restart(Simulation<float> &, const std::string &);
+template std::string restart(Simulation<double> &, const std::string &);
 
 } // namespace swe

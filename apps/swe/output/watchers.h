@@ -15,9 +15,10 @@ namespace swe {
 template <class Real>
 std::vector<std::string> add_watchers(Simulation<Real> &simulation, bool goes_on, bool quiet);
 
-// Takes the state from a checkpoint, or from the last one in a directory.
+// Takes the state from a checkpoint, or from the last one in a directory.  Returns where gauges
+// were (scenario/gauges.h).
 // Throws std::runtime_error: none, broken, of another configuration.
-template <class Real> void restart(Simulation<Real> &simulation, const std::string &from);
+template <class Real> std::string restart(Simulation<Real> &simulation, const std::string &from);
 
 } // namespace swe
 #endif

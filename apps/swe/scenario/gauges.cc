@@ -8,8 +8,11 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <stdexcept>
 #include <unistd.h>
+#include "../config_keys.h"
+#include "projection.h"
 
 namespace swe {
 namespace {
@@ -25,6 +28,26 @@ std::string file_of(const Config &config, const Gauge &gauge)
 {
     return (std::filesystem::path(config.output.directory) / ("gauge-" + gauge.name + ".csv"))
         .string();
+}
+
+// But for what a map's degrees are rounded by.
+bool is_elsewhere(const Config &config, const Gauge &a, const Gauge &b)
+{
+    const double far = 1e-9 * config.domain.square;
+    return std::fabs(a.x - b.x) > far || std::fabs(a.y - b.y) > far;
+}
+
+// As users may have said it.
+std::string place_of(const Config &config, const Gauge &gauge)
+{
+    std::string text = "x = " + toml_number(gauge.x) + ", y = " + toml_number(gauge.y);
+    if (config.name != "tsunami")
+        return text;
+    char degrees[80];
+    const Projection globe(config);
+    std::snprintf(degrees, sizeof degrees, " (lon = %.10g, lat = %.10g)", globe.lon(gauge.x),
+                  globe.lat(gauge.y));
+    return text + degrees;
 }
 
 // Time of a row; no number if the row is not whole.
@@ -73,6 +96,29 @@ Lattice gauge_point(const Config &config, const Gauge &gauge)
     };
     return {units(config.domain.x0, gauge.x, config.domain.nx),
             units(config.domain.y0, gauge.y, config.domain.ny)};
+}
+
+std::string describe_gauges(const Config &config)
+{
+    std::string text;
+    for (const Gauge &gauge : config.gauges)
+        text += gauge.name + ' ' + toml_number(gauge.x) + ' ' + toml_number(gauge.y) + '\n';
+    return text;
+}
+
+void refuse_moved_gauges(const Config &config, const std::string &written)
+{
+    std::istringstream lines(written);
+    Gauge before;
+    while (lines >> before.name >> before.x >> before.y)
+        for (const Gauge &gauge : config.gauges)
+            if (gauge.name == before.name && is_elsewhere(config, gauge, before) &&
+                std::filesystem::exists(file_of(config, gauge)))
+                throw ConfigError(config.file + ": gauge " + gauge.name + " is at " +
+                                  place_of(config, gauge) + " now, and the rows of " +
+                                  file_of(config, gauge) + " are of " + place_of(config, before) +
+                                  ": give it another name, set its place as it was, or move the "
+                                  "file away");
 }
 
 GaugeWriter::GaugeWriter(const Config &config)

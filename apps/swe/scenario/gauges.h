@@ -17,6 +17,13 @@ namespace swe {
 // that contains() it is the gauge's.
 Lattice gauge_point(const Config &config, const Gauge &gauge);
 
+// Names and places, a line each: what a checkpoint keeps of them.
+std::string describe_gauges(const Config &config);
+
+// Throws ConfigError if a gauge that has rows in output.directory was at another place when that
+// text was written: its file would have the water of two places.
+void refuse_moved_gauges(const Config &config, const std::string &written);
+
 // The files of all gauges, of one process.  Errors are std::runtime_error with file and reason.
 class GaugeWriter {
 public:
