@@ -289,6 +289,21 @@ def test_killed_run_leaves_whole_files_and_goes_on(
         assert times == sorted(set(times)) and times[0] == 0 and times[-1] > 19
 
 
+@pytest.mark.parametrize("fps, hundredths", [("0.001", None), ("51", None), ("0.002", 50000),
+                                             ("50", 2)])
+def test_a_gif_has_the_frames_a_second_that_it_can_have(frames, pictures, fps, hundredths):
+    gif = frames / "wave.gif"
+    done = pictures(frames / "wave.pvd", "-o", gif, "--size", "100x100", "--fps", fps, check=False)
+    if hundredths is None:
+        assert done.returncode == 2 and not gif.exists()
+        assert f"--fps {fps}: a .gif has from 0.002 to 50 frames a second" in done.stderr
+    else:
+        assert done.returncode == 0
+        data = gif.read_bytes()
+        at = data.index(b"\x21\xf9\x04") + 4
+        assert int.from_bytes(data[at:at + 2], "little") == hundredths
+
+
 def test_pictures_of_a_frame_and_a_series(frames, pictures):
     """The file is of the kind that was asked for, of that size; a film has all frames."""
     pictures(frames / "wave.pvd", "-o", frames / "wave.gif", "--size", "301x201")

@@ -290,10 +290,14 @@ def parse_arguments(words=None):
                         help="of heights (default: waves are a ninth of the domain's width high)")
     parser.add_argument("--no-grid", dest="grid", action="store_false", help="no lines of cells")
     parser.add_argument("--size", type=size, default=(1000, 640), metavar="WxH", help="in pixels")
-    parser.add_argument("--fps", type=positive, default=10.0, help="frames a second of a film")
+    parser.add_argument("--fps", type=positive, default=10.0,
+                        help="frames a second of a film (10; a .gif has from 0.002 to 50)")
     args = parser.parse_args(words)
     if args.output.suffix not in (".png", ".gif", ".mp4"):
         parser.error(f"{args.output}: not a .png, .gif or .mp4 file")
+    # The format counts hundredths of a second, in 16 bits, and no program shows one alone.
+    if args.output.suffix == ".gif" and not 0.002 <= args.fps <= 50:
+        parser.error(f"--fps {args.fps:g}: a .gif has from 0.002 to 50 frames a second")
     return args
 
 
