@@ -166,6 +166,14 @@ class Context:
         """Is `name` one of the settings or runtimes (`kind`) that were asked for?"""
         return name in self.selection.get(kind, [name])
 
+    def check_only(self, *known: str) -> None:
+        """Refuses words of --only that the benchmark does not know; all, when it has no parts."""
+        unknown = ", ".join(sorted(set(self.only) - set(known)))
+        if unknown and not known:
+            raise BenchError(f"--only: {unknown}: this benchmark is one whole")
+        if unknown:
+            raise BenchError(f"--only: {unknown} is none of {', '.join(known)}")
+
     def app(self, name: str) -> str:
         return str(self.build / "apps" / name / name)
 

@@ -27,6 +27,8 @@ from studies import balance, parameters  # noqa: E402
 
 GOALS = {4: 0.90, 2: 0.75}  # over the best stock run with as many ranks
 SIZES = "EF"
+MACHINES = {"real": parameters.REAL, "emulated": parameters.EMULATED}
+MEASURED = {"real": "F", "emulated": SIZES}  # sizes
 
 
 def needs(ctx: Context, *names: str) -> None:
@@ -37,9 +39,7 @@ def needs(ctx: Context, *names: str) -> None:
 
 def chosen(ctx: Context) -> str:
     """How clusters are shared out: --only loop (if nothing is said), tasks, owner."""
-    if unknown := set(ctx.only) - set(balance.PARALLELS):
-        raise BenchError(f"--only: {', '.join(sorted(unknown))} is none of "
-                         f"{', '.join(balance.PARALLELS)}")
+    ctx.check_only(*balance.PARALLELS)
     return next((p for p in balance.PARALLELS if p in ctx.only), "loop")
 
 
@@ -79,15 +79,27 @@ def swe_40(ctx: Context) -> list[Figure]:
     return figures
 
 
+def machines_of(ctx: Context) -> dict[str, str]:
+    """The sizes that each machine has, of what --only asks for: machines, ways and sizes."""
+    ctx.check_only(*MACHINES, *parameters.WAYS, *SIZES)
+    asked = {kind: "".join(s for s in sizes if s in ctx.only or not set(SIZES) & set(ctx.only))
+             for kind, sizes in MEASURED.items()
+             if kind in ctx.only or not set(MACHINES) & set(ctx.only)}
+    if not any(asked.values()):
+        raise BenchError("--only: " + "; ".join(f"{kind} has the sizes {', '.join(sizes)}"
+                                                for kind, sizes in MEASURED.items()))
+    if parameters.ways_of(ctx) == ["invasive"]:
+        raise BenchError("--only: no way beside invasive, which the others are compared with")
+    return {kind: sizes for kind, sizes in asked.items() if sizes}
+
+
 def study_swe(ctx: Context) -> list[Figure]:
     needs(ctx, "swe", "swe_replay")
     scale, figures = getattr(ctx, "scale", 1), []
+    machines = machines_of(ctx)
     with tempfile.TemporaryDirectory() as name:
-        for machine, sizes in ((parameters.REAL, "F"), (parameters.EMULATED, SIZES)):
-            kind = "emulated" if machine.emulated else "real"
-            if {"real", "emulated"} & set(ctx.only) and kind not in ctx.only:
-                continue
-            found, notes = parameters.study(ctx, machine, Path(name), scale, sizes)
+        for kind, sizes in machines.items():
+            found, notes = parameters.study(ctx, MACHINES[kind], Path(name), scale, sizes)
             for note in notes:
                 print(f"    {note}", flush=True)
             for f in found:

@@ -24,6 +24,7 @@ KINDS = [f"{flux}-{precision}" for flux in ("rusanov", "augmented")
 
 
 def roofline(ctx: Context) -> list[Figure]:
+    ctx.check_only()
     cores = len(os.sched_getaffinity(0))
     command = [str(ctx.build / "apps" / "swe" / "swe_roofline"), str(cores)]
     program = [str(ctx.build / "apps" / "swe" / "swe"), "-q", DAM, *UNIFORM]
@@ -48,6 +49,7 @@ def roofline(ctx: Context) -> list[Figure]:
 
 
 def adapting(ctx: Context) -> list[Figure]:
+    ctx.check_only()
     cores = len(os.sched_getaffinity(0))
     program = [str(ctx.build / "apps" / "swe" / "swe"), "-q", DAM]
     if (scale := getattr(ctx, "scale", 1)) != 1:

@@ -248,10 +248,18 @@ def test_bench_run_ends_with_the_figure_of(swe, top, build, run_program, name, s
     assert re.fullmatch(rf"{name}: [0-9.e+]+ {unit} .* \(goal <= [0-9.]+\)", last), last
 
 
-def test_words_that_a_benchmark_does_not_know_are_told(top, build, run_program):
-    ran = run_program([sys.executable, top / "bench/run", "swe-40", "--only", "loops", "--build",
-                       build], check=False)
-    assert ran.returncode == 2 and "--only: loops is none of loop, tasks, owner" in ran.stderr
+@pytest.mark.parametrize("name, only, said", [
+    ("swe-40", "loops", "loops is none of loop, tasks, owner"),
+    ("study-swe", "tbc,F,G", "G, tbc is none of real, emulated, sequential, tbb, at-once, "
+                             "invasive, E, F"),
+    ("study-swe", "real,E", "real has the sizes F; emulated has the sizes E, F"),
+    ("study-swe", "invasive", "no way beside invasive, which the others are compared with"),
+    ("swe-roofline", "rusanov", "rusanov: this benchmark is one whole"),
+    ("swe-adapting", "18", "18: this benchmark is one whole")])
+def test_words_that_a_benchmark_does_not_know_are_told(top, build, run_program, name, only, said):
+    ran = run_program([sys.executable, top / "bench/run", name, "--only", only, "--build", build],
+                      check=False)
+    assert ran.returncode == 2 and f"--only: {said}" in ran.stderr
 
 
 def test_the_roofline_has_a_number_for_each_kernel(swe, run_program):
