@@ -26,8 +26,7 @@ Simulation<Real>::Simulation(const Config &config, const Scenario &scenario, MPI
                                           : make_galerkin<Real>(setting);
     the_grid = std::make_unique<Grid<Real>>(setting, *the_scheme, schedule, comm);
     if (config.solver.local_steps)
-        local_steps =
-            std::make_unique<LocalSteps<Real>>(*the_grid, *the_scheme, config.grid.every, comm);
+        local_steps = std::make_unique<LocalSteps<Real>>(*the_grid, *the_scheme, comm);
 }
 
 template <class Real> Simulation<Real>::~Simulation() = default;
@@ -46,7 +45,7 @@ template <class Real> void Simulation<Real>::run()
     watch();
     while (!at_end()) {
         advance();
-        if (account_.steps % steps_between_changes() == 0) {
+        if (account_.shortest_steps % rules.grid.every == 0) {
             double before = MPI_Wtime(), shared = schedule.seconds();
             the_grid->adapt(account_.steps);
             double all = MPI_Wtime() - before;
@@ -102,24 +101,22 @@ template <class Real> void Simulation<Real>::refuse(double step) const
 
 template <class Real> void Simulation<Real>::advance()
 {
-    double shortest = dt = std::min(stable_step, rules.time.end - now);
+    dt = std::min(stable_step, rules.time.end - now);
     if (local_steps) {
-        Round round = local_steps->round(dt, rules.solver.cfl, rules.time.end - now);
+        // Waves move by many of the shortest cells, and not beyond what the grid was made for.
+        auto done = static_cast<int>(account_.shortest_steps % rules.grid.every);
+        Round round =
+            local_steps->round(dt, rules.solver.cfl, rules.time.end - now, rules.grid.every - done);
         dt = round.length_s;
+        account_.shortest_steps += round.steps;
         account_.cell_steps += round.cells;
         account_.agreeing += round.agreeing_s;
     } else {
         advance_all();
+        account_.shortest_steps++;
     }
-    shortest_steps = std::lround(dt / shortest);
     now += dt;
     account_.steps++;
-}
-
-// With local time steps, one step is many of the shortest cells'; waves move that much further.
-template <class Real> long Simulation<Real>::steps_between_changes() const
-{
-    return std::max(1L, rules.grid.every / std::max(1L, shortest_steps));
 }
 
 // All clusters by the same step.  Where water has got so fast in the first stage that the second
@@ -188,11 +185,12 @@ template <class Real> double Simulation<Real>::water()
     return all;
 }
 
-template <class Real>
-void Simulation<Real>::restore(double time, long step, std::vector<Cells<Real>> &&cells)
+template <class Real> void Simulation<Real>::restore(double time, long step, long shortest_steps,
+                                                     std::vector<Cells<Real>> &&cells)
 {
     now = time;
     account_.steps = step;
+    account_.shortest_steps = shortest_steps;
     the_grid->restore(std::move(cells));
 }
 

@@ -21,6 +21,8 @@ struct Account {
     double adapting_serial = 0;  // of adapting, outside of loops that threads share
     std::int64_t cell_steps = 0; // cells times stages
     long steps = 0, adaptions = 0;
+    long shortest_steps =
+        0;                // of the fastest, smallest cells; with local time steps more than steps
     long euler_steps = 0; // of two stages that were left at one
 };
 
@@ -54,8 +56,8 @@ public:
     std::int64_t cells(); // of all ranks
     double water();       // m3, of all ranks
 
-    // Goes on from here.
-    void restore(double time, long step, std::vector<Cells<Real>> &&cells);
+    // Goes on from here, so many steps after the beginning (see Account).
+    void restore(double time, long step, long shortest_steps, std::vector<Cells<Real>> &&cells);
 
 private:
     const Config &rules;
@@ -70,12 +72,10 @@ private:
     std::vector<std::unique_ptr<Watcher>> watchers;
     Account account_;
     double now = 0, dt = 0, stable_step = 0;
-    long shortest_steps = 1; // of the shortest cells, in the latest step
 
     void agree_on_step();
     void refuse(double step) const;
     void advance();
-    long steps_between_changes() const;
     void advance_all();
     bool is_safe();
     void watch();

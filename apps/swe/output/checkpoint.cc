@@ -41,6 +41,7 @@ void write_attributes(NetcdfFile &file, const RankState &state, std::size_t cell
     file.attribute(NC_GLOBAL, "time", state.time);
     const std::pair<const char *, double> numbers[] = {
         {"step", static_cast<double>(state.step)},
+        {"shortest_steps", static_cast<double>(state.shortest_steps)},
         {"rank", state.rank},
         {"ranks", state.ranks},
         {"root_depth", state.root_depth},

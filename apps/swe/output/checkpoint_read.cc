@@ -58,6 +58,10 @@ Part read_attributes(const NetcdfFile &file, const Resume &resume, const Manifes
         state.gauges = file.text("gauges");
     state.time = file.number_of("time");
     state.step = file.integer("step");
+    // Earlier checkpoints do not say it.
+    state.shortest_steps = file.has("shortest_steps") ? file.integer("shortest_steps") : state.step;
+    if (state.shortest_steps < 0)
+        file.fail("shortest_steps is negative");
     state.rank = rank;
     state.ranks = static_cast<int>(manifest.files.size());
     state.values = resume.values;

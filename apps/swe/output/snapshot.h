@@ -34,6 +34,7 @@ struct ClusterState {
 struct RankState {
     double time = 0;
     long step = 0;
+    long shortest_steps = 0; // see Account
     int rank = 0, ranks = 1;
     int root_depth = 0;        // of the roots that the clusters are below
     std::int32_t values = 3;   // a cell: 3 for order 0, 9 for order 1

@@ -222,6 +222,7 @@ private:
         RankState state;
         state.time = s.time();
         state.step = s.step();
+        state.shortest_steps = s.account().shortest_steps;
         MPI_Comm_rank(s.comm(), &state.rank);
         MPI_Comm_size(s.comm(), &state.ranks);
         state.root_depth = s.grid().forest().root_depth();
@@ -329,7 +330,7 @@ template <class Real> std::string restart(Simulation<Real> &s, const std::string
                 cells.values[fields[v]][i] = static_cast<Real>(of.values[v * n + i]);
         all.push_back(std::move(cells));
     }
-    s.restore(state.time, state.step, std::move(all));
+    s.restore(state.time, state.step, state.shortest_steps, std::move(all));
     return state.gauges;
 }
 

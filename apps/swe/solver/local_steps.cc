@@ -15,7 +15,8 @@ template <class Real> void LocalSteps<Real>::agree(const void *mine, void *all, 
 }
 
 // Returns the highest level of all ranks.
-template <class Real> int LocalSteps<Real>::set_levels(double shortest_s, double cfl)
+template <class Real>
+int LocalSteps<Real>::set_levels(double shortest_s, double cfl, int most_steps)
 {
     int mine[LEVELS] = {1}; // which all clusters may come to
     for (auto &c : grid.clusters()) {
@@ -34,10 +35,11 @@ template <class Real> int LocalSteps<Real>::set_levels(double shortest_s, double
     return highest;
 }
 
-template <class Real> Round LocalSteps<Real>::round(double shortest_s, double cfl, double most_s)
+template <class Real>
+Round LocalSteps<Real>::round(double shortest_s, double cfl, double most_s, int most_steps)
 {
     agreeing_s = 0;
-    int highest = set_levels(shortest_s, cfl), substeps = 1 << highest;
+    int highest = set_levels(shortest_s, cfl, most_steps), substeps = 1 << highest;
     longest_s = std::min(shortest_s, most_s / substeps);
     times.assign(1, 0);
     done = 0;
@@ -51,7 +53,7 @@ template <class Real> Round LocalSteps<Real>::round(double shortest_s, double cf
             if (present[k] && (s + 1) % (1 << k) == 0)
                 grid.phase([&](Cluster<Real> &c, Scratch &scratch) { advance(c, s, scratch); }, k);
     }
-    return {times.back(), done, agreeing_s};
+    return {times.back(), static_cast<int>(times.size()) - 1, done, agreeing_s};
 }
 
 // The next one: shorter than planned if the lowest level's water has got too fast for that.

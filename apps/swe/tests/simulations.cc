@@ -144,6 +144,38 @@ void run_up(Check &check)
     check.near(found / expected, 1, 0.12, "run-up over that of the theory");
 }
 
+class EachChange final : public Simulation<double>::Watcher {
+public:
+    EachChange(Check &check_, int every_) : check(check_), every(every_) {}
+    void look(Simulation<double> &s) override
+    {
+        const Account &now = s.account();
+        check.that(now.shortest_steps / every == now.adaptions,
+                   std::to_string(now.shortest_steps) + " of the shortest steps and " +
+                       std::to_string(now.adaptions) + " changes");
+        if (now.steps > 0 && !s.at_end()) // the last one is cut short
+            longest = std::max(longest, now.shortest_steps - before);
+        before = now.shortest_steps;
+    }
+    ~EachChange() override { check.that(longest > 1, "rounds of more than one"); }
+
+private:
+    Check &check;
+    long every, before = 0, longest = 0;
+};
+
+// Also when rounds are of different lengths.
+void grid_changes_in_time(Check &check)
+{
+    for (int every : {3, 12, 13}) {
+        Run run("name = \"dam_break\"\n",
+                {"grid.min_depth=4", "grid.max_depth=11", "grid.split=64", "grid.join=16",
+                 "solver.local_steps=true", "time.end=12", "grid.every=" + std::to_string(every)});
+        run.of.add(std::make_unique<EachChange>(check, every));
+        run.of.run();
+    }
+}
+
 class Aborting final : public Simulation<double>::Watcher {
     void look(Simulation<double> &s) override
     {
@@ -214,13 +246,15 @@ void record_that_cannot_be_ended(Check &check)
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
-    int code = run_promises(argc, argv,
-                            {{"sea_with_a_coast_stays_at_rest", sea_order_0},
-                             {"sea_with_a_coast_stays_at_rest_with_order_1", sea_order_1},
-                             {"small_source_is_not_missed", small_source},
-                             {"solitary_wave_runs_up_as_high_as_it_should", run_up},
-                             {"record_ends_with_the_run", record_ends_with_the_run},
-                             {"record_that_cannot_be_ended_is_told", record_that_cannot_be_ended}});
+    int code =
+        run_promises(argc, argv,
+                     {{"sea_with_a_coast_stays_at_rest", sea_order_0},
+                      {"sea_with_a_coast_stays_at_rest_with_order_1", sea_order_1},
+                      {"small_source_is_not_missed", small_source},
+                      {"solitary_wave_runs_up_as_high_as_it_should", run_up},
+                      {"grid_changes_after_so_many_of_the_shortest_steps", grid_changes_in_time},
+                      {"record_ends_with_the_run", record_ends_with_the_run},
+                      {"record_that_cannot_be_ended_is_told", record_that_cannot_be_ended}});
     MPI_Finalize();
     return code;
 }
