@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <mpi.h>
+#include <omp.h>
 #include <random>
 #include <set>
 #include "../grid/grid.h"
@@ -666,6 +667,32 @@ void ranks_without_a_part_are_told_the_cuts_that_are_enough(Check &check)
     check.that(said(4, {}).empty(), "one each is enough");
 }
 
+// In which order one thread takes the items; and which item next_of() says comes after the first.
+void largest_items_are_begun_first(Check &check)
+{
+    const int threads = omp_get_max_threads();
+    omp_set_num_threads(1);
+    const std::pair<Parallel, std::vector<int>> cases[] = {{Parallel::LOOP, {1, 2, 0, 3}},
+                                                           {Parallel::TASKS, {1, 2, 0, 3}},
+                                                           {Parallel::OWNER, {0, 1, 2, 3}}};
+    for (const auto &[kind, expected] : cases) {
+        const std::string name = "way " + std::to_string(static_cast<int>(kind));
+        Schedule schedule{kind};
+        schedule.weigh({2, 5, 3, 2});
+        std::vector<int> taken;
+        schedule.each(4, [&](int item) { taken.push_back(item); });
+        check.that(taken == expected, name + ": in order of work, or as they come");
+        const std::vector<int> next = schedule.next_of(4);
+        for (int nth = 0; nth < 4; nth++)
+            check.that(next[expected[nth]] == (nth < 3 ? expected[nth + 1] : -1),
+                       name + ": item after the " + std::to_string(nth) + "th");
+        taken.clear();
+        schedule.each(3, [&](int item) { taken.push_back(item); });
+        check.that(taken == std::vector<int>{0, 1, 2}, name + ": other items, of unknown work");
+    }
+    omp_set_num_threads(threads);
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -677,6 +704,7 @@ int main(int argc, char **argv)
           parts_of_ranks_are_those_that_were_asked_for},
          {"ranks_without_a_part_are_told_the_cuts_that_are_enough",
           ranks_without_a_part_are_told_the_cuts_that_are_enough},
+         {"largest_items_are_begun_first", largest_items_are_begun_first},
          {"topology_is_that_of_the_corners", topology_is_that_of_the_corners},
          {"what_is_no_conforming_tree_is_refused", what_is_no_conforming_tree_is_refused},
          {"interfaces_are_those_of_the_corners", interfaces_are_those_of_the_corners},
