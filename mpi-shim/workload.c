@@ -31,7 +31,8 @@
 #include <string.h>
 
 /* SHORT: iterations below it on average are put together; on many cores longer ones, too.
- * PATIENCE: an iteration is not waited for longer than this and eight times the mean.  RECENT:
+ * PATIENCE: an iteration is not waited for longer than this and eight times the mean, or what it
+ * may be until there is one.  RECENT:
  * see above.  SILENT: so many samples without a word from another rank, then it counts as an
  * average one. */
 enum { WINDOW_US = 10000, SAMPLE_US = 10000, SHORT_US = 200, PATIENCE_US = 50000 };
@@ -61,9 +62,11 @@ static struct {
     uint64_t deadline;         /* ticks: it ends with the wait that is over after this */
     double mean_us;            /* length of the iterations since the marker was chosen */
     unsigned since_mark;
+    double windows_us[2]; /* lengths of the last ones, each as long as a call takes to come at least */
 
     struct { /* the state when the iteration began */
         uint64_t ticks, useful, spun, idle_ns, held_ns;
+        bool marked; /* the marker was known */
     } begin;
     unsigned classes, dominant;
     struct inv_steady workload;
@@ -198,15 +201,25 @@ static unsigned class_of(uint64_t sites)
     return work.classes++;
 }
 
+/* How long to wait for the marker.  Of its first iteration nothing is known but how many calls it
+ * has, and how long a call was waited for of late. */
+static double patience_us(void)
+{
+    double guess = shim_workload_phase.period * fmax(work.windows_us[0], work.windows_us[1]);
+    return shim_workload_phase.marker
+               ? PATIENCE_US + 8 * (work.mean_us > 0 ? work.mean_us : guess)
+               : WINDOW_US;
+}
+
 static void begin_iteration(uint64_t now)
 {
+    work.begin.marked = shim_workload_phase.marker;
     work.begin.ticks = now;
     work.begin.useful = work.useful;
     work.begin.spun = work.spun;
     work.begin.idle_ns = work.idle_ns;
     work.begin.held_ns = inv_held_ns(inv_now_ns());
-    double patience = shim_workload_phase.marker ? PATIENCE_US + 8 * work.mean_us : WINDOW_US;
-    work.deadline = now + (uint64_t)(patience * (double)shim_us);
+    work.deadline = now + (uint64_t)(patience_us() * (double)shim_us);
 }
 
 /* What the process held less what it held in waits; in any case one core, the thread's own,
@@ -274,10 +287,15 @@ static void pass_boundary(uint64_t now)
     begin_iteration(now);
 }
 
+/* A marker that was found in this very window is waited for from here on. */
 static void pass_deadline(uint64_t now)
 {
-    if (shim_workload_phase.marker)
+    if (work.begin.marked) {
         shim_phase_forget(&shim_workload_phase);
+        work.mean_us = 0;
+    }
+    work.windows_us[1] = work.windows_us[0];
+    work.windows_us[0] = (double)(now - work.begin.ticks) / (double)shim_us;
     end_iteration(SHIM_CLASS_WINDOWS, now);
     begin_iteration(now);
 }

@@ -273,6 +273,14 @@ def test_iterations_are_reported_by_class_in_each_rank_and_the_job(mpi_job):
     assert len(counts) > 1 or main["metrics"]["work_balance"] < 0.95
 
 
+def test_iterations_are_found_however_long_they_are_in_ranks_that_wait(mpi_job):
+    """Longer than the time for which it is waited that they recur.  Six calls have to be seen."""
+    job, _ = mpi_job(2, "slow")
+    for p in job["processes"]:
+        found = [c["count"] for c in p["iteration_classes"] if c["id"]]
+        assert found and max(found) >= 20, p["iteration_classes"]
+
+
 @pytest.fixture
 def omp(run_program, make_variable, tmp_path_factory):
     """An OpenMP program."""

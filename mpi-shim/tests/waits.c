@@ -6,6 +6,7 @@
  *   places     ranks wait 60, 2 and 1 times as long in three functions
  *   work       rank r computes (r + 1) * 100 ms of CPU time, in steps that end in a barrier
  *   steps      150 iterations of 2 * (r + 1) ms of CPU time and a barrier
+ *   slow       30 iterations in which the last rank sleeps for 40 ms before each of two calls
  *   pointer    one call through a pointer, of MPI_Send and MPI_Ssend in turns
  *   many       MPI_Iprobe called once from each of 400 places
  *   polls      waits in a loop of MPI_Test, until rank 1 sees that it sleeps there
@@ -108,6 +109,16 @@ static void scene_steps(void)
     for (int i = 0; i < 150; i++) {
         burn_ms(2 * (rank + 1));
         MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
+static void scene_slow(void)
+{
+    for (int i = 0; i < 30; i++) {
+        usleep(rank == size - 1 ? 40000 : 0);
+        MPI_Barrier(MPI_COMM_WORLD);
+        usleep(rank == size - 1 ? 40000 : 0);
+        MPI_Allreduce(&rank, &(int){0}, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     }
 }
 
@@ -256,6 +267,8 @@ int main(int argc, char **argv)
         scene_work();
     else if (!strcmp(scene, "steps"))
         scene_steps();
+    else if (!strcmp(scene, "slow"))
+        scene_slow();
     else if (!strcmp(scene, "pointer"))
         scene_pointer();
     else if (!strcmp(scene, "many"))
