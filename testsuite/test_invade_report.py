@@ -318,6 +318,22 @@ def test_what_other_programs_had_of_our_cores_is_told(report, invade, run_progra
     assert re.search(r"^other programs had our cores for \d+\.\d+ core-seconds, ", text, re.M)
 
 
+    assert "what perfect balance would gain cannot be told beside other programs" in text
+    assert "would still gain" not in text
+
+
+@pytest.mark.skipif(len(CORES) < 2, reason="of one core nothing can be taken away")
+def test_cores_that_a_program_may_not_have_are_not_missing_in_its_efficiency(invade, build, omp,
+                                                                             run_program, tmp_path):
+    """Of a resource manager that has others, too: an outer launch's here, with a limit."""
+    file = tmp_path / "inner.json"
+    limit = shlex.join([str(build / "bin/rmctl"), "limit", "--cores=1"])
+    inner = shlex.join([str(invade), f"--report={file}", str(omp)])
+    run_program([invade, TWO_CORES, "sh", "-c", f"{limit} >&2 && {inner}"])
+    job, = parsed(file)["jobs"]
+    assert 0.5 < job["cores"] <= 1.01
+
+
 @pytest.mark.parametrize("why", ["emulated", "left behind", "another manager"])
 def test_of_other_programs_nothing_is_said_that_is_not_known(report, invade, run_program, omp,
                                                              tmp_path, why):

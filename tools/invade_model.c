@@ -275,8 +275,8 @@ static bool begin_nodes(struct launch *l, unsigned count)
     return true;
 }
 
-/* The cores that a job had.  Beside other jobs: on each node what it owned by policy, where cores
- * are owned. */
+/* The cores that a job had.  Beside other jobs and launches: on each node what it owned by policy,
+ * where cores are owned. */
 static double cores_of(const struct job *j, const struct launch *l)
 {
     double all = 0, elapsed = j->until - j->from;
@@ -289,7 +289,8 @@ static double cores_of(const struct job *j, const struct launch *l)
                 owned += j->at[i].owned;
             }
         double cores = there ? l->nodes[n].cores : 0;
-        all += l->njobs > 1 && owned > 0 && elapsed > 0 ? least(cores, owned / elapsed) : cores;
+        bool shares = l->njobs > 1 || l->beside;
+        all += shares && owned > 0 && elapsed > 0 ? least(cores, owned / elapsed) : cores;
     }
     return all;
 }

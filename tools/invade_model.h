@@ -82,6 +82,7 @@ struct launch {
     unsigned ncores; /* of all nodes; of this one when it is given to launch_fill */
     unsigned count, njobs, nnodes;
     bool anonymous, emulated;
+    bool beside; /* its resource manager may have other launches, too: whose cores these are not */
     double elapsed;
     double efficiency; /* of all jobs together */
     double capacity, others; /* core-seconds: of our cores while the command ran, and what other

@@ -141,7 +141,8 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
     if (!m->pid)
         count = only_ours(r, all, count);
     struct launch l = {
-        .command = command, .status = status, .ncores = m->ncores, .emulated = m->emulated};
+        .command = command, .status = status, .ncores = m->ncores, .emulated = m->emulated,
+        .beside = !m->pid};
     if (count && !launch_fill(&l, all, count)) {
         invade_say("cannot write the report: no memory");
         count = 0;

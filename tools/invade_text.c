@@ -30,14 +30,23 @@ static void print_process(FILE *to, const struct launch *l, const struct process
     fprintf(to, l->nnodes > 1 ? " on %s\n" : "\n", l->nodes[p->node].name);
 }
 
-static void print_metrics(FILE *to, const struct job *j)
+/* From this part of the core time on something is worth a line. */
+static const double matters = 0.05;
+
+static bool others_matter(const struct launch *l) { return l->others > matters * l->capacity; }
+
+/* What other programs had no balance gains, and of which job it was missing nobody knows. */
+static void print_metrics(FILE *to, const struct launch *l, const struct job *j)
 {
     const struct metrics *m = &j->metrics;
     fprintf(to, "parallel efficiency %5.1f %% = load balance %5.1f %% x communication %5.1f %%\n",
             100 * m->parallel_efficiency, 100 * m->load_balance, 100 * m->communication_efficiency);
     if (j->count > 1)
         fprintf(to, "the work itself is balanced to %.1f %%; ", 100 * m->work_balance);
-    fprintf(to, "perfect balance would still gain %.1f %% of the time\n", 100 * m->gain);
+    if (others_matter(l))
+        fprintf(to, "what perfect balance would gain cannot be told beside other programs\n");
+    else
+        fprintf(to, "perfect balance would still gain %.1f %% of the time\n", 100 * m->gain);
 }
 
 /* "solver.c:12 (step)", "(step) in libfoo.so", "libfoo.so+0x1234" */
@@ -107,17 +116,14 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
     else if (j->missing)
         fprintf(to, "%u of %d ranks are missing: unmanaged, or ended on another node before "
                     "MPI_Finalize\n", j->missing, j->size);
-    print_metrics(to, j);
+    print_metrics(to, l, j);
     print_classes(to, j);
     print_sites(to, j);
 }
 
-/* From this part of the core time on something is worth a line. */
-static const double matters = 0.05;
-
 static void print_others(FILE *to, const struct launch *l)
 {
-    if (l->others > matters * l->capacity)
+    if (others_matter(l))
         fprintf(to, "other programs had our cores for %.3f core-seconds, %.1f %% of the time\n",
                 l->others, 100 * l->others / l->capacity);
 }
