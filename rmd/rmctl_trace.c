@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* With --json what came of it is printed, too. */
 static int conclude(const char *socket, const char *what, bool good, const char *why,
@@ -28,15 +27,18 @@ static int conclude(const char *socket, const char *what, bool good, const char 
 static int start(const char *socket, uint32_t uid, const char *path)
 {
     char why[RMD_TRACE_WHY];
-    int file = rmd_trace_open(path, rmctl_of_another(uid) ? 0600 : 0666, why);
-    if (file < 0) {
+    struct rmd_trace_file file;
+    if (!rmd_trace_open(&file, path, rmctl_of_another(uid) ? 0600 : 0666, why)) {
         fprintf(stderr, "rmctl: cannot write the trace to %s: %s\n", path, why);
         return RMCTL_FAILED;
     }
-    bool started = rmd_trace_ask_start(socket, uid, file, why);
-    close(file);
-    if (!started)
+    bool started = rmd_trace_ask_start(socket, uid, file.fd, why);
+    if (started) {
+        rmd_trace_close(&file);
+    } else {
+        rmd_trace_discard(&file);
         fprintf(stderr, "rmctl: no trace: %s\n", why);
+    }
     return conclude(socket, "trace start", started, started ? "" : why, 0);
 }
 

@@ -30,16 +30,37 @@ static bool is_something_else(const char *path)
     return other;
 }
 
-int rmd_trace_open(const char *path, mode_t mode, char why[RMD_TRACE_WHY])
+bool rmd_trace_open(struct rmd_trace_file *file, const char *path, mode_t mode,
+                    char why[RMD_TRACE_WHY])
 {
+    *file = (struct rmd_trace_file){.path = path, .fd = -1};
     if (is_something_else(path)) {
         snprintf(why, RMD_TRACE_WHY, "it is there, and no trace: remove it, or use another name");
-        return -1;
+        return false;
     }
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode); /* rmd empties it */
-    if (file < 0)
+    file->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    file->is_new = file->fd >= 0;
+    if (!file->is_new && errno == EEXIST)
+        file->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode); /* rmd empties it */
+    if (file->fd < 0)
         snprintf(why, RMD_TRACE_WHY, "%s", strerror(errno));
-    return file;
+    return file->fd >= 0;
+}
+
+void rmd_trace_close(struct rmd_trace_file *file)
+{
+    if (file->fd >= 0)
+        close(file->fd);
+    file->fd = -1;
+}
+
+void rmd_trace_discard(struct rmd_trace_file *file)
+{
+    struct stat ours, there;
+    if (file->fd >= 0 && file->is_new && !fstat(file->fd, &ours) && !ours.st_size &&
+        !lstat(file->path, &there) && there.st_dev == ours.st_dev && there.st_ino == ours.st_ino)
+        unlink(file->path);
+    rmd_trace_close(file);
 }
 
 static bool send_request(int fd, const char *what, uint32_t uid, int file)

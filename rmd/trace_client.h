@@ -9,10 +9,23 @@
 
 enum { RMD_TRACE_WHY = sizeof((struct inv_reply *)0)->message };
 
+struct rmd_trace_file {
+    const char *path; /* the caller's */
+    int fd;           /* -1: not open */
+    bool is_new;      /* it was not there before */
+};
+
 /* Open this file for a trace, where nothing is, or nothing but a trace: of "--trace ./solver input"
  * the solver shall not be lost.  A new one has this mode, within the umask: who may read of a
- * user's programs.  -1, and why, when it cannot be written to or is something else. */
-int rmd_trace_open(const char *path, mode_t mode, char why[RMD_TRACE_WHY]);
+ * user's programs.  False, and why, when it cannot be written to or is something else. */
+bool rmd_trace_open(struct rmd_trace_file *file, const char *path, mode_t mode,
+                    char why[RMD_TRACE_WHY]);
+
+/* Rmd has it, or had. */
+void rmd_trace_close(struct rmd_trace_file *file);
+
+/* There is no trace: close it, and remove it when it is new and still empty. */
+void rmd_trace_discard(struct rmd_trace_file *file);
 
 /* Let the rmd at `socket` write a trace of this user's domain (INV_UNSAID: ours; of others it does
  * so for an operator) to this file.  False, and why, when it does not. */

@@ -213,6 +213,26 @@ def test_a_trace_is_not_written_over_what_is_no_trace(hammered, build, run_progr
     assert fight.rmctl("trace", "start", solver).returncode == 0
 
 
+def test_of_a_trace_that_is_refused_no_new_file_stays(hammered, build, run_program, tmp_path):
+    fight, new, old = hammered(), tmp_path / "new", tmp_path / "old"
+    old.touch()
+    assert fight.rmctl("trace", "start", fight.file).returncode == 0
+    for file in (new, old):
+        assert fight.rmctl("trace", "start", file).returncode == 1
+        for socket in (fight.rmd.name, f"@none-{os.getpid()}"):
+            done = run_program([build / "bin/invade", f"--socket={socket}", f"--trace={file}",
+                                "--", "echo", "ran"])
+            assert done.stdout == "ran\n" and done.stderr
+        done = run_program([build / "bin/invade", f"--trace={file}", f"--report={tmp_path}",
+                            "--", "echo", "ran"], check=False)
+        assert (done.returncode, done.stdout) == (125, "")
+        done = run_program([build / "bin/invade", "--cores=none", f"--trace={file}", "--", "true"],
+                           check=False)
+        assert done.returncode == 125
+    assert old.exists() and not new.exists()
+    assert fight.rmctl("trace", "stop").returncode == 0 and fight.file.stat().st_size
+
+
 # --- programs
 
 @pytest.fixture(scope="module")

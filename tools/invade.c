@@ -299,6 +299,7 @@ static void run_unmanaged(const struct invade_options *o, struct invade_report *
     unsetenv("INVASIVE_LAUNCH");
     unsetenv("INVASIVE_CORES");
     unsetenv("INVASIVE_REPORT");
+    invade_trace_forget();
     invade_report_unmanaged(report, o->command);
     invade_exec(o->command);
 }
@@ -326,14 +327,18 @@ int main(int argc, char **argv)
         setenv("INVASIVE", "off", 1);
     bool off = environment_says_off();
     struct invade_report report;
-    if ((!off && !invade_trace_open(&o)) || !invade_report_open(&report, &o))
+    if (!off && o.cores)
+        restrict_cores(o.cores);
+    if (!off && !invade_trace_open(&o))
         exit(INVADE_FAILED);
+    if (!invade_report_open(&report, &o)) {
+        invade_trace_forget();
+        exit(INVADE_FAILED);
+    }
     if (off) {
         invade_report_unmanaged(&report, o.command); /* not the one of the run before */
         invade_exec(o.command);
     }
-    if (o.cores)
-        restrict_cores(o.cores);
     if (!invade_find(&paths) || !find_manager(&manager, &paths, &o))
         run_unmanaged(&o, &report);
     if (o.verbose)

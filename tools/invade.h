@@ -104,9 +104,10 @@ double invade_load_of_others(const struct invade_load *before, const struct inva
                              unsigned cores, double cpu);
 
 /* invade_trace.c: false when the file cannot be written, which has been said; begin, true when there
- * is a trace then; end. */
+ * is a trace then; there will be none, so a new file goes again; end. */
 bool invade_trace_open(const struct invade_options *options);
 bool invade_trace_start(const struct invade_manager *manager);
+void invade_trace_forget(void);
 void invade_trace_stop(const struct invade_manager *manager, const struct invade_options *options);
 
 #endif

@@ -9,37 +9,39 @@
 #include "invade.h"
 #include "trace_client.h"
 
-#include <unistd.h>
-
-static int file = -1;
+static struct rmd_trace_file file = {.fd = -1};
 
 bool invade_trace_open(const struct invade_options *o)
 {
     char why[RMD_TRACE_WHY];
     if (!o->trace_file || invade_rank() != 0)
         return true;
-    file = rmd_trace_open(o->trace_file, 0666, why);
-    if (file < 0)
+    bool good = rmd_trace_open(&file, o->trace_file, 0666, why);
+    if (!good)
         invade_say("cannot write the trace to %s: %s", o->trace_file, why);
-    return file >= 0;
+    return good;
 }
 
 bool invade_trace_start(const struct invade_manager *m)
 {
     char why[RMD_TRACE_WHY];
-    if (file < 0 || rmd_trace_ask_start(m->socket, INV_UNSAID, file, why))
-        return file >= 0;
+    if (file.fd < 0 || rmd_trace_ask_start(m->socket, INV_UNSAID, file.fd, why))
+        return file.fd >= 0;
     invade_say("no trace: %s", why);
-    close(file);
-    file = -1;
+    invade_trace_forget();
     return false;
+}
+
+void invade_trace_forget(void)
+{
+    rmd_trace_discard(&file);
 }
 
 void invade_trace_stop(const struct invade_manager *m, const struct invade_options *o)
 {
     char why[RMD_TRACE_WHY];
     unsigned lost;
-    if (file < 0)
+    if (file.fd < 0)
         return;
     bool stopped = rmd_trace_ask_stop(m->socket, INV_UNSAID, &lost, why);
     if (!stopped || why[0])
@@ -47,6 +49,5 @@ void invade_trace_stop(const struct invade_manager *m, const struct invade_optio
     if (lost)
         invade_say("the trace in %s lacks %u events: rmd had no time to write them",
                    o->trace_file, lost);
-    close(file);
-    file = -1;
+    rmd_trace_close(&file);
 }
