@@ -233,6 +233,27 @@ def test_of_a_trace_that_is_refused_no_new_file_stays(hammered, build, run_progr
     assert fight.rmctl("trace", "stop").returncode == 0 and fight.file.stat().st_size
 
 
+def test_a_trace_and_a_report_in_one_file_are_refused(build, run_program, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def refused(*options):
+        done = run_program([build / "bin/invade", *options, "--", "echo", "ran"], check=False)
+        assert (done.returncode, done.stdout) == (125, "")
+        return done.stderr
+
+    for first, second in (("a", "a"), ("a", "./a"), ("a", f"{tmp_path}/a")):
+        assert "are one file" in refused(f"--report={first}", f"--trace={second}")
+    assert list(tmp_path.iterdir()) == []
+    Path("a").touch()
+    os.link("a", "linked")
+    os.symlink("a", "a.json")
+    for off in ((), ("--off",)):
+        for other in ("linked", "a.json"):
+            assert "are one file" in refused(*off, f"--report={other}", "--trace=a")
+    for empty in ("--report=", "--trace="):
+        assert f"{empty}: the name of the file is empty" in refused(empty)
+
+
 # --- programs
 
 @pytest.fixture(scope="module")

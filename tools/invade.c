@@ -33,6 +33,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef PACKAGE_VERSION
@@ -106,10 +107,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     struct invade_options *o = state->input;
     switch (key) {
     case OPT_REPORT:
+        if (arg && !*arg)
+            argp_error(state, "--report=: the name of the file is empty; leave out = for stderr");
         o->report = true;
         o->report_file = arg;
         return 0;
     case OPT_TRACE:
+        if (!*arg)
+            argp_error(state, "--trace=: the name of the file is empty");
         o->trace_file = arg;
         return 0;
     case OPT_THREADS:
@@ -283,6 +288,29 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
     return true;
 }
 
+/* By whatever names; of a new one only once the trace is open. */
+static bool same_file(const char *a, const char *b)
+{
+    struct stat of_a, of_b;
+    return !strcmp(a, b) || (!stat(a, &of_a) && !stat(b, &of_b) && of_a.st_dev == of_b.st_dev &&
+                             of_a.st_ino == of_b.st_ino);
+}
+
+/* False, and has said why: before anything in them is lost. */
+static bool open_files(struct invade_report *report, const struct invade_options *o, bool off)
+{
+    if (!off && !invade_trace_open(o))
+        return false;
+    bool one = o->trace_file && o->report_file && same_file(o->trace_file, o->report_file);
+    if (one)
+        invade_say("--report=%s and --trace=%s are one file: the report would take the trace's "
+                   "place; use two names", o->report_file, o->trace_file);
+    if (!one && invade_report_open(report, o))
+        return true;
+    invade_trace_forget();
+    return false;
+}
+
 /* Whether INVASIVE says that we are not wanted. */
 static bool environment_says_off(void)
 {
@@ -329,12 +357,8 @@ int main(int argc, char **argv)
     struct invade_report report;
     if (!off && o.cores)
         restrict_cores(o.cores);
-    if (!off && !invade_trace_open(&o))
+    if (!open_files(&report, &o, off))
         exit(INVADE_FAILED);
-    if (!invade_report_open(&report, &o)) {
-        invade_trace_forget();
-        exit(INVADE_FAILED);
-    }
     if (off) {
         invade_report_unmanaged(&report, o.command); /* not the one of the run before */
         invade_exec(o.command);
