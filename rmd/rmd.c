@@ -171,6 +171,14 @@ static void give(struct argp_state *state, enum rmd_key key, const char *value)
     line.given[line.ngiven++].value = value;
 }
 
+static bool is_given(enum rmd_key key)
+{
+    bool given = false;
+    for (unsigned i = 0; i < line.ngiven; i++)
+        given |= line.given[i].key == key;
+    return given;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     switch (key) {
@@ -208,6 +216,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is no option", arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (is_given(RMD_KEY_CORES) && is_given(RMD_KEY_EMULATE_CORES))
+            argp_error(state, "--cores and --emulate-cores exclude each other: use one");
         return 0;
     default:
         if (key < OPT_KEY || key >= OPT_KEY + RMD_KEYS)

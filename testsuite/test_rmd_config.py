@@ -203,6 +203,34 @@ def test_options_are_as_strict(build, option, complaint):
     assert done.returncode == 64 and complaint in done.stderr and done.stdout == ""
 
 
+@pytest.mark.parametrize("options", [("--cores=0", "--emulate-cores=2"),
+                                     ("--emulate-cores=2", "--cores=0")])
+def test_real_and_emulated_cores_exclude_each_other_on_the_command_line(build, options):
+    for command, code in (([build / "bin" / "rmd", f"--socket=@none-{os.getpid()}"], 64),
+                          ([build / "bin" / "invade", "echo", "ran"], 125)):
+        done = subprocess.run([command[0], *options, *command[1:]], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert "--cores and --emulate-cores exclude each other" in done.stderr
+
+
+def test_an_option_wins_over_the_other_kind_of_cores_in_the_configuration(build, tmp_path):
+    config = tmp_path / "rmd.conf"
+    for key, option, said in (("emulate-cores = 3", f"--cores={min(os.sched_getaffinity(0))}", "1"),
+                              ("cores = 0", "--emulate-cores=3", "3")):
+        config.write_text(key + "\n")
+        ready, write_ready = os.pipe()
+        with subprocess.Popen([build / "bin" / "rmd", f"--socket=@none-{os.getpid()}",
+                               f"--config={config}", option, f"--ready-fd={write_ready}"],
+                              pass_fds=(write_ready,), stderr=subprocess.DEVNULL) as rmd:
+            os.close(write_ready)
+            try:
+                with os.fdopen(ready) as told:
+                    assert told.readline() == f"ready {said}\n"
+            finally:
+                rmd.terminate()
+
+
 def test_the_example_says_what_holds_without_it(check, top):
     text = (top / "rmd/init/rmd.conf").read_text()
     assert check(text) == (0, [])

@@ -166,6 +166,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (o->socket && (o->emulate || o->policy || o->smt || o->reclaim_bound_us))
             argp_error(state, "with --socket the resource manager is there already: "
                               "--emulate-cores, --policy, --smt and --reclaim-bound are its own");
+        if (o->cores && o->emulate)
+            argp_error(state, "--cores and --emulate-cores exclude each other: use one");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
