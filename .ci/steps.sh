@@ -41,12 +41,14 @@ sanitized_build() {
     ln -sfn ../lib "$1/$2/lib"
 }
 
-# configure_and_build DIR CONFIGURE-OPTION...: quiet unless it fails; the log stays in DIR.
+# configure_and_build DIR CONFIGURE-OPTION...: a line before and one after it, unless it fails; the
+# log stays in DIR.
 configure_and_build() {
     dir=$1
     shift
     mkdir -p "$dir"
     log=$dir/build.log
+    echo "building in $dir: some minutes the first time; log: $log"
     {
         [ -x "$top/configure" ] && [ "$top/configure" -nt "$top/configure.ac" ] ||
             "$top/autogen.sh"

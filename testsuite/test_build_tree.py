@@ -142,6 +142,31 @@ def test_every_source_file_says_its_licence_on_the_first_lines(top):
     assert not wrong
 
 
+@pytest.mark.parametrize("words", [("--no-install", "extra"), ("--no-install", ""), ("extra",)])
+def test_quickstart_refuses_what_it_does_not_know(top, tmp_path, words):
+    done = subprocess.run([top / "quickstart", *words], capture_output=True, text=True, timeout=20,
+                          check=False, env={**os.environ, "INVASIVE_BUILD": str(tmp_path)})
+    assert done.returncode == 2 and done.stderr.startswith("quickstart: ") and done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_build_is_told_before_it_begins(top, tmp_path):
+    configure, build = tmp_path / "configure", tmp_path / "build"
+    (tmp_path / "configure.ac").touch()
+    os.utime(tmp_path / "configure.ac", (0, 0))
+    configure.write_text("#!/bin/sh\ncat told; exit 1\n")
+    configure.chmod(0o755)
+    script = f"top={tmp_path}; . {top}/.ci/steps.sh; configure_and_build {build}"
+    told = tmp_path / "build" / "told"
+    build.mkdir()
+    with told.open("w") as out:
+        done = subprocess.run(["sh", "-c", script], stdout=out, stderr=subprocess.PIPE, text=True,
+                              timeout=20, check=False)
+    line = f"building in {build}: some minutes the first time; log: {build}/build.log\n"
+    assert done.returncode == 1 and told.read_text() == line
+    assert done.stderr.startswith(line)  # configure has read it
+
+
 def test_list_of_packages_names_each_once(top):
     names = [line.split("#")[0].strip() for line in (top / "packages.txt").read_text().splitlines()]
     names = [name for name in names if name]
