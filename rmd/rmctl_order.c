@@ -192,13 +192,16 @@ static int show(const struct order *o, const char *socket, const struct inv_outc
 
 /* --- of a process: which rmd has it? */
 
-static unsigned count_rank(const char *socket, int rank, int *pid)
+/* How many there have it, of our own processes.  -1: it cannot be asked, which has been said. */
+static int count_rank(const char *socket, int rank, int *pid)
 {
     static struct view view;
     struct inv_table *t = rmd_client_observe(socket, NULL);
-    unsigned n = 0;
-    if (!t)
-        return 0;
+    int n = 0;
+    if (!t) {
+        rmctl_complain("tell", socket);
+        return -1;
+    }
     view_take(&view, t, socket);
     inv_table_unmap(t);
     for (unsigned i = 0; i < view.nprocs; i++)
@@ -209,14 +212,31 @@ static unsigned count_rank(const char *socket, int rank, int *pid)
     return n;
 }
 
+/* An operator may mean one of them. */
+static bool others_have_processes(const struct rmctl_sockets *s)
+{
+    bool others = false;
+    for (unsigned i = 0; i < s->count; i++) {
+        struct inv_overview *o = rmd_client_overview(s->name[i], INV_UNSAID);
+        for (unsigned k = 1; o && k < o->nusers; k++)
+            others |= rmd_overview_users(o)[k].nprocs > 0;
+        free(o);
+    }
+    return others;
+}
+
 static bool find_rank(struct order *o, const struct rmctl_sockets *s)
 {
-    unsigned found = 0;
-    for (unsigned i = 0; i < s->count; i++)
-        found += count_rank(s->name[i], o->rank, &o->control.pid);
-    if (found != 1)
-        fprintf(stderr, "rmctl: %s: %s process is rank %d: use a pid of rmctl status\n", o->name,
-                found ? "more than one" : "no", o->rank);
+    unsigned found = 0, answers = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        int n = count_rank(s->name[i], o->rank, &o->control.pid);
+        answers += n >= 0;
+        found += n > 0 ? (unsigned)n : 0;
+    }
+    if (answers && found != 1)
+        fprintf(stderr, "rmctl: %s: %s of yours is rank %d: use a pid of rmctl status%s\n", o->name,
+                found ? "more than one process" : "no process", o->rank,
+                others_have_processes(s) ? ", for another user's rmctl status --user=USER" : "");
     return found == 1;
 }
 

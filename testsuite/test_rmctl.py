@@ -455,7 +455,7 @@ def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):  
     (("expand", "{one}", "8"), 1, "7 cores at most"),
     (("pin", "{one}", "0-7"), 1, "left without a core"),
     (("pin", "{one}", "3,8"), 1, "no core 8"),
-    (("shrink", "rank:7", "2"), 1, "no process is rank 7"),
+    (("shrink", "rank:7", "2"), 1, "no process of yours is rank 7"),
     (("shrink",), 64, "which process"),
     (("shrink", "{one}"), 64, "which cores"),
     (("shrink", "{one}", "two"), 64, "'two': use a number"),
@@ -476,6 +476,24 @@ def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, w
     assert said[0] == code and said[1] == "" and why in said[2], said
     assert code == 64 or r.name in said[2] or "rank" in why
     assert owned(one, 0, 1) == [4, 4]
+
+
+def test_where_no_rmd_answers_a_rank_is_no_better_than_a_pid(rmd, tell):  # noqa: F811
+    r = rmd(2)
+    r.close()
+    by_pid, by_rank = (tell(r, "expand", process, "1") for process in ("1", "rank:0"))
+    assert by_rank == by_pid and "is it running?" in by_rank[2]
+
+
+def test_an_operator_is_told_how_another_users_process_is_named(service, by):  # noqa: F811
+    s = service("emulate-cores = 4\n")
+    alone = by(s, 0, "expand", "rank:0", 1)[2]
+    s.member(ALICE)
+    for uid, named in ((0, True), (BOB, False)):
+        code, out, err = by(s, uid, "expand", "rank:0", 1)
+        assert (code, out) == (1, "") and "no process of yours is rank 0: use a pid" in err
+        assert ("rmctl status --user=USER" in err) == named
+    assert "--user" not in alone
 
 
 def test_help_of_a_command_is_what_it_says_itself(build):
