@@ -154,18 +154,20 @@ static json_t *outcome_json(const struct order *o, const char *socket, const str
     json_t *v = json_pack("{ss ss ss sf ss}", "socket", socket, "command", o->name, "outcome",
                           words[r->status <= INV_REFUSED ? r->status : INV_REFUSED],
                           "microseconds", (double)r->took_ns * 1e-3, "text", r->text);
-    if (o->control.verb <= INV_PIN) {
+    if (o->control.verb <= INV_PIN)
         json_object_set_new(v, "pid", json_integer(o->control.pid));
+    else if (o->control.verb == INV_LIMIT)
+        json_object_set_new(v, "uid", json_integer(r->uid));
+    if (r->status == INV_REFUSED) { /* which says nothing of cores */
+        json_object_set_new(v, "error", json_string(r->text));
+    } else if (o->control.verb <= INV_PIN) {
         json_object_set_new(v, "owned_cores", json_integer(r->owned));
     } else if (o->control.verb == INV_DRAIN) {
         json_object_set_new(v, "drained_cores", json_integer(r->owned));
     } else {
-        json_object_set_new(v, "uid", json_integer(r->uid));
         json_object_set_new(v, "cores", limit_or_null(r->cores));
         json_object_set_new(v, "job_cores", limit_or_null(r->job_cores));
     }
-    if (r->status == INV_REFUSED)
-        json_object_set_new(v, "error", json_string(r->text));
     return v;
 }
 

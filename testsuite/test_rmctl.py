@@ -478,6 +478,17 @@ def test_what_cannot_be_is_refused_and_changes_nothing(rmd, tell, words, code, w
     assert owned(one, 0, 1) == [4, 4]
 
 
+def test_what_is_refused_says_no_numbers_of_cores_in_json(rmd, tell):  # noqa: F811
+    r = rmd(4)
+    one, _ = r.joined(2, 0, 1)
+    for words in (["drain", "0-3"], ["shrink", "1", "2"], ["pin", pid(one), "0-3"],
+                  ["limit", "--user=60003", "--cores=2"]):
+        code, out, _ = tell(r, *words, "--json")
+        told = json.loads(out)
+        assert (code, told["outcome"]) == (1, "refused") and told["error"] == told["text"]
+        assert not [key for key in told if "cores" in key], told
+
+
 def test_where_no_rmd_answers_a_rank_is_no_better_than_a_pid(rmd, tell):  # noqa: F811
     r = rmd(2)
     r.close()
