@@ -163,7 +163,8 @@ def test_status_says_what_is_ordered_and_why_a_core_is_away(rmd, ask, tell, tmp_
 
 def test_policy_as_json_names_all_and_the_chosen_one(rmd, ask):  # noqa: F811
     r = rmd(2)
-    assert ask(r, "policy", "fair")["domains"] == [{"socket": r.name, "policy": "fair"}]
+    assert ask(r, "policy", "fair")["domains"] == [{"socket": r.name, "uid": os.getuid(),
+                                                    "policy": "fair"}]
     assert set(ask(r, "policy")["policies"]) > {"workload", "fair", "energy"}
 
 
