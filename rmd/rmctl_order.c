@@ -48,15 +48,20 @@ struct order {
 
 static unsigned number_or_all(struct argp_state *state, const char *what, const char *arg)
 {
-    return strcmp(arg, "all") ? rmctl_number(state, what, arg, 1, INV_MAX_CORES) : 0;
+    unsigned n = 0;
+    if (strcmp(arg, "all") && !rmd_number(arg, 1, INV_MAX_CORES, &n))
+        argp_error(state, "%s '%s': use a number from 1 to %d, or all", what, arg, INV_MAX_CORES);
+    return n;
 }
 
 static void read_process(struct argp_state *state, struct order *o, const char *arg)
 {
+    unsigned pid = 0;
     if (!strncmp(arg, "rank:", 5))
         o->rank = (int)rmctl_number(state, "rank", arg + 5, 0, 1 << 24);
-    else
-        o->control.pid = (int32_t)rmctl_number(state, "process", arg, 1, INT32_MAX);
+    else if (!rmd_number(arg, 1, INT32_MAX, &pid))
+        argp_error(state, "process '%s': use a pid, or rank:N; rmctl status lists them", arg);
+    o->control.pid = (int32_t)pid;
     o->has_process = true;
 }
 
@@ -71,6 +76,11 @@ static void read_cores(struct argp_state *state, struct order *o, const char *ar
             inv_set_add(o->control.set, c);
 }
 
+static bool takes_list(const struct order *o)
+{
+    return o->control.verb == INV_PIN || o->control.verb == INV_DRAIN;
+}
+
 static void read_argument(struct argp_state *state, struct order *o, const char *arg)
 {
     bool of_process = o->control.verb <= INV_PIN;
@@ -81,7 +91,7 @@ static void read_argument(struct argp_state *state, struct order *o, const char 
     if (o->has_value || o->control.verb == INV_LIMIT)
         argp_error(state, "'%s' is one argument too many", arg);
     o->has_value = true;
-    if (o->control.verb == INV_PIN || o->control.verb == INV_DRAIN)
+    if (takes_list(o))
         read_cores(state, o, arg);
     else
         o->control.cores = rmctl_number(state, "cores", arg, 1, INV_MAX_CORES);
@@ -96,7 +106,9 @@ static void check_complete(struct argp_state *state, const struct order *o)
     if (of_process && !o->has_process)
         argp_error(state, "which process? Name its pid, or rank:N; rmctl status lists them");
     if (of_process && o->control.reset ? o->has_value : !o->has_value)
-        argp_error(state, o->has_value ? "--reset stands alone" : "which cores, or how many?");
+        argp_error(state, o->has_value ? "--reset stands alone"
+                          : takes_list(o) ? "which cores? Use a list such as 0-3,8"
+                                          : "how many cores?");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
