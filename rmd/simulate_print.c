@@ -2,6 +2,7 @@
 /* simulate_print.c - see simulate_print.h.  Pictures are drawn by tools/simulate_picture.py. */
 #define _GNU_SOURCE
 #include "simulate_print.h"
+#include "text.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -35,8 +36,10 @@ static double busy(const struct sim_report *r, const struct sim_result *s)
 void sim_print_table(const struct sim_report *r, FILE *to)
 {
     const struct sim_workload *w = r->world->work;
-    fprintf(to, "%u cores (%s), %u processes in %u jobs, %.6g core seconds of work\n",
-            r->world->machine.ncores, r->machine, w->nprocs, w->njobs, r->bound->work_s);
+    unsigned ncores = r->world->machine.ncores;
+    fprintf(to, "%u core%s (%s), %u process%s in %u job%s, %.6g core seconds of work\n", ncores,
+            rmd_plural(ncores, "s"), r->machine, w->nprocs, rmd_plural(w->nprocs, "es"), w->njobs,
+            rmd_plural(w->njobs, "s"), r->bound->work_s);
     fprintf(to, "%-13s %11s %8s %6s %6s %11s %9s %8s %9s %10s %10s %6s\n", "schedule", "seconds",
             "of bound", "effic.", "busy", "turnaround", "decisions", "changes", "moves", "lends",
             "reclaims", "nodes");

@@ -148,6 +148,14 @@ def test_generated_workloads_are_the_seed_s_and_the_same_from_a_file(build, tmp_
     assert one != other
 
 
+def test_one_core_process_and_job_are_said_as_one(build):
+    for several, told in ((1, "1 core (1), 1 process in 1 job, "),
+                          (2, "2 cores (2), 2 processes in 2 jobs, ")):
+        text = simulate(build, f"--machine={several}", "--schedules=static",
+                        f"--generate=constant,pieces=2,ranks=1,processes={several}").stdout
+        assert text.startswith(told)
+
+
 @pytest.mark.sanitize
 def test_each_decision_is_printed(build):
     options = ["--generate=changing,pieces=40", "--machine=16", "--schedules=makespan"]
