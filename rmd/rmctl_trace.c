@@ -37,7 +37,7 @@ static int start(const char *socket, uint32_t uid, const char *path)
         rmd_trace_close(&file);
     } else {
         rmd_trace_discard(&file);
-        fprintf(stderr, "rmctl: no trace: %s\n", why);
+        fprintf(stderr, "rmctl: no trace in %s: %s\n", path, why);
     }
     return conclude(socket, "trace start", started, started ? "" : why, 0);
 }

@@ -218,11 +218,14 @@ def test_of_a_trace_that_is_refused_no_new_file_stays(hammered, build, run_progr
     old.touch()
     assert fight.rmctl("trace", "start", fight.file).returncode == 0
     for file in (new, old):
-        assert fight.rmctl("trace", "start", file).returncode == 1
+        started = fight.rmctl("trace", "start", file)
+        assert started.returncode == 1
+        assert started.stderr.startswith(f"rmctl: no trace in {file}: ")
         for socket in (fight.rmd.name, f"@none-{os.getpid()}"):
             done = run_program([build / "bin/invade", f"--socket={socket}", f"--trace={file}",
                                 "--", "echo", "ran"])
-            assert done.stdout == "ran\n" and done.stderr
+            assert done.stdout == "ran\n"
+            assert (f"no trace in {file}: " in done.stderr) == (socket == fight.rmd.name)
         done = run_program([build / "bin/invade", f"--trace={file}", f"--report={tmp_path}",
                             "--", "echo", "ran"], check=False)
         assert (done.returncode, done.stdout) == (125, "")

@@ -27,7 +27,7 @@ bool invade_trace_start(const struct invade_manager *m)
     char why[RMD_TRACE_WHY];
     if (file.fd < 0 || rmd_trace_ask_start(m->socket, INV_UNSAID, file.fd, why))
         return file.fd >= 0;
-    invade_say("no trace: %s", why);
+    invade_say("no trace in %s: %s", file.path, why);
     invade_trace_forget();
     return false;
 }
