@@ -214,6 +214,8 @@ def test_a_small_study_leaves_table_and_pictures(
         assert "invasive-40-B " in ran.stderr
     for file in tmp_path.glob("*.png"):
         assert file.read_bytes().startswith(b"\x89PNG")
+    traces = [Path(file).stem + ".trace" for file in files if file.endswith("-cores.png")]
+    assert {file.name for file in tmp_path.iterdir()} == {*files, *traces}
 
 
 @pytest.mark.parametrize("name, only, said", [
@@ -295,10 +297,10 @@ def hang_ups_end_it():
 @pytest.mark.parametrize("command, how", [
     (STUDY, signal.SIGINT), (STUDY, signal.SIGTERM), (BENCHMARK, signal.SIGTERM),
     (BENCHMARK, signal.SIGHUP)])
-def test_what_is_told_to_end_leaves_no_process(swe, top, build, stock_env, tmp_path, command, how):
+def test_what_is_told_to_end_leaves_no_process_and_no_working_files(swe, top, build, stock_env, tmp_path, command, how):
     program, *words = command
     # Both keep their records below the directory, by which their programs are known.
-    words += ["--output", tmp_path] if "studies" in program else []
+    words += ["--output", tmp_path / "output"] if "studies" in program else []
     words += ["--turns", "99", "--scale", "0.3", "--build", build]
     study = subprocess.Popen([sys.executable, *(str(word) for word in (top / program, *words))],
                              env={**stock_env, "TMPDIR": str(tmp_path)},
@@ -316,6 +318,7 @@ def test_what_is_told_to_end_leaves_no_process(swe, top, build, stock_env, tmp_p
         while running(tmp_path) and time.monotonic() < end:
             time.sleep(0.05)
         assert running(tmp_path) == []
+        assert [file for file in tmp_path.rglob("*") if file.name != "output"] == []
     finally:
         if study.poll() is None:
             os.killpg(study.pid, signal.SIGKILL)

@@ -30,7 +30,7 @@ def bars(file: Path, names: list[str], stock: list[float], ours: list[float],
     table.save(figure, file)
 
 
-def real(ctx: Context, directory: Path, scale: float) -> None:
+def real(ctx: Context, directory: Path, _work: Path, scale: float) -> None:
     rows, names, stock, ours, limits = [], [], [], [], []
     for parallel in balance.PARALLELS:
         for c in balance.real(ctx, (4, 2), parallel, scale):
@@ -50,8 +50,8 @@ def real(ctx: Context, directory: Path, scale: float) -> None:
     balance.picture_of_cores(ctx, 4, words, directory / "balance-real-cores.png")
 
 
-def emulated(ctx: Context, directory: Path, scale: float) -> None:
-    found, notes = balance.emulated(ctx, directory, scale=scale)
+def emulated(ctx: Context, directory: Path, work: Path, scale: float) -> None:
+    found, notes = balance.emulated(ctx, work, scale=scale)
     rows = [[f"{r.cores}/{r.ranks}", r.parallel, r.stock, r.ours, r.ratio, r.fixed, r.moved,
              r.ended, r.ours / r.moved] for r in found]
     table.show("Dam break off the centre, emulated cores", COLUMNS, rows, notes,

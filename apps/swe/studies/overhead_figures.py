@@ -42,12 +42,12 @@ def show(found: overhead.Found, name: str, title: str, directory: Path, notes: l
     table.save(figure, directory / f"{name}.png")
 
 
-def real(ctx: Context, directory: Path, scale: float) -> None:
+def real(ctx: Context, directory: Path, _work: Path, scale: float) -> None:
     found = overhead.real(ctx, ctx.pairs, scale)
     show(found, "overhead-real", "128 cells, 2 threads", directory, [], "us a step")
 
 
-def emulated(ctx: Context, directory: Path, scale: float) -> None:
-    found, note = overhead.emulated(ctx, ctx.pairs, directory, scale)
+def emulated(ctx: Context, directory: Path, work: Path, scale: float) -> None:
+    found, note = overhead.emulated(ctx, ctx.pairs, work, scale)
     show(found, "overhead-emulated", f"128 cells, {overhead.CORES} emulated cores", directory,
          [note], "us a run")

@@ -44,27 +44,27 @@ def show(found: list[parameters.Found], notes: list[str], machine: parameters.Ma
     table.save(figure, file.with_suffix(".png"))
 
 
-def cores_over_time(ctx: Context, machine: parameters.Machine, directory: Path, scale: float,
+def cores_over_time(ctx: Context, machine: parameters.Machine, work: Path, scale: float,
                     size: str, file: Path) -> None:
-    here = parameters.Study(ctx, machine, size, scale, directory)
+    here = parameters.Study(ctx, machine, size, scale, work)
     if machine.emulated:
-        here.prepare(*parameters.costs(ctx, machine, directory, scale))
+        here.prepare(*parameters.costs(ctx, machine, work, scale))
     trace = file.with_suffix(".trace")
     here.run("invasive", trace)
     balance.draw_trace(ctx, trace, file)
 
 
-def both(ctx: Context, machine: parameters.Machine, directory: Path, scale: float,
+def both(ctx: Context, machine: parameters.Machine, directory: Path, work: Path, scale: float,
          name: str) -> None:
-    found, notes = parameters.study(ctx, machine, directory, scale)
+    found, notes = parameters.study(ctx, machine, work, scale)
     show(found, notes, machine, directory / f"parameters-{name}.csv")
-    cores_over_time(ctx, machine, directory, scale, found[-1].size,
+    cores_over_time(ctx, machine, work, scale, found[-1].size,
                     directory / f"parameters-{name}-cores.png")
 
 
-def real(ctx: Context, directory: Path, scale: float) -> None:
-    both(ctx, parameters.REAL, directory, scale, "real")
+def real(ctx: Context, directory: Path, work: Path, scale: float) -> None:
+    both(ctx, parameters.REAL, directory, work, scale, "real")
 
 
-def emulated(ctx: Context, directory: Path, scale: float) -> None:
-    both(ctx, parameters.EMULATED, directory, scale, "emulated")
+def emulated(ctx: Context, directory: Path, work: Path, scale: float) -> None:
+    both(ctx, parameters.EMULATED, directory, work, scale, "emulated")
