@@ -31,6 +31,7 @@ struct invade_manager {
     unsigned ncores;
     bool emulated;
     pid_t pid;   /* of a private one, else 0 */
+    bool of_job; /* the ranks' of one job on this node, each of which has an invade */
     int control; /* closing it ends a private one, else -1 */
     char launch[INV_LAUNCH_BYTES]; /* INVASIVE_LAUNCH for the command; "" leaves it as it is */
 };

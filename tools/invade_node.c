@@ -86,7 +86,8 @@ bool invade_use_node(struct invade_manager *m, const char *rmd)
     if (!inv_launch_parse(&launch, m->launch))
         return false;
     for (int tries = 0; tries < TRIES; tries++) {
-        if (invade_use(m, launch.socket))
+        m->of_job = invade_use(m, launch.socket);
+        if (m->of_job)
             return true;
         enum inv_started started = inv_launch_start(&launch, rmd, why, sizeof why);
         if (started == INV_START_FAILED)

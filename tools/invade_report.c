@@ -142,7 +142,7 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
         count = only_ours(r, all, count);
     struct launch l = {
         .command = command, .status = status, .ncores = m->ncores, .emulated = m->emulated,
-        .beside = !m->pid};
+        .beside = !m->pid && !m->of_job};
     if (count && !launch_fill(&l, all, count)) {
         invade_say("cannot write the report: no memory");
         count = 0;
