@@ -34,9 +34,9 @@ static int start(const char *socket, uint32_t uid, const char *path)
     }
     bool started = rmd_trace_ask_start(socket, uid, file.fd, why);
     if (started) {
-        rmd_trace_close(&file);
+        rmd_trace_file_close(&file);
     } else {
-        rmd_trace_discard(&file);
+        rmd_trace_file_discard(&file);
         fprintf(stderr, "rmctl: no trace in %s: %s\n", path, why);
     }
     return conclude(socket, "trace start", started, started ? "" : why, 0);

@@ -47,20 +47,20 @@ bool rmd_trace_open(struct rmd_trace_file *file, const char *path, mode_t mode,
     return file->fd >= 0;
 }
 
-void rmd_trace_close(struct rmd_trace_file *file)
+void rmd_trace_file_close(struct rmd_trace_file *file)
 {
     if (file->fd >= 0)
         close(file->fd);
     file->fd = -1;
 }
 
-void rmd_trace_discard(struct rmd_trace_file *file)
+void rmd_trace_file_discard(struct rmd_trace_file *file)
 {
     struct stat ours, there;
     if (file->fd >= 0 && file->is_new && !fstat(file->fd, &ours) && !ours.st_size &&
         !lstat(file->path, &there) && there.st_dev == ours.st_dev && there.st_ino == ours.st_ino)
         unlink(file->path);
-    rmd_trace_close(file);
+    rmd_trace_file_close(file);
 }
 
 static bool send_request(int fd, const char *what, uint32_t uid, int file)

@@ -22,10 +22,10 @@ bool rmd_trace_open(struct rmd_trace_file *file, const char *path, mode_t mode,
                     char why[RMD_TRACE_WHY]);
 
 /* Rmd has it, or had. */
-void rmd_trace_close(struct rmd_trace_file *file);
+void rmd_trace_file_close(struct rmd_trace_file *file);
 
 /* There is no trace: close it, and remove it when it is new and still empty. */
-void rmd_trace_discard(struct rmd_trace_file *file);
+void rmd_trace_file_discard(struct rmd_trace_file *file);
 
 /* Let the rmd at `socket` write a trace of this user's domain (INV_UNSAID: ours; of others it does
  * so for an operator) to this file.  False, and why, when it does not. */

@@ -34,7 +34,7 @@ bool invade_trace_start(const struct invade_manager *m)
 
 void invade_trace_forget(void)
 {
-    rmd_trace_discard(&file);
+    rmd_trace_file_discard(&file);
 }
 
 void invade_trace_stop(const struct invade_manager *m, const struct invade_options *o)
@@ -49,5 +49,5 @@ void invade_trace_stop(const struct invade_manager *m, const struct invade_optio
     if (lost)
         invade_say("the trace in %s lacks %u events: rmd had no time to write them",
                    o->trace_file, lost);
-    rmd_trace_close(&file);
+    rmd_trace_file_close(&file);
 }
