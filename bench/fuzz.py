@@ -29,6 +29,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -40,6 +41,7 @@ from common import TOP, BenchError, Context, Figure
 INPUTS_A_TURN = 2_000_000
 PIECE = 250_000  # inputs of one process: what is lost when all is stopped
 PIECE_TIMEOUT_S = 7200  # it may be stopped meanwhile, and need not be in a hurry
+INTERRUPTED = "libFuzzer: run interrupted"
 CLANG = "clang-14"
 FLAGS = ("-std=gnu17 -O2 -g1 -DINV_SMALL -fno-omit-frame-pointer "
          "-fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -pthread").split()
@@ -123,6 +125,8 @@ def search(name: str, program: Path, inputs: int, seed: int, corpus: Path,
     except subprocess.TimeoutExpired as error:
         raise BenchError(f"fuzz {name}: no end after {timeout_s:g} s") from error
     said = done.stderr
+    if done.returncode == -signal.SIGKILL or INTERRUPTED in said:  # of others, not a finding
+        raise BenchError(f"fuzz {name}: stopped from outside; --resume goes on")
     edges = re.search(r"Loaded \d+ modules\s+\((\d+) inline", said)
     covered = re.findall(r"cov: (\d+)", said)
     executed = re.search(r"stat::number_of_executed_units: (\d+)", said)
