@@ -5,8 +5,8 @@
 // cells+ghosts-1 are copies of what is on the other side of its boundary, one an edge of the
 // boundary.  Edges are sorted into runs of one direction and one length.  A cell's three edges have
 // three directions; so within a run no cell occurs twice, and a kernel may scatter to both
-// cells of an edge without a conflict.  The order of a cell's edges by runs is by direction, then
-// length: it depends on the geometry alone, and so do results, to the last bit.
+// cells of an edge without a conflict.  The order of a cell's edges by runs is by length, then
+// direction: it depends on the geometry alone, and so do results, to the last bit.
 #ifndef SWE_GRID_PATCH_H
 #define SWE_GRID_PATCH_H
 

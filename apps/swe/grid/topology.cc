@@ -2,6 +2,8 @@
 // topology.cc - chains of cell sides, closed child by child; then edges, sorted into runs.
 #include "topology.h"
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <stdexcept>
 #include "orientation.h"
@@ -18,11 +20,23 @@ struct Chains {
     Chain side[SIDES];
 };
 
+// All that a walk finds below a triangle that has so many leaves of one depth, counted from the
+// first of its cells and sides: most cells are in such blocks, and a copy is quicker than a walk.
+struct Block {
+    static constexpr int LEVELS = 4, CELLS = 16, EDGES = 4; // on each of its sides
+    std::int32_t mate[SIDES * CELLS]; // on the boundary: nothing that is looked at
+    std::int32_t boundary[SIDES * EDGES];
+    std::uint8_t orientation[ORIENTATIONS][CELLS];
+
+    Block();
+};
+
 class Walk {
 public:
-    Walk(Topology &topology, const std::vector<std::uint8_t> &depths)
-        : of(topology), depth(depths), links(new std::int32_t[2 * SIDES * depths.size()]),
-          following(links.get()), preceding(links.get() + SIDES * depths.size())
+    // Without the block all is found cell by cell.
+    Walk(Topology &topology, const std::vector<std::uint8_t> &depths, const Block *a_block)
+        : of(topology), depth(depths), block(a_block),
+          links(new std::int32_t[2 * SIDES * depths.size()]), following(links.get()), preceding(links.get() + SIDES * depths.size())
     {
     }
 
@@ -32,6 +46,8 @@ public:
             throw std::logic_error("depths are not those of a tree's leaves");
         if (depth[cell] == at_depth)
             return leaf(orientation);
+        if (is_block(at_depth + Block::LEVELS))
+            return copy_block(orientation);
         if (cell + 1 < of.cells && depth[cell] == at_depth + 1 && depth[cell + 1] == at_depth + 1)
             return siblings(orientation);
         const auto &child = ORIENTATION.child[orientation];
@@ -59,6 +75,7 @@ public:
 private:
     Topology &of;
     const std::vector<std::uint8_t> &depth;
+    const Block *block;
     std::unique_ptr<std::int32_t[]> links; // not set before it is used: it costs time
     std::int32_t *following, *preceding;   // of each cell side, in its chain
     std::int32_t cell = 0;                 // the next leaf
@@ -68,6 +85,35 @@ private:
         of.orientation[cell] = static_cast<std::uint8_t>(orientation);
         std::int32_t s = 3 * cell++;
         return {{{s, s, 1}, {s + 1, s + 1, 1}, {s + 2, s + 2, 1}}};
+    }
+
+    // Of leaves of this depth?
+    bool is_block(int of_depth) const
+    {
+        if (!block || depth[cell] != of_depth || of.cells - cell < Block::CELLS)
+            return false;
+        std::uint8_t all[Block::CELLS];
+        std::memset(all, of_depth, sizeof all);
+        return std::memcmp(&depth[cell], all, sizeof all) == 0;
+    }
+
+    Chains copy_block(int orientation)
+    {
+        std::copy_n(block->orientation[orientation], Block::CELLS, &of.orientation[cell]);
+        std::int32_t first = SIDES * cell, *mate = &of.mate[first];
+#pragma omp simd
+        for (int side = 0; side < SIDES * Block::CELLS; side++)
+            mate[side] = first + block->mate[side];
+        cell += Block::CELLS;
+        auto chain = [&](int side) -> Chain {
+            const std::int32_t *edge = block->boundary + side * Block::EDGES;
+            for (int e = 1; e < Block::EDGES; e++) {
+                following[first + edge[e - 1]] = first + edge[e];
+                preceding[first + edge[e]] = first + edge[e - 1];
+            }
+            return {first + edge[0], first + edge[Block::EDGES - 1], Block::EDGES};
+        };
+        return {{chain(HYPOTENUSE), chain(ENTRY_LEG), chain(EXIT_LEG)}};
     }
 
     // What visit() does where both children are leaves, in fewer instructions: most often, that is.
@@ -101,6 +147,29 @@ private:
         }
     }
 };
+
+Topology connect(int root_depth, int root_orientation, const std::vector<std::uint8_t> &depth,
+                 const Block *block)
+{
+    Topology topology;
+    topology.cells = static_cast<std::int32_t>(depth.size());
+    topology.orientation.resize(depth.size());
+    topology.mate.resize(SIDES * depth.size());
+    Walk walk(topology, depth, block);
+    walk.finish(walk.visit(root_depth, root_orientation));
+    return topology;
+}
+
+Block::Block()
+{
+    const std::vector<std::uint8_t> depth(CELLS, LEVELS);
+    for (int o = 0; o < ORIENTATIONS; o++) {
+        Topology whole = connect(0, o, depth, nullptr);
+        std::copy_n(whole.orientation.begin(), CELLS, orientation[o]);
+        std::copy_n(whole.mate.begin(), SIDES * CELLS, mate); // alike in all
+        std::copy_n(whole.boundary.begin(), SIDES * EDGES, boundary);
+    }
+}
 
 // Direction and size of an edge as one number, by which edges are sorted.
 class RunKey {
@@ -159,13 +228,8 @@ void add_edges(Topology &of, const std::vector<std::uint8_t> &depth)
 
 Topology connect_cells(int root_depth, int root_orientation, const std::vector<std::uint8_t> &depth)
 {
-    Topology topology;
-    topology.cells = static_cast<std::int32_t>(depth.size());
-    topology.orientation.resize(depth.size());
-    topology.mate.resize(SIDES * depth.size());
-    Walk walk(topology, depth);
-    walk.finish(walk.visit(root_depth, root_orientation));
-    return topology;
+    static const Block block;
+    return connect(root_depth, root_orientation, depth, &block);
 }
 
 Topology make_topology(int root_depth, int root_orientation, const std::vector<std::uint8_t> &depth)
