@@ -36,6 +36,17 @@ template <class Real> std::vector<CellEdges> edges_of_cells(const Patch<Real> &p
     return all_edges;
 }
 
+// Of a cell that has a cell before and one behind it in the patch.
+FvCourse course_inside(const FvEdges &edges, std::int32_t cell)
+{
+    const std::int32_t *to = edges.neighbour;
+    FvCourse course{(to[1] == cell - 1) + 2 * (to[2] == cell - 1),
+                    (to[1] == cell + 1) + 2 * (to[2] == cell + 1)};
+    if (to[course.previous] != cell - 1 || to[course.next] != cell + 1)
+        throw std::logic_error("fv_link: two cells in succession have no common edge");
+    return course;
+}
+
 } // namespace
 
 template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links)
@@ -48,7 +59,13 @@ template <class Real> void fv_link(const Patch<Real> &patch, FvLinks &links)
         auto hypotenuse = static_cast<int>(std::min_element(e.size, e.size + SIDES) - e.size);
         return {{e.neighbour[0], e.neighbour[1], e.neighbour[2]}, e.way, hypotenuse};
     };
-    fv_link_cells(patch.cells, patch.ghosts, edges_of, links);
+    FvLinker linker(patch.cells, patch.ghosts, links);
+    for (std::int32_t cell : {0, patch.cells - 1})
+        linker.link_end(cell, edges_of(cell));
+    for (std::int32_t cell = 1; cell < patch.cells - 1; cell++) {
+        FvEdges edges = edges_of(cell);
+        linker.link(cell, edges, course_inside(edges, cell));
+    }
 }
 
 template void fv_link(const Patch<float> &, FvLinks &);

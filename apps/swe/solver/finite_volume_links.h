@@ -34,17 +34,6 @@ struct FvCourse {
     int previous, next;
 };
 
-// Of a cell that has a cell before and one behind it in the patch.
-inline FvCourse fv_course_inside(const FvEdges &edges, std::int32_t cell)
-{
-    const std::int32_t *to = edges.neighbour;
-    FvCourse course{(to[1] == cell - 1) + 2 * (to[2] == cell - 1),
-                    (to[1] == cell + 1) + 2 * (to[2] == cell + 1)};
-    if (to[course.previous] != cell - 1 || to[course.next] != cell + 1)
-        throw std::logic_error("fv_link: two cells in succession have no common edge");
-    return course;
-}
-
 // Of the first or the last cell: one edge, or both, lead out of the patch, to any ghost.
 inline FvCourse fv_course_at_end(const FvEdges &edges, std::int32_t cell, std::int32_t cells)
 {
@@ -69,6 +58,16 @@ inline FvCourse fv_course_at_end(const FvEdges &edges, std::int32_t cell, std::i
     return course;
 }
 
+// FvLinks::shape of a cell.
+inline std::uint8_t fv_shape(const FvEdges &edges, FvCourse course)
+{
+    int third = SIDES - course.previous - course.next;
+    int kind = edges.hypotenuse == course.previous ? 0 : edges.hypotenuse == course.next ? 1 : 2;
+    return static_cast<std::uint8_t>(edges.way[course.next] << SHAPE_NEXT_WAY |
+                                     edges.way[third] << SHAPE_THIRD_WAY |
+                                     kind << SHAPE_HYPOTENUSE);
+}
+
 // Writes the links of one cell after the other.
 class FvLinker {
 public:
@@ -88,14 +87,8 @@ public:
 
     void link(std::int32_t cell, const FvEdges &edges, FvCourse course)
     {
-        int third = SIDES - course.previous - course.next;
-        int kind = edges.hypotenuse == course.previous ? 0
-                   : edges.hypotenuse == course.next   ? 1
-                                                       : 2;
-        links.third[cell] = lead(cell, edges, third);
-        links.shape[cell] = static_cast<std::uint8_t>(edges.way[course.next] << SHAPE_NEXT_WAY |
-                                                      edges.way[third] << SHAPE_THIRD_WAY |
-                                                      kind << SHAPE_HYPOTENUSE);
+        links.third[cell] = lead(cell, edges, SIDES - course.previous - course.next);
+        links.shape[cell] = fv_shape(edges, course);
     }
 
     // The first cell or the last one, or both.
@@ -129,19 +122,6 @@ private:
         return to + shift;
     }
 };
-
-// edges_of(cell) returns FvEdges.
-template <class EdgesOf>
-void fv_link_cells(std::int32_t cells, std::int32_t ghosts, EdgesOf edges_of, FvLinks &links)
-{
-    FvLinker linker(cells, ghosts, links);
-    for (std::int32_t cell : {0, cells - 1})
-        linker.link_end(cell, edges_of(cell));
-    for (std::int32_t cell = 1; cell < cells - 1; cell++) {
-        FvEdges edges = edges_of(cell);
-        linker.link(cell, edges, fv_course_inside(edges, cell));
-    }
-}
 
 } // namespace swe
 #endif

@@ -8,27 +8,14 @@
 #include "../grid/orientation.h"
 #include "augmented.h"
 #include "criterion.h"
-#include "finite_volume_links.h"
 #include "rusanov.h"
+#include "topology_links.h"
 
 namespace swe {
 
 namespace {
 
 enum : int { H = 0, HU = 1, HV = 2, BED = 3, FIELDS = 4 };
-
-// What links a cell's edges need to be known, from the sides of the cells.
-struct EdgesOf {
-    const Topology &of;
-
-    FvEdges operator()(std::int32_t cell) const
-    {
-        std::int32_t s = SIDES * cell;
-        return {{of.across(s + HYPOTENUSE), of.across(s + ENTRY_LEG), of.across(s + EXIT_LEG)},
-                ORIENTATION.outward[of.orientation[cell]].data(),
-                HYPOTENUSE};
-    }
-};
 
 template <class Real> class FiniteVolumes final : public Scheme<Real> {
 public:
@@ -63,7 +50,7 @@ public:
     void attach(Cluster<Real> &c) const override
     {
         auto links = std::make_unique<Links>();
-        fv_link_cells(c.cells(), c.ghosts(), EdgesOf{c.topology}, links->of);
+        link_cells(c.topology, links->of);
         c.attachment = std::move(links);
     }
 
