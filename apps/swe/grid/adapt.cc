@@ -185,8 +185,10 @@ template <class Real> void Grid<Real>::wish_and_close(int i)
         mark_hidden_shores(c, plan.wish.data());
         mark_hidden_sources(c, plan.wish.data());
     }
-    for (std::int32_t cell = 0; cell < c.cells(); cell++)
-        if (plan.wish[cell] > 0 && c.depth[cell] < set.config.grid.max_depth)
+    const std::int8_t *wish = plan.wish.data();
+    const std::uint8_t *depth = c.depth.data();
+    for (std::int32_t cell = 0, cells = c.cells(); cell < cells; cell++)
+        if (wish[cell] > 0 && depth[cell] < set.config.grid.max_depth)
             mark_side_of(i, cell, HYPOTENUSE);
     hand_on(i);
     publish_cuts(i);
@@ -398,24 +400,37 @@ template <class Real> std::vector<Piece<Real>> joined(std::vector<Piece<Real>> &
     return to;
 }
 
+// A cluster to be: these cells of a piece, and the subtree of which they are.
+struct Part {
+    std::size_t piece;
+    Node node;
+    std::int32_t first, last;
+};
+
 template <class Real>
-void split_into(std::vector<Piece<Real>> &to, Piece<Real> &&piece, int most, int root_depth)
+void split_into(std::vector<Part> &to, Piece<Real> &piece, const Part &part, int most,
+                int root_depth)
 {
-    if (piece.size() <= most) {
-        to.push_back(std::move(piece));
+    if (part.last - part.first <= most) {
+        to.push_back(part);
         return;
     }
     piece.open();
-    const Cells<Real> &cells = piece.cells;
-    Node node = cells.node;
-    std::int32_t at = second_half(cells, node, root_depth, 0, cells.size());
-    for (int which = 0; which < 2; which++) {
-        Piece<Real> half;
-        half.cells.node = node.child(which);
-        half.cells.values.resize(cells.values.size());
-        append_stretch(half.cells, cells, which ? at : 0, which ? cells.size() : at);
-        split_into(to, std::move(half), most, root_depth);
-    }
+    std::int32_t middle = second_half(piece.cells, part.node, root_depth, part.first, part.last);
+    split_into(to, piece, {part.piece, part.node.child(0), part.first, middle}, most, root_depth);
+    split_into(to, piece, {part.piece, part.node.child(1), middle, part.last}, most, root_depth);
+}
+
+// Moved out of the piece if it is all of it.
+template <class Real> Cells<Real> cells_of(Piece<Real> &piece, const Part &part)
+{
+    if (part.node == piece.cells.node)
+        return std::move(piece.cells);
+    Cells<Real> cells;
+    cells.node = part.node;
+    cells.values.resize(piece.cells.values.size());
+    append_stretch(cells, piece.cells, part.first, part.last);
+    return cells;
 }
 
 } // namespace
@@ -423,7 +438,7 @@ void split_into(std::vector<Piece<Real>> &to, Piece<Real> &&piece, int most, int
 // fresh[i] stands for cluster i, or, if it has no cells, cluster i stays as it is.
 template <class Real> void Grid<Real>::replace(std::vector<Cells<Real>> &fresh)
 {
-    std::vector<Piece<Real>> pieces(fresh.size()), halves;
+    std::vector<Piece<Real>> pieces(fresh.size());
     for (std::size_t i = 0; i < fresh.size(); i++) {
         if (fresh[i].size())
             pieces[i].cells = std::move(fresh[i]);
@@ -432,27 +447,37 @@ template <class Real> void Grid<Real>::replace(std::vector<Cells<Real>> &fresh)
     }
     pieces = joined(std::move(pieces), set.config.grid.join);
     int root_depth = set.forest.root_depth();
-    for (auto &piece : pieces)
-        split_into(halves, std::move(piece), set.config.grid.split, root_depth);
+    std::vector<Part> parts;
+    for (std::size_t i = 0; i < pieces.size(); i++)
+        split_into(parts, pieces[i], {i, pieces[i].node(), 0, pieces[i].size()},
+                   set.config.grid.split, root_depth);
+    std::vector<std::int64_t> work;
+    for (const Part &part : parts)
+        work.push_back(pieces[part.piece].cluster ? 0 : part.last - part.first);
+    auto former = std::move(all); // what is left of them goes where others are made
     all.clear();
-    all.resize(halves.size());
-    schedule.weigh({});
-    schedule.each(static_cast<int>(halves.size()), [&](int i) {
-        if (halves[i].cluster) {
-            all[i] = std::move(halves[i].cluster);
-            return;
-        }
-        auto c = std::make_unique<Cluster<Real>>();
-        Node node = halves[i].cells.node;
-        make_cluster(*c, std::move(halves[i].cells), root_depth,
-                     set.forest.triangle(node.root, node.path, node.levels),
-                     set.config.solver.local_steps);
-        scheme.attach(*c);
-        c->stable_step = scheme.stable_step(*c);
-        all[i] = std::move(c);
+    all.resize(parts.size());
+    schedule.weigh(work);
+    schedule.each(static_cast<int>(parts.size()), [&](int i) {
+        Piece<Real> &piece = pieces[parts[i].piece];
+        if (static_cast<std::size_t>(i) < former.size())
+            former[i].reset();
+        all[i] = piece.cluster ? std::move(piece.cluster) : make(cells_of(piece, parts[i]));
     });
     plans.resize(all.size()); // their memory is used again
     connect();
+}
+
+template <class Real> std::unique_ptr<Cluster<Real>> Grid<Real>::make(Cells<Real> &&cells) const
+{
+    auto c = std::make_unique<Cluster<Real>>();
+    Node node = cells.node;
+    make_cluster(*c, std::move(cells), set.forest.root_depth(),
+                 set.forest.triangle(node.root, node.path, node.levels),
+                 set.config.solver.local_steps);
+    scheme.attach(*c);
+    c->stable_step = scheme.stable_step(*c);
+    return c;
 }
 
 template <class Real> bool Grid<Real>::adapt(long step_)

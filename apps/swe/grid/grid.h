@@ -124,6 +124,7 @@ private:
     void append_split(Cells<Real> &to, const Site &site, const Values<Real> &values,
                       unsigned bits) const;
     void replace(std::vector<Cells<Real>> &fresh);
+    std::unique_ptr<Cluster<Real>> make(Cells<Real> &&cells) const;
 };
 
 template <class Real> template <class F> void Grid<Real>::phase(F work, int level)
