@@ -233,16 +233,9 @@ bool inv_core_evict(struct inv_table *t, unsigned core, unsigned owner, unsigned
 
 /* --- who wants */
 
-static unsigned want_words(struct inv_table *t)
-{
-    unsigned n = t->nslots;
-    return n > INV_MAX_SLOTS ? INV_SLOT_WORDS : (n + 63) / 64;
-}
-
 bool inv_others_want(struct inv_table *t, unsigned me)
 {
-    unsigned n = want_words(t);
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < INV_SLOT_WORDS; i++) {
         uint64_t w = atomic_load_explicit(&t->wanting[i], memory_order_relaxed);
         if (i == me / 64)
             w &= ~(UINT64_C(1) << me % 64);
@@ -364,7 +357,8 @@ static bool give_to_wanting(struct inv_table *t, unsigned whom, int core, bool p
 /* In turn, so that nobody is always served last: those after `me`, then from the start. */
 static bool give_in_turn(struct inv_table *t, unsigned me, int core, bool pin)
 {
-    unsigned n = want_words(t), start = me < INV_MAX_SLOTS ? me + 1 : 0;
+    const unsigned n = INV_SLOT_WORDS; /* not what the head says: it may be written over meanwhile */
+    unsigned start = me < INV_MAX_SLOTS ? me + 1 : 0;
     uint64_t below = (UINT64_C(1) << start % 64) - 1;
     for (unsigned k = 0; k <= n; k++) {
         unsigned i = (start / 64 + k) % n;
@@ -648,9 +642,8 @@ static void bury_slot(struct inv_slot *s)
 
 static void wake_all_stranded(struct inv_table *t, unsigned but)
 {
-    unsigned nslots = t->nslots;
-    for (unsigned s = 0; s < nslots && s < INV_MAX_SLOTS; s++)
-        if (s != but && live(t, s))
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (inv_slot_valid(t, s) && s != but && live(t, s))
             wake_stranded(t, s);
 }
 

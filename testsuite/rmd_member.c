@@ -47,6 +47,8 @@
  *                                   ("requeue"): its pid
  *   behead                       -> ends its own first thread, and goes on in another: 0
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
+ *   hammer                       -> from now on the table's head is written over all the time: 0
+ *   tids                         -> all agents of all slots are somebody: 0
  *   exec                         -> this program again, same process, not joined
  */
 #define _GNU_SOURCE
@@ -464,6 +466,32 @@ static void scribble(const char *what, int n)
     printf("0\n");
 }
 
+static void *hammer(void *nothing)
+{
+    (void)nothing;
+    for (uint32_t turn = 0;; turn++) {
+        *(volatile uint32_t *)&table->nslots = 0;
+        *(volatile uint32_t *)&table->mode = turn & 1;
+        *(volatile uint32_t *)&table->ncores = turn & 2 ? UINT32_MAX : 0;
+        *(volatile uint32_t *)&table->nslots = turn;
+    }
+    return NULL;
+}
+
+static void begin_to_hammer(void)
+{
+    pthread_t thread;
+    printf("%d\n", pthread_create(&thread, NULL, hammer, NULL));
+}
+
+static void fill_tids(void)
+{
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        for (unsigned a = 0; a < INV_AGENTS; a++)
+            atomic_store(&inv_slot_at(table, s)->agents[a].tid, 1);
+    printf("0\n");
+}
+
 static void on_core(const char *verb, unsigned core)
 {
     if (!strcmp(verb, "borrow"))
@@ -529,6 +557,10 @@ static void *serve(void *arguments)
             fork_and_join(a, name);
         } else if (sscanf(line, "scribble %15s %d", name, &a) == 2) {
             scribble(name, a);
+        } else if (!strcmp(verb, "hammer")) {
+            begin_to_hammer();
+        } else if (!strcmp(verb, "tids")) {
+            fill_tids();
         } else if (!strcmp(verb, "records")) {
             printf("%d\n", INV_RECORDS_OFFSET);
         } else if (!strcmp(verb, "token")) {

@@ -859,6 +859,21 @@ def test_a_table_that_was_scribbled_over_is_adopted_whole(mortal):
     eventually(lambda: one.owners(), [0] * 4)
 
 
+def test_a_head_that_is_written_over_all_the_time_ends_nobody_but_its_user(mortal):
+    """Whatever has been read of it, and was well, is something else a moment later."""
+    s = mortal(QUICK + "emulate-cores = 256\n")
+    bob, hammer = s.member(BOB), s.member(ALICE)
+    assert hammer.ask("hammer") == "0"
+    for _ in range(3):
+        crew = s.member(ALICE, join=False)
+        assert crew.ask(f"fork 60 {s.name}") == "60 0"
+        crew.kill()  # and they with it, one after the other
+        eventually(lambda: len(hammer.states()), 1)
+    hammer.kill()
+    eventually(lambda: counts(bob, 0), [256])
+    assert s.process.poll() is None and s.member(ALICE).slot == 0
+
+
 # --- processes that are stopped, fork, or hold on
 
 def test_others_may_use_the_cores_of_a_process_that_is_stopped(mortal):
