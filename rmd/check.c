@@ -7,6 +7,7 @@
  * them as for any that it has lent.  Of tokens others get as many as it has taken.
  */
 #define _GNU_SOURCE
+#include "account.h"
 #include "core.h"
 #include "domain_inside.h"
 #include "log.h"
@@ -126,8 +127,6 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
     rmd_state_save(d);
 }
 
-/* Noted at the end, and that it goes on too: an rmd that is killed before leaves all of it to the
- * next. */
 static void take_back(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
@@ -136,16 +135,15 @@ static void take_back(struct rmd_domain *d, unsigned slot)
     if (p->wanted)
         inv_want_set(d->table, slot, true);
     p->wanted = false;
-    inv_rescue(d->table);
-    rmd_state_save(d);
 }
 
-static void look_at(struct rmd_domain *d, unsigned slot)
+/* Returns whether it has been stopped, or goes on, since the last look. */
+static bool look_at(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
     struct rmd_procstat now;
     if (!rmd_procstat(p->pid, &now))
-        return; /* dead: the next event */
+        return false; /* dead: the next event */
     bool stopped = now.state == 'T';
     d->stopped += (unsigned)stopped - (unsigned)p->stopped;
     bool was = p->stopped;
@@ -156,11 +154,22 @@ static void look_at(struct rmd_domain *d, unsigned slot)
         lend_what_it_holds(d, slot);
     else if (was)
         take_back(d, slot);
-    if (stopped && !was) /* it may have been about to offer a core, or to wake somebody */
-        inv_rescue(d->table);
-    if (stopped != was) /* when the next rmd would know it, too */
+    if (stopped != was) /* when the next rmd would know it, too, or finds it out */
         rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
                                   : "process %d goes on", (int)p->pid);
+    return stopped != was;
+}
+
+/* Who was stopped may have been about to offer a core, or to wake somebody; who goes on asks again
+ * for what it had.  Once for all of them: it is a look at every thread of the domain, which its
+ * user can make dear, and for which it waits.  An rmd that is killed before it has done so is followed by
+ * one that does (adopt.c). */
+static void rescue(struct rmd_domain *d)
+{
+    uint64_t begun = rmd_account_clock();
+    inv_rescue(d->table);
+    rmd_state_save(d);
+    rmd_account_charge(d->uid, rmd_account_clock() - begun);
 }
 
 bool rmd_domain_check(struct rmd_domain *d)
@@ -169,8 +178,11 @@ bool rmd_domain_check(struct rmd_domain *d)
         return false;
     bool idle = d->stopped == d->live;
     repair(d);
+    bool changed = false;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
-            look_at(d, s);
+            changed |= look_at(d, s);
+    if (changed)
+        rescue(d);
     return idle != (d->stopped == d->live);
 }

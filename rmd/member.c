@@ -4,6 +4,7 @@
  * leave or die.  The shares of those that there are then are domain.c's.
  */
 #define _GNU_SOURCE
+#include "account.h"
 #include "core.h"
 #include "domain_inside.h"
 #include "log.h"
@@ -76,11 +77,15 @@ static void gone(struct rmd_domain *d, unsigned slot, bool left)
     rmd_state_save(d);
 }
 
+/* Its user waits for what that took before it is let in again. */
 static void process_died(struct rmd_source *source, uint32_t events)
 {
     (void)events;
     struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
+    uid_t uid = p->domain->uid;
+    uint64_t begun = rmd_account_clock();
     gone(p->domain, (unsigned)(p - p->domain->procs), false);
+    rmd_account_charge(uid, rmd_account_clock() - begun);
 }
 
 int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)
