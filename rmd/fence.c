@@ -92,6 +92,17 @@ static cpu_set_t cpus_of(const struct rmd_domain *d, bool others)
     return set;
 }
 
+/* Without a core, since all its members are stopped, a user keeps the CPUs that are none of rmd's, or
+ * one of those that it had: its cores are others' now, and a descendant of a member may go on. */
+static cpu_set_t cpus_without_cores(const struct rmd_domain *d, const struct rmd_fence *f)
+{
+    cpu_set_t set = cpus_of(d, true);
+    for (size_t cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&set); cpu++)
+        if (CPU_ISSET(cpu, &f->allowed))
+            CPU_SET(cpu, &set);
+    return set;
+}
+
 static bool confine_process(const struct rmd_domain *d, const struct rmd_fence *f,
                             struct rmd_process *p, const cpu_set_t *before)
 {
@@ -196,15 +207,14 @@ static void rely_on_cpuset(struct rmd_domain *d, struct rmd_fence *f, unsigned s
 static void set_cpuset(struct rmd_domain *d, struct rmd_fence *f)
 {
     bool was_loose = f->loose;
-    f->cpus = cpus_of(d, false);
+    f->cpus = d->here ? cpus_of(d, false) : f->allowed;
     f->loose = !rmd_cgroup_confine(d->uid, &f->cpus);
     if (f->loose && !was_loose)
         rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s: enforcing by affinity",
                 (unsigned)d->uid, strerror(errno));
 }
 
-/* The user has a core: an empty cpuset takes nobody.  Whom affinity keeps instead may use what was
- * `given` until now. */
+/* Whom affinity keeps instead may use what was `given` until now. */
 static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f, const cpu_set_t *given)
 {
     set_cpuset(d, f);
@@ -227,9 +237,9 @@ static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f, const c
 
 void rmd_fence_move(struct rmd_domain *d, struct rmd_fence *f)
 {
-    if (!holds() || !d->here)
+    if (!holds() || !(d->here || f->stands)) /* an empty cpuset takes nobody */
         return;
-    cpu_set_t before = f->allowed, now = cpus_of(d, true);
+    cpu_set_t before = f->allowed, now = d->here ? cpus_of(d, true) : cpus_without_cores(d, f);
     bool first = !f->stands;
     if (!first && CPU_EQUAL(&before, &now))
         return;

@@ -789,6 +789,23 @@ def test_children_that_never_join_are_kept_to_the_cores_of_their_user(service):
 
 
 @two_cpus
+def test_a_child_of_who_is_stopped_keeps_to_one_core(service):
+    """The others are somebody else's, and so is that one."""
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\nreclaim-bound-us = 1000\n")
+    alice = s.member(ALICE)
+    with started_by(alice, "child") as child:
+        alice.process.send_signal(signal.SIGSTOP)
+        bob = s.member(BOB)
+        eventually(lambda: counts(bob, 0), [2])
+        eventually(lambda: os.sched_getaffinity(child), {CPUS[0]})
+        alice.process.send_signal(signal.SIGCONT)
+        eventually(lambda: counts(bob, 0), [1])
+        eventually(lambda: os.sched_getaffinity(child) & pins(bob), set())
+        bob.kill()
+        eventually(lambda: (os.sched_getaffinity(child), pins(alice)), ({*CPUS}, {*CPUS}))
+
+
+@two_cpus
 def test_a_child_without_its_first_thread_is_kept_too(service):
     s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
     alice = s.member(ALICE)
