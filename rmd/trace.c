@@ -28,6 +28,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,6 +38,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -341,6 +343,19 @@ static void take_file(struct rmd_trace *x)
     eventfd_write(x->looked.fd, 1);
 }
 
+/* What the thread writes is written as by who takes the trace, by whose quota, and not into what a
+ * file system keeps for root.  Both are a thread's own in the kernel, and no affair of glibc's. */
+static void write_as(uid_t uid)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+    if (uid == 0 || syscall(SYS_capget, &head, caps))
+        return;
+    caps[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective &= ~CAP_TO_MASK(CAP_SYS_RESOURCE);
+    syscall(SYS_capset, &head, caps);
+    syscall(SYS_setfsuid, uid);
+}
+
 /* seq_cst: partner is tell. */
 static bool is_told_to_begin(struct rmd_trace *x)
 {
@@ -372,6 +387,7 @@ static void write_trace(struct rmd_trace *x)
 static void *run(void *arg)
 {
     struct rmd_trace *x = arg;
+    write_as(x->taker);
     take_file(x);
     if (is_told_to_begin(x)) {
         write_trace(x);

@@ -51,6 +51,7 @@ pytestmark = [pytest.mark.sanitize,
 
 
 KEEP, DROP, _, ALL = range(1, 5)  # keeper.c
+CAP_SYS_RESOURCE = 24
 
 
 class Mortal(Service):
@@ -449,6 +450,22 @@ def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, bu
     assert code == 0 and 61039 in known and not known & {ALICE, BOB}
     with open(public / str(BOB), "rb") as file:  # its trace has been ended
         eventually(lambda: os.fstat(file.fileno()).st_size > 0, True)
+
+
+def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, own_limits, public):
+    """Its disk quota, and nothing of what file systems keep for root."""
+    s = mortal("emulate-cores = 8\n")
+    public.chmod(0o777)
+    own_limits(s, None, [])  # rmctl is there
+    s.member(ALICE)
+    subprocess.run([public / "rmctl", f"--socket={s.name}", "trace", "start", public / "trace"],
+                   cwd="/", user=ALICE, group=60000, extra_groups=[], check=True,
+                   timeout=PATIENCE_S)
+    rights = {}
+    for status in Path(f"/proc/{s.process.pid}/task").glob("*/status"):
+        said = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        rights[int(said["Uid"].split()[3])] = int(said["CapEff"], 16) >> CAP_SYS_RESOURCE & 1
+    assert rights[ALICE] == 0 and 0 in rights
 
 
 def test_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(mortal, own_limits):
