@@ -484,20 +484,24 @@ static struct user *one_too_many(bool with_orders, unsigned most)
     return resting > most ? oldest : NULL;
 }
 
+/* Not while orders are recalled: nobody lives yet then. */
 static void forget_oldest(void)
 {
-    struct user *idle = one_too_many(false, RESTING_MAX);
-    struct user *orders = one_too_many(true, RESTING_WITH_ORDERS_MAX);
-    if (idle)
-        forget(idle);
-    if (!orders)
+    struct user *u;
+    bool orders = false;
+    if (recalling)
         return;
-    rmd_log(RMD_NOTICE,
-            "user %u: its own limits and policy are forgotten: %u users who have ended later have "
-            "some, too",
-            (unsigned)orders->uid, (unsigned)RESTING_WITH_ORDERS_MAX);
-    forget(orders);
-    note_orders(); /* or the next rmd would know again */
+    while ((u = one_too_many(false, RESTING_MAX)))
+        forget(u);
+    for (; (u = one_too_many(true, RESTING_WITH_ORDERS_MAX)); orders = true) {
+        rmd_log(RMD_NOTICE,
+                "user %u: its own limits and policy are forgotten: %u users who have ended later "
+                "have some, too",
+                (unsigned)u->uid, (unsigned)RESTING_WITH_ORDERS_MAX);
+        forget(u);
+    }
+    if (orders)
+        note_orders(); /* or the next rmd would know again */
 }
 
 static void domain_emptied(struct rmd_domain *d)
@@ -966,6 +970,7 @@ void rmd_users_adopt(void)
             adopt(u, &former[i]);
     }
     nformer = 0;
+    forget_oldest();
     cpus_changed();
     divide();
     for (struct user *u = users; u; u = u->next)

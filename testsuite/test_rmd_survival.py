@@ -485,6 +485,17 @@ def test_whose_own_limit_is_forgotten_does_not_get_it_back_from_the_next_rmd(mor
     eventually(lambda: counts(s.member(BOB), 0), [3])
 
 
+def test_who_lives_when_rmd_is_killed_is_not_forgotten_for_those_who_rest(mortal, own_limits):
+    s = mortal("emulate-cores = 8\nreclaim-bound-us = 1000\n")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    own_limits(s, 3, [ALICE, BOB])
+    own_limits(s, 2, range(61000, 61128))
+    s.die()
+    s.begin()
+    assert "policies of 130 users" in s.said() and "forgotten" not in s.said()
+    assert counts(alice, 0) == counts(bob, 0) == [3]
+
+
 @pytest.mark.parametrize("end", ["SIGKILL", "SIGTERM"])
 def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
     """Also when no process is there."""
