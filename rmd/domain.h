@@ -43,6 +43,14 @@ struct rmd_process {
     uint64_t told_mark;     /* a number for the set of cores */
 };
 
+/* What was said of a process that has left: it goes for the same one when it comes back. */
+enum { RMD_LEFT_ORDERS = 64 }; /* the last ones */
+struct rmd_left_order {
+    pid_t pid; /* 0: none */
+    uint64_t start_ticks;
+    struct rmd_order order;
+};
+
 /* A process's account, and its record as it left it. */
 struct rmd_report {
     struct inv_report report;
@@ -118,6 +126,8 @@ struct rmd_domain {
     int amiss;            /* tokens that the table had too many at the last check, */
     unsigned alike;       /* and at how many before it; check.c */
     uid_t uid; /* whose it is; set by the caller of rmd_domain_open, for events */
+    struct rmd_left_order left_orders[RMD_LEFT_ORDERS];
+    unsigned nleft_orders; /* so far */
     unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
     struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */

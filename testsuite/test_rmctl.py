@@ -368,6 +368,19 @@ def test_orders_survive_policies_announcements_and_other_processes(rmd, ask):  #
     eventually(lambda: owned(one, 0), [3])
 
 
+def test_an_order_is_not_got_rid_of_by_leaving_or_exec(rmd, ask):  # noqa: F811
+    r = rmd(8)
+    one, other = r.joined(2, 0, 1)
+    ask(r, "shrink", pid(one), 2)
+    assert one.ask(f"leave {r.name}") == "0"
+    assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [2, 6]
+    one.say("exec")
+    assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [2, 6]
+    ask(r, "shrink", pid(one), "--reset")
+    assert one.ask(f"leave {r.name}") == "0"
+    assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [4, 4]
+
+
 def test_cores_that_nobody_owns_after_shrink_are_nobodys_to_borrow(rmd, ask):  # noqa: F811
     r = rmd(4)
     one, = r.joined(1, 0)
