@@ -15,19 +15,17 @@ namespace swe {
 // finds finer cells before it, as far as it comes in the time that it takes to cross a cell.
 inline void widen(const Topology &t, const std::int8_t *wishes, std::int8_t *marks)
 {
-    // What each of a cell's mates wishes, where `mate` says: of cell sides from 0 on, of ghosts
-    // below.  Neither to divide nor to ask what it is takes half of the time.
-    std::vector<std::int8_t> by_mate(static_cast<std::size_t>(t.ghosts) + SIDES * t.cells);
-    std::int8_t *across = by_mate.data() + t.ghosts;
-    std::reverse_copy(wishes + t.cells, wishes + t.cells + t.ghosts, by_mate.data());
-    for (std::int32_t cell = 0; cell < t.cells; cell++)
-        std::fill_n(across + SIDES * cell, SIDES, wishes[cell]);
     // Read once: a mark may, for all that the compiler knows, be written over them.
     const std::int32_t *mate = t.mate.data();
     const std::int32_t cells = t.cells;
-    for (std::int32_t cell = 0; cell < cells; cell++, mate += SIDES)
-        marks[cell] = std::max({wishes[cell], across[mate[HYPOTENUSE]], across[mate[ENTRY_LEG]],
-                                across[mate[EXIT_LEG]]});
+    for (std::int32_t cell = 0; cell < cells; cell++) {
+        std::int8_t greatest = wishes[cell];
+        if (greatest < 1)
+            for (std::int32_t s = SIDES * cell; s < SIDES * (cell + 1); s++)
+                greatest =
+                    std::max(greatest, wishes[mate[s] < 0 ? cells + ~mate[s] : mate[s] / SIDES]);
+        marks[cell] = greatest;
+    }
 }
 
 // Cells on both sides of a shore are to be as fine as can be.
@@ -53,14 +51,15 @@ template <class Real> void mark_by_displacement(const Cluster<Real> &c, const Re
     auto dry = static_cast<Real>(config.solver.dry_tolerance), level = static_cast<Real>(rest);
     std::int32_t n = c.cells() + c.ghosts();
     std::vector<std::int8_t> wishes(n);
-    unsigned kinds = 0; // bits: of the wishes that there are
+    int least = 1, greatest = -1;
     for (std::int32_t i = 0; i < n; i++) {
         Real surface = h[i] + bed[i] - level, displacement = h[i] > dry ? std::abs(surface) : 0;
         int wish = (displacement > refine) - (displacement < coarsen);
-        kinds |= 1u << (wish + 1);
+        least = std::min(least, wish);
+        greatest = std::max(greatest, wish);
         wishes[i] = static_cast<std::int8_t>(wish);
     }
-    if ((kinds & (kinds - 1)) == 0)
+    if (least == greatest)
         std::copy_n(wishes.begin(), c.cells(), marks);
     else
         widen(c.topology, wishes.data(), marks);
