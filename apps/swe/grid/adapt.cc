@@ -300,58 +300,88 @@ template <class Real> void Grid<Real>::agree_merges(int i)
 
 // --- the new cells
 
-template <class Real> static void append(Cells<Real> &to, const Site &site, const Values<Real> &v)
-{
-    to.depth.push_back(static_cast<std::uint8_t>(site.depth));
-    to.path.push_back(site.node.path);
-    for (std::size_t f = 0; f < to.values.size(); f++)
-        to.values[f].push_back(v.field[f]);
-}
+// Cells that are written one after the other into room for all of them.
+template <class Real> class Writer {
+public:
+    Writer(Cells<Real> &cells, std::int32_t count, int fields) : to(cells)
+    {
+        to.depth.resize(count);
+        to.path.resize(count);
+        to.values.resize(fields);
+        for (auto &field : to.values)
+            field.resize(count);
+    }
+    void add(const Site &site, const Values<Real> &v)
+    {
+        to.depth[at] = static_cast<std::uint8_t>(site.depth);
+        to.path[at] = site.node.path;
+        for (std::size_t f = 0; f < to.values.size(); f++)
+            to.values[f][at] = v.field[f];
+        at++;
+    }
+    void add(const Cluster<Real> &from, std::int32_t first, std::int32_t last)
+    {
+        std::copy(from.depth.begin() + first, from.depth.begin() + last, to.depth.begin() + at);
+        std::copy(from.path.begin() + first, from.path.begin() + last, to.path.begin() + at);
+        for (int f = 0; f < from.fields; f++)
+            std::copy(from.field(f) + first, from.field(f) + last, to.values[f].begin() + at);
+        at += last - first;
+    }
 
-template <class Real> void Grid<Real>::append_split(Cells<Real> &to, const Site &site,
-                                                    const Values<Real> &v, unsigned bits) const
+private:
+    Cells<Real> &to;
+    std::int32_t at = 0;
+};
+
+template <class Real> void Grid<Real>::add_split(Writer<Real> &to, const Site &site,
+                                                 const Values<Real> &v, unsigned bits) const
 {
     if (!bits) {
-        append(to, site, v);
+        to.add(site, v);
         return;
     }
     Values<Real> children[2];
     scheme.split(site, v, children);
     Site first{site.node.child(0), site.where.first(), site.depth + 1};
     Site second{site.node.child(1), site.where.second(), site.depth + 1};
-    append_split(to, first, children[0], bits & bit_of(ENTRY_LEG) ? bit_of(HYPOTENUSE) : 0);
-    append_split(to, second, children[1], bits & bit_of(EXIT_LEG) ? bit_of(HYPOTENUSE) : 0);
+    add_split(to, first, children[0], bits & bit_of(ENTRY_LEG) ? bit_of(HYPOTENUSE) : 0);
+    add_split(to, second, children[1], bits & bit_of(EXIT_LEG) ? bit_of(HYPOTENUSE) : 0);
+}
+
+// Every side that is bisected makes one more of its cell, and every merge one of two.
+static std::int32_t count_changed(std::int32_t cells, const Plan &plan)
+{
+    constexpr std::int32_t ones[] = {0, 1, 1, 2, 1, 2, 2, 3};
+    std::int32_t count = cells;
+    for (std::int32_t cell = 0; cell < cells; cell++)
+        count += ones[plan.split[cell]] - plan.merge[cell];
+    return count;
 }
 
 template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
 {
     const Cluster<Real> &c = *all[i];
     const Plan &plan = plans[i];
-    Cells<Real> to;
-    to.node = c.node;
-    to.values.resize(c.fields);
-    auto room = static_cast<std::size_t>(c.cells() + c.cells() / 8 + 16);
-    to.depth.reserve(room);
-    to.path.reserve(room);
-    for (auto &field : to.values)
-        field.reserve(room);
+    Cells<Real> cells;
+    cells.node = c.node;
+    Writer<Real> to(cells, count_changed(c.cells(), plan), c.fields);
     for (std::int32_t cell = 0; cell < c.cells(); cell++) {
         std::int32_t first = cell;
         while (cell < c.cells() && !plan.merge[cell] && !plan.split[cell])
             cell++;
-        append_stretch(to, c, first, cell);
+        to.add(c, first, cell);
         if (cell == c.cells())
             break;
         if (plan.merge[cell]) {
             Site where = site_in(c, site(c, cell).node.parent());
             Values<Real> pair[2] = {values_of(c, cell), values_of(c, cell + 1)};
-            append(to, where, scheme.merge(where, pair));
+            to.add(where, scheme.merge(where, pair));
             cell++;
         } else {
-            append_split(to, site(c, cell), values_of(c, cell), plan.split[cell]);
+            add_split(to, site(c, cell), values_of(c, cell), plan.split[cell]);
         }
     }
-    return to;
+    return cells;
 }
 
 // --- clusters

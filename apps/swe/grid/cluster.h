@@ -19,6 +19,7 @@
 #include "aligned.h"
 #include "patch.h"
 #include "topology.h"
+#include "unset.h"
 
 namespace swe {
 
@@ -44,7 +45,7 @@ template <class Real> struct Cells {
     Node node;
     std::vector<std::uint8_t> depth;       // [n]
     std::vector<std::uint64_t> path;       // [n] below the root, as in Node
-    std::vector<std::vector<Real>> values; // [fields][n]
+    std::vector<UnsetVector<Real>> values; // [fields][n]
 
     std::int32_t size() const { return static_cast<std::int32_t>(depth.size()); }
     const Real *field(int f) const { return values[f].data(); }

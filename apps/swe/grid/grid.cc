@@ -57,7 +57,7 @@ template <class Real> static Cells<Real> uniform(int root, int levels, int depth
     cells.depth.assign(n, static_cast<std::uint8_t>(depth));
     for (std::uint64_t p = 0; p < n; p++)
         cells.path.push_back(p);
-    cells.values.assign(fields, std::vector<Real>(n, 0));
+    cells.values.assign(fields, UnsetVector<Real>(n, 0));
     return cells;
 }
 

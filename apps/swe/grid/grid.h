@@ -34,6 +34,8 @@ struct Plan {
     bool settled = false; // do both sides of the marks say the same?
 };
 
+template <class Real> class Writer; // adapt.cc
+
 template <class Real> class Grid {
 public:
     // Collective over comm, as all members are.  Uniform at min_depth, then refined for time 0.
@@ -121,8 +123,8 @@ private:
     void agree_merges(int i);
     bool may_merge(int i, std::int32_t cell) const;
     Cells<Real> changed_cells(int i) const;
-    void append_split(Cells<Real> &to, const Site &site, const Values<Real> &values,
-                      unsigned bits) const;
+    void add_split(Writer<Real> &to, const Site &site, const Values<Real> &values,
+                   unsigned bits) const;
     void replace(std::vector<Cells<Real>> &fresh);
     std::unique_ptr<Cluster<Real>> make(Cells<Real> &&cells) const;
 };

@@ -14,6 +14,7 @@
 #include <vector>
 #include "aligned.h"
 #include "patch.h"
+#include "unset.h"
 
 namespace swe {
 
@@ -22,7 +23,7 @@ struct Topology {
     std::int32_t cells = 0, ghosts = 0;
     std::int32_t side_edges[SIDES] = {};   // edges of the boundary on each side of the cluster
     std::vector<std::uint8_t> orientation; // [cells]
-    std::vector<std::int32_t> mate;        // [3 * cells] the cell side across, or ~ghost
+    UnsetVector<std::int32_t> mate;        // [3 * cells] the cell side across, or ~ghost
     std::vector<std::int32_t> boundary;    // [ghosts] the cell side that the ghost is across
     // If asked for, see patch.h.
     AlignedVector<std::int32_t> left, right; // [edges]

@@ -324,7 +324,7 @@ template <class Real> std::string restart(Simulation<Real> &s, const std::string
         std::size_t n = of.depth.size();
         cells.depth = std::move(of.depth);
         walk_paths(cells.depth, forest.root_depth() + of.levels, of.path, cells.path);
-        cells.values.assign(s.scheme().fields(), std::vector<Real>(n));
+        cells.values.assign(s.scheme().fields(), UnsetVector<Real>(n, 0));
         for (std::size_t v = 0; v < fields.size(); v++)
             for (std::size_t i = 0; i < n; i++)
                 cells.values[fields[v]][i] = static_cast<Real>(of.values[v * n + i]);
