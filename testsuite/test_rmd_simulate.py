@@ -259,3 +259,14 @@ def test_the_picture_shows_every_schedule(build, tmp_path):
     bad = simulate(build, "--generate=study,pieces=2", f"--picture={tmp_path}/none/x.png",
                    check=False)
     assert bad.returncode == 1 and "No such file" in bad.stderr
+
+
+def test_a_dollar_in_a_jobs_name_is_a_dollar_in_the_picture(build, tmp_path):
+    picture, names = tmp_path / "jobs.svg", ("run$\\x$", "$y$")
+    got = simulate(build, "--workload=-", "--machine=2", "--schedules=static",
+                   f"--picture={picture}", check=False,
+                   text=lines(*(f"0,p{n},{name},1,,1,," for n, name in enumerate(names))))
+    if "install package python3-matplotlib" in got.stderr:
+        pytest.skip("no matplotlib")
+    assert got.returncode == 0, got.stderr
+    assert all(f"<!-- {name} -->" in picture.read_text() for name in names)

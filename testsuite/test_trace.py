@@ -305,6 +305,32 @@ def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
     assert refused.returncode == 2 and "png or .svg" in refused.stderr
 
 
+DOLLARS = """
+import sys
+import numpy as np
+from invasive_trace import format as fmt, html, picture, series
+
+def table(start, program):
+    word, end = np.array([1 | 1 << 16], np.uint64), start + 10 ** 6
+    return fmt.Table(start, True, False, np.arange(1), word, last=word, end_ns=end,
+                     processes=[fmt.Process(0, 42, -1, 0, program, start, end)])
+
+names = sys.argv[1:]
+trace = fmt.Trace(0, 0, [table(10 ** 7 * i, name) for i, name in enumerate(names)], ended=True)
+view = series.whole(trace)
+assert picture.render(view, "png")[1:4] == b"PNG"
+drawn, page = picture.render(view, "svg").decode(), html.page(trace, "a.trace")
+print(f">{picture.title_of(view)}<" in drawn)  # the report has a picture of each table
+print(*(f">{name} 42<" in text for name in names for text in (drawn, page)))
+"""
+
+
+def test_a_dollar_in_a_programs_name_is_a_dollar(ask_python):
+    """Not the begin of a formula, whether the name would be one or not."""
+    found = ask_python(DOLLARS, r"run$\x$", "$1", "$y$", r"c:\$").split()
+    assert found == ["True"] * 9
+
+
 @pytest.mark.parametrize(("verb", "name"), [("picture", "a.png"), ("html", "a.html"),
                                             ("workload", "a.csv"),
                                             ("paraver", "a.prv"), ("paraver", "a.row")])

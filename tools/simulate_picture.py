@@ -24,6 +24,7 @@ def import_pyplot():
         sys.exit("rmctl simulate: --picture needs matplotlib: install package python3-matplotlib")
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "rmctl"  # the same picture for the same series
+    matplotlib.rcParams["text.parse_math"] = False  # a $ in a job's name is one
     from matplotlib import pyplot
     return pyplot
 

@@ -73,8 +73,9 @@ def title_of(view: series.View) -> str:
 
 def render(view: series.View, kind: str) -> bytes:
     """As png or svg."""
-    # the same bytes for the same trace
-    matplotlib.rcParams.update({"svg.hashsalt": "invasive", "svg.fonttype": "none"})
+    matplotlib.rcParams.update({
+        "svg.hashsalt": "invasive", "svg.fonttype": "none",  # the same bytes for the same trace
+        "text.parse_math": False})  # a $ in a program's name is one
     figure = figure_of(view, title_of(view))
     out = io.BytesIO()
     figure.savefig(out, format=kind, dpi=120,
