@@ -79,8 +79,8 @@ int rmctl_policy(int argc, char **argv)
             continue;
         }
         json_array_append_new(domains,
-                              json_pack("{ss si ss}", "socket", sockets.name[i], "uid",
-                                        (int)rmctl_meant(w.of.uid), "policy", now));
+                              json_pack("{ss sI ss}", "socket", sockets.name[i], "uid",
+                                        (json_int_t)rmctl_meant(w.of.uid), "policy", now));
         if (!rmctl_common.json)
             print_policy(sockets.name[i], &w, now);
     }

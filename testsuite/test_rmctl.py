@@ -747,6 +747,20 @@ def test_an_operator_sees_and_steers_the_domain_of_a_user(service, by):  # noqa:
     assert "policy fair\n" in by(s, 0, "policy", f"--user={BOB}")[1]
 
 
+def test_a_user_with_a_number_above_the_middle_has_that_one_in_json(service, by):  # noqa: F811
+    """Such users come from user namespaces and directories; none is a negative number."""
+    s, uid = service("emulate-cores = 4\n"), (1 << 31) + ALICE
+    member = s.member(uid)
+    assert by(s, uid, "shrink", pid(member), 1)[0] == 0
+    status, policy = (json.loads(by(s, uid, word, "--json")[1])["domains"][0]
+                      for word in ("status", "policy"))
+    limit = json.loads(by(s, uid, "limit", "--json")[1])
+    joined = next(e for e in map(json.loads, by(s, uid, "events", "--json")[1].splitlines())
+                  if e["event"] == "join")
+    told = [status["users"][0], status["orders"][0], policy, limit, joined]
+    assert [t["uid"] for t in told] == [uid] * len(told)
+
+
 def test_a_user_named_by_name_is_the_one_of_this_number(service, by):  # noqa: F811
     s = service("emulate-cores = 4\n")
     alice = s.member(ALICE)
