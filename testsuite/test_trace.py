@@ -923,6 +923,45 @@ def test_the_html_report_opens_in_a_browser_without_a_network(traced, trace_tool
         assert shot.read_bytes().startswith(b"\x89PNG") and shot.stat().st_size > 10000
 
 
+VIEWED = """
+import os, sys
+from invasive_trace import format as fmt, places
+os.geteuid = lambda: int(sys.argv[1])
+for module in sys.argv[3:]:
+    site = fmt.Site("MPI_Barrier", "", module, int(sys.argv[2], 16) + 1)
+    print(*places.names_of([site]).values())
+"""
+
+
+def test_debugging_sections_are_read_of_files_of_root_and_of_who_looks(ask_python, make_variable,
+                                                                       tmp_path):
+    """Another user's trace names files of that user, which a parser would have to be proof of."""
+    if not shutil.which("addr2line"):
+        pytest.skip("needs package binutils")
+    source, module, link = (tmp_path / name for name in ("step.c", "step", "link"))
+    source.write_text("int main(void) { return 0; }\n")
+    subprocess.run([*(make_variable("CC") or "cc").split(), "-g", source, "-o", module], check=True,
+                   timeout=60)
+    link.symlink_to(module)
+    listed = subprocess.run(["nm", module], check=True, stdout=subprocess.PIPE, text=True).stdout
+    at = re.search(r"^(\w+) T main$", listed, re.M).group(1)
+
+    def named(viewer, *modules):
+        return ask_python(VIEWED, viewer, at, *modules).splitlines()
+
+    owner, known = os.getuid(), "step.c:1 (main)"
+    assert named(owner, module, link) == [known, known]
+    if owner == 0:
+        assert named(60001, module) == [known]  # it is root's
+        owner = 60002
+        os.chown(module, owner, -1)
+        assert named(owner, module) == [known]
+    os.mkfifo(tmp_path / "pipe")
+    unknown = [f"{name}+{int(at, 16) + 1:#x}" for name in ("step", "link", "pipe", "none")]
+    for viewer in {0, 60001} - {owner}:
+        assert named(viewer, *(tmp_path / of.split("+")[0] for of in unknown)) == unknown
+
+
 @pytest.mark.parametrize("shape", ["both", "report inside", "trace inside"])
 def test_a_trace_and_a_report_of_one_run_both_name_where_it_waits(build, mpiexec, run_program,
                                                                   trace_tool, tmp_path, shape):

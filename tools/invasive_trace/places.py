@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Function and source line of the places that call MPI, by addr2line where it is installed, as
-`invade --report` has them; else what the process has said itself."""
+`invade --report` has them; else what the process has said itself.
+
+A trace may be another user's, and so may be what it names: who looks at it as root reads debugging
+sections of nobody's files but root's."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import stat
 import subprocess
+from collections.abc import Iterator
 from pathlib import PurePath
 
 from . import format as fmt
@@ -18,17 +24,32 @@ def said(site: fmt.Site) -> str:
     return site.symbol or f"{PurePath(site.module).name}+{site.offset:#x}"
 
 
+@contextlib.contextmanager
+def trusted(module: str) -> Iterator[int]:
+    """Of a file of root or of who looks, which may have another name by now; OSError for others."""
+    file = os.open(module, os.O_PATH | os.O_CLOEXEC)  # opens no device, and waits for no pipe
+    try:
+        what = os.fstat(file)
+        if not stat.S_ISREG(what.st_mode) or what.st_uid not in (0, os.geteuid()):
+            raise PermissionError(module)
+        yield file
+    finally:
+        os.close(file)
+
+
 def asked(module: str, sites: list[fmt.Site]) -> list[str]:
     """What addr2line says of sites of one module: two lines each; [] where it cannot."""
     tool = shutil.which("addr2line") or shutil.which("eu-addr2line")
-    if not tool or not module.startswith("/") or not os.path.isfile(module):
+    if not tool or not module.startswith("/"):
         return []
     addresses = [hex(site.offset - 1) for site in sites]  # they say where the call returns to
     env = {k: v for k, v in os.environ.items() if k != "DEBUGINFOD_URLS"}  # asks the network
     try:
-        done = subprocess.run([tool, "-f", "-C", "-e", module, *addresses], env=env, text=True,
-                              capture_output=True, check=False, timeout=PATIENCE_S,
-                              stdin=subprocess.DEVNULL, errors="replace")
+        with trusted(module) as file:
+            done = subprocess.run([tool, "-f", "-C", "-e", f"/proc/self/fd/{file}", *addresses],
+                                  env=env, text=True, capture_output=True, check=False,
+                                  timeout=PATIENCE_S, stdin=subprocess.DEVNULL, errors="replace",
+                                  pass_fds=[file])
     except (OSError, subprocess.TimeoutExpired):
         return []
     lines = done.stdout.splitlines()
