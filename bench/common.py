@@ -210,6 +210,7 @@ class Context:
         if program.returncode != 0:
             raise BenchError(f"{variant}: {' '.join(command)}: exit code {program.returncode}\n"
                              f"{out[-2000:]}{err[-2000:]}")
+        all_managed(variant, err)
         if says_it and err.strip():
             print(f"    {variant} said: {err.strip()[-400:]}", file=sys.stderr)
         cpu = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
@@ -225,6 +226,7 @@ class Context:
             raise BenchError(f"{variant}: no end after {self.timeout_s:g} s") from error
         if program.returncode:
             raise BenchError(f"{variant}: exit code {program.returncode}: {err[-500:]}")
+        all_managed(variant, err)
         if err.strip():
             print(f"    {variant} said: {err.strip()[-300:]}", file=sys.stderr)
         return str(parse_values(out).get("checksum"))
@@ -249,6 +251,14 @@ class Context:
         while len(result) < 4 * self.pairs and not enough(result):
             result.append(self.turn(*variants))
         return result
+
+
+def all_managed(variant: str, said: str) -> None:
+    """Who cannot reach rmd, or is refused, goes on without, and says so: that is another program
+    than the one that was to be measured.  Stock ones have no such words."""
+    for line in said.splitlines():
+        if "running unmanaged" in line.lower():
+            raise BenchError(f"{variant}: {line.strip()}")
 
 
 def describe(run: Run) -> str:

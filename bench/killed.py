@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import BenchError, Context, Figure, Run, clean_environment
+from common import BenchError, Context, Figure, Run, all_managed, clean_environment
 from mpi_programs import Library, compiled, libraries
 
 RANKS = (2, 4)
@@ -31,6 +31,7 @@ def die(ctx: Context, variant: str, command: list[str], env: dict[str, str], fil
     end = time.monotonic()
     if done.returncode == 0 or not file.exists():
         raise BenchError(f"{variant}: {' '.join(command)}: no rank was killed\n{done.stderr}")
+    all_managed(variant, done.stderr)
     run = Run(variant, end - start, 0.0, {"ms": 1000 * (end - float(file.read_text()))}, "")
     ctx.runs.append(run)
     return run

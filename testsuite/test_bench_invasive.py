@@ -17,6 +17,7 @@ sys.path.insert(0, str(BENCH))
 
 import chaos  # noqa: E402
 import chaos_seats  # noqa: E402
+import common  # noqa: E402
 import fuzz  # noqa: E402
 
 CHECKSUM = re.compile(r"^checksum ([0-9a-f]{16})$", re.MULTILINE)
@@ -98,6 +99,20 @@ def test_a_small_emulated_study_runs_to_its_end_with_the_same_results(
     assert ran.returncode in (0, 1), ran.stderr
     assert re.fullmatch(r"study-worst: [0-9.]+ x at-once \(goal <= 1\)",
                         ran.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("how", ["run", "checksum"])
+def test_a_program_that_runs_unmanaged_is_no_measurement(build, how):
+    """It has the right result, and the time of a stock one."""
+    ctx = common.Context(build, 1, verbose=False)
+    command = [str(build / "bin/invade"), "--socket=@nobody-listens-here", "--", "echo",
+               "checksum 1"]
+    with common.Programs() as programs, pytest.raises(common.BenchError, match="unmanaged"):
+        if how == "run":
+            ctx.run("ours", command, {})
+        else:
+            ctx.checksum("ours", programs.piped(command, {}))
+    assert ctx.runs == []
 
 
 @pytest.mark.full
