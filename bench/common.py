@@ -110,6 +110,39 @@ class Programs:
                     pipe.close()
 
 
+@contextlib.contextmanager
+def resource_manager(ctx: Context, *options: str):
+    """An rmd that answers, for programs that come and go: the name of its socket."""
+    socket = f"@invasive-bench-{os.getpid()}"
+    with Programs() as programs:
+        rmd = programs.start([str(ctx.build / "bin" / "rmd"), f"--socket={socket}",
+                              "--log-level=error", *options], {})
+        wait_for_answer(ctx, rmd, socket)
+        yield socket
+
+
+def wait_for_answer(ctx: Context, rmd: subprocess.Popen, socket: str,
+                    patience_s: float = 20) -> None:
+    """Who comes before rmd can be reached would run unmanaged."""
+    command = [str(ctx.build / "bin" / "rmctl"), f"--socket={socket}", "status"]
+    end = time.monotonic() + patience_s
+    while True:
+        if rmd.poll() is not None:
+            raise BenchError(f"rmd ended before it answered: exit code {rmd.returncode}")
+        try:
+            asked = subprocess.run(command, env=clean_environment({}), text=True, check=False,
+                                   capture_output=True, stdin=subprocess.DEVNULL,
+                                   timeout=patience_s)
+        except subprocess.TimeoutExpired as error:
+            raise BenchError(f"rmd at {socket}: no answer after {patience_s:g} s") from error
+        if asked.returncode == 0:
+            return
+        if time.monotonic() > end:
+            raise BenchError(f"rmd at {socket}: no answer after {patience_s:g} s: "
+                             f"{asked.stderr.strip()[-500:]}")
+        time.sleep(0.02)
+
+
 @dataclass
 class Run:
     """One run of one program."""

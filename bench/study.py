@@ -25,14 +25,13 @@ part of the steps and of the time between the starts.
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-from common import TOP, BenchError, Context, Figure, Programs, Run
+from common import TOP, BenchError, Context, Figure, Programs, Run, resource_manager
 
 PROGRAMS = 5
 APART_S = 2.0
@@ -102,16 +101,9 @@ class Study:
             return time.monotonic() - begin, sums
 
     def under_rmd(self, way: str) -> tuple[float, list[str]]:
-        socket = f"@invasive-study-{os.getpid()}"
-        command = [str(self.ctx.build / "bin" / "rmd"), f"--socket={socket}", "--log-level=error",
-                   "--policy=makespan"]
-        if "cell-us" in self.shape:
-            command.append(f"--emulate-cores={self.cores}")
-        else:
-            command.append(f"--procs={PROGRAMS}")
-        with Programs() as programs:
-            programs.start(command, {})
-            time.sleep(0.3)
+        machine = (f"--emulate-cores={self.cores}" if "cell-us" in self.shape
+                   else f"--procs={PROGRAMS}")
+        with resource_manager(self.ctx, "--policy=makespan", machine) as socket:
             return self.run_all(way, socket)
 
     def run(self, way: str) -> Run:

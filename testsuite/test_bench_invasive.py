@@ -115,6 +115,44 @@ def test_a_program_that_runs_unmanaged_is_no_measurement(build, how):
     assert ctx.runs == []
 
 
+@pytest.fixture
+def build_with(build, tmp_path):
+    """build_with(SCRIPT) - a build whose rmd is this, with the real one as $REAL"""
+
+    def make(script):
+        other = tmp_path / "build"
+        (other / "bin").mkdir(parents=True)
+        for name in ("apps", "lib", "invade", "rmctl"):
+            (other / name).symlink_to(build / name)
+        (other / "bin/rmctl").symlink_to(build / "bin/rmctl")
+        rmd = other / "bin/rmd"
+        rmd.write_text(f"#!/bin/sh\nREAL={build}/bin/rmd\n{script}\n")
+        rmd.chmod(0o755)
+        return other
+
+    return make
+
+
+def test_a_study_waits_for_an_rmd_that_takes_its_time(cells, top, build_with, tmp_path,
+                                                      run_program):
+    """Its programs would run unmanaged, and are started one after the other here."""
+    build = build_with('sleep 1.5; exec "$REAL" "$@"')
+    ran = run_program([sys.executable, top / "bench/run", "study", "--turns", "1", "--scale",
+                       "0.01", "--only", "emulated,sequential", "--build", build],
+                      {"INVASIVE_BENCH_WORK": str(tmp_path)}, timeout=110, check=False)
+    assert ran.returncode in (0, 1), ran.stderr
+
+
+@pytest.mark.parametrize(("script", "said"), [("exit 3", "exit code 3"), ("exec sleep 60",
+                                               "no answer after 0.2 s: .*is it running")])
+def test_an_rmd_that_does_not_come_is_told(build_with, monkeypatch, script, said):
+    ctx = common.Context(build_with(script), 1)
+    real = common.wait_for_answer
+    monkeypatch.setattr(common, "wait_for_answer", lambda *a: real(*a, patience_s=0.2))
+    with pytest.raises(common.BenchError, match=said), common.resource_manager(ctx):
+        pass
+
+
 @pytest.mark.full
 @pytest.mark.timeout(300)  # all its programs once, stock, and then a tenth of a minute
 def test_a_short_chaos_finds_nothing_wrong(cells, top, build, run_program):

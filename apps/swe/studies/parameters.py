@@ -28,7 +28,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common import BenchError, Context, Programs, Run
+from common import BenchError, Context, Programs, Run, resource_manager
 
 from . import model
 
@@ -149,14 +149,9 @@ def manager(ctx: Context, machine: Machine, way: str, trace: Path | None = None)
     if way != "invasive":
         yield []
         return
-    socket = f"@invasive-swe-{os.getpid()}"
-    command = [str(ctx.build / "bin" / "rmd"), f"--socket={socket}", "--log-level=error",
-               f"--policy={POLICY}",
-               f"--emulate-cores={machine.cores}" if machine.emulated else f"--procs={len(REFINE)}"]
-    rmctl = [str(ctx.build / "rmctl"), f"--socket={socket}", "trace"]
-    with Programs() as programs:
-        programs.start(command, {})
-        time.sleep(0.3)
+    cores = f"--emulate-cores={machine.cores}" if machine.emulated else f"--procs={len(REFINE)}"
+    with resource_manager(ctx, f"--policy={POLICY}", cores) as socket:
+        rmctl = [str(ctx.build / "rmctl"), f"--socket={socket}", "trace"]
         if trace:
             subprocess.run([*rmctl, "start", str(trace)], check=True, capture_output=True)
         yield [str(ctx.build / "invade"), f"--socket={socket}", "--"]
