@@ -233,7 +233,7 @@ static void choose_bands(const struct sim_workload *w, unsigned *band, struct si
 
 /* --- all of it */
 
-/* What bench/run decide has measured for the slowest policy, on a 2-core virtual machine. */
+/* Somewhat more than bench/run decide has measured for the slowest policy, on virtual machines. */
 static double decision_time(const struct sim_workload *w, unsigned ncores)
 {
     return 0.5e-6 * w->nprocs + 0.12e-6 * ncores;
