@@ -2,8 +2,9 @@
 // symmetry.cc - does a simulation know left from right, or north from east?  A dam in the middle of
 // the domain must give the same grid and the same water in all eight symmetric places of a
 // square, and dams at mirrored or turned places mirrored or turned water.  Cells are compared by
-// their lattice points.  Numbers differ by rounding only: a cell adds up its three edges by
-// direction.
+// their lattice points.  Numbers differ by rounding only: order 0 adds up a cell's legs, then its
+// hypotenuse, which stay that in all places; order 1 its edges by size, then by direction, and
+// directions change.
 #include <functional>
 #include <map>
 #include <mpi.h>
