@@ -152,7 +152,8 @@ private:
             item(i);
     }
 
-    // Who has the middle of an item has the item.
+    // Who has the middle of an item has the item; of one without work that may be where all work
+    // ends.
     template <class F> void owners(int count, F &item)
     {
 #pragma omp parallel default(none) shared(count, item)
@@ -162,7 +163,7 @@ private:
                 std::int64_t owner = i < static_cast<int>(middle.size())
                                          ? middle[i] * threads / total
                                          : static_cast<std::int64_t>(i) * threads / count;
-                if (owner == me)
+                if (std::min(owner, threads - 1) == me)
                     item(i);
             }
         }
