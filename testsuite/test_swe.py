@@ -488,6 +488,43 @@ def test_checkpoints_are_there_until_the_run_that_replaces_them_can_start(swe, r
     assert files_in(tmp_path) == before
 
 
+def no_rows(gauge):
+    gauge.write_text("my thesis\n")
+
+
+def no_file(gauge):
+    gauge.unlink()
+    gauge.mkdir()
+
+
+@pytest.mark.parametrize("how, word, damage, said", [
+    ("--restart={}/checkpoint-7", "output.raster_nx=9", None, "a raster of 8 x 8 points"),
+    ("--restart={}/checkpoint-7", "output.arrival=0.2", None, "written with another configuration"),
+    ("--restart={}/checkpoint-7", "time.steps=9", no_rows, "gauge-here.csv: not the rows of a ga"),
+    ("--restart={}/checkpoint-7", "run.record=/nowhere/x", None, "run.record: cannot write /nowhe"),
+    ("--overwrite", "run.record=/nowhere/x", None, "run.record: cannot write /nowhere/x."),
+    ("--overwrite", "time.steps=9", no_file, "cannot write ")],
+    ids=["raster", "maxima", "gauge", "record", "new record", "new gauge"])
+@pytest.mark.parametrize("n", [0, 2])
+def test_what_is_refused_takes_nothing_away(swe, ranks, scenarios, tmp_path, how, word, damage,
+                                            said, n):
+    """Neither checkpoints nor frames nor rows."""
+    scenario, out, by = tmp_path / "dam.toml", tmp_path / "out", ranks(n) if n else ()
+    scenario.write_text((scenarios / "dam_break.toml").read_text() +
+                        '[[gauges]]\nname = "here"\nx = 300\ny = 350\n')
+    words = [scenario, *depths(5, 8), f"output.directory={out}", "output.raster_nx=8",
+             "output.raster_ny=8", "time.steps=8", *(f"output.{what}_every=1e-3" for what in (
+                 "vtu", "raster", "maxima", "checkpoint"))]
+    swe(*words)
+    if damage:
+        damage(out / "gauge-here.csv")
+    before = files_in(out)
+    done = swe(*words, word, how.format(out), by=by, check=False)
+    assert done.returncode == 1
+    assert said in done.stderr and len(re.findall("^swe: ", done.stderr, re.M)) == 1
+    assert files_in(out) == before
+
+
 @pytest.mark.parametrize("n", [0, 2])
 def test_a_restart_from_nowhere_is_told(swe, ranks, n):
     done = swe("dam_break", "--restart", by=ranks(n) if n else (), check=False)

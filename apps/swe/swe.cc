@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mpi.h>
+#include <optional>
 #include <string>
 #include <vector>
 #include "config_keys.h"
@@ -226,19 +227,15 @@ template <class Real> void refuse_without_water(Simulation<Real> &simulation)
     throw ConfigError(config.file + ": no cell has any water at time 0" + advice);
 }
 
-// A run that does not go on from output.directory replaces what another one has there; hours of
-// work, perhaps, where that has checkpoints.
-void make_room(const Config &config, const Arguments &arguments, MPI_Comm comm)
+// A run that does not go on from output.directory would replace what another one has there; hours
+// of work, perhaps, where that has checkpoints.
+void refuse_checkpoints(const Config &config, const Arguments &arguments, MPI_Comm comm)
 {
     const std::string &directory = config.output.directory;
     long step = -1;
     if (directory.empty())
         return;
-    on_rank_0(comm, [&] {
-        if (arguments.overwrite)
-            remove_checkpoints_after(directory, -1);
-        step = latest_step(directory);
-    });
+    on_rank_0(comm, [&] { step = latest_step(directory); });
     MPI_Bcast(&step, 1, MPI_LONG, 0, comm);
     if (step >= 0)
         throw ConfigError(directory + ": has a checkpoint, of step " + std::to_string(step) +
@@ -249,32 +246,40 @@ void make_room(const Config &config, const Arguments &arguments, MPI_Comm comm)
                                      "from that, set output.directory to another one"));
 }
 
-// Does the run that wrote output.directory go on?  A checkpoint of another directory is the
-// beginning of a new one.  Of a run that goes on from an earlier checkpoint the later ones go before
-// any file is cut to where it goes on: if this one came to no checkpoint of its own, the next restart
-// would begin at one of them, and what is between would be in no file.
+// Takes the state from a checkpoint.  Does the run that wrote output.directory go on?  Then where
+// its gauges were; a checkpoint of another directory is the beginning of a new one.
 template <class Real>
-bool begin(Simulation<Real> &simulation, const std::string &from, MPI_Comm comm)
+std::optional<std::string> begin(Simulation<Real> &simulation, const std::string &from,
+                                 MPI_Comm comm)
 {
     const std::string &directory = simulation.config().output.directory;
     if (from.empty())
-        return false;
+        return std::nullopt;
     if (from == LATEST && directory.empty())
         throw ConfigError(simulation.config().file +
                           ": --restart: output.directory is empty; set it, or give the checkpoint: "
                           "--restart=DIRECTORY");
     const std::string place = from == LATEST ? directory : from;
-    const std::string gauges = restart(simulation, place);
+    std::string gauges = restart(simulation, place);
     int goes_on = 0;
-    on_rank_0(comm, [&] {
-        goes_on = is_checkpoint_of(place, directory);
-        if (!goes_on)
-            return;
-        refuse_moved_gauges(simulation.config(), gauges);
-        remove_checkpoints_after(directory, simulation.step());
-    });
+    on_rank_0(comm, [&] { goes_on = is_checkpoint_of(place, directory); });
     MPI_Bcast(&goes_on, 1, MPI_INT, 0, comm);
-    return goes_on;
+    return goes_on ? std::optional<std::string>(std::move(gauges)) : std::nullopt;
+}
+
+// Of a run that goes on from an earlier checkpoint the later ones go before any file is cut to where
+// it goes on: if this one came to no checkpoint of its own, the next restart would begin at one of
+// them, and what is between would be in no file.
+template <class Real>
+void make_room(const Simulation<Real> &simulation, bool goes_on, bool overwrite, MPI_Comm comm)
+{
+    const std::string &directory = simulation.config().output.directory;
+    on_rank_0(comm, [&] {
+        if (goes_on)
+            remove_checkpoints_after(directory, simulation.step());
+        else if (overwrite && !directory.empty())
+            remove_checkpoints_after(directory, -1);
+    });
 }
 
 template <class Real>
@@ -286,13 +291,16 @@ void simulate(const Config &config, const Arguments &arguments, MPI_Comm comm, b
         throw ConfigError(config.file +
                           ": --error: the exact solution of this scenario is not known");
     Simulation<Real> simulation(config, *scenario, comm);
-    bool goes_on = begin(simulation, arguments.restart, comm);
+    const auto gauges = begin(simulation, arguments.restart, comm);
+    const bool goes_on = gauges.has_value();
     if (arguments.restart.empty())
         refuse_without_water(simulation);
-    if (!goes_on)
-        make_room(config, arguments, comm);
+    if (!goes_on && !arguments.overwrite)
+        refuse_checkpoints(config, arguments, comm);
+    check_outputs(simulation, gauges); // before anything is taken away
     if (!arguments.quiet)
         say_begin(simulation, is_first);
+    make_room(simulation, goes_on, arguments.overwrite, comm);
     auto notes = add_watchers(simulation, goes_on, arguments.quiet);
     if (!arguments.quiet && is_first)
         say(notes);

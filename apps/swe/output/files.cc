@@ -12,6 +12,8 @@
 
 namespace swe {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 [[noreturn]] void fail(const std::string &tried, const std::string &path, int error)
@@ -47,20 +49,49 @@ void write_all(const std::string &path, const std::string &contents)
     }
 }
 
+bool may(const fs::path &path, int mode)
+{
+    return faccessat(AT_FDCWD, path.c_str(), mode, AT_EACCESS) == 0;
+}
+
 } // namespace
 
 void make_directories(const std::string &path)
 {
     std::error_code error;
-    std::filesystem::create_directories(path, error);
+    fs::create_directories(path, error);
     if (error)
         fail("make directory", path, error.value());
+}
+
+void expect_writable(const std::string &path)
+{
+    std::error_code none;
+    if (fs::is_directory(path, none))
+        fail("write", path, EISDIR);
+    const fs::path above = fs::path(path).parent_path();
+    const bool allowed = fs::exists(path, none) ? may(path, W_OK)
+                                                : may(above.empty() ? "." : above, W_OK | X_OK);
+    if (!allowed)
+        fail("write", path, errno);
+}
+
+void expect_directory(const std::string &path)
+{
+    std::error_code none;
+    fs::path above = fs::absolute(path);
+    while (!fs::exists(above, none) && above.has_relative_path())
+        above = above.parent_path();
+    if (!fs::is_directory(above, none))
+        fail("make directory", path, ENOTDIR);
+    if (!may(above, W_OK | X_OK))
+        fail("write into directory", above.string(), errno);
 }
 
 void remove_file(const std::string &path)
 {
     std::error_code error;
-    std::filesystem::remove(path, error);
+    fs::remove(path, error);
     if (error && error != std::errc::no_such_file_or_directory)
         fail("remove", path, error.value());
 }

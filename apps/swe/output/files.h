@@ -14,6 +14,11 @@ namespace swe {
 
 void make_directories(const std::string &path);
 
+// Throw where a file could not be written, or be made in the directory or in the nearest one above
+// that is there.  Nothing is changed to find that out; a disk that will be full is not foreseen.
+void expect_writable(const std::string &path);
+void expect_directory(const std::string &path);
+
 // What a file or directory is called until move_into_place().
 std::string temporary_name(const std::string &path);
 

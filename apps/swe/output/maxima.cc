@@ -37,7 +37,6 @@ Maxima::Maxima(const std::string &where, const RasterShape &raster, const std::s
     for (int f = 0; f < FIELDS; f++)
         field[f].assign(shape.pixels(), NONE[f]);
     on_rank_0(comm, [&] {
-        make_directories(std::filesystem::absolute(path).parent_path().string());
         if (goes_on && std::filesystem::exists(path))
             read();
     });
@@ -91,6 +90,7 @@ void Maxima::write()
 
 void Maxima::save(const std::vector<float> *all) const
 {
+    make_directories(std::filesystem::absolute(path).parent_path().string());
     NetcdfFile file = create_raster_file(temporary_name(path));
     const PlaceDimensions of = define_places(file, shape);
     int variable[FIELDS];

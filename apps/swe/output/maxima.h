@@ -23,6 +23,7 @@ public:
     // `arrival`: so far from `rest`, m, is the surface when the wave has arrived.  When `goes_on`,
     // begins with what the file at `path` has, if there is one.  Collective; throws OutputError on
     // all ranks when the file is of another raster, state or arrival.  `state`: of checkpoints.
+    // Nothing is changed before write().
     Maxima(const std::string &path, const RasterShape &shape, const std::string &state, double rest,
            double arrival, bool goes_on, MPI_Comm comm);
 

@@ -114,6 +114,16 @@ std::size_t keep_frames_until(const std::string &path, const RasterShape &shape,
 
 } // namespace
 
+void check_raster(const std::string &path, const RasterShape &shape)
+{
+    expect_writable(path);
+    if (!std::filesystem::exists(path))
+        return;
+    const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+    check_places(file, shape);
+    frames_until(file, 0);
+}
+
 Raster::Raster(const std::string &where, const RasterShape &raster,
                std::optional<double> resume_time, MPI_Comm ranks)
     : path(where), shape(raster), comm(ranks)

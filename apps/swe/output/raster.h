@@ -40,6 +40,10 @@ struct RasterFrame {
 
 RasterFrame rasterise(const RasterShape &shape, const Snapshot &snapshot);
 
+// Throws OutputError if there is a file at `path` to which a run that goes on cannot add frames: it
+// is of another shape, or damaged, or may not be written.  Changes nothing.
+void check_raster(const std::string &path, const RasterShape &shape);
+
 // The file of one run.  All functions are collective over comm and throw OutputError on all ranks.
 class Raster {
 public:

@@ -6,10 +6,12 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include "../scenario/gauges.h"
 #include "../studies/record.h"
+#include "../studies/recording.h"
 #include "checkpoint.h"
 #include "failure.h"
 #include "files.h"
@@ -101,11 +103,16 @@ RasterShape raster_shape(const Config &config)
     return shape;
 }
 
+std::string raster_path(const Config &config)
+{
+    return config.output.directory + "/" + config.name + ".nc";
+}
+
 template <class Real> class RasterWatcher final : public Watcher<Real> {
 public:
     RasterWatcher(const Config &config, double begin, bool goes_on, MPI_Comm comm)
         : interval(config.output.raster_every, begin),
-          raster(config.output.directory + "/" + config.name + ".nc", raster_shape(config),
+          raster(raster_path(config), raster_shape(config),
                  goes_on ? std::optional<double>(begin) : std::nullopt, comm)
     {
     }
@@ -270,7 +277,53 @@ void walk_paths(const std::vector<std::uint8_t> &depth, int at, std::uint64_t pa
     walk_paths(depth, at + 1, path << 1 | 1, paths);
 }
 
+bool writes_files(const Config &config)
+{
+    const auto &o = config.output;
+    return !o.directory.empty() &&
+           (o.vtu_every > 0 || o.raster_every > 0 || o.maxima_every > 0 || o.checkpoint_every > 0 ||
+            !config.gauges.empty());
+}
+
+// Can this rank's file of run.record be written?
+template <class Real> void check_record(const Simulation<Real> &s)
+{
+    int rank;
+    MPI_Comm_rank(s.comm(), &rank);
+    if (s.config().run.record.empty())
+        return;
+    try {
+        expect_writable(recording_file(s.config().run.record, rank));
+    } catch (const OutputError &error) {
+        throw OutputError(std::string("run.record: ") + error.what());
+    }
+}
+
 } // namespace
+
+template <class Real>
+void check_outputs(Simulation<Real> &s, const std::optional<std::string> &gauges)
+{
+    const Config &config = s.config();
+    all_together(s.comm(), [&] {
+        check_record(s);
+        if (writes_files(config))
+            expect_directory(config.output.directory);
+    });
+    if (!writes_files(config))
+        return;
+    on_rank_0(s.comm(), [&] {
+        if (config.output.raster_every > 0 && gauges)
+            check_raster(raster_path(config), raster_shape(config));
+        for (const Gauge &gauge : config.gauges)
+            if (std::filesystem::exists(config.output.directory))
+                expect_writable(gauge_file(config, gauge));
+        if (gauges)
+            check_gauges(config, *gauges);
+    });
+    if (config.output.maxima_every > 0)
+        MaximaWatcher<Real>(s, s.time(), gauges.has_value());
+}
 
 template <class Real>
 std::vector<std::string> add_watchers(Simulation<Real> &s, bool goes_on, bool quiet)
@@ -334,6 +387,8 @@ template <class Real> std::string restart(Simulation<Real> &s, const std::string
     return state.gauges;
 }
 
+template void check_outputs(Simulation<float> &, const std::optional<std::string> &);
+template void check_outputs(Simulation<double> &, const std::optional<std::string> &);
 template std::vector<std::string> add_watchers(Simulation<float> &, bool, bool);
 template std::vector<std::string> add_watchers(Simulation<double> &, bool, bool);
 template std::string restart(Simulation<float> &, const std::string &);

@@ -4,11 +4,18 @@
 #ifndef SWE_OUTPUT_WATCHERS_H
 #define SWE_OUTPUT_WATCHERS_H
 
+#include <optional>
 #include <string>
 #include <vector>
 #include "../simulation.h"
 
 namespace swe {
+
+// Collective.  Throws CommonError where files cannot be written, or those that are there cannot be
+// gone on with.  Changes nothing.  `gauges`: where they were, if the run goes on from a checkpoint
+// in output.directory.
+template <class Real>
+void check_outputs(Simulation<Real> &simulation, const std::optional<std::string> &gauges);
 
 // Collective, as are the watchers.  `goes_on`: files of the run before are continued.  Returns
 // what is to be said of them when the run starts.

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <unistd.h>
@@ -22,12 +23,6 @@ constexpr const char *HEADER = "time,eta,h,hu,hv\n";
 [[noreturn]] void fail(const std::string &file, const char *what)
 {
     throw std::runtime_error(file + ": cannot " + what + ": " + std::strerror(errno));
-}
-
-std::string file_of(const Config &config, const Gauge &gauge)
-{
-    return (std::filesystem::path(config.output.directory) / ("gauge-" + gauge.name + ".csv"))
-        .string();
 }
 
 // But for what a map's degrees are rounded by.
@@ -85,7 +80,39 @@ long kept(std::FILE *file, double time)
     return end;
 }
 
+// The same, but for a file that is not ours it throws.
+long end_of_rows(std::FILE *file, const std::string &name, double time)
+{
+    const long end = kept(file, time);
+    if (end < 0)
+        throw std::runtime_error(name + ": not the rows of a gauge: the first line must be " +
+                                 std::string(HEADER, std::strlen(HEADER) - 1));
+    return end;
+}
+
+void refuse_moved(const Config &config, const std::string &written)
+{
+    std::istringstream lines(written);
+    Gauge before;
+    while (lines >> before.name >> before.x >> before.y)
+        for (const Gauge &gauge : config.gauges)
+            if (gauge.name == before.name && is_elsewhere(config, gauge, before) &&
+                std::filesystem::exists(gauge_file(config, gauge)))
+                throw ConfigError(config.file + ": gauge " + gauge.name + " is at " +
+                                  place_of(config, gauge) + " now, and the rows of " +
+                                  gauge_file(config, gauge) + " are of " +
+                                  place_of(config, before) +
+                                  ": give it another name, set its place as it was, or move the "
+                                  "file away");
+}
+
 } // namespace
+
+std::string gauge_file(const Config &config, const Gauge &gauge)
+{
+    return (std::filesystem::path(config.output.directory) / ("gauge-" + gauge.name + ".csv"))
+        .string();
+}
 
 Lattice gauge_point(const Config &config, const Gauge &gauge)
 {
@@ -106,26 +133,26 @@ std::string describe_gauges(const Config &config)
     return text;
 }
 
-void refuse_moved_gauges(const Config &config, const std::string &written)
+void check_gauges(const Config &config, const std::string &written)
 {
-    std::istringstream lines(written);
-    Gauge before;
-    while (lines >> before.name >> before.x >> before.y)
-        for (const Gauge &gauge : config.gauges)
-            if (gauge.name == before.name && is_elsewhere(config, gauge, before) &&
-                std::filesystem::exists(file_of(config, gauge)))
-                throw ConfigError(config.file + ": gauge " + gauge.name + " is at " +
-                                  place_of(config, gauge) + " now, and the rows of " +
-                                  file_of(config, gauge) + " are of " + place_of(config, before) +
-                                  ": give it another name, set its place as it was, or move the "
-                                  "file away");
+    refuse_moved(config, written);
+    for (const Gauge &gauge : config.gauges) {
+        const std::string name = gauge_file(config, gauge);
+        const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(name.c_str(), "r+"),
+                                                                    std::fclose);
+        if (!file && errno == ENOENT)
+            continue;
+        if (!file)
+            fail(name, "write");
+        end_of_rows(file.get(), name, 0);
+    }
 }
 
 GaugeWriter::GaugeWriter(const Config &config)
 {
     try {
         for (const Gauge &gauge : config.gauges)
-            create(file_of(config, gauge));
+            create(gauge_file(config, gauge));
     } catch (...) {
         close();
         throw;
@@ -136,7 +163,7 @@ GaugeWriter::GaugeWriter(const Config &config, double restart_time)
 {
     try {
         for (const Gauge &gauge : config.gauges)
-            reopen(file_of(config, gauge), restart_time);
+            reopen(gauge_file(config, gauge), restart_time);
     } catch (...) {
         close();
         throw;
@@ -176,10 +203,7 @@ void GaugeWriter::reopen(const std::string &name, double time)
     if (!file)
         fail(name, "write");
     open_.push_back({name, file});
-    long end = kept(file, time);
-    if (end < 0)
-        throw std::runtime_error(name + ": not the rows of a gauge: the first line must be " +
-                                 std::string(HEADER, std::strlen(HEADER) - 1));
+    const long end = end_of_rows(file, name, time);
     if (std::fseek(file, end, SEEK_SET) || ftruncate(fileno(file), end))
         fail(name, "take rows away");
     if (end == 0)

@@ -20,9 +20,13 @@ Lattice gauge_point(const Config &config, const Gauge &gauge);
 // Names and places, a line each: what a checkpoint keeps of them.
 std::string describe_gauges(const Config &config);
 
+// The file of a gauge.
+std::string gauge_file(const Config &config, const Gauge &gauge);
+
 // Throws ConfigError if a gauge that has rows in output.directory was at another place when that
-// text was written: its file would have the water of two places.
-void refuse_moved_gauges(const Config &config, const std::string &written);
+// text was written: its file would have the water of two places.  Throws std::runtime_error if a
+// file has no rows of a gauge, or may not be written.  Changes nothing.
+void check_gauges(const Config &config, const std::string &written);
 
 // The files of all gauges, of one process.  Errors are std::runtime_error with file and reason.
 class GaugeWriter {
