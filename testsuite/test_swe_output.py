@@ -2,13 +2,16 @@
 """What apps/swe writes: its promises (apps/swe/tests/output.cc), and that programs of others and
 tools/pictures.py read the files."""
 
+import base64
 import json
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 import xml.etree.ElementTree as ElementTree
+import zlib
 
 import pytest
 
@@ -228,6 +231,38 @@ def test_the_end_has_a_frame(swe, top, run_program, tmp_path):
     entries = ElementTree.parse(tmp_path / "out/dam_break.pvd").getroot().iter("DataSet")
     times = [float(entry.get("timestep")) for entry in entries]
     assert len(times) == 3 and times[0] == 0 and times[-1] == 3
+
+
+def time_of_frame(out, frame):
+    """That is in the files of a frame, which name.pvd has with a time, too."""
+    piece = next(ElementTree.parse(out / frame).getroot().iter("Piece")).get("Source")
+    field, = ElementTree.parse(out / piece).getroot().iter("FieldData")
+    text = field.find("DataArray").text[44:]  # after a header of four numbers
+    return struct.unpack("<d", zlib.decompress(base64.b64decode(text)))[0]
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_each_time_of_a_series_is_that_of_its_file(swe, top, mpiexec, run_program, tmp_path, ranks):
+    """Also where the end of the run before has cut a step short, which comes again at another time:
+    before the first frame of the run that goes on, and after all."""
+    command, out = [mpiexec, "-n", ranks, swe, "-q"], tmp_path / "out"
+    words = small_dam_break(top, tmp_path, "output.checkpoint_every=3")
+
+    def check_times(least):
+        entries = list(ElementTree.parse(out / "dam_break.pvd").getroot().iter("DataSet"))
+        times = [float(entry.get("timestep")) for entry in entries]
+        assert times == [time_of_frame(out, entry.get("file")) for entry in entries]
+        assert len({entry.get("file") for entry in entries}) == len(times) >= least
+        return times
+
+    run_program([*command, *words, "time.end=4"])
+    steps = [int(path.name.split("-")[1]) for path in out.glob("checkpoint-*")]
+    assert check_times(3)[-1] == 4
+    run_program([*command, *words, "--restart", "time.end=8", f"time.steps={max(steps) + 1}"])
+    assert 4 not in check_times(2)
+    run_program([*command, *words, "--restart", "time.end=8"])
+    times = check_times(4)
+    assert times == sorted(times) and times[-1] == 8
 
 
 def test_a_restart_from_a_directory_without_a_name_is_wrong_usage(swe, top, run_program, tmp_path):

@@ -2,6 +2,7 @@
 // vtu.cc - see vtu.h.
 #include "vtu.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -20,6 +21,9 @@ constexpr std::size_t BLOCK = std::size_t{1} << 20; // of an array, compressed b
 const char *const FILE_ATTRIBUTES =
     "version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\""
     " compressor=\"vtkZLibDataCompressor\"";
+
+// A line of the series: its time, and its file without the ending.
+const char *const FRAME_READ = "<DataSet timestep=\"%lf\" part=\"0\" file=\"%199[^.\"].pvtu";
 
 struct CellArray {
     const char *type, *name;
@@ -201,47 +205,67 @@ std::string pieces_together(const std::string &frame, int ranks)
     return xml + "</PUnstructuredGrid>\n</VTKFile>\n";
 }
 
-// Lines of the series that are of earlier frames than `time`.  They are our own, one a frame.
-std::string earlier_frames(const std::string &series, double time)
-{
-    std::string kept, line;
-    if (!std::filesystem::exists(series))
-        return kept;
-    std::istringstream lines(read_whole_file(series));
-    double frame;
-    while (std::getline(lines, line))
-        if (std::sscanf(line.c_str(), "<DataSet timestep=\"%lf\"", &frame) == 1 && frame < time)
-            kept += line + "\n";
-    return kept;
-}
-
-void add_to_series(const std::string &series, double time, const std::string &frame)
-{
-    write_whole_file(series, "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" "
-                             "version=\"1.0\" byte_order=\"LittleEndian\">\n<Collection>\n" +
-                                 earlier_frames(series, time) + "<DataSet timestep=\"" +
-                                 format("%.17g", time) + "\" part=\"0\" file=\"" + frame +
-                                 ".pvtu\"/>\n</Collection>\n</VTKFile>\n");
-}
-
 } // namespace
 
-void begin_vtu(const std::string &directory, const std::string &name, MPI_Comm comm)
+VtuSeries::VtuSeries(const std::string &where, const std::string &name_,
+                     std::optional<double> resume_time, MPI_Comm ranks)
+    : directory(where), name(name_), comm(ranks)
 {
-    on_rank_0(comm, [&] { remove_file(directory + "/" + name + ".pvd"); });
+    on_rank_0(comm, [&] {
+        if (!resume_time)
+            remove_file(path());
+        if (!resume_time || !std::filesystem::exists(path()))
+            return;
+        read();
+        const auto later = std::remove_if(frames.begin(), frames.end(), [&](const Frame &frame) {
+            return frame.time > *resume_time;
+        });
+        if (later == frames.end())
+            return;
+        frames.erase(later, frames.end());
+        write();
+    });
 }
 
-void write_vtu(const Snapshot &snapshot, const std::string &directory, const std::string &name,
-               MPI_Comm comm)
+// Lines are our own, one a frame.
+void VtuSeries::read()
 {
-    const std::string frame = name + "-" + format("%08.0f", static_cast<double>(snapshot.step));
+    std::istringstream lines(read_whole_file(path()));
+    std::string line;
+    double time;
+    char file[200];
+    while (std::getline(lines, line))
+        if (std::sscanf(line.c_str(), FRAME_READ, &time, file) == 2)
+            frames.push_back({time, file});
+}
+
+void VtuSeries::write() const
+{
+    std::string xml = "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"1.0\" "
+                      "byte_order=\"LittleEndian\">\n<Collection>\n";
+    for (const Frame &frame : frames)
+        xml += "<DataSet timestep=\"" + format("%.17g", frame.time) + "\" part=\"0\" file=\"" +
+               frame.name + ".pvtu\"/>\n";
+    write_whole_file(path(), xml + "</Collection>\n</VTKFile>\n");
+}
+
+void VtuSeries::add(const Snapshot &snapshot)
+{
+    const Frame now{snapshot.time,
+                    name + "-" + format("%08.0f", static_cast<double>(snapshot.step))};
     const std::string base = directory + "/";
     on_rank_0(comm, [&] { make_directories(directory); });
-    all_together(
-        comm, [&] { write_whole_file(base + piece_name(frame, snapshot.rank), piece(snapshot)); });
+    all_together(comm, [&] {
+        write_whole_file(base + piece_name(now.name, snapshot.rank), piece(snapshot));
+    });
     on_rank_0(comm, [&] {
-        write_whole_file(base + frame + ".pvtu", pieces_together(frame, snapshot.ranks));
-        add_to_series(base + name + ".pvd", snapshot.time, frame);
+        write_whole_file(base + now.name + ".pvtu", pieces_together(now.name, snapshot.ranks));
+        const auto replaced = std::remove_if(frames.begin(), frames.end(), [&](const Frame &frame) {
+            return frame.time >= now.time || frame.name == now.name;
+        });
+        frames.erase(replaced, frames.end());
+        frames.push_back(now);
+        write();
     });
 }
 

@@ -10,23 +10,42 @@
 #ifndef SWE_OUTPUT_VTU_H
 #define SWE_OUTPUT_VTU_H
 
+#include <optional>
 #include <string>
+#include <vector>
 #include "failure.h"
 #include "snapshot.h"
 
 namespace swe {
 
-// Collective.  Takes NAME.pvd away, which is of another run; its frames stay.  Throws OutputError.
-void begin_vtu(const std::string &directory, const std::string &name, MPI_Comm comm);
+// The frames of one run.  All functions are collective over comm and throw OutputError on all ranks.
+// Whenever the run is killed, the files that NAME.pvd names are there as a whole.
+class VtuSeries {
+public:
+    // A new series: NAME.pvd goes, which is of another run; its frames stay.  Where `resume_time` is
+    // given, NAME.pvd has its frames up to that time after this: later ones are of steps that come
+    // again, perhaps at other times.
+    VtuSeries(const std::string &directory, const std::string &name,
+              std::optional<double> resume_time, MPI_Comm comm);
 
-// Collective over comm, the ranks of the snapshot.  Makes the directory if it is not there.
-//
-// The series may be continued: frames of NAME.pvd that are of this time or later, as there are when
-// a run restarts from a checkpoint, are taken out of it (their files stay).  Whenever the run is
-// killed, the files that the series names are there as a whole.  Cell data: h, hu, hv, bed, surface
-// (NaN where h <= snapshot.dry), depth, cluster, rank.  Throws OutputError on all ranks.
-void write_vtu(const Snapshot &snapshot, const std::string &directory, const std::string &name,
-               MPI_Comm comm);
+    // Adds a frame, of all ranks' cells; frames of this step, or of this time or later, are taken out.
+    // Makes the directory if it is not there.  Cell data: h, hu, hv, bed, surface (NaN where
+    // h <= snapshot.dry), depth, cluster, rank.
+    void add(const Snapshot &snapshot);
+
+private:
+    struct Frame {
+        double time;
+        std::string name; // NAME-STEP
+    };
+    std::string directory, name;
+    MPI_Comm comm;
+    std::vector<Frame> frames; // on rank 0
+
+    std::string path() const { return directory + "/" + name + ".pvd"; }
+    void read();
+    void write() const;
+};
 
 } // namespace swe
 #endif

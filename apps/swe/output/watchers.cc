@@ -78,19 +78,20 @@ template <class Real> using Watcher = typename Simulation<Real>::Watcher;
 template <class Real> class VtuWatcher final : public Watcher<Real> {
 public:
     VtuWatcher(const Config &config, double begin, bool goes_on, MPI_Comm comm)
-        : interval(config.output.vtu_every, begin)
+        : interval(config.output.vtu_every, begin),
+          series(config.output.directory, config.name,
+                 goes_on ? std::optional<double>(begin) : std::nullopt, comm)
     {
-        if (!goes_on)
-            begin_vtu(config.output.directory, config.name, comm);
     }
     void look(Simulation<Real> &s) override
     {
         if (interval.is_due(s.time()) || s.at_end())
-            write_vtu(take_snapshot(s), s.config().output.directory, s.config().name, s.comm());
+            series.add(take_snapshot(s));
     }
 
 private:
     Interval interval;
+    VtuSeries series;
 };
 
 RasterShape raster_shape(const Config &config)

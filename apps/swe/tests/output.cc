@@ -224,20 +224,45 @@ void write_bytes(const std::string &path, const std::string &bytes)
 
 void frames_for_readers(const std::string &directory)
 {
+    VtuSeries series(directory, "wave", std::nullopt, MPI_COMM_WORLD);
     for (int frame = 0; frame < 3; frame++)
-        write_vtu(make_snapshot(100 + 150 * frame, 10 * frame), directory, "wave", MPI_COMM_WORLD);
+        series.add(make_snapshot(100 + 150 * frame, 10 * frame));
     EXPECT(!fs::exists(directory + "/wave.pvd.tmp"));
 }
 
 void series_is_cut_where_a_run_restarts(const std::string &directory)
 {
-    for (int frame : {0, 1, 2, 3, 1})
-        write_vtu(make_snapshot(100 * frame, frame, 2, 3), directory, "wave", MPI_COMM_WORLD);
+    // Time and step, in order.
+    const auto expect_frames = [&](const std::string &frames, int line) {
+        barrier();
+        std::string there;
+        const std::string series = read_whole_file(directory + "/wave.pvd");
+        for (int step = 0; step < 9; step++)
+            for (int time = 0; time < 90; time++)
+                if (contains(series, "timestep=\"" + std::to_string(time) +
+                                         "\" part=\"0\" file=\"wave-0000000" +
+                                         std::to_string(step) + ".pvtu\""))
+                    there += std::to_string(time) + "-" + std::to_string(step) + " ";
+        expect(there == frames, there, line);
+        EXPECT(contains(series, "</VTKFile>"));
+        barrier();
+    };
+    {
+        VtuSeries series(directory, "wave", std::nullopt, MPI_COMM_WORLD);
+        for (int frame : {0, 1, 2, 3})
+            series.add(make_snapshot(100 * frame, frame, 2, 3));
+        expect_frames("0-0 10-1 20-2 30-3 ", __LINE__);
+    }
+    VtuSeries series(directory, "wave", 10.0, MPI_COMM_WORLD);
+    expect_frames("0-0 10-1 ", __LINE__); // before any step
+    series.add(make_snapshot(150, 2, 2, 3));
+    series.add(make_snapshot(350, 3, 2, 3));
+    expect_frames("0-0 10-1 15-2 35-3 ", __LINE__);
+    series.add(make_snapshot(400, 3, 2, 3)); // a file has one time
+    expect_frames("0-0 10-1 15-2 40-3 ", __LINE__);
+    VtuSeries anew(directory, "wave", std::nullopt, MPI_COMM_WORLD);
     barrier();
-    const std::string series = read_whole_file(directory + "/wave.pvd");
-    EXPECT(contains(series, "wave-00000000.pvtu") && contains(series, "wave-00000001.pvtu"));
-    EXPECT(!contains(series, "wave-00000002.pvtu") && !contains(series, "wave-00000003.pvtu"));
-    EXPECT(contains(series, "</VTKFile>"));
+    EXPECT(!fs::exists(directory + "/wave.pvd"));
 }
 
 void failed_write_names_file_and_reason(const std::string &directory)
@@ -247,7 +272,9 @@ void failed_write_names_file_and_reason(const std::string &directory)
     const Snapshot snapshot = make_snapshot(100, 1);
     const std::string below = directory + "/file/below";
     const std::string messages[] = {
-        message_of([&] { write_vtu(snapshot, below, "wave", MPI_COMM_WORLD); }),
+        message_of([&] {
+            VtuSeries(below, "wave", std::nullopt, MPI_COMM_WORLD).add(snapshot);
+        }),
         message_of([&] { write_checkpoint(make_state(1), below, MPI_COMM_WORLD); }),
         message_of([&] {
             Raster raster(below + "/raster.nc", RasterShape{}, std::nullopt, MPI_COMM_WORLD);
@@ -278,14 +305,14 @@ private:
 
 void full_disk_stops_all_ranks_and_leaves_the_former(const std::string &directory)
 {
-    write_vtu(make_snapshot(100, 1), directory, "wave", MPI_COMM_WORLD);
+    VtuSeries series(directory, "wave", std::nullopt, MPI_COMM_WORLD);
+    series.add(make_snapshot(100, 1));
     write_checkpoint(make_state(1), directory, MPI_COMM_WORLD);
     barrier();
     std::string vtu, checkpoint;
     {
         Limit limit(1000);
-        vtu = message_of(
-            [&] { write_vtu(make_snapshot(200, 2), directory, "wave", MPI_COMM_WORLD); });
+        vtu = message_of([&] { series.add(make_snapshot(200, 2)); });
         checkpoint =
             message_of([&] { write_checkpoint(make_state(2), directory, MPI_COMM_WORLD); });
         message_of([&] { write_checkpoint(make_state(1), directory, MPI_COMM_WORLD); });
