@@ -553,8 +553,89 @@ def test_a_gauge_that_was_moved_is_not_gone_on_with(swe, ranks, scenarios, tmp_p
         "away\n")
     assert files_in(out) == before
     (out / "gauge-a.csv").rename(tmp_path / "a.csv")
-    run({"b": 400, "a": 300.5, "c": 300}, "--restart", "time.steps=10")
-    assert [len(rows(out / f"gauge-{name}.csv")) for name in "abc"] == [3, 11, 3]
+    for _ in range(2):  # twice from one checkpoint, which knows nothing of these files
+        run({"b": 400, "a": 300.5, "c": 300}, "--restart", "time.steps=10")
+        assert [len(rows(out / f"gauge-{name}.csv")) for name in "abc"] == [3, 11, 3]
+
+
+@pytest.mark.parametrize("place", [300, 300.5])
+def test_a_gauge_that_was_left_out_does_not_come_back_with_a_gap(swe, scenarios, tmp_path, place):
+    """Nor from elsewhere, of which the checkpoint between knows nothing."""
+    scenario, out = tmp_path / "dam.toml", tmp_path / "out"
+    text = (scenarios / "dam_break.toml").read_text()
+    words = [scenario, *depths(5, 8), f"output.directory={out}", "output.checkpoint_every=1e-3"]
+    gauge = '[[gauges]]\nname = "a"\nx = {}\ny = 350\n'
+    scenario.write_text(text + gauge.format(300))
+    swe(*words, "time.steps=4")
+    scenario.write_text(text)
+    swe(*words, "time.steps=6", "--restart")
+    scenario.write_text(text + gauge.format(place))
+    before = files_in(out)
+    done = swe(*words, "time.steps=8", "--restart", check=False)
+    assert done.returncode == 1
+    assert f"{scenario}: gauge a: of the rows of {out}/gauge-a.csv the checkpoint" in done.stderr
+    assert files_in(out) == before
+    (out / "gauge-a.csv").rename(tmp_path / "before.csv")
+    swe(*words, "time.steps=8", "--restart")
+    assert len(rows(out / "gauge-a.csv")) == 3
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_files_of_another_simulation_are_not_gone_on_with(swe, ranks, scenarios, tmp_path, n):
+    """Those that are there when a run has begun that does not write them."""
+    scenario, out, by = tmp_path / "dam.toml", tmp_path / "out", ranks(n) if n else ()
+    text = (scenarios / "dam_break.toml").read_text()
+    gauge = '[[gauges]]\nname = "here"\nx = 300\ny = 350\n'
+    words = [scenario, *depths(5, 8), f"output.directory={out}", "output.raster_nx=8",
+             "output.raster_ny=8"]
+    files = {f"output.{kind}_every=1e-3": out / f"dam_break{ending}" for kind, ending in (
+        ("raster", ".nc"), ("vtu", ".pvd"), ("maxima", "-maxima.nc"))}
+    scenario.write_text(text + gauge)
+    swe(*words, "scenario.x=0.7", "time.steps=3", *files, by=by)
+    scenario.write_text(text)
+    swe(*words, "time.steps=8", "output.checkpoint_every=1e-3", by=by)
+    for word, file in files.items():
+        before = files_in(out)
+        done = swe(*words, word, "time.steps=9", "--restart", by=by, check=False)
+        assert done.returncode == 1
+        assert f"{file}: written with another configuration: line " in done.stderr
+        assert "is 'scenario.x = 0.7' there and 'scenario.x = 0.3' now; " in done.stderr
+        assert files_in(out) == before
+        file.unlink()
+    scenario.write_text(text + gauge)
+    before = files_in(out)
+    done = swe(*words, "time.steps=9", "--restart", by=by, check=False)
+    assert done.returncode == 1
+    assert f"of the rows of {out}/gauge-here.csv the checkpoint knows nothing: " in done.stderr
+    assert files_in(out) == before
+    (out / "gauge-here.csv").unlink()
+    swe(*words, *files, "time.steps=9", "--restart", by=by)
+    assert all(file.exists() for file in files.values())
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_what_is_begun_anew_leaves_no_files_of_others(swe, ranks, scenarios, tmp_path, n):
+    """But what is not ours stays."""
+    scenario, out, by = tmp_path / "dam.toml", tmp_path / "out", ranks(n) if n else ()
+    text = (scenarios / "dam_break.toml").read_text()
+    scenario.write_text(text + '[[gauges]]\nname = "here"\nx = 300\ny = 350\n')
+    words = [*depths(5, 8), f"output.directory={out}", "time.steps=2"]
+    swe(scenario, *words, *(f"output.{kind}_every=1" for kind in (
+        "raster", "vtu", "maxima", "checkpoint")), by=by)
+    left = {file.name for file in out.glob("*.*vtu")}
+    assert left and {file.name for file in out.iterdir()} >= {
+        "dam_break.nc", "dam_break-maxima.nc", "dam_break.pvd", "gauge-here.csv"}
+    for name in ("gauge-mine.csv", "lake.nc", "lake.pvd"):
+        (out / name).write_text("mine\n")
+        left.add(name)
+    scenario.write_text(text)
+    swe(scenario, *words, "--overwrite", by=by)
+    assert {file.name for file in out.iterdir()} == left
+    for name in ("dam_break.nc", "dam_break.pvd"):  # of a name that they could have
+        (out / name).write_text("mine\n")
+        left.add(name)
+    swe(scenario, *words, "--overwrite", by=by)
+    assert {file.name for file in out.iterdir()} == left
 
 
 MAXIMA = ["output.checkpoint_every=1", "output.raster_nx=8", "output.raster_ny=8"]

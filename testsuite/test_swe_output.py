@@ -18,6 +18,7 @@ import pytest
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PROMISES = [
     "series_is_cut_where_a_run_restarts",
+    "series_of_another_simulation_is_not_gone_on_with",
     "failed_write_names_file_and_reason",
     "full_disk_stops_all_ranks_and_leaves_the_former",
     "checkpoint_comes_back_with_any_number_of_ranks",
@@ -31,6 +32,7 @@ PROMISES = [
     "pixels_have_one_cell_each",
     "pixels_have_the_cell_of_their_centre",
     "raster_goes_on_after_a_restart",
+    "raster_of_another_simulation_is_not_gone_on_with",
     "frame_that_was_cut_off_goes_with_a_restart",
     "cells_that_leave_a_gap_are_told",
     "progress_says_how_long_it_takes",

@@ -40,7 +40,8 @@ const argp_option options[] = {
     {"restart", RESTART, "DIRECTORY", OPTION_ARG_OPTIONAL,
      "Go on from this checkpoint; without a name from the last one in output.directory", 0},
     {"overwrite", OVERWRITE, nullptr, 0,
-     "Begin anew where output.directory has checkpoints of another run", 0},
+     "Begin anew where output.directory has checkpoints of another run: these go, and other files "
+     "of this name", 0},
     {"error", ERROR, nullptr, 0, "Say how far the result is from the scenario's exact solution", 0},
     {"quiet", 'q', nullptr, 0, "No progress line, and nothing about what was read", 0},
     {nullptr, 0, nullptr, 0, nullptr, 0}};
@@ -267,18 +268,21 @@ std::optional<std::string> begin(Simulation<Real> &simulation, const std::string
     return goes_on ? std::optional<std::string>(std::move(gauges)) : std::nullopt;
 }
 
-// Of a run that goes on from an earlier checkpoint the later ones go before any file is cut to where
-// it goes on: if this one came to no checkpoint of its own, the next restart would begin at one of
-// them, and what is between would be in no file.
+// A run that begins anew leaves nothing of others that could be taken for its own.  Of a run that
+// goes on from an earlier checkpoint the later ones go before any file is cut to where it goes on:
+// if this one came to no checkpoint of its own, the next restart would begin at one of them, and
+// what is between would be in no file.
 template <class Real>
 void make_room(const Simulation<Real> &simulation, bool goes_on, bool overwrite, MPI_Comm comm)
 {
     const std::string &directory = simulation.config().output.directory;
     on_rank_0(comm, [&] {
-        if (goes_on)
+        if (goes_on) {
             remove_checkpoints_after(directory, simulation.step());
-        else if (overwrite && !directory.empty())
+        } else if (overwrite && !directory.empty()) {
             remove_checkpoints_after(directory, -1);
+            remove_outputs(simulation.config());
+        }
     });
 }
 

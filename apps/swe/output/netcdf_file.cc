@@ -3,8 +3,8 @@
 #include "netcdf_file.h"
 
 #include <cmath>
-#include <sstream>
 #include <utility>
+#include "identity.h"
 
 namespace swe {
 
@@ -15,21 +15,6 @@ constexpr int NONE = -1;
 [[noreturn]] void fail_to(const char *tried, const std::string &path, int status)
 {
     throw OutputError(std::string("cannot ") + tried + " " + path + ": " + nc_strerror(status));
-}
-
-std::string first_difference(const std::string &there, const std::string &here)
-{
-    std::istringstream a(there), b(here);
-    std::string line_a, line_b;
-    for (int line = 1;; line++) {
-        const bool more_a = static_cast<bool>(std::getline(a, line_a));
-        const bool more_b = static_cast<bool>(std::getline(b, line_b));
-        if (!more_a && !more_b)
-            return "in line ends";
-        if (more_a != more_b || line_a != line_b)
-            return "line " + std::to_string(line) + " is '" + (more_a ? line_a : "") +
-                   "' there and '" + (more_b ? line_b : "") + "' now";
-    }
 }
 
 } // namespace
@@ -124,10 +109,9 @@ std::string NetcdfFile::text(const char *attribute_name) const
 void NetcdfFile::expect(const char *attribute_name, const std::string &expected,
                         const std::string &advice) const
 {
-    const std::string there = text(attribute_name);
-    if (there != expected)
-        fail(std::string("written with another ") + attribute_name + ": " +
-             first_difference(there, expected) + advice);
+    if (!has(attribute_name))
+        fail_without_identity(name, advice);
+    expect_same(name, attribute_name, text(attribute_name), expected, advice);
 }
 
 double NetcdfFile::number_of(const char *attribute_name) const

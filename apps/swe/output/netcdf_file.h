@@ -38,7 +38,8 @@ public:
     bool has(const char *attribute_name) const;
     // Fail also if there is no such thing, or one of another type or shape.
     std::string text(const char *attribute_name) const;
-    // Fails with the first line that differs, and the advice, if the attribute is another text.
+    // Fails with the first line that differs, and the advice, if the attribute is another text or
+    // not there; it says which simulation the file is of (identity.h).
     void expect(const char *attribute_name, const std::string &text,
                 const std::string &advice = "") const;
     double number_of(const char *attribute_name) const;

@@ -9,6 +9,7 @@ namespace swe {
 namespace {
 
 const char *const GLOBE = "globe";
+const char *const SOURCE = "swe";
 
 std::vector<double> axis_places(double begin, double length, int n)
 {
@@ -96,8 +97,18 @@ NetcdfFile create_raster_file(const std::string &path)
     NetcdfFile file = NetcdfFile::create(path, NC_64BIT_OFFSET);
     file.attribute(NC_GLOBAL, "Conventions", "CF-1.8");
     file.attribute(NC_GLOBAL, "title", "shallow water simulation");
-    file.attribute(NC_GLOBAL, "source", "swe");
+    file.attribute(NC_GLOBAL, "source", SOURCE);
     return file;
+}
+
+bool is_raster_file(const std::string &path)
+{
+    try {
+        const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+        return file.has("source") && file.text("source") == SOURCE;
+    } catch (const OutputError &) {
+        return false;
+    }
 }
 
 PlaceDimensions define_places(NetcdfFile &file, const RasterShape &shape)

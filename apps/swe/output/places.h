@@ -24,6 +24,9 @@ struct PlaceDimensions {
 // A new file in the classic format with 64-bit offsets, which every tool reads, in define mode.
 NetcdfFile create_raster_file(const std::string &path);
 
+// Is this one of ours?
+bool is_raster_file(const std::string &path);
+
 // Defines the dimensions, and the coordinates as variables.
 PlaceDimensions define_places(NetcdfFile &file, const RasterShape &shape);
 

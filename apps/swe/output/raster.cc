@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include "files.h"
+#include "identity.h"
 #include "places.h"
 
 namespace swe {
@@ -20,9 +21,10 @@ constexpr Field FIELD[FIELDS] = {
 };
 
 // Time comes first among the coordinates.  A frame is there when it is synchronised.
-NetcdfFile create(const std::string &path, const RasterShape &shape)
+NetcdfFile create(const std::string &path, const RasterShape &shape, const std::string &state)
 {
     NetcdfFile file = create_raster_file(path);
+    file.attribute(NC_GLOBAL, "configuration", state);
     const int time = file.define_dimension("time", NC_UNLIMITED);
     const int times = file.define("time", NC_DOUBLE, {time});
     file.attribute(times, "axis", "T");
@@ -38,6 +40,14 @@ NetcdfFile create(const std::string &path, const RasterShape &shape)
     file.check(nc_enddef(file.id()), "write");
     write_places(file, shape);
     file.check(nc_sync(file.id()), "write");
+    return file;
+}
+
+NetcdfFile open_former(const std::string &path, const RasterShape &shape, const std::string &state)
+{
+    NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+    check_places(file, shape);
+    file.expect("configuration", state, MOVE_IT_AWAY);
     return file;
 }
 
@@ -97,14 +107,14 @@ void copy_frame(const NetcdfFile &from, const NetcdfFile &to, const RasterShape 
 
 // Makes the file at path hold the frames up to the time only, and returns how many these are.
 // The library cannot cut a file, so they are copied.
-std::size_t keep_frames_until(const std::string &path, const RasterShape &shape, double time)
+std::size_t keep_frames_until(const std::string &path, const RasterShape &shape,
+                              const std::string &state, double time)
 {
-    const NetcdfFile old = NetcdfFile::open(path, NC_NOWRITE);
-    check_places(old, shape);
+    const NetcdfFile old = open_former(path, shape, state);
     const std::size_t kept = frames_until(old, time);
     if (kept == old.dimension("time"))
         return kept;
-    NetcdfFile copy = create(temporary_name(path), shape);
+    NetcdfFile copy = create(temporary_name(path), shape, state);
     for (std::size_t frame = 0; frame < kept; frame++)
         copy_frame(old, copy, shape, frame);
     copy.close();
@@ -114,26 +124,23 @@ std::size_t keep_frames_until(const std::string &path, const RasterShape &shape,
 
 } // namespace
 
-void check_raster(const std::string &path, const RasterShape &shape)
+void check_raster(const std::string &path, const RasterShape &shape, const std::string &state)
 {
     expect_writable(path);
-    if (!std::filesystem::exists(path))
-        return;
-    const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
-    check_places(file, shape);
-    frames_until(file, 0);
+    if (std::filesystem::exists(path))
+        frames_until(open_former(path, shape, state), 0);
 }
 
-Raster::Raster(const std::string &where, const RasterShape &raster,
+Raster::Raster(const std::string &where, const RasterShape &raster, const std::string &state,
                std::optional<double> resume_time, MPI_Comm ranks)
     : path(where), shape(raster), comm(ranks)
 {
     on_rank_0(comm, [&] {
         make_directories(std::filesystem::absolute(path).parent_path().string());
         if (resume_time && std::filesystem::exists(path)) {
-            frames = keep_frames_until(path, shape, *resume_time);
+            frames = keep_frames_until(path, shape, state, *resume_time);
         } else {
-            create(temporary_name(path), shape).close();
+            create(temporary_name(path), shape, state).close();
             move_into_place(path);
         }
         file.emplace(NetcdfFile::open(path, NC_WRITE));

@@ -41,16 +41,17 @@ struct RasterFrame {
 RasterFrame rasterise(const RasterShape &shape, const Snapshot &snapshot);
 
 // Throws OutputError if there is a file at `path` to which a run that goes on cannot add frames: it
-// is of another shape, or damaged, or may not be written.  Changes nothing.
-void check_raster(const std::string &path, const RasterShape &shape);
+// is of another shape or simulation, or damaged, or may not be written.  Changes nothing.  `state`:
+// of checkpoints.
+void check_raster(const std::string &path, const RasterShape &shape, const std::string &state);
 
 // The file of one run.  All functions are collective over comm and throw OutputError on all ranks.
 class Raster {
 public:
     // A new file, or, where `resume_time` is given, the frames of the file at `path` up to that
-    // time; it must be of the same shape.  If there is no such file, a new one.
-    Raster(const std::string &path, const RasterShape &shape, std::optional<double> resume_time,
-           MPI_Comm comm);
+    // time; it must be of the same shape and state.  If there is no such file, a new one.
+    Raster(const std::string &path, const RasterShape &shape, const std::string &state,
+           std::optional<double> resume_time, MPI_Comm comm);
 
     // Adds a frame, or replaces the last if that is of the same time.  The frame is on the disk
     // when this returns: a run that is killed loses none before.

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <zlib.h>
 #include "files.h"
+#include "identity.h"
 
 namespace swe {
 
@@ -21,6 +22,10 @@ constexpr std::size_t BLOCK = std::size_t{1} << 20; // of an array, compressed b
 const char *const FILE_ATTRIBUTES =
     "version=\"1.0\" byte_order=\"LittleEndian\" header_type=\"UInt64\""
     " compressor=\"vtkZLibDataCompressor\"";
+
+// Around the state in the series.
+const char *const COMMENT_BEGIN = "<!-- configuration:\n";
+const char *const COMMENT_END = "-->\n";
 
 // A line of the series: its time, and its file without the ending.
 const char *const FRAME_READ = "<DataSet timestep=\"%lf\" part=\"0\" file=\"%199[^.\"].pvtu";
@@ -37,6 +42,13 @@ std::string format(const char *pattern, double number)
 {
     char text[40];
     std::snprintf(text, sizeof text, pattern, number);
+    return text;
+}
+
+std::string format_byte(char c)
+{
+    char text[3];
+    std::snprintf(text, sizeof text, "%02x", static_cast<unsigned char>(c));
     return text;
 }
 
@@ -205,11 +217,55 @@ std::string pieces_together(const std::string &frame, int ranks)
     return xml + "</PUnstructuredGrid>\n</VTKFile>\n";
 }
 
+std::string series_path(const std::string &directory, const std::string &name)
+{
+    return directory + "/" + name + ".pvd";
+}
+
+// As it may be in a comment: of ASCII, without two '-' in a row.
+std::string commented(const std::string &text)
+{
+    std::string safe;
+    char before = 0;
+    for (char c : text) {
+        if (c == '\n' || (c >= ' ' && c <= '~' && c != '%' && (c != '-' || before != '-')))
+            safe += c;
+        else
+            safe += "%" + format_byte(c);
+        before = c;
+    }
+    return safe;
+}
+
+void expect_state(const std::string &path, const std::string &series, const std::string &state)
+{
+    const std::size_t comment = series.find(COMMENT_BEGIN);
+    if (comment == series.npos)
+        fail_without_identity(path, MOVE_IT_AWAY);
+    const std::size_t begin = comment + std::strlen(COMMENT_BEGIN);
+    const std::size_t end = std::min(series.find(COMMENT_END, begin), series.size());
+    expect_same(path, "configuration", series.substr(begin, end - begin), commented(state),
+                MOVE_IT_AWAY);
+}
+
 } // namespace
 
-VtuSeries::VtuSeries(const std::string &where, const std::string &name_,
+void check_series(const std::string &directory, const std::string &name, const std::string &state)
+{
+    const std::string path = series_path(directory, name);
+    if (std::filesystem::exists(path))
+        expect_state(path, read_whole_file(path), state);
+}
+
+bool is_series(const std::string &path)
+{
+    return std::filesystem::is_regular_file(path) &&
+           read_whole_file(path).find("<VTKFile type=\"Collection\"") != std::string::npos;
+}
+
+VtuSeries::VtuSeries(const std::string &where, const std::string &name_, const std::string &state_,
                      std::optional<double> resume_time, MPI_Comm ranks)
-    : directory(where), name(name_), comm(ranks)
+    : directory(where), name(name_), state(state_), comm(ranks)
 {
     on_rank_0(comm, [&] {
         if (!resume_time)
@@ -227,10 +283,14 @@ VtuSeries::VtuSeries(const std::string &where, const std::string &name_,
     });
 }
 
+std::string VtuSeries::path() const { return series_path(directory, name); }
+
 // Lines are our own, one a frame.
 void VtuSeries::read()
 {
-    std::istringstream lines(read_whole_file(path()));
+    const std::string series = read_whole_file(path());
+    expect_state(path(), series, state);
+    std::istringstream lines(series);
     std::string line;
     double time;
     char file[200];
@@ -241,7 +301,9 @@ void VtuSeries::read()
 
 void VtuSeries::write() const
 {
-    std::string xml = "<?xml version=\"1.0\"?>\n<VTKFile type=\"Collection\" version=\"1.0\" "
+    std::string xml = "<?xml version=\"1.0\"?>\n" + (COMMENT_BEGIN + commented(state)) +
+                      COMMENT_END +
+                      "<VTKFile type=\"Collection\" version=\"1.0\" "
                       "byte_order=\"LittleEndian\">\n<Collection>\n";
     for (const Frame &frame : frames)
         xml += "<DataSet timestep=\"" + format("%.17g", frame.time) + "\" part=\"0\" file=\"" +

@@ -16,6 +16,7 @@
 #include "failure.h"
 #include "files.h"
 #include "maxima.h"
+#include "places.h"
 #include "progress.h"
 #include "raster.h"
 #include "snapshot.h"
@@ -73,14 +74,20 @@ template <class Real> Snapshot take_snapshot(Simulation<Real> &s)
     return shot;
 }
 
+// What must be the same when a checkpoint is continued.
+template <class Real> std::string state_text(const Simulation<Real> &s)
+{
+    return describe_state(s.config()) + s.scenario().inputs();
+}
+
 template <class Real> using Watcher = typename Simulation<Real>::Watcher;
 
 template <class Real> class VtuWatcher final : public Watcher<Real> {
 public:
-    VtuWatcher(const Config &config, double begin, bool goes_on, MPI_Comm comm)
-        : interval(config.output.vtu_every, begin),
-          series(config.output.directory, config.name,
-                 goes_on ? std::optional<double>(begin) : std::nullopt, comm)
+    VtuWatcher(const Simulation<Real> &s, double begin, bool goes_on)
+        : interval(s.config().output.vtu_every, begin),
+          series(s.config().output.directory, s.config().name, state_text(s),
+                 goes_on ? std::optional<double>(begin) : std::nullopt, s.comm())
     {
     }
     void look(Simulation<Real> &s) override
@@ -111,10 +118,10 @@ std::string raster_path(const Config &config)
 
 template <class Real> class RasterWatcher final : public Watcher<Real> {
 public:
-    RasterWatcher(const Config &config, double begin, bool goes_on, MPI_Comm comm)
-        : interval(config.output.raster_every, begin),
-          raster(raster_path(config), raster_shape(config),
-                 goes_on ? std::optional<double>(begin) : std::nullopt, comm)
+    RasterWatcher(const Simulation<Real> &s, double begin, bool goes_on)
+        : interval(s.config().output.raster_every, begin),
+          raster(raster_path(s.config()), raster_shape(s.config()), state_text(s),
+                 goes_on ? std::optional<double>(begin) : std::nullopt, s.comm())
     {
     }
     void look(Simulation<Real> &s) override
@@ -132,12 +139,6 @@ private:
 Interval checkpoints(const Config &config, double begin)
 {
     return {config.output.checkpoint_every, std::max(begin, 1e-300)};
-}
-
-// What must be the same when a checkpoint is continued.
-template <class Real> std::string state_text(const Simulation<Real> &s)
-{
-    return describe_state(s.config()) + s.scenario().inputs();
 }
 
 // Writes what it has seen whenever a checkpoint is due, before that is written, and at the end.
@@ -300,7 +301,34 @@ template <class Real> void check_record(const Simulation<Real> &s)
     }
 }
 
+// Of a simulation of this name, or, as gauges are, of any; and not of others, by what is in it.
+bool is_output(const Config &config, const std::filesystem::path &path)
+{
+    const std::string name = path.filename().string(), prefix = "gauge-";
+    if (name == config.name + ".pvd")
+        return is_series(path.string());
+    if (name == config.name + ".nc" || name == config.name + "-maxima.nc")
+        return is_raster_file(path.string());
+    return name.compare(0, prefix.size(), prefix) == 0 && path.extension() == ".csv" &&
+           is_gauge_file(path.string());
+}
+
 } // namespace
+
+void remove_outputs(const Config &config)
+{
+    std::vector<std::string> outputs;
+    std::error_code error;
+    for (std::filesystem::directory_iterator entry(config.output.directory, error), end;
+         !error && entry != end; entry.increment(error))
+        if (is_output(config, entry->path()))
+            outputs.push_back(entry->path().string());
+    if (error && error != std::errc::no_such_file_or_directory)
+        throw OutputError("cannot read directory " + config.output.directory + ": " +
+                          error.message());
+    for (const std::string &path : outputs)
+        remove_file(path);
+}
 
 template <class Real>
 void check_outputs(Simulation<Real> &s, const std::optional<std::string> &gauges)
@@ -314,13 +342,15 @@ void check_outputs(Simulation<Real> &s, const std::optional<std::string> &gauges
     if (!writes_files(config))
         return;
     on_rank_0(s.comm(), [&] {
+        if (config.output.vtu_every > 0 && gauges)
+            check_series(config.output.directory, config.name, state_text(s));
         if (config.output.raster_every > 0 && gauges)
-            check_raster(raster_path(config), raster_shape(config));
+            check_raster(raster_path(config), raster_shape(config), state_text(s));
         for (const Gauge &gauge : config.gauges)
             if (std::filesystem::exists(config.output.directory))
                 expect_writable(gauge_file(config, gauge));
         if (gauges)
-            check_gauges(config, *gauges);
+            check_gauges(config, *gauges, s.time());
     });
     if (config.output.maxima_every > 0)
         MaximaWatcher<Real>(s, s.time(), gauges.has_value());
@@ -336,9 +366,9 @@ std::vector<std::string> add_watchers(Simulation<Real> &s, bool goes_on, bool qu
     double begin = goes_on ? s.time() : 0;
     bool writes = !config.output.directory.empty();
     if (writes && config.output.vtu_every > 0)
-        s.add(std::make_unique<VtuWatcher<Real>>(config, begin, goes_on, s.comm()));
+        s.add(std::make_unique<VtuWatcher<Real>>(s, begin, goes_on));
     if (writes && config.output.raster_every > 0)
-        s.add(std::make_unique<RasterWatcher<Real>>(config, begin, goes_on, s.comm()));
+        s.add(std::make_unique<RasterWatcher<Real>>(s, begin, goes_on));
     if (writes && config.output.maxima_every > 0) {
         auto maxima = std::make_unique<MaximaWatcher<Real>>(s, begin, goes_on);
         double since = std::min(maxima->since(), s.time());

@@ -17,6 +17,11 @@ namespace swe {
 template <class Real>
 void check_outputs(Simulation<Real> &simulation, const std::optional<std::string> &gauges);
 
+// Takes away what runs before have left in output.directory beside checkpoints: the series, but not
+// its frames, rasters, maxima and gauges.  What is not ours stays.  Not collective; throws
+// OutputError.
+void remove_outputs(const Config &config);
+
 // Collective, as are the watchers.  `goes_on`: files of the run before are continued.  Returns
 // what is to be said of them when the run starts.
 template <class Real>

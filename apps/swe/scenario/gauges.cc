@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -19,6 +20,9 @@ namespace swe {
 namespace {
 
 constexpr const char *HEADER = "time,eta,h,hu,hv\n";
+const long HEADER_LENGTH = static_cast<long>(std::strlen(HEADER));
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE *)>;
 
 [[noreturn]] void fail(const std::string &file, const char *what)
 {
@@ -86,24 +90,19 @@ long end_of_rows(std::FILE *file, const std::string &name, double time)
     const long end = kept(file, time);
     if (end < 0)
         throw std::runtime_error(name + ": not the rows of a gauge: the first line must be " +
-                                 std::string(HEADER, std::strlen(HEADER) - 1));
+                                 std::string(HEADER, HEADER_LENGTH - 1));
     return end;
 }
 
-void refuse_moved(const Config &config, const std::string &written)
+// Where gauges were, by name.
+std::map<std::string, Gauge> gauges_of(const std::string &written)
 {
+    std::map<std::string, Gauge> gauges;
     std::istringstream lines(written);
-    Gauge before;
-    while (lines >> before.name >> before.x >> before.y)
-        for (const Gauge &gauge : config.gauges)
-            if (gauge.name == before.name && is_elsewhere(config, gauge, before) &&
-                std::filesystem::exists(gauge_file(config, gauge)))
-                throw ConfigError(config.file + ": gauge " + gauge.name + " is at " +
-                                  place_of(config, gauge) + " now, and the rows of " +
-                                  gauge_file(config, gauge) + " are of " +
-                                  place_of(config, before) +
-                                  ": give it another name, set its place as it was, or move the "
-                                  "file away");
+    Gauge one;
+    while (lines >> one.name >> one.x >> one.y)
+        gauges[one.name] = one;
+    return gauges;
 }
 
 } // namespace
@@ -133,19 +132,37 @@ std::string describe_gauges(const Config &config)
     return text;
 }
 
-void check_gauges(const Config &config, const std::string &written)
+void check_gauges(const Config &config, const std::string &written, double time)
 {
-    refuse_moved(config, written);
+    const auto former = gauges_of(written);
     for (const Gauge &gauge : config.gauges) {
         const std::string name = gauge_file(config, gauge);
-        const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(name.c_str(), "r+"),
-                                                                    std::fclose);
+        const File file(std::fopen(name.c_str(), "r+"), std::fclose);
         if (!file && errno == ENOENT)
             continue;
         if (!file)
             fail(name, "write");
-        end_of_rows(file.get(), name, 0);
+        if (end_of_rows(file.get(), name, time) <= HEADER_LENGTH)
+            continue;
+        const auto before = former.find(gauge.name);
+        if (before == former.end())
+            throw ConfigError(config.file + ": gauge " + gauge.name + ": of the rows of " + name +
+                              " the checkpoint knows nothing: they are of another simulation, or "
+                              "end long before it, or it is of an earlier version: give the gauge "
+                              "another name, or move the file away");
+        if (is_elsewhere(config, gauge, before->second))
+            throw ConfigError(config.file + ": gauge " + gauge.name + " is at " +
+                              place_of(config, gauge) + " now, and the rows of " + name +
+                              " are of " + place_of(config, before->second) +
+                              ": give it another name, set its place as it was, or move the "
+                              "file away");
     }
+}
+
+bool is_gauge_file(const std::string &path)
+{
+    const File file(std::fopen(path.c_str(), "r"), std::fclose);
+    return file && next_row(file.get()) == HEADER;
 }
 
 GaugeWriter::GaugeWriter(const Config &config)

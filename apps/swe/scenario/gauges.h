@@ -17,16 +17,21 @@ namespace swe {
 // that contains() it is the gauge's.
 Lattice gauge_point(const Config &config, const Gauge &gauge);
 
-// Names and places, a line each: what a checkpoint keeps of them.
+// Names and places, a line each: what a checkpoint keeps of them.  A file of rows has no room for
+// what it is of: it is gone on with if the checkpoint says that its run wrote it.
 std::string describe_gauges(const Config &config);
 
 // The file of a gauge.
 std::string gauge_file(const Config &config, const Gauge &gauge);
 
-// Throws ConfigError if a gauge that has rows in output.directory was at another place when that
-// text was written: its file would have the water of two places.  Throws std::runtime_error if a
-// file has no rows of a gauge, or may not be written.  Changes nothing.
-void check_gauges(const Config &config, const std::string &written);
+// Throws ConfigError if a gauge has rows in output.directory before `time`, and was at another
+// place when a checkpoint of that time was written, or not there: its file would have the water of
+// two places or simulations, or a gap.  `written`: what the checkpoint kept.  Throws
+// std::runtime_error if a file has no rows of a gauge, or may not be written.  Changes nothing.
+void check_gauges(const Config &config, const std::string &written, double time);
+
+// Is this a file of ours?
+bool is_gauge_file(const std::string &path);
 
 // The files of all gauges, of one process.  Errors are std::runtime_error with file and reason.
 class GaugeWriter {

@@ -224,7 +224,7 @@ void write_bytes(const std::string &path, const std::string &bytes)
 
 void frames_for_readers(const std::string &directory)
 {
-    VtuSeries series(directory, "wave", std::nullopt, MPI_COMM_WORLD);
+    VtuSeries series(directory, "wave", CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
     for (int frame = 0; frame < 3; frame++)
         series.add(make_snapshot(100 + 150 * frame, 10 * frame));
     EXPECT(!fs::exists(directory + "/wave.pvd.tmp"));
@@ -248,21 +248,49 @@ void series_is_cut_where_a_run_restarts(const std::string &directory)
         barrier();
     };
     {
-        VtuSeries series(directory, "wave", std::nullopt, MPI_COMM_WORLD);
+        VtuSeries series(directory, "wave", CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
         for (int frame : {0, 1, 2, 3})
             series.add(make_snapshot(100 * frame, frame, 2, 3));
         expect_frames("0-0 10-1 20-2 30-3 ", __LINE__);
     }
-    VtuSeries series(directory, "wave", 10.0, MPI_COMM_WORLD);
+    VtuSeries series(directory, "wave", CONFIGURATION, 10.0, MPI_COMM_WORLD);
     expect_frames("0-0 10-1 ", __LINE__); // before any step
     series.add(make_snapshot(150, 2, 2, 3));
     series.add(make_snapshot(350, 3, 2, 3));
     expect_frames("0-0 10-1 15-2 35-3 ", __LINE__);
     series.add(make_snapshot(400, 3, 2, 3)); // a file has one time
     expect_frames("0-0 10-1 15-2 40-3 ", __LINE__);
-    VtuSeries anew(directory, "wave", std::nullopt, MPI_COMM_WORLD);
+    VtuSeries anew(directory, "wave", CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
     barrier();
     EXPECT(!fs::exists(directory + "/wave.pvd"));
+}
+
+// Files of another simulation, and of an earlier version, which did not say of which they were.
+void series_of_another_simulation_is_not_gone_on_with(const std::string &directory)
+{
+    const std::string path = directory + "/wave.pvd", state = "name = \"a--->%\xc3\xa4\"\n";
+    const auto refusal = [&](const std::string &now) {
+        barrier();
+        const std::string before = read_whole_file(path), said = message_of([&] {
+                              VtuSeries(directory, "wave", now, 10.0, MPI_COMM_WORLD);
+                          });
+        EXPECT(message_of([&] { check_series(directory, "wave", now); }) == said);
+        EXPECT(read_whole_file(path) == before);
+        barrier();
+        return said;
+    };
+    VtuSeries series(directory, "wave", state, std::nullopt, MPI_COMM_WORLD);
+    series.add(make_snapshot(100, 1, 2, 3));
+    EXPECT(refusal(state).empty());
+    EXPECT(contains(refusal("name = \"b\"\n"),
+                    path + ": written with another configuration: line 1 is 'name = "
+                           "\"a-%2d%2d>%25%c3%a4\"' there and 'name = \"b\"' now; move it away"));
+    std::string text = read_whole_file(path);
+    text.erase(text.find("<!--"), text.find("-->\n") + 4 - text.find("<!--"));
+    barrier();
+    if (rank == 0)
+        write_bytes(path, text);
+    EXPECT(contains(refusal(state), path + ": does not say which simulation it is of"));
 }
 
 void failed_write_names_file_and_reason(const std::string &directory)
@@ -273,11 +301,12 @@ void failed_write_names_file_and_reason(const std::string &directory)
     const std::string below = directory + "/file/below";
     const std::string messages[] = {
         message_of([&] {
-            VtuSeries(below, "wave", std::nullopt, MPI_COMM_WORLD).add(snapshot);
+            VtuSeries(below, "wave", CONFIGURATION, std::nullopt, MPI_COMM_WORLD).add(snapshot);
         }),
         message_of([&] { write_checkpoint(make_state(1), below, MPI_COMM_WORLD); }),
         message_of([&] {
-            Raster raster(below + "/raster.nc", RasterShape{}, std::nullopt, MPI_COMM_WORLD);
+            Raster raster(below + "/raster.nc", RasterShape{}, CONFIGURATION, std::nullopt,
+                          MPI_COMM_WORLD);
         })};
     for (const std::string &message : messages) {
         EXPECT(contains(message, below));
@@ -305,7 +334,7 @@ private:
 
 void full_disk_stops_all_ranks_and_leaves_the_former(const std::string &directory)
 {
-    VtuSeries series(directory, "wave", std::nullopt, MPI_COMM_WORLD);
+    VtuSeries series(directory, "wave", CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
     series.add(make_snapshot(100, 1));
     write_checkpoint(make_state(1), directory, MPI_COMM_WORLD);
     barrier();
@@ -598,17 +627,24 @@ void pixels_have_the_cell_of_their_centre(const std::string &)
 
 RasterShape raster_shape() { return {X0, Y0, SQUARE, SQUARES_X, SQUARES_Y, 80, 40}; }
 
+// What a run says that goes on at 10 s.
+std::string refusal(const std::string &path, const RasterShape &shape,
+                    const std::string &state = CONFIGURATION)
+{
+    return message_of([&] { Raster raster(path, shape, state, 10.0, MPI_COMM_WORLD); });
+}
+
 // Frames of the times 0, 10, 20; then a restart at 10, and 20, 30 again.
 void raster_goes_on_after_a_restart(const std::string &directory)
 {
     const std::string path = directory + "/raster.nc";
     {
-        Raster raster(path, raster_shape(), std::nullopt, MPI_COMM_WORLD);
+        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
         for (int frame : {0, 1, 2})
             raster.add(make_snapshot(100 * frame, frame));
     }
     {
-        Raster raster(path, raster_shape(), 10.0, MPI_COMM_WORLD);
+        Raster raster(path, raster_shape(), CONFIGURATION, 10.0, MPI_COMM_WORLD);
         for (int frame : {1, 2, 3})
             raster.add(make_snapshot(100 * frame, frame));
         barrier();
@@ -623,18 +659,38 @@ void raster_goes_on_after_a_restart(const std::string &directory)
     }
     RasterShape other = raster_shape();
     other.x0 += 1;
-    EXPECT(contains(message_of([&] { Raster raster(path, other, 10.0, MPI_COMM_WORLD); }),
-                    "another domain"));
+    EXPECT(contains(refusal(path, other), "another domain"));
     other = raster_shape();
     other.nx = 90;
-    EXPECT(contains(message_of([&] { Raster raster(path, other, 10.0, MPI_COMM_WORLD); }),
+    EXPECT(contains(refusal(path, other),
                     "a raster of 80 x 40 points, and output.raster_nx x output.raster_ny is "
                     "90 x 40 now"));
     write_bytes(directory + "/none.nc", "not NetCDF");
     barrier();
-    EXPECT(contains(
-        message_of([&] { Raster raster(directory + "/none.nc", other, 10.0, MPI_COMM_WORLD); }),
-        "none.nc"));
+    EXPECT(contains(refusal(directory + "/none.nc", other), "none.nc"));
+}
+
+void raster_of_another_simulation_is_not_gone_on_with(const std::string &directory)
+{
+    const std::string path = directory + "/raster.nc";
+    {
+        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
+        raster.add(make_snapshot(100, 1));
+    }
+    EXPECT(refusal(path, raster_shape()).empty());
+    const std::string other = std::string(CONFIGURATION) + "scenario.x = 0.5\n";
+    EXPECT(contains(refusal(path, raster_shape(), other),
+                    path + ": written with another configuration: line 4 is '' there and "
+                           "'scenario.x = 0.5' now; move it away to begin a new one"));
+    barrier();
+    if (rank == 0) { // as of an earlier version
+        NetcdfFile file = NetcdfFile::open(path, NC_WRITE);
+        EXPECT(nc_redef(file.id()) == NC_NOERR);
+        EXPECT(nc_del_att(file.id(), NC_GLOBAL, "configuration") == NC_NOERR);
+        file.close();
+    }
+    barrier();
+    EXPECT(contains(refusal(path, raster_shape()), path + ": does not say which simulation it is"));
 }
 
 // A full disk: the file has one frame more, and where its time would be, nothing.
@@ -642,7 +698,7 @@ void frame_that_was_cut_off_goes_with_a_restart(const std::string &directory)
 {
     const std::string path = directory + "/raster.nc";
     {
-        Raster raster(path, raster_shape(), std::nullopt, MPI_COMM_WORLD);
+        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
         for (int frame : {0, 1, 2})
             raster.add(make_snapshot(100 * frame, frame));
     }
@@ -659,7 +715,7 @@ void frame_that_was_cut_off_goes_with_a_restart(const std::string &directory)
     }
     barrier();
     for (double restart : {40.0, 20.0}) {
-        Raster raster(path, raster_shape(), restart, MPI_COMM_WORLD);
+        Raster raster(path, raster_shape(), CONFIGURATION, restart, MPI_COMM_WORLD);
         raster.add(make_snapshot(300, 3));
     }
     barrier();
@@ -674,7 +730,8 @@ void frame_that_was_cut_off_goes_with_a_restart(const std::string &directory)
 
 void cells_that_leave_a_gap_are_told(const std::string &directory)
 {
-    Raster raster(directory + "/raster.nc", raster_shape(), std::nullopt, MPI_COMM_WORLD);
+    Raster raster(directory + "/raster.nc", raster_shape(), CONFIGURATION, std::nullopt,
+                  MPI_COMM_WORLD);
     Snapshot snapshot = make_snapshot(100, 1, 4, 4);
     if (rank == 0)
         for (auto *field : {&snapshot.h, &snapshot.hu, &snapshot.hv, &snapshot.bed})
@@ -718,6 +775,7 @@ struct Promise {
 constexpr Promise PROMISES[] = {
     PROMISE(frames_for_readers),
     PROMISE(series_is_cut_where_a_run_restarts),
+    PROMISE(series_of_another_simulation_is_not_gone_on_with),
     PROMISE(failed_write_names_file_and_reason),
     PROMISE(full_disk_stops_all_ranks_and_leaves_the_former),
     PROMISE(checkpoint_comes_back_with_any_number_of_ranks),
@@ -731,6 +789,7 @@ constexpr Promise PROMISES[] = {
     PROMISE(pixels_have_one_cell_each),
     PROMISE(pixels_have_the_cell_of_their_centre),
     PROMISE(raster_goes_on_after_a_restart),
+    PROMISE(raster_of_another_simulation_is_not_gone_on_with),
     PROMISE(frame_that_was_cut_off_goes_with_a_restart),
     PROMISE(cells_that_leave_a_gap_are_told),
     PROMISE(progress_says_how_long_it_takes),
