@@ -8,6 +8,7 @@ import csv
 import json
 import math
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -654,6 +655,34 @@ def test_maxima_that_are_not_of_the_whole_run_say_so(program, scenarios, run_pro
     assert "maxima:" not in run_program([*words, "--overwrite", "output.maxima_every=1",
                                          "time.end=3"]).stderr
     assert "maxima:" not in run_program([*again, "time.end=4"]).stderr
+
+
+def test_maxima_with_a_gap_say_so(program, scenarios, run_program, mpiexec, tmp_path):
+    """Each time again, unless what is missing was looked at after all.  There is none where looks
+    are rarer than steps, or than checkpoints."""
+    words = [program, scenarios / "dam_break.toml", *depths(5, 8), *MAXIMA,
+             f"output.directory={tmp_path}"]
+
+    def gap(*more):
+        said = run_program([*words, *more]).stderr
+        found = re.findall(r"^swe: maxima: no look is known from ([\d.]+) to ([\d.]+) s$", said,
+                           re.M)
+        assert said.count("maxima:") == len(found) <= 1
+        return tuple(float(number) for number in found[0]) if found else None
+
+    assert gap("time.end=4", "output.maxima_every=2") is None
+    first = min(tmp_path.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    copy = tmp_path / "earlier" / first.name
+    shutil.copytree(first, copy)
+    assert gap("time.end=5.5", "output.maxima_every=2", "--restart") is None
+    assert gap("time.end=8", "--restart") is None  # no maxima
+    begin, end = gap("time.end=10", "output.maxima_every=1", "--restart")
+    assert begin == 5.5 and end == 8
+    words = [mpiexec, "-n", 2, *words]
+    assert gap("time.end=11", "output.maxima_every=1", "--restart") == (begin, end)
+    shutil.copytree(copy, tmp_path / first.name)
+    assert gap("time.end=12", "output.maxima_every=1", f"--restart={tmp_path / first.name}") is None
+    assert gap("time.end=13", "output.maxima_every=1", "--restart") is None
 
 
 @pytest.mark.parametrize("other, said", [

@@ -29,16 +29,20 @@ constexpr float NONE[FIELDS] = {
 } // namespace
 
 Maxima::Maxima(const std::string &where, const RasterShape &raster, const std::string &state,
-               double rest_, double arrival_, bool goes_on, MPI_Comm ranks)
+               double rest_, double arrival_, std::optional<double> resume_time, double every,
+               MPI_Comm ranks)
     : path(where), shape(raster),
       configuration(state + "output.arrival = " + toml_number(arrival_) + '\n'), rest(rest_),
-      arrival(arrival_), first_look(std::numeric_limits<double>::infinity()), comm(ranks)
+      arrival(arrival_), first_look(std::numeric_limits<double>::infinity()),
+      last_look(-std::numeric_limits<double>::infinity()), comm(ranks)
 {
     for (int f = 0; f < FIELDS; f++)
         field[f].assign(shape.pixels(), NONE[f]);
     on_rank_0(comm, [&] {
-        if (goes_on && std::filesystem::exists(path))
-            read();
+        if (!resume_time || !std::filesystem::exists(path))
+            return;
+        read();
+        find_gap(*resume_time, every);
     });
     for (auto &values : field)
         MPI_Bcast(values.data(), static_cast<int>(values.size()), MPI_FLOAT, 0, comm);
@@ -51,6 +55,11 @@ void Maxima::read()
     check_places(file, shape);
     file.expect("configuration", configuration, "; take it away to begin anew");
     first_look = file.number_of("since");
+    // Earlier versions say nothing of later looks.
+    last_look = file.has("until") ? file.number_of("until") : first_look;
+    const auto ends = file.has("gaps") ? file.numbers_of("gaps") : std::vector<double>();
+    for (std::size_t i = 0; i + 1 < ends.size(); i += 2)
+        missed.push_back({ends[i], ends[i + 1]});
     for (int f = 0; f < FIELDS; f++) {
         const int variable =
             file.variable(FIELD[f].name, NC_FLOAT,
@@ -60,11 +69,24 @@ void Maxima::read()
     }
 }
 
+// What is after the time comes again.
+void Maxima::find_gap(double resume_time, double every)
+{
+    if (last_look < resume_time - every * (1 + 1e-9))
+        missed.push_back({last_look, resume_time});
+    std::vector<Gap> before;
+    for (const Gap &gap : missed)
+        if (gap.begin < resume_time)
+            before.push_back({gap.begin, std::min(gap.end, resume_time)});
+    missed = std::move(before);
+}
+
 void Maxima::add(const Snapshot &snapshot)
 {
     const RasterFrame now = rasterise(shape, snapshot);
     const auto time = static_cast<float>(snapshot.time);
     first_look = std::min(first_look, snapshot.time);
+    last_look = std::max(last_look, snapshot.time);
     for (std::size_t i = 0; i < now.h.size(); i++) {
         if (!(static_cast<double>(now.h[i]) > snapshot.dry))
             continue; // also where no cell of this rank is
@@ -101,6 +123,12 @@ void Maxima::save(const std::vector<float> *all) const
     file.attribute(variable[ARRIVAL], "displacement_m", arrival);
     file.attribute(NC_GLOBAL, "configuration", configuration);
     file.attribute(NC_GLOBAL, "since", first_look);
+    file.attribute(NC_GLOBAL, "until", last_look);
+    std::vector<double> ends;
+    for (const Gap &gap : missed)
+        ends.insert(ends.end(), {gap.begin, gap.end});
+    if (!ends.empty())
+        file.attribute(NC_GLOBAL, "gaps", ends);
     file.check(nc_enddef(file.id()), "write");
     write_places(file, shape);
     for (int f = 0; f < FIELDS; f++)

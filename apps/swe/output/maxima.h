@@ -2,8 +2,8 @@
 // maxima.h - how high and fast the water was at most on a raster, and when the wave arrived: a
 // NetCDF file with one frame, which covers all of the run up to when it was written.
 //
-// The file says which simulation it is of, and since when that was looked at: a run may have begun
-// without looks.
+// The file says which simulation it is of, and when that was looked at: a run may have begun without
+// looks (attribute `since`, s), and gone on for a while without (`gaps`, s: from, to, from, to, ...).
 //
 // A rank knows what it saw itself.  A file that is gone on from is given to all ranks, so a pixel
 // may come to another rank: greatest of all is greatest over the ranks.  What a run did between
@@ -12,6 +12,7 @@
 #ifndef SWE_OUTPUT_MAXIMA_H
 #define SWE_OUTPUT_MAXIMA_H
 
+#include <optional>
 #include <string>
 #include <vector>
 #include "raster.h"
@@ -20,15 +21,22 @@ namespace swe {
 
 class Maxima {
 public:
-    // `arrival`: so far from `rest`, m, is the surface when the wave has arrived.  When `goes_on`,
-    // begins with what the file at `path` has, if there is one.  Collective; throws OutputError on
-    // all ranks when the file is of another raster, state or arrival.  `state`: of checkpoints.
-    // Nothing is changed before write().
+    // `arrival`: so far from `rest`, m, is the surface when the wave has arrived.  Where
+    // `resume_time` is given, begins with what the file at `path` has, if there is one; that its
+    // last look is more than `every` before is a gap.  Collective; throws OutputError on all ranks
+    // when the file is of another raster, state or arrival.  `state`: of checkpoints.  Nothing is
+    // changed before write().
     Maxima(const std::string &path, const RasterShape &shape, const std::string &state, double rest,
-           double arrival, bool goes_on, MPI_Comm comm);
+           double arrival, std::optional<double> resume_time, double every, MPI_Comm comm);
 
     // Time of the first look, s; infinite if there was none.
     double since() const { return first_look; }
+
+    // From when to when, s, no look is known.  On rank 0.
+    struct Gap {
+        double begin, end;
+    };
+    const std::vector<Gap> &gaps() const { return missed; }
 
     // Looks at this rank's cells; not collective.
     void add(const Snapshot &snapshot);
@@ -40,12 +48,14 @@ private:
     std::string path;
     RasterShape shape;
     std::string configuration; // state and arrival
-    double rest, arrival, first_look;
+    double rest, arrival, first_look, last_look;
+    std::vector<Gap> missed;
     MPI_Comm comm;
     // Surface, depth, speed: greatest so far, -inf where none.  Arrival: earliest, +inf where none.
     std::vector<float> field[4];
 
     void read();
+    void find_gap(double resume_time, double every);
     void save(const std::vector<float> *all) const;
 };
 

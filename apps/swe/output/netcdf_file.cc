@@ -86,6 +86,12 @@ void NetcdfFile::attribute(int id, const char *attribute_name, double value)
     check(nc_put_att_double(number, id, attribute_name, NC_DOUBLE, 1, &value), "write");
 }
 
+void NetcdfFile::attribute(int id, const char *attribute_name, const std::vector<double> &values)
+{
+    check(nc_put_att_double(number, id, attribute_name, NC_DOUBLE, values.size(), values.data()),
+          "write");
+}
+
 bool NetcdfFile::has(const char *attribute_name) const
 {
     return nc_inq_att(number, NC_GLOBAL, attribute_name, nullptr, nullptr) == NC_NOERR;
@@ -116,14 +122,24 @@ void NetcdfFile::expect(const char *attribute_name, const std::string &expected,
 
 double NetcdfFile::number_of(const char *attribute_name) const
 {
+    const std::vector<double> values = numbers_of(attribute_name);
+    if (values.size() != 1)
+        fail(std::string("attribute ") + attribute_name + " is missing, or not a number");
+    return values[0];
+}
+
+std::vector<double> NetcdfFile::numbers_of(const char *attribute_name) const
+{
     nc_type type;
     std::size_t length;
-    double value;
-    if (nc_inq_att(number, NC_GLOBAL, attribute_name, &type, &length) != NC_NOERR ||
-        type == NC_CHAR || length != 1 ||
-        nc_get_att_double(number, NC_GLOBAL, attribute_name, &value) != NC_NOERR)
+    std::vector<double> values;
+    if (nc_inq_att(number, NC_GLOBAL, attribute_name, &type, &length) == NC_NOERR &&
+        type != NC_CHAR)
+        values.resize(length);
+    if (values.empty() ||
+        nc_get_att_double(number, NC_GLOBAL, attribute_name, values.data()) != NC_NOERR)
         fail(std::string("attribute ") + attribute_name + " is missing, or not a number");
-    return value;
+    return values;
 }
 
 long long NetcdfFile::integer(const char *attribute_name) const

@@ -34,6 +34,7 @@ public:
     int define(const char *variable, nc_type type, const std::vector<int> &dimensions);
     void attribute(int variable, const char *attribute_name, const std::string &text);
     void attribute(int variable, const char *attribute_name, double value);
+    void attribute(int variable, const char *attribute_name, const std::vector<double> &values);
 
     bool has(const char *attribute_name) const;
     // Fail also if there is no such thing, or one of another type or shape.
@@ -43,6 +44,7 @@ public:
     void expect(const char *attribute_name, const std::string &text,
                 const std::string &advice = "") const;
     double number_of(const char *attribute_name) const;
+    std::vector<double> numbers_of(const char *attribute_name) const;
     long long integer(const char *attribute_name) const; // also when it is not a whole number
     std::size_t dimension(const char *dimension_name) const;
     int variable(const char *variable_name, nc_type type,

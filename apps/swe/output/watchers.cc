@@ -149,10 +149,23 @@ public:
           checkpoint(checkpoints(s.config(), begin)),
           maxima(s.config().output.directory + "/" + s.config().name + "-maxima.nc",
                  raster_shape(s.config()), state_text(s), s.scenario().rest(),
-                 s.config().output.arrival, goes_on, s.comm())
+                 s.config().output.arrival,
+                 goes_on ? std::optional<double>(begin) : std::nullopt,
+                 s.config().output.maxima_every, s.comm())
     {
     }
-    double since() const { return maxima.since(); }
+    // What is to be said of looks that are missing.
+    std::vector<std::string> notes(double begin) const
+    {
+        std::vector<std::string> said;
+        if (const double since = std::min(maxima.since(), begin); since > 0)
+            said.push_back("maxima: from " + std::to_string(since) +
+                           " s on, not from the beginning of the simulation");
+        for (const Maxima::Gap &gap : maxima.gaps())
+            said.push_back("maxima: no look is known from " + std::to_string(gap.begin) + " to " +
+                           std::to_string(gap.end) + " s");
+        return said;
+    }
     void look(Simulation<Real> &s) override
     {
         if (interval.is_due(s.time()) || s.at_end())
@@ -371,10 +384,7 @@ std::vector<std::string> add_watchers(Simulation<Real> &s, bool goes_on, bool qu
         s.add(std::make_unique<RasterWatcher<Real>>(s, begin, goes_on));
     if (writes && config.output.maxima_every > 0) {
         auto maxima = std::make_unique<MaximaWatcher<Real>>(s, begin, goes_on);
-        double since = std::min(maxima->since(), s.time());
-        if (since > 0)
-            notes.push_back("maxima: from " + std::to_string(since) +
-                            " s on, not from the beginning of the simulation");
+        notes = maxima->notes(s.time());
         s.add(std::move(maxima));
     }
     if (writes && !config.gauges.empty())
