@@ -23,6 +23,7 @@ PROMISES = [
     "full_disk_stops_all_ranks_and_leaves_the_former",
     "checkpoint_comes_back_with_any_number_of_ranks",
     "last_two_checkpoints_are_kept",
+    "checkpoint_before_a_damaged_one_is_told",
     "interrupted_checkpoint_is_none",
     "other_configuration_is_told",
     "impossible_trees_are_told",

@@ -282,16 +282,30 @@ void read_clusters(const NetcdfFile &file, const Part &part, const Resume &resum
                   std::to_string(part.cells));
 }
 
-// `former`: the checkpoint before, if there is one.
-void check_bytes(const std::string &path, const Manifest::File &expected, const std::string &former)
+Manifest read_manifest(const std::string &path)
+{
+    return Manifest::parse(path, read_whole_file(path));
+}
+
+void check_bytes(const std::string &path, const Manifest::File &expected)
 {
     const std::string bytes = read_whole_file(path);
-    const std::string advice = former.empty() ? "" : ".  The one before: --restart=" + former;
     if (bytes.size() != expected.size)
         throw OutputError(path + ": damaged: " + std::to_string(bytes.size()) + " bytes, not the " +
-                          std::to_string(expected.size) + " of the manifest" + advice);
+                          std::to_string(expected.size) + " of the manifest");
     if (crc_of(bytes) != expected.crc)
-        throw OutputError(path + ": damaged: the check sum is not that of the manifest" + advice);
+        throw OutputError(path + ": damaged: the check sum is not that of the manifest");
+}
+
+// Does what may find files damaged or missing; `former`: the checkpoint before, if there is one.
+template <class Work> auto with_advice(const std::string &former, Work work)
+{
+    try {
+        return work();
+    } catch (const OutputError &error) {
+        throw OutputError(error.what() +
+                          (former.empty() ? "" : ".  The one before: --restart=" + former));
+    }
 }
 
 // Beginning of the cluster within its root, in units of 2^-DEPTHS.
@@ -330,11 +344,11 @@ RankState read_checkpoint(const std::string &place, const Resume &resume)
     const std::string path = is_one ? place : latest_checkpoint(place);
     const std::string former = is_one ? "" : former_checkpoint(place);
     const Manifest manifest =
-        Manifest::parse(path + "/manifest", read_whole_file(path + "/manifest"));
+        with_advice(former, [&] { return read_manifest(path + "/manifest"); });
     RankState state;
     for (std::size_t rank = 0; rank < manifest.files.size(); rank++) {
         const std::string name = path + "/checkpoint-" + std::to_string(rank) + ".nc";
-        check_bytes(name, manifest.files[rank], former);
+        with_advice(former, [&] { check_bytes(name, manifest.files[rank]); });
         const NetcdfFile file = NetcdfFile::open(name, NC_NOWRITE);
         const Part part = read_attributes(file, resume, manifest, static_cast<int>(rank));
         if (rank == 0)

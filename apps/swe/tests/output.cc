@@ -396,13 +396,40 @@ void last_two_checkpoints_are_kept(const std::string &directory)
     barrier();
     EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 35);
     EXPECT(fs::exists(directory + "/checkpoint-30") && !fs::exists(directory + "/checkpoint-40"));
+}
+
+void checkpoint_before_a_damaged_one_is_told(const std::string &directory)
+{
+    for (long step : {30, 35})
+        write_checkpoint(make_state(step), directory, MPI_COMM_WORLD);
     barrier();
-    if (rank == 0) {
-        write_bytes(directory + "/checkpoint-35/checkpoint-0.nc", "damaged");
-        EXPECT(contains(message_of([&] { read_checkpoint(directory, resume_as(0, 1)); }),
-                        "--restart=" + directory + "/checkpoint-30"));
+    const std::string latest = directory + "/checkpoint-35/", former = directory + "/checkpoint-30";
+    for (const std::string &path : {latest + "checkpoint-0.nc", latest + "manifest"}) {
+        const std::string whole = read_whole_file(path);
+        for (const std::string &bytes : {std::string("damaged"), std::string(whole.size(), 'x')}) {
+            barrier();
+            if (rank == 0)
+                write_bytes(path, bytes);
+            barrier();
+            const std::string message =
+                message_of([&] { read_checkpoint(directory, resume_as(0, 1)); });
+            expect(contains(message, path + ": ") &&
+                       contains(message, ".  The one before: --restart=" + former),
+                   message, __LINE__);
+        }
+        barrier();
+        if (rank == 0)
+            write_bytes(path, whole);
     }
     barrier();
+    if (rank == 0)
+        fs::remove(latest + "checkpoint-0.nc");
+    barrier();
+    EXPECT(contains(message_of([&] { read_checkpoint(directory, resume_as(0, 1)); }),
+                    "checkpoint-0.nc: " + std::string(std::strerror(ENOENT)) +
+                        ".  The one before: --restart=" + former));
+    EXPECT(!contains(message_of([&] { read_checkpoint(latest, resume_as(0, 1)); }), "before"));
+    EXPECT(read_checkpoint(former, resume_as(0, 1)).step == 30);
 }
 
 void interrupted_checkpoint_is_none(const std::string &directory)
@@ -780,6 +807,7 @@ constexpr Promise PROMISES[] = {
     PROMISE(full_disk_stops_all_ranks_and_leaves_the_former),
     PROMISE(checkpoint_comes_back_with_any_number_of_ranks),
     PROMISE(last_two_checkpoints_are_kept),
+    PROMISE(checkpoint_before_a_damaged_one_is_told),
     PROMISE(interrupted_checkpoint_is_none),
     PROMISE(other_configuration_is_told),
     PROMISE(impossible_trees_are_told),
