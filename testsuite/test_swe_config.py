@@ -141,6 +141,26 @@ def test_files_must_be_there_and_be_for_the_scenario(read, tmp_path):
     assert errors[0].endswith('only for the scenario "tsunami", and this is "lake"')
 
 
+def test_files_of_what_is_written_down_are_found_from_elsewhere(program, tmp_path):
+    """The text may be put into another directory, and be read from another one."""
+    (tmp_path / "my").mkdir()
+    (tmp_path / "my/a.faults").write_text("#")
+    (tmp_path / "my/f.toml").write_text(TSUNAMI + '[scenario]\nfaults = "a.faults"\n')
+
+    def check(file, directory):
+        done = subprocess.run([program, file], capture_output=True, text=True, timeout=PATIENCE_S,
+                              check=False, cwd=tmp_path / directory)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    for file, directory in (("my/f.toml", "."), ("f.toml", "my"), ("../my/f.toml", "my")):
+        written = check(file, directory)
+        assert f'faults = "{tmp_path}/my/a.faults"' in written
+        assert 'bathymetry = ""' in written
+        (tmp_path / "my/all.toml").write_text(written)
+        assert check("my/all.toml", ".") == check("all.toml", "my") == written
+
+
 @pytest.mark.parametrize("gauge, error", [
     ('name = "a"\nx = 1', "F:2: gauges: each must have a name, and x and y or lon and lat"),
     ('x = 1\ny = 1', "F:2: gauges: each must have a name, and x and y or lon and lat"),

@@ -128,7 +128,7 @@ Config parse_config(std::string_view text, const std::string &file,
                     const std::vector<std::string> &overrides = {});
 
 // The configuration as TOML, all keys in one order: equal texts are equal configurations, and
-// parse_config() takes it.
+// parse_config() takes it, wherever the text is put: files that are read have absolute names.
 std::string describe(const Config &config);
 
 // What must be the same when a checkpoint is continued: without `output`, `time`, `gauges`, and

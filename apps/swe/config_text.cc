@@ -2,6 +2,7 @@
 // config_text.cc - a configuration written down: whole, as what a checkpoint depends on, and the
 // explanation of all keys; and the words of others in messages about it.
 #include <filesystem>
+#include <system_error>
 #include "config_keys.h"
 
 namespace swe {
@@ -13,6 +14,14 @@ std::string last_part(const std::string &key) { return key.substr(key.find('.') 
 std::string last_name(const std::string &file)
 {
     return std::filesystem::path(file).filename().string();
+}
+
+// As it is where there is no working directory any more.
+std::string absolute_name(const std::string &file)
+{
+    std::error_code none;
+    const auto path = std::filesystem::absolute(file, none);
+    return file.empty() || none ? file : path.lexically_normal().string();
 }
 
 } // namespace
@@ -32,6 +41,8 @@ std::string describe(const Config &config)
     Config copy = config; // config_keys() wants to be able to write
     std::string text, table;
     for (const Key &key : config_keys(copy)) {
+        if (const InputFile *file = std::get_if<InputFile>(&key.target))
+            *file->name = absolute_name(*file->name);
         if (table_of(key.name) != table)
             text += "\n[" + (table = table_of(key.name)) + "]\n";
         text += last_part(key.name) + " = " + toml_value(key.target) + '\n';
