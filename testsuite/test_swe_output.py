@@ -34,6 +34,7 @@ PROMISES = [
     "pixels_have_the_cell_of_their_centre",
     "raster_goes_on_after_a_restart",
     "raster_of_another_simulation_is_not_gone_on_with",
+    "full_disk_leaves_no_part_of_a_raster",
     "frame_that_was_cut_off_goes_with_a_restart",
     "cells_that_leave_a_gap_are_told",
     "progress_says_how_long_it_takes",

@@ -114,16 +114,13 @@ void move_into_place(const std::string &path)
         fail("rename " + temporary + " to", path, errno);
 }
 
+Temporary::~Temporary() { unlink(name.c_str()); }
+
 void write_whole_file(const std::string &path, const std::string &contents)
 {
-    const std::string temporary = temporary_name(path);
-    try {
-        write_all(temporary, contents);
-        move_into_place(path);
-    } catch (const OutputError &) {
-        unlink(temporary.c_str()); // a full disk has better use for it
-        throw;
-    }
+    const Temporary temporary(path);
+    write_all(temporary_name(path), contents);
+    move_into_place(path);
 }
 
 std::string read_whole_file(const std::string &path)

@@ -25,6 +25,19 @@ std::string temporary_name(const std::string &path);
 // Renames temporary_name(path), a file that is written and closed, to path.
 void move_into_place(const std::string &path);
 
+// While that file is written: it goes at the end of the scope, if it has not got its name.  A full
+// disk has better use for it.
+class Temporary {
+public:
+    explicit Temporary(const std::string &path) : name(temporary_name(path)) {}
+    ~Temporary();
+    Temporary(const Temporary &) = delete;
+    Temporary &operator=(const Temporary &) = delete;
+
+private:
+    const std::string name;
+};
+
 void write_whole_file(const std::string &path, const std::string &contents);
 std::string read_whole_file(const std::string &path);
 

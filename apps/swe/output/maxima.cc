@@ -113,6 +113,7 @@ void Maxima::write()
 void Maxima::save(const std::vector<float> *all) const
 {
     make_directories(std::filesystem::absolute(path).parent_path().string());
+    const Temporary temporary(path);
     NetcdfFile file = create_raster_file(temporary_name(path));
     const PlaceDimensions of = define_places(file, shape);
     int variable[FIELDS];

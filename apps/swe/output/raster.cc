@@ -114,6 +114,7 @@ std::size_t keep_frames_until(const std::string &path, const RasterShape &shape,
     const std::size_t kept = frames_until(old, time);
     if (kept == old.dimension("time"))
         return kept;
+    const Temporary temporary(path);
     NetcdfFile copy = create(temporary_name(path), shape, state);
     for (std::size_t frame = 0; frame < kept; frame++)
         copy_frame(old, copy, shape, frame);
@@ -140,6 +141,7 @@ Raster::Raster(const std::string &where, const RasterShape &raster, const std::s
         if (resume_time && std::filesystem::exists(path)) {
             frames = keep_frames_until(path, shape, state, *resume_time);
         } else {
+            const Temporary temporary(path);
             create(temporary_name(path), shape, state).close();
             move_into_place(path);
         }

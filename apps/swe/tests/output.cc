@@ -23,6 +23,7 @@
 #include "../output/checkpoint.h"
 #include "../output/files.h"
 #include "../output/manifest.h"
+#include "../output/maxima.h"
 #include "../output/progress.h"
 #include "../output/raster.h"
 #include "../output/vtu.h"
@@ -314,16 +315,16 @@ void failed_write_names_file_and_reason(const std::string &directory)
     }
 }
 
-// As on a full disk, writing fails after some bytes, and on the last rank only.
+// As on a full disk, writing fails after some bytes, and on one rank only.
 class Limit {
 public:
-    explicit Limit(rlim_t bytes)
+    explicit Limit(rlim_t bytes, int of)
     {
         std::signal(SIGXFSZ, SIG_IGN);
         getrlimit(RLIMIT_FSIZE, &before);
         rlimit small = before;
         small.rlim_cur = bytes;
-        if (rank == ranks - 1)
+        if (rank == of)
             setrlimit(RLIMIT_FSIZE, &small);
     }
     ~Limit() { setrlimit(RLIMIT_FSIZE, &before); }
@@ -340,7 +341,7 @@ void full_disk_stops_all_ranks_and_leaves_the_former(const std::string &director
     barrier();
     std::string vtu, checkpoint;
     {
-        Limit limit(1000);
+        Limit limit(1000, ranks - 1);
         vtu = message_of([&] { series.add(make_snapshot(200, 2)); });
         checkpoint =
             message_of([&] { write_checkpoint(make_state(2), directory, MPI_COMM_WORLD); });
@@ -720,6 +721,44 @@ void raster_of_another_simulation_is_not_gone_on_with(const std::string &directo
     EXPECT(contains(refusal(path, raster_shape()), path + ": does not say which simulation it is"));
 }
 
+// A new file, one that is cut for a run that goes on, and maxima; what was there stays.
+void full_disk_leaves_no_part_of_a_raster(const std::string &directory)
+{
+    const std::string path = directory + "/raster.nc", most = directory + "/maxima.nc";
+    {
+        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
+        for (int frame : {0, 1, 2})
+            raster.add(make_snapshot(100 * frame, frame));
+    }
+    Maxima maxima(most, raster_shape(), CONFIGURATION, 0, 0.1, std::nullopt, 1, MPI_COMM_WORLD);
+    maxima.add(make_snapshot(100, 1));
+    maxima.write();
+    barrier();
+    const std::string frames = read_whole_file(path), former = read_whole_file(most);
+    barrier();
+    for (rlim_t bytes : {500, 5000, 40000}) {
+        Limit limit(bytes, 0);
+        const std::string messages[] = {refusal(path, raster_shape()),
+                                        message_of([&] { maxima.write(); })};
+        for (const std::string &message : messages)
+            expect(contains(message, directory) && contains(message, std::strerror(EFBIG)), message,
+                   __LINE__);
+    }
+    {
+        Limit limit(500, 0);
+        const std::string anew = directory + "/new.nc";
+        EXPECT(contains(message_of([&] {
+                            Raster(anew, raster_shape(), CONFIGURATION, std::nullopt,
+                                   MPI_COMM_WORLD);
+                        }),
+                        anew));
+    }
+    barrier();
+    EXPECT(read_whole_file(path) == frames && read_whole_file(most) == former);
+    for (const auto &entry : fs::directory_iterator(directory))
+        EXPECT(entry.path() == path || entry.path() == most);
+}
+
 // A full disk: the file has one frame more, and where its time would be, nothing.
 void frame_that_was_cut_off_goes_with_a_restart(const std::string &directory)
 {
@@ -818,6 +857,7 @@ constexpr Promise PROMISES[] = {
     PROMISE(pixels_have_the_cell_of_their_centre),
     PROMISE(raster_goes_on_after_a_restart),
     PROMISE(raster_of_another_simulation_is_not_gone_on_with),
+    PROMISE(full_disk_leaves_no_part_of_a_raster),
     PROMISE(frame_that_was_cut_off_goes_with_a_restart),
     PROMISE(cells_that_leave_a_gap_are_told),
     PROMISE(progress_says_how_long_it_takes),
