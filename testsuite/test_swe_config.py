@@ -308,6 +308,15 @@ def test_help_has_every_key_with_range_and_meaning(program, read):
         assert at and all(re.match(r"    .+: .+", lines[i + 1]) for i in at), key
 
 
+def test_help_says_what_names_of_files_are_relative_to(program):
+    done = subprocess.run([program, "--help-config"], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=True)
+    lines = done.stdout.splitlines()
+    for key in ("directory", "record"):
+        meaning = lines[lines.index(f'{key} = ""') + 1]
+        assert "relative to the working directory" in meaning
+
+
 def test_what_is_no_file_is_told(program, tmp_path):
     for path, why in ((tmp_path / "none", "No such file or directory"),
                       (tmp_path, "a directory; a TOML file is needed")):

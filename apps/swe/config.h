@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// config.h - what a scenario's TOML file may say.  Defaults are here; ranges in config.cc.
+// config.h - what a scenario's TOML file may say.  Defaults are here; ranges in config_keys.cc.
 #ifndef SWE_CONFIG_H
 #define SWE_CONFIG_H
 
@@ -117,10 +117,11 @@ public:
 std::string printable(std::string_view text);
 
 // Reads a TOML file; `overrides` are words of the command line, `grid.max_depth=12`, which count
-// more than the file.  Names of files in it are relative to its directory, those of the command
-// line to the working directory.  Throws ConfigError: unknown keys, wrong types, values out of
-// range, keys that contradict each other, files that cannot be read.  The result holds no such
-// error.
+// more than the file.  Names of files that are read (scenario.bathymetry, scenario.faults) are
+// relative to its directory, and those of the command line to the working directory, as are all
+// names of what is written (output.directory, run.record).  Throws ConfigError: unknown keys, wrong
+// types, values out of range, keys that contradict each other, files that cannot be read.  The
+// result holds no such error.
 Config read_config(const std::string &file, const std::vector<std::string> &overrides = {});
 
 // The same of a text; `file` is for messages and for the names of files in it.

@@ -116,14 +116,16 @@ void time_and_run_keys(std::vector<Key> &k, Config &c)
         {"run.blocking", &r.blocking, 0, 0, FREE,
          "wait for its answer each time, with run.announce; for a study of what that costs"});
     k.push_back({"run.record", &r.record, 0, 0, FREE,
-                 "prefix of files that say how many cells each cluster had when; for studies"});
+                 "prefix of files that say how many cells each cluster had when, relative to the "
+                 "working directory; for studies"});
 }
 
 void output_keys(std::vector<Key> &k, Config &c)
 {
     auto &o = c.output;
     k.push_back(
-        {"output.directory", &o.directory, 0, 0, FREE, "for files; empty: none is written"});
+        {"output.directory", &o.directory, 0, 0, FREE,
+         "for files, relative to the working directory; empty: none is written"});
     k.push_back({"output.vtu_every", &o.vtu_every, 0, LONG, FREE,
                  "between files for ParaView, s of the simulation; 0: none"});
     k.push_back({"output.raster_every", &o.raster_every, 0, LONG, FREE,
@@ -163,9 +165,10 @@ void scenario_keys(std::vector<Key> &k, Config &c)
     k.push_back({"scenario.lat0", &s.lat0, -80, 80, STATE,
                  "tsunami: latitude of the domain's centre, degrees north"});
     k.push_back({"scenario.bathymetry", InputFile{&s.bathymetry}, 0, 0, STATE,
-                 "tsunami: NetCDF file; empty: the synthetic basin"});
+                 "tsunami: NetCDF file, in a file relative to its directory; empty: the synthetic "
+                 "basin"});
     k.push_back({"scenario.faults", InputFile{&s.faults}, 0, 0, STATE,
-                 "tsunami: list of sub-faults; empty: a synthetic one"});
+                 "tsunami: list of sub-faults, named likewise; empty: a synthetic one"});
     k.push_back(
         {"scenario.fault_reference",
          choice(s.fault_reference, {"centre", "top_centre", "top_corner"}), 0, 0, STATE,

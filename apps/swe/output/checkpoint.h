@@ -54,7 +54,8 @@ void remove_checkpoints_after(const std::string &directory, long step);
 // rank is filled by its clusters, every cluster by its cells, and all numbers are finite.  Not
 // collective; rank and ranks of the result are those of the writer of the first file.  Throws
 // OutputError that says what is wrong with which file, and, when files of the latest one are not
-// those that were written, or missing, which checkpoint was before.  Memory: one file at a time is read whole.
+// those that were written, or missing, which checkpoint was before.  Memory: one file at a time is
+// read whole.
 RankState read_checkpoint(const std::string &place, const Resume &resume);
 
 } // namespace swe

@@ -2,8 +2,9 @@
 // maxima.h - how high and fast the water was at most on a raster, and when the wave arrived: a
 // NetCDF file with one frame, which covers all of the run up to when it was written.
 //
-// The file says which simulation it is of, and when that was looked at: a run may have begun without
-// looks (attribute `since`, s), and gone on for a while without (`gaps`, s: from, to, from, to, ...).
+// The file says which simulation it is of, and when that was looked at: a run may have begun
+// without looks (attribute `since`, s), and gone on for a while without (`gaps`, s: from, to, from,
+// to, ...).
 //
 // A rank knows what it saw itself.  A file that is gone on from is given to all ranks, so a pixel
 // may come to another rank: greatest of all is greatest over the ranks.  What a run did between

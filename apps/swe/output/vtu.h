@@ -3,10 +3,10 @@
 //
 // A frame is NAME-STEP-RANK.vtu, a piece each rank, and NAME-STEP.pvtu, which puts them together;
 // NAME.pvd is the series of frames with their times; which simulation it is of is in a comment
-// (identity.h).  Arrays are base64 of zlib blocks: a file is
-// XML to any parser, and a fraction of the size of text.  Cells share points: a filter of ParaView
-// that goes from cells to points (contours, warping) then sees one surface and not loose triangles,
-// and points are half as many as cells, not three times.  Only where ranks meet are they double.
+// (identity.h).  Arrays are base64 of zlib blocks: a file is XML to any parser, and a fraction of the
+// size of text.  Cells share points: a filter of ParaView that goes from cells to points (contours,
+// warping) then sees one surface and not loose triangles, and points are half as many as cells, not
+// three times.  Only where ranks meet are they double.
 // Format: VTK File Formats, https://docs.vtk.org/en/latest/design_documents/VTKFileFormats.html
 #ifndef SWE_OUTPUT_VTU_H
 #define SWE_OUTPUT_VTU_H
