@@ -114,6 +114,7 @@ def search(name: str, program: Path, inputs: int, seed: int, corpus: Path,
     """So many inputs; those that reach something new are kept in `corpus`."""
     command = [str(program), f"-runs={inputs}", f"-seed={seed}", f"-max_len={LENGTH[name]}",
                "-entropic=0", "-print_final_stats=1", "-rss_limit_mb=4096", "-timeout=900",
+               "-reload=0",  # what others find is the next piece's; each look takes a moment
                f"-artifact_prefix={program.parent}/", str(corpus),
                str(TOP / "bench" / "fuzz" / "corpus" / name)]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("INVASIVE", "LD_PRELOAD"))}
