@@ -25,8 +25,12 @@ void rmd_event(struct inv_event event, const char *text)
     event.time_ns = inv_clock_ns(CLOCK_REALTIME);
     memset(event.text, 0, sizeof event.text);
     /* it may come from a table that somebody scribbles over, and goes to terminals */
-    for (size_t i = 0; text && i < sizeof event.text - 1 && text[i]; i++)
-        event.text[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    for (size_t i = 0; text && i < sizeof event.text - 1; i++) {
+        char c = *(const volatile char *)&text[i]; /* once: it may be another a moment later */
+        if (!c)
+            break;
+        event.text[i] = c >= ' ' && c <= '~' ? c : '?';
+    }
     ring[newest % RMD_EVENTS] = event;
     if (news.fd >= 0)
         eventfd_write(news.fd, 1);

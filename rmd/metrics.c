@@ -147,13 +147,17 @@ static double value(const struct rmd_domain *d, unsigned slot, unsigned which)
     }
 }
 
-static void put_name(FILE *out, const char *name)
+/* Of a table, where each letter may be another a moment later. */
+static void put_name(FILE *out, const volatile char *name)
 {
-    for (size_t i = 0; i < INV_NAME_BYTES - 1 && name[i]; i++)
-        if (name[i] == '"' || name[i] == '\\')
-            fprintf(out, "\\%c", name[i]);
-        else
-            putc(name[i] >= ' ' && name[i] <= '~' ? name[i] : '?', out);
+    for (size_t i = 0; i < INV_NAME_BYTES - 1; i++) {
+        char c = name[i];
+        if (!c)
+            break;
+        if (c == '"' || c == '\\')
+            putc('\\', out);
+        putc(c >= ' ' && c <= '~' ? c : '?', out);
+    }
 }
 
 static void process_lines(struct rmd_domain *d, void *context)
