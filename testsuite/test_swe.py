@@ -10,6 +10,7 @@ import math
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 from machine import TWO_CORES
@@ -526,6 +527,22 @@ def test_what_is_refused_takes_nothing_away(swe, ranks, scenarios, tmp_path, how
     assert files_in(out) == before
 
 
+def test_a_record_may_be_in_a_directory_that_is_made_for_other_files(swe, tmp_path):
+    out = tmp_path / "new" / "out"
+    swe("dam_break", *depths(5, 8), f"output.directory={out}", "output.raster_every=1",
+        "output.raster_nx=8", "output.raster_ny=8", "time.steps=3", f"run.record={out}/record")
+    assert list(out.glob("record*")) and (out / "dam_break.nc").exists()
+
+
+def test_overwrite_leaves_a_collection_that_is_not_ours(swe, tmp_path):
+    words = ["dam_break", *depths(5, 8), f"output.directory={tmp_path}", "time.steps=3"]
+    swe(*words, "output.checkpoint_every=1e-3")
+    other = tmp_path / "dam_break.pvd"
+    other.write_text('<VTKFile type="Collection">\n<Collection/>\n</VTKFile>\n')
+    swe(*words, "--overwrite")
+    assert other.exists() and not list(tmp_path.glob("checkpoint-*"))
+
+
 @pytest.mark.parametrize("n", [0, 2])
 def test_a_restart_from_nowhere_is_told(swe, ranks, n):
     done = swe("dam_break", "--restart", by=ranks(n) if n else (), check=False)
@@ -683,6 +700,25 @@ def test_maxima_with_a_gap_say_so(program, scenarios, run_program, mpiexec, tmp_
     shutil.copytree(copy, tmp_path / first.name)
     assert gap("time.end=12", "output.maxima_every=1", f"--restart={tmp_path / first.name}") is None
     assert gap("time.end=13", "output.maxima_every=1", "--restart") is None
+
+
+def test_maxima_without_a_look_have_no_gap(program, scenarios, run_program, tmp_path):
+    """They were written with a checkpoint, before they were due."""
+    words = [program, scenarios / "dam_break.toml", *depths(5, 8), *MAXIMA,
+             f"output.directory={tmp_path}"]
+    run_program([*words, "time.end=3"])
+    again = [*words, "--restart", "output.maxima_every=100"]
+    killed = subprocess.Popen([*again, "time.end=1e6"], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 60
+        while not (tmp_path / "dam_break-maxima.nc").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+    finally:
+        killed.kill()
+        killed.wait()
+    said = run_program([*again, "time.steps=1"]).stderr
+    assert "no look" not in said and "inf" not in said
 
 
 @pytest.mark.parametrize("other, said", [

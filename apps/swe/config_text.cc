@@ -21,7 +21,7 @@ std::string absolute_name(const std::string &file)
 {
     std::error_code none;
     const auto path = std::filesystem::absolute(file, none);
-    return file.empty() || none ? file : path.lexically_normal().string();
+    return file.empty() || none ? file : path.string();
 }
 
 } // namespace

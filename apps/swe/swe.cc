@@ -14,6 +14,7 @@
 #include "difference.h"
 #include "output/checkpoint.h"
 #include "output/failure.h"
+#include "output/files.h"
 #include "output/watchers.h"
 #include "scenario/gauges.h"
 #include "simulation.h"
@@ -41,7 +42,7 @@ const argp_option options[] = {
      "Go on from this checkpoint; without a name from the last one in output.directory", 0},
     {"overwrite", OVERWRITE, nullptr, 0,
      "Begin anew where output.directory has checkpoints of another run: these go, and other files "
-     "of this name", 0},
+     "of this name, and all gauges", 0},
     {"error", ERROR, nullptr, 0, "Say how far the result is from the scenario's exact solution", 0},
     {"quiet", 'q', nullptr, 0, "No progress line, and nothing about what was read", 0},
     {nullptr, 0, nullptr, 0, nullptr, 0}};
@@ -280,8 +281,10 @@ void make_room(const Simulation<Real> &simulation, bool goes_on, bool overwrite,
         if (goes_on) {
             remove_checkpoints_after(directory, simulation.step());
         } else if (overwrite && !directory.empty()) {
+            const auto outputs = outputs_of(simulation.config()); // or why they cannot be read
             remove_checkpoints_after(directory, -1);
-            remove_outputs(simulation.config());
+            for (const std::string &path : outputs)
+                remove_file(path);
         }
     });
 }

@@ -36,7 +36,8 @@ public:
     // Without the block all is found cell by cell.
     Walk(Topology &topology, const std::vector<std::uint8_t> &depths, const Block *a_block)
         : of(topology), depth(depths), block(a_block),
-          links(new std::int32_t[2 * SIDES * depths.size()]), following(links.get()), preceding(links.get() + SIDES * depths.size())
+          links(new std::int32_t[2 * SIDES * depths.size()]), following(links.get()),
+          preceding(links.get() + SIDES * depths.size())
     {
     }
 

@@ -55,8 +55,9 @@ void Maxima::read()
     check_places(file, shape);
     file.expect("configuration", configuration, "; take it away to begin anew");
     first_look = file.number_of("since");
-    // Earlier versions say nothing of later looks.
-    last_look = file.has("until") ? file.number_of("until") : first_look;
+    // Earlier versions say nothing of later looks: they are taken for granted.
+    last_look = file.has("until") ? file.number_of("until")
+                                  : std::numeric_limits<double>::infinity();
     const auto ends = file.has("gaps") ? file.numbers_of("gaps") : std::vector<double>();
     for (std::size_t i = 0; i + 1 < ends.size(); i += 2)
         missed.push_back({ends[i], ends[i + 1]});
@@ -72,8 +73,9 @@ void Maxima::read()
 // What is after the time comes again.
 void Maxima::find_gap(double resume_time, double every)
 {
-    if (last_look < resume_time - every * (1 + 1e-9))
+    if (std::isfinite(last_look) && last_look < resume_time - every * (1 + 1e-9))
         missed.push_back({last_look, resume_time});
+    last_look = std::min(last_look, resume_time);
     std::vector<Gap> before;
     for (const Gap &gap : missed)
         if (gap.begin < resume_time)

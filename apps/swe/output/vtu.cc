@@ -260,7 +260,7 @@ void check_series(const std::string &directory, const std::string &name, const s
 bool is_series(const std::string &path)
 {
     return std::filesystem::is_regular_file(path) &&
-           read_whole_file(path).find("<VTKFile type=\"Collection\"") != std::string::npos;
+           read_whole_file(path).find(COMMENT_BEGIN) != std::string::npos;
 }
 
 VtuSeries::VtuSeries(const std::string &where, const std::string &name_, const std::string &state_,

@@ -3,10 +3,10 @@
 //
 // A frame is NAME-STEP-RANK.vtu, a piece each rank, and NAME-STEP.pvtu, which puts them together;
 // NAME.pvd is the series of frames with their times; which simulation it is of is in a comment
-// (identity.h).  Arrays are base64 of zlib blocks: a file is XML to any parser, and a fraction of the
-// size of text.  Cells share points: a filter of ParaView that goes from cells to points (contours,
-// warping) then sees one surface and not loose triangles, and points are half as many as cells, not
-// three times.  Only where ranks meet are they double.
+// (identity.h).  Arrays are base64 of zlib blocks: a file is XML to any parser, and a fraction of
+// the size of text.  Cells share points: a filter of ParaView that goes from cells to points
+// (contours, warping) then sees one surface and not loose triangles, and points are half as many as
+// cells, not three times.  Only where ranks meet are they double.
 // Format: VTK File Formats, https://docs.vtk.org/en/latest/design_documents/VTKFileFormats.html
 #ifndef SWE_OUTPUT_VTU_H
 #define SWE_OUTPUT_VTU_H
@@ -23,7 +23,7 @@ namespace swe {
 // goes on cannot add frames to it.
 void check_series(const std::string &directory, const std::string &name, const std::string &state);
 
-// Is this NAME.pvd of ours?
+// Is this NAME.pvd of ours?  Those of earlier versions do not say so.
 bool is_series(const std::string &path);
 
 // The frames of one run.  All functions are collective over comm; OutputError comes on all ranks.

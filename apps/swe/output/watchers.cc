@@ -300,15 +300,23 @@ bool writes_files(const Config &config)
             !config.gauges.empty());
 }
 
-// Can this rank's file of run.record be written?
+// Can this rank's file of run.record be written?  It may be in output.directory, which is made
+// before it.
 template <class Real> void check_record(const Simulation<Real> &s)
 {
+    namespace fs = std::filesystem;
+    const Config &config = s.config();
     int rank;
     MPI_Comm_rank(s.comm(), &rank);
-    if (s.config().run.record.empty())
+    if (config.run.record.empty())
+        return;
+    const std::string file = recording_file(config.run.record, rank);
+    const fs::path above = fs::absolute(file).parent_path().lexically_normal();
+    if (writes_files(config) && !fs::exists(above) &&
+        above / "" == fs::absolute(config.output.directory).lexically_normal() / "")
         return;
     try {
-        expect_writable(recording_file(s.config().run.record, rank));
+        expect_writable(file);
     } catch (const OutputError &error) {
         throw OutputError(std::string("run.record: ") + error.what());
     }
@@ -328,7 +336,7 @@ bool is_output(const Config &config, const std::filesystem::path &path)
 
 } // namespace
 
-void remove_outputs(const Config &config)
+std::vector<std::string> outputs_of(const Config &config)
 {
     std::vector<std::string> outputs;
     std::error_code error;
@@ -339,8 +347,7 @@ void remove_outputs(const Config &config)
     if (error && error != std::errc::no_such_file_or_directory)
         throw OutputError("cannot read directory " + config.output.directory + ": " +
                           error.message());
-    for (const std::string &path : outputs)
-        remove_file(path);
+    return outputs;
 }
 
 template <class Real>

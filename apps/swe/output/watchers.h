@@ -17,10 +17,10 @@ namespace swe {
 template <class Real>
 void check_outputs(Simulation<Real> &simulation, const std::optional<std::string> &gauges);
 
-// Takes away what runs before have left in output.directory beside checkpoints: the series, but not
-// its frames, rasters, maxima and gauges.  What is not ours stays.  Not collective; throws
-// OutputError.
-void remove_outputs(const Config &config);
+// What runs before have left in output.directory beside checkpoints, and a run that begins anew
+// takes away: the series, but not its frames, rasters, maxima and gauges.  Not what is not ours.
+// Not collective; throws OutputError.
+std::vector<std::string> outputs_of(const Config &config);
 
 // Collective, as are the watchers.  `goes_on`: files of the run before are continued.  Returns
 // what is to be said of them when the run starts.
