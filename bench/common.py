@@ -121,6 +121,9 @@ def resource_manager(ctx: Context, *options: str):
         yield socket
 
 
+RMCTL_TIMEOUT_S = 20
+
+
 def wait_for_answer(ctx: Context, rmd: subprocess.Popen, socket: str,
                     patience_s: float = 20) -> None:
     """Who comes before rmd can be reached would run unmanaged."""
@@ -132,12 +135,13 @@ def wait_for_answer(ctx: Context, rmd: subprocess.Popen, socket: str,
         try:
             asked = subprocess.run(command, env=clean_environment({}), text=True, check=False,
                                    capture_output=True, stdin=subprocess.DEVNULL,
-                                   timeout=patience_s)
+                                   timeout=RMCTL_TIMEOUT_S)
         except subprocess.TimeoutExpired as error:
-            raise BenchError(f"rmd at {socket}: no answer after {patience_s:g} s") from error
+            raise BenchError(f"rmd at {socket}: rmctl got no answer in {RMCTL_TIMEOUT_S} s") \
+                from error
         if asked.returncode == 0:
             return
-        if time.monotonic() > end:
+        if rmd.poll() is None and time.monotonic() > end:
             raise BenchError(f"rmd at {socket}: no answer after {patience_s:g} s: "
                              f"{asked.stderr.strip()[-500:]}")
         time.sleep(0.02)

@@ -143,12 +143,13 @@ def test_a_study_waits_for_an_rmd_that_takes_its_time(cells, top, build_with, tm
     assert ran.returncode in (0, 1), ran.stderr
 
 
-@pytest.mark.parametrize(("script", "said"), [("exit 3", "exit code 3"), ("exec sleep 60",
-                                               "no answer after 0.2 s: .*is it running")])
-def test_an_rmd_that_does_not_come_is_told(build_with, monkeypatch, script, said):
+@pytest.mark.parametrize(("script", "patience_s", "said"), [
+    ("exit 3", 60, "exit code 3"),
+    ("exec sleep 60", 0.2, "no answer after 0.2 s: .*is it running")])
+def test_an_rmd_that_does_not_come_is_told(build_with, monkeypatch, script, patience_s, said):
     ctx = common.Context(build_with(script), 1)
     real = common.wait_for_answer
-    monkeypatch.setattr(common, "wait_for_answer", lambda *a: real(*a, patience_s=0.2))
+    monkeypatch.setattr(common, "wait_for_answer", lambda *a: real(*a, patience_s=patience_s))
     with pytest.raises(common.BenchError, match=said), common.resource_manager(ctx):
         pass
 
