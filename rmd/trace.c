@@ -38,6 +38,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -100,6 +101,7 @@ struct rmd_trace {
     uint64_t events, lost; /* in the file; in tables that have been left */
     off_t written;
     int error; /* errno of what ended the writing */
+    bool as_root; /* it could not be done as by who takes the trace */
     struct {
         struct inv_trace_chunk chunk;
         uint64_t lost;
@@ -119,9 +121,18 @@ static void give_up(struct rmd_trace *x, int error)
         atomic_store(&x->reading->table->tracing, 0);
 }
 
+/* Is what is left kept for root? */
+static bool has_reserve_only(int file)
+{
+    struct statvfs fs;
+    return !fstatvfs(file, &fs) && fs.f_bavail == 0 && fs.f_bfree > 0;
+}
+
 static void put(struct rmd_trace *x, const void *what, size_t bytes)
 {
     const char *from = what;
+    if (!x->error && x->as_root && has_reserve_only(x->file))
+        give_up(x, ENOSPC);
     size_t left = x->error ? 0 : bytes;
     while (left) {
         ssize_t n = write(x->file, from, left);
@@ -344,16 +355,20 @@ static void take_file(struct rmd_trace *x)
 }
 
 /* What the thread writes is written as by who takes the trace, by whose quota, and not into what a
- * file system keeps for root.  Both are a thread's own in the kernel, and no affair of glibc's. */
-static void write_as(uid_t uid)
+ * file system keeps for root.  Both are a thread's own in the kernel, and no affair of glibc's.
+ * Under the unit rmd may not be somebody else, and has to look at how much room there is. */
+static void write_as(struct rmd_trace *x)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
-    if (uid == 0 || syscall(SYS_capget, &head, caps))
+    if (x->taker == 0)
         return;
-    caps[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective &= ~CAP_TO_MASK(CAP_SYS_RESOURCE);
-    syscall(SYS_capset, &head, caps);
-    syscall(SYS_setfsuid, uid);
+    if (!syscall(SYS_capget, &head, caps)) {
+        caps[CAP_TO_INDEX(CAP_SYS_RESOURCE)].effective &= ~CAP_TO_MASK(CAP_SYS_RESOURCE);
+        syscall(SYS_capset, &head, caps);
+    }
+    syscall(SYS_setfsuid, x->taker);
+    x->as_root = syscall(SYS_setfsuid, -1) == 0; /* says who it is */
 }
 
 /* seq_cst: partner is tell. */
@@ -387,7 +402,7 @@ static void write_trace(struct rmd_trace *x)
 static void *run(void *arg)
 {
     struct rmd_trace *x = arg;
-    write_as(x->taker);
+    write_as(x);
     take_file(x);
     if (is_told_to_begin(x)) {
         write_trace(x);
