@@ -58,6 +58,7 @@ static uint64_t rests;     /* that users have begun */
 static bool away[INV_MAX_CORES]; /* offline: nobody's */
 static unsigned naway;
 static bool drained[INV_MAX_CORES]; /* whole units */
+static bool adopting;  /* who lives is not known yet */
 static bool recalling; /* what a former rmd has noted, which stays until it is noted again */
 /* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
 static const struct rmd_policy *configured, *chosen;
@@ -484,12 +485,11 @@ static struct user *one_too_many(bool with_orders, unsigned most)
     return resting > most ? oldest : NULL;
 }
 
-/* Not while orders are recalled: nobody lives yet then. */
 static void forget_oldest(void)
 {
     struct user *u;
     bool orders = false;
-    if (recalling)
+    if (adopting)
         return;
     while ((u = one_too_many(false, RESTING_MAX)))
         forget(u);
@@ -962,6 +962,7 @@ static int adopt(struct user *u, const struct former *f)
 
 void rmd_users_adopt(void)
 {
+    adopting = true;
     recall_orders();
     for (unsigned i = 0; i < nformer; i++) {
         errno = EPROTO;
@@ -970,6 +971,7 @@ void rmd_users_adopt(void)
             adopt(u, &former[i]);
     }
     nformer = 0;
+    adopting = false;
     forget_oldest();
     cpus_changed();
     divide();
