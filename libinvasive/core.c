@@ -357,7 +357,7 @@ static bool give_to_wanting(struct inv_table *t, unsigned whom, int core, bool p
 /* In turn, so that nobody is always served last: those after `me`, then from the start. */
 static bool give_in_turn(struct inv_table *t, unsigned me, int core, bool pin)
 {
-    const unsigned n = INV_SLOT_WORDS; /* not what the head says: it may be written over meanwhile */
+    const unsigned n = INV_SLOT_WORDS; /* not what the head says: it may change meanwhile */
     unsigned start = me < INV_MAX_SLOTS ? me + 1 : 0;
     uint64_t below = (UINT64_C(1) << start % 64) - 1;
     for (unsigned k = 0; k <= n; k++) {

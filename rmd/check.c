@@ -162,8 +162,8 @@ static bool look_at(struct rmd_domain *d, unsigned slot)
 
 /* Who was stopped may have been about to offer a core, or to wake somebody; who goes on asks again
  * for what it had.  Once for all of them: it is a look at every thread of the domain, which its
- * user can make dear, and for which it waits.  An rmd that is killed before it has done so is followed by
- * one that does (adopt.c). */
+ * user can make dear, and for which it waits.  An rmd that is killed before it has done so is
+ * followed by one that does (adopt.c). */
 static void rescue(struct rmd_domain *d)
 {
     uint64_t begun = rmd_account_clock();

@@ -16,6 +16,11 @@ static inline bool inv_set_has(const uint64_t *set, unsigned core)
 {
     return set[core / 64] >> core % 64 & 1;
 }
+static inline void inv_set_remove(uint64_t *set, unsigned core)
+{
+    set[core / 64] &= ~(UINT64_C(1) << core % 64);
+}
+
 static inline void inv_set_add(uint64_t *set, unsigned core)
 {
     set[core / 64] |= UINT64_C(1) << core % 64;

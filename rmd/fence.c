@@ -92,8 +92,8 @@ static cpu_set_t cpus_of(const struct rmd_domain *d, bool others)
     return set;
 }
 
-/* Without a core, since all its members are stopped, a user keeps the CPUs that are none of rmd's, or
- * one of those that it had: its cores are others' now, and a descendant of a member may go on. */
+/* Without a core, since all its members are stopped, a user keeps the CPUs that are none of rmd's,
+ * or one of those that it had: its cores are others' now, and a descendant of a member may go on. */
 static cpu_set_t cpus_without_cores(const struct rmd_domain *d, const struct rmd_fence *f)
 {
     cpu_set_t set = cpus_of(d, true);

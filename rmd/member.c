@@ -34,14 +34,31 @@ static void keep_order(struct rmd_domain *d, const struct rmd_process *p)
         (struct rmd_left_order){p->pid, p->start_ticks, p->order};
 }
 
+/* A core that another one has been pinned to meanwhile is that one's. */
+static void give_up_pins(const struct rmd_domain *d, struct rmd_order *order)
+{
+    bool any = false;
+    for (unsigned c = 0; order->pinned && c < d->topology.ncores; c++) {
+        for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+            const struct rmd_process *p = &d->procs[s];
+            if (p->used && p->order.pinned && inv_set_has(p->order.cores, c))
+                inv_set_remove(order->cores, c);
+        }
+        any |= inv_set_has(order->cores, c);
+    }
+    order->pinned = any;
+}
+
 static void recall_order(struct rmd_domain *d, struct rmd_process *p)
 {
     for (unsigned i = 0; i < RMD_LEFT_ORDERS; i++) {
         struct rmd_left_order *was = &d->left_orders[i];
         if (was->pid != p->pid || was->start_ticks != p->start_ticks)
             continue;
-        p->order = was->order;
+        struct rmd_order order = was->order;
         *was = (struct rmd_left_order){0};
+        give_up_pins(d, &order); /* it has none yet itself */
+        p->order = order;
     }
 }
 

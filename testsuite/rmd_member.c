@@ -49,6 +49,7 @@
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   hammer                       -> from now on the table's head is written over all the time: 0
  *   tids                         -> all agents of all slots are somebody: 0
+ *   rung                         -> how often its first agent has been woken
  *   exec                         -> this program again, same process, not joined
  */
 #define _GNU_SOURCE
@@ -561,6 +562,8 @@ static void *serve(void *arguments)
             begin_to_hammer();
         } else if (!strcmp(verb, "tids")) {
             fill_tids();
+        } else if (!strcmp(verb, "rung")) {
+            printf("%u\n", atomic_load(&inv_slot_at(table, me)->agents[0].bell));
         } else if (!strcmp(verb, "records")) {
             printf("%d\n", INV_RECORDS_OFFSET);
         } else if (!strcmp(verb, "token")) {

@@ -381,6 +381,21 @@ def test_an_order_is_not_got_rid_of_by_leaving_or_exec(rmd, ask):  # noqa: F811
     assert one.join(0, 2, 2) == one.slot and owned(other, one.slot, other.slot) == [4, 4]
 
 
+def test_who_comes_back_leaves_cores_to_whom_they_have_been_pinned_meanwhile(rmd, ask):  # noqa: F811
+    r = rmd(8)
+    one, other, third = r.joined(3, 0, 1, 2)
+    ask(r, "pin", pid(one), "0-3")
+    assert one.ask(f"leave {r.name}") == "0"
+    ask(r, "pin", pid(other), "2-5")
+    assert one.join(0, 3, 3) == one.slot
+    assert other.owners()[:6] == [one.slot] * 2 + [other.slot] * 4
+    assert owned(third, third.slot) == [2]
+    assert one.ask(f"leave {r.name}") == "0"
+    ask(r, "pin", pid(third), "0-1")
+    assert one.join(0, 3, 3) == one.slot  # nothing is left of that order
+    assert owned(third, one.slot, other.slot, third.slot) == [2, 4, 2]
+
+
 def test_cores_that_nobody_owns_after_shrink_are_nobodys_to_borrow(rmd, ask):  # noqa: F811
     r = rmd(4)
     one, = r.joined(1, 0)

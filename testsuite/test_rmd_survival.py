@@ -918,20 +918,20 @@ def test_others_may_use_the_cores_of_a_process_that_is_stopped(mortal):
     assert one.ask("reclaim 0") == "asked"  # which is its own still
 
 
-def test_many_that_are_stopped_at_once_cost_one_look_at_all_threads(mortal, build):
-    """Each of their threads may have been about to wake somebody, as far as the table says."""
-    s = mortal("check-interval-ms = 200\nemulate-cores = 4\n")
+def test_many_that_are_stopped_at_once_cost_one_look_at_all_threads(mortal):
+    """Each of them may have been about to wake somebody, as far as the table says: all are woken."""
+    s = mortal("check-interval-ms = 500\nemulate-cores = 4\n")
     alice, crew = s.member(ALICE), s.member(ALICE, join=False)
     assert crew.ask(f"fork 200 {s.name}") == "200 0"
     assert alice.ask("tids") == "0"
     children = Path(f"/proc/{crew.process.pid}/task/{crew.process.pid}/children").read_text()
-    before = processor_s(s.process)
+    before = int(alice.ask("rung"))
     for number in (signal.SIGSTOP, signal.SIGCONT):
         for child in children.split():
             os.kill(int(child), number)
         eventually(lambda: s.said().count("goes on" if number == signal.SIGCONT else
                                           "has been stopped"), 200)
-    assert processor_s(s.process) - before < (4 if sanitizers(build) else 0.4)
+    assert 1 <= int(alice.ask("rung")) - before < 100
 
 
 def crowded_out(s):
