@@ -369,7 +369,8 @@ template <class Real> Cells<Real> Grid<Real>::changed_cells(int i) const
         std::int32_t first = cell;
         while (cell < c.cells() && !plan.merge[cell] && !plan.split[cell])
             cell++;
-        to.add(c, first, cell);
+        if (first < cell)
+            to.add(c, first, cell);
         if (cell == c.cells())
             break;
         if (plan.merge[cell]) {

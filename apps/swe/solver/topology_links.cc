@@ -40,18 +40,22 @@ void link_inside(const Topology &of, FvLinks &links)
 {
     static const Shapes shapes;
     bool wrong = false;
-    const std::int32_t *mate = of.mate.data() + SIDES;
-    for (std::int32_t cell = 1; cell < of.cells - 1; cell++, mate += SIDES) {
+    // Read once: a shape may, for all that the compiler knows, be written over them.
+    const std::int32_t *mate = of.mate.data() + SIDES, ghosts_at = links.first_ghost_at;
+    const std::uint8_t *orientation = of.orientation.data();
+    std::int32_t *thirds = links.third.data();
+    std::uint8_t *shape = links.shape.data();
+    for (std::int32_t cell = 1, last = of.cells - 1; cell < last; cell++, mate += SIDES) {
         auto leads_to = [mate](int side, std::int32_t to) {
             return static_cast<std::uint32_t>(mate[side] - SIDES * to) < SIDES;
         };
         bool comes = leads_to(HYPOTENUSE, cell - 1), goes = leads_to(HYPOTENUSE, cell + 1);
         wrong |= !(comes || leads_to(ENTRY_LEG, cell - 1));
         wrong |= !(goes || leads_to(EXIT_LEG, cell + 1));
-        int third = comes ? ENTRY_LEG : goes ? EXIT_LEG : HYPOTENUSE, o = of.orientation[cell];
-        links.shape[cell] = shapes.by_third[o][third];
+        int third = comes ? ENTRY_LEG : goes ? EXIT_LEG : HYPOTENUSE, o = orientation[cell];
+        shape[cell] = shapes.by_third[o][third];
         std::int32_t across = mate[third], ghost = ~across;
-        links.third[cell] = across < 0 ? links.first_ghost_at + ghost : across / SIDES;
+        thirds[cell] = across < 0 ? ghosts_at + ghost : across / SIDES;
         if (across < 0) {
             links.ghost_cell[ghost] = cell;
             links.ghost_way[ghost] = ORIENTATION.outward[o][third];
