@@ -20,7 +20,7 @@ std::string last_name(const std::string &file)
 std::string absolute_name(const std::string &file)
 {
     std::error_code none;
-    const auto path = std::filesystem::absolute(file, none);
+    const auto path = std::filesystem::weakly_canonical(file, none); // ".." may be behind a link
     return file.empty() || none ? file : path.string();
 }
 
