@@ -21,49 +21,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* --- orders of processes that go and come back */
-
-static bool is_order(const struct rmd_order *o) { return o->least || o->most || o->pinned; }
-
-/* Who leaves, or calls exec, is the same process when it joins again. */
-static void keep_order(struct rmd_domain *d, const struct rmd_process *p)
-{
-    if (!is_order(&p->order))
-        return;
-    d->left_orders[d->nleft_orders++ % RMD_LEFT_ORDERS] =
-        (struct rmd_left_order){p->pid, p->start_ticks, p->order};
-}
-
-/* A core that another one has been pinned to meanwhile is that one's. */
-static void give_up_pins(const struct rmd_domain *d, struct rmd_order *order)
-{
-    bool any = false;
-    for (unsigned c = 0; order->pinned && c < d->topology.ncores; c++) {
-        for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
-            const struct rmd_process *p = &d->procs[s];
-            if (p->used && p->order.pinned && inv_set_has(p->order.cores, c))
-                inv_set_remove(order->cores, c);
-        }
-        any |= inv_set_has(order->cores, c);
-    }
-    order->pinned = any;
-}
-
-static void recall_order(struct rmd_domain *d, struct rmd_process *p)
-{
-    for (unsigned i = 0; i < RMD_LEFT_ORDERS; i++) {
-        struct rmd_left_order *was = &d->left_orders[i];
-        if (was->pid != p->pid || was->start_ticks != p->start_ticks)
-            continue;
-        struct rmd_order order = was->order;
-        *was = (struct rmd_left_order){0};
-        give_up_pins(d, &order); /* it has none yet itself */
-        p->order = order;
-    }
-}
-
-/* --- ends */
-
 void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
 {
     struct rmd_process *p = &d->procs[slot];
@@ -91,7 +48,7 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
         d->left(d, slot, left);
     rmd_domain_unwatch(d, slot);
     if (left)
-        keep_order(d, p);
+        rmd_order_keep(d, p);
     memset(p, 0, sizeof *p);
     d->live--;
     atomic_store(&s->state, INV_SLOT_FREE);
@@ -215,7 +172,7 @@ static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
     p->used = true;
     p->pid = pid;
     p->start_ns = p->settled_ns = inv_now_ns();
-    recall_order(d, p);
+    rmd_order_recall(d, p);
     d->live++;
     return (int)slot;
 }

@@ -19,11 +19,13 @@ void rmd_order_apply(const struct rmd_order *o, struct rmd_need *need)
         need->min_cores = need->max_cores;
 }
 
+static bool is_said(const struct rmd_order *o) { return o->least || o->most || o->pinned; }
+
 bool rmd_orders_any(const struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         const struct rmd_process *p = &d->procs[s];
-        if (p->used && (p->order.least || p->order.most || p->order.pinned))
+        if (p->used && is_said(&p->order))
             return true;
     }
     return false;
@@ -130,5 +132,43 @@ void rmd_order_force(struct rmd_domain *d)
         rmd_log(RMD_INFO, "core %u taken from process %d by force", c, (int)p->pid);
         if (!d->topology.emulated)
             rmd_pin_thread(p->pid, p->pidfd.fd, tid, cpu_of(d, name - 1));
+    }
+}
+
+/* --- orders of processes that go and come back */
+
+void rmd_order_keep(struct rmd_domain *d, const struct rmd_process *p)
+{
+    if (!is_said(&p->order))
+        return;
+    d->left_orders[d->nleft_orders++ % RMD_LEFT_ORDERS] =
+        (struct rmd_left_order){p->pid, p->start_ticks, p->order};
+}
+
+/* A core that another one has been pinned to meanwhile is that one's. */
+static void give_up_pins(const struct rmd_domain *d, struct rmd_order *order)
+{
+    bool any = false;
+    for (unsigned c = 0; order->pinned && c < d->topology.ncores; c++) {
+        for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+            const struct rmd_process *p = &d->procs[s];
+            if (p->used && p->order.pinned && inv_set_has(p->order.cores, c))
+                inv_set_remove(order->cores, c);
+        }
+        any |= inv_set_has(order->cores, c);
+    }
+    order->pinned = any;
+}
+
+void rmd_order_recall(struct rmd_domain *d, struct rmd_process *p)
+{
+    for (unsigned i = 0; i < RMD_LEFT_ORDERS; i++) {
+        struct rmd_left_order *was = &d->left_orders[i];
+        if (was->pid != p->pid || was->start_ticks != p->start_ticks)
+            continue;
+        struct rmd_order order = was->order;
+        *was = (struct rmd_left_order){0};
+        give_up_pins(d, &order); /* it has none yet itself */
+        p->order = order;
     }
 }

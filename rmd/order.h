@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 struct rmd_domain;
+struct rmd_process;
 
 struct rmd_order {
     unsigned least, most; /* cores; 0: nothing said */
@@ -36,6 +37,15 @@ int rmd_pinned_to(const struct rmd_domain *domain, unsigned core);
 bool rmd_is_pinned(const struct rmd_domain *domain, unsigned slot);
 /* So many units are pinned. */
 unsigned rmd_pinned_units(const struct rmd_domain *domain);
+
+/*
+ * Who leaves, or calls exec, is the same process when it joins again.
+ * rmd_order_keep   - it leaves: what was said of it, of the last RMD_LEFT_ORDERS, is kept.
+ * rmd_order_recall - it has joined: that goes for it again, without cores that another one has been
+ *                    pinned to meanwhile.
+ */
+void rmd_order_keep(struct rmd_domain *domain, const struct rmd_process *process);
+void rmd_order_recall(struct rmd_domain *domain, struct rmd_process *process);
 
 /* Owners have been decided: cores without one rest, or do so no longer. */
 void rmd_rest_unowned(struct rmd_domain *domain);
