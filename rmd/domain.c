@@ -293,10 +293,11 @@ struct members {
 
 static struct members members_of(struct rmd_domain *d)
 {
-    struct members m = {.pinned_units = rmd_pinned_units(d)};
+    bool pins_hold = rmd_pins_hold(d);
+    struct members m = {.pinned_units = pins_hold ? rmd_pinned_units(d) : 0};
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         m.index[s] = RMD_NO_OWNER;
-        if (d->procs[s].used && !rmd_is_pinned(d, s)) {
+        if (d->procs[s].used && !(pins_hold && rmd_is_pinned(d, s))) {
             m.index[s] = (int)m.count;
             m.slot[m.count++] = s;
         }

@@ -21,6 +21,7 @@ enum { BURST_NS = 20000000 };
 
 static enum rmd_enforce how;
 static cpu_set_t possible; /* CPUs that there are for us */
+static cpu_set_t offline;  /* now */
 static bool cpusets;
 static bool hold; /* also our own user: cores have been drained, or limited */
 static struct rmd_fence *fences; /* that stand */
@@ -40,6 +41,8 @@ int rmd_fences_begin(enum rmd_enforce enforce, bool always, const char *base)
 }
 
 void rmd_fences_hold(void) { hold = true; }
+
+void rmd_fences_offline(const cpu_set_t *cpus) { offline = *cpus; }
 
 const struct rmd_fence *rmd_fences(void) { return fences; }
 
@@ -92,14 +95,38 @@ static cpu_set_t cpus_of(const struct rmd_domain *d, bool others)
     return set;
 }
 
+/* What its processes could use until now.  A former rmd has said it to their threads. */
+static cpu_set_t cpus_until_now(const struct rmd_domain *d, const struct rmd_fence *f)
+{
+    cpu_set_t set;
+    if (f->stands)
+        return f->allowed;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        if (d->procs[s].used && !sched_getaffinity(d->procs[s].pid, sizeof set, &set)) {
+            CPU_AND(&set, &set, &possible);
+            return set;
+        }
+    return possible;
+}
+
+/* Adds the first CPU of these that is online.  False: none is. */
+static bool add_first(cpu_set_t *set, const cpu_set_t *of)
+{
+    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, of) && !CPU_ISSET(cpu, &offline)) {
+            CPU_SET(cpu, set);
+            return true;
+        }
+    return false;
+}
+
 /* Without a core, since all its members are stopped, a user keeps the CPUs that are none of rmd's,
  * or one of those that it had: its cores are others' now, and a descendant of a member may go on. */
 static cpu_set_t cpus_without_cores(const struct rmd_domain *d, const struct rmd_fence *f)
 {
-    cpu_set_t set = cpus_of(d, true);
-    for (size_t cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&set); cpu++)
-        if (CPU_ISSET(cpu, &f->allowed))
-            CPU_SET(cpu, &set);
+    cpu_set_t set = cpus_of(d, true), had = cpus_until_now(d, f);
+    if (!CPU_COUNT(&set) && !add_first(&set, &had))
+        add_first(&set, &possible);
     return set;
 }
 
@@ -237,8 +264,9 @@ static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f, const c
 
 void rmd_fence_move(struct rmd_domain *d, struct rmd_fence *f)
 {
-    if (!holds() || !(d->here || f->stands)) /* an empty cpuset takes nobody */
-        return;
+    bool all_stopped = d->live && d->stopped == d->live;
+    if (!holds() || !(d->here || f->stands || all_stopped))
+        return; /* else when its first core is here: an empty cpuset takes nobody */
     cpu_set_t before = f->allowed, now = d->here ? cpus_of(d, true) : cpus_without_cores(d, f);
     bool first = !f->stands;
     if (!first && CPU_EQUAL(&before, &now))

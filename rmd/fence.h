@@ -37,6 +37,8 @@ struct rmd_fence {
 int rmd_fences_begin(enum rmd_enforce how, bool always, const char *base);
 /* Cores have been drained, or limited: from now on in any case. */
 void rmd_fences_hold(void);
+/* These CPUs are offline now; fences are moved after that. */
+void rmd_fences_offline(const cpu_set_t *cpus);
 
 /*
  * rmd_fence_move - what the user may use has changed, as d->presence says.

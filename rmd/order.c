@@ -65,6 +65,14 @@ unsigned rmd_pinned_units(const struct rmd_domain *d)
     return n;
 }
 
+bool rmd_pins_hold(const struct rmd_domain *d)
+{
+    unsigned others = 0;
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
+        others += d->procs[s].used && !rmd_is_pinned(d, s);
+    return rmd_pinned_units(d) + others <= d->units_here;
+}
+
 void rmd_wake_core(struct rmd_domain *d, unsigned core)
 {
     if (!d->resting[core])

@@ -4,7 +4,8 @@
  * constraints that go over what the process announces, and stay until they are taken back or it
  * ends, whatever policy decides.
  *
- * A process that is pinned has its cores to itself and is nothing that the policy divides among.
+ * A process that is pinned has its cores to itself and is nothing that the policy divides among,
+ * while that leaves others some.
  * In a domain where there is an order, cores that nobody owns rest: they are withdrawn as if they
  * were another domain's, for else who has been shrunk would borrow what it has just given up.
  */
@@ -37,6 +38,9 @@ int rmd_pinned_to(const struct rmd_domain *domain, unsigned core);
 bool rmd_is_pinned(const struct rmd_domain *domain, unsigned slot);
 /* So many units are pinned. */
 unsigned rmd_pinned_units(const struct rmd_domain *domain);
+/* Is there a unit for each process that is not pinned?  Else all pins wait until there is again: of
+ * cores that another user got, or of processes that have joined, nobody knew when it was ordered. */
+bool rmd_pins_hold(const struct rmd_domain *domain);
 
 /*
  * Who leaves, or calls exec, is the same process when it joins again.

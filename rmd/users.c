@@ -115,6 +115,12 @@ static bool cpus_changed(void)
     rmd_log(RMD_NOTICE, "%u of %u CPUs are offline (before: %u)", n, topology.ncores, naway);
     memcpy(away, now, sizeof away);
     naway = n;
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    for (unsigned c = 0; c < topology.ncores && !topology.emulated; c++)
+        if (away[c])
+            CPU_SET((size_t)topology.os_cpu[c], &cpus);
+    rmd_fences_offline(&cpus);
     return true;
 }
 

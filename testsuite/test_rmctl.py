@@ -467,6 +467,37 @@ def test_a_pinned_process_leaves_the_others_their_share(rmd, ask):  # noqa: F811
     assert members[0].owners()[0] == 1
 
 
+def test_pins_wait_while_they_would_leave_somebody_without_a_core(rmd, ask):  # noqa: F811
+    r = rmd(2)
+    one, = r.joined(1, 0)
+    ask(r, "pin", pid(one), "0-1")
+    other = r.member()
+    other.slot = other.join()
+    assert owned(one, one.slot, other.slot) == [1, 1]
+    assert one.ask(f"leave {r.name}") == "0"
+    assert one.join() == one.slot and owned(one, one.slot, other.slot) == [1, 1]
+    other.kill()
+    eventually(lambda: owned(one, one.slot), [2])
+    ask(r, "drain", "1")
+    third = r.member()
+    third.slot = third.join()
+    assert owned(one, one.slot, third.slot) in ([1, 0], [0, 1])  # there is one core only
+    ask(r, "drain", "1", "--undo")
+    assert owned(one, one.slot, third.slot) == [1, 1]
+
+
+def test_cores_that_another_user_gets_are_not_taken_from_who_is_not_pinned(service, ask):  # noqa: F811
+    s = service("emulate-cores = 4\nreclaim-bound-us = 1000\n")
+    one, other = s.member(ALICE), s.member(ALICE)
+    ask(s, "pin", pid(one), "0-2")
+    assert owned(one, one.slot, other.slot) == [3, 1]
+    bob = s.member(BOB)
+    eventually(lambda: owned(bob, 0), [2])
+    assert owned(one, one.slot, other.slot) == [1, 1]
+    bob.kill()
+    eventually(lambda: owned(one, one.slot, other.slot), [3, 1])
+
+
 def test_physical_cores_that_go_together_are_ordered_together(rmd, tell, ask):  # noqa: F811
     r = rmd(8, "--smt=core", machine="core:4 pu:2")
     one, other = r.joined(2, 0, 1)

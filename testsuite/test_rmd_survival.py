@@ -37,13 +37,17 @@ from test_rmd_service import (
     ALICE,
     BOB,
     CAROL,
+    CPUS,
     ELSEWHERE,
     KEEPER,
     Service,
     UserMember,
     counts,
     follower,
+    pins,
     public,  # noqa: F401 (a fixture)
+    started_by,
+    two_cpus,
 )
 
 pytestmark = [pytest.mark.sanitize,
@@ -1002,6 +1006,28 @@ def test_another_user_gets_the_cores_of_one_whose_processes_are_all_stopped(mort
     alice.process.send_signal(signal.SIGCONT)
     eventually(lambda: counts(alice, 0), [2])
     assert counts(bob, 0) == [2]
+
+
+@two_cpus
+def test_the_next_rmd_keeps_children_of_who_is_stopped_to_one_core(mortal):
+    s = mortal(QUICK + f"cores = {CPUS[0]},{CPUS[1]}\nreclaim-bound-us = 1000\n")
+    alice = s.member(ALICE)
+    with started_by(alice, "child") as child:
+        alice.process.send_signal(signal.SIGSTOP)
+        bob = s.member(BOB)
+        eventually(lambda: counts(bob, 0), [2])
+        kept = {*CPUS[2:]} or {CPUS[0]}
+        eventually(lambda: os.sched_getaffinity(child), kept)
+        s.die()
+        os.sched_setaffinity(child, CPUS)  # it does not cooperate
+        s.begin()
+        eventually(lambda: os.sched_getaffinity(child), kept)
+        alice.process.send_signal(signal.SIGCONT)
+        eventually(lambda: counts(bob, 0), [1])
+        eventually(lambda: pins(alice) & pins(bob) & {*CPUS[:2]}, set())
+        eventually(lambda: os.sched_getaffinity(child) == pins(alice), True)
+        bob.kill()
+        eventually(lambda: (os.sched_getaffinity(child), pins(alice)), ({*CPUS}, {*CPUS}))
 
 
 @pytest.mark.parametrize("when", ["killed", "going-on", "adopted"])

@@ -131,11 +131,11 @@ void remove_tree(const std::string &path)
         throw OutputError("cannot remove " + path + ": " + error.message());
 }
 
-// Steps of the checkpoints in the directory, in order.  Without a manifest it is none.
-std::vector<long> steps_in(const std::string &directory)
+// Steps of the checkpoints in the directory, in order; those read so far, if there is an error.
+// Without a manifest it is none.
+std::vector<long> steps_in(const std::string &directory, std::error_code &error)
 {
     std::vector<long> steps;
-    std::error_code error;
     for (fs::directory_iterator entry(directory, error), end; !error && entry != end;
          entry.increment(error)) {
         const std::string name = entry->path().filename().string();
@@ -143,12 +143,19 @@ std::vector<long> steps_in(const std::string &directory)
         if (name.compare(0, PREFIX.size(), PREFIX) != 0)
             continue;
         const long step = std::strtol(name.c_str() + PREFIX.size(), &rest, 10);
-        if (name == PREFIX + std::to_string(step) && fs::exists(entry->path() / "manifest"))
+        if (name == PREFIX + std::to_string(step) && fs::exists(entry->path() / "manifest", error))
             steps.push_back(step);
     }
+    std::sort(steps.begin(), steps.end());
+    return steps;
+}
+
+std::vector<long> steps_in(const std::string &directory)
+{
+    std::error_code error;
+    std::vector<long> steps = steps_in(directory, error);
     if (error)
         throw OutputError("cannot read directory " + directory + ": " + error.message());
-    std::sort(steps.begin(), steps.end());
     return steps;
 }
 
@@ -241,10 +248,20 @@ std::string latest_checkpoint(const std::string &directory)
     return path_of(directory, steps.back());
 }
 
-std::string former_checkpoint(const std::string &directory)
+std::string former_checkpoint(const std::string &checkpoint)
 {
-    const std::vector<long> steps = steps_in(directory);
-    return steps.size() < 2 ? "" : path_of(directory, steps[steps.size() - 2]);
+    fs::path path = checkpoint;
+    if (!path.has_filename()) // ends with a slash
+        path = path.parent_path();
+    const std::string directory = path.has_parent_path() ? path.parent_path().string() : ".";
+    std::string former;
+    std::error_code ignored;
+    for (long step : steps_in(directory, ignored)) {
+        if (PREFIX + std::to_string(step) == path.filename())
+            return former;
+        former = path_of(directory, step);
+    }
+    return ""; // it has another name
 }
 
 bool is_checkpoint_of(const std::string &place, const std::string &directory)

@@ -36,8 +36,8 @@ struct Resume {
 // The last whole checkpoint in an output directory.  Throws OutputError if there is none.
 std::string latest_checkpoint(const std::string &directory);
 
-// The one before it, or an empty text.
-std::string former_checkpoint(const std::string &directory);
+// The one before this one in the same directory, or an empty text: none is known.
+std::string former_checkpoint(const std::string &checkpoint);
 
 // Is `place`, from which read_checkpoint() reads, the directory, or a checkpoint in it?
 bool is_checkpoint_of(const std::string &place, const std::string &directory);
@@ -53,8 +53,8 @@ void remove_checkpoints_after(const std::string &directory, long step);
 // latest is taken.  They come in the order of the curve, and are complete: every root of this
 // rank is filled by its clusters, every cluster by its cells, and all numbers are finite.  Not
 // collective; rank and ranks of the result are those of the writer of the first file.  Throws
-// OutputError that says what is wrong with which file, and, when files of the latest one are not
-// those that were written, or missing, which checkpoint was before.  Memory: one file at a time is
+// OutputError that says what is wrong with which file, and, when files of it are not those that
+// were written, or missing, which checkpoint was before.  Memory: one file at a time is
 // read whole.
 RankState read_checkpoint(const std::string &place, const Resume &resume);
 

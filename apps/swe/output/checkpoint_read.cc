@@ -297,12 +297,13 @@ void check_bytes(const std::string &path, const Manifest::File &expected)
         throw OutputError(path + ": damaged: the check sum is not that of the manifest");
 }
 
-// Does what may find files damaged or missing; `former`: the checkpoint before, if there is one.
-template <class Work> auto with_advice(const std::string &former, Work work)
+// Does what may find files of the checkpoint damaged or missing.
+template <class Work> auto with_advice(const std::string &checkpoint, Work work)
 {
     try {
         return work();
     } catch (const OutputError &error) {
+        const std::string former = former_checkpoint(checkpoint);
         throw OutputError(error.what() +
                           (former.empty() ? "" : ".  The one before: --restart=" + former));
     }
@@ -342,13 +343,12 @@ RankState read_checkpoint(const std::string &place, const Resume &resume)
 {
     const bool is_one = std::filesystem::exists(place + "/manifest");
     const std::string path = is_one ? place : latest_checkpoint(place);
-    const std::string former = is_one ? "" : former_checkpoint(place);
     const Manifest manifest =
-        with_advice(former, [&] { return read_manifest(path + "/manifest"); });
+        with_advice(path, [&] { return read_manifest(path + "/manifest"); });
     RankState state;
     for (std::size_t rank = 0; rank < manifest.files.size(); rank++) {
         const std::string name = path + "/checkpoint-" + std::to_string(rank) + ".nc";
-        with_advice(former, [&] { check_bytes(name, manifest.files[rank]); });
+        with_advice(path, [&] { check_bytes(name, manifest.files[rank]); });
         const NetcdfFile file = NetcdfFile::open(name, NC_NOWRITE);
         const Part part = read_attributes(file, resume, manifest, static_cast<int>(rank));
         if (rank == 0)
