@@ -674,6 +674,24 @@ def test_maxima_that_are_not_of_the_whole_run_say_so(program, scenarios, run_pro
     assert "maxima:" not in run_program([*again, "time.end=4"]).stderr
 
 
+def test_maxima_stay_true_when_a_run_goes_on_from_before_their_last_look(
+        program, scenarios, run_program, tmp_path):
+    """Its end comes before that look."""
+    words = [program, "-q", scenarios / "dam_break.toml", *depths(5, 8), *MAXIMA,
+             "output.maxima_every=1", f"output.directory={tmp_path}"]
+
+    def dump():
+        return run_program(["ncdump", tmp_path / "dam_break-maxima.nc"]).stdout
+
+    run_program([*words, "time.steps=30"])
+    first = min(tmp_path.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    last = re.search(r":until = ([\d.]+)", dump())[1]
+    step = int(first.name.split("-")[1])
+    said = run_program([*words, f"time.steps={step + 1}", f"--restart={first}"])
+    assert float(re.search(r"^time (\S+)", said.stdout, re.M)[1]) < float(last)
+    assert f":until = {last}" in dump() and "gaps" not in dump()
+
+
 def test_maxima_with_a_gap_say_so(program, scenarios, run_program, mpiexec, tmp_path):
     """Each time again, unless what is missing was looked at after all.  There is none where looks
     are rarer than steps, or than checkpoints."""

@@ -36,6 +36,8 @@ PROMISES = [
     "raster_of_another_simulation_is_not_gone_on_with",
     "full_disk_leaves_no_part_of_a_raster",
     "frame_that_was_cut_off_goes_with_a_restart",
+    "frame_of_a_raster_that_was_cut_short_goes_with_a_restart",
+    "damaged_raster_is_an_error_or_a_raster",
     "cells_that_leave_a_gap_are_told",
     "progress_says_how_long_it_takes",
 ]

@@ -164,25 +164,33 @@ std::string path_of(const std::string &directory, long step)
     return directory + "/" + PREFIX + std::to_string(step);
 }
 
+// Of one that is about to go: no name that a user would give to a copy.
+std::string former_name(const std::string &path) { return path + ".replaced"; }
+
 // To a name that remove_leftovers() knows.
 void move_away(const std::string &path)
 {
     std::error_code error;
-    fs::rename(path, path + ".old", error);
+    fs::rename(path, former_name(path), error);
     if (error)
         throw OutputError("cannot rename " + path + ": " + error.message());
 }
 
-// What runs that were killed have left.
+// What runs that were killed have left: of a step, and with an ending of ours.
+bool is_leftover(const fs::path &name)
+{
+    const std::string step = name.stem().string();
+    return (name.extension() == ".tmp" || name.extension() == ".replaced") &&
+           step.size() > PREFIX.size() && step.compare(0, PREFIX.size(), PREFIX) == 0 &&
+           step.find_first_not_of("0123456789", PREFIX.size()) == std::string::npos;
+}
+
 void remove_leftovers(const std::string &directory)
 {
     std::vector<std::string> leftovers;
-    for (const fs::directory_entry &entry : fs::directory_iterator(directory)) {
-        const std::string name = entry.path().filename().string();
-        const fs::path ending = entry.path().extension();
-        if (name.compare(0, PREFIX.size(), PREFIX) == 0 && (ending == ".tmp" || ending == ".old"))
+    for (const fs::directory_entry &entry : fs::directory_iterator(directory))
+        if (is_leftover(entry.path().filename()))
             leftovers.push_back(entry.path().string());
-    }
     for (const std::string &path : leftovers)
         remove_tree(path);
 }
@@ -196,17 +204,17 @@ void publish(const Manifest &manifest, const std::string &directory)
     const std::vector<long> before = steps_in(directory);
     if (fs::exists(path)) {
         // It is of the same step.  In the moment without it an earlier one is there, if there was.
-        remove_tree(path + ".old");
-        fs::rename(path, path + ".old");
+        remove_tree(former_name(path));
+        fs::rename(path, former_name(path));
     }
     try {
         move_into_place(path);
     } catch (const OutputError &) {
         std::error_code none_before;
-        fs::rename(path + ".old", path, none_before);
+        fs::rename(former_name(path), path, none_before);
         throw;
     }
-    remove_tree(path + ".old");
+    remove_tree(former_name(path));
     sync_path(directory);
     long kept = -1;
     for (long step : before)
@@ -287,10 +295,10 @@ void remove_checkpoints_after(const std::string &directory, long step)
     const std::vector<long> steps = steps_in(directory);
     for (auto later = steps.rbegin(); later != steps.rend() && *later > step; ++later) {
         const std::string path = path_of(directory, *later);
-        remove_tree(path + ".old");
+        remove_tree(former_name(path));
         move_away(path);
         sync_path(directory);
-        remove_tree(path + ".old");
+        remove_tree(former_name(path));
     }
 }
 

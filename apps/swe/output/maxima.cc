@@ -34,7 +34,7 @@ Maxima::Maxima(const std::string &where, const RasterShape &raster, const std::s
     : path(where), shape(raster),
       configuration(state + "output.arrival = " + toml_number(arrival_) + '\n'), rest(rest_),
       arrival(arrival_), first_look(std::numeric_limits<double>::infinity()),
-      last_look(-std::numeric_limits<double>::infinity()), comm(ranks)
+      last_look(-std::numeric_limits<double>::infinity()), own_look(last_look), comm(ranks)
 {
     for (int f = 0; f < FIELDS; f++)
         field[f].assign(shape.pixels(), NONE[f]);
@@ -70,16 +70,20 @@ void Maxima::read()
     }
 }
 
-// What is after the time comes again.
+// Looks after the time stay: the run may end before it has come to them again.
 void Maxima::find_gap(double resume_time, double every)
 {
-    if (std::isfinite(last_look) && last_look < resume_time - every * (1 + 1e-9))
+    if (!std::isfinite(last_look))
+        last_look = resume_time;
+    if (last_look < resume_time - every * (1 + 1e-9))
         missed.push_back({last_look, resume_time});
-    last_look = std::min(last_look, resume_time);
     std::vector<Gap> before;
-    for (const Gap &gap : missed)
+    for (const Gap &gap : missed) {
         if (gap.begin < resume_time)
             before.push_back({gap.begin, std::min(gap.end, resume_time)});
+        if (gap.end > resume_time)
+            to_come.push_back({std::max(gap.begin, resume_time), gap.end});
+    }
     missed = std::move(before);
 }
 
@@ -89,6 +93,7 @@ void Maxima::add(const Snapshot &snapshot)
     const auto time = static_cast<float>(snapshot.time);
     first_look = std::min(first_look, snapshot.time);
     last_look = std::max(last_look, snapshot.time);
+    own_look = snapshot.time;
     for (std::size_t i = 0; i < now.h.size(); i++) {
         if (!(static_cast<double>(now.h[i]) > snapshot.dry))
             continue; // also where no cell of this rank is
@@ -130,6 +135,9 @@ void Maxima::save(const std::vector<float> *all) const
     std::vector<double> ends;
     for (const Gap &gap : missed)
         ends.insert(ends.end(), {gap.begin, gap.end});
+    for (const Gap &gap : to_come)
+        if (own_look < gap.end)
+            ends.insert(ends.end(), {std::max(gap.begin, own_look), gap.end});
     if (!ends.empty())
         file.attribute(NC_GLOBAL, "gaps", ends);
     file.check(nc_enddef(file.id()), "write");

@@ -4,12 +4,12 @@
 //
 // The file says which simulation it is of, and when that was looked at: a run may have begun
 // without looks (attribute `since`, s), and gone on for a while without (`gaps`, s: from, to, from,
-// to, ...).
+// to, ...); the last look was at `until`, s.
 //
 // A rank knows what it saw itself.  A file that is gone on from is given to all ranks, so a pixel
 // may come to another rank: greatest of all is greatest over the ranks.  What a run did between
-// its last checkpoint and its end is in the file, too, and does no harm: it comes again, but that
-// the end may have cut a step short.
+// the checkpoint that another one goes on from and its end is in the file, too, and stays: it is of
+// the same simulation, but that the end may have cut a step short.
 #ifndef SWE_OUTPUT_MAXIMA_H
 #define SWE_OUTPUT_MAXIMA_H
 
@@ -49,8 +49,9 @@ private:
     std::string path;
     RasterShape shape;
     std::string configuration; // state and arrival
-    double rest, arrival, first_look, last_look;
-    std::vector<Gap> missed;
+    double rest, arrival, first_look;
+    double last_look, own_look;       // of all that the file knows of, and of this run
+    std::vector<Gap> missed, to_come; // before and after the time at which this run began
     MPI_Comm comm;
     // Surface, depth, speed: greatest so far, -inf where none.  Arrival: earliest, +inf where none.
     std::vector<float> field[4];

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 #include "identity.h"
+#include "../scenario/netcdf_header.h"
 
 namespace swe {
 
@@ -30,14 +31,21 @@ NetcdfFile NetcdfFile::create(const std::string &path, int format)
 
 NetcdfFile NetcdfFile::open(const std::string &path, int mode)
 {
+    std::uint64_t records = 0;
+    const std::string problem = netcdf_problem(path, &records);
+    if (!problem.empty())
+        throw OutputError("cannot open " + path + ": " + problem);
     int id, status = nc_open(path.c_str(), mode, &id);
     if (status != NC_NOERR)
         fail_to("open", path, status);
-    return NetcdfFile(path, id);
+    NetcdfFile file(path, id);
+    file.records = records;
+    return file;
 }
 
 NetcdfFile::NetcdfFile(NetcdfFile &&other) noexcept
-    : name(std::move(other.name)), number(std::exchange(other.number, NONE))
+    : name(std::move(other.name)), number(std::exchange(other.number, NONE)),
+      records(other.records)
 {
 }
 

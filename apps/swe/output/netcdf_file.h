@@ -6,6 +6,7 @@
 #ifndef SWE_OUTPUT_NETCDF_FILE_H
 #define SWE_OUTPUT_NETCDF_FILE_H
 
+#include <cstdint>
 #include <string>
 #include <vector>
 #include <netcdf.h>
@@ -17,7 +18,8 @@ namespace swe {
 class NetcdfFile {
 public:
     static NetcdfFile create(const std::string &path, int format); // NC_64BIT_OFFSET, _DATA
-    static NetcdfFile open(const std::string &path, int mode);     // NC_NOWRITE, NC_WRITE
+    static NetcdfFile open(const std::string &path, int mode);     // NC_NOWRITE, NC_WRITE; fails at
+                                                                   // what the library crashes at
     NetcdfFile(NetcdfFile &&other) noexcept;
     NetcdfFile &operator=(NetcdfFile &&) = delete;
     ~NetcdfFile();
@@ -29,6 +31,9 @@ public:
     [[noreturn]] void fail(const std::string &message) const;
     int id() const { return number; }
     const std::string &path() const { return name; }
+    // So many records were whole when it was opened, of those that it says it has: the library reads
+    // those that were cut off as 0.
+    std::uint64_t whole_records() const { return records; }
 
     int define_dimension(const char *dimension, std::size_t length);
     int define(const char *variable, nc_type type, const std::vector<int> &dimensions);
@@ -54,6 +59,7 @@ private:
     NetcdfFile(std::string path, int id) : name(std::move(path)), number(id) {}
     std::string name;
     int number;
+    std::uint64_t records = 0;
 };
 
 } // namespace swe

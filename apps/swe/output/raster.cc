@@ -2,6 +2,7 @@
 // raster.cc - the raster's file; see raster.h.
 #include "raster.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include "files.h"
@@ -52,15 +53,17 @@ NetcdfFile open_former(const std::string &path, const RasterShape &shape, const 
 }
 
 // Number of frames up to the time.  One that a full disk has cut off has none where its time would
-// be, which reads as 0: times rise.
+// be, which reads as 0: times rise.  Of one that was cut off behind its time the file knows.
 std::size_t frames_until(const NetcdfFile &file, double time)
 {
-    std::vector<double> times(file.dimension("time"));
-    const int variable = file.variable("time", NC_DOUBLE, {times.size()});
-    if (!times.empty())
-        file.check(nc_get_var_double(file.id(), variable, times.data()), "read");
+    const std::size_t frames = file.dimension("time");
+    const int variable = file.variable("time", NC_DOUBLE, {frames});
+    std::vector<double> times(std::min<std::uint64_t>(frames, file.whole_records()));
+    const std::size_t start = 0, count = times.size();
+    if (count > 0)
+        file.check(nc_get_vara_double(file.id(), variable, &start, &count, times.data()), "read");
     std::size_t n = 0;
-    while (n < times.size() && times[n] <= time && (n == 0 || times[n] > times[n - 1]))
+    while (n < count && times[n] <= time && (n == 0 || times[n] > times[n - 1]))
         n++;
     return n;
 }

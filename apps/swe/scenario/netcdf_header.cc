@@ -63,9 +63,21 @@ public:
         extents();
     }
 
+    // So many records are in the file, of those that the header tells of.
+    std::uint64_t whole_records() const { return whole_; }
+
+    void expect_all_records() const
+    {
+        const std::uint64_t from_one_to_next = stride();
+        for (const Variable &v : variables_)
+            if (v.records &&
+                (v.begin > size_ || records_of(v, from_one_to_next) < records_))
+                cut_off(v);
+    }
+
 private:
     std::ifstream in_;
-    std::uint64_t size_ = 0, at_ = 0, records_ = 0;
+    std::uint64_t size_ = 0, at_ = 0, records_ = 0, whole_ = UINT64_MAX;
     int version_ = 0;
     std::vector<std::uint64_t> dimensions_;
     std::vector<Variable> variables_;
@@ -191,26 +203,49 @@ private:
         variables_.push_back(v);
     }
 
-    // Is all of every variable in the file, after the header?
-    void extents() const
+    // From one record to the next, bytes.
+    std::uint64_t stride() const
     {
-        std::uint64_t record = 0, kinds = 0;
+        std::uint64_t record = 0, only = 0, kinds = 0;
         for (const Variable &v : variables_)
-            if (v.records && (kinds++, __builtin_add_overflow(record, padded(v.bytes), &record)))
-                fail("records are larger than any file");
+            if (v.records) {
+                kinds++;
+                only = v.bytes;
+                if (__builtin_add_overflow(record, padded(v.bytes), &record))
+                    fail("records are larger than any file");
+            }
+        return kinds == 1 ? only : record;
+    }
+
+    // How many of its records end in the file.
+    std::uint64_t records_of(const Variable &v, std::uint64_t from_one_to_next) const
+    {
+        if (v.begin > size_ || v.bytes > size_ - v.begin)
+            return 0;
+        if (from_one_to_next == 0) // nothing is in them
+            return records_;
+        return std::min(records_, (size_ - v.begin - v.bytes) / from_one_to_next + 1);
+    }
+
+    // Is all of every variable in the file, after the header?  Of records, how many are?
+    void extents()
+    {
+        const std::uint64_t from_one_to_next = stride();
         for (const Variable &v : variables_) {
-            std::uint64_t end = v.begin, stride = kinds == 1 ? v.bytes : record, before = 0;
-            bool large =
-                v.records && records_ > 1 && __builtin_mul_overflow(records_ - 1, stride, &before);
-            large |= __builtin_add_overflow(end, before, &end);
-            if (!v.records || records_ > 0)
-                large |= __builtin_add_overflow(end, v.bytes, &end);
-            if (v.begin < at_ || large || end > size_)
-                throw Problem{"variable " + v.name + ": cut off, or its place is wrong: bytes " +
-                              std::to_string(v.begin) + " to " +
-                              (large ? "beyond all" : std::to_string(end)) + " of a file of " +
-                              std::to_string(size_)};
+            if (v.begin < at_ || (!v.records && (v.begin > size_ || v.bytes > size_ - v.begin)))
+                cut_off(v);
+            if (v.records)
+                whole_ = std::min(whole_, records_of(v, from_one_to_next));
         }
+        whole_ = std::min(whole_, records_);
+    }
+
+    [[noreturn]] void cut_off(const Variable &v) const
+    {
+        const std::string many = v.records ? std::to_string(records_) + " records of " : "";
+        throw Problem{"variable " + v.name + ": cut off, or its place is wrong: " + many +
+                      std::to_string(v.bytes) + " bytes from byte " + std::to_string(v.begin) +
+                      " on, of a file of " + std::to_string(size_)};
     }
 };
 
@@ -219,7 +254,21 @@ private:
 std::string netcdf_problem(const std::string &file)
 {
     try {
-        Header(file).read();
+        Header header(file);
+        header.read();
+        header.expect_all_records();
+        return "";
+    } catch (const Problem &problem) {
+        return problem.what;
+    }
+}
+
+std::string netcdf_problem(const std::string &file, std::uint64_t *records)
+{
+    try {
+        Header header(file);
+        header.read();
+        *records = header.whole_records();
         return "";
     } catch (const Problem &problem) {
         return problem.what;

@@ -7,12 +7,18 @@
 #ifndef SWE_SCENARIO_NETCDF_HEADER_H
 #define SWE_SCENARIO_NETCDF_HEADER_H
 
+#include <cstdint>
 #include <string>
 
 namespace swe {
 
-// Empty if the file may be given to nc_open(), else what is wrong with it, with the byte.
+// Empty if the file may be given to nc_open() and is whole, else what is wrong with it, with the
+// byte.
 std::string netcdf_problem(const std::string &file);
+
+// The same of a file that may end in a record, or before one: *records is how many are whole.  Of
+// NetCDF-4 that is not looked at, and as many as there can be.
+std::string netcdf_problem(const std::string &file, std::uint64_t *records);
 
 } // namespace swe
 #endif

@@ -24,6 +24,7 @@
 #include "../output/files.h"
 #include "../output/manifest.h"
 #include "../output/maxima.h"
+#include "../output/places.h"
 #include "../output/progress.h"
 #include "../output/raster.h"
 #include "../output/vtu.h"
@@ -446,6 +447,7 @@ void interrupted_checkpoint_is_none(const std::string &directory)
         fs::copy(directory + "/checkpoint-10", directory + "/checkpoint-30");
         fs::remove(directory + "/checkpoint-30/manifest");
         fs::create_directory(directory + "/empty");
+        fs::copy(directory + "/checkpoint-10", directory + "/checkpoint-10.old"); // a user's
     }
     barrier();
     EXPECT(read_checkpoint(directory, resume_as(0, 1)).step == 10);
@@ -456,6 +458,7 @@ void interrupted_checkpoint_is_none(const std::string &directory)
     write_checkpoint(make_state(40), directory, MPI_COMM_WORLD);
     barrier();
     EXPECT(!fs::exists(directory + "/checkpoint-20.tmp"));
+    EXPECT(fs::exists(directory + "/checkpoint-10.old"));
 }
 
 void other_configuration_is_told(const std::string &directory)
@@ -584,8 +587,8 @@ std::size_t data_size(const RankState &state)
 }
 
 // Bad contents may have good check sums, when the writer was wrong: whatever is read then is a
-// whole grid of finite numbers, or an error.  Headers are left as they are, as libnetcdf 4.9
-// crashes at some (in NC_hashmapadd, called by nc_open); the check sums keep these from it.
+// whole grid of finite numbers, or an error.  Headers are left as they are: what is read there are
+// names.
 void sealed_nonsense_is_an_error_or_a_grid(const std::string &directory)
 {
     write_checkpoint(make_state(3), directory, MPI_COMM_WORLD);
@@ -764,6 +767,58 @@ void full_disk_leaves_no_part_of_a_raster(const std::string &directory)
         EXPECT(entry.path() == path || entry.path() == most);
 }
 
+// libnetcdf 4.9 crashes at some (in NC_hashmapadd, called by nc_open).
+void damaged_raster_is_an_error_or_a_raster(const std::string &directory)
+{
+    const std::string path = directory + "/raster.nc";
+    {
+        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
+        raster.add(make_snapshot(0, 0));
+    }
+    if (rank == 0) {
+        const std::string whole = read_whole_file(path);
+        std::mt19937 random(5);
+        int errors = 0;
+        for (int round = 0; round < 2000; round++) {
+            std::string bytes = whole;
+            for (unsigned changes = 1 + random() % 3; changes > 0; changes--)
+                bytes[random() % 1500] = static_cast<char>(random() % 8 ? random() % 16 : random());
+            write_bytes(path, bytes);
+            errors +=
+                !message_of([&] { check_raster(path, raster_shape(), CONFIGURATION); }).empty();
+            is_raster_file(path);
+        }
+        EXPECT(errors > 500);
+    }
+    barrier();
+}
+
+// Cut off behind its time, which is what comes first in it.
+void frame_of_a_raster_that_was_cut_short_goes_with_a_restart(const std::string &directory)
+{
+    const std::string path = directory + "/raster.nc";
+    {
+        Raster raster(path, raster_shape(), CONFIGURATION, std::nullopt, MPI_COMM_WORLD);
+        for (int frame : {0, 1, 2})
+            raster.add(make_snapshot(100 * frame, frame));
+    }
+    if (rank == 0)
+        fs::resize_file(path, fs::file_size(path) - 100);
+    barrier();
+    {
+        Raster raster(path, raster_shape(), CONFIGURATION, 40.0, MPI_COMM_WORLD);
+        raster.add(make_snapshot(300, 3));
+    }
+    barrier();
+    if (rank == 0) {
+        const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+        std::vector<double> times(file.dimension("time"));
+        EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {times.size()}),
+                                 times.data()) == NC_NOERR);
+        EXPECT((times == std::vector<double>{0, 10, 30}));
+    }
+}
+
 // A full disk: the file has one frame more, and where its time would be, nothing.
 void frame_that_was_cut_off_goes_with_a_restart(const std::string &directory)
 {
@@ -864,6 +919,8 @@ constexpr Promise PROMISES[] = {
     PROMISE(raster_of_another_simulation_is_not_gone_on_with),
     PROMISE(full_disk_leaves_no_part_of_a_raster),
     PROMISE(frame_that_was_cut_off_goes_with_a_restart),
+    PROMISE(frame_of_a_raster_that_was_cut_short_goes_with_a_restart),
+    PROMISE(damaged_raster_is_an_error_or_a_raster),
     PROMISE(cells_that_leave_a_gap_are_told),
     PROMISE(progress_says_how_long_it_takes),
 };
