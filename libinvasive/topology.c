@@ -111,6 +111,15 @@ static void describe(struct inv_topology *t, const char *what, const char *more)
     snprintf(t->description + n, sizeof t->description - (size_t)n, "%s", more);
 }
 
+/* FNV-1a. */
+static uint64_t hash(const char *text, bool first_only)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325) ^ first_only;
+    for (; *text; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return h;
+}
+
 int inv_topology_detect(struct inv_topology *t, const char *cpu_list, bool first_only)
 {
     cpu_set_t allowed, listed, left;
@@ -118,6 +127,7 @@ int inv_topology_detect(struct inv_topology *t, const char *cpu_list, bool first
     bool all = true;
     t->ncores = 0;
     t->emulated = false;
+    t->asked = hash(cpu_list ? cpu_list : "", first_only);
     if (sched_getaffinity(0, sizeof allowed, &allowed))
         return -1;
     if (cpu_list) {
@@ -141,6 +151,15 @@ int inv_topology_detect(struct inv_topology *t, const char *cpu_list, bool first
             all &= take(t, (int)cpu, INV_SAME_MACHINE);
     describe(t, "CPU", all ? "" : " (more are allowed, unused)");
     return 0;
+}
+
+void inv_topology_resume(struct inv_topology *t, unsigned ncores, const int32_t *os_cpu,
+                         const unsigned char *apart)
+{
+    t->ncores = 0;
+    for (unsigned c = 0; c < ncores; c++)
+        take(t, os_cpu[c], (enum inv_apart)apart[c]);
+    describe(t, "CPU", "");
 }
 
 /* hwloc builds any machine, and takes minutes for some.  Counts are numbers after a colon, or words
@@ -179,6 +198,7 @@ int inv_topology_emulate(struct inv_topology *t, const char *machine, bool first
     unsigned long ncores = strtoul(machine, &end, 10);
     t->ncores = 0;
     t->emulated = true;
+    t->asked = hash(machine, first_only);
     if (*machine < '0' || *machine > '9' || *end)
         return emulate_described(t, machine, first_only);
     if (ncores < 1 || ncores > INV_MAX_CORES) {

@@ -18,6 +18,8 @@ struct inv_topology {
     unsigned char apart[INV_MAX_CORES]; /* enum inv_apart: core i from core i - 1.  Two cores
                                            are as far apart as the farthest step between
                                            them; [0] is INV_SAME_MACHINE */
+    uint64_t asked;            /* the same for the same list and first_only; not for two others, as
+                                  good as never */
     char description[128];     /* one line for people */
 };
 
@@ -38,5 +40,9 @@ int inv_topology_detect(struct inv_topology *topology, const char *cpu_list, boo
  * Returns 0; or -1, EINVAL when it is neither or has more than INV_MAX_CORES cores.
  */
 int inv_topology_emulate(struct inv_topology *topology, const char *machine, bool first_only);
+
+/* These cores instead: those that a former rmd had which was asked for the same. */
+void inv_topology_resume(struct inv_topology *topology, unsigned ncores, const int32_t *os_cpu,
+                         const unsigned char *apart);
 
 #endif

@@ -13,11 +13,13 @@
 #include "core.h"
 #include "domain_inside.h"
 #include "log.h"
+#include "online.h"
 #include "placement.h"
 #include "state.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -42,6 +44,56 @@ static int fits(const struct rmd_domain *d, const struct rmd_state *state)
             return -1;
     return 0;
 }
+
+/* --- cores of before */
+
+static bool has_cpu(const struct inv_topology *t, int cpu)
+{
+    for (unsigned c = 0; c < t->ncores; c++)
+        if (t->os_cpu[c] == cpu)
+            return true;
+    return false;
+}
+
+/* Do the cores that were noted differ from those that are there now only by CPUs that are offline, or
+ * were then? */
+static bool same_but_for_offline(const struct inv_topology *now, const struct inv_topology *then,
+                                 const char *sys_root)
+{
+    bool away[INV_MAX_CORES], differ = now->ncores != then->ncores;
+    rmd_online(sys_root, then, away);
+    for (unsigned c = 0; c < then->ncores; c++) {
+        if (!has_cpu(now, then->os_cpu[c]) && !away[c])
+            return false;
+        differ |= c < now->ncores && now->os_cpu[c] != then->os_cpu[c];
+    }
+    return differ;
+}
+
+bool rmd_adopt_cores(struct inv_topology *now, int state_fd, const char *sys_root)
+{
+    struct inv_topology then = *now;
+    struct inv_table head;
+    struct rmd_state *state = rmd_state_map(state_fd);
+    if (!state)
+        return false;
+    memcpy(&head, state->head, RMD_HEAD_BYTES);
+    bool good = !now->emulated && !head.emulated && state->asked == now->asked &&
+                head.ncores > 0 && head.ncores <= INV_MAX_CORES && rmd_state_living(state);
+    for (unsigned c = 0; good && c < head.ncores; c++)
+        good = state->os_cpu[c] >= 0 && state->os_cpu[c] < CPU_SETSIZE &&
+               state->apart[c] <= INV_SAME_MACHINE;
+    if (good) {
+        inv_topology_resume(&then, head.ncores, state->os_cpu, state->apart);
+        good = same_but_for_offline(now, &then, sys_root);
+    }
+    rmd_state_unmap(state);
+    if (good)
+        *now = then;
+    return good;
+}
+
+/* --- processes and their cores */
 
 static void put_head(struct inv_table *t, const struct rmd_state *state)
 {

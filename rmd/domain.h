@@ -164,6 +164,14 @@ void rmd_domain_reconfigured(struct rmd_domain *domain);
  */
 int rmd_domain_adopt(struct rmd_domain *domain, int table_fd, int state_fd);
 
+/*
+ * rmd_adopt_cores - before that: a former rmd that was asked for the same cores knew of CPUs that are
+ * offline now, or not of some that were then.  Its cores are *topology then, since its tables are of
+ * them.  True when that has been changed.  The descriptor stays the caller's.
+ *   sys_root  of sysfs, which says what is offline
+ */
+bool rmd_adopt_cores(struct inv_topology *topology, int state_fd, const char *sys_root);
+
 /* Now and then: put right what processes have written where only rmd writes, and see who has been
  * stopped by a signal or goes on.  True when the domain is not, or is again, one of stopped
  * processes only. */

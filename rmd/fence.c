@@ -26,12 +26,15 @@ static bool cpusets;
 static bool hold; /* also our own user: cores have been drained, or limited */
 static struct rmd_fence *fences; /* that stand */
 
-int rmd_fences_begin(enum rmd_enforce enforce, bool always, const char *base)
+int rmd_fences_begin(const struct inv_topology *cores, enum rmd_enforce enforce, bool always,
+                     const char *base)
 {
     how = enforce;
     hold = always;
     if (sched_getaffinity(0, sizeof possible, &possible))
         return -1;
+    for (unsigned c = 0; c < cores->ncores && !cores->emulated; c++)
+        CPU_SET((size_t)cores->os_cpu[c], &possible);
     if (hold && how == RMD_ENFORCE_CPUSET) {
         cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
         if (!cpusets)

@@ -30,11 +30,13 @@ struct rmd_fence {
 
 /*
  * rmd_fences_begin - how it is done.
+ *   cores   of the domains: some may be offline now
  *   always  also while no cores have been drained or limited: there are other users
  *   base    of the control groups, a path, or anything else: rmd finds it (cgroup.h)
  * Returns 0, or -1 with errno.
  */
-int rmd_fences_begin(enum rmd_enforce how, bool always, const char *base);
+int rmd_fences_begin(const struct inv_topology *cores, enum rmd_enforce how, bool always,
+                     const char *base);
 /* Cores have been drained, or limited: from now on in any case. */
 void rmd_fences_hold(void);
 /* These CPUs are offline now; fences are moved after that. */

@@ -468,9 +468,9 @@ static int listen_for_clients(bool several, int handed_over)
     return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(socket_name(), &who);
 }
 
-/* Take back what a former rmd of this socket has left, from who has kept it, and go on in it.
- * False: it makes no sense, and has been said. */
-static bool resume(int *handed_over)
+/* Take back what a former rmd of this socket has left, from who has kept it.  False: it makes no
+ * sense, and has been said. */
+static bool take_back(int *handed_over)
 {
     if (!is_service())
         return true;
@@ -481,7 +481,7 @@ static bool resume(int *handed_over)
             rmd_server_make_directory(socket_name());
         rmd_keeper_open(socket_name(), rmd_users_take_back);
     }
-    rmd_users_adopt();
+    rmd_users_former_cores(&topology, line.sys_root);
     return true;
 }
 
@@ -518,13 +518,18 @@ static int start(void)
     if (check_kernel() || find_cores())
         return -1;
     have_descriptors();
-    if (watch_signals() || rmd_users_open(&topology, &settings, &users) ||
+    bool good = !watch_signals();
+    if (good && !take_back(&handed_over))
+        return -1;
+    if (!good || rmd_users_open(&topology, &settings, &users) ||
         (line.node && watch_emptiness())) {
         rmd_say("cannot start: %s", strerror(errno));
         return -1;
     }
+    if (is_service())
+        rmd_users_adopt();
     const char *metrics = settings.text[RMD_KEY_METRICS];
-    if (!resume(&handed_over) || listen_for_clients(several, handed_over) ||
+    if (listen_for_clients(several, handed_over) ||
         !rmd_machine_cap(line.sys_root, settings.power_cap, users.keep_orders) ||
         (*metrics && rmd_metrics_serve(metrics)))
         return -1;

@@ -39,6 +39,7 @@ int rmd_state_make(struct rmd_domain *d)
     s->version = RMD_STATE_VERSION;
     s->table_version = INV_TABLE_VERSION;
     s->bytes = sizeof *s;
+    s->asked = d->topology.asked;
     for (unsigned c = 0; c < d->topology.ncores; c++) {
         s->os_cpu[c] = d->topology.emulated ? -1 : d->topology.os_cpu[c];
         s->apart[c] = d->topology.apart[c];

@@ -16,7 +16,7 @@
 
 enum {
     /* counts up with every change of this file, and of what rmd and its keeper say to each other */
-    RMD_STATE_VERSION = 4,
+    RMD_STATE_VERSION = 5,
     /* of a table's head, which nobody writes after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
     RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not noted */
@@ -45,6 +45,7 @@ struct rmd_state {
     uint32_t version, table_version;
     uint64_t bytes;
     unsigned char head[RMD_HEAD_BYTES];
+    uint64_t asked; /* what decides which cores those are: topology.h */
     int32_t os_cpu[INV_MAX_CORES];
     uint8_t apart[INV_MAX_CORES];
     _Atomic uint32_t valid; /* the copy that counts */

@@ -603,7 +603,7 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     options = *o;
     configured = s->all.policy;
     rmd_units_of(&units, &topology, s->smt);
-    if (rmd_fences_begin(topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
+    if (rmd_fences_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
                          s->text[RMD_KEY_CGROUP]) ||
         timer(&bound_timer, bound_passed) || timer(&check_timer, check) ||
         rmd_machine_watch(&topology, o->sys_root, sampled))
@@ -879,6 +879,18 @@ void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd)
     if (i == nformer)
         former[nformer++] = (struct former){uid, -1, -1};
     replace(what == RMD_KEPT_STATE ? &former[i].state : &former[i].table, fd);
+}
+
+void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
+{
+    unsigned now = t->ncores;
+    for (unsigned i = 0; i < nformer; i++)
+        if (former[i].state >= 0 && rmd_adopt_cores(t, former[i].state, sys_root)) {
+            rmd_log(RMD_NOTICE,
+                    "there are processes on the %u CPUs of before: going on with these, not with "
+                    "the %u that were online at this start", t->ncores, now);
+            return;
+        }
 }
 
 static void recall_user(const struct rmd_standing_user *was)

@@ -85,9 +85,12 @@ struct rmd_limits rmd_users_ordered(uid_t uid, bool operator);
 struct rmd_limits rmd_users_limits(uid_t uid);
 
 /* rmd_users_take_back - a descriptor that a former rmd has had kept: for this user, of its table or
- * of what goes with it; or what was ordered.  It is ours from here on. rmd_users_adopt - all have
- * been taken back: go on in them. */
+ * of what goes with it; or what was ordered.  It is ours from here on; before rmd_users_open.
+ * rmd_users_former_cores - all have been taken back: *topology becomes the cores that their tables are
+ * of, where CPUs that have gone offline or come online meanwhile make the difference.
+ * rmd_users_adopt - after rmd_users_open: go on in them. */
 void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd);
+void rmd_users_former_cores(struct inv_topology *topology, const char *sys_root);
 void rmd_users_adopt(void);
 
 /* Processes of all users. */

@@ -1093,7 +1093,7 @@ def test_a_client_that_floods_rmd_keeps_nobody_out(mortal):
 def put_online(root, text):
     path = root / "sys/devices/system/cpu/online"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".new").write_text(text + "\n")
+    path.with_suffix(".new").write_text(f"{text}\n")
     path.with_suffix(".new").rename(path)
 
 
@@ -1134,6 +1134,70 @@ def test_a_drain_leaves_each_user_a_cpu_that_is_online(mortal, build, tell, tmp_
     eventually(lambda: alice.owners(), [0, ELSEWHERE, 0, 0])
     tell(s, "drain", "--undo", "1")
     assert counts(alice, 0) == [4]
+
+
+def only(cpu):
+    return lambda: os.sched_setaffinity(0, {cpu})  # what the kernel leaves of all when others go
+
+
+@two_cpus
+def test_a_cpu_that_went_offline_is_known_to_the_next_rmd(mortal, tmp_path):
+    first, second = CPUS[:2]
+    put_online(tmp_path, f"{first},{second}")
+    s = mortal(QUICK + f"cores = {first},{second}\n", f"--sys-root={tmp_path}")
+    alice, bob = s.member(ALICE), s.member(BOB)
+    assert counts(alice, 0) == counts(bob, 0) == [1]
+    bob.kill()
+    eventually(lambda: counts(alice, 0), [2])
+    put_online(tmp_path, first)
+    eventually(lambda: counts(alice, 0), [1])
+    s.die()
+    s.begin(preexec=only(first))
+    assert "took back a core table" in s.said() and "2 CPUs of before" in s.said()
+    assert counts(alice, 0) == [1]
+    bob = s.member(BOB, join=False)
+    assert "every core has a user" in bob.ask(f"join {s.name} -1 -1 -1")  # none is given out twice
+    put_online(tmp_path, f"{first},{second}")
+    eventually(lambda: counts(alice, 0), [2])
+    bob.join()
+    assert (counts(alice, 0), counts(bob, 0)) == ([1], [1])
+    bob.kill()
+    eventually(lambda: pins(alice) >= {first, second}, True)
+
+
+@two_cpus
+def test_a_cpu_that_came_online_is_for_the_rmd_that_finds_no_processes(mortal, tmp_path):
+    first, second = CPUS[:2]
+    put_online(tmp_path, first)
+    s = mortal(QUICK + f"cores = {first},{second}\n", f"--sys-root={tmp_path}")
+    s.die()
+    s.begin(preexec=only(first))
+    alice = s.member(ALICE)
+    assert len(alice.owners()) == 1
+    put_online(tmp_path, f"{first},{second}")
+    s.die()
+    s.begin()
+    assert "took back a core table" in s.said() and "the 1 CPUs of before" in s.said()
+    assert counts(alice, 0) == [1]
+    alice.kill()
+    s.hears("the last process has gone")
+    s.die()
+    s.begin()
+    assert counts(s.member(ALICE), 0) == [2]
+
+
+@two_cpus
+@pytest.mark.parametrize("cause", ["configuration", "affinity"])
+def test_tables_of_other_cores_are_given_up_where_no_cpu_is_offline(mortal, tmp_path, cause):
+    first, second = CPUS[:2]
+    put_online(tmp_path, f"{first},{second}")
+    s = mortal(QUICK + f"cores = {first},{second}\n", f"--sys-root={tmp_path}")
+    s.member(ALICE)
+    s.die()
+    if cause == "configuration":
+        s.config.write_text(s.config.read_text().replace(f"{first},{second}", f"{first}"))
+    s.begin(preexec=only(first) if cause == "affinity" else None)
+    assert "of other cores than now" in s.said()
 
 
 def test_a_private_rmd_leaves_offline_cpus_alone_too(rmd, tmp_path):  # noqa: F811
