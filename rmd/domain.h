@@ -62,6 +62,8 @@ struct rmd_reports {
     unsigned count, room;
     size_t record_bytes; /* of all of them */
     uint64_t forgotten;  /* of which there were before the oldest */
+    bool holds;          /* report.c's, as is */
+    struct rmd_reports *next;
 };
 
 /* How far somebody has come with the reports of a domain.  They are made one at a time, or who asks

@@ -7,7 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26 };
+#ifdef INV_SMALL
+enum { REPORTS_MAX = 64, RECORDS_BYTES_MAX = 1 << 13, ALL_BYTES_MAX = 1 << 14 };
+#else
+enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26, ALL_BYTES_MAX = 1 << 28 };
+#endif
+
+/* Of all domains: those that have some, and what their records take. */
+static struct rmd_reports *holders;
+static uint64_t all_bytes;
 
 /* What the process has used of its record.  Nobody here reads what it says. */
 static struct inv_record *copy_record(struct inv_record *r, uint32_t *bytes)
@@ -91,6 +99,7 @@ struct rmd_report rmd_report_copy(const struct rmd_report *from)
 static void drop_record(struct rmd_reports *all, struct rmd_report *r)
 {
     all->record_bytes -= r->report.record_bytes;
+    all_bytes -= r->report.record_bytes;
     r->report.record_bytes = 0;
     free(r->record);
     r->record = NULL;
@@ -115,20 +124,55 @@ static bool make_room(struct rmd_reports *all)
     return true;
 }
 
+static void drop_oldest_records(struct rmd_reports *all, uint64_t most)
+{
+    for (unsigned i = 0; i < all->count && all->record_bytes > most; i++)
+        drop_record(all, &all->items[i]);
+}
+
+static struct rmd_reports *largest(void)
+{
+    struct rmd_reports *found = holders;
+    for (struct rmd_reports *one = holders; one; one = one->next)
+        if (one->record_bytes > found->record_bytes)
+            found = one;
+    return found;
+}
+
+static void hold(struct rmd_reports *all)
+{
+    if (all->holds)
+        return;
+    all->holds = true;
+    all->next = holders;
+    holders = all;
+}
+
 void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
 {
     if (!make_room(all)) { /* a report less */
         free(report->record);
         return;
     }
+    hold(all);
     all->items[all->count++] = *report;
     all->record_bytes += report->report.record_bytes;
-    for (unsigned i = 0; all->record_bytes > RECORDS_BYTES_MAX; i++)
-        drop_record(all, &all->items[i]);
+    all_bytes += report->report.record_bytes;
+    drop_oldest_records(all, RECORDS_BYTES_MAX);
+    while (all_bytes > ALL_BYTES_MAX) {
+        struct rmd_reports *most = largest();
+        drop_oldest_records(most, most->record_bytes - 1);
+    }
 }
 
 void rmd_reports_free(struct rmd_reports *all)
 {
+    struct rmd_reports **link = &holders;
+    while (*link && *link != all)
+        link = &(*link)->next;
+    if (*link)
+        *link = all->next;
+    all_bytes -= all->record_bytes;
     for (unsigned i = 0; i < all->count; i++)
         free(all->items[i].record);
     free(all->items);

@@ -17,7 +17,8 @@ bool rmd_report_unpack(struct rmd_report *report, const struct inv_package *pack
 struct rmd_report rmd_report_copy(const struct rmd_report *report);
 
 /* Keep one, with its record.  The oldest goes when there are very many, and the oldest records when
- * they take much memory. */
+ * they take much memory: of this domain, or of the one that has most when all together do.  The
+ * domain's reports stay where they are in memory until rmd_reports_free. */
 void rmd_reports_add(struct rmd_reports *reports, struct rmd_report *report);
 void rmd_reports_free(struct rmd_reports *reports);
 

@@ -29,7 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Users without processes: whose reports are kept, and whose own orders are (some 100 KB each). */
+/* Users without processes: whose reports are kept, and whose own orders are (some 100 KB each, and
+ * reports, which report.c limits). */
 enum { RESTING_MAX = 32, RESTING_WITH_ORDERS_MAX = 128 };
 
 struct user {

@@ -378,6 +378,24 @@ def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
         (alice.process.pid, 1), (other.process.pid, 0)]
 
 
+def test_reports_of_all_users_are_bounded(mortal):  # noqa: F811
+    """Who has most loses records; not who has few."""
+    s = mortal("emulate-cores = 8\n")
+    modest = s.member(ALICE)
+    assert modest.ask(f"deposit {s.name} 7 256 0") == "0"
+    before = resident_bytes(s.process)
+    for uid in range(61000, 61005):  # together 340 MB
+        greedy = s.member(uid)
+        assert {greedy.ask(f"deposit {s.name} 7 256 0") for _ in range(600)} == {"0"}
+        greedy.kill()
+    assert 200 << 20 < resident_bytes(s.process) - before < 300 << 20
+    with connected(s, ALICE) as one:
+        one.send(request(REPORT))
+        assert REPLY.unpack(one.recv(REPLY.size))[2:5] == (0, 0, 2)
+        record = len(one.recv(1 << 20))
+        assert record > 256 * 400  # whole
+
+
 # --- processor time
 
 FLOOD = """

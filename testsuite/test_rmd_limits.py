@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import statistics
 import subprocess
 import time
 from pathlib import Path
@@ -28,6 +29,38 @@ int main(void)
         #pragma omp parallel num_threads(8)
         for (double end = now() + 2e-4; now() < end;)
             ;
+    }
+}
+"""
+
+
+# Says of each region how many of its implicit tasks have run at the same time.
+BESIDE = """
+#include <stdio.h>
+#include <time.h>
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+int main(void)
+{
+    for (;;) {
+        int running = 0, most = 0;
+        #pragma omp parallel num_threads(8)
+        {
+            int mine = __atomic_add_fetch(&running, 1, __ATOMIC_SEQ_CST);
+            for (int before = most; before < mine &&
+                 !__atomic_compare_exchange_n(&most, &before, mine, 0, __ATOMIC_SEQ_CST,
+                                              __ATOMIC_SEQ_CST);)
+                ;
+            for (double end = now() + 2e-2; now() < end;)
+                ;
+            __atomic_sub_fetch(&running, 1, __ATOMIC_SEQ_CST);
+        }
+        printf("%d\\n", most);
+        fflush(stdout);
     }
 }
 """
@@ -70,20 +103,36 @@ def service(build, tmp_path):
 
 
 @pytest.fixture
-def busy(build, invade, service, make_variable, tmp_path, stock_env):
+def started(invade, service, make_variable, tmp_path, stock_env):
+    """started(NAME, SOURCE) - a program under the service, its pid, and the file of its output"""
+    groups = []
+
+    def start(name, source):
+        (tmp_path / f"{name}.c").write_text(source)
+        subprocess.run([*make_variable("CC").split(), "-fopenmp", tmp_path / f"{name}.c", "-o",
+                        tmp_path / name], check=True, timeout=60)
+        said = tmp_path / f"{name}.out"
+        with said.open("w") as out:
+            process = subprocess.Popen([invade, f"--socket={service.socket}", "--",
+                                        tmp_path / name], env=stock_env, start_new_session=True,
+                                       stdout=out)
+        groups.append(process)
+        names = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        until(lambda: any(Path(f"/proc/{pid}/comm").read_text() == f"{name}\n"
+                          for pid in [str(process.pid), *names.read_text().split()]))
+        own = Path(f"/proc/{process.pid}/comm").read_text() == f"{name}\n"
+        return process.pid if own else int(names.read_text().split()[0]), said
+
+    yield start
+    for process in groups:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@pytest.fixture
+def busy(started):
     """A program that computes without end, under the service; its pid"""
-    (tmp_path / "busy.c").write_text(BUSY)
-    subprocess.run([*make_variable("CC").split(), "-fopenmp", tmp_path / "busy.c", "-o",
-                    tmp_path / "busy"], check=True, timeout=60)
-    process = subprocess.Popen([invade, f"--socket={service.socket}", "--", tmp_path / "busy"],
-                               env=stock_env, start_new_session=True)
-    names = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    until(lambda: any(Path(f"/proc/{pid}/comm").read_text() == "busy\n"
-                      for pid in [str(process.pid), *names.read_text().split()]))
-    own = Path(f"/proc/{process.pid}/comm").read_text() == "busy\n"
-    yield process.pid if own else int(names.read_text().split()[0])
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    return started("busy", BUSY)[0]
 
 
 def affinities(pid):
@@ -124,3 +173,24 @@ def test_a_managed_program_follows_its_limit_there_and_back(build, service, busy
         service.limit("all")
         until(lambda: set(holders(build, service)) == set(CPUS))
         until(pinned)
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="one CPU is no choice")
+def test_what_a_program_does_while_it_has_no_core_is_not_held_against_it(service, started, busy):
+    """Implicit tasks that wait for each other are started at once, on whatever cores there are; that
+    regions get nowhere without a core is no sign of it."""
+    _, said = started("beside", BESIDE)
+
+    def regions():
+        return [int(line) for line in said.read_text().splitlines()]
+
+    until(lambda: len(regions()) > 8)
+    assert statistics.median(regions()) <= 2  # tasks on cores that were taken back go on meanwhile
+    service.limit(1)
+    before = len(regions())
+    until(lambda: len(regions()) > before + 5)  # it goes on, without a core or with the only one
+    service.limit("all")
+    time.sleep(0.5)
+    before = len(regions()) + 3
+    until(lambda: len(regions()) > before + 5)
+    assert statistics.median(regions()[before:]) <= 2, regions()

@@ -190,12 +190,21 @@ static void note_starved (struct watch *w, bool made, bool asleep)
                    "OMP_NUM_THREADS, or see OMP_STACKSIZE and ulimit -u -v");
 }
 
+/* Where a domain has fewer cores than processes, as when another user has come, some own none for a
+ * while: nothing goes on then, whatever the region is.  relaxed: a hint. */
+static bool own_no_core (void)
+{
+    return inv_managed() && !inv_process.anonymous &&
+           atomic_load_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->owned_cores,
+                                memory_order_relaxed) == 0;
+}
+
 /* Nobody with a seat gets anywhere: let all that waits run beside them. */
 static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
     bool made = gomp_run_unseated(now->count);
     note_starved(w, made, cpu - w->since_cpu < PERIOD_NS);
-    if (now->region) {
+    if (now->region && !own_no_core()) {
         w->helped = *now;
         w->helped_cpu = w->since_cpu;
         w->helped_nthreads = now->nthreads;
