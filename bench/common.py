@@ -343,6 +343,22 @@ def median_value(turns, index: int, key: str = "seconds") -> float:
     return statistics.median(t[index].values[key] for t in turns)
 
 
+def revision() -> str:
+    """What is checked out; with a + if files that are known to git are not as they are there."""
+    def said(*words: str) -> str:
+        try:
+            return subprocess.run(["git", "-C", str(TOP), *words], check=False,
+                                  capture_output=True, text=True).stdout.strip()
+        except OSError:
+            return ""  # no git
+
+    changed = said("status", "--porcelain", "--untracked-files=no")
+    return said("rev-parse", "--short", "HEAD") + ("+" if changed else "")
+
+
+REVISION = revision()  # when the run begins: what is checked out may be another one when it ends
+
+
 def machine() -> dict:
     """What a reader needs to know about where the numbers are from."""
     model = platform.processor()
@@ -351,11 +367,9 @@ def machine() -> dict:
         model = re.search(r"model name\s*:\s*(.*)", text).group(1)
     except (OSError, AttributeError):
         pass
-    revision = subprocess.run(["git", "-C", str(TOP), "rev-parse", "--short", "HEAD"], check=False,
-                              capture_output=True, text=True).stdout.strip()
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "revision": revision,
+        "revision": REVISION,
         "cpu": model,
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),

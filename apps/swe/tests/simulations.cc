@@ -87,8 +87,8 @@ void sea_at_rest(Check &check, const std::vector<std::string> &more)
     double water = run.of.water();
     run.of.run();
     Unrest end = unrest(run.of, 0, run.config.solver.dry_tolerance);
-    check.near(begin.surface, 0, 1e-9, "surface at the beginning");
-    check.near(end.surface, 0, 1e-9, "surface");
+    check.near(begin.surface, 0, 1e-12, "surface at the beginning");
+    check.near(end.surface, 0, 1e-12, "surface");
     check.near(end.momentum, 0, 1e-6, "momentum");
     check.near(run.of.water() / water, 1, 1e-12, "water");
 }
