@@ -265,6 +265,7 @@ static _Noreturn void be_the_keeper(int listener, int client, const char *name)
 /* --- rmd's side */
 
 static int keeper = -1;
+static bool is_busy; /* the one that is there, with another rmd */
 
 static int listen_as(const struct sockaddr_un *address, socklen_t size)
 {
@@ -378,17 +379,31 @@ static void say_others(const char *socket_name)
     }
 }
 
-void rmd_keeper_open(const char *socket_name, rmd_kept_callback *kept)
+/* The first process of a container has none: with it all others end. */
+static bool can_be(void) { return getpid() != 1; }
+
+void rmd_keeper_find(const char *socket_name, rmd_kept_callback *kept)
 {
     char name[NAME_BYTES];
     struct sockaddr_un address;
     socklen_t size = name_keeper(name, &address, socket_name, KEEPER_VERSION);
-    if (getpid() == 1)
-        return; /* the first process of a container: with it all others end */
-    if (size)
-        keeper = find_keeper(&address, size, kept);
-    if (keeper < 0 && size && errno != EBUSY)
+    if (!can_be() || !size)
+        return;
+    keeper = find_keeper(&address, size, kept);
+    is_busy = keeper < 0 && errno == EBUSY;
+}
+
+void rmd_keeper_open(const char *socket_name)
+{
+    char name[NAME_BYTES];
+    struct sockaddr_un address;
+    socklen_t size = name_keeper(name, &address, socket_name, KEEPER_VERSION);
+    if (!can_be())
+        return;
+    if (keeper < 0 && size && !is_busy)
         keeper = start_keeper(&address, size, name);
+    else if (is_busy)
+        errno = EBUSY;
     if (keeper < 0)
         rmd_log(RMD_WARNING, "core tables are not kept for a restart: %s: %s", name,
                 rmd_path_error(errno));

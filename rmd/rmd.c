@@ -479,10 +479,18 @@ static bool take_back(int *handed_over)
     if (!rmd_service_keeps()) {
         if (geteuid() == 0)
             rmd_server_make_directory(socket_name());
-        rmd_keeper_open(socket_name(), rmd_users_take_back);
+        rmd_keeper_find(socket_name(), rmd_users_take_back);
     }
     rmd_users_former_cores(&topology, line.sys_root);
     return true;
+}
+
+/* In what has been taken back. */
+static void go_on(void)
+{
+    if (!rmd_service_keeps())
+        rmd_keeper_open(socket_name());
+    rmd_users_adopt();
 }
 
 static void keep(uid_t uid, int table_fd, int state_fd)
@@ -527,7 +535,7 @@ static int start(void)
         return -1;
     }
     if (is_service())
-        rmd_users_adopt();
+        go_on();
     const char *metrics = settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
         !rmd_machine_cap(line.sys_root, settings.power_cap, users.keep_orders) ||

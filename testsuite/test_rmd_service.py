@@ -45,7 +45,7 @@ pytestmark = [pytest.mark.sanitize,
 ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
 ELSEWHERE = 0xFFFE
 EVENTS = 17  # enum inv_request_kind
-KEEPER = ".keep4"  # RMD_STATE_VERSION
+KEEPER = ".keep5"  # RMD_STATE_VERSION
 counter = itertools.count()
 CPUS = sorted(os.sched_getaffinity(0))
 

@@ -678,18 +678,36 @@ def test_maxima_stay_true_when_a_run_goes_on_from_before_their_last_look(
         program, scenarios, run_program, tmp_path):
     """Its end comes before that look."""
     words = [program, "-q", scenarios / "dam_break.toml", *depths(5, 8), *MAXIMA,
-             "output.maxima_every=1", f"output.directory={tmp_path}"]
+             f"output.directory={tmp_path}"]
+    look = [*words, "output.maxima_every=1"]
 
     def dump():
         return run_program(["ncdump", tmp_path / "dam_break-maxima.nc"]).stdout
 
-    run_program([*words, "time.steps=30"])
-    first = min(tmp_path.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    def go_on(first, program_words):
+        """For one step; its time."""
+        step = int(first.name.split("-")[1])
+        said = run_program([*program_words, f"time.steps={step + 1}", f"--restart={first}"])
+        return float(re.search(r"^time (\S+)", said.stdout, re.M)[1])
+
+    def earliest():
+        return min(tmp_path.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+
+    run_program([*words, "time.end=3"])  # no maxima
+    copy = tmp_path / "earlier" / earliest().name
+    shutil.copytree(earliest(), copy)
+    run_program([*look, "time.steps=30", "--restart"])
     last = re.search(r":until = ([\d.]+)", dump())[1]
-    step = int(first.name.split("-")[1])
-    said = run_program([*words, f"time.steps={step + 1}", f"--restart={first}"])
-    assert float(re.search(r"^time (\S+)", said.stdout, re.M)[1]) < float(last)
+    since = float(re.search(r":since = ([\d.]+)", dump())[1])
+    assert "gaps" not in dump()
+    assert since < go_on(earliest(), look) < float(last)
     assert f":until = {last}" in dump() and "gaps" not in dump()
+    # Who looks from earlier on than before, and ends before that, leaves a gap.
+    shutil.copytree(copy, tmp_path / copy.name, dirs_exist_ok=True)
+    time = go_on(tmp_path / copy.name, [*look, "output.maxima_every=0.01"])
+    begin, end = map(float, re.search(r":gaps = ([\d.]+), ([\d.]+)", dump()).groups())
+    assert begin == pytest.approx(time) and begin < end == since
+    assert f":until = {last}" in dump()
 
 
 def test_maxima_with_a_gap_say_so(program, scenarios, run_program, mpiexec, tmp_path):

@@ -145,6 +145,8 @@ std::vector<long> steps_in(const std::string &directory, std::error_code &error)
         const long step = std::strtol(name.c_str() + PREFIX.size(), &rest, 10);
         if (name == PREFIX + std::to_string(step) && fs::exists(entry->path() / "manifest", error))
             steps.push_back(step);
+        if (error) // increment() would clear it
+            break;
     }
     std::sort(steps.begin(), steps.end());
     return steps;

@@ -34,7 +34,7 @@ Maxima::Maxima(const std::string &where, const RasterShape &raster, const std::s
     : path(where), shape(raster),
       configuration(state + "output.arrival = " + toml_number(arrival_) + '\n'), rest(rest_),
       arrival(arrival_), first_look(std::numeric_limits<double>::infinity()),
-      last_look(-std::numeric_limits<double>::infinity()), own_look(last_look), comm(ranks)
+      last_look(-std::numeric_limits<double>::infinity()), own_look(last_look), longest(every * (1 + 1e-9)), comm(ranks)
 {
     for (int f = 0; f < FIELDS; f++)
         field[f].assign(shape.pixels(), NONE[f]);
@@ -42,7 +42,7 @@ Maxima::Maxima(const std::string &where, const RasterShape &raster, const std::s
         if (!resume_time || !std::filesystem::exists(path))
             return;
         read();
-        find_gap(*resume_time, every);
+        find_gap(*resume_time);
     });
     for (auto &values : field)
         MPI_Bcast(values.data(), static_cast<int>(values.size()), MPI_FLOAT, 0, comm);
@@ -71,12 +71,14 @@ void Maxima::read()
 }
 
 // Looks after the time stay: the run may end before it has come to them again.
-void Maxima::find_gap(double resume_time, double every)
+void Maxima::find_gap(double resume_time)
 {
-    if (!std::isfinite(last_look))
+    if (last_look == std::numeric_limits<double>::infinity())
         last_look = resume_time;
-    if (last_look < resume_time - every * (1 + 1e-9))
+    if (std::isfinite(last_look) && last_look < resume_time - longest)
         missed.push_back({last_look, resume_time});
+    if (std::isfinite(first_look) && first_look > resume_time)
+        missed.push_back({resume_time, first_look});
     std::vector<Gap> before;
     for (const Gap &gap : missed) {
         if (gap.begin < resume_time)
@@ -133,11 +135,17 @@ void Maxima::save(const std::vector<float> *all) const
     file.attribute(NC_GLOBAL, "since", first_look);
     file.attribute(NC_GLOBAL, "until", last_look);
     std::vector<double> ends;
+    auto add_gap = [&ends](double begin, double end) {
+        if (!ends.empty() && ends.back() == begin)
+            ends.back() = end;
+        else
+            ends.insert(ends.end(), {begin, end});
+    };
     for (const Gap &gap : missed)
-        ends.insert(ends.end(), {gap.begin, gap.end});
+        add_gap(gap.begin, gap.end);
     for (const Gap &gap : to_come)
-        if (own_look < gap.end)
-            ends.insert(ends.end(), {std::max(gap.begin, own_look), gap.end});
+        if (gap.end - std::max(gap.begin, own_look) > longest)
+            add_gap(std::max(gap.begin, own_look), gap.end);
     if (!ends.empty())
         file.attribute(NC_GLOBAL, "gaps", ends);
     file.check(nc_enddef(file.id()), "write");

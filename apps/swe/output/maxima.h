@@ -51,13 +51,14 @@ private:
     std::string configuration; // state and arrival
     double rest, arrival, first_look;
     double last_look, own_look;       // of all that the file knows of, and of this run
+    double longest;                   // between two looks without a gap
     std::vector<Gap> missed, to_come; // before and after the time at which this run began
     MPI_Comm comm;
     // Surface, depth, speed: greatest so far, -inf where none.  Arrival: earliest, +inf where none.
     std::vector<float> field[4];
 
     void read();
-    void find_gap(double resume_time, double every);
+    void find_gap(double resume_time);
     void save(const std::vector<float> *all) const;
 };
 
