@@ -388,7 +388,8 @@ def test_reports_of_all_users_are_bounded(mortal):  # noqa: F811
         greedy = s.member(uid)
         assert {greedy.ask(f"deposit {s.name} 7 256 0") for _ in range(600)} == {"0"}
         greedy.kill()
-    assert 200 << 20 < resident_bytes(s.process) - before < 300 << 20
+    if not sanitizers(s.build):  # these keep what is freed, and more
+        assert 200 << 20 < resident_bytes(s.process) - before < 300 << 20
     with connected(s, ALICE) as one:
         one.send(request(REPORT))
         assert REPLY.unpack(one.recv(REPLY.size))[2:5] == (0, 0, 2)
