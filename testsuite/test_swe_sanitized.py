@@ -69,10 +69,14 @@ class Compiled:
     def program(self, *more):
         return self.link("swe", [*self.objects, *map(self.compile, more)])
 
-    def test_of_a_part(self, name, *more):
-        mine = [self.top / f"apps/swe/tests/{name}.cc", *more]
+    def other(self, source, *more):
+        """With a main of its own; where it lies in apps/swe."""
+        mine = [self.top / "apps/swe" / source, *more]
         parts = [file for file in self.objects if file.name != "swe-swe.o"]
-        return self.link(name, [*map(self.compile, mine), *parts])
+        return self.link(mine[0].stem, [*map(self.compile, mine), *parts])
+
+    def test_of_a_part(self, name, *more):
+        return self.other(f"tests/{name}.cc", *more)
 
 
 @pytest.fixture(scope="module")
@@ -177,11 +181,27 @@ def test_no_wrong_address_in_what_is_written_and_read(run_program, memory_checke
         assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr
 
 
-def test_no_wrong_address_in_bathymetry(run_program, swe_program, memory_checked, words,
-                                        address_env, top, tmp_path):
+def test_no_wrong_address_in_a_replay(run_program, mpiexec, compiled_for_memory, memory_checked,
+                                      staying, words, address_env, tmp_path):
+    ranks, prefix = [mpiexec, "-n", "2"], tmp_path / "record"
+    run_program([*ranks, memory_checked, *words(*RUNS["dam"], f"run.record={prefix}")],
+                address_env, timeout=300)
+    program = compiled_for_memory.other("studies/replay.cc", staying)
+    for parallel in ("tasks", "owner", "loop"):
+        run_program([*ranks, program, f"record={prefix}", f"parallel={parallel}"], address_env,
+                    timeout=300)
+
+
+def test_no_wrong_address_in_the_roofline(run_program, compiled_for_memory, address_env):
+    run_program([compiled_for_memory.other("solver/roofline.cc"), "2", "6", "0.01"], address_env,
+                timeout=300)
+
+
+def test_no_wrong_address_in_bathymetry(run_program, compiled_for_memory, memory_checked, staying,
+                                        words, address_env, top, tmp_path):
     file = tmp_path / "gebco.nc"
-    run_program([swe_program("make_bathymetry"), top / "apps/swe/scenarios/tsunami.toml", file,
-                 "600"])
+    run_program([compiled_for_memory.other("tools/make_bathymetry.cc", staying),
+                 top / "apps/swe/scenarios/tsunami.toml", file, "600"], address_env)
     done = run_program([memory_checked, *words("tsunami", "grid.max_depth=10",
                                                f"scenario.bathymetry={file}")],
                        address_env, timeout=300)
