@@ -15,7 +15,8 @@ import pytest
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root's service has limits")
 PATIENCE_S = 30
 CPUS = sorted(os.sched_getaffinity(0))[:2]
-BUSY = """
+NOW = """
+#include <stdio.h>
 #include <time.h>
 static double now(void)
 {
@@ -23,6 +24,8 @@ static double now(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec + t.tv_nsec * 1e-9;
 }
+"""
+BUSY = NOW + """
 int main(void)
 {
     for (;;) {
@@ -35,15 +38,7 @@ int main(void)
 
 
 # Says of each region how many of its implicit tasks have run at the same time.
-BESIDE = """
-#include <stdio.h>
-#include <time.h>
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + t.tv_nsec * 1e-9;
-}
+BESIDE = NOW + """
 int main(void)
 {
     for (;;) {

@@ -793,6 +793,15 @@ void damaged_raster_is_an_error_or_a_raster(const std::string &directory)
     barrier();
 }
 
+std::vector<double> times_in(const std::string &path)
+{
+    const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
+    std::vector<double> times(file.dimension("time"));
+    EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {times.size()}),
+                             times.data()) == NC_NOERR);
+    return times;
+}
+
 // Cut off behind its time, which is what comes first in it.
 void frame_of_a_raster_that_was_cut_short_goes_with_a_restart(const std::string &directory)
 {
@@ -810,13 +819,8 @@ void frame_of_a_raster_that_was_cut_short_goes_with_a_restart(const std::string 
         raster.add(make_snapshot(300, 3));
     }
     barrier();
-    if (rank == 0) {
-        const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
-        std::vector<double> times(file.dimension("time"));
-        EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {times.size()}),
-                                 times.data()) == NC_NOERR);
-        EXPECT((times == std::vector<double>{0, 10, 30}));
-    }
+    if (rank == 0)
+        EXPECT((times_in(path) == std::vector<double>{0, 10, 30}));
 }
 
 // A full disk: the file has one frame more, and where its time would be, nothing.
@@ -845,13 +849,8 @@ void frame_that_was_cut_off_goes_with_a_restart(const std::string &directory)
         raster.add(make_snapshot(300, 3));
     }
     barrier();
-    if (rank == 0) {
-        const NetcdfFile file = NetcdfFile::open(path, NC_NOWRITE);
-        std::vector<double> times(file.dimension("time"));
-        EXPECT(nc_get_var_double(file.id(), file.variable("time", NC_DOUBLE, {times.size()}),
-                                 times.data()) == NC_NOERR);
-        EXPECT((times == std::vector<double>{0, 10, 20, 30}));
-    }
+    if (rank == 0)
+        EXPECT((times_in(path) == std::vector<double>{0, 10, 20, 30}));
 }
 
 void cells_that_leave_a_gap_are_told(const std::string &directory)
