@@ -34,7 +34,8 @@ Maxima::Maxima(const std::string &where, const RasterShape &raster, const std::s
     : path(where), shape(raster),
       configuration(state + "output.arrival = " + toml_number(arrival_) + '\n'), rest(rest_),
       arrival(arrival_), first_look(std::numeric_limits<double>::infinity()),
-      last_look(-std::numeric_limits<double>::infinity()), own_look(last_look), longest(every * (1 + 1e-9)), comm(ranks)
+      last_look(-std::numeric_limits<double>::infinity()), own_look(last_look),
+      longest(every * (1 + 1e-9)), comm(ranks)
 {
     for (int f = 0; f < FIELDS; f++)
         field[f].assign(shape.pixels(), NONE[f]);
