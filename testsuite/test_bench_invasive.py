@@ -187,6 +187,17 @@ def test_chaos_sees_a_thread_that_computes_where_another_sits():
             assert seats.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
             time.sleep(0.05)
         assert seats.looks > 0
+        seats.stopped.add(other)  # it cannot know yet that it has lost its seat
+        end = time.monotonic() + 3
+        while time.monotonic() < end:
+            assert seats.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
+            time.sleep(0.05)
+        seats.look(f"{cpu} {other} {other} {epoch}", [other])  # now it does
+        end = time.monotonic() + 60
+        while not (found := seats.look(f"{cpu} {one} {one} {epoch}", [one, other])):
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        assert len(found) == 1 and found[0].startswith(f"thread {other} of {other} ")
     finally:
         for process in busy:
             process.kill()

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from test_rmd_domain import PATIENCE_S, eventually
+from test_rmd_domain import PATIENCE_S
 from test_rmd_survival import mortal, public  # noqa: F401 (fixtures)
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be a service")
@@ -59,9 +59,11 @@ def test_who_finds_no_service_goes_on_without_it_after_a_second(mortal, invade):
     s = mortal("emulate-cores = 2\n")
     s.die()
     began = time.monotonic()
-    done = subprocess.run([invade, f"--socket={s.name}", "--", "sh", "-c", "exit 3"],
-                          capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 3 and "Running unmanaged" in done.stderr
-    assert time.monotonic() - began >= 1
-    s.begin()
-    eventually(lambda: joined(s, "sh"), 0)
+    with subprocess.Popen([invade, f"--socket={s.name}", "--", "sh", "-c", "read go; exit 3"],
+                          stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
+        assert "Running unmanaged" in command.stderr.readline()
+        assert time.monotonic() - began >= 1
+        s.begin()  # too late for it
+        command.communicate("\n", timeout=PATIENCE_S)
+        assert command.returncode == 3
+    assert joined(s, "sh") == 0

@@ -3,6 +3,7 @@
 nobody's child, with nothing of its starter.  Here this machine is the further node, since the
 launch says that its home is another one."""
 
+import contextlib
 import itertools
 import os
 import signal
@@ -39,9 +40,9 @@ int main(void)
 
 def until(condition, seconds=20):
     end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
+    while not (seen := condition()) and time.monotonic() < end:
         time.sleep(0.02)
-    return condition()
+    return seen
 
 
 class Launch:
@@ -107,13 +108,18 @@ def compiled(run_program, make_variable, tmp_path):
 
 
 def test_many_processes_start_one_manager(launch, start):
-    processes = [start("sleep", "0.5") for _ in range(30)]
+    processes = [start("cat", stdin=subprocess.PIPE) for _ in range(30)]
     seen = set()
-    while any(p.poll() is None for p in processes):
+    assert until(launch.managers)
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
         seen.update(launch.managers())
         time.sleep(0.02)
-    assert len(seen) == 1
+    for process in processes:
+        process.stdin.close()
     assert all(p.wait() == 0 for p in processes)
+    seen.update(launch.managers())
+    assert len(seen) == 1
 
 
 def test_the_manager_has_nothing_of_its_starter(launch, start, tmp_path):
@@ -132,7 +138,10 @@ def test_the_manager_has_nothing_of_its_starter(launch, start, tmp_path):
         assert until(lambda: all((Path("/proc") / str(p) / "fd/5").exists()
                                  for p in launch.managers()))
         process = Path("/proc") / str(launch.managers()[0])
-        files = [os.readlink(fd) for fd in (process / "fd").iterdir()]
+        files = []
+        for fd in (process / "fd").iterdir():
+            with contextlib.suppress(OSError):  # one that is closed meanwhile
+                files.append(os.readlink(fd))
         assert not [name for name in files if name.startswith(str(tmp_path))], files
         assert os.readlink(process / "cwd") == "/"
         lines = (process / "status").read_text().splitlines()
@@ -150,8 +159,10 @@ def test_the_starter_has_no_child_and_gets_no_signal(compiled, launch, start):
     process = start(compiled(NO_CHILD), stdout=subprocess.PIPE, text=True, stdin=subprocess.PIPE)
     assert until(launch.managers)
     assert until(lambda: not launch.managers())
-    assert process.communicate("x", timeout=30)[0] == "0 signals, no child\n"
-    assert launch.managers()
+    process.stdin.write("x")
+    process.stdin.flush()
+    assert until(launch.managers)
+    assert process.communicate(timeout=30)[0] == "0 signals, no child\n"
 
 
 def test_a_name_that_is_bound_but_not_listened_on_yet_is_waited_for(launch, start):
@@ -171,13 +182,13 @@ def test_the_default_team_fits_this_node(compiled, launch, run_program):
 
 
 def test_a_process_after_the_managers_end_starts_another(launch, start):
-    first = start("sleep", "0.1")
-    first.wait()
-    before = launch.managers()
+    first = start("cat", stdin=subprocess.PIPE)
+    before = until(launch.managers)
+    first.communicate()
     assert until(lambda: not launch.managers())
-    start("sleep", "0.5").wait()
+    start("cat", stdin=subprocess.PIPE)
     assert before
-    assert launch.managers() and launch.managers() != before
+    assert until(launch.managers) not in ([], before)
 
 
 @pytest.mark.parametrize("text", ["", "/", "name", "name/", "/1", "name/zz", "n" * 5000 + "/1",

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import termios
 import time
+from pathlib import Path
 
 import pytest
 from test_rmd_domain import PATIENCE_S, Rmd, eventually, rmctl, rmd  # noqa: F401 (a fixture)
@@ -397,13 +398,13 @@ def test_who_comes_back_leaves_cores_to_whom_they_have_been_pinned_meanwhile(rmd
 
 
 def test_cores_that_nobody_owns_after_shrink_are_nobodys_to_borrow(rmd, ask):  # noqa: F811
-    r = rmd(4)
+    r = rmd(4, "--reclaim-bound-us=60000000")
     one, = r.joined(1, 0)
     assert one.ask("borrow 3") == "1"
-    command = tell_later(r, "shrink", pid(one), 1)
+    command = tell_later(r, "shrink", "--wait=30000", pid(one), 1)
     eventually(lambda: one.table()[4][3], 1)  # asked back
-    assert command.poll() is None or one.holders()[3] == NOBODY  # not before it is given up
-    one.ask("lend 3")
+    assert command.poll() is None  # not before it is given up
+    assert one.ask("lend 3") == "1"
     assert finished(command)["owned_cores"] == 1
     assert one.owners() == [0, ELSEWHERE, ELSEWHERE, ELSEWHERE]
     assert [one.ask(f"borrow {core}") for core in (1, 2, 3)] == ["0"] * 3
@@ -604,12 +605,13 @@ def test_orders_go_with_the_process(rmd, ask):  # noqa: F811
 # --- drain
 
 def test_drained_cores_are_nobodys_until_it_is_undone(rmd, ask):  # noqa: F811
-    r = rmd(4)
+    r = rmd(4, "--reclaim-bound-us=60000000")
     one, other = r.joined(2, 0, 1)
-    one.ask("borrow 1")
-    command = tell_later(r, "drain", "1-2")
+    assert one.ask("borrow 1") == "1"
+    command = tell_later(r, "drain", "--wait=30000", "1-2")
     eventually(lambda: one.owners()[1:3], [ELSEWHERE] * 2)
-    one.ask("lend 1")
+    assert command.poll() is None
+    assert one.ask("lend 1") == "1"
     assert finished(command)["outcome"] == "done"
     assert [m.ask(f"borrow {core}") for core in (1, 2) for m in (one, other)] == ["0"] * 4
     assert owned(one, 0, 1) == [1, 1]
@@ -836,13 +838,21 @@ def test_a_user_without_processes_does_not_become_known(service, by, public, wor
     bob.kill()
     s.hears("the last process has gone")
     by(s, 0, "status")  # root's own domain is made
-    before = len(os.listdir(f"/proc/{s.process.pid}/fd"))
+
+    def descriptors():  # but those of connections
+        names = []
+        for fd in Path(f"/proc/{s.process.pid}/fd").iterdir():
+            with contextlib.suppress(OSError):  # one that is closed meanwhile
+                names.append(os.readlink(fd))
+        return sum(not name.startswith("socket:") for name in names)
+
+    before = descriptors()
     for whose in (ALICE, BOB):
         code, out, err = by(s, 0, *of_user(whose, words, public / "t"))
         assert (code, out) == (1, "")
         assert f"user {whose} has no managed process now" in err or "no trace" in err
     assert by(s, 0, "policy", f"--user={ALICE}")[0] == 0
-    assert len(os.listdir(f"/proc/{s.process.pid}/fd")) == before
+    assert descriptors() == before
     samples = exposition(by(s, 0, "metrics")[1])["invasive_user_cores"][1]
     assert {labels["user"] for labels, _ in samples} == {"0", str(BOB)}
 
@@ -1329,7 +1339,7 @@ def test_top_tells_rates_and_efficiency_of_what_has_been_done(rmd, build):  # no
     act(one, other)  # before the first look: not counted
     begin = time.monotonic()
     with subprocess.Popen([build / "bin" / "rmctl", f"--socket={r.name}", "top", "--json", "-n2",
-                           "--delay=0.2"], stdout=subprocess.PIPE, text=True, env=ENV) as top:
+                           "--delay=2"], stdout=subprocess.PIPE, text=True, env=ENV) as top:
         first = json.loads(top.stdout.readline())["domains"][0]["processes"]
         top.send_signal(signal.SIGSTOP)
         act(one, other)
@@ -1341,7 +1351,7 @@ def test_top_tells_rates_and_efficiency_of_what_has_been_done(rmd, build):  # no
         rates = {n: after[f"{n}_per_s"] for n in ("lends", "borrows", "reclaims", "evictions")}
         assert {n: after["counters"][n] - before["counters"][n] for n in did} == did
         assert {n: bool(rate) for n, rate in rates.items()} == {n: n in did for n in rates}
-        assert all(n / seconds <= rates[name] <= n / 0.2 for name, n in did.items())
+        assert all(n / seconds <= rates[name] <= n / 2 for name, n in did.items())
     assert second[1]["lends_per_s"] / second[1]["reclaims_per_s"] == pytest.approx(5 / 3)
     assert second[0]["borrows_per_s"] == pytest.approx(second[1]["reclaims_per_s"])
     assert (second[0]["efficiency"], second[1]["efficiency"]) == (None, pytest.approx(0.75))
@@ -1483,7 +1493,9 @@ def test_top_says_how_many_lines_a_terminal_has_no_room_for(rmd, terminal, tell)
     t = terminal(r)
     t.resize(lines - 3, 100)
     t.until("4 more lines: ")
-    assert "    4 |" in t.said and "    5 |" not in t.said
+    # The first frame may be of the size before.
+    frame = t.said.rpartition("4 more lines: ")[0].rpartition("rmctl top")[2]
+    assert "    4 |" in frame and "    5 |" not in frame
     t.resize(lines, 100)
     t.until(" idle |--------|")
     os.write(t.fd, b"q")

@@ -405,7 +405,7 @@ name, request, seconds = sys.argv[1], bytes.fromhex(sys.argv[2]), sys.argv[3]
 end, asked = time.monotonic() + float(seconds), 0
 while time.monotonic() < end:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one:
-        one.settimeout(1)
+        one.settimeout(10)
         try:
             one.connect(name)
             one.send(request)
@@ -457,7 +457,7 @@ where, seconds, how = sys.argv[1:]
 end, asked = time.monotonic() + float(seconds), 0
 while time.monotonic() < end:
     with socket.socket(socket.AF_UNIX) as one:
-        one.settimeout(1)
+        one.settimeout(10)
         try:
             one.connect(where)
             asked += 1

@@ -40,4 +40,8 @@ def test_a_rank_that_waits_for_seconds_uses_next_to_nothing(programs, invade, ru
         jobs = {(name, call): pool.submit(percent, programs[name], call)
                 for name in programs for call in CALLS}
         used = {which: job.result() for which, job in jobs.items()}
+    for name, call in used:
+        for _ in range(2):  # a slow machine is slow now and then; who keeps a core busy always does
+            if used[name, call] > MOST_PERCENT:
+                used[name, call] = percent(programs[name], call)
     assert all(0 < value <= MOST_PERCENT for value in used.values()), used

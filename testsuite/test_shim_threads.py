@@ -164,7 +164,7 @@ def test_the_core_on_which_another_thread_computes_is_not_lent_by_the_one_that_w
     """As long as it gets more than a quarter of a core: else it does not count as computing."""
     for _ in range(5):
         held, samples, ran = cores_kept(ours("company", cores=cores))
-        if ran >= ENOUGH_PERCENT:
+        if ran >= ENOUGH_PERCENT and samples >= LEAST_SAMPLES:
             break
     else:
         pytest.xfail("programs of others compute on our cores all the time")
@@ -174,7 +174,10 @@ def test_the_core_on_which_another_thread_computes_is_not_lent_by_the_one_that_w
 
 @pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
 def test_a_core_is_lent_where_the_other_threads_sleep(ours, cores):
-    held, samples, _ = cores_kept(ours("idle", cores=cores))
+    for _ in range(5):  # one rank may come late
+        held, samples, _ = cores_kept(ours("idle", cores=cores))
+        if samples >= LEAST_SAMPLES:
+            break
     assert samples >= LEAST_SAMPLES
     assert held < 0.5 * samples
 

@@ -748,7 +748,8 @@ def test_maxima_without_a_look_have_no_gap(program, scenarios, run_program, tmp_
                               stderr=subprocess.DEVNULL)
     try:
         end = time.monotonic() + 60
-        while not (tmp_path / "dam_break-maxima.nc").exists() and time.monotonic() < end:
+        while not (tmp_path / "dam_break-maxima.nc").exists():
+            assert killed.poll() is None and time.monotonic() < end
             time.sleep(0.01)
     finally:
         killed.kill()

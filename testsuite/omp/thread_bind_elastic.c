@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* INVASIVE_BIND=elastic: a managed program with thread-local data has not a kernel thread for each
  * thread number all the same; within a region each number keeps its own, with its data.
+ * @managed needs it, where there is a manager
  * @env INVASIVE_BIND=elastic
  * @env OMP_NUM_THREADS=64
  */
