@@ -236,6 +236,7 @@ class Chaos:
         for pid in job.ranks() if job else []:
             if self.chance.random() < 0.6 and pid not in job.stopped:
                 self.counts["stops"] += 1
+                self.seats.stopped.add(pid)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
                 job.stopped[pid] = time.monotonic() + self.chance.choice([0.01, 0.2, 1, 3])

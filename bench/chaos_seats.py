@@ -7,6 +7,10 @@ a core that its process does not hold, and a seat on its way to another thread h
 both only until the next scheduling point.  What counts is processor time, which a busy machine does
 not stretch: ENOUGH_S of it without a change of the core's word are many implicit tasks of any
 program of chaos.
+
+Who has been stopped has lost its seat, and finds that out at its next scheduling point.  In the
+library's MPI_Finalize, which spins until the others have come, there is none; so such a process is
+not judged until it has been seen on a seat again.
 """
 
 from __future__ import annotations
@@ -55,6 +59,7 @@ class Seats:
     def __init__(self):
         self.last: dict[tuple[int, int], Look] = {}
         self.looks = 0  # at threads that were pinned and computed
+        self.stopped: set[int] = set()  # processes, since they last sat somewhere
 
     def look(self, text: str, pids: list[int]) -> list[str]:
         """What `seats` of rmd_member has answered, and the domain's processes.  Says which threads
@@ -78,7 +83,10 @@ class Seats:
         now = Look(seat, int(fields[11]) + int(fields[12]))
         self.last[pid, thread] = now
         was = before.get((pid, thread))
-        if (seat.pid == pid and seat.thread in (0, thread)) or not was or was.seat.cpu != seat.cpu:
+        if seat.pid == pid and seat.thread in (0, thread):
+            self.stopped.discard(pid)
+            return []
+        if pid in self.stopped or not was or was.seat.cpu != seat.cpu:
             return []
         now.told, now.wrong = was.told, was.wrong
         if was.seat.epoch == seat.epoch and was.seat.thread == seat.thread:
