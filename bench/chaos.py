@@ -236,7 +236,6 @@ class Chaos:
         for pid in job.ranks() if job else []:
             if self.chance.random() < 0.6 and pid not in job.stopped:
                 self.counts["stops"] += 1
-                self.seats.stopped.add(pid)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
                 job.stopped[pid] = time.monotonic() + self.chance.choice([0.01, 0.2, 1, 3])
@@ -247,6 +246,7 @@ class Chaos:
             for pid, until in list(job.stopped.items()):
                 if now >= until:
                     del job.stopped[pid]
+                    self.seats.stopped.add(pid)
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGCONT)
             if job.process.poll() is None and now < job.limit:

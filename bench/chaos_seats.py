@@ -9,8 +9,8 @@ not stretch: ENOUGH_S of it without a change of the core's word are many implici
 program of chaos.
 
 Who has been stopped has lost its seat, and finds that out at its next scheduling point.  In the
-library's MPI_Finalize, which spins until the others have come, there is none; so such a process is
-not judged until it has been seen on a seat again.
+library's MPI_Finalize, which spins until the others have come, there is none; and these may be
+stopped for seconds.  So such a process's main thread has longer, until it is on a seat again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ENOUGH_S = 0.5
+STOPPED_S = 10  # of who has been stopped
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -59,13 +60,14 @@ class Seats:
     def __init__(self):
         self.last: dict[tuple[int, int], Look] = {}
         self.looks = 0  # at threads that were pinned and computed
-        self.stopped: set[int] = set()  # processes, since they last sat somewhere
+        self.stopped: set[int] = set()  # that go on since, and whose main thread has no seat yet
 
     def look(self, text: str, pids: list[int]) -> list[str]:
         """What `seats` of rmd_member has answered, and the domain's processes.  Says which threads
         are found wrong, each once."""
         seats = {seat.cpu: seat for seat in seats_of(text)}
         before, self.last, found = self.last, {}, []
+        self.stopped &= set(pids)
         for pid in pids:
             with contextlib.suppress(OSError):
                 for task in list(Path(f"/proc/{pid}/task").iterdir()):
@@ -83,15 +85,15 @@ class Seats:
         now = Look(seat, int(fields[11]) + int(fields[12]))
         self.last[pid, thread] = now
         was = before.get((pid, thread))
-        if seat.pid == pid and seat.thread in (0, thread):
+        if seat.pid == pid and seat.thread == thread == pid:
             self.stopped.discard(pid)
-            return []
-        if pid in self.stopped or not was or was.seat.cpu != seat.cpu:
+        if (seat.pid == pid and seat.thread in (0, thread)) or not was or was.seat.cpu != seat.cpu:
             return []
         now.told, now.wrong = was.told, was.wrong
         if was.seat.epoch == seat.epoch and was.seat.thread == seat.thread:
             now.wrong += now.ticks - was.ticks
-        if now.told or now.wrong < ENOUGH_S * TICKS:
+        enough = STOPPED_S if thread == pid and pid in self.stopped else ENOUGH_S
+        if now.told or now.wrong < enough * TICKS:
             return []
         now.told = True
         return [f"thread {thread} of {pid} has computed on CPU {seat.cpu} for "

@@ -70,7 +70,8 @@ FULL_TIMEOUT_S = 3600
 
 def pytest_configure(config):
     for line in ("full: takes minutes; only with --full", "smoke: part of make distcheck",
-                 "sanitize: works with a sanitized build", "timeout(seconds): time limit",
+                 "sanitize: works with a sanitized build",
+                 "timeout(seconds): half of the time limit",
                  "machine(there, reason): needs what no package brings",
                  "beside(command): the command runs beside the other tests"):
         config.addinivalue_line("markers", line)
@@ -282,7 +283,7 @@ def beside(request, commands_beside):
 @pytest.fixture
 def run_program(stock_env):
     """run_program(COMMAND, env={}, timeout=60, check=True): runs it in its own session, so that
-    nothing of it is left when the time is over, and returns the completed process (text)."""
+    nothing of it is left when twice the time is over, and returns the completed process (text)."""
 
     def run(command, env=None, timeout=60, check=True, **more):
         with subprocess.Popen([str(word) for word in command], env={**stock_env, **(env or {})},

@@ -108,17 +108,16 @@ def compiled(run_program, make_variable, tmp_path):
 
 
 def test_many_processes_start_one_manager(launch, start):
-    processes = [start("cat", stdin=subprocess.PIPE) for _ in range(30)]
+    processes = [start("sh", "-c", "echo; read end", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                 for _ in range(30)]
     seen = set()
-    assert until(launch.managers)
-    end = time.monotonic() + 0.5
-    while time.monotonic() < end:
-        seen.update(launch.managers())
-        time.sleep(0.02)
     for process in processes:
-        process.stdin.close()
-    assert all(p.wait() == 0 for p in processes)
-    seen.update(launch.managers())
+        process.stdout.readline()  # it has looked for a manager
+        seen.update(launch.managers())
+    for process in processes:
+        process.communicate(b"\n")
+        seen.update(launch.managers())
+    assert all(p.returncode == 0 for p in processes)
     assert len(seen) == 1
 
 
@@ -186,9 +185,10 @@ def test_a_process_after_the_managers_end_starts_another(launch, start):
     before = until(launch.managers)
     first.communicate()
     assert until(lambda: not launch.managers())
-    start("cat", stdin=subprocess.PIPE)
+    second = start("cat", stdin=subprocess.PIPE)
     assert before
     assert until(launch.managers) not in ([], before)
+    second.communicate()
 
 
 @pytest.mark.parametrize("text", ["", "/", "name", "name/", "/1", "name/zz", "n" * 5000 + "/1",

@@ -22,7 +22,6 @@ import subprocess
 import sys
 import termios
 import time
-from pathlib import Path
 
 import pytest
 from test_rmd_domain import PATIENCE_S, Rmd, eventually, rmctl, rmd  # noqa: F401 (a fixture)
@@ -839,12 +838,8 @@ def test_a_user_without_processes_does_not_become_known(service, by, public, wor
     s.hears("the last process has gone")
     by(s, 0, "status")  # root's own domain is made
 
-    def descriptors():  # but those of connections
-        names = []
-        for fd in Path(f"/proc/{s.process.pid}/fd").iterdir():
-            with contextlib.suppress(OSError):  # one that is closed meanwhile
-                names.append(os.readlink(fd))
-        return sum(not name.startswith("socket:") for name in names)
+    def descriptors():
+        return len(os.listdir(f"/proc/{s.process.pid}/fd"))
 
     before = descriptors()
     for whose in (ALICE, BOB):
@@ -852,7 +847,7 @@ def test_a_user_without_processes_does_not_become_known(service, by, public, wor
         assert (code, out) == (1, "")
         assert f"user {whose} has no managed process now" in err or "no trace" in err
     assert by(s, 0, "policy", f"--user={ALICE}")[0] == 0
-    assert descriptors() == before
+    eventually(lambda: descriptors() <= before, True)  # connections may end a little later
     samples = exposition(by(s, 0, "metrics")[1])["invasive_user_cores"][1]
     assert {labels["user"] for labels, _ in samples} == {"0", str(BOB)}
 

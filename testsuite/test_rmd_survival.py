@@ -201,7 +201,7 @@ def test_all_are_adopted_within_a_second_of_a_kill(mortal):
             member.ask(f"borrow {core}")
     before = [member.table() for member in members]
     took = []
-    while min(took, default=2) > 1 and len(took) < 30 or len(took) < 5:
+    while min(took, default=2) > 1 and len(took) < 10 or len(took) < 5:
         start = time.monotonic()
         s.die()
         s.begin()

@@ -63,7 +63,7 @@ BOOTS = boots()
 # Of the version that systemd has: a machine may have cpusets in the other one.
 CPUSETS = BOOTS and "cpuset" in (cgroup_root() / "cgroup.controllers").read_text().split()
 pytestmark = [
-    pytest.mark.timeout(900),  # the first has the installation and the boot
+    pytest.mark.timeout(500),  # the first has the installation and the boot
     pytest.mark.skipif(os.getuid() != 0, reason="only root can boot another systemd"),
     pytest.mark.skipif(not SYSTEMD.exists(), reason="needs package systemd"),
     pytest.mark.machine(BOOTS, "no two CPUs, control groups of version 2 that may be written to, "

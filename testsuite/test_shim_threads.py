@@ -162,11 +162,13 @@ def cores_kept(process):
 @pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
 def test_the_core_on_which_another_thread_computes_is_not_lent_by_the_one_that_waits(ours, cores):
     """As long as it gets more than a quarter of a core: else it does not count as computing."""
+    most = 0
     for _ in range(5):
         held, samples, ran = cores_kept(ours("company", cores=cores))
+        most = max(most, ran)
         if ran >= ENOUGH_PERCENT and samples >= LEAST_SAMPLES:
             break
-    else:
+    if most < ENOUGH_PERCENT:
         pytest.xfail("programs of others compute on our cores all the time")
     assert samples >= LEAST_SAMPLES
     assert held > 0.5 * samples

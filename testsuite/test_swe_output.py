@@ -3,7 +3,9 @@
 tools/pictures.py read the files."""
 
 import base64
+import contextlib
 import json
+import os
 import re
 import shutil
 import signal
@@ -14,6 +16,7 @@ import xml.etree.ElementTree as ElementTree
 import zlib
 
 import pytest
+from test_swe_studies import running
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PROMISES = [
@@ -301,10 +304,13 @@ def kill_run(words, environment, out, after):
             assert process.poll() is None and time.monotonic() < begin + 90
             time.sleep(0.01)
         time.sleep(after)
-        while subprocess.run(["pkill", "-KILL", "-r", "D,R,S,T", "-s", str(process.pid)],
-                             check=False).returncode == 0:
+        end = time.monotonic() + 60
+        while found := running(out):
+            assert time.monotonic() < end, found
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)  # one that is in the middle of a write ends after it
-            process.poll()
 
 
 def test_killed_run_leaves_whole_files_and_goes_on(

@@ -100,19 +100,12 @@ class Hammered:
 
 
 @pytest.fixture
-def memory():
-    """A directory that no disk keeps waiting: who writes events waits a second for the reader."""
-    with tempfile.TemporaryDirectory(prefix="invasive-test-", dir="/dev/shm") as path:
-        yield Path(path)
-
-
-@pytest.fixture
-def hammered(build, memory):
+def hammered(build, tmp_path):
     """hammered(RMD=a private one) - see Hammered"""
     made = []
 
     def make(rmd=None):
-        made.append(Hammered(rmd or Rmd(build, "--emulate-cores=4"), memory))
+        made.append(Hammered(rmd or Rmd(build, "--emulate-cores=4"), tmp_path))
         return made[-1]
 
     yield make
@@ -167,17 +160,17 @@ def test_who_rings_for_the_reader_all_the_time_takes_little_of_a_processor(hamme
     assert spent < 0.3 * lasted + 0.15, (spent, lasted)
 
 
-def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, memory):
+def test_a_trace_begins_and_ends_while_processes_run(hammered, trace_tool, tmp_path):
     """Of each of three one after the other, all changes between its own first and last words."""
     fight = hammered()
     for seed in (1, 2):
         fight.hammer(2, 10 ** 9, seed)
     for number in range(3):
-        file = memory / f"{number}.trace"
+        file = tmp_path / f"{number}.trace"
         file.write_bytes(b"invtrace, an older and longer one" * 100000)
         started = fight.rmctl("trace", "start", file)
         assert started.returncode == 0, started.stderr
-        for other in (memory / "other", file):  # which stays as it is
+        for other in (tmp_path / "other", file):  # which stays as it is
             again = fight.rmctl("trace", "start", other)
             assert again.returncode == 1 and "already" in again.stderr
         stopped = fight.rmctl("trace", "stop")
@@ -1047,7 +1040,7 @@ print(*(process.program for table in fmt.load(sys.argv[1]).tables for process in
 @pytest.mark.sanitize
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
 def test_a_trace_ends_when_rmd_is_killed_and_the_next_one_takes_a_whole_one(
-        mortal, hammered, trace_tool, ask_python, memory):  # noqa: F811
+        mortal, hammered, trace_tool, ask_python, tmp_path):  # noqa: F811
     """Of the same table.  Processes go on meanwhile: nobody reads the rings, which become full."""
     fight = hammered(mortal("emulate-cores = 4\n"))
     assert fight.rmctl("trace", "start", fight.file).returncode == 0
@@ -1063,7 +1056,7 @@ def test_a_trace_ends_when_rmd_is_killed_and_the_next_one_takes_a_whole_one(
                                                  checked.stdout), checked.stdout
     fight.rmd.begin()
     assert "no trace is being taken" in fight.rmctl("trace", "stop").stderr
-    second = memory / "second.trace"
+    second = tmp_path / "second.trace"
     assert fight.rmctl("trace", "start", second).returncode == 0
     assert fight.hammer(2, 5000, 3).wait(60) == 0
     stopped = fight.rmctl("trace", "stop")
