@@ -116,11 +116,11 @@ class Job:
     def ranks(self) -> list[int]:
         """Its descendants that run the program."""
         parent, runs = {}, []
-        for entry in Path("/proc").glob("[0-9]*/stat"):
+        for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                pid = int(entry.parent.name)
-                parent[pid] = int(entry.read_text().rpartition(")")[2].split()[1])
-                if "/apps/" in os.readlink(entry.parent / "exe"):
+                pid = int(entry.name)
+                parent[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                if "/apps/" in os.readlink(entry / "exe"):
                     runs.append(pid)
         return [pid for pid in runs if self.is_above(pid, parent)]
 
@@ -440,10 +440,11 @@ class Chaos:
 
     def left(self) -> list[str]:
         mine = [str(path) for path in self.work.glob("rmd.sock*")]
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if str(self.work) in entry.read_text():
-                    mine.append(entry.read_text().replace("\0", " "))
+                words = (entry / "cmdline").read_text().replace("\0", " ")
+                if str(self.work) in words:
+                    mine.append(words)
         self.clear_up_after_mpi()
         return mine + sorted(name for name in set(os.listdir("/dev/shm")) - self.shared
                              if not name.startswith(MPI_FILES))
@@ -452,9 +453,9 @@ class Chaos:
         """MPICH leaves its own files when ranks are killed in MPI_Init; ours have no names.  Of the
         same names there may be files of others on this machine, who map what they make."""
         maps = ""
-        for entry in Path("/proc").glob("[0-9]*/maps"):
+        for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                maps += entry.read_text()
+                maps += (entry / "maps").read_text()
         for name in set(os.listdir("/dev/shm")) - self.shared:
             path = Path("/dev/shm", name)
             with contextlib.suppress(OSError):

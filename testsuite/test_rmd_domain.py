@@ -76,9 +76,9 @@ class Member:
 def processor_s(process):
     """Time that its threads have taken of processors."""
     total = 0
-    for task in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
         with contextlib.suppress(OSError):
-            total += int(task.read_text().split()[0])
+            total += int((task / "schedstat").read_text().split()[0])
     return total / 1e9
 
 

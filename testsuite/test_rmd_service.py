@@ -133,18 +133,18 @@ class Service:
 
     def keeper(self):
         """Its pid; None when there is none."""
-        for process in Path("/proc").glob("[0-9]*/stat"):
+        for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if "(rmd-keeper)" not in process.read_text():
+                if "(rmd-keeper)" not in (process / "stat").read_text():
                     continue
                 unix = Path("/proc/net/unix").read_text()
                 links = set()
-                for fd in (process.parent / "fd").iterdir():
+                for fd in (process / "fd").iterdir():
                     with contextlib.suppress(OSError):  # one that is closed meanwhile
                         links.add(os.readlink(fd))
                 if any(f"socket:[{line.split()[6]}]" in links for line in unix.splitlines()
                        if line.endswith(f" {self.name}{KEEPER}")):
-                    return int(process.parent.name)
+                    return int(process.name)
         return None
 
     def memory_of_keeper(self, name):
