@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What tests know of the machine that they run on, and of the build."""
 
+import contextlib
 import os
+import time
 from pathlib import Path
 
 # invade's option for two cores, or the only one.
@@ -14,6 +16,25 @@ def at_most(seconds, *command):
     """The command, ended by SIGTERM after so long, upon which mpiexec clears up; it leaves then
     with TIME_IS_UP."""
     return ["timeout", "-k", 10, seconds, *command]
+
+
+def until(condition, seconds=20):
+    """What the condition says as soon as it is true, or when it has not become so in time: looked
+    at once more it may have changed."""
+    end = time.monotonic() + seconds
+    while not (said := condition()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return said
+
+
+def opened(pid):
+    """{file of /proc: what it is} of the process's descriptors, but of those that it closes
+    meanwhile; of none when it has ended."""
+    found = {}
+    for fd in Path(f"/proc/{pid}/fd").glob("*"):
+        with contextlib.suppress(OSError):
+            found[fd] = os.readlink(fd)
+    return found
 
 
 def variable_of(build, name):

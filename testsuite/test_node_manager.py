@@ -3,7 +3,6 @@
 nobody's child, with nothing of its starter.  Here this machine is the further node, since the
 launch says that its home is another one."""
 
-import contextlib
 import itertools
 import os
 import signal
@@ -13,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import opened, until
 
 pytestmark = pytest.mark.timeout(60)
 counter = itertools.count()
@@ -36,13 +36,6 @@ int main(void)
            waitpid(-1, 0, WNOHANG | __WALL) < 0 && errno == ECHILD ? "no child" : "a child");
 }
 """
-
-
-def until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not (seen := condition()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return seen
 
 
 class Launch:
@@ -137,10 +130,7 @@ def test_the_manager_has_nothing_of_its_starter(launch, start, tmp_path):
         assert until(lambda: all((Path("/proc") / str(p) / "fd/5").exists()
                                  for p in launch.managers()))
         process = Path("/proc") / str(launch.managers()[0])
-        files = []
-        for fd in (process / "fd").iterdir():
-            with contextlib.suppress(OSError):  # one that is closed meanwhile
-                files.append(os.readlink(fd))
+        files = opened(process.name).values()
         assert not [name for name in files if name.startswith(str(tmp_path))], files
         assert os.readlink(process / "cwd") == "/"
         lines = (process / "status").read_text().splitlines()

@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import opened
 from test_rmd_domain import (
     ANONYMOUS,
     MAGIC,
@@ -138,10 +139,7 @@ class Service:
                 if "(rmd-keeper)" not in (process / "stat").read_text():
                     continue
                 unix = Path("/proc/net/unix").read_text()
-                links = set()
-                for fd in (process / "fd").iterdir():
-                    with contextlib.suppress(OSError):  # one that is closed meanwhile
-                        links.add(os.readlink(fd))
+                links = opened(process.name).values()
                 if any(f"socket:[{line.split()[6]}]" in links for line in unix.splitlines()
                        if line.endswith(f" {self.name}{KEEPER}")):
                     return int(process.name)
@@ -149,12 +147,8 @@ class Service:
 
     def memory_of_keeper(self, name):
         """The files of /proc that are the memory of this name which is kept."""
-        found = []
-        for fd in Path(f"/proc/{self.keeper()}/fd").glob("*"):
-            with contextlib.suppress(OSError):
-                if os.readlink(fd) == f"/memfd:{name} (deleted)":
-                    found.append(fd)
-        return found
+        return [fd for fd, what in opened(self.keeper()).items()
+                if what == f"/memfd:{name} (deleted)"]
 
     def end_keeper_of_orders(self):
         """Whoever has given orders would have it kept for some minutes."""

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import until
 from test_rmd_domain import (
     ANONYMOUS,
     F_SEAL_FUTURE_WRITE,
@@ -83,9 +84,9 @@ class Mortal(Service):
 
     def running_keeper(self):
         """It may be a moment until it is called so."""
-        found = []
-        eventually(lambda: found.append(self.keeper()) or found[-1] is None, False)
-        return found[-1]
+        keeper = until(self.keeper)
+        assert keeper
+        return keeper
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES, shared_memory
+from machine import TWO_CORES, shared_memory, until
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 
@@ -56,16 +56,6 @@ def processes():
                 yield Process(int(entry.name))
             except (OSError, IndexError, ValueError):
                 continue
-
-
-def until(condition, seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.01)
-    return condition()
 
 
 class Job:

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import TWO_CORES
+from machine import TWO_CORES, until
 
 LOADER = """
 import ctypes, sys
@@ -153,13 +153,6 @@ def processes_of_session(session):
         if int(fields[3]) == session and fields[0] not in "ZX":
             found.append(int(entry.name))
     return found
-
-
-def until(condition, seconds):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 @pytest.mark.parametrize("ranks", [2, 5])

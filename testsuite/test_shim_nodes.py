@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import until
 from test_invade_report import close, parsed
 
 pytestmark = pytest.mark.timeout(120)
@@ -68,13 +69,6 @@ class Host:
     def sockets(self):
         """The abstract sockets of resource managers."""
         return re.findall(r"@invasive\S+", self.do("cat", "/proc/net/unix"))
-
-
-def until(condition, seconds):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return condition()
 
 
 def link(hosts):
