@@ -23,6 +23,7 @@ With --alongside, as ./run-tests has it, a second pytest runs some files (alongs
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.machinery
 import os
@@ -30,6 +31,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -353,7 +355,8 @@ def what_mpi_leaves_when_it_is_killed_goes():
         time.sleep(1)
     for name in left:
         if not mapped(name):
-            Path("/dev/shm", name).unlink(missing_ok=True)
+            with contextlib.suppress(PermissionError):  # of another user's job
+                Path("/dev/shm", name).unlink(missing_ok=True)
 
 
 @pytest.fixture
@@ -369,6 +372,25 @@ def checked(beside):
         return said
 
     return lines
+
+
+@pytest.fixture
+def short_path():
+    """A directory for sockets, whose names have at most 107 bytes: tmp_path may be longer.  Every
+    user can reach it."""
+    path = Path(tempfile.mkdtemp(prefix="invasive-test-", dir="/tmp"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path, ignore_errors=True)  # a daemon may still be taking its socket away
+
+
+@pytest.fixture
+def several_users(request):
+    """For fixtures whose tests have processes of several users: a test that has none of them can be
+    run by anybody."""
+    if os.getuid() != 0:
+        request.node.stash[MACHINE] = "only root can be several users"
+        pytest.skip(f"this machine: {request.node.stash[MACHINE]}")
 
 
 @pytest.fixture

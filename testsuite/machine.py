@@ -37,6 +37,21 @@ def opened(pid):
     return found
 
 
+def children(pid, name=None):
+    """pids of the process's children, or of those whose command line begins with this word; none of
+    one that ends meanwhile."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, IndexError):
+            if not entry.name.isdigit():
+                continue
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            words = (entry / "cmdline").read_text().split("\0")
+            if parent == pid and name in (None, words[0]):
+                found.append(int(entry.name))
+    return found
+
+
 def variable_of(build, name):
     """A variable of a build's Makefile: what configure found."""
     for line in (build / "Makefile").read_text().splitlines():

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import children
 
 pytestmark = pytest.mark.sanitize
 
@@ -73,17 +74,6 @@ def alive(pid):
 
 def state_of(pid):
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-
-
-def children_of(pid):
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, IndexError):
-            if entry.name.isdigit():
-                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-                if int(fields[1]) == pid:
-                    found.append(int(entry.name))
-    return found
 
 
 def sockets_of(launcher):
@@ -173,7 +163,7 @@ def test_a_program_that_forks_and_execs_behaves_as_without_us(same, compiled):
     assert same(compiled("forks", FORKS)).stdout == "sum 6\nreplaced\n"
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can make another user's setuid program")
+@pytest.mark.machine(os.getuid() == 0, "only root can make another user's setuid program")
 def test_a_setuid_program_behaves_as_without_us(same, compiled, tmp_path):
     program = tmp_path / "setuid"
     shutil.copy(compiled("euid", "#include <stdio.h>\n#include <unistd.h>\n"
@@ -238,8 +228,7 @@ def test_a_reader_sees_the_end_when_the_command_closes_its_output(invade, stock_
     with running(invade, "sh", "-c", "echo last; exec >&- 2>&-; sleep 60", env=stock_env) as p:
         assert p.stdout.readline() == "last\n"
         # invade itself has the pipe as any parent has; rmd must not have it
-        rmd = [c for c in children_of(p.pid)
-               if Path(f"/proc/{c}/cmdline").read_text().startswith("rmd\0")]
+        rmd = children(p.pid, "rmd")
         links = [os.readlink(f"/proc/{c}/fd/{n}") for c in rmd for n in (0, 1)]
         assert links == ["/dev/null"] * 2
 
@@ -313,8 +302,7 @@ def test_ctrl_c_reaches_the_command_once_and_rmd_not_at_all(invade, compiled, st
     command = [compiled("counts", COUNTS), str(int(signal.SIGINT)), "stays"]
     with on_terminal(invade, stock_env, *command) as (p, master):
         read_until(master, b"ready")
-        rmd, = [c for c in children_of(p.pid)
-                if Path(f"/proc/{c}/cmdline").read_text().startswith("rmd\0")]
+        rmd, = children(p.pid, "rmd")
         assert os.getsid(rmd) == rmd
         os.write(master, b"\x03")
         read_until(master, b"caught")
@@ -327,7 +315,7 @@ def test_ctrl_c_reaches_the_command_once_and_rmd_not_at_all(invade, compiled, st
 def test_ctrl_c_ends_command_and_invade(invade, stock_env):
     with on_terminal(invade, stock_env, "sh", "-c", "echo ready; exec sleep 60") as (p, master):
         read_until(master, b"ready")
-        rmd_and_command = children_of(p.pid)
+        rmd_and_command = children(p.pid)
         os.write(master, b"\x03")
         assert p.wait(PATIENCE_S) == -signal.SIGINT
         assert not [pid for pid in rmd_and_command if alive(pid)]
@@ -337,8 +325,7 @@ def test_a_job_stops_and_goes_on(invade, stock_env):
     script = "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done"
     with on_terminal(invade, stock_env, "bash", "-c", script) as (p, master):
         read_until(master, b"ready")
-        bash = [c for c in children_of(p.pid)
-                if Path(f"/proc/{c}/cmdline").read_text().startswith("bash\0")]
+        bash = children(p.pid, "bash")
         # A shell has its jobs in groups of their own, where Ctrl-Z works; here the group is
         # orphaned, so the kernel drops the terminal's SIGTSTP.  SIGSTOP is what remains.
         os.killpg(p.pid, signal.SIGSTOP)
@@ -382,11 +369,11 @@ def test_ctrl_z_stops_command_and_invade_under_a_shell(invade, stock_env, tmp_pa
 def test_nothing_is_left_when_invade_is_killed(invade, stock_env):
     with running(invade, "sh", "-c", "echo ready; exec sleep 60", env=stock_env) as p:
         assert p.stdout.readline() == "ready\n"
-        children = children_of(p.pid)
-        assert children
+        started = children(p.pid)
+        assert started
         p.kill()
         p.wait(PATIENCE_S)
-        eventually(lambda: not any(alive(c) for c in children), "rmd and the command are gone")
+        eventually(lambda: not any(alive(c) for c in started), "rmd and the command are gone")
         assert sockets_of(p.pid) == []
 
 
@@ -396,16 +383,15 @@ def test_nothing_is_left_after_the_end(invade, stock_env):
         launcher = int(p.stdout.readline())
         assert p.wait(PATIENCE_S) == 0
         assert launcher == p.pid
-        assert sockets_of(p.pid) == [] and children_of(p.pid) == []
+        assert sockets_of(p.pid) == [] and children(p.pid) == []
 
 
 def test_the_command_goes_on_when_rmd_is_killed(invade, stock_env):
     with running(invade, "sh", "-c", "echo ready; read x; exit 4", stdin=subprocess.PIPE,
                  env=stock_env) as p:
         assert p.stdout.readline() == "ready\n"
-        for child in children_of(p.pid):
-            if Path(f"/proc/{child}/cmdline").read_text().startswith("rmd\0"):
-                os.kill(child, signal.SIGKILL)
+        for child in children(p.pid, "rmd"):
+            os.kill(child, signal.SIGKILL)
         p.stdin.close()
         assert p.wait(PATIENCE_S) == 4
 

@@ -11,7 +11,7 @@ import pytest
 from test_rmd_domain import PATIENCE_S
 from test_rmd_survival import mortal, public  # noqa: F401 (fixtures)
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be a service")
+pytestmark = pytest.mark.machine(os.getuid() == 0, "only root can be a service")
 
 LATER_S = 0.3  # a second is waited for
 TURNS = 10     # on a busy machine it may have passed

@@ -20,7 +20,7 @@ def has_mounts():
         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60).returncode == 0
 
 
-pytestmark = pytest.mark.skipif(not has_mounts(), reason="only root can have another /run")
+pytestmark = pytest.mark.machine(has_mounts(), "only root can have another /run")
 
 # SOCKET HOW COMMAND... - runs it where something is at this path, or nothing
 THERE = """

@@ -663,7 +663,7 @@ def test_affinity_follows_a_drain(build, ask):
 # --- users and rights
 
 @pytest.fixture
-def by(build, public):  # noqa: F811
+def by(build, public, several_users):  # noqa: F811
     """by(SERVICE, USER, WORD...) - what rmctl says to this user; SERVICE None: of any it finds"""
     shutil.copy(build / "bin" / "rmctl", public / "rmctl")
 
@@ -1215,13 +1215,13 @@ def free_port():
 
 
 @pytest.fixture(params=["path", "abstract", "tcp"])
-def served(request, rmd, tmp_path):  # noqa: F811
+def served(request, rmd, short_path):  # noqa: F811
     """An rmd that serves metrics, and where"""
     if request.param == "tcp":
         where = ("127.0.0.1", free_port())
         option = f"127.0.0.1:{where[1]}"
     elif request.param == "path":
-        where = option = str(tmp_path / "metrics.sock")
+        where = option = str(short_path / "metrics.sock")
     else:
         option = f"@rmctl-test-{os.getpid()}-metrics"
         where = "\0" + option[1:]
@@ -1233,15 +1233,15 @@ def served(request, rmd, tmp_path):  # noqa: F811
         assert not os.path.exists(where)
 
 
-def test_a_file_in_the_place_of_the_metrics_socket_is_left_there(build, tmp_path):
-    file = tmp_path / "thesis.txt"
+def test_a_file_in_the_place_of_the_metrics_socket_is_left_there(build, short_path):
+    file = short_path / "thesis.txt"
     file.write_text("all of it")
-    done = subprocess.run([build / "bin" / "rmd", f"--socket={tmp_path}/rmd.sock", "--private",
+    done = subprocess.run([build / "bin" / "rmd", f"--socket={short_path}/rmd.sock", "--private",
                            f"--metrics={file}", "--emulate-cores=2"], capture_output=True,
                           text=True, timeout=PATIENCE_S, check=False)
     assert done.returncode == 1 and file.read_text() == "all of it"
     assert f"cannot serve metrics at {file}: something is there that is no socket" in done.stderr
-    assert not (tmp_path / "rmd.sock").exists()
+    assert not (short_path / "rmd.sock").exists()
 
 
 def test_metrics_are_prometheus_text(served, tell):

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import opened
 from test_rmd_domain import (
     JOIN,
     MAGIC,
@@ -40,7 +41,7 @@ from test_rmd_survival import (
 )
 
 pytestmark = [pytest.mark.sanitize,
-              pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
+              pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
 CONTROL, METRICS, OVERVIEW, TRACE = 16, 18, 19, 32
 LIMIT, UNSAID = 4, 2**32 - 1
 FORGOTTEN = 61000  # the first of some users
@@ -156,8 +157,7 @@ def held_by(process):
             with contextlib.suppress(OSError):
                 if Path(f"/proc/{child}/comm").read_text() == "rmd-holder\n":
                     os.kill(int(child), signal.SIGSTOP)
-                    fds = Path(f"/proc/{child}/fd")
-                    found = [os.readlink(fds / fd) for fd in os.listdir(fds) if int(fd) > 2]
+                    found = [what for fd, what in opened(child).items() if int(fd.name) > 2]
                     os.kill(int(child), signal.SIGCONT)
                     return found
     return None
@@ -176,8 +176,8 @@ def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):  # noqa: F
         assert held and len(held) == 1 and held[0].startswith("socket:"), held
 
 
-def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, tmp_path):  # noqa: F811
-    where = tmp_path / "metrics.sock"
+def test_nor_is_one_that_comes_with_a_request_for_metrics(mortal, short_path):  # noqa: F811
+    where = short_path / "metrics.sock"
     s = mortal("emulate-cores = 2\n", f"--metrics={where}")
     for text in (b"GET /metrics HTTP/1.0\r\n\r\n", b"GET /metrics"):
         with lingering() as last:
@@ -473,10 +473,10 @@ print(asked)
 
 @pytest.mark.parametrize("how", ["asks", "connects"])
 def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
-        mortal, tmp_path, how):  # noqa: F811
+        mortal, short_path, how):  # noqa: F811
     """Nobody knows who they are, so together they have what a user has."""
     seconds, granted = 3, 0.2
-    where = str(tmp_path / "metrics.sock")
+    where = str(short_path / "metrics.sock")
     s = mortal("emulate-cores = 256\nlog-level = warning\n", f"--metrics={where}")
     alice = s.member(ALICE)
     assert alice.ask(f"fork 100 {s.name}") == "100 0"

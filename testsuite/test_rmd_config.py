@@ -176,7 +176,7 @@ def test_a_file_that_is_too_large_or_missing_or_a_directory_is_refused(check, bu
         assert done.returncode == 1 and f"{path}: cannot be read: " in done.stderr
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root's configuration is for others")
+@pytest.mark.machine(os.getuid() == 0, "only root's configuration is for others")
 def test_a_file_that_anybody_may_write_to_is_refused(build, tmp_path):
     path = tmp_path / "rmd.conf"
     path.write_text("policy = equal\n")

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import opened
 
 pytestmark = pytest.mark.sanitize
 
@@ -562,8 +563,8 @@ def test_rmd_ends_on_sigterm(rmd):
     assert r.process.wait(PATIENCE_S) == 0
 
 
-def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, tmp_path):
-    path = tmp_path / "rmd.sock"
+def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, short_path):
+    path = short_path / "rmd.sock"
     for _ in range(2):
         process = subprocess.Popen([build / "bin" / "rmd", f"--socket={path}"])
         try:
@@ -619,9 +620,10 @@ int unlink(const char *path)
 """
 
 
-def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_path):
+def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_path, short_path):
     """The first is about to remove what it has found when the second comes."""
-    source, library, path = (tmp_path / name for name in ("slow.c", "slow.so", "rmd.sock"))
+    source, library = (tmp_path / name for name in ("slow.c", "slow.so"))
+    path = short_path / "rmd.sock"
     there, go = tmp_path / "there", tmp_path / "go"
     source.write_text(SLOW_UNLINK)
     subprocess.run(["cc", "-shared", "-fPIC", source, "-o", library], check=True, timeout=60)
@@ -634,8 +636,7 @@ def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_p
     try:
         eventually(there.exists, True)
         both.append(subprocess.Popen(command))
-        fds = Path(f"/proc/{both[1].pid}/fd")
-        eventually(lambda: tmp_path in [fd.resolve() for fd in fds.iterdir()], True)  # it waits
+        eventually(lambda: str(short_path) in opened(both[1].pid).values(), True)  # it waits
         go.touch()
         eventually(lambda: [one.poll() for one in both].count(1), 1)
         assert rmctl(build, f"--socket={path}", "policy")[0] == 0
@@ -744,7 +745,7 @@ def test_a_member_cannot_seal_the_table_against_the_others(rmd):
     assert r.member().join() == 1
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.machine(os.getuid() == 0, "only root can become another user")
 def test_another_user_is_refused(rmd):
     r = rmd(2)
     reader, writer = os.pipe()

@@ -29,7 +29,7 @@ from test_rmd_domain import (
 )
 from test_rmd_service import ALICE, BOB, ELSEWHERE, KEEPER, Service, counts
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
+pytestmark = pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 CPUS = sorted(os.sched_getaffinity(0))[:2]
 JOIN = 1
 FUTEX, FUTEX_WAKE = 202, 1  # x86-64

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import statistics
@@ -11,8 +12,9 @@ import time
 from pathlib import Path
 
 import pytest
+from machine import children
 
-pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root's service has limits")
+pytestmark = pytest.mark.machine(os.getuid() == 0, "only root's service has limits")
 PATIENCE_S = 30
 CPUS = sorted(os.sched_getaffinity(0))[:2]
 CLOCK = """
@@ -101,8 +103,8 @@ class Service:
 
 
 @pytest.fixture
-def service(build, tmp_path):
-    one = Service(build, tmp_path)
+def service(build, short_path):
+    one = Service(build, short_path)
     yield one
     one.process.terminate()
     assert one.process.wait(PATIENCE_S) == 0
@@ -123,16 +125,22 @@ def started(invade, service, make_variable, tmp_path, stock_env):
                                         tmp_path / name], env=stock_env, start_new_session=True,
                                        stdout=out)
         groups.append(process)
-        names = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        until(lambda: any(Path(f"/proc/{pid}/comm").read_text() == f"{name}\n"
-                          for pid in [str(process.pid), *names.read_text().split()]))
-        own = Path(f"/proc/{process.pid}/comm").read_text() == f"{name}\n"
-        return process.pid if own else int(names.read_text().split()[0]), said
+        until(lambda: running_as(name, process.pid))
+        return running_as(name, process.pid), said
 
     yield start
     for process in groups:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def running_as(name, pid):
+    """The pid of the process of this name: this one or a child of it; None until there is one."""
+    for one in (pid, *children(pid)):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{one}/comm").read_text() == f"{name}\n":
+                return one
+    return None
 
 
 @pytest.fixture
@@ -183,8 +191,8 @@ def test_a_managed_program_follows_its_limit_there_and_back(build, service, busy
 
 @pytest.mark.skipif(len(CPUS) < 2, reason="one CPU is no choice")
 def test_what_a_program_does_while_it_has_no_core_is_not_held_against_it(service, started, busy):
-    """Implicit tasks that wait for each other are started at once, on whatever cores there are; that
-    regions get nowhere without a core is no sign of it."""
+    """Implicit tasks that wait for each other are started at once, on whatever cores there are.
+    That regions get nowhere without a core is no sign of it."""
     _, said = started("beside", BESIDE)
 
     def regions():

@@ -42,7 +42,7 @@ from test_rmd_domain import (
 from test_rmd_policy_choice import RAPL, put_stat, put_zone, read
 
 pytestmark = [pytest.mark.sanitize,
-              pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
+              pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
 ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
 ELSEWHERE = 0xFFFE
 EVENTS = 17  # enum inv_request_kind
@@ -169,7 +169,7 @@ def public(build):
 
 
 @pytest.fixture
-def service(build, public):
+def service(build, public, several_users):
     """service(TEXT, OPTION..., env={}, group=CGROUP, before=WORDS) - one with this configuration,
     its command after these words; it must end well"""
     started = []

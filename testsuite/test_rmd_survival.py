@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 import pytest
-from machine import until
+from machine import opened, until
 from test_rmd_domain import (
     ANONYMOUS,
     F_SEAL_FUTURE_WRITE,
@@ -52,7 +52,7 @@ from test_rmd_service import (
 )
 
 pytestmark = [pytest.mark.sanitize,
-              pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")]
+              pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
 
 
 KEEP, DROP, _, ALL = range(1, 5)  # keeper.c
@@ -131,14 +131,14 @@ def test_programs_go_on_and_are_adopted_by_the_next_rmd(mortal):
     assert counts(s.member(BOB), 0) == [3]
 
 
-def test_rmd_is_prompt_before_it_looks_at_each_core(build, tmp_path):
+def test_rmd_is_prompt_before_it_looks_at_each_core(build, tmp_path, short_path):
     """hwloc takes a turn on every core, which on a busy machine are long waits for who has the
     usual priority, while no core moves between users.  It waits here for what describes the
     machine."""
     machine = tmp_path / "machine.xml"
     os.mkfifo(machine)
     process = subprocess.Popen(
-        [build / "bin/rmd", "--config=/dev/null", f"--socket={tmp_path}/rmd.sock"],
+        [build / "bin/rmd", "--config=/dev/null", f"--socket={short_path}/rmd.sock"],
         env={**os.environ, "HWLOC_XMLFILE": str(machine)}, stderr=subprocess.DEVNULL)
     try:
         with machine.open("w"):  # opens when rmd reads
@@ -441,7 +441,8 @@ def test_whose_trace_goes_on_is_not_forgotten(mortal, own_limits, build, tmp_pat
     assert trace.read_bytes().count(b"member") == 2
 
 
-def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, build, public):
+def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, build,
+                                                          public):  # noqa: F811
     """One has ended its trace, the other has none but itself to write it for."""
     s = mortal("emulate-cores = 8\n")
     public.chmod(0o777)
@@ -458,7 +459,8 @@ def test_who_has_traced_itself_is_forgotten_as_others_are(mortal, own_limits, bu
         eventually(lambda: os.fstat(file.fileno()).st_size > 0, True)
 
 
-def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, own_limits, public):
+def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, own_limits,
+                                                                      public):  # noqa: F811
     """Its disk quota, and nothing of what file systems keep for root."""
     s = mortal("emulate-cores = 8\n")
     public.chmod(0o777)
@@ -469,7 +471,10 @@ def test_a_trace_is_written_with_no_more_rights_than_who_takes_it_has(mortal, ow
                    timeout=PATIENCE_S)
     rights = {}
     for thread in Path(f"/proc/{s.process.pid}/task").iterdir():
-        status = (thread / "status").read_text()
+        try:
+            status = (thread / "status").read_text()
+        except OSError:  # it has ended
+            continue
         said = dict(line.split(":", 1) for line in status.splitlines())
         rights[int(said["Uid"].split()[3])] = int(said["CapEff"], 16) >> CAP_SYS_RESOURCE & 1
     assert rights[ALICE] == 0 and 0 in rights
@@ -925,7 +930,7 @@ def test_others_may_use_the_cores_of_a_process_that_is_stopped(mortal):
 
 
 def test_many_that_are_stopped_at_once_cost_one_look_at_all_threads(mortal):
-    """Each of them may have been about to wake somebody, as far as the table says: all are woken."""
+    """Each of them may have been about to wake a thread, by the table: all are woken."""
     s = mortal("check-interval-ms = 500\nemulate-cores = 4\n")
     alice, crew = s.member(ALICE), s.member(ALICE, join=False)
     assert crew.ask(f"fork 200 {s.name}") == "200 0"
@@ -935,8 +940,8 @@ def test_many_that_are_stopped_at_once_cost_one_look_at_all_threads(mortal):
     for number in (signal.SIGSTOP, signal.SIGCONT):
         for child in children.split():
             os.kill(int(child), number)
-        eventually(lambda: s.said().count("goes on" if number == signal.SIGCONT else
-                                          "has been stopped"), 200)
+        told = "goes on" if number == signal.SIGCONT else "has been stopped"
+        eventually(lambda what=told: s.said().count(what), 200)
     assert 1 <= int(alice.ask("rung")) - before < 100
 
 
@@ -1222,8 +1227,8 @@ def limited(s, what, value):
     resource.prlimit(s.process.pid, what, before)
 
 
-def test_without_descriptors_clients_are_turned_away_and_rmd_sleeps(mortal, tmp_path):
-    where = str(tmp_path / "metrics.sock")
+def test_without_descriptors_clients_are_turned_away_and_rmd_sleeps(mortal, short_path):
+    where = str(short_path / "metrics.sock")
     s = mortal("emulate-cores = 2\n", f"--metrics={where}")
     alice = s.member(ALICE)
     fds = [int(fd.name) for fd in Path(f"/proc/{s.process.pid}/fd").iterdir()]
@@ -1242,9 +1247,9 @@ def test_without_descriptors_clients_are_turned_away_and_rmd_sleeps(mortal, tmp_
     assert bob.join() == 0 and counts(alice, 0) == [1]
 
 
-def test_with_none_left_even_for_who_is_turned_away_rmd_sleeps(mortal, tmp_path):
+def test_with_none_left_even_for_who_is_turned_away_rmd_sleeps(mortal, short_path):
     """Who comes is let in when there are some again."""
-    where = str(tmp_path / "metrics.sock")
+    where = str(short_path / "metrics.sock")
     s = mortal("emulate-cores = 2\n", f"--metrics={where}")
     alice = s.member(ALICE)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as one, \
@@ -1324,9 +1329,8 @@ def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
     s.die()
     with unread(kind) as (stderr, take):
         s.begin(preexec=lambda: os.dup2(stderr, 2))
-        opened = [fd for fd in Path(f"/proc/{s.process.pid}/fd").iterdir() if int(fd.name) > 2
-                  and os.readlink(fd) == os.readlink(f"/proc/{s.process.pid}/fd/2")]
-        assert len(opened) == (kind != "socket")
+        links = {int(fd.name): what for fd, what in opened(s.process.pid).items()}
+        assert [what for fd, what in links.items() if fd > 2].count(links[2]) == (kind != "socket")
         assert not fcntl.fcntl(stderr, fcntl.F_GETFL) & os.O_NONBLOCK
         alice = s.member(ALICE)
         assert {alice.ask(f"deposit {s.name} 7 0 0") for _ in range(2000)} == {"0"}  # a line each

@@ -64,7 +64,7 @@ BOOTS = boots()
 CPUSETS = BOOTS and "cpuset" in (cgroup_root() / "cgroup.controllers").read_text().split()
 pytestmark = [
     pytest.mark.timeout(500),  # the first has the installation and the boot
-    pytest.mark.skipif(os.getuid() != 0, reason="only root can boot another systemd"),
+    pytest.mark.machine(os.getuid() == 0, "only root can boot another systemd"),
     pytest.mark.skipif(not SYSTEMD.exists(), reason="needs package systemd"),
     pytest.mark.machine(BOOTS, "no two CPUs, control groups of version 2 that may be written to, "
                                "or namespaces with mounts: systemd cannot boot in them")]

@@ -56,6 +56,10 @@ class Host:
         user = ["-U", "--preserve-credentials"] if self.user else []
         return [*self.prefix(*user, "-n", "-u", "-m"), "--", *(str(c) for c in command)]
 
+    def from_the_other(self, *command):
+        """The same on the other host, which has the same users' namespace."""
+        return [*self.prefix("-n", "-u", "-m"), "--", *(str(c) for c in command)]
+
     def do(self, *command):
         return subprocess.run(self.inside(*command), check=True, stdout=subprocess.PIPE, text=True,
                               timeout=20).stdout
@@ -82,6 +86,12 @@ def link(hosts):
         assert until(lambda h=host: h.do("cat", "/sys/class/net/eth0/operstate") == "up\n", 20)
 
 
+@pytest.fixture(scope="session")
+def stock_env(stock_env):
+    """Every user is root in a namespace of its own, which Open MPI asks about twice."""
+    return {**stock_env, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
 @pytest.fixture(scope="module")
 def hosts():
     for tool in ("ip", "unshare", "nsenter"):
@@ -105,7 +115,7 @@ def launcher(hosts, tmp_path):
         lines = ["#!/bin/sh", "while case $1 in -*) true ;; *) false ;; esac; do shift; done",
                  "host=$1; shift", "case $host in"]
         for host, words in zip(hosts, ((), before)):
-            there = " ".join(["env", "-i", *SSH_ENV, *host.inside(*words, "sh", "-c")])
+            there = " ".join(["env", "-i", *SSH_ENV, *host.from_the_other(*words, "sh", "-c")])
             lines.append(f'{host.address}) exec {there} "$*" ;;')
         script.write_text("\n".join([*lines, "esac", "exit 9", ""]))
         script.chmod(0o755)

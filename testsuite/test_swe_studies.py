@@ -298,7 +298,8 @@ def hang_ups_end_it():
 @pytest.mark.parametrize("command, how", [
     (STUDY, signal.SIGINT), (STUDY, signal.SIGTERM), (BENCHMARK, signal.SIGTERM),
     (BENCHMARK, signal.SIGHUP)])
-def test_what_is_told_to_end_leaves_no_process_and_no_working_files(swe, top, build, stock_env, tmp_path, command, how):
+def test_what_is_told_to_end_leaves_no_process_and_no_working_files(
+        swe, top, build, stock_env, tmp_path, command, how):
     program, *words = command
     # Both keep their records below the directory, by which their programs are known.
     words += ["--output", tmp_path / "output"] if "studies" in program else []

@@ -1038,7 +1038,7 @@ print(*(process.program for table in fmt.load(sys.argv[1]).tables for process in
 
 
 @pytest.mark.sanitize
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
+@pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 def test_a_trace_ends_when_rmd_is_killed_and_the_next_one_takes_a_whole_one(
         mortal, hammered, trace_tool, ask_python, tmp_path):  # noqa: F811
     """Of the same table.  Processes go on meanwhile: nobody reads the rings, which become full."""

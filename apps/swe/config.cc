@@ -252,7 +252,10 @@ void Reader::error_at(const std::string &key, const std::string &what)
 {
     auto given = places_.find(key);
     const Key *known = find(key);
-    std::string value = known ? key + " = " + printable(toml_value(known->target)) : key;
+    // The name of a file is said whole, however long: its end tells which file it is.
+    const std::size_t longest =
+        known && std::holds_alternative<InputFile>(known->target) ? std::string::npos : PRINTABLE;
+    std::string value = known ? key + " = " + printable(toml_value(known->target), longest) : key;
     error(given == places_.end() ? file_ : given->second,
           value + (given == places_.end() ? " (the default): " : ": ") + what);
 }

@@ -113,8 +113,10 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-// What came from a file or a command line, made fit for a message.
-std::string printable(std::string_view text);
+// What came from a file or a command line, made fit for a message: without control characters, and
+// "..." in place of what follows after `longest` bytes.
+constexpr std::size_t PRINTABLE = 80;
+std::string printable(std::string_view text, std::size_t longest = PRINTABLE);
 
 // Reads a TOML file; `overrides` are words of the command line, `grid.max_depth=12`, which count
 // more than the file.  Names of files that are read (scenario.bathymetry, scenario.faults) are

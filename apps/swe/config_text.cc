@@ -26,9 +26,8 @@ std::string absolute_name(const std::string &file)
 
 } // namespace
 
-std::string printable(std::string_view text)
+std::string printable(std::string_view text, std::size_t longest)
 {
-    constexpr std::size_t longest = 80;
     std::string shown(text.substr(0, longest));
     for (char &c : shown)
         if (static_cast<unsigned char>(c) < 32 || c == 127)
