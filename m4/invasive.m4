@@ -217,6 +217,8 @@ AC_SUBST([MPI_CPPFLAGS])
 AC_SUBST([MPI_LIBS])
 AC_SUBST([MPIEXEC])
 AC_SUBST([with_mpi])
+AS_CASE([$with_mpi], [both], [DISTCHECK_MPI=mpich], [DISTCHECK_MPI=$with_mpi])
+AC_SUBST([DISTCHECK_MPI])
 ])
 
 dnl apps/swe, a program in C++ with a configuration in TOML and files in NetCDF.  Not installed, so

@@ -150,13 +150,24 @@ def test_quickstart_refuses_what_it_does_not_know(top, tmp_path, words):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("letter", [" ", "\t", "#", "'", "\\", "$", ":", "%"])
+@pytest.mark.parametrize("script", ["quickstart", "run-tests"])
+def test_a_path_that_make_cannot_take_is_refused_at_once(top, tmp_path, script, letter):
+    build = tmp_path / f"a{letter}b"
+    done = subprocess.run([top / script], capture_output=True, text=True, timeout=20, check=False,
+                          env={**os.environ, "INVASIVE_BUILD": str(build)})
+    assert done.returncode == 2 and done.stderr.startswith(f"'{build}' has a blank or one of ")
+    assert list(tmp_path.iterdir()) == [] and done.stdout == ""
+
+
 def test_a_build_is_told_before_it_begins(top, tmp_path):
     configure, build = tmp_path / "configure", tmp_path / "build"
     (tmp_path / "configure.ac").touch()
+    (tmp_path / "packages.txt").touch()
     os.utime(tmp_path / "configure.ac", (0, 0))
     configure.write_text("#!/bin/sh\ncat told; exit 1\n")
     configure.chmod(0o755)
-    script = f"top={tmp_path}; . {top}/.ci/steps.sh; configure_and_build {build}"
+    script = f"top={tmp_path} build={build}; . {top}/.ci/steps.sh; configure_and_build {build} all"
     told = tmp_path / "build" / "told"
     build.mkdir()
     with told.open("w") as out:
@@ -167,9 +178,36 @@ def test_a_build_is_told_before_it_begins(top, tmp_path):
     assert done.stderr.startswith(line)  # configure has read it
 
 
+def packages(top, function, *sections):
+    """What a function of .ci/steps.sh says of these sections of packages.txt."""
+    return subprocess.run(
+        ["sh", "-ec", f'top=$1 build=; . "$top/.ci/steps.sh"; shift; {function} "$@"', "sh", top,
+         *sections], capture_output=True, text=True, check=True, timeout=60).stdout.split()
+
+
+def test_quickstart_installs_nothing_that_only_tests_need(top):
+    quick = packages(top, "packages", "run", "build")
+    assert {"mpich", "gcc-12-source", "make"} <= set(quick)
+    assert not {"chromium", "python3-pytest", "libopenmpi-dev"} & set(quick)
+    assert set(packages(top, "packages", "test")).isdisjoint(quick)
+    assert "install_packages run build\n" in (top / "quickstart").read_text()
+    assert "install_packages run build test " in (top / "run-tests").read_text()
+
+
+def test_quickstart_builds_what_is_installed_and_what_it_runs(build):
+    made = subprocess.run(
+        ["make", "-s", "-C", build, "--no-print-directory", "--eval=say: ; @echo $(QUICK_TARGETS)",
+         "say"], capture_output=True, text=True, check=True, timeout=60,
+        env={**os.environ, "MAKEFLAGS": ""}).stdout.split()
+    assert {"bin/invade", "bin/rmd", "apps/artificial/artificial"} <= set(made)
+    assert not [name for name in made if name.startswith(("apps/swe/", "bench/", "testsuite/"))]
+
+
 def test_list_of_packages_names_each_once(top):
-    names = [line.split("#")[0].strip() for line in (top / "packages.txt").read_text().splitlines()]
+    lines = (top / "packages.txt").read_text().splitlines()
+    names = [line.split("#")[0].strip() for line in lines if not line.startswith("[")]
     names = [name for name in names if name]
+    assert sorted(names) == sorted(packages(top, "packages", "run", "build", "test", "full"))
     assert len(names) == len(set(names))
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name) for name in names)
 
