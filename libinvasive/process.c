@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "complain.h"
 #include "launch.h"
 #include "protocol.h"
 #include "socket.h"
@@ -51,8 +52,7 @@ static void __attribute__((format(printf, 1, 2))) complain(const char *format, .
         return;
     size_t length = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
     line[length++] = '\n';
-    ssize_t ignored = write(STDERR_FILENO, line, length);
-    (void)ignored;
+    inv_write_stderr(line, length);
 }
 
 /* A non-negative integer from the environment, or -1. */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,17 @@ static int close_failed(int fd)
     close(fd);
     errno = saved;
     return -1;
+}
+
+int inv_memory_resize(int fd, off_t bytes)
+{
+    struct rlimit most;
+    if (!getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
+        (rlim_t)bytes > most.rlim_cur) {
+        errno = EFBIG;
+        return -1;
+    }
+    return ftruncate(fd, bytes);
 }
 
 static void fill(struct inv_table *t, unsigned ncores, const int *os_cpus, unsigned nslots,
@@ -72,7 +84,7 @@ int inv_table_create(unsigned ncores, const int *os_cpus, unsigned nslots, enum 
     int fd = memfd_create("invasive-core-table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -1;
-    if (ftruncate(fd, INV_TABLE_BYTES) != 0 || fcntl(fd, F_ADD_SEALS, TABLE_SEALS) != 0)
+    if (inv_memory_resize(fd, INV_TABLE_BYTES) != 0 || fcntl(fd, F_ADD_SEALS, TABLE_SEALS) != 0)
         return close_failed(fd);
     struct inv_table *t = map(fd, PROT_READ | PROT_WRITE);
     if (!t)

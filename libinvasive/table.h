@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum {
     INV_TABLE_VERSION = 6,
@@ -273,11 +274,17 @@ static inline bool inv_slot_valid(const struct inv_table *t, long slot)
 }
 
 /*
+ * inv_memory_resize - ftruncate for a memfd.  Fails with EFBIG beyond RLIMIT_FSIZE (ulimit -f),
+ * where ftruncate also sends SIGXFSZ, which ends the process.
+ */
+int inv_memory_resize(int fd, off_t bytes);
+
+/*
  * inv_table_create - make a table in anonymous shared memory (memfd).
  *   ncores, os_cpus  the cores; os_cpus[i] is core i's Linux CPU, or NULL when emulated
  *   nslots, mode     as above
  * Returns a CLOEXEC file descriptor that the caller owns, and maps the table at *out;
- * or -1 with errno of memfd_create, ftruncate or mmap, or EINVAL for counts out of range.
+ * or -1 with errno of memfd_create, inv_memory_resize or mmap, or EINVAL for counts out of range.
  */
 int inv_table_create(unsigned ncores, const int *os_cpus, unsigned nslots, enum inv_mode mode,
                      struct inv_table **out);

@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE
 #include "tool.h"
+#include "complain.h"
 #include "process.h"
 
 #include <dlfcn.h>
@@ -258,7 +259,10 @@ void inv_tool_unregister(void)
 
 static void complain(const char *path, const char *what)
 {
-    dprintf(STDERR_FILENO, "invasive: INVASIVE_TOOL=%s: %s. Going on without it.\n", path, what);
+    char line[512];
+    int n = snprintf(line, sizeof line, "invasive: INVASIVE_TOOL=%.300s: %.100s. "
+                     "Going on without it.\n", path, what);
+    inv_write_stderr(line, (size_t)n);
 }
 
 static void __attribute__((constructor)) load_tool(void)

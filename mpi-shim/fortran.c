@@ -12,11 +12,11 @@
  * looks up where it should go.
  */
 #define _GNU_SOURCE
+#include "complain.h"
 #include "entry.h"
 
 #ifdef SHIM_FORTRAN
 #include <dlfcn.h>
-#include <stdio.h>
 #include <unistd.h>
 
 __thread const void *shim_caller __attribute__((tls_model("initial-exec")));
@@ -32,7 +32,8 @@ __attribute__((used)) void *shim_resolve_fortran(unsigned number, const void *ca
         function = object ? dlsym(object, name) : NULL;
     }
     if (!function) {
-        fprintf(stderr, "invasive: %s was called but no MPI library that has it is loaded\n", name);
+        inv_say_on_stderr("invasive: %s was called but no MPI library that has it is loaded\n",
+                          name);
         _exit(127); /* what the dynamic linker does */
     }
     atomic_store_explicit(&shim_fortran_entry[number], function, memory_order_release);

@@ -13,6 +13,7 @@
  * another library after us has an MPI_X, ours leads there, as it would without us.
  */
 #define _GNU_SOURCE
+#include "complain.h"
 #include "entry.h"
 #include "hook.h"
 #include "process.h"
@@ -21,9 +22,11 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a call does without us: MPI_X is the next one in search order, PMPI_X the library's. */
 static void *own[SHIM_LEVELS][SHIM_CALLS];
@@ -210,11 +213,21 @@ static const char *interface_name(void)
     return NULL;
 }
 
+static void __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
+{
+    char text[400], line[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    inv_write_stderr(line, (size_t)snprintf(line, sizeof line, "invasive: %s.\n", text));
+}
+
 static void say_unmanaged(const char *why)
 {
     const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
     if (!rank || strcmp(rank, "0") == 0)
-        fprintf(stderr, "invasive: %s; the waits of MPI are not managed.\n", why);
+        complain("%s; the waits of MPI are not managed", why);
 }
 
 /* The variant lies beside us. */

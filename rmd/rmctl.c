@@ -12,6 +12,8 @@
 #include "simulate.h"
 #include "text.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,6 +249,7 @@ static int help(int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct choice choice = {0};
+    signal(SIGXFSZ, SIG_IGN); /* a file as large as allowed is an error of write */
     argp_program_version = "rmctl " PACKAGE_VERSION;
     remember_complaints();
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &choice);
@@ -256,5 +259,9 @@ int main(int argc, char **argv)
                      : rmctl_status(1, status_words);
     if (status == RMCTL_FAILED && rmctl_common.json && !error_is_printed)
         print_error();
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "rmctl: cannot write to standard output: %s\n", strerror(errno));
+        status = RMCTL_FAILED;
+    }
     return status;
 }

@@ -318,6 +318,7 @@ static int watch_signals(void)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
     signal(SIGCHLD, SIG_IGN); /* as the first process of a container: nobody waits for orphans */
     sigprocmask(SIG_BLOCK, &set, NULL);
     source.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -410,6 +411,23 @@ static void have_descriptors(void)
         return;
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
+}
+
+/* A table is a file to the kernel.  The limit that the user set stays where it suffices, since
+ * traces are written under it. */
+static int have_table_size(void)
+{
+    const rlim_t needed = INV_TABLE_BYTES;
+    struct rlimit files;
+    if (getrlimit(RLIMIT_FSIZE, &files) || files.rlim_cur >= needed)
+        return 0; /* RLIM_INFINITY is the largest value */
+    files.rlim_cur = needed;
+    if (files.rlim_max >= needed && !setrlimit(RLIMIT_FSIZE, &files))
+        return 0;
+    rmd_say("the largest file allowed (RLIMIT_FSIZE) is smaller than a core table: allow %u KiB, "
+            "or all by ulimit -f unlimited",
+            (unsigned)((needed + 1023) / 1024));
+    return -1;
 }
 
 /* A dead process's death is seen by pidfd only; there is no second way that does not poll. */
@@ -523,7 +541,7 @@ static int start(void)
         .keep_orders = is_service() ? keep_orders : NULL,
     };
     be_prompt(); /* first: to find the cores takes a turn on each of them */
-    if (check_kernel() || find_cores())
+    if (check_kernel() || have_table_size() || find_cores())
         return -1;
     have_descriptors();
     bool good = !watch_signals();

@@ -181,6 +181,7 @@ static void answer_join(struct connection *c, const struct inv_request *request)
         refuse(c, INV_E_FULL,
                errno == ENOSPC    ? "the domain has no slot left"
                : errno == EUSERS ? "every core has a user already"
+               : errno == EFBIG  ? "ulimit -f (RLIMIT_FSIZE) of rmd is smaller than a core table"
                                  : "rmd cannot make a core table");
 }
 

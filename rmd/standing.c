@@ -48,7 +48,7 @@ static void drop(void)
 static bool make(void)
 {
     memory_fd = memfd_create("invasive-rmd-orders", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memory_fd >= 0 && !ftruncate(memory_fd, sizeof *memory) &&
+    if (memory_fd >= 0 && !inv_memory_resize(memory_fd, sizeof *memory) &&
         !fcntl(memory_fd, F_ADD_SEALS, SEALS))
         memory = map(memory_fd);
     if (memory) {

@@ -27,7 +27,7 @@ int rmd_state_make(struct rmd_domain *d)
 {
     int fd = memfd_create("invasive-rmd-state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     struct rmd_state *s = NULL;
-    if (fd >= 0 && !ftruncate(fd, sizeof *s) && !fcntl(fd, F_ADD_SEALS, SEALS))
+    if (fd >= 0 && !inv_memory_resize(fd, sizeof *s) && !fcntl(fd, F_ADD_SEALS, SEALS))
         s = map(fd);
     if (!s) {
         int saved = errno;

@@ -683,7 +683,6 @@ static void answer_start(struct rmd_trace *x)
 
 static void begin_trace(struct rmd_domain *d, struct rmd_trace *x)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
     d->trace = x;
     if (d->table)
         begin_table(d, d->table_fd);

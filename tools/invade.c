@@ -349,6 +349,7 @@ int main(int argc, char **argv)
     struct invade_options o = {0};
     static struct invade_paths paths;
     static struct invade_manager manager = {.control = -1};
+    invade_take_signals();
     argp_program_version = "invade " PACKAGE_VERSION;
     argp_err_exit_status = INVADE_FAILED;
     argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &o);

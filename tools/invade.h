@@ -82,10 +82,10 @@ bool invade_use_node(struct invade_manager *manager, const char *rmd);
 /* The MPI rank that we are; 0 when we are none. */
 int invade_rank(void);
 
-/* invade_run.c: SIGCHLD as waiting for children needs it, where our caller ignores it;
- * become the command (returns never); or run it as a child and return its
- * wait status. */
-void invade_have_children(void);
+/* invade_run.c: dispose of signals as waiting for children and writing reports need it, first of
+ * all; become the command (returns never), with our caller's dispositions; or run it as a child and
+ * return its wait status. */
+void invade_take_signals(void);
 void invade_exec(char **command) __attribute__((noreturn));
 int invade_run(char **command);
 /* End as the command did: same exit code, same signal. */

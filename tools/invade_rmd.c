@@ -136,7 +136,6 @@ bool invade_start(struct invade_manager *m, const char *rmd, const struct invade
         return false;
     }
     pid_t launcher = getpid();
-    invade_have_children();
     m->pid = fork();
     if (m->pid == 0)
         become_rmd(rmd, argv, pair[1], launcher);

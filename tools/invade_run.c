@@ -18,21 +18,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* SIGCHLD as our caller had it; the command gets it back. */
-static struct sigaction callers_sigchld;
-static bool sigchld_saved;
+/* What invade changes, and how its caller had it, which the command gets back. */
+static struct {
+    int number;
+    void (*ours)(int);
+    struct sigaction callers;
+} changed[] = {
+    {.number = SIGCHLD, .ours = SIG_DFL},
+    /* A full pipe, or a file as large as allowed, is an error of a report, not invade's end. */
+    {.number = SIGPIPE, .ours = SIG_IGN},
+    {.number = SIGXFSZ, .ours = SIG_IGN},
+};
 
-void invade_have_children(void)
+void invade_take_signals(void)
 {
-    const struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(SIGCHLD, &plain, sigchld_saved ? NULL : &callers_sigchld);
-    sigchld_saved = true;
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
+        const struct sigaction action = {.sa_handler = changed[i].ours};
+        sigaction(changed[i].number, &action, &changed[i].callers);
+    }
 }
 
 void invade_exec(char **command)
 {
-    if (sigchld_saved)
-        sigaction(SIGCHLD, &callers_sigchld, NULL);
+    for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
+        sigaction(changed[i].number, &changed[i].callers, NULL);
     execvp(command[0], command);
     int error = errno;
     invade_say("%s: %s", command[0], strerror(error));
@@ -104,7 +113,6 @@ static pid_t start(char **command, const sigset_t *mask)
 int invade_run(char **command)
 {
     sigset_t set, mask;
-    invade_have_children();
     passed_on(&set);
     sigprocmask(SIG_BLOCK, &set, &mask);
     pid_t child = start(command, &mask);
