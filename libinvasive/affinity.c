@@ -41,10 +41,10 @@ static void *start_unpinned(void *memory)
 {
     struct start start = *(struct start *)memory;
     free(memory);
-    cpu_set_t cpus;
+    struct inv_cpus cpus;
     if (inv_managed()) {
         inv_wide_cpus(&cpus);
-        sched_setaffinity(0, sizeof cpus, &cpus);
+        inv_cpus_set(0, &cpus);
     }
     return start.function(start.argument);
 }
@@ -52,8 +52,8 @@ static void *start_unpinned(void *memory)
 /* Has the program itself said where the new thread is to run? */
 static bool has_affinity(const pthread_attr_t *attr)
 {
-    cpu_set_t mask;
-    if (!attr || pthread_attr_getaffinity_np(attr, sizeof mask, &mask) != 0)
+    struct inv_cpus mask;
+    if (!attr || pthread_attr_getaffinity_np(attr, sizeof mask, (cpu_set_t *)&mask) != 0)
         return false;
     /* Not set reads as all ones. */
     for (size_t i = 0; i < sizeof mask; i++)

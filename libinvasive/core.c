@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "core.h"
+#include "cpus.h"
 #include "futex.h"
 #include "now.h"
 
@@ -776,13 +777,10 @@ int inv_pin(struct inv_table *t, int tid, int core)
     if (t->emulated || t->mode != INV_MODE_PINNED || !inv_core_valid(t, core))
         return 0;
     int cpu = inv_core_at(t, (unsigned)core)->os_cpu;
-    if (cpu < 0 || cpu >= CPU_SETSIZE)
+    if (cpu < 0 || cpu >= INV_MAX_CPUS)
         return cpu < 0 ? 0 : -EINVAL;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
     int saved = errno;
-    int result = sched_setaffinity(tid, sizeof set, &set) == 0 ? 0 : -errno;
+    int result = inv_cpus_set_one(tid, (size_t)cpu) == 0 ? 0 : -errno;
     errno = saved;
     return result;
 }

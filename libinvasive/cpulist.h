@@ -3,9 +3,12 @@
 #ifndef INV_CPULIST_H
 #define INV_CPULIST_H
 
-#include <sched.h>
+#include "cpus.h"
 
-/* Returns 0; or -1 when the list is malformed or names a CPU beyond CPU_SETSIZE. */
-int inv_cpulist_parse(const char *list, cpu_set_t *set);
+/* Returns 0; or -1 when the list is malformed or names a CPU beyond INV_MAX_CPUS. */
+int inv_cpulist_parse(const char *list, struct inv_cpus *set);
+
+/* "0-3,8" into text; false: it is cut off, with "..." at the end if there is room for that. */
+bool inv_cpulist_print(const struct inv_cpus *set, char *text, size_t bytes);
 
 #endif

@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "launch.h"
+#include "cpus.h"
 #include "hash.h"
 #include "socket.h"
 
@@ -184,7 +185,7 @@ struct start {
     char **argv, **envp;
     int ready, listener;
     bool has_mask;
-    cpu_set_t mask;
+    struct inv_cpus mask;
     char *stack; /* of the second clone */
 };
 
@@ -198,7 +199,7 @@ static int become_rmd(void *argument)
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
     if (s->has_mask)
-        sched_setaffinity(0, sizeof s->mask, &s->mask);
+        inv_cpus_set(0, &s->mask);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(s->ready, 2) < 0 ||
         dup2(s->ready, READY_FD) < 0 || dup2(s->listener, LISTEN_FD) < 0 || chdir("/"))
@@ -327,7 +328,7 @@ static int start_rmd(const struct inv_launch *l, const char *rmd, int listener, 
                       .ready = ready,
                       .listener = listener};
     pid_t launcher = pmi_server();
-    s.has_mask = !sched_getaffinity(launcher > 0 ? launcher : getppid(), sizeof s.mask, &s.mask);
+    s.has_mask = !inv_cpus_get(launcher > 0 ? launcher : getppid(), &s.mask);
     snprintf(socket_arg, sizeof socket_arg, "--socket=%s", l->socket);
     for (int i = 0; i < l->nwords; i++)
         argv[5 + i] = (char *)l->word[i];

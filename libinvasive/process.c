@@ -236,8 +236,8 @@ unsigned inv_domain_cores(void)
     }
     if (cores > 0 && cores <= INV_MAX_CORES)
         return (unsigned)cores;
-    cpu_set_t mask;
-    int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 0;
+    struct inv_cpus mask;
+    int allowed = inv_cpus_get(0, &mask) == 0 ? inv_cpus_count(&mask) : 0;
     if (allowed > 0)
         return (unsigned)allowed;
     long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -297,9 +297,9 @@ static void after_fork_in_child(void)
 {
     join_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (inv_managed()) {
-        cpu_set_t cpus;
+        struct inv_cpus cpus;
         inv_wide_cpus(&cpus);
-        sched_setaffinity(0, sizeof cpus, &cpus);
+        inv_cpus_set(0, &cpus);
         atomic_store(&inv_process.managed, false);
         atomic_store(&join_tried, true);
     } else if (atomic_load(&join_tried) || !inv_process.table) {
@@ -371,7 +371,11 @@ static void join_once(int rank, int size, int local_size)
 {
     if (!inv_wanted())
         return;
-    sched_getaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    if (inv_cpus_get(0, &inv_process.wide_mask)) {
+        complain("invasive: cannot read the affinity mask (%s): invasive(7), Limits, says how many "
+                 "CPUs there may be. Running unmanaged.", strerror(errno));
+        return;
+    }
     unsigned slot;
     struct inv_request request = join_request(rank, size, local_size);
     struct inv_table *table = handshake(request, &slot);
@@ -413,7 +417,7 @@ void inv_leave(const char *reason)
     if (inv_seat != INV_SEAT_NONE)
         inv_seat_lend();
     inv_tool_left_domain();
-    sched_setaffinity(0, sizeof inv_process.wide_mask, &inv_process.wide_mask);
+    inv_cpus_set(0, &inv_process.wide_mask);
     /* The mapping stays: other threads may be in the middle of something in it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);
     atomic_store(&inv_process.record, NULL); /* the slot will be another's */

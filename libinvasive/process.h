@@ -11,8 +11,8 @@
 #define INV_PROCESS_H
 
 #include "core.h"
+#include "cpus.h"
 #include "now.h"
-#include <sched.h>
 
 enum { INV_SEAT_NONE = -1, INV_SEAT_TOKEN = -2 }; /* >= 0: a core number */
 
@@ -24,7 +24,7 @@ struct inv_process {
     unsigned slot;
     unsigned ncores; /* cores of the domain; of the affinity mask when not managed */
     bool anonymous, emulated;
-    cpu_set_t wide_mask; /* the affinity that the program had before we pinned anything */
+    struct inv_cpus wide_mask; /* the affinity that the program had before we pinned anything */
     /* threads that wait in MPI now: while there are any, idle workers give their cores
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
     _Atomic unsigned waiting;
@@ -124,7 +124,7 @@ bool inv_thread_pinned(void);
 int inv_thread_unpin(void);
 /* Where threads may run that sit on no core: the affinity that the program had, without the CPUs of
  * cores that are another user's now (table.h, INV_ELSEWHERE). */
-void inv_wide_cpus(cpu_set_t *cpus);
+void inv_wide_cpus(struct inv_cpus *cpus);
 void inv_thread_repin(int pinned);
 /* Give a seat up that no thread sits on. */
 void inv_seat_return(int seat);

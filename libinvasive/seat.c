@@ -53,25 +53,25 @@ static bool is_here(unsigned core)
                                                memory_order_relaxed)) != INV_ELSEWHERE;
 }
 
-void inv_wide_cpus(cpu_set_t *cpus)
+void inv_wide_cpus(struct inv_cpus *cpus)
 {
     *cpus = inv_process.wide_mask;
     for (unsigned c = 0; c < inv_process.ncores; c++) {
         int cpu = inv_core_at(inv_process.table, c)->os_cpu;
-        if (cpu >= 0 && cpu < CPU_SETSIZE && !is_here(c))
-            CPU_CLR((size_t)cpu, cpus);
+        if (cpu >= 0 && cpu < INV_MAX_CPUS && !is_here(c))
+            inv_cpus_remove(cpus, (size_t)cpu);
     }
-    if (CPU_COUNT(cpus) == 0)
+    if (inv_cpus_count(cpus) == 0)
         *cpus = inv_process.wide_mask;
 }
 
 int inv_thread_unpin(void)
 {
-    cpu_set_t cpus;
+    struct inv_cpus cpus;
     if (!inv_thread_pinned())
         return INV_NO_CORE;
     inv_wide_cpus(&cpus);
-    sched_setaffinity(0, sizeof cpus, &cpus);
+    inv_cpus_set(0, &cpus);
     return pinned_core;
 }
 
@@ -369,13 +369,13 @@ enum inv_verdict inv_seat_poll(void)
 void inv_repin_but(int core, int tid)
 {
     struct inv_table *t = inv_process.table;
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
+    struct inv_cpus cpus;
+    inv_cpus_clear(&cpus);
     for (unsigned c = 0; c < inv_process.ncores; c++)
         if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0 && is_here(c))
-            CPU_SET((size_t)inv_core_at(t, c)->os_cpu, &cpus);
-    if (tid > 0 && tid != inv_own_tid() && CPU_COUNT(&cpus) > 0)
-        sched_setaffinity(tid, sizeof cpus, &cpus);
+            inv_cpus_add(&cpus, (size_t)inv_core_at(t, c)->os_cpu);
+    if (tid > 0 && tid != inv_own_tid() && inv_cpus_count(&cpus) > 0)
+        inv_cpus_set(tid, &cpus);
 }
 
 void inv_repin_evicted(int core)

@@ -42,11 +42,11 @@ static void test_invalid_constraints(void)
 
 static void test_unmanaged(void)
 {
-    cpu_set_t mask;
-    sched_getaffinity(0, sizeof mask, &mask);
+    struct inv_cpus mask;
+    inv_cpus_get(0, &mask);
     struct inv_claim claim = {0};
     CHECK(inv_invade(NULL, INV_BLOCKING, &claim) == 0 && !claim.managed);
-    CHECK(claim.owned_cores == (unsigned)CPU_COUNT(&mask));
+    CHECK(claim.owned_cores == (unsigned)inv_cpus_count(&mask));
     CHECK(claim.held_cores == claim.owned_cores);
     CHECK(inv_announce_workload(3) == 0 && inv_retreat() == 0);
     CHECK(!inv_claim_now().managed);

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <hwloc.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +53,10 @@ static enum inv_apart distance(hwloc_topology_t machine, hwloc_obj_t a, hwloc_ob
 /* False when there is no room for it. */
 static bool take(struct inv_topology *t, int cpu, enum inv_apart apart)
 {
-    if (t->ncores == INV_MAX_CORES)
+    if (t->ncores == INV_MAX_CORES) {
+        t->unused++;
         return false;
+    }
     t->apart[t->ncores] = (unsigned char)(t->ncores ? apart : INV_SAME_MACHINE);
     t->os_cpu[t->ncores++] = cpu;
     return true;
@@ -64,16 +65,16 @@ static bool take(struct inv_topology *t, int cpu, enum inv_apart apart)
 /* Take the CPUs of `left` (NULL: all, and none of them is real) in the order of the machine.
  * False when there was not room for all. */
 static bool take_in_machine_order(struct inv_topology *t, hwloc_topology_t machine,
-                                  cpu_set_t *left, bool first_only)
+                                  struct inv_cpus *left, bool first_only)
 {
     hwloc_obj_t pu = NULL, last = NULL;
     bool all = true;
     while ((pu = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, pu)) != NULL) {
         unsigned cpu = pu->os_index;
-        if (left && (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, left)))
+        if (left && (cpu >= INV_MAX_CPUS || !inv_cpus_has(left, cpu)))
             continue;
         if (left)
-            CPU_CLR(cpu, left);
+            inv_cpus_remove(left, cpu);
         enum inv_apart apart = last ? distance(machine, last, pu) : INV_SAME_MACHINE;
         if (first_only && apart == INV_SAME_CORE)
             continue;
@@ -122,41 +123,40 @@ static uint64_t hash(const char *text, bool first_only)
 
 int inv_topology_detect(struct inv_topology *t, const char *cpu_list, bool first_only)
 {
-    cpu_set_t allowed, listed, left;
+    struct inv_cpus allowed, listed, left;
     hwloc_topology_t machine;
-    bool all = true;
-    t->ncores = 0;
+    t->ncores = t->unused = 0;
     t->emulated = false;
     t->asked = hash(cpu_list ? cpu_list : "", first_only);
-    if (sched_getaffinity(0, sizeof allowed, &allowed))
+    if (inv_cpus_get(0, &allowed))
         return -1;
     if (cpu_list) {
         if (inv_cpulist_parse(cpu_list, &listed)) {
             errno = EINVAL;
             return -1;
         }
-        CPU_AND(&allowed, &allowed, &listed);
+        inv_cpus_and(&allowed, &allowed, &listed);
     }
-    if (!CPU_COUNT(&allowed)) {
+    if (!inv_cpus_count(&allowed)) {
         errno = ENODEV;
         return -1;
     }
     left = allowed;
     if (load(&machine, NULL)) {
-        all = take_in_machine_order(t, machine, &left, first_only);
+        take_in_machine_order(t, machine, &left, first_only);
         hwloc_topology_destroy(machine);
     }
-    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++) /* what hwloc did not know of */
-        if (CPU_ISSET(cpu, &left))
-            all &= take(t, (int)cpu, INV_SAME_MACHINE);
-    describe(t, "CPU", all ? "" : " (more are allowed, unused)");
+    for (unsigned cpu = 0; cpu < INV_MAX_CPUS; cpu++) /* what hwloc did not know of */
+        if (inv_cpus_has(&left, cpu))
+            take(t, (int)cpu, INV_SAME_MACHINE);
+    describe(t, "CPU", t->unused ? " (more are allowed, unused)" : "");
     return 0;
 }
 
 void inv_topology_resume(struct inv_topology *t, unsigned ncores, const int32_t *os_cpu,
                          const unsigned char *apart)
 {
-    t->ncores = 0;
+    t->ncores = t->unused = 0;
     for (unsigned c = 0; c < ncores; c++)
         take(t, os_cpu[c], (enum inv_apart)apart[c]);
     describe(t, "CPU", "");
@@ -196,7 +196,7 @@ int inv_topology_emulate(struct inv_topology *t, const char *machine, bool first
 {
     char *end;
     unsigned long ncores = strtoul(machine, &end, 10);
-    t->ncores = 0;
+    t->ncores = t->unused = 0;
     t->emulated = true;
     t->asked = hash(machine, first_only);
     if (*machine < '0' || *machine > '9' || *end)

@@ -20,6 +20,7 @@ struct inv_topology {
                                            them; [0] is INV_SAME_MACHINE */
     uint64_t asked;            /* the same for the same list and first_only; not for two others, as
                                   good as never */
+    unsigned unused;           /* CPUs that there was no room for */
     char description[128];     /* one line for people */
 };
 

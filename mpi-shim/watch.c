@@ -139,16 +139,14 @@ static void yield(bool library_yields, bool due)
  * core of its own number, and is free to be moved from there at once. */
 static void spread(void)
 {
-    cpu_set_t now, there;
+    struct inv_cpus now;
     struct inv_table *t = inv_process.table;
     int cpu = inv_core_at(t, (unsigned)shim_world.me % inv_process.ncores)->os_cpu;
-    if (cpu < 0 || cpu >= CPU_SETSIZE || sched_getcpu() == cpu || inv_thread_pinned() ||
-        sched_getaffinity(0, sizeof now, &now) != 0 || !CPU_ISSET((size_t)cpu, &now))
+    if (cpu < 0 || cpu >= INV_MAX_CPUS || sched_getcpu() == cpu || inv_thread_pinned() ||
+        inv_cpus_get(0, &now) != 0 || !inv_cpus_has(&now, (size_t)cpu))
         return;
-    CPU_ZERO(&there);
-    CPU_SET((size_t)cpu, &there);
-    if (sched_setaffinity(0, sizeof there, &there) == 0)
-        sched_setaffinity(0, sizeof now, &now);
+    if (inv_cpus_set_one(0, (size_t)cpu) == 0)
+        inv_cpus_set(0, &now);
 }
 
 static void watch_poll(unsigned polls, bool library_yields)

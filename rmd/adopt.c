@@ -11,6 +11,7 @@
  */
 #define _GNU_SOURCE
 #include "core.h"
+#include "cpus.h"
 #include "domain_inside.h"
 #include "log.h"
 #include "online.h"
@@ -19,7 +20,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -81,7 +81,7 @@ bool rmd_adopt_cores(struct inv_topology *now, int state_fd, const char *sys_roo
     bool good = !now->emulated && !head.emulated && state->asked == now->asked &&
                 head.ncores > 0 && head.ncores <= INV_MAX_CORES && rmd_state_living(state);
     for (unsigned c = 0; good && c < head.ncores; c++)
-        good = state->os_cpu[c] >= 0 && state->os_cpu[c] < CPU_SETSIZE &&
+        good = state->os_cpu[c] >= 0 && state->os_cpu[c] < INV_MAX_CPUS &&
                state->apart[c] <= INV_SAME_MACHINE;
     if (good) {
         inv_topology_resume(&then, head.ncores, state->os_cpu, state->apart);

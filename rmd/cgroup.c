@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "cgroup.h"
+#include "cpulist.h"
 #include "log.h"
 #include "procstat.h"
 
@@ -85,26 +86,6 @@ static bool read_text(const char *directory, const char *name, char *text, size_
         close(fd);
     text[n > 0 ? n : 0] = '\0';
     return n > 0;
-}
-
-/* "0-3,8" */
-static void list_of(const cpu_set_t *cpus, char *text, size_t room)
-{
-    size_t length = 0;
-    text[0] = '\0';
-    for (int first = 0; first < CPU_SETSIZE && length < room; first++) {
-        int last = first;
-        if (!CPU_ISSET((size_t)first, cpus))
-            continue;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET((size_t)last + 1, cpus))
-            last++;
-        const char *comma = length ? "," : "";
-        length += (size_t)(first == last
-                               ? snprintf(text + length, room - length, "%s%d", comma, first)
-                               : snprintf(text + length, room - length, "%s%d-%d", comma, first,
-                                          last));
-        first = last;
-    }
 }
 
 static void name_of(char name[32], uid_t uid)
@@ -420,15 +401,14 @@ bool rmd_cgroup_open(const char *told)
 
 /* --- use */
 
-bool rmd_cgroup_confine(uid_t uid, const cpu_set_t *cpus)
+bool rmd_cgroup_confine(uid_t uid, const struct inv_cpus *cpus)
 {
-    char group[PATH_MAX], list[4096], nodes[256];
+    char group[PATH_MAX], list[6 * INV_MAX_CPUS], nodes[256]; /* the longest: each with a comma */
     struct leftover *l = leftover_of(uid);
     if (l)
         forget(l);
-    list_of(cpus, list, sizeof list);
-    if (!group_of(group, uid) || (mkdir(group, 0755) && errno != EEXIST) ||
-        !write_text(group, "cpuset.cpus", list, O_TRUNC))
+    if (!inv_cpulist_print(cpus, list, sizeof list) || !group_of(group, uid) ||
+        (mkdir(group, 0755) && errno != EEXIST) || !write_text(group, "cpuset.cpus", list, O_TRUNC))
         return false;
     return version_2 || !read_text(base, "cpuset.mems", nodes, sizeof nodes) ||
            write_text(group, "cpuset.mems", nodes, O_TRUNC);

@@ -6,7 +6,8 @@
 #ifndef RMD_CGROUP_H
 #define RMD_CGROUP_H
 
-#include <sched.h>
+#include "cpus.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -19,7 +20,7 @@
 bool rmd_cgroup_open(const char *base);
 
 /* The user's processes may use these CPUs; makes the group.  False with errno. */
-bool rmd_cgroup_confine(uid_t uid, const cpu_set_t *cpus);
+bool rmd_cgroup_confine(uid_t uid, const struct inv_cpus *cpus);
 
 /* The group that the process is in, for the caller to free.  NULL: it is the one of this user
  * already, or nobody knows. */

@@ -19,28 +19,29 @@
 enum { PASSES = 8, LONG_NS = 2000000 };
 
 /* 0 nothing to do, 1 moved, 2 moved and was outside. */
-static int confine_thread(pid_t tid, const cpu_set_t *allowed, const cpu_set_t *before)
+static int confine_thread(pid_t tid, const struct inv_cpus *allowed, const struct inv_cpus *before)
 {
-    cpu_set_t now, inside;
-    if (sched_getaffinity(tid, sizeof now, &now))
+    struct inv_cpus now, inside;
+    if (inv_cpus_get(tid, &now))
         return 0;
-    CPU_AND(&inside, &now, allowed);
-    bool outside = !CPU_EQUAL(&inside, &now);
-    bool follows = before && CPU_EQUAL(&now, before) && !CPU_EQUAL(&now, allowed);
+    inv_cpus_and(&inside, &now, allowed);
+    bool outside = !inv_cpus_equal(&inside, &now);
+    bool follows = before && inv_cpus_equal(&now, before) && !inv_cpus_equal(&now, allowed);
     if (!outside && !follows)
         return 0;
-    if (follows || CPU_COUNT(&inside) == 0)
+    if (follows || inv_cpus_count(&inside) == 0)
         inside = *allowed;
-    return sched_setaffinity(tid, sizeof inside, &inside) ? 0 : outside ? 2 : 1;
+    return inv_cpus_set(tid, &inside) ? 0 : outside ? 2 : 1;
 }
 
-unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_set_t *before)
+unsigned rmd_confine(pid_t pid, int pidfd, const struct inv_cpus *allowed,
+                     const struct inv_cpus *before)
 {
     char path[40];
     unsigned outside = 0;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *tasks = opendir(path);
-    if (!tasks || CPU_COUNT(allowed) == 0) {
+    if (!tasks || inv_cpus_count(allowed) == 0) {
         if (tasks)
             closedir(tasks);
         return 0;
@@ -63,11 +64,11 @@ unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_s
     return outside;
 }
 
-void rmd_release(pid_t pid, int pidfd, const cpu_set_t *all, const cpu_set_t *given,
-                 const cpu_set_t *cpuset)
+void rmd_release(pid_t pid, int pidfd, const struct inv_cpus *all, const struct inv_cpus *given,
+                 const struct inv_cpus *cpuset)
 {
-    cpu_set_t inside;
-    CPU_AND(&inside, given, cpuset);
+    struct inv_cpus inside;
+    inv_cpus_and(&inside, given, cpuset);
     rmd_confine(pid, pidfd, all, given);
     rmd_confine(pid, pidfd, all, &inside); /* as the kernel shows it */
 }
@@ -75,11 +76,8 @@ void rmd_release(pid_t pid, int pidfd, const cpu_set_t *all, const cpu_set_t *gi
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu)
 {
     char path[64];
-    cpu_set_t one;
     snprintf(path, sizeof path, "/proc/%d/task/%d", (int)pid, (int)tid);
-    if (tid <= 0 || cpu < 0 || cpu >= CPU_SETSIZE || access(path, F_OK) || !rmd_alive(pidfd))
+    if (tid <= 0 || cpu < 0 || cpu >= INV_MAX_CPUS || access(path, F_OK) || !rmd_alive(pidfd))
         return;
-    CPU_ZERO(&one);
-    CPU_SET((size_t)cpu, &one);
-    sched_setaffinity(tid, sizeof one, &one);
+    inv_cpus_set_one(tid, (size_t)cpu);
 }

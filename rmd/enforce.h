@@ -3,7 +3,8 @@
 #ifndef RMD_ENFORCE_H
 #define RMD_ENFORCE_H
 
-#include <sched.h>
+#include "cpus.h"
+
 #include <sys/types.h>
 
 /*
@@ -14,12 +15,13 @@
  * Returns how many threads were outside.  Threads that it makes meanwhile are seen too, but not of
  * one that has thousands: for more than one look at each of those nobody waits.
  */
-unsigned rmd_confine(pid_t pid, int pidfd, const cpu_set_t *allowed, const cpu_set_t *before);
+unsigned rmd_confine(pid_t pid, int pidfd, const struct inv_cpus *allowed,
+                     const struct inv_cpus *before);
 
 /* Threads that have exactly what they were `given`, or what of that is in the `cpuset` that keeps
  * the process now, may use `all`, of which that leaves them its own. */
-void rmd_release(pid_t pid, int pidfd, const cpu_set_t *all, const cpu_set_t *given,
-                 const cpu_set_t *cpuset);
+void rmd_release(pid_t pid, int pidfd, const struct inv_cpus *all, const struct inv_cpus *given,
+                 const struct inv_cpus *cpuset);
 
 /* Pin the thread to one CPU, if it is one of the process. */
 void rmd_pin_thread(pid_t pid, int pidfd, pid_t tid, int cpu);

@@ -20,8 +20,8 @@ enum { GENERATIONS = 16 }; /* of parents that are looked at for a member */
 enum { BURST_NS = 20000000 };
 
 static enum rmd_enforce how;
-static cpu_set_t possible; /* CPUs that there are for us */
-static cpu_set_t offline;  /* now */
+static struct inv_cpus possible; /* CPUs that there are for us */
+static struct inv_cpus offline;  /* now */
 static bool cpusets;
 static bool hold; /* also our own user: cores have been drained, or limited */
 static struct rmd_fence *fences; /* that stand */
@@ -31,10 +31,10 @@ int rmd_fences_begin(const struct inv_topology *cores, enum rmd_enforce enforce,
 {
     how = enforce;
     hold = always;
-    if (sched_getaffinity(0, sizeof possible, &possible))
+    if (inv_cpus_get(0, &possible))
         return -1;
     for (unsigned c = 0; c < cores->ncores && !cores->emulated; c++)
-        CPU_SET((size_t)cores->os_cpu[c], &possible);
+        inv_cpus_add(&possible, (size_t)cores->os_cpu[c]);
     if (hold && how == RMD_ENFORCE_CPUSET) {
         cpusets = rmd_cgroup_open(*base == '/' ? base : NULL);
         if (!cpusets)
@@ -45,7 +45,7 @@ int rmd_fences_begin(const struct inv_topology *cores, enum rmd_enforce enforce,
 
 void rmd_fences_hold(void) { hold = true; }
 
-void rmd_fences_offline(const cpu_set_t *cpus) { offline = *cpus; }
+void rmd_fences_offline(const struct inv_cpus *cpus) { offline = *cpus; }
 
 const struct rmd_fence *rmd_fences(void) { return fences; }
 
@@ -84,40 +84,40 @@ static bool mine(const struct rmd_domain *d, unsigned core)
 }
 
 /* The CPUs of its cores; with `others` also those that are none of rmd's. */
-static cpu_set_t cpus_of(const struct rmd_domain *d, bool others)
+static struct inv_cpus cpus_of(const struct rmd_domain *d, bool others)
 {
-    cpu_set_t set;
-    CPU_ZERO(&set);
+    struct inv_cpus set;
+    inv_cpus_clear(&set);
     if (others)
         set = possible;
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (mine(d, c))
-            CPU_SET((size_t)d->topology.os_cpu[c], &set);
+            inv_cpus_add(&set, (size_t)d->topology.os_cpu[c]);
         else
-            CPU_CLR((size_t)d->topology.os_cpu[c], &set);
+            inv_cpus_remove(&set, (size_t)d->topology.os_cpu[c]);
     return set;
 }
 
 /* What its processes could use until now.  A former rmd has said it to their threads. */
-static cpu_set_t cpus_until_now(const struct rmd_domain *d, const struct rmd_fence *f)
+static struct inv_cpus cpus_until_now(const struct rmd_domain *d, const struct rmd_fence *f)
 {
-    cpu_set_t set;
+    struct inv_cpus set;
     if (f->stands)
         return f->allowed;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        if (d->procs[s].used && !sched_getaffinity(d->procs[s].pid, sizeof set, &set)) {
-            CPU_AND(&set, &set, &possible);
+        if (d->procs[s].used && !inv_cpus_get(d->procs[s].pid, &set)) {
+            inv_cpus_and(&set, &set, &possible);
             return set;
         }
     return possible;
 }
 
 /* Adds the first CPU of these that is online.  False: none is. */
-static bool add_first(cpu_set_t *set, const cpu_set_t *of)
+static bool add_first(struct inv_cpus *set, const struct inv_cpus *of)
 {
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, of) && !CPU_ISSET(cpu, &offline)) {
-            CPU_SET(cpu, set);
+    for (size_t cpu = 0; cpu < INV_MAX_CPUS; cpu++)
+        if (inv_cpus_has(of, cpu) && !inv_cpus_has(&offline, cpu)) {
+            inv_cpus_add(set, cpu);
             return true;
         }
     return false;
@@ -125,16 +125,16 @@ static bool add_first(cpu_set_t *set, const cpu_set_t *of)
 
 /* Without a core, since all its members are stopped, a user keeps the CPUs that are none of rmd's,
  * or one of those that it had: its cores are others' now, and a descendant of a member may go on. */
-static cpu_set_t cpus_without_cores(const struct rmd_domain *d, const struct rmd_fence *f)
+static struct inv_cpus cpus_without_cores(const struct rmd_domain *d, const struct rmd_fence *f)
 {
-    cpu_set_t set = cpus_of(d, true), had = cpus_until_now(d, f);
-    if (!CPU_COUNT(&set) && !add_first(&set, &had))
+    struct inv_cpus set = cpus_of(d, true), had = cpus_until_now(d, f);
+    if (!inv_cpus_count(&set) && !add_first(&set, &had))
         add_first(&set, &possible);
     return set;
 }
 
 static bool confine_process(const struct rmd_domain *d, const struct rmd_fence *f,
-                            struct rmd_process *p, const cpu_set_t *before)
+                            struct rmd_process *p, const struct inv_cpus *before)
 {
     unsigned outside = rmd_confine(p->pid, p->pidfd.fd, &f->allowed, before);
     if (outside)
@@ -219,7 +219,7 @@ static bool kept_by_affinity(const struct rmd_fence *f, unsigned slot)
 
 /* No cpuset keeps the process, or not to these cores. */
 static void fall_back(struct rmd_domain *d, struct rmd_fence *f, unsigned slot,
-                      const cpu_set_t *given)
+                      const struct inv_cpus *given)
 {
     f->by_affinity[slot] = true;
     confine_process(d, f, &d->procs[slot], given);
@@ -227,7 +227,7 @@ static void fall_back(struct rmd_domain *d, struct rmd_fence *f, unsigned slot,
 
 /* A cpuset keeps it again, or at last. */
 static void rely_on_cpuset(struct rmd_domain *d, struct rmd_fence *f, unsigned slot,
-                           const cpu_set_t *given)
+                           const struct inv_cpus *given)
 {
     if (f->by_affinity[slot])
         rmd_release(d->procs[slot].pid, d->procs[slot].pidfd.fd, &possible, given, &f->cpus);
@@ -245,7 +245,8 @@ static void set_cpuset(struct rmd_domain *d, struct rmd_fence *f)
 }
 
 /* Whom affinity keeps instead may use what was `given` until now. */
-static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f, const cpu_set_t *given)
+static void confine_by_cpuset(struct rmd_domain *d, struct rmd_fence *f,
+                              const struct inv_cpus *given)
 {
     set_cpuset(d, f);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
@@ -270,9 +271,10 @@ void rmd_fence_move(struct rmd_domain *d, struct rmd_fence *f)
     bool all_stopped = d->live && d->stopped == d->live;
     if (!holds() || !(d->here || f->stands || all_stopped))
         return; /* else when its first core is here: an empty cpuset takes nobody */
-    cpu_set_t before = f->allowed, now = d->here ? cpus_of(d, true) : cpus_without_cores(d, f);
+    struct inv_cpus before = f->allowed;
+    struct inv_cpus now = d->here ? cpus_of(d, true) : cpus_without_cores(d, f);
     bool first = !f->stands;
-    if (!first && CPU_EQUAL(&before, &now))
+    if (!first && inv_cpus_equal(&before, &now))
         return;
     f->allowed = now;
     f->before = first ? now : before;
@@ -295,7 +297,7 @@ void rmd_fence_newcomer(struct rmd_domain *d, struct rmd_fence *f, unsigned slot
         return; /* else when its first core is here */
     if (cpusets)
         confine_by_cpuset(d, f, &f->allowed);
-    else if (!CPU_EQUAL(&f->allowed, &possible)) /* a look at each thread, for one's own machine */
+    else if (!inv_cpus_equal(&f->allowed, &possible)) /* a look at each thread, for one's own machine */
         confine_process(d, f, &d->procs[slot], NULL);
 }
 
@@ -315,7 +317,7 @@ void rmd_fence_check(struct rmd_domain *d, struct rmd_fence *f)
 static void widen(const struct rmd_fence *f, const struct rmd_domain *d, unsigned slot)
 {
     const struct rmd_process *p = &d->procs[slot];
-    if (f->stands && holds() && kept_by_affinity(f, slot) && !CPU_EQUAL(&f->allowed, &possible))
+    if (f->stands && holds() && kept_by_affinity(f, slot) && !inv_cpus_equal(&f->allowed, &possible))
         rmd_confine(p->pid, p->pidfd.fd, &possible, &f->allowed);
 }
 

@@ -6,16 +6,16 @@
 #ifndef RMD_FENCE_H
 #define RMD_FENCE_H
 
+#include "cpus.h"
 #include "domain.h"
 #include "settings.h"
 
-#include <sched.h>
 
 /* Of a user.  Zero-initialised: it stands nowhere. */
 struct rmd_fence {
     bool stands;               /* around `allowed` */
     bool whole;                /* set by the caller: also around who comes from no member */
-    cpu_set_t allowed, before; /* now, and before the last change */
+    struct inv_cpus allowed, before; /* now, and before the last change */
     uint64_t due_ns;           /* of rmd_fence_check (account.h) */
     struct rmd_fence *next;    /* that stands */
     const struct rmd_domain *domain;
@@ -25,7 +25,7 @@ struct rmd_fence {
     /* Where cpusets do it, what they do not: the user's is not what it shall be; and who is kept by
      * affinity after all, for that or since it cannot be put into it. */
     bool loose, by_affinity[INV_MAX_SLOTS];
-    cpu_set_t cpus; /* that the cpuset shall have */
+    struct inv_cpus cpus; /* that the cpuset shall have */
 };
 
 /*
@@ -40,7 +40,7 @@ int rmd_fences_begin(const struct inv_topology *cores, enum rmd_enforce how, boo
 /* Cores have been drained, or limited: from now on in any case. */
 void rmd_fences_hold(void);
 /* These CPUs are offline now; fences are moved after that. */
-void rmd_fences_offline(const cpu_set_t *cpus);
+void rmd_fences_offline(const struct inv_cpus *cpus);
 
 /*
  * rmd_fence_move - what the user may use has changed, as d->presence says.

@@ -5,10 +5,10 @@
 #include "cpulist.h"
 #include "sysfile.h"
 
-#include <sched.h>
+#include <stdio.h>
 #include <string.h>
 
-static bool read_online(const char *root, cpu_set_t *online)
+static bool read_online(const char *root, struct inv_cpus *online)
 {
     struct rmd_sysfile file = rmd_sysfile(root, "/sys/devices/system/cpu/online");
     char text[4096];
@@ -24,14 +24,14 @@ static bool read_online(const char *root, cpu_set_t *online)
 
 unsigned rmd_online(const char *root, const struct inv_topology *t, bool away[INV_MAX_CORES])
 {
-    cpu_set_t online;
+    struct inv_cpus online;
     unsigned n = 0;
     memset(away, false, INV_MAX_CORES * sizeof *away);
     if ((t->emulated && !*root) || !read_online(root, &online))
         return 0;
     for (unsigned c = 0; c < t->ncores; c++) {
         int cpu = t->emulated ? (int)c : t->os_cpu[c];
-        away[c] = cpu >= 0 && cpu < CPU_SETSIZE && !CPU_ISSET((size_t)cpu, &online);
+        away[c] = cpu >= 0 && cpu < INV_MAX_CPUS && !inv_cpus_has(&online, (size_t)cpu);
         n += away[c];
     }
     if (n < t->ncores)

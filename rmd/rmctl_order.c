@@ -67,12 +67,12 @@ static void read_process(struct argp_state *state, struct order *o, const char *
 
 static void read_cores(struct argp_state *state, struct order *o, const char *arg)
 {
-    cpu_set_t set;
-    if (inv_cpulist_parse(arg, &set))
+    struct inv_cpus set;
+    if (inv_cpulist_parse(arg, &set) || inv_cpus_last(&set) >= INV_MAX_CORES)
         argp_error(state, "'%s' is no list of cores: use one such as 0-3,8, by the first column of "
                           "rmctl status", arg);
-    for (unsigned c = 0; c < INV_MAX_CORES && c < CPU_SETSIZE; c++)
-        if (CPU_ISSET(c, &set))
+    for (unsigned c = 0; c < INV_MAX_CORES; c++)
+        if (inv_cpus_has(&set, c))
             inv_set_add(o->control.set, c);
 }
 

@@ -16,6 +16,7 @@
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
+#include "cpus.h"
 #include "keeper.h"
 #include "log.h"
 #include "machine.h"
@@ -379,10 +380,15 @@ static int find_cores(void)
                            : inv_topology_detect(&topology, *cores ? cores : NULL, first_only);
     if (failed && line.node && *cores && errno == ENODEV)
         failed = inv_topology_detect(&topology, NULL, first_only);
-    if (failed)
+    if (failed && errno == EOVERFLOW)
+        rmd_say("this kernel has more than %d possible CPUs: see LIMITS in rmd(8)", INV_MAX_CPUS);
+    else if (failed)
         rmd_say("no CPU is left of --cores=%s: see the affinity mask of who starts rmd "
                 "(in a shell: taskset -cp $$)",
                 cores);
+    else if (topology.unused)
+        rmd_log(RMD_WARNING, "a core table has room for %d CPUs: %u more stay unused; --cores chooses",
+                INV_MAX_CORES, topology.unused);
     return failed;
 }
 

@@ -18,7 +18,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -129,7 +128,7 @@ static bool metrics(const char *text)
 
 static bool cpu_list(const char *text)
 {
-    cpu_set_t unused;
+    struct inv_cpus unused;
     return !inv_cpulist_parse(text, &unused);
 }
 

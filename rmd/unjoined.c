@@ -38,7 +38,7 @@ struct other {
     bool member;    /* the fence's own business */
     bool descended; /* from a member */
     bool cut;       /* to `given`, by us */
-    cpu_set_t given;
+    struct inv_cpus given;
 };
 
 /* By pid. */
@@ -52,7 +52,7 @@ static enum { RESTS, NOTES, KEEPS } phase;
 static DIR *processes;
 static unsigned next; /* of `known`, to be kept */
 static bool again, ended; /* it is to be looked once more; nobody is to be kept */
-static cpu_set_t possible;
+static struct inv_cpus possible;
 static bool cpusets;
 static struct rmd_source timer = {.fd = -1};
 static uint64_t rests_until_ns;
@@ -184,9 +184,9 @@ static bool put_into_cpuset(const struct other *o, int pidfd)
 
 static void confine(struct other *o, int pidfd, const struct rmd_fence *f)
 {
-    const cpu_set_t *to = f ? &f->allowed : &possible;
+    const struct inv_cpus *to = f ? &f->allowed : &possible;
     /* new to us: a child may have been started with what the user had until now */
-    const cpu_set_t *before = o->cut ? &o->given : o->descended ? &f->before : NULL;
+    const struct inv_cpus *before = o->cut ? &o->given : o->descended ? &f->before : NULL;
     unsigned outside = rmd_confine(o->pid, pidfd, to, before);
     if (outside)
         rmd_chat("user %u: %u threads of process %d, which has not joined, moved to its cores",
@@ -279,7 +279,7 @@ static void timer_rang(struct rmd_source *source, uint32_t events)
     slice();
 }
 
-int rmd_unjoined_begin(const cpu_set_t *all, bool by_cpuset)
+int rmd_unjoined_begin(const struct inv_cpus *all, bool by_cpuset)
 {
     possible = *all;
     cpusets = by_cpuset;
@@ -292,10 +292,10 @@ int rmd_unjoined_begin(const cpu_set_t *all, bool by_cpuset)
 static bool needed(void)
 {
     for (const struct rmd_fence *f = rmd_fences(); f; f = f->next)
-        if (!CPU_EQUAL(&f->allowed, &possible))
+        if (!inv_cpus_equal(&f->allowed, &possible))
             return true;
     for (unsigned i = 0; i < known.count; i++)
-        if (known.items[i].cut && !CPU_EQUAL(&known.items[i].given, &possible))
+        if (known.items[i].cut && !inv_cpus_equal(&known.items[i].given, &possible))
             return true;
     return false;
 }

@@ -11,7 +11,8 @@
 #ifndef RMD_UNJOINED_H
 #define RMD_UNJOINED_H
 
-#include <sched.h>
+#include "cpus.h"
+
 #include <stdbool.h>
 
 /*
@@ -21,7 +22,7 @@
  *             affinity is cut down: who keeps processes by their control groups would miss those
  * Returns 0, or -1 with errno.
  */
-int rmd_unjoined_begin(const cpu_set_t *possible, bool cpusets);
+int rmd_unjoined_begin(const struct inv_cpus *possible, bool cpusets);
 
 /* A look is due: begins one, if none is under way.  Where there is nothing to do nothing happens. */
 void rmd_unjoined_look(void);

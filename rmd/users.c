@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "users.h"
+#include "cpus.h"
 #include "events.h"
 #include "fence.h"
 #include "log.h"
@@ -116,11 +117,11 @@ static bool cpus_changed(void)
     rmd_log(RMD_NOTICE, "%u of %u CPUs are offline (before: %u)", n, topology.ncores, naway);
     memcpy(away, now, sizeof away);
     naway = n;
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
+    struct inv_cpus cpus;
+    inv_cpus_clear(&cpus);
     for (unsigned c = 0; c < topology.ncores && !topology.emulated; c++)
         if (away[c])
-            CPU_SET((size_t)topology.os_cpu[c], &cpus);
+            inv_cpus_add(&cpus, (size_t)topology.os_cpu[c]);
     rmd_fences_offline(&cpus);
     return true;
 }

@@ -20,8 +20,6 @@
 #include "config.h"
 #endif
 #include "invade.h"
-#include "control_protocol.h"
-#include "core_list.h"
 #include "cpulist.h"
 #include "policy.h"
 #include "smt.h"
@@ -176,46 +174,43 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 enum { LIST_BYTES = 256 };
 
-static const char *list_of(const cpu_set_t *cpus, char text[LIST_BYTES])
+static const char *list_of(const struct inv_cpus *cpus, char text[LIST_BYTES])
 {
-    uint64_t set[INV_CORE_WORDS] = {0};
-    for (unsigned c = 0; c < INV_MAX_CORES && c < CPU_SETSIZE; c++)
-        if (CPU_ISSET(c, cpus))
-            inv_set_add(set, c);
-    rmd_list_cores(set, text, LIST_BYTES);
+    inv_cpulist_print(cpus, text, LIST_BYTES);
     return text;
 }
 
 /* Those of them that we may not use.  In a rank of a job it is no error that there are some: its
  * launcher has bound it, or its node has other CPUs than the one where the list was written. */
-static void demand_all(const char *list, const cpu_set_t *listed, const cpu_set_t *allowed)
+static void demand_all(const char *list, const struct inv_cpus *listed,
+                       const struct inv_cpus *allowed)
 {
     char job[32], missing[LIST_BYTES], ours[LIST_BYTES];
-    cpu_set_t both, absent;
-    CPU_AND(&both, listed, allowed);
-    CPU_XOR(&absent, listed, &both);
-    if (!CPU_COUNT(&absent) || inv_job_name(job, sizeof job))
+    struct inv_cpus both, absent;
+    inv_cpus_and(&both, listed, allowed);
+    inv_cpus_xor(&absent, listed, &both);
+    if (!inv_cpus_count(&absent) || inv_job_name(job, sizeof job))
         return;
     invade_say("--cores=%s: CPU%s %s %s not there, or not ours to use: %s %s",
-               list, rmd_plural((unsigned)CPU_COUNT(&absent), "s"), list_of(&absent, missing),
-               CPU_COUNT(&absent) == 1 ? "is" : "are", list_of(allowed, ours),
-               CPU_COUNT(allowed) == 1 ? "is" : "are");
+               list, rmd_plural((unsigned)inv_cpus_count(&absent), "s"), list_of(&absent, missing),
+               inv_cpus_count(&absent) == 1 ? "is" : "are", list_of(allowed, ours),
+               inv_cpus_count(allowed) == 1 ? "is" : "are");
     exit(INVADE_FAILED);
 }
 
 /* The CPUs that the user named, for us and so for rmd and the command. */
 static void restrict_cores(const char *list)
 {
-    cpu_set_t listed, allowed;
+    struct inv_cpus listed, allowed;
     if (inv_cpulist_parse(list, &listed)) {
         invade_say("--cores=%s is not a list of CPUs such as 0-3,8", list);
         exit(INVADE_FAILED);
     }
-    if (!sched_getaffinity(0, sizeof allowed, &allowed)) {
+    if (!inv_cpus_get(0, &allowed)) {
         demand_all(list, &listed, &allowed);
-        CPU_AND(&listed, &listed, &allowed);
+        inv_cpus_and(&listed, &listed, &allowed);
     }
-    if (!CPU_COUNT(&listed) || sched_setaffinity(0, sizeof listed, &listed)) {
+    if (!inv_cpus_count(&listed) || inv_cpus_set(0, &listed)) {
         invade_say("--cores=%s: none of these CPUs is ours to use (taskset -cp $$ shows which are)",
                    list);
         exit(INVADE_FAILED);

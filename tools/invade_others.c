@@ -12,10 +12,10 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
+#include "cpus.h"
 #include "now.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -39,7 +39,7 @@ static double of_rmd(pid_t rmd)
 }
 
 /* Of the CPUs in the set; false when one of them is not told. */
-static bool read_stat(const cpu_set_t *cpus, struct invade_load *load)
+static bool read_stat(const struct inv_cpus *cpus, struct invade_load *load)
 {
     FILE *f = fopen("/proc/stat", "re");
     char line[512];
@@ -52,7 +52,7 @@ static bool read_stat(const cpu_set_t *cpus, struct invade_load *load)
                    "cpu%u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
                    " %" SCNu64 " %" SCNu64,
                    &cpu, &user, &nice, &system, &idle, &iowait, &irq, &softirq, &steal) != 9 ||
-            cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, cpus))
+            cpu >= INV_MAX_CPUS || !inv_cpus_has(cpus, cpu))
             continue;
         seen++;
         load->busy += tick * (double)(user + nice + system);
@@ -60,15 +60,15 @@ static bool read_stat(const cpu_set_t *cpus, struct invade_load *load)
     }
     if (f)
         fclose(f);
-    return seen == CPU_COUNT(cpus);
+    return seen == inv_cpus_count(cpus);
 }
 
 struct invade_load invade_load_now(const struct invade_manager *m)
 {
     struct invade_load load = {.now_ns = inv_now_ns(), .children = of_children()};
-    cpu_set_t cpus;
-    load.known = m->pid && !m->emulated && !sched_getaffinity(0, sizeof cpus, &cpus) &&
-                 CPU_COUNT(&cpus) == (int)m->ncores && read_stat(&cpus, &load);
+    struct inv_cpus cpus;
+    load.known = m->pid && !m->emulated && !inv_cpus_get(0, &cpus) &&
+                 inv_cpus_count(&cpus) == (int)m->ncores && read_stat(&cpus, &load);
     if (load.known)
         load.managing = of_rmd(m->pid) + of_clock(CLOCK_PROCESS_CPUTIME_ID);
     return load;

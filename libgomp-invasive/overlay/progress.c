@@ -262,9 +262,9 @@ static void start_watchdog (void)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     if (pthread_create(&handle, NULL, watchdog_main, NULL) == 0) {
-        cpu_set_t cpus;
+        struct inv_cpus cpus;
         inv_wide_cpus(&cpus);
-        pthread_setaffinity_np(handle, sizeof cpus, &cpus);
+        pthread_setaffinity_np(handle, sizeof cpus, (cpu_set_t *)&cpus);
         pthread_detach(handle);
     } else { /* whoever arms it next tries again */
         atomic_store(&started, false);
