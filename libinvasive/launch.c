@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include "launch.h"
 #include "cpus.h"
+#include "environment.h"
 #include "hash.h"
 #include "socket.h"
 
@@ -106,7 +107,7 @@ uint64_t inv_node_id(void)
 /* Who made the socket that PMI_FD names: MPICH's proxy on this node, Slurm's step daemon. */
 static pid_t pmi_server(void)
 {
-    const char *text = getenv("PMI_FD");
+    const char *text = inv_getenv("PMI_FD");
     struct ucred peer;
     socklen_t size = sizeof peer;
     if (!text || getsockopt(atoi(text), SOL_SOCKET, SO_PEERCRED, &peer, &size))
@@ -145,7 +146,7 @@ bool inv_job_name(char *name, size_t bytes)
         return true;
     }
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        const char *job = getenv(sets[i][0]), *more = getenv(sets[i][1]);
+        const char *job = inv_getenv(sets[i][0]), *more = inv_getenv(sets[i][1]);
         if (!job || !more)
             continue;
         hash = inv_hash_text(hash, job);
@@ -162,7 +163,7 @@ static uint64_t find_mark(void)
     char name[32];
     if (inv_job_name(name, sizeof name))
         return inv_hash_text(INV_HASH_BASIS, name) | 1;
-    const char *text = getenv("INVASIVE_LAUNCH");
+    const char *text = inv_getenv("INVASIVE_LAUNCH");
     return text && *text ? inv_hash(INV_HASH_BASIS, text, strcspn(text, "/")) | 1 : 0;
 }
 

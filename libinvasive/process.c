@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 #include "complain.h"
+#include "environment.h"
 #include "launch.h"
 #include "protocol.h"
 #include "socket.h"
@@ -58,7 +59,7 @@ static void __attribute__((format(printf, 1, 2))) complain(const char *format, .
 /* A non-negative integer from the environment, or -1. */
 static int env_int(const char *name)
 {
-    const char *text = getenv(name);
+    const char *text = inv_getenv(name);
     if (!text || !*text)
         return -1;
     char *end;
@@ -84,7 +85,7 @@ static int connect_to_service(const char *name)
 static const char *rmd_path(char *path, size_t bytes)
 {
     Dl_info own;
-    const char *told = getenv("INVASIVE_RMD");
+    const char *told = inv_getenv("INVASIVE_RMD");
     if (told && *told)
         return told;
     if (dladdr((void *)rmd_path, &own) && own.dli_fname) {
@@ -128,7 +129,7 @@ static int connect_to_node(void)
  * the launch's first that node's.  Sets *where.  -1 with errno, 0 if why has been said. */
 static int reach_manager(const char **where)
 {
-    *where = getenv("INVASIVE_SOCKET");
+    *where = inv_getenv("INVASIVE_SOCKET");
     int fd = connect_to_service(*where);
     if (fd >= 0 || !launched_elsewhere)
         return fd;
@@ -195,7 +196,7 @@ static bool node_answers(void)
  * runtime decides on its default team size: without a manager that is the stock one. */
 static bool environment_wants(void)
 {
-    const char *mode = getenv("INVASIVE"), *where = getenv("INVASIVE_SOCKET");
+    const char *mode = inv_getenv("INVASIVE"), *where = inv_getenv("INVASIVE_SOCKET");
     if (!where || !*where || (mode && strcmp(mode, "off") == 0))
         return false;
     int fd = connect_to_service(where);
@@ -221,7 +222,7 @@ bool inv_wanted(void)
 
 bool inv_asked(void)
 {
-    const char *where = getenv("INVASIVE_SOCKET");
+    const char *where = inv_getenv("INVASIVE_SOCKET");
     return where && *where;
 }
 
@@ -319,7 +320,7 @@ static void after_fork_in_child(void)
 static void __attribute__((constructor)) begin(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
-    const char *text = getenv("INVASIVE_LAUNCH");
+    const char *text = inv_getenv("INVASIVE_LAUNCH");
     launched_elsewhere = text && inv_launch_parse(&launch, text) && launch.home != inv_node_id();
 }
 
@@ -352,7 +353,7 @@ static bool take_first_seat(int local_size)
 
 bool inv_tell_manager(const struct inv_request *request, size_t bytes)
 {
-    const char *where = getenv("INVASIVE_SOCKET");
+    const char *where = inv_getenv("INVASIVE_SOCKET");
     int fd = connect_to(where);
     if (fd < 0 && launched_elsewhere)
         fd = connect_to(launch.socket);

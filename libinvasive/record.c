@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "environment.h"
 #include "launch.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ static struct inv_record *our_record(void)
  * call sites.  False: nor that. */
 static bool is_asked(uint64_t *launch, uint64_t *node)
 {
-    const char *text = getenv("INVASIVE_REPORT");
+    const char *text = inv_getenv("INVASIVE_REPORT");
     if (!text || !*text)
         return false;
     char *end;

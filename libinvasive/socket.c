@@ -28,7 +28,7 @@ socklen_t inv_socket_address(struct sockaddr_un *address, const char *name)
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + !abstract);
 }
 
-/* Anybody can listen on an abstract name. */
+/* Anybody can listen on an abstract name.  Who is two users at once trusts neither. */
 bool inv_socket_serves_us(int fd)
 {
     struct ucred server;
@@ -36,7 +36,7 @@ bool inv_socket_serves_us(int fd)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &server, &size))
         return false;
     errno = EPERM;
-    return server.uid == getuid() || server.uid == 0;
+    return server.uid == 0 || (server.uid == getuid() && server.uid == geteuid());
 }
 
 int inv_socket_connect(const char *name, unsigned patience_s)

@@ -26,8 +26,8 @@ int inv_socket_connect(const char *name, unsigned patience_s);
  * waited for, for a second. */
 int inv_socket_connect_service(const char *name, unsigned patience_s);
 
-/* Who listens at the other end of this connection is our user or root.  False with errno: EPERM,
- * getsockopt's. */
+/* Who listens at the other end of this connection is our user, by real and effective id, or root.
+ * False with errno: EPERM, getsockopt's. */
 bool inv_socket_serves_us(int fd);
 
 /*

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "tool.h"
 #include "complain.h"
+#include "environment.h"
 #include "process.h"
 
 #include <dlfcn.h>
@@ -267,7 +268,7 @@ static void complain(const char *path, const char *what)
 
 static void __attribute__((constructor)) load_tool(void)
 {
-    const char *path = secure_getenv("INVASIVE_TOOL");
+    const char *path = inv_getenv("INVASIVE_TOOL");
     if (!path || !*path)
         return;
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);

@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include "complain.h"
 #include "entry.h"
+#include "environment.h"
 #include "hook.h"
 #include "process.h"
 
@@ -225,7 +226,7 @@ static void __attribute__((format(printf, 1, 2))) complain(const char *format, .
 
 static void say_unmanaged(const char *why)
 {
-    const char *rank = getenv("PMI_RANK") ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    const char *rank = inv_getenv("PMI_RANK") ? inv_getenv("PMI_RANK") : inv_getenv("OMPI_COMM_WORLD_RANK");
     if (!rank || strcmp(rank, "0") == 0)
         complain("%s; the waits of MPI are not managed", why);
 }

@@ -14,6 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "shim.h"
+#include "environment.h"
 #include "hash.h"
 #include "invasive.h"
 #include "launch.h"
@@ -31,7 +32,7 @@ static int local_size(void)
 {
     const char *names[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"};
     for (int i = 0; i < 2; i++) {
-        const char *text = getenv(names[i]);
+        const char *text = inv_getenv(names[i]);
         if (text && atoi(text) > 0)
             return atoi(text);
     }

@@ -9,6 +9,7 @@
  * library's progress engine.
  */
 #include "shim.h"
+#include "environment.h"
 
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ bool shim_tasks_wanted;
 
 void shim_tasks_start(void)
 {
-    const char *wish = getenv("INVASIVE_MPI_TASKS");
+    const char *wish = inv_getenv("INVASIVE_MPI_TASKS");
     shim_tasks_wanted = wish && *wish && *wish != '0';
 }
 

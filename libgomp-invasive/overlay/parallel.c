@@ -20,6 +20,7 @@
 
 #include "history.h"
 #include "workers.h"
+#include <libinvasive/environment.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,7 +70,7 @@ void gomp_team_find_limit (void (*fn) (void *), unsigned requested)
 
 static void check_bind (void)
 {
-    const char *wish = getenv("INVASIVE_BIND");
+    const char *wish = inv_getenv("INVASIVE_BIND");
     if (wish && strcmp(wish, "strict") != 0 && strcmp(wish, "elastic") != 0)
         gomp_error("INVASIVE_BIND is '%s', which is neither strict nor elastic: ignored", wish);
 }
@@ -77,7 +78,7 @@ static void check_bind (void)
 /* After env.c's constructor, which is linked before us. */
 static void __attribute__((constructor)) initialize_adaptive (void)
 {
-    const char *wish = getenv("INVASIVE_TEAM");
+    const char *wish = inv_getenv("INVASIVE_TEAM");
     check_bind();
     if (!wish || strcmp(wish, "fixed") == 0)
         return;
@@ -88,7 +89,7 @@ static void __attribute__((constructor)) initialize_adaptive (void)
     if (!inv_wanted())
         return;
     gomp_team_adaptive = true;
-    if (!getenv("OMP_DYNAMIC") && !getenv("OMP_DYNAMIC_ALL")) {
+    if (!inv_getenv("OMP_DYNAMIC") && !inv_getenv("OMP_DYNAMIC_ALL")) {
         gomp_team_dyn_ours = true;
         gomp_global_icv.dyn_var = true;
     }

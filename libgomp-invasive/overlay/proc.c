@@ -10,6 +10,7 @@
 #define _GNU_SOURCE 1
 #endif
 #include "libgomp.h"
+#include <libinvasive/environment.h>
 
 #define gomp_init_num_threads upstream_init_num_threads
 #define gomp_dynamic_max_threads upstream_dynamic_max_threads
@@ -32,7 +33,7 @@
  * last implicit tasks to start are the unit of what stays unbalanced. */
 static unsigned default_team (void)
 {
-    const char *text = getenv("INVASIVE_THREADS");
+    const char *text = inv_getenv("INVASIVE_THREADS");
     unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
     if (wanted > 0 && wanted <= 65536)
         return (unsigned)wanted;
@@ -53,7 +54,7 @@ void gomp_init_num_threads (void)
 void gomp_limit_default_team (void)
 {
     unsigned limit = gomp_global_icv.thread_limit_var;
-    bool told = getenv("OMP_NUM_THREADS") || getenv("OMP_NUM_THREADS_ALL");
+    bool told = inv_getenv("OMP_NUM_THREADS") || inv_getenv("OMP_NUM_THREADS_ALL");
     if (inv_wanted() && !told && gomp_global_icv.nthreads_var > limit)
         gomp_global_icv.nthreads_var = limit;
 }

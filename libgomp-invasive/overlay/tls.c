@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "tls.h"
 #include "history.h"
+#include <libinvasive/environment.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ enum { UNKNOWN, ELASTIC, STRICT };
 
 static int decide (void)
 {
-    const char *wish = getenv("INVASIVE_BIND");
+    const char *wish = inv_getenv("INVASIVE_BIND");
     if (wish && strcmp(wish, "strict") == 0)
         return STRICT;
     if (wish && strcmp(wish, "elastic") == 0)

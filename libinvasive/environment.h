@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * environment.h - what the environment says to a process that we are in.
+ *
+ * A program that has more rights than who runs it (set-uid, set-gid, file capabilities) has its
+ * environment from somebody whom it does not trust, and variables of ours name programs to run, files
+ * and sockets.  To such a process the environment says nothing: it runs unmanaged.  Everything here
+ * that is loaded into programs reads the environment by inv_getenv and in no other way
+ * (testsuite/test_privileged.py).
+ */
+#ifndef INV_ENVIRONMENT_H
+#define INV_ENVIRONMENT_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+/* Does the process have other rights than its user?  Asked anew each time: a process may change its
+ * ids.  The kernel says so at exec (AT_SECURE), the ids say so now. */
+static inline bool inv_privileged(void)
+{
+    return getauxval(AT_SECURE) || getuid() != geteuid() || getgid() != getegid();
+}
+
+/* As getenv; NULL in a privileged process.  Asks for the ids only where there is something to
+ * withhold: most variables are not set, and asking takes four system calls. */
+static inline const char *inv_getenv(const char *name)
+{
+    const char *value = getenv(name);
+    return value && !inv_privileged() ? value : NULL;
+}
+
+#endif
