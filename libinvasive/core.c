@@ -56,6 +56,10 @@ static bool move(struct inv_table *t, unsigned core, inv_word *seen, inv_word ne
     return moved;
 }
 
+/* rmd gives up here: members of a domain can write to its words all the time, and all users wait
+ * for rmd.  What is not done then, rmd's next check does (inv_core_repair). */
+enum { RMD_TRIES = 100 };
+
 /* --- statistics.  Fields of words come from shared memory: slots are checked here. */
 
 static void add(_Atomic uint64_t *counter, uint64_t amount)
@@ -181,8 +185,9 @@ enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned o
 bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner)
 {
     inv_word w = word_of(t, core);
+    unsigned tries = 0;
     do {
-        if (inv_word_owner(w) != owner + 1 || !inv_word_reclaim(w))
+        if (inv_word_owner(w) != owner + 1 || !inv_word_reclaim(w) || tries++ == RMD_TRIES)
             return false;
     } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), owner + 1, false)));
     return inv_word_holder(w) == INV_NOBODY;
@@ -278,11 +283,14 @@ static bool is_parked(struct inv_table *t, unsigned slot)
     return atomic_load_explicit(&inv_slot_at(t, slot)->parked, memory_order_relaxed) != 0;
 }
 
+/* Others may take as many before us, and no more park meanwhile, unless somebody is after rmd. */
+enum { TAKE_TRIES = 16 * INV_AGENTS };
+
 int inv_agent_take(struct inv_table *t, unsigned whom)
 {
     _Atomic uint64_t *parked = &inv_slot_at(t, whom)->parked;
     uint64_t bits = atomic_load_explicit(parked, memory_order_relaxed);
-    while (bits) {
+    for (unsigned tries = 0; bits && tries < TAKE_TRIES; tries++) {
         int agent = 63 - __builtin_clzll(bits);
         uint64_t bit = UINT64_C(1) << agent;
         /* acquire: partner is the owner's fetch_or, so that the agent's tid is there.  Of
@@ -416,8 +424,8 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
 
 void inv_core_offer(struct inv_table *t, unsigned core, unsigned me)
 {
-    bool pin = me < INV_MAX_SLOTS;
-    for (;;) {
+    bool pin = me < INV_MAX_SLOTS; /* else rmd offers it */
+    for (unsigned tries = 0; pin || tries < RMD_TRIES; tries++) {
         /* The lender's half of the promise at the top.  Partners: the fences of a wanter
          * that parks or sleeps (core.h) and the one in inv_want_set. */
         atomic_thread_fence(memory_order_seq_cst);
@@ -506,8 +514,9 @@ static void ask_for_owner(struct inv_table *t, unsigned core, unsigned name)
     if (!inv_slot_valid(t, (long)name - 1) || !inv_want_get(t, name - 1))
         return;
     inv_word w = word_of(t, core);
-    while (inv_word_owner(w) == name && inv_word_holder(w) != name && !inv_word_reclaim(w) &&
-           (inv_word_holder(w) != INV_NOBODY || is_parked(t, name - 1)))
+    for (unsigned tries = 0; tries < RMD_TRIES && inv_word_owner(w) == name &&
+                             inv_word_holder(w) != name && !inv_word_reclaim(w) &&
+                             (inv_word_holder(w) != INV_NOBODY || is_parked(t, name - 1)); tries++)
         if (move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, true)))
             break;
 }
@@ -518,9 +527,9 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
     inv_word w = word_of(t, core);
     if (inv_word_owner(w) == name)
         return (int)name - 1;
-    do {
-        ;
-    } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, false)));
+    for (unsigned tries = 0; !move(t, core, &w, inv_word_next(w, inv_word_holder(w), name, false));)
+        if (++tries == RMD_TRIES)
+            return (int)inv_word_owner(w) - 1;
     account(t, core, w);
     int old = (int)inv_word_owner(w) - 1;
     disown(t, old);
@@ -531,9 +540,10 @@ int inv_core_own(struct inv_table *t, unsigned core, int new_owner)
 bool inv_core_withdraw(struct inv_table *t, unsigned core)
 {
     inv_word w = word_of(t, core);
-    do {
-        ;
-    } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_ELSEWHERE, true)));
+    unsigned tries = 0;
+    while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_ELSEWHERE, true)))
+        if (++tries == RMD_TRIES)
+            return false;
     account(t, core, w);
     disown(t, (long)inv_word_owner(w) - 1);
     return inv_word_holder(w) == INV_NOBODY;
@@ -547,28 +557,31 @@ bool inv_core_left(struct inv_table *t, unsigned core)
 void inv_core_expel(struct inv_table *t, unsigned core)
 {
     inv_word w = word_of(t, core);
-    do {
-        ;
-    } while (!move(t, core, &w, inv_word_next(w, INV_NOBODY, INV_ELSEWHERE, true)));
+    for (unsigned tries = 0; !move(t, core, &w, inv_word_next(w, INV_NOBODY, INV_ELSEWHERE, true));)
+        if (++tries == RMD_TRIES)
+            return;
     account(t, core, w);
 }
 
 void inv_core_admit(struct inv_table *t, unsigned core)
 {
     inv_word w = word_of(t, core);
-    do {
-        ;
-    } while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_NOBODY, false)));
+    unsigned tries = 0;
+    while (!move(t, core, &w, inv_word_next(w, inv_word_holder(w), INV_NOBODY, false)))
+        if (++tries == RMD_TRIES)
+            return;
 }
 
 /* As in inv_core_forgo, the word moves in any case: who saw the dead one sleep and is about to
  * hand it the core fails. */
 bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
 {
-    unsigned name = dead + 1;
+    unsigned name = dead + 1, tries = 0;
     inv_word w = word_of(t, core);
     bool held, owned;
     do {
+        if (tries++ == RMD_TRIES)
+            return false;
         held = inv_word_holder(w) == name;
         owned = inv_word_owner(w) == name;
     } while (!move(t, core, &w,
@@ -582,10 +595,10 @@ bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead)
 
 bool inv_core_seize(struct inv_table *t, unsigned core, unsigned holder)
 {
-    unsigned name = holder + 1;
+    unsigned name = holder + 1, tries = 0;
     inv_word w = word_of(t, core);
     do {
-        if (inv_word_holder(w) != name)
+        if (inv_word_holder(w) != name || tries++ == RMD_TRIES)
             return false;
     } while (!move(t, core, &w,
                    inv_word_next(w, INV_NOBODY, inv_word_owner(w),
@@ -598,7 +611,10 @@ bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
                      const uint64_t members[INV_SLOT_WORDS])
 {
     inv_word w = word_of(t, core), next;
+    unsigned tries = 0;
     do {
+        if (tries++ == RMD_TRIES)
+            return true; /* it is wrong still */
         unsigned holder = inv_word_holder(w), owner = inv_word_owner(w);
         bool member = holder > INV_NOBODY && holder <= INV_MAX_SLOTS &&
                       members[(holder - 1) / 64] >> (holder - 1) % 64 & 1;

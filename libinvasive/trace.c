@@ -12,6 +12,7 @@
 _Static_assert((int)INV_TRACE_RMD == (int)INV_MAX_SLOTS, "a ring for each slot, then rmd's");
 _Static_assert(INV_MAX_CORES <= 1024, "a core's number fits in an event");
 
+enum { RMD_TRIES = 100 };
 enum { NAP_NS = 200000, PATIENCE_NS = 1000000000, HALF = INV_TRACE_EVENTS / 2 };
 
 _Atomic unsigned inv_trace_ring = INV_TRACE_NONE;
@@ -60,7 +61,11 @@ static struct inv_trace_event *reserve(struct inv_table *t)
         return NULL;
     struct inv_trace_ring *r = inv_trace_ring_at(t, ring);
     uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
-    for (;;) {
+    for (unsigned tries = 0;; tries++) {
+        if (ring == INV_TRACE_RMD && tries == RMD_TRIES) { /* somebody writes to its ring */
+            atomic_fetch_add_explicit(&r->lost, 1, memory_order_relaxed);
+            return NULL;
+        }
         if (is_full(r, head)) {
             if (!await_room(t, r, ring))
                 return NULL;

@@ -24,11 +24,12 @@ static inline bool rmd_number(const char *text, unsigned least, unsigned most, u
 
 /* A name that anybody has written: printable, and ended, since it goes to terminals.  Both have
  * INV_NAME_BYTES, and may be the same. */
-static inline void rmd_copy_name(char *to, const char *from)
+static inline void rmd_copy_name(char *to, const volatile char *from)
 {
     size_t i = 0;
-    for (; i < INV_NAME_BYTES - 1 && from[i]; i++)
-        to[i] = from[i] > ' ' && from[i] <= '~' ? from[i] : '?';
+    /* Each character is read once: processes may write to it meanwhile. */
+    for (char c; i < INV_NAME_BYTES - 1 && (c = from[i]); i++)
+        to[i] = c > ' ' && c <= '~' ? c : '?';
     memset(to + i, 0, INV_NAME_BYTES - i);
 }
 

@@ -48,6 +48,7 @@
  *   behead                       -> ends its own first thread, and goes on in another: 0
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   hammer                       -> from now on the table's head is written over all the time: 0
+ *   storm                        -> from now on all words that rmd changes are, all the time: 0
  *   tids                         -> all agents of all slots are somebody: 0
  *   rung                         -> how often its first agent has been woken
  *   exec                         -> this program again, same process, not joined
@@ -477,13 +478,30 @@ static void hammer(void)
     }
 }
 
+/* Of cores, slots and rmd's ring, with holders, owners and reclaims that a core may have. */
+static void storm(void)
+{
+    for (uint64_t turn = 1;; turn = turn * 6364136223846793005u + 1) {
+        for (unsigned c = 0; c < 16; c++)
+            atomic_store(&inv_core_at(table, c)->word,
+                         inv_word_next((inv_word)turn << 40, turn >> 33 & 7, turn >> 36 & 7,
+                                       turn >> 39 & 1));
+        for (unsigned s = 0; s < 8; s++)
+            atomic_store(&inv_slot_at(table, s)->parked, turn);
+        atomic_store(&table->wanting[0], turn);
+        atomic_store(&table->free_tokens, (int32_t)(turn >> 32));
+        struct inv_trace_ring *ring = inv_trace_ring_at(table, INV_TRACE_RMD);
+        atomic_store(&ring->head, atomic_load(&ring->tail) + (turn >> 40 & 63));
+    }
+}
+
 /* By a child, which ThreadSanitizer leaves alone. */
-static void begin_to_hammer(void)
+static void begin(void (*what)(void))
 {
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        hammer();
+        what();
     }
     printf("%d\n", child < 0);
 }
@@ -562,7 +580,9 @@ static void *serve(void *arguments)
         } else if (sscanf(line, "scribble %15s %d", name, &a) == 2) {
             scribble(name, a);
         } else if (!strcmp(verb, "hammer")) {
-            begin_to_hammer();
+            begin(hammer);
+        } else if (!strcmp(verb, "storm")) {
+            begin(storm);
         } else if (!strcmp(verb, "tids")) {
             fill_tids();
         } else if (!strcmp(verb, "rung")) {

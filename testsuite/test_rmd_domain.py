@@ -650,6 +650,33 @@ def test_of_two_that_take_a_path_over_at_the_same_moment_one_has_it(build, tmp_p
 
 # --- nonsense
 
+@pytest.mark.parametrize("members", [2, 9])  # cores with holders, or tokens
+def test_rmd_answers_while_a_member_changes_all_words_all_the_time(rmd, members, tmp_path):
+    """Whatever rmd does to a word it does as often as it can, gives up, and comes back to it."""
+    r = rmd(8, "--check-interval-ms=10")
+    first, *others = r.joined(members, *range(members))
+    trace = tmp_path / "trace"
+    assert rmctl(r.build, f"--socket={r.name}", "trace", "start", str(trace))[0] == 0
+    assert first.ask("storm") == first.ask("storm") == "0"
+    for turn in range(20):
+        policy = "equal" if turn % 2 else "workload"
+        assert rmctl(r.build, f"--socket={r.name}", "policy", policy)[0] == 0
+        others[turn % len(others)].close()
+        others[turn % len(others)] = newcomer = r.member()
+        newcomer.join()
+    assert rmctl(r.build, f"--socket={r.name}", "trace", "stop")[0] == 0
+    first.close()
+    for member in others:
+        member.close()
+    last = r.member()
+    slot = last.join()
+    eventually(lambda: set(last.owners()), {slot})
+
+
+def test_what_rmd_does_to_words_ends_whatever_they_are(build, run_program):
+    done = run_program([build / "testsuite/rmd_loops"], timeout=30)
+    assert done.stdout.splitlines()[-1] == "traced"
+
 MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 5, 1, 2, 3, 4
 REQUEST, REPLY = struct.Struct("=IIIiiii12x64s"), struct.Struct("=IIIII128s")
 
