@@ -14,6 +14,7 @@
 #include "futex.h"
 #include "process.h"
 #include "scalability.h"
+#include "uncancelled.h"
 
 #include <limits.h>
 #include <math.h>
@@ -135,6 +136,7 @@ static uint32_t write_constraint(struct inv_slot *slot, const struct inv_constra
 
 static uint32_t announce(const struct inv_constraint *c, enum inv_blocking blocking)
 {
+    INV_UNCANCELLED;
     struct inv_slot *slot = our_slot();
     pthread_mutex_lock(&announce_lock);
     uint32_t seq = write_constraint(slot, c, blocking);
@@ -294,6 +296,7 @@ static int announce_part(const double *workload, const struct inv_scalability *s
 {
     if (!inv_join(-1, -1, -1))
         return 0;
+    INV_UNCANCELLED;
     struct inv_slot *slot = our_slot();
     pthread_mutex_lock(&announce_lock);
     struct inv_constraint c = announced(slot);

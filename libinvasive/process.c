@@ -15,6 +15,7 @@
 #include "protocol.h"
 #include "socket.h"
 #include "tool.h"
+#include "uncancelled.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,6 +35,9 @@ enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool join_tried;
+/* Set in the thread that joined, for its end.  Both are written before anybody can join. */
+static pthread_key_t joiner;
+static bool has_joiner;
 
 /* What the environment said when we were loaded, if this is not the launch's first node; and the
  * number of cores of its rmd as far as that has answered, 0 unknown. */
@@ -196,6 +200,7 @@ static bool node_answers(void)
  * runtime decides on its default team size: without a manager that is the stock one. */
 static bool environment_wants(void)
 {
+    INV_UNDISTURBED;
     const char *mode = inv_getenv("INVASIVE"), *where = inv_getenv("INVASIVE_SOCKET");
     if (!where || !*where || (mode && strcmp(mode, "off") == 0))
         return false;
@@ -316,10 +321,22 @@ static void after_fork_in_child(void)
     inv_agents_forget();
 }
 
+/* The thread that joined ends before the process does, and has its seat still.  The OpenMP runtime has
+ * a destructor of its own, which knows who of this process could use it: so not in the first round. */
+static void joiner_ends(void *round)
+{
+    static char second;
+    if (round != &second)
+        pthread_setspecific(joiner, &second);
+    else if (inv_managed() && inv_seat != INV_SEAT_NONE)
+        inv_seat_lend();
+}
+
 /* Before anybody can join: a fork may come at any time then. */
 static void __attribute__((constructor)) begin(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
+    has_joiner = pthread_key_create(&joiner, joiner_ends) == 0;
     const char *text = inv_getenv("INVASIVE_LAUNCH");
     launched_elsewhere = text && inv_launch_parse(&launch, text) && launch.home != inv_node_id();
 }
@@ -353,6 +370,7 @@ static bool take_first_seat(int local_size)
 
 bool inv_tell_manager(const struct inv_request *request, size_t bytes)
 {
+    INV_UNDISTURBED;
     const char *where = inv_getenv("INVASIVE_SOCKET");
     int fd = connect_to(where);
     if (fd < 0 && launched_elsewhere)
@@ -390,6 +408,8 @@ static void join_once(int rank, int size, int local_size)
     atomic_store_explicit(&inv_trace_ring, slot, memory_order_relaxed);
     inv_record_begin();
     bool seated = take_first_seat(request.local_size);
+    if (has_joiner)
+        pthread_setspecific(joiner, &joiner);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
     if (!seated)
         inv_leave("no core became free in time");
@@ -399,6 +419,7 @@ bool inv_join(int rank, int size, int local_size)
 {
     if (atomic_load_explicit(&join_tried, memory_order_acquire))
         return inv_managed();
+    INV_UNDISTURBED;
     pthread_mutex_lock(&join_lock);
     if (!atomic_load_explicit(&join_tried, memory_order_relaxed)) {
         join_once(rank, size, local_size);
@@ -413,6 +434,7 @@ void inv_leave(const char *reason)
 {
     if (!inv_managed())
         return;
+    INV_UNDISTURBED;
     if (reason)
         complain("invasive: %s: running unmanaged.", reason);
     if (inv_seat != INV_SEAT_NONE)

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 #include "tool.h"
+#include "uncancelled.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -272,6 +273,7 @@ static uint64_t thread_cpu_ns(int tid)
 /* Is the thread asleep or gone, not merely waiting for its turn on a core that it shares? */
 static bool thread_sleeps(int tid)
 {
+    INV_UNCANCELLED;
     char path[48], text[256];
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", tid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);

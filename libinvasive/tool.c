@@ -154,6 +154,7 @@ static void tell_departure(struct heard *h, int seat, enum inv_tool_departure ho
 
 void inv_tool_tell_arrival(int seat)
 {
+    INV_UNCANCELLED;
     struct heard *h = heard_of(seat);
     if (!h)
         return;
@@ -163,6 +164,7 @@ void inv_tool_tell_arrival(int seat)
 
 void inv_tool_tell_departure(int seat)
 {
+    INV_UNCANCELLED;
     struct heard *h = heard_of(seat);
     if (!h)
         return;
@@ -175,6 +177,7 @@ void inv_tool_tell_loss(int seat)
 {
     if (seat < 0)
         return;
+    INV_UNCANCELLED;
     struct heard *h = heard_of(seat);
     if (h && inv_word_holder(word_of(seat)) != inv_process.slot + 1)
         tell_departure(h, seat, INV_TOOL_EVICTED);
@@ -186,6 +189,7 @@ void inv_tool_left_domain(void)
 {
     if (!inv_tool_get())
         return;
+    INV_UNCANCELLED;
     for (int seat = 0; seat < (int)inv_process.ncores; seat++)
         inv_tool_tell_departure(seat);
     struct heard *h = heard_of(INV_SEAT_TOKEN);
@@ -199,6 +203,7 @@ static void tell_holdings(void)
 {
     if (!inv_managed())
         return;
+    INV_UNCANCELLED;
     for (int tokens = inv_process.anonymous ? inv_tokens_held() : 0; tokens > 0; tokens--)
         inv_tool_tell_arrival(INV_SEAT_TOKEN);
     for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
@@ -271,6 +276,7 @@ static void __attribute__((constructor)) load_tool(void)
     const char *path = inv_getenv("INVASIVE_TOOL");
     if (!path || !*path)
         return;
+    INV_UNCANCELLED;
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!object) {
         complain(path, dlerror());

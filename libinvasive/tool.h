@@ -10,6 +10,7 @@
 #define INV_TOOL_H
 
 #include "../include/invasive-tool.h"
+#include "uncancelled.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,12 +25,15 @@ static inline const struct inv_tool *inv_tool_get(void)
     return atomic_load_explicit(&inv_tool_now, memory_order_acquire);
 }
 
-/* Carry out CALL, a function of the tool with its arguments, if there is a tool. */
+/* Carry out CALL, a function of the tool with its arguments, if there is a tool.  The caller may be in
+ * the middle of anything, and the function come to a cancellation point. */
 #define INV_TELL(CALL)                                    \
     do {                                                  \
         const struct inv_tool *tool_now = inv_tool_get(); \
-        if (__builtin_expect(tool_now != NULL, 0))        \
+        if (__builtin_expect(tool_now != NULL, 0)) {      \
+            INV_UNCANCELLED;                              \
             tool_now->CALL;                               \
+        }                                                 \
     } while (0)
 
 /* The cores are told in order, so there is more to it. */

@@ -5,6 +5,7 @@
 #include "futex.h"
 #include "now.h"
 #include "table.h"
+#include "uncancelled.h"
 
 #include <errno.h>
 #include <time.h>
@@ -36,6 +37,7 @@ static bool is_full(struct inv_trace_ring *r, uint64_t head)
  * the trace ends meanwhile, what the caller is about to do comes after its end. */
 static bool await_room(struct inv_table *t, struct inv_trace_ring *r, unsigned ring)
 {
+    INV_UNCANCELLED; /* the caller may be in the middle of anything */
     const struct timespec nap = {.tv_nsec = NAP_NS};
     uint64_t end = inv_now_ns() + PATIENCE_NS;
     int saved = errno;

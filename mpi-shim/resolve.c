@@ -18,6 +18,7 @@
 #include "environment.h"
 #include "hook.h"
 #include "process.h"
+#include "uncancelled.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -292,6 +293,18 @@ static void fill(void)
     wrap_all(false);
 }
 
+/* The thread that was in the middle of it is not in the child; what it has found is. */
+static void after_fork_in_child(void)
+{
+    resolve_lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    resolving = false;
+}
+
+static void __attribute__((constructor)) begin(void)
+{
+    pthread_atfork(NULL, NULL, after_fork_in_child);
+}
+
 /* Not an MPI type in sight: any library's functions return int. */
 static int no_mpi(void)
 {
@@ -307,6 +320,7 @@ static void *target_now(enum shim_level level, enum shim_call call)
 
 void *shim_resolve(enum shim_level level, enum shim_call call, const void *caller)
 {
+    INV_UNCANCELLED;
     pthread_mutex_lock(&resolve_lock);
     if (!resolved && !resolving) {
         resolving = true; /* the library may call MPI functions while we ask it what it is */

@@ -9,6 +9,7 @@
  * that it lives as long as any of the program's.
  */
 #include "shim.h"
+#include "uncancelled.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -66,6 +67,7 @@ static bool open_own(MPI_Info info, MPI_Group *all)
 
 static void opened(MPI_Session session, MPI_Info info)
 {
+    INV_UNCANCELLED;
     MPI_Group all;
     pthread_mutex_lock(&lock);
     sessions++;
@@ -137,6 +139,7 @@ static int make_own(const struct shim_council *k, MPI_Comm *comm)
 
 void shim_sessions_keep(struct shim_realm *all, bool all_go_on)
 {
+    INV_UNCANCELLED;
     MPI_Comm old = all->own;
     MPI_Group group;
     if (all->number != 0)

@@ -18,6 +18,7 @@
 #include "hash.h"
 #include "invasive.h"
 #include "launch.h"
+#include "uncancelled.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -391,6 +392,7 @@ static void set_up(const struct shim_council *k, shim_make_own *make_own)
 
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
 {
+    INV_UNCANCELLED; /* the others wait for us */
     struct shim_council k = council_of(comm, number);
     /* A rank alone has nobody to wait for.  In a session MPICH 4.0 crashes when one polls. */
     if (k.size > 1 || number == 0)
@@ -400,6 +402,7 @@ void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
 
 void shim_tear_down(bool met)
 {
+    INV_UNCANCELLED;
     struct shim_realm *all = shim_realm_of_all();
     if (in_force) {
         shim_workload_stop();

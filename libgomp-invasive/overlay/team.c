@@ -18,6 +18,7 @@
 #include "tls.h"
 #include "tasks.h"
 #include <libinvasive/tool.h>
+#include <libinvasive/uncancelled.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -238,6 +239,7 @@ int gomp_pause_host (void)
     struct gomp_thread *thr = gomp_thread();
     if (thr->ts.level)
         return -1;
+    INV_UNCANCELLED; /* workers are waited for while the pool is half gone */
     bool seated = inv_managed() && inv_seat != INV_SEAT_NONE;
     if (seated)
         gomp_seat_yield(); /* who is to end must run once more */
@@ -319,6 +321,7 @@ static void init_master_task (const struct gomp_region_start *s)
 /* Show where the threads of a new or changed team are bound (OMP_DISPLAY_AFFINITY). */
 static void display_affinity (const struct gomp_region_start *s, struct gomp_worker **workers)
 {
+    INV_UNCANCELLED;
     struct gomp_thread *thr = gomp_thread();
     gomp_display_affinity_thread(gomp_thread_self(), &thr->ts, thr->place);
     for (unsigned i = 1; i < s->nthreads; i++) {
