@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#pragma GCC visibility push(default)
+
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 typedef int get_fn(pid_t, size_t, cpu_set_t *);
 typedef int pthread_get_fn(pthread_t, size_t, cpu_set_t *);
@@ -101,3 +103,5 @@ int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
         show_wide_mask(size, mask);
     return result;
 }
+
+#pragma GCC visibility pop

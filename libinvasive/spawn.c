@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#pragma GCC visibility push(default)
+
 /* Call `call`, which uses `real` of the type of `name`, with the thread unpinned. */
 #define UNPINNED(type, name, call)                                                             \
     static _Atomic(void *) cache;                                                              \
@@ -115,3 +117,5 @@ FILE *popen(const char *command, const char *type)
 {
     UNPINNED(FILE *, popen, real(command, type));
 }
+
+#pragma GCC visibility pop

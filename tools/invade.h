@@ -22,7 +22,7 @@ struct invade_options {
 /* Where things are: in the build tree and installed alike. */
 struct invade_paths {
     char rmd[4096];
-    char preload[3][4096]; /* libinvasive, libgomp, the MPI shim */
+    char preload[3][4096]; /* libinvasive, libgomp, what replaces functions */
 };
 
 /* The resource manager of this run. */

@@ -83,9 +83,12 @@ bool invade_find(struct invade_paths *paths)
         !find_library(paths->preload[1], "/../lib/invasive", INV_PKGLIBDIR, "libgomp.so.1"))
         return false;
 #ifdef INV_HAVE_SHIM /* else we were configured without MPI */
-    if (!find_library(paths->preload[2], "/../lib/invasive", INV_PKGLIBDIR, "libinvasive-mpi.so"))
-        return false;
+    const char *interposing = "libinvasive-mpi.so";
+#else
+    const char *interposing = "libinvasive-preload.so";
 #endif
+    if (!find_library(paths->preload[2], "/../lib/invasive", INV_PKGLIBDIR, interposing))
+        return false;
     for (int i = 0; i < 3 && paths->preload[i][0]; i++) {
         char *real = realpath(paths->preload[i], NULL); /* no ../ in other programs' maps */
         if (real && strlen(real) < PATH_BYTES)
