@@ -58,8 +58,8 @@ extern void *_Atomic shim_entry[SHIM_LEVELS][SHIM_CALLS];
 extern const char *const shim_names[SHIM_CALLS];
 
 /* Find the MPI library and fill the entries.  Returns the function for this call, which
- * `caller`, an address in the program, made; never NULL: without an MPI library one that
- * returns an error code, after it has been said. */
+ * `caller`, an address in the program, made; never NULL: the process ends, as
+ * by the dynamic linker, where no library has the function.  (names.c: few calls get here then.) */
 void *shim_resolve(enum shim_level level, enum shim_call call, const void *caller);
 
 /* Fortran functions have entries of their own where somebody has written them (fortran.c). */
