@@ -12,6 +12,7 @@
 #include "complain.h"
 #include "environment.h"
 #include "launch.h"
+#include "preload.h"
 #include "protocol.h"
 #include "socket.h"
 #include "tool.h"
@@ -202,7 +203,7 @@ static bool environment_wants(void)
 {
     INV_UNDISTURBED;
     const char *mode = inv_getenv("INVASIVE"), *where = inv_getenv("INVASIVE_SOCKET");
-    if (!where || !*where || (mode && strcmp(mode, "off") == 0))
+    if (!where || !*where || (mode && strcmp(mode, "off") == 0) || inv_getenv(INV_STOCK_VARIABLE))
         return false;
     int fd = connect_to_service(where);
     if (fd < 0 && launched_elsewhere)

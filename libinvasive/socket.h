@@ -22,8 +22,11 @@ socklen_t inv_socket_address(struct sockaddr_un *address, const char *name);
  */
 int inv_socket_connect(const char *name, unsigned patience_s);
 
-/* The same; but a service whose path is there and that does not listen is being started again, and
- * waited for, for a second. */
+/* The same; they fail after patience_ms milliseconds, which is not 0. */
+int inv_socket_connect_ms(const char *name, unsigned patience_ms);
+
+/* The same as inv_socket_connect; but a service whose path is there and that does not listen is
+ * being started again, and waited for, for a second. */
 int inv_socket_connect_service(const char *name, unsigned patience_s);
 
 /* Who listens at the other end of this connection is our user, by real and effective id, or root.

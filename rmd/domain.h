@@ -9,6 +9,7 @@
 
 #include "bell.h"
 #include "loop.h"
+#include "notice.h"
 #include "order.h"
 #include "policy.h"
 #include "protocol.h"
@@ -133,6 +134,7 @@ struct rmd_domain {
     unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
     struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */
+    struct rmd_notices notices;
 };
 
 /* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,

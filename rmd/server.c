@@ -449,6 +449,9 @@ static bool answer(struct connection *c, const struct inv_package *message, size
         rmd_domain_leave(c->domain, c->peer.pid);
         reply(c->source.fd, INV_OK, 0, 0, -1, "");
         return true;
+    case INV_SAY:
+        reply(c->source.fd, INV_OK, 0, rmd_notice_first(&c->domain->notices, request->launch), -1, "");
+        return true;
     case INV_REPORT:
         return answer_report(c);
     case INV_POLICY:

@@ -22,6 +22,7 @@
 #include "invade.h"
 #include "cpulist.h"
 #include "policy.h"
+#include "preload.h"
 #include "smt.h"
 #include "table.h"
 #include "text.h"
@@ -324,6 +325,7 @@ static void run_unmanaged(const struct invade_options *o, struct invade_report *
     unsetenv("INVASIVE_LAUNCH");
     unsetenv("INVASIVE_CORES");
     unsetenv("INVASIVE_REPORT");
+    unsetenv(INV_STOCK_VARIABLE);
     invade_trace_forget();
     invade_report_unmanaged(report, o->command);
     invade_exec(o->command);

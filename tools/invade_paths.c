@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
+#include "preload.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -201,6 +202,7 @@ bool invade_environment(const struct invade_paths *paths, const struct invade_ma
                         const struct invade_report *report)
 {
     char launch[48];
+    unsetenv(INV_STOCK_VARIABLE); /* of a process that started us by a system call of its own */
     snprintf(launch, sizeof launch, "%llx:%llx", (unsigned long long)report->launch,
              (unsigned long long)(report->ours ? inv_node_id() : 0));
     if (!setenv("INVASIVE_SOCKET", manager->socket, 1) &&

@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
+#include "preload.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -40,9 +41,12 @@ void invade_take_signals(void)
 
 void invade_exec(char **command)
 {
+    size_t bytes = inv_preload_room(environ);
+    void *room = bytes ? malloc(bytes) : NULL;
+    char *const *envp = inv_preload_environment(command[0], true, environ, room, "invade");
     for (size_t i = 0; i < sizeof changed / sizeof *changed; i++)
         sigaction(changed[i].number, &changed[i].callers, NULL);
-    execvp(command[0], command);
+    execvpe(command[0], command, envp);
     int error = errno;
     invade_say("%s: %s", command[0], strerror(error));
     _exit(error == ENOENT ? INVADE_NOT_FOUND : INVADE_CANNOT_RUN);
