@@ -2,7 +2,7 @@
 /*
  * protocol.h - what goes over rmd's socket (AF_UNIX, SOCK_SEQPACKET): one request, one
  * answer, then the client closes.  A managed process keeps no descriptor of ours; rmd
- * watches it through a pidfd.  The peer's pid and uid are those that the kernel tells
+ * watches it through a pidfd, and its mapping of the table: who unmaps it is a member no more.  The peer's pid and uid are those that the kernel tells
  * (SO_PEERCRED), never a field of a message.
  *
  * Every message is one struct inv_request or struct inv_reply, of exactly that size, or

@@ -11,6 +11,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+
+/* Whose record it is: written when it begins, by the thread that joins, before inv_process.record. */
+static pid_t owner;
 
 static uint64_t cpu_ns(void) { return inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
 
@@ -66,6 +70,7 @@ void inv_record_begin(void)
     if (!is_asked(&launch, &node))
         return;
     struct inv_record *r = inv_record_at(inv_process.table, inv_process.slot);
+    owner = getpid();
     atomic_store_explicit(&inv_process.sites, r, memory_order_release);
     if (!launch)
         return;
@@ -83,11 +88,12 @@ void inv_record_publish(void)
     atomic_store_explicit(&r->published_ns, inv_now_ns(), memory_order_relaxed);
 }
 
-/* A process that has got here was not killed. */
+/* A process that has got here was not killed.  A child that was made past the handlers of fork (_Fork,
+ * the system call) and that calls exit has our memory and is not we. */
 static void __attribute__((destructor)) close_record(void)
 {
     struct inv_record *r = our_record();
-    if (!r)
+    if (!r || getpid() != owner)
         return;
     inv_record_stop();
     atomic_store_explicit(&r->exited, 1, memory_order_relaxed);

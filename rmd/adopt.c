@@ -127,6 +127,7 @@ static void recall_process(struct rmd_domain *d, unsigned slot,
                               .loan = was->loan,
                               .stopped = was->stopped,
                               .wanted = was->wanted,
+                              .locks = was->locks,
                               .order = {.least = was->least, .most = was->most}};
     d->stopped += p->stopped;
     d->live++;

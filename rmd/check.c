@@ -12,6 +12,7 @@
 #include "domain_inside.h"
 #include "log.h"
 #include "procstat.h"
+#include "replaced.h"
 #include "state.h"
 
 #include <stdlib.h>
@@ -177,6 +178,9 @@ bool rmd_domain_check(struct rmd_domain *d)
     if (!d->table || !d->live)
         return false;
     bool idle = d->stopped == d->live;
+    rmd_replaced_look(d);
+    if (!d->table || !d->live)
+        return false;
     repair(d);
     bool changed = false;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)

@@ -24,6 +24,7 @@
 #include "log.h"
 #include "now.h"
 #include "placement.h"
+#include "replaced.h"
 #include "report.h"
 #include "scalability.h"
 #include "state.h"
@@ -63,6 +64,7 @@ static void drop_table(struct rmd_domain *d)
         d->table_changed(d, -1);
     rmd_unwatch(&d->bell.source);
     rmd_bell_stop(&d->bell);
+    rmd_replaced_unwatch(d);
     inv_table_unmap(d->table);
     close(d->table_fd);
     d->table = NULL;
@@ -96,6 +98,7 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
     d->table_fd = fd;
     rmd_trace_table(d, fd);
     d->bell.source.ready = constraints_rung;
+    rmd_replaced_watch(d);
     if (!rmd_watch(&d->bell.source, EPOLLIN))
         return 0;
     int saved = errno;
@@ -153,7 +156,7 @@ int rmd_domain_fit_table(struct rmd_domain *d, unsigned expected)
 int rmd_domain_open(struct rmd_domain *d)
 {
     d->table = NULL;
-    d->table_fd = -1;
+    d->table_fd = d->closed_files.fd = -1;
     rmd_units_of(&d->units, &d->topology, d->smt);
     d->header = calloc(1, sizeof *d->header);
     return d->header ? 0 : -1;

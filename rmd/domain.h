@@ -38,6 +38,7 @@ struct rmd_process {
     uint64_t start_ns, settled_ns, owned_ns;
     uint64_t start_ticks; /* procstat.h */
     bool stopped, wanted; /* by a signal; it wanted cores then */
+    bool locks;           /* what shows that it is the same program still, replaced.h */
     int loan;             /* tokens of it that others have meanwhile */
     struct rmd_order order; /* what an operator has said of it */
     unsigned told_owned;    /* by the last INV_EVENT_OWNER */
@@ -50,6 +51,13 @@ struct rmd_left_order {
     pid_t pid; /* 0: none */
     uint64_t start_ticks;
     struct rmd_order order;
+};
+
+/* A process that has become another program: as that it may come again. */
+enum { RMD_REPLACED = 64 };
+struct rmd_replaced {
+    pid_t pid; /* 0: none */
+    uint64_t start_ticks;
 };
 
 /* A process's account, and its record as it left it. */
@@ -135,6 +143,11 @@ struct rmd_domain {
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
     struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */
     struct rmd_notices notices;
+    struct rmd_source closed_files; /* replaced.h; fd -1: none */
+    bool closed_files_wait;         /* not listened to now */
+    unsigned looked_at;             /* slots, so far */
+    struct rmd_replaced replaced[RMD_REPLACED]; /* the last ones since the domain was empty */
+    unsigned nreplaced;                         /* so far */
 };
 
 /* Prepare a domain without a process or core; makes no table yet.  Decides here what `units` are,

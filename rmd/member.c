@@ -10,6 +10,7 @@
 #include "log.h"
 #include "now.h"
 #include "procstat.h"
+#include "replaced.h"
 #include "report.h"
 #include "scalability.h"
 #include "state.h"
@@ -57,6 +58,7 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
 void rmd_domain_tidy(struct rmd_domain *d)
 {
     d->joined = d->expected = 0;
+    rmd_replaced_forget(d);
     if (d->table->mode == INV_MODE_PINNED)
         rmd_rest_unowned(d);
     d->tokens = d->here;
@@ -256,7 +258,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
         return -1;
     }
     rmd_domain_mend_head(d);
-    d->joined++;
+    d->joined += !rmd_replaced_is_back(d, (unsigned)slot);
     if (d->expected < expected)
         d->expected = expected;
     fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);

@@ -28,9 +28,10 @@ static int read_stat(const char *path, struct rmd_procstat *stat)
         return 0;
     text[n] = '\0';
     char *rest = strrchr(text, ')'); /* the name may have any other character, even that one */
-    bool whole = rest && sscanf(rest, ") %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+    bool whole = rest && sscanf(rest, ") %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s "
                                       "%*s %*s %d %*s %" SCNu64,
-                                &stat->state, &stat->parent, &threads, &stat->start_ticks) == 4;
+                                &stat->state, &stat->parent, &stat->flags, &threads,
+                                &stat->start_ticks) == 5;
     return !whole ? 0 : threads < 1 ? 1 : threads;
 }
 

@@ -10,6 +10,7 @@
 struct rmd_procstat {
     char state;           /* 'T': stopped by a signal, with all its threads */
     pid_t parent;         /* 1 or another's when the parent has ended */
+    unsigned flags;       /* the kernel's PF_ of its first thread */
     uint64_t start_ticks; /* since boot: with the pid, it names a process for ever */
 };
 

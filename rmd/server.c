@@ -18,6 +18,7 @@
 #include "overview.h"
 #include "peer.h"
 #include "procstat.h"
+#include "replaced.h"
 #include "report.h"
 #include "socket.h"
 #include "socket_path.h"
@@ -175,9 +176,12 @@ static void answer_join(struct connection *c, const struct inv_request *request)
         return;
     }
     int slot = rmd_users_join(c->peer.uid, c->peer.pid, pidfd, request);
-    if (slot >= 0)
-        reply(c->source.fd, INV_OK, (unsigned)slot, 0, c->domain->table_fd, "");
-    else
+    if (slot >= 0) {
+        int own = rmd_replaced_begin(c->domain, (unsigned)slot);
+        reply(c->source.fd, INV_OK, (unsigned)slot, 0, own < 0 ? c->domain->table_fd : own, "");
+        if (own >= 0)
+            close(own);
+    } else
         refuse(c, INV_E_FULL,
                errno == ENOSPC    ? "the domain has no slot left"
                : errno == EUSERS ? "every core has a user already"

@@ -75,6 +75,7 @@ static void save_process(struct rmd_state_process *to, const struct rmd_process 
                                      .loan = p->loan,
                                      .stopped = p->stopped,
                                      .wanted = p->wanted,
+                                     .locks = p->locks,
                                      .least = p->order.least,
                                      .most = p->order.most,
                                      .start_ticks = p->start_ticks,

@@ -120,6 +120,18 @@ static void mark_members(void)
         }
 }
 
+/* Who has become another program comes from a member: itself. */
+static void mark_replaced(void)
+{
+    for (const struct rmd_fence *f = rmd_fences(); f; f = f->next)
+        for (unsigned i = 0; i < RMD_REPLACED; i++) {
+            const struct rmd_replaced *r = &f->domain->replaced[i];
+            struct other *o = r->pid ? find(&found, r->pid) : NULL;
+            if (o && o->start_ticks == r->start_ticks && o->uid == f->domain->uid)
+                o->descended = true;
+        }
+}
+
 static void recall(void)
 {
     for (unsigned i = 0; i < found.count; i++) {
@@ -153,6 +165,7 @@ static void know(void)
 {
     recall();
     mark_members();
+    mark_replaced();
     mark_descendants();
     struct others was = known;
     known = found;

@@ -52,6 +52,11 @@
  *   tids                         -> all agents of all slots are somebody: 0
  *   rung                         -> how often its first agent has been woken
  *   exec                         -> this program again, same process, not joined
+ *   become HOW                   -> another program that sleeps for two minutes, by the call of that name:
+ *                                   "execve"; "raw", the system call; "thread", of another thread
+ *   start HOW                    -> a child that becomes a program and ends, by "fork", "vfork" or "spawn":
+ *                                   0 when it has ended
+ *   reopen SECONDS               -> opens the table's file and closes it again, for so long: how often
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -61,8 +66,10 @@
 #include "protocol.h"
 #include "socket.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,6 +80,7 @@
 #include <unistd.h>
 
 static struct inv_table *table;
+static int table_fd = -1; /* of what has come with it */
 static unsigned me;
 
 static int connect_to(const char *name)
@@ -130,7 +138,8 @@ static void join(const char *name, int rank, int size, int local_size, int local
     }
     me = reply.slot;
     table = inv_table_map(fd, true);
-    close(fd);
+    close(table_fd);
+    table_fd = fd; /* closed by exec */
     atomic_store(&inv_trace_ring, me); /* what it changes is in traces, as everybody's */
     printf("%u\n", me);
 }
@@ -506,6 +515,55 @@ static void begin(void (*what)(void))
     printf("%d\n", child < 0);
 }
 
+static char *const sleeper[] = {"sleep", "120", NULL}, *const nothing[] = {"true", NULL};
+
+static void *become_another(void *how)
+{
+    if (!strcmp(how, "raw"))
+        syscall(SYS_execve, "/bin/sleep", sleeper, environ);
+    else
+        execve("/bin/sleep", sleeper, environ);
+    return NULL;
+}
+
+static void become(char *how)
+{
+    pthread_t thread;
+    fclose(stdin);
+    if (!strcmp(how, "thread") && !pthread_create(&thread, NULL, become_another, how))
+        pthread_join(thread, NULL);
+    become_another(how);
+}
+
+static void start(const char *how)
+{
+    pid_t child = -1;
+    int status = -1;
+    if (!strcmp(how, "spawn")) {
+        posix_spawn(&child, "/bin/true", NULL, NULL, nothing, environ);
+    } else if (!strcmp(how, "vfork")) {
+        if ((child = vfork()) == 0) {
+            execve("/bin/true", nothing, environ);
+            _exit(1);
+        }
+    } else if ((child = fork()) == 0) {
+        execve("/bin/true", nothing, environ);
+        _exit(1);
+    }
+    printf("%d\n", child > 0 && waitpid(child, &status, 0) == child ? status : -1);
+}
+
+static void reopen(double seconds)
+{
+    char path[40];
+    unsigned long count = 0;
+    uint64_t end = inv_now_ns() + (uint64_t)(seconds * 1e9);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", table_fd);
+    for (; inv_now_ns() < end; count++)
+        close(open(path, O_RDWR | O_CLOEXEC));
+    printf("%lu\n", count);
+}
+
 static void fill_tids(void)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
@@ -606,6 +664,12 @@ static void *serve(void *arguments)
             show_states();
         } else if (!strcmp(verb, "exec")) {
             execv("/proc/self/exe", argv);
+        } else if (sscanf(line, "become %15s", name) == 1) {
+            become(name);
+        } else if (sscanf(line, "start %15s", name) == 1) {
+            start(name);
+        } else if (sscanf(line, "reopen %lf", &w) == 1) {
+            reopen(w);
         } else if (sscanf(line, "%15s %d", verb, &a) == 2) {
             on_core(verb, (unsigned)a);
         }

@@ -46,7 +46,7 @@ pytestmark = [pytest.mark.sanitize,
 ALICE, BOB, CAROL = 65534, 60001, 60002  # who needs no entry in /etc/passwd
 ELSEWHERE = 0xFFFE
 EVENTS = 17  # enum inv_request_kind
-KEEPER = ".keep5"  # RMD_STATE_VERSION
+KEEPER = ".keep6"  # RMD_STATE_VERSION
 counter = itertools.count()
 CPUS = sorted(os.sched_getaffinity(0))
 
@@ -783,6 +783,22 @@ def test_children_that_never_join_are_kept_to_the_cores_of_their_user(service):
         eventually(lambda: os.sched_getaffinity(child), pins(alice))
         bob.kill()
         eventually(lambda: os.sched_getaffinity(child), {*CPUS})
+
+
+@two_cpus
+def test_who_has_become_another_program_is_kept_to_the_cores_of_its_user(service):
+    s = service(f"cores = {CPUS[0]},{CPUS[1]}\ncheck-interval-ms = 20\n")
+    alice, other = s.member(ALICE), s.member(ALICE)
+    bob = s.member(BOB)
+    eventually(lambda: pins(other) & pins(bob), set())
+    alice.say("become execve")
+    eventually(other.states, [other.slot])
+    eventually(lambda: pins(alice), pins(other))
+    os.sched_setaffinity(alice.process.pid, CPUS)  # it does not cooperate
+    eventually(lambda: pins(alice), pins(other))
+    bob.kill()
+    eventually(lambda: pins(alice), {*CPUS})
+    assert other.states() == [other.slot]
 
 
 @two_cpus

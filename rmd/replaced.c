@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* replaced.c - see replaced.h.  A lock's place in the file is when its process joined: no two of a table
+ * are the same. */
+#define _GNU_SOURCE
+#include "replaced.h"
+#include "account.h"
+#include "domain_inside.h"
+#include "log.h"
+#include "now.h"
+#include "procstat.h"
+#include "state.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+enum {
+    PATH_BYTES = 40,
+    DYING = 0x4,       /* PF_EXITING of the kernel's sched.h */
+    LOOK_NS = 1000000, /* that a look may take */
+};
+
+static void name_of(char path[PATH_BYTES], int fd)
+{
+    snprintf(path, PATH_BYTES, "/proc/self/fd/%d", fd);
+}
+
+static struct flock lock_of(const struct rmd_process *p)
+{
+    return (struct flock){.l_type = F_WRLCK,
+                          .l_whence = SEEK_SET,
+                          .l_start = (off_t)(p->start_ns & INT64_MAX),
+                          .l_len = 1};
+}
+
+int rmd_replaced_begin(struct rmd_domain *d, unsigned slot)
+{
+    struct rmd_process *p = &d->procs[slot];
+    struct flock lock = lock_of(p);
+    char path[PATH_BYTES];
+    name_of(path, d->table_fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC); /* a copy of the descriptor would be the same file */
+    if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &lock)) {
+        close(fd);
+        fd = -1;
+    }
+    p->locks = fd >= 0;
+    rmd_state_save(d);
+    return fd;
+}
+
+/* Does nobody have the member's file any more? */
+static bool is_free(const struct rmd_domain *d, const struct rmd_process *p)
+{
+    struct flock lock = lock_of(p);
+    return !fcntl(d->table_fd, F_OFD_GETLK, &lock) && lock.l_type == F_UNLCK;
+}
+
+/* One that ends has no memory any more a moment before its pidfd says so. */
+static bool is_dying(struct rmd_process *p)
+{
+    struct rmd_procstat now;
+    return !rmd_alive(p->pidfd.fd) || (rmd_procstat(p->pid, &now) && now.flags & DYING);
+}
+
+static bool is_replaced(const struct rmd_domain *d, struct rmd_process *p)
+{
+    return p->used && p->locks && is_free(d, p) && !is_dying(p);
+}
+
+static void note(struct rmd_domain *d, const struct rmd_process *p)
+{
+    d->replaced[d->nreplaced++ % RMD_REPLACED] =
+        (struct rmd_replaced){.pid = p->pid, .start_ticks = p->start_ticks};
+}
+
+bool rmd_replaced_is_back(struct rmd_domain *d, unsigned slot)
+{
+    const struct rmd_process *p = &d->procs[slot];
+    for (unsigned i = 0; i < RMD_REPLACED; i++) {
+        struct rmd_replaced *r = &d->replaced[i];
+        if (r->pid != p->pid || r->start_ticks != p->start_ticks)
+            continue;
+        r->pid = 0;
+        return true;
+    }
+    return false;
+}
+
+void rmd_replaced_forget(struct rmd_domain *d)
+{
+    memset(d->replaced, 0, sizeof d->replaced);
+}
+
+/* Members can hold as many locks as they like, through all of which the kernel looks: not all are
+ * looked at then, and the next look goes on there. */
+static void look_for_a_while(struct rmd_domain *d, uint64_t begun)
+{
+    for (unsigned n = 0; n < INV_MAX_SLOTS && d->table; n++) {
+        unsigned slot = d->looked_at++ % INV_MAX_SLOTS;
+        struct rmd_process *p = &d->procs[slot];
+        if (is_replaced(d, p)) {
+            rmd_log(RMD_INFO, "process %d has become another program, or unmapped the core table",
+                    (int)p->pid);
+            note(d, p);
+            rmd_domain_leave(d, p->pid);
+        }
+        if (p->used && rmd_account_clock() - begun > LOOK_NS)
+            return;
+    }
+}
+
+/* And they can close files of the table as often as they like: whose user takes too much of our time
+ * is not listened to until a check comes at another time. */
+static void look(struct rmd_domain *d, uint64_t begun)
+{
+    bool waits = rmd_account_due_ns(d->uid) > inv_now_ns();
+    if (d->closed_files.fd >= 0 && d->closed_files_wait != waits) {
+        d->closed_files_wait = waits;
+        if (waits)
+            rmd_unwatch(&d->closed_files);
+        else
+            rmd_watch(&d->closed_files, EPOLLIN);
+    }
+    if (waits)
+        return;
+    look_for_a_while(d, begun);
+    rmd_account_charge(d->uid, rmd_account_clock() - begun);
+}
+
+void rmd_replaced_look(struct rmd_domain *d)
+{
+    look(d, rmd_account_clock());
+}
+
+static void file_closed(struct rmd_source *source, uint32_t events)
+{
+    uint64_t begun = rmd_account_clock();
+    char room[4096] __attribute__((aligned(8)));
+    (void)events;
+    while (read(source->fd, room, sizeof room) == sizeof room)
+        ;
+    look((void *)((char *)source - offsetof(struct rmd_domain, closed_files)), begun);
+}
+
+void rmd_replaced_watch(struct rmd_domain *d)
+{
+    char path[PATH_BYTES];
+    name_of(path, d->table_fd);
+    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    d->closed_files = (struct rmd_source){fd, file_closed};
+    d->closed_files_wait = false;
+    if (fd < 0 ||
+        (inotify_add_watch(fd, path, IN_CLOSE_WRITE) >= 0 && !rmd_watch(&d->closed_files, EPOLLIN)))
+        return;
+    close(fd);
+    d->closed_files.fd = -1;
+}
+
+void rmd_replaced_unwatch(struct rmd_domain *d)
+{
+    if (d->closed_files.fd < 0)
+        return;
+    if (!d->closed_files_wait)
+        rmd_unwatch(&d->closed_files);
+    close(d->closed_files.fd);
+    d->closed_files.fd = -1;
+}
