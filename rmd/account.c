@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "account.h"
 #include "now.h"
+#include "subuid.h"
 
 #include <stddef.h>
 #include <time.h>
@@ -40,15 +41,17 @@ uint64_t rmd_account_add(uint64_t due_ns, uint64_t spent_ns)
 
 uint64_t rmd_account_clock(void) { return inv_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-void rmd_account_charge(uid_t uid, uint64_t ns)
+void rmd_account_charge(uid_t user, uint64_t ns)
 {
+    uid_t uid = rmd_person(user);
     struct account *a = account_of(uid);
     uint64_t due = a->uid == uid ? a->due_ns : 0;
     *a = (struct account){uid, rmd_account_add(due, ns)};
 }
 
-uint64_t rmd_account_due_ns(uid_t uid)
+uint64_t rmd_account_due_ns(uid_t user)
 {
+    uid_t uid = rmd_person(user);
     const struct account *a = account_of(uid);
     return a->uid == uid ? a->due_ns : 0;
 }

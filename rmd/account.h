@@ -3,7 +3,7 @@
  * account.h - what users' requests take of the processor time of rmd's main thread.
  *
  * Whoever asks again and again shall not keep a core busy that computes for somebody: all requests
- * of a user together take a tenth of a processor.  What they took is waited for, nine times as
+ * of a person (subuid.h) together take a tenth of a processor.  What they took is waited for, nine times as
  * long; a fifth of a second is granted at once, to who has asked little for a while, which is
  * enough for some hundred processes that join.  Only rmd's main thread calls what has a user.
  */

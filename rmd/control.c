@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include "control.h"
 #include "account.h"
+#include "subuid.h"
 #include "core_list.h"
 #include "events.h"
 #include "log.h"
@@ -435,7 +436,7 @@ static unsigned pending_of(uid_t uid)
 {
     unsigned n = 0;
     for (struct pending *p = pending; p; p = p->next)
-        n += p->asker.uid == uid;
+        n += rmd_person(p->asker.uid) == rmd_person(uid);
     return n;
 }
 

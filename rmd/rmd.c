@@ -112,6 +112,8 @@ static const struct argp_option options[] = {
      "debug", 0},
     {"metrics", OPT_KEY + RMD_KEY_METRICS, "WHERE", 0,
      "answer HTTP GET /metrics there, for Prometheus: a path, @NAME or 127.0.0.1:PORT", 0},
+    {"subuid-file", OPT_KEY + RMD_KEY_SUBUID, "FILE", 0,
+     "whose subordinate user IDs are whose (default /etc/subuid), or none", 0},
     {"verbose", 'v', NULL, 0, "as --log-level=debug", 0},
     {"config", OPT_CONFIG, "FILE", 0,
      "the configuration of the service (default " CONFIG_FILE ", if it is there); options win", 0},

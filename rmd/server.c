@@ -22,6 +22,7 @@
 #include "report.h"
 #include "socket.h"
 #include "socket_path.h"
+#include "subuid.h"
 #include "trace.h"
 #include "users.h"
 
@@ -184,6 +185,7 @@ static void answer_join(struct connection *c, const struct inv_request *request)
     } else
         refuse(c, INV_E_FULL,
                errno == ENOSPC    ? "the domain has no slot left"
+               : errno == EDQUOT ? "other user IDs of yours have all cores of your share already"
                : errno == EUSERS ? "every core has a user already"
                : errno == EFBIG  ? "ulimit -f (RLIMIT_FSIZE) of rmd is smaller than a core table"
                                  : "rmd cannot make a core table");
@@ -716,13 +718,13 @@ static void there_are_events(void)
     }
 }
 
-/* Of this user, the newest of all left out: the oldest one that is not in the middle of an answer,
+/* Of this user and its subordinate IDs, the newest of all left out: the oldest one that is not in the middle of an answer,
  * else the oldest one. */
 static struct connection *first_to_go(uid_t uid)
 {
     struct connection *oldest = NULL, *idle = NULL;
     for (struct connection *c = connections->next; c; c = c->next)
-        if (c->peer.uid == uid) {
+        if (rmd_person(c->peer.uid) == rmd_person(uid)) {
             oldest = c;
             idle = c->waiting || c->sending ? idle : c;
         }
@@ -733,7 +735,7 @@ static unsigned count_of(uid_t uid)
 {
     unsigned n = 0;
     for (struct connection *c = connections; c; c = c->next)
-        n += c->peer.uid == uid;
+        n += rmd_person(c->peer.uid) == rmd_person(uid);
     return n;
 }
 

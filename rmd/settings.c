@@ -165,6 +165,7 @@ static const struct {
     [RMD_KEY_LOG_LEVEL] = {"log-level", "error, warning, notice, info or debug", true, false},
     [RMD_KEY_METRICS] = {"metrics",
                          "a path from / on, @NAME, 127.0.0.1:PORT or [::1]:PORT", false, false},
+    [RMD_KEY_SUBUID] = {"subuid-file", "none or a path from / on", false, false},
 };
 
 const char *rmd_key_name(enum rmd_key key) { return keys[key].name; }
@@ -217,6 +218,8 @@ static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_ke
         return level(s, value);
     case RMD_KEY_METRICS:
         return metrics(value);
+    case RMD_KEY_SUBUID:
+        return !strcmp(value, "none") || value[0] == '/';
     case RMD_KEYS:
         break;
     }

@@ -42,6 +42,7 @@ enum rmd_key {
     RMD_KEY_CHECK_INTERVAL,
     RMD_KEY_LOG_LEVEL,
     RMD_KEY_METRICS,
+    RMD_KEY_SUBUID,
     RMD_KEYS
 };
 

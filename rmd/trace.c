@@ -24,6 +24,7 @@
 #include "now.h"
 #include "peer.h"
 #include "socket.h"
+#include "subuid.h"
 #include "trace_file.h"
 
 #include <errno.h>
@@ -652,13 +653,13 @@ static void reap_orphans(void)
     }
 }
 
-/* A user that has been forgotten and comes back has one trace at a time, too; and disks that do not
+/* A person that has been forgotten and comes back has one trace at a time, too; and disks that do not
  * answer may keep so many threads of all. */
 static bool may_start(uid_t uid)
 {
     unsigned n = 0;
     for (const struct rmd_trace *x = orphans; x; x = x->next, n++)
-        if (x->uid == uid)
+        if (rmd_person(x->uid) == rmd_person(uid))
             return false;
     return n < ORPHANS_MAX;
 }

@@ -2,8 +2,9 @@
 /*
  * users.c - cores between users.
  *
- * Each user that has processes gets an equal share, as far as its limit allows; what nobody may
- * have is nobody's.  Shares are of units (units.h): where the threads of a physical core go
+ * Each person that has processes gets an equal share, as far as its limit allows; what nobody may
+ * have is nobody's.  A person is a user with its subordinate user IDs (subuid.h), each of which is a
+ * user with a table of its own; the person's share is divided among those in the same way.  Shares are of units (units.h): where the threads of a physical core go
  * together, no two users ever have some of one.  A core goes from one domain to another in three
  * steps: it is withdrawn from the table of the old one, its holder gives it up (or is expelled
  * when the reclaim bound has passed) and the threads of the old user are kept away from it, and
@@ -20,6 +21,7 @@
 #include "now.h"
 #include "online.h"
 #include "standing.h"
+#include "subuid.h"
 #include "trace.h"
 
 #include <errno.h>
@@ -34,11 +36,15 @@
  * reports, which report.c limits). */
 enum { RESTING_MAX = 32, RESTING_WITH_ORDERS_MAX = 128 };
 
+/* User IDs of a person that may have processes at a time, most of them stopped. */
+enum { IDS_MAX = 64 };
+
 struct user {
     struct user *next;
     uid_t uid;
     bool joining;          /* its first process is on its way */
     uint64_t rests_since;  /* a number that grows */
+    bool looked_at;        /* by one_too_many */
     const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
     /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
     struct rmd_limits ordered, own;
@@ -87,11 +93,30 @@ static unsigned limit_by(unsigned configured_cores, unsigned ordered, unsigned o
     return most >= INV_MAX_CORES ? 0 : most;
 }
 
-/* In units, one at least. */
-static unsigned limit_of(const struct user *u)
+static struct user *known_user(uid_t uid);
+
+/* The user and its subordinate IDs are one. */
+static uid_t person_of(const struct user *u)
 {
-    unsigned limit = limit_by(rmd_config_user(settings, u->uid).max_cores, u->ordered.cores,
-                              u->own.cores);
+    return options.several ? rmd_person(u->uid) : u->uid;
+}
+
+/* What the file says of this ID, or of the person where it says nothing of the ID. */
+static struct rmd_user_settings said_of(uid_t uid)
+{
+    struct rmd_user_settings said = rmd_config_user(settings, uid);
+    if (!said.given && options.several)
+        said = rmd_config_user(settings, rmd_person(uid));
+    said.uid = uid;
+    return said;
+}
+
+/* In units, one at least. */
+static unsigned limit_of(uid_t uid)
+{
+    const struct user *u = known_user(uid);
+    unsigned limit = limit_by(said_of(uid).max_cores, u ? u->ordered.cores : 0,
+                              u ? u->own.cores : 0);
     if (!limit || limit >= topology.ncores)
         return units.count;
     unsigned whole = limit * units.count / topology.ncores;
@@ -145,7 +170,7 @@ static void check(struct rmd_source *source, uint32_t events)
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    bool changed = cpus_changed();
+    bool changed = cpus_changed() | (options.several && rmd_subuid_look());
     for (struct user *u = users; u; u = u->next) {
         changed |= rmd_domain_check(&u->domain) && options.several;
         rmd_fence_check(&u->domain, &u->fence);
@@ -161,7 +186,7 @@ static void check(struct rmd_source *source, uint32_t events)
 /* Of a user who has chosen this; NULL: nothing. */
 static const struct rmd_policy *policy_by(uid_t uid, const struct rmd_policy *own_choice)
 {
-    struct rmd_user_settings said = rmd_config_user(settings, uid);
+    struct rmd_user_settings said = said_of(uid);
     bool own = said.given & 1u << RMD_KEY_POLICY;
     return own_choice       ? own_choice
            : chosen && !own ? chosen
@@ -192,9 +217,10 @@ static void set_sampling(void)
 /* --- division */
 
 struct share {
-    struct user *user;
+    struct user *user; /* of a person: one of its users */
     unsigned most, has, units;
 };
+enum { SHARES_MAX = RMD_KEPT_USERS + 1 }; /* and a newcomer */
 
 /* One unit each in turn, to those who may have another; in the last turn first to those who have
  * one more already, so that none moves for nothing. */
@@ -248,26 +274,70 @@ static bool has_cores(const struct user *u)
     return false;
 }
 
+/* Of the users that are one person: the person's share among them. */
+static void divide_within(struct share *share, unsigned n, const struct share *person)
+{
+    static struct share own[SHARES_MAX];
+    static unsigned at[SHARES_MAX];
+    unsigned ids = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (person_of(share[i].user) == person_of(person->user)) {
+            at[ids] = i;
+            own[ids++] = share[i];
+        }
+    divide_equally(own, ids, person->units);
+    for (unsigned k = 0; k < ids; k++)
+        share[at[k]].units = own[k].units;
+}
+
+/* In the order of their first users.  Returns how many there are. */
+static unsigned persons_of(const struct share *share, unsigned n, struct share *person)
+{
+    unsigned persons = 0;
+    for (unsigned i = 0; i < n; i++) {
+        uid_t who = person_of(share[i].user);
+        unsigned p = 0;
+        while (p < persons && person_of(person[p].user) != who)
+            p++;
+        if (p == persons)
+            person[persons++] = (struct share){.user = share[i].user};
+        person[p].most += share[i].most;
+        person[p].has += share[i].has;
+    }
+    for (unsigned p = 0; p < persons; p++) {
+        unsigned limit = limit_of(person_of(person[p].user));
+        person[p].most = person[p].most < limit ? person[p].most : limit;
+    }
+    return persons;
+}
+
 /* Who has been stopped and goes on may find every core with a user: those who have some come
- * first. */
+ * first.  Of the shares without a unit none is in what is returned. */
 static unsigned shares(struct share *share, unsigned gone)
 {
-    unsigned n = 0;
+    static struct share person[SHARES_MAX];
+    unsigned n = 0, with = 0;
     for (int had = 1; had >= 0; had--)
         for (struct user *u = users; u; u = u->next)
-            if (active(u) && n < units.count && has_cores(u) == had)
-                share[n++] = (struct share){.user = u, .most = limit_of(u)};
+            if (active(u) && n < SHARES_MAX && has_cores(u) == had)
+                share[n++] = (struct share){.user = u, .most = limit_of(u->uid)};
     for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
             share[i].has += due[units.first[k]] == share[i].user;
-    divide_equally(share, n, units.count - gone);
-    return n;
+    unsigned persons = persons_of(share, n, person);
+    divide_equally(person, persons, units.count - gone);
+    for (unsigned p = 0; p < persons; p++)
+        divide_within(share, n, &person[p]);
+    for (unsigned i = 0; i < n; i++)
+        if (share[i].units)
+            share[with++] = share[i];
+    return with;
 }
 
 /* Who shall have which core.  Units that are away belong to one more user, who is none. */
 static void plan(void)
 {
-    static struct share share[INV_MAX_CORES];
+    static struct share share[SHARES_MAX];
     static struct rmd_placed placed[INV_MAX_CORES + 1];
     int owner[INV_MAX_CORES];
     bool is_gone[INV_MAX_CORES];
@@ -278,6 +348,8 @@ static void plan(void)
             if (due[c] == share[i].user)
                 owner[c] = (int)i;
     }
+    for (struct user *u = users; u; u = u->next)
+        u->domain.due = active(u) ? 0 : u->domain.due;
     for (unsigned i = 0; i < n; i++) {
         placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
         share[i].user->domain.due = share[i].units;
@@ -477,20 +549,36 @@ static bool has_own_orders(const struct user *u)
     return u->own.cores || u->own.job_cores || u->chosen;
 }
 
-/* Of those who rest, with orders of their own or without: the one that has done so for longest,
- * where they are more than `most`. */
+/* Of those that one_too_many is looking at. */
+static unsigned resting_ids(uid_t person)
+{
+    unsigned n = 0;
+    for (const struct user *u = users; u; u = u->next)
+        n += u->looked_at && person_of(u) == person;
+    return n;
+}
+
+/* Of those who rest, with orders of their own or without, where they are more than `most`: of the
+ * person with most of them the one that has done so for longest. */
 static struct user *one_too_many(bool with_orders, unsigned most)
 {
     struct user *oldest = NULL;
-    unsigned resting = 0;
+    unsigned resting = 0, most_ids = 0;
+    for (struct user *u = users; u; u = u->next)
+        resting += u->looked_at = forgettable(u) && has_own_orders(u) == with_orders;
+    if (resting <= most)
+        return NULL;
     for (struct user *u = users; u; u = u->next) {
-        if (!forgettable(u) || has_own_orders(u) != with_orders)
+        unsigned ids = u->looked_at ? resting_ids(person_of(u)) : 0;
+        if (!ids)
             continue;
-        resting++;
-        if (!oldest || u->rests_since < oldest->rests_since)
+        if (!oldest || ids > most_ids ||
+            (ids == most_ids && u->rests_since < oldest->rests_since)) {
             oldest = u;
+            most_ids = ids;
+        }
     }
-    return resting > most ? oldest : NULL;
+    return oldest;
 }
 
 static void forget_oldest(void)
@@ -534,14 +622,14 @@ static void table_changed(struct rmd_domain *d, int fd)
 
 static void configure(struct user *u)
 {
-    struct rmd_user_settings own = rmd_config_user(settings, u->uid);
+    struct rmd_user_settings own = said_of(u->uid);
     if (own.policy != u->configured)
         u->chosen = NULL; /* the last word is the operator's */
     u->configured = own.policy;
     u->domain.policy = policy_of(u);
     u->domain.tuning = settings->tuning;
-    u->domain.max_job_cores =
-        limit_by(own.max_job_cores, u->ordered.job_cores, u->own.job_cores);
+    struct rmd_limits limits = rmd_users_limits(u->uid);
+    u->domain.max_job_cores = limits.job_cores;
     u->domain.reclaim_bound_us = settings->reclaim_bound_us;
     u->fence.whole = own.whole && u->uid != 0; /* the machine's own processes are root's */
 }
@@ -597,6 +685,11 @@ static int timer(struct rmd_source *source, void (*ready)(struct rmd_source *, u
     return source->fd < 0 ? -1 : rmd_watch(source, EPOLLIN);
 }
 
+static void use_subuids(const char *said)
+{
+    rmd_subuid_use(!*said ? "/etc/subuid" : strcmp(said, "none") ? said : NULL);
+}
+
 int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
                    const struct rmd_users_options *o)
 {
@@ -605,6 +698,8 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     options = *o;
     configured = s->all.policy;
     rmd_units_of(&units, &topology, s->smt);
+    if (options.several)
+        use_subuids(s->text[RMD_KEY_SUBUID]);
     if (rmd_fences_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
                          s->text[RMD_KEY_CGROUP]) ||
         timer(&bound_timer, bound_passed) || timer(&check_timer, check) ||
@@ -699,39 +794,70 @@ struct rmd_domain *rmd_users_known(uid_t uid)
     return u ? &u->domain : NULL;
 }
 
-static unsigned count_active(void)
+/* Units are these persons'. */
+static unsigned count_persons(void)
 {
     unsigned n = 0;
-    for (struct user *u = users; u; u = u->next)
-        n += active(u);
+    for (struct user *u = users; u; u = u->next) {
+        bool first = active(u);
+        for (struct user *v = users; first && v != u; v = v->next)
+            first = !active(v) || person_of(v) != person_of(u);
+        n += first;
+    }
     return n;
 }
 
-/* One more would be without a core; or, where many are stopped, without a place for its table. */
-static bool too_many(const struct user *newcomer)
+/* 0, or why the newcomer may have no processes: it would be without a core (EUSERS; or EDQUOT, where
+ * the person has some); or, where many are stopped, without a place for its table. */
+static int too_many(struct user *newcomer)
 {
-    bool gone[INV_MAX_CORES];
-    unsigned n = 0;
-    for (struct user *u = users; u; u = u->next)
+    static struct share share[SHARES_MAX];
+    bool gone[INV_MAX_CORES], has_share = false, known = false;
+    unsigned n = 0, ids = 0;
+    for (struct user *u = users; u; u = u->next) {
+        bool same = person_of(u) == person_of(newcomer);
         n += u->domain.live > 0;
-    return count_active() >= units.count - units_away(gone) ||
-           (!newcomer->domain.live && n >= RMD_KEPT_USERS);
+        ids += same && u->domain.live > 0;
+        known |= same && active(u);
+    }
+    if (!newcomer->domain.live && n >= RMD_KEPT_USERS)
+        return EUSERS;
+    if (!newcomer->domain.live && ids >= IDS_MAX)
+        return EDQUOT;
+    newcomer->joining = true;
+    n = shares(share, units_away(gone));
+    newcomer->joining = false;
+    for (unsigned i = 0; i < n; i++)
+        has_share |= share[i].user == newcomer;
+    return has_share ? 0 : known ? EDQUOT : EUSERS;
+}
+
+static void tell_first(const struct user *u, pid_t pid)
+{
+    uid_t person = person_of(u);
+    if (person == u->uid)
+        rmd_log(RMD_INFO, "user %u: a first process, %d", (unsigned)u->uid, (int)pid);
+    else
+        rmd_log(RMD_INFO, "user %u, a subordinate ID of user %u: a first process, %d",
+                (unsigned)u->uid, (unsigned)person, (int)pid);
 }
 
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request)
 {
     struct user *u = find_user(uid);
     bool first = u && !active(u);
-    if (!u || (first && too_many(u))) {
+    bool changed = options.several && rmd_subuid_look();
+    int refused = !u ? ENOMEM : first ? too_many(u) : 0;
+    if (refused) {
         close(pidfd);
-        errno = u ? EUSERS : ENOMEM;
+        errno = refused;
         return -1;
     }
     u->joining = true;
-    if (cpus_changed() && !first)
+    if ((changed | cpus_changed()) && !first)
         divide();
     if (first) {
-        rmd_log(RMD_INFO, "user %u: a first process, %d", (unsigned)uid, (int)pid);
+        tell_first(u, pid);
         divide();
     }
     int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
@@ -802,7 +928,7 @@ unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
 
 unsigned rmd_users_needed(void)
 {
-    unsigned n = count_active();
+    unsigned n = count_persons();
     return n ? n : 1;
 }
 
@@ -829,18 +955,31 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
     *(operator? &u->ordered : &u->own) = *order;
     rmd_fences_hold();
     note_orders();
-    configure(u);
-    rmd_domain_reconfigured(&u->domain);
+    for (struct user *v = users; v; v = v->next) {
+        if (v != u && person_of(v) != uid)
+            continue;
+        configure(v);
+        rmd_domain_reconfigured(&v->domain);
+    }
     divide();
     return true;
 }
 
-struct rmd_limits rmd_users_limits(uid_t uid)
+/* Of what is said of an ID and of its person, as of a limit and the user's own word. */
+static struct rmd_limits limits_of_id(uid_t uid)
 {
-    struct rmd_user_settings said = rmd_config_user(settings, uid);
+    struct rmd_user_settings said = said_of(uid);
     struct rmd_limits ordered = rmd_users_ordered(uid, true), own = rmd_users_ordered(uid, false);
     return (struct rmd_limits){limit_by(said.max_cores, ordered.cores, own.cores),
                                limit_by(said.max_job_cores, ordered.job_cores, own.job_cores)};
+}
+
+struct rmd_limits rmd_users_limits(uid_t uid)
+{
+    struct rmd_limits id = limits_of_id(uid);
+    struct rmd_limits person = limits_of_id(options.several ? rmd_person(uid) : uid);
+    return (struct rmd_limits){limit_by(person.cores, 0, id.cores),
+                               limit_by(person.job_cores, 0, id.job_cores)};
 }
 
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)

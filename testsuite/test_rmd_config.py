@@ -34,6 +34,7 @@ enforce-on = descendants
 cgroup = auto
 check-interval-ms = 60000
 log-level = debug
+subuid-file = /etc/subuid
 [user 0]
 max-cores = 3
 max-job-cores = 2
@@ -118,6 +119,7 @@ def test_a_good_file_is_taken_without_a_word(check, text):
                            "cpuset"),
     ("enforce-on = all", "key 'enforce-on': 'all' is not allowed: use descendants or user"),
     ("cgroup = here", "key 'cgroup': 'here' is not allowed: use auto or a path from / on"),
+    ("subuid-file = subuid", "key 'subuid-file': 'subuid' is not allowed: use none or a path from"),
     ("check-interval-ms = 9", "key 'check-interval-ms': '9' is not allowed: use a number from 10"),
     ("log-level = loud", "key 'log-level': 'loud' is not allowed: use error, warning, notice, "),
     ("policy", "'policy' is not allowed: use KEY = VALUE, [user NAME] or # COMMENT"),
@@ -238,7 +240,7 @@ def test_the_example_says_what_holds_without_it(check, top):
     lines = [line[1:] if line[:1] == "#" and line[1:2] not in (" ", "") else line
              for line in meant.splitlines()]
     assert check("\n".join(lines)) == (0, [])
-    assert sum(" = " in line for line in lines) == 22
+    assert sum(" = " in line for line in lines) == 23
 
 
 @pytest.mark.timeout(300)
