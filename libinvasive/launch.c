@@ -18,6 +18,7 @@
 #include "environment.h"
 #include "hash.h"
 #include "socket.h"
+#include "step.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -313,6 +314,13 @@ static int listen_on(const char *name)
     return fd;
 }
 
+/* That rmd may use: this process may be bound to a part of them. */
+static bool find_cpus(struct inv_cpus *cpus)
+{
+    pid_t launcher = pmi_server();
+    return inv_step_cpus(cpus) || !inv_cpus_get(launcher > 0 ? launcher : getppid(), cpus);
+}
+
 /* With the listening socket and the pipe's writing end, which are closed here. */
 static int start_rmd(const struct inv_launch *l, const char *rmd, int listener, int ready)
 {
@@ -328,8 +336,7 @@ static int start_rmd(const struct inv_launch *l, const char *rmd, int listener, 
                       .envp = calloc(count + 1, sizeof *s.envp),
                       .ready = ready,
                       .listener = listener};
-    pid_t launcher = pmi_server();
-    s.has_mask = !inv_cpus_get(launcher > 0 ? launcher : getppid(), &s.mask);
+    s.has_mask = find_cpus(&s.mask);
     snprintf(socket_arg, sizeof socket_arg, "--socket=%s", l->socket);
     for (int i = 0; i < l->nwords; i++)
         argv[5 + i] = (char *)l->word[i];

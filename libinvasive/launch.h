@@ -65,7 +65,8 @@ enum inv_started {
 /*
  * Start `rmd`, a path, for this node.  It is nobody's child, in a session of its own, has no
  * descriptor of ours, and ends by itself some seconds after its last process.  It may use the
- * CPUs that the launcher of this process had: this process may be bound to a part of them.
+ * CPUs that the launcher of this process had, or in a Slurm step those of the step's tasks (step.h):
+ * this process may be bound to a part of them.
  * `why` says what went wrong.  Thread safe; no signal, exit status or child of it is seen in
  * this process.
  */

@@ -15,6 +15,7 @@
 #include "preload.h"
 #include "protocol.h"
 #include "socket.h"
+#include "step.h"
 #include "tool.h"
 #include "uncancelled.h"
 
@@ -197,6 +198,25 @@ static bool node_answers(void)
     return false;
 }
 
+/* Is this process a task of a Slurm step that invade is not in (invade srun ...)?  What invade may
+ * use is not the step's then.  An invade in the step has named the launch after it. */
+static bool is_confined(void)
+{
+    char job[32];
+    const char *text = inv_getenv("INVASIVE_LAUNCH");
+    return text && inv_step_is_ours() &&
+           !(inv_job_name(job, sizeof job) && strstr(text, job) != NULL);
+}
+
+/* A private rmd has all cores of invade, and learns those of the step as its tasks join: so the size
+ * of teams follows from the tasks.  Those that have joined may be bound to fewer cores by now. */
+static void count_step_cores(const char *where)
+{
+    struct inv_cpus cpus;
+    if (*where == '@' && is_confined() && inv_step_cpus(&cpus))
+        atomic_store_explicit(&node_cores, (unsigned)inv_cpus_count(&cpus), memory_order_relaxed);
+}
+
 /* Are we asked to be managed, and is somebody there to do it?  Looked up once, when the
  * runtime decides on its default team size: without a manager that is the stock one. */
 static bool environment_wants(void)
@@ -213,6 +233,7 @@ static bool environment_wants(void)
         return false;
     }
     close(fd);
+    count_step_cores(where);
     return true;
 }
 
@@ -234,11 +255,10 @@ bool inv_asked(void)
 
 unsigned inv_domain_cores(void)
 {
+    int cores = -1, told = (int)atomic_load_explicit(&node_cores, memory_order_relaxed);
     if (inv_managed())
-        return inv_process.ncores;
-    int cores = -1;
+        return told && told < (int)inv_process.ncores ? (unsigned)told : inv_process.ncores;
     if (inv_wanted()) {
-        int told = (int)atomic_load_explicit(&node_cores, memory_order_relaxed);
         cores = told ? told : env_int("INVASIVE_CORES");
     }
     if (cores > 0 && cores <= INV_MAX_CORES)
@@ -267,6 +287,7 @@ static struct inv_request join_request(int rank, int size, int local_size)
     if ((request.local_rank = env_int("MPI_LOCALRANKID")) < 0)
         request.local_rank = env_int("OMPI_COMM_WORLD_LOCAL_RANK");
     request.launch = inv_launch_mark();
+    request.confined = is_confined();
     strncpy(request.program, program_invocation_short_name, sizeof request.program - 1);
     return request;
 }

@@ -43,8 +43,9 @@ struct inv_request {
     uint32_t magic, version, kind;
     /* MPI's; -1 unknown.  The local ones are among the ranks of this node */
     int32_t rank, size, local_size, local_rank;
-    uint32_t unused;
-    uint64_t launch;              /* INV_JOIN: what it is of, inv_launch_mark; 0: unknown */
+    uint32_t confined; /* INV_JOIN: not 0: the process may use its own CPUs and those of others that say
+                          so, but not all that rmd has */
+    uint64_t launch;              /* INV_JOIN: what it is of, inv_launch_mark; 0: unknown.  INV_SAY */
     char program[INV_NAME_BYTES]; /* NUL-terminated; untrusted */
 };
 
@@ -73,7 +74,8 @@ struct inv_reply {
     uint32_t magic, version;
     uint32_t status; /* enum inv_status */
     uint32_t slot;   /* INV_JOIN: yours */
-    uint32_t count;  /* INV_REPORT: messages to come; INV_OBSERVE: cores of the domain */
+    uint32_t count;  /* INV_REPORT: messages to come; INV_OBSERVE: cores of the domain,
+                      of which an rmd for one user counts those that its processes may use now */
     char message[128]; /* why, when status != INV_OK; INV_POLICY: a name */
 };
 

@@ -107,6 +107,20 @@ struct inv_table *rmd_client_await(const char *name)
     return observe(inv_socket_connect_service(name, PATIENCE_S), NULL);
 }
 
+unsigned rmd_client_cores(const char *name)
+{
+    struct inv_reply reply;
+    const struct inv_request request = inv_request_of(INV_OBSERVE);
+    int table_fd = -1;
+    int fd = ask_about(inv_socket_connect(name, PATIENCE_S), NULL, &request, &reply, &table_fd);
+    if (table_fd >= 0)
+        close(table_fd);
+    if (fd < 0)
+        return 0;
+    close(fd);
+    return reply.count;
+}
+
 /* The next report; false when what comes is none. */
 static bool take_report(int fd, struct rmd_client_report *r)
 {

@@ -26,6 +26,9 @@ struct inv_table *rmd_client_observe(const char *name, struct rmd_client_user *o
 /* The same; a service that is being started again is waited for, for a second. */
 struct inv_table *rmd_client_await(const char *name);
 
+/* How many cores its processes may use, of an rmd for one user.  0 with errno. */
+unsigned rmd_client_cores(const char *name);
+
 /* The name of the policy that decides there, after `wanted` has been chosen unless it is NULL.
  * False with errno; EPROTO: it knows no such policy. */
 bool rmd_client_policy(const char *name, struct rmd_client_user *of, const char *wanted,

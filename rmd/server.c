@@ -187,6 +187,7 @@ static void answer_join(struct connection *c, const struct inv_request *request)
                errno == ENOSPC    ? "the domain has no slot left"
                : errno == EDQUOT ? "other user IDs of yours have all cores of your share already"
                : errno == EUSERS ? "every core has a user already"
+               : errno == EXDEV ? "Slurm has bound it to none of our CPUs"
                : errno == EFBIG  ? "ulimit -f (RLIMIT_FSIZE) of rmd is smaller than a core table"
                                  : "rmd cannot make a core table");
 }
@@ -214,7 +215,8 @@ static void answer_observe(struct connection *c)
         refuse(c, INV_E_FULL, "rmd cannot show the core table");
         return;
     }
-    reply(c->source.fd, INV_OK, 0, c->domain->topology.ncores, fd, "");
+    bool all = access_for.several || !c->domain->here;
+    reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->here, fd, "");
     close(fd);
 }
 

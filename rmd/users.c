@@ -66,6 +66,9 @@ static uint64_t rests;     /* that users have begun */
 static bool away[INV_MAX_CORES]; /* offline: nobody's */
 static unsigned naway;
 static bool drained[INV_MAX_CORES]; /* whole units */
+/* No process of the launch was bound to them by another resource manager that binds all of its
+ * processes.  Written when one joins, read when cores are divided; all false for several users. */
+static bool outside[INV_MAX_CORES];
 static bool adopting;  /* who lives is not known yet */
 static bool recalling; /* what a former rmd has noted, which stays until it is noted again */
 /* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
@@ -243,22 +246,23 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
-static bool unit_offline(unsigned unit)
+static bool unit_has(unsigned unit, const bool set[INV_MAX_CORES])
 {
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
-        if (away[c])
+        if (set[c])
             return true;
     return false;
 }
 
-/* A unit of which a CPU is offline, or that is drained, is nobody's: which, and how many.  With
+/* A unit of which a CPU is offline or outside, or that is drained, is nobody's: which, and how many.  With
  * none left those that are drained are better than none, and then all are. */
 static unsigned units_away(bool gone[INV_MAX_CORES])
 {
     for (int also_drained = 1; also_drained >= 0; also_drained--) {
         unsigned n = 0;
         for (unsigned k = 0; k < units.count; k++)
-            n += gone[k] = unit_offline(k) || (also_drained && drained[units.first[k]]);
+            n += gone[k] = unit_has(k, away) || unit_has(k, outside) ||
+                           (also_drained && drained[units.first[k]]);
         if (n < units.count)
             return n;
     }
@@ -842,18 +846,47 @@ static void tell_first(const struct user *u, pid_t pid)
                 (unsigned)u->uid, (unsigned)person, (int)pid);
 }
 
+/* The CPUs of a process that says that it may use no others.  False: it does not say so, or has none
+ * of ours, with *none set then.  (Of an rmd for several users the settings decide.) */
+static bool is_confined(pid_t pid, const struct inv_request *request, struct inv_cpus *cpus,
+                        bool *none)
+{
+    *none = false;
+    if (!request->confined || options.several || topology.emulated || inv_cpus_get(pid, cpus))
+        return false;
+    *none = true;
+    for (unsigned c = 0; c < topology.ncores; c++)
+        *none &= !inv_cpus_has(cpus, (size_t)topology.os_cpu[c]);
+    return !*none;
+}
+
+/* The launch has the CPUs of all its processes; NULL: all.  True when that makes a difference. */
+static bool confine(const struct inv_cpus *cpus)
+{
+    bool first = !rmd_users_live(), changed = false;
+    for (unsigned c = 0; c < topology.ncores; c++) {
+        bool its_own = !cpus || inv_cpus_has(cpus, (size_t)topology.os_cpu[c]);
+        bool now = !its_own && (first || outside[c]);
+        changed |= now != outside[c];
+        outside[c] = now;
+    }
+    return changed;
+}
+
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request)
 {
     struct user *u = find_user(uid);
-    bool first = u && !active(u);
+    struct inv_cpus cpus;
+    bool first = u && !active(u), none, confined = is_confined(pid, request, &cpus, &none);
     bool changed = options.several && rmd_subuid_look();
-    int refused = !u ? ENOMEM : first ? too_many(u) : 0;
+    int refused = !u ? ENOMEM : none ? EXDEV : first ? too_many(u) : 0;
     if (refused) {
         close(pidfd);
         errno = refused;
         return -1;
     }
     u->joining = true;
+    changed |= confine(confined ? &cpus : NULL);
     if ((changed | cpus_changed()) && !first)
         divide();
     if (first) {
@@ -912,7 +945,7 @@ void rmd_users_offline(uint64_t set[INV_CORE_WORDS])
 {
     memset(set, 0, INV_CORE_WORDS * sizeof *set);
     for (unsigned c = 0; c < topology.ncores; c++)
-        if (unit_offline(units.of[c]))
+        if (unit_has(units.of[c], away))
             inv_set_add(set, c);
 }
 
@@ -922,7 +955,7 @@ unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
     if (cpus_changed())
         divide();
     for (unsigned k = 0; k < units.count; k++)
-        n += !unit_offline(k) && !inv_set_has(set, units.first[k]);
+        n += !unit_has(k, away) && !inv_set_has(set, units.first[k]);
     return n;
 }
 

@@ -46,7 +46,8 @@ struct rmd_domain *rmd_users_domain(uid_t uid);
 /* The same, but none is made: NULL. */
 struct rmd_domain *rmd_users_known(uid_t uid);
 
-/* rmd_domain_join in the domain of this user; also errno EUSERS: every core has a user already. */
+/* rmd_domain_join in the domain of this user; also errno EUSERS: every core has a user already;
+ * EXDEV: the process may use its own CPUs only, of which we have none. */
 int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *request);
 
 /* Of a user: cores, and cores of each of its launches, at most.  0: all. */

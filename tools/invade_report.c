@@ -127,9 +127,17 @@ static void fill_others(struct launch *l, const struct invade_report *r,
         cpu += l->processes[i].cpu > 0 ? l->processes[i].cpu : 0;
     }
     l->capacity = 1e-9 * (double)(after.now_ns - r->before.now_ns) * l->ncores;
-    l->others = all_ended && l->nnodes <= 1
+    l->others = all_ended && l->nnodes <= 1 && l->ncores == m->ncores
                     ? invade_load_of_others(&r->before, &after, l->ncores, cpu)
                     : -1;
+}
+
+/* Of the domain: of a private rmd fewer than it began with, where the processes were bound to some of
+ * them by another resource manager. */
+static unsigned count_cores(const struct invade_manager *m)
+{
+    unsigned cores = m->pid && !m->emulated ? rmd_client_cores(m->socket) : 0;
+    return cores && cores < m->ncores ? cores : m->ncores;
 }
 
 void invade_report_write(struct invade_report *r, const struct invade_manager *m, char **command,
@@ -141,7 +149,7 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
     if (!m->pid)
         count = only_ours(r, all, count);
     struct launch l = {
-        .command = command, .status = status, .ncores = m->ncores, .emulated = m->emulated,
+        .command = command, .status = status, .ncores = count_cores(m), .emulated = m->emulated,
         .beside = !m->pid && !m->of_job};
     if (count && !launch_fill(&l, all, count)) {
         invade_say("cannot write the report: no memory");
