@@ -101,6 +101,11 @@ void inv_repin_but(int core, int tid);
 bool inv_guest_waits(void);
 /* Make the seat the calling thread's: sets inv_seat, pins the thread if it sits elsewhere. */
 void inv_seat_sit(int seat);
+/* From now on threads that sit on a core are bound to it, the caller first of all.  Before, they are
+ * moved there and free to be moved away: a process that has no region of our OpenMP runtime may have
+ * another runtime, which asks the kernel how many threads it may have. */
+void inv_bind_threads(void);
+bool inv_threads_are_bound(void);
 /* The same for a seat that was handed over; pinned: the thread was pinned to it in its sleep. */
 void inv_seat_adopt(int seat, bool pinned);
 /* The caller has slept where a waker may have pinned it: what it knew of that is void. */

@@ -27,6 +27,12 @@ static __thread uint32_t confined_seen;
  * who is evicted is not on its core, and not free to run anywhere. */
 static __thread bool narrowed;
 __thread int inv_tid __attribute__((tls_model("initial-exec")));
+/* Are threads bound to their cores?  Not before a region of our OpenMP runtime: other runtimes ask the
+ * kernel where they may run.  Written by inv_bind_threads, once; read by threads that sit down.
+ * relaxed: a thread that reads it late is bound when it sits down next. */
+static _Atomic bool binding;
+/* Has the thread, which is not bound, been evicted from a core?  The kernel keeps it away from there. */
+static __thread bool evicted_from;
 /* Has this thread been asleep where others may have pinned it elsewhere? */
 static __thread bool waker_pins;
 
@@ -86,7 +92,7 @@ void inv_seat_forget_thread(void)
 {
     inv_tid = 0;
     pinned_core = INV_NO_CORE;
-    narrowed = false;
+    narrowed = evicted_from = false;
     inv_seat = INV_SEAT_NONE;
 }
 
@@ -159,6 +165,62 @@ void inv_seat_reclaim_owned(void)
     }
 }
 
+bool inv_threads_are_bound(void)
+{
+    return atomic_load_explicit(&binding, memory_order_relaxed);
+}
+
+void inv_bind_threads(void)
+{
+    bool bound = atomic_exchange_explicit(&binding, true, memory_order_relaxed);
+    if (!bound && inv_managed() && inv_seat >= 0)
+        inv_seat_adopt(inv_seat, false);
+}
+
+/* May the calling thread run on the CPU alone?  By a system call: our sched_getaffinity shows the
+ * program's CPUs. */
+static bool is_only_on(int cpu)
+{
+    struct inv_cpus cpus;
+    inv_cpus_clear(&cpus);
+    return syscall(SYS_sched_getaffinity, 0, sizeof cpus, &cpus) > 0 &&
+           inv_cpus_has(&cpus, (size_t)cpu) && inv_cpus_count(&cpus) == 1;
+}
+
+/* Put the calling thread, which is not bound, on the core; the kernel may move it at once.  If its
+ * CPUs are others than the core's afterwards, another process has changed them meanwhile (taskset, or
+ * an eviction), and they stay. */
+static void move_to(int seat)
+{
+    struct inv_cpus cpus;
+    int cpu = inv_core_at(inv_process.table, (unsigned)seat)->os_cpu;
+    if (cpu < 0 || (sched_getcpu() == cpu && !evicted_from))
+        return;
+    inv_cpus_clear(&cpus);
+    if (evicted_from)
+        inv_wide_cpus(&cpus);
+    else if (syscall(SYS_sched_getaffinity, 0, sizeof cpus, &cpus) < 0) /* not what we show */
+        return;
+    if (!inv_cpus_has(&cpus, (size_t)cpu))
+        return; /* the program has bound it elsewhere */
+    if (inv_pin(inv_process.table, 0, seat) != 0 || is_only_on(cpu))
+        inv_cpus_set(0, &cpus);
+    evicted_from = false;
+}
+
+/* The calling thread to the core that it sits on from now. */
+static void pin_self(int seat)
+{
+    if (inv_process.emulated)
+        return;
+    int saved = errno;
+    if (!inv_threads_are_bound())
+        move_to(seat);
+    else if (inv_pin(inv_process.table, 0, seat) == 0)
+        pinned_core = seat;
+    errno = saved;
+}
+
 void inv_seat_adopt(int seat, bool pinned)
 {
     inv_seat = seat;
@@ -177,8 +239,8 @@ void inv_seat_adopt(int seat, bool pinned)
     if (!pinned && waker_pins) /* somebody may have pinned us in our sleep, or not */
         pinned_core = INV_NO_CORE;
     waker_pins = false;
-    if (pinned_core != seat && inv_pin(inv_process.table, 0, seat) == 0)
-        pinned_core = seat;
+    if (pinned_core != seat)
+        pin_self(seat);
     /* Evicted on the way here: the thread finds out at its next scheduling point, and the one
      * that sits there now must not. */
     if (inv_core_is_held(seat))
@@ -255,6 +317,7 @@ int inv_seat_detach(void)
         !atomic_compare_exchange_strong(
             &inv_core_at(inv_process.table, (unsigned)seat)->holder_tid, &me, 0)) {
         pinned_core = INV_NO_CORE;
+        evicted_from = true;
         return INV_SEAT_NONE;
     }
     return seat;
@@ -363,8 +426,10 @@ enum inv_verdict inv_seat_poll(void)
 {
     enum inv_verdict verdict =
         still_sitting(inv_seat) ? inv_seat_check(inv_seat) : INV_LOST;
-    if (verdict == INV_LOST)
+    if (verdict == INV_LOST) {
         pinned_core = INV_NO_CORE; /* who evicted us has re-pinned this thread */
+        evicted_from = true;
+    }
     return verdict;
 }
 

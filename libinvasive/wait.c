@@ -75,7 +75,8 @@ static void take_home(int core)
     int nobody = INV_NO_CORE;
     if (atomic_load_explicit(&our_slot()->home, memory_order_relaxed) != INV_NO_CORE)
         return;
-    atomic_store_explicit(&our_slot()->home_tid, inv_own_tid(), memory_order_relaxed);
+    int tid = inv_threads_are_bound() ? inv_own_tid() : 0;
+    atomic_store_explicit(&our_slot()->home_tid, tid, memory_order_relaxed);
     if (atomic_compare_exchange_strong(&our_slot()->home, &nobody, core))
         home = core;
 }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -71,3 +72,47 @@ def test_a_child_forked_while_its_parent_joins_can_make_claims(compile_with_libr
     program = compile_with_library(top / "libinvasive/test_join_fork.c",
                                    f"-I{top / 'libinvasive'}", "-pthread")
     assert run_program([program], timeout=60).stdout == "claims in parent and child: made\n"
+
+
+# Joins without OpenMP.  Looks for the current CPU fail, so that the thread is moved to its core.
+# As soon as it is there, it is given another CPU, as by taskset.
+MOVED = r"""
+#define _GNU_SOURCE
+#include <invasive.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static cpu_set_t cpus, one;
+static int moves;
+int sched_getcpu(void) { return -1; }
+int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
+{
+    int result = (int)syscall(SYS_sched_setaffinity, pid, size, set);
+    for (int cpu = 0; cpu < CPU_SETSIZE && moves == 0; cpu++)
+        if (CPU_ISSET(cpu, &cpus) && !CPU_ISSET_S(cpu, size, set)) {
+            CPU_SET(cpu, &one);
+            syscall(SYS_sched_setaffinity, pid, sizeof one, &one);
+            moves++;
+        }
+    return result;
+}
+int main(void)
+{
+    cpu_set_t now;
+    CPU_ZERO(&now);
+    syscall(SYS_sched_getaffinity, 0, sizeof cpus, &cpus);
+    inv_announce_workload(1);
+    syscall(SYS_sched_getaffinity, 0, sizeof now, &now);
+    return printf("%s, %d, %s\n", inv_claim_now().managed ? "managed" : "unmanaged", moves,
+                  CPU_EQUAL(&now, &one) ? "kept" : "lost") < 0;
+}
+"""
+
+
+@pytest.mark.machine(len(os.sched_getaffinity(0)) > 1, "one CPU is all that there are")
+def test_a_thread_that_is_moved_to_its_core_keeps_the_cpus_that_it_is_given_meanwhile(
+        compile_with_library, run_program, build, tmp_path):
+    (tmp_path / "moved.c").write_text(MOVED)
+    program = compile_with_library(tmp_path / "moved.c")
+    assert run_program([build / "invade", program]).stdout == "managed, 1, kept\n"

@@ -65,6 +65,21 @@ def test_other_openmp_runtimes_work_beside_ours(
     assert ran.stdout == "OK\n" * count, ran.stderr
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_mpi_program_on_llvms_runtime_has_the_threads_that_it_has_without_us(
+        mpi, managed, run_program, tmp_path, ranks):
+    """It asks the kernel, by a system call, where it may run: nothing binds its thread."""
+    clang = tool("clang", *(f"clang-{version}" for version in range(20, 10, -1)))
+    program = tmp_path / "program"
+    run_program([clang, "-O1", "-fopenmp", *mpi.flags[0], SOURCES / "llvm_mpi.c", "-o", program,
+                 *mpi.flags[1]])
+    stock = sorted(run_program(mpi.run(ranks, program)).stdout.splitlines())
+    done = managed(ranks, program)
+    assert len(stock) == ranks
+    assert sorted(done.stdout.splitlines()) == stock
+    assert done.stderr.count(" program ") >= ranks
+
+
 # --- Python
 
 

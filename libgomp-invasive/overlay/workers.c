@@ -33,6 +33,7 @@ void gomp_sched_join (void)
     static _Atomic bool tried;
     if (atomic_load_explicit(&tried, memory_order_acquire))
         return;
+    inv_bind_threads();
     inv_join(-1, -1, -1); /* whoever comes second waits for the first */
     inv_set_work_probe(gomp_work_waiting);
     inv_set_task_point(&gomp_task_point);
