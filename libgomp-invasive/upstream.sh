@@ -73,6 +73,8 @@ edit_upstream() {
         "our task scheduler has no place in struct gomp_team"
     insert_member libgomp/libgomp.h gomp_taskgroup "struct gomp_taskgroup_own own;" \
         "our task scheduler has no place in struct gomp_taskgroup"
+    edit libgomp/libgomp.h '^ +return &gomp_global_icv;$' 's/&gomp_global_icv/gomp_default_icv ()/' \
+        "the control variables of a thread without a task do not come from gomp_icv any more"
 }
 
 # What differs between the releases that we know; used by overlay/upstream.h.
@@ -89,6 +91,16 @@ find_features() {
 check_upstream() {
     expect libgomp/env.c '\bgomp_init_num_threads \(\)' \
         "env.c does not ask proc.c for the default team size any more"
+    expect libgomp/env.c '\bgomp_init_affinity \(\)' \
+        "env.c does not bind the initial thread by gomp_init_affinity any more"
+    expect libgomp/env.c '\bstderr\b' "what OMP_DISPLAY_ENV shows is not printed by env.c any more"
+    expect libgomp/error.c '\bstderr\b' "messages are not printed by error.c any more"
+    expect libgomp/config/linux/affinity.c '^gomp_init_affinity \(' \
+        "the initial thread is not bound by gomp_init_affinity of affinity.c any more"
+    expect libgomp/icv.c '^omp_get_max_threads \(' "omp_get_max_threads is not in icv.c any more"
+    expect libgomp/icv.c '^omp_set_nested \(' "omp_set_nested is not in icv.c any more"
+    expect libgomp/icv.c '^omp_set_max_active_levels \(' \
+        "omp_set_max_active_levels is not in icv.c any more"
     expect libgomp/parallel.c '\bgomp_dynamic_max_threads \(\)' \
         "parallel.c does not ask proc.c for the size of a dynamic team any more"
     expect libgomp/parallel.c '\bgomp_team_start \(' \

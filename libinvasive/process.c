@@ -47,6 +47,11 @@ static struct inv_launch launch;
 static bool launched_elsewhere;
 static _Atomic unsigned node_cores;
 
+/* The file that this library was loaded from, NULL unknown; only of a process on a further node.
+ * Written by the constructor: dladdr waits for the loader's lock, whose holder may be waiting for us
+ * (the constructor of a plugin that uses OpenMP).  Read by rmd_path. */
+static const char *own_file;
+
 /* One line on stderr, in one write so that lines of several ranks do not mix. */
 static void __attribute__((format(printf, 1, 2))) complain(const char *format, ...)
 {
@@ -90,14 +95,13 @@ static int connect_to_service(const char *name)
 /* The rmd that belongs to this library: where the whole is installed in one tree, or built. */
 static const char *rmd_path(char *path, size_t bytes)
 {
-    Dl_info own;
     const char *told = inv_getenv("INVASIVE_RMD");
     if (told && *told)
         return told;
-    if (dladdr((void *)rmd_path, &own) && own.dli_fname) {
-        const char *slash = strrchr(own.dli_fname, '/');
-        int n = snprintf(path, bytes, "%.*s/../bin/rmd",
-                         slash ? (int)(slash - own.dli_fname) : 1, slash ? own.dli_fname : ".");
+    if (own_file) {
+        const char *slash = strrchr(own_file, '/');
+        int n = snprintf(path, bytes, "%.*s/../bin/rmd", slash ? (int)(slash - own_file) : 1,
+                         slash ? own_file : ".");
         if (n > 0 && (size_t)n < bytes && !access(path, X_OK))
             return path;
     }
@@ -361,6 +365,9 @@ static void __attribute__((constructor)) begin(void)
     has_joiner = pthread_key_create(&joiner, joiner_ends) == 0;
     const char *text = inv_getenv("INVASIVE_LAUNCH");
     launched_elsewhere = text && inv_launch_parse(&launch, text) && launch.home != inv_node_id();
+    Dl_info own;
+    if (launched_elsewhere && dladdr((void *)begin, &own))
+        own_file = own.dli_fname;
 }
 
 /* How long the first core is waited for.  Ranks that own none, of a job that has more of them than

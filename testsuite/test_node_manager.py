@@ -37,6 +37,42 @@ int main(void)
 }
 """
 
+# Uses OpenMP, so that it looks for a manager, and becomes the command.
+ASKS = """
+#include <omp.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    return argc < 2 || omp_get_max_threads() < 1 || execvp(argv[1], argv + 1);
+}
+"""
+
+# The plugin's constructor waits for a thread that makes the process's first use of OpenMP.
+LOADS = """
+#include <dlfcn.h>
+int main(int argc, char **argv) { return argc < 2 || !dlopen(argv[1], RTLD_NOW); }
+"""
+PLUGIN = """
+#define _GNU_SOURCE
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+static void *use(void *size) { *(int *)size = omp_get_max_threads(); return NULL; }
+__attribute__((constructor)) static void start(void)
+{
+    pthread_t thread;
+    struct timespec end;
+    static int size;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 20;
+    if (pthread_create(&thread, NULL, use, &size) || pthread_timedjoin_np(thread, NULL, &end))
+        _exit(3);
+    printf("%d\\n", size);
+}
+"""
+
 
 class Launch:
     """A launch with another home; what it has here."""
@@ -89,19 +125,26 @@ def start(launch, stock_env):
 
 @pytest.fixture
 def compiled(run_program, make_variable, tmp_path):
-    """compiled(TEXT) - the program of this C text with OpenMP"""
+    """compiled(TEXT) - the program of this C text with OpenMP, or with other OPTIONS"""
 
-    def go(text):
-        source, program = tmp_path / "t.c", tmp_path / "t"
+    def go(text, name="t", options=("-fopenmp",)):
+        source, program = tmp_path / f"{name}.c", tmp_path / name
         source.write_text(text)
-        run_program([*make_variable("CC").split(), "-fopenmp", "-o", program, source])
+        run_program([*make_variable("CC").split(), *options, "-o", program, source])
         return program
 
     return go
 
 
-def test_many_processes_start_one_manager(launch, start):
-    processes = [start("sh", "-c", "echo; read end", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+@pytest.fixture
+def asks(compiled):
+    """Looks for a manager, as programs with OpenMP do at their start, and becomes a command."""
+    return compiled(ASKS, "asks")
+
+
+def test_many_processes_start_one_manager(asks, launch, start):
+    processes = [start(asks, "sh", "-c", "echo; read end", stdin=subprocess.PIPE,
+                       stdout=subprocess.PIPE)
                  for _ in range(30)]
     seen = set()
     for process in processes:
@@ -114,17 +157,13 @@ def test_many_processes_start_one_manager(launch, start):
     assert len(seen) == 1
 
 
-def test_the_manager_has_nothing_of_its_starter(launch, start, tmp_path):
-    ignore = [signal.SIGINT, signal.SIGUSR1, signal.SIGQUIT]
-
-    def set_up():
+def test_the_manager_has_nothing_of_its_starter(asks, launch, start, tmp_path):
+    def set_up():  # of what it ignores nothing is seen: rmd itself ignores most signals
         os.chdir(tmp_path)
-        for number in ignore:
-            signal.signal(number, signal.SIG_IGN)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
 
     with open(tmp_path / "file", "w", encoding="ascii") as file:
-        starter = start("sleep", "5", pass_fds=(file.fileno(),), preexec_fn=set_up,
+        starter = start(asks, "sleep", "5", pass_fds=(file.fileno(),), preexec_fn=set_up,
                         stdout=file, stderr=file)
         assert until(launch.managers)
         assert until(lambda: all((Path("/proc") / str(p) / "fd/5").exists()
@@ -136,7 +175,6 @@ def test_the_manager_has_nothing_of_its_starter(launch, start, tmp_path):
         lines = (process / "status").read_text().splitlines()
         status = dict(line.split(":\t", 1) for line in lines)
         assert int(status["PPid"]) not in (starter.pid, os.getpid())
-        assert not int(status["SigIgn"], 16) & sum(1 << (n - 1) for n in ignore)
         assert not int(status["SigBlk"], 16) & 1 << (signal.SIGUSR2 - 1)
         pid = int(process.name)
         assert os.getsid(pid) == os.getpgid(pid) == pid
@@ -154,10 +192,11 @@ def test_the_starter_has_no_child_and_gets_no_signal(compiled, launch, start):
     assert process.communicate(timeout=30)[0] == "0 signals, no child\n"
 
 
-def test_a_name_that_is_bound_but_not_listened_on_yet_is_waited_for(launch, start):
+def test_a_name_that_is_bound_but_not_listened_on_yet_is_waited_for(asks, launch, start):
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
         other.bind("\0" + launch.name)
-        process = start("echo", "fine", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = start(asks, "echo", "fine", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                        text=True)
         time.sleep(0.2)
     assert process.communicate(timeout=30) == ("fine\n", "")
     assert launch.managers()
@@ -170,12 +209,19 @@ def test_the_default_team_fits_this_node(compiled, launch, run_program):
     assert run_program([program], env=launch.env).stdout == "33\n"
 
 
-def test_a_process_after_the_managers_end_starts_another(launch, start):
-    first = start("cat", stdin=subprocess.PIPE)
+def test_the_manager_is_found_while_another_thread_loads_a_library(compiled, launch, run_program):
+    """The loader's lock is held while constructors run, which may wait for the first use."""
+    plugin = compiled(PLUGIN, "plugin.so", ("-fopenmp", "-shared", "-fPIC"))
+    host = compiled(LOADS, "host", ())
+    assert run_program([host, plugin], env=launch.env).stdout == "3\n"
+
+
+def test_a_process_after_the_managers_end_starts_another(asks, launch, start):
+    first = start(asks, "cat", stdin=subprocess.PIPE)
     before = until(launch.managers)
     first.communicate()
     assert until(lambda: not launch.managers())
-    second = start("cat", stdin=subprocess.PIPE)
+    second = start(asks, "cat", stdin=subprocess.PIPE)
     assert before
     assert until(launch.managers) not in ([], before)
     second.communicate()
@@ -183,17 +229,18 @@ def test_a_process_after_the_managers_end_starts_another(launch, start):
 
 @pytest.mark.parametrize("text", ["", "/", "name", "name/", "/1", "name/zz", "n" * 5000 + "/1",
                                   "n" * 200 + "/1", "name/1" + "/x" * 100])
-def test_nonsense_for_a_launch_is_no_launch(launch, run_program, text):
-    done = run_program(["true"], env={**launch.env, "INVASIVE_LAUNCH": text})
+def test_nonsense_for_a_launch_is_no_launch(asks, launch, run_program, text):
+    done = run_program([asks, "true"], env={**launch.env, "INVASIVE_LAUNCH": text})
     assert done.stdout == ""
     assert done.stderr.count("Running unmanaged.") == 1
 
 
-def test_that_a_manager_cannot_start_is_said_and_the_program_runs(launch, run_program, tmp_path):
+def test_that_a_manager_cannot_start_is_said_and_the_program_runs(asks, launch, run_program,
+                                                                  tmp_path):
     cannot = tmp_path / "rmd"
     cannot.write_text("#!/bin/sh\necho no such luck >&2\nexit 1\n")
     cannot.chmod(0o755)
-    done = run_program(["echo", "fine"], env={**launch.env, "INVASIVE_RMD": str(cannot)})
+    done = run_program([asks, "echo", "fine"], env={**launch.env, "INVASIVE_RMD": str(cannot)})
     assert done.stdout == "fine\n"
     assert done.stderr == (f"invasive: cannot start {cannot} on this node (no such luck). "
                            "Running unmanaged.\n")

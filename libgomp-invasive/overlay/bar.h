@@ -10,6 +10,7 @@
 
 #include "mutex.h"
 #include "task_own.h"
+#include "use.h"
 
 struct gomp_region;
 struct gomp_team;

@@ -75,8 +75,7 @@ static void check_bind (void)
         gomp_error("INVASIVE_BIND is '%s', which is neither strict nor elastic: ignored", wish);
 }
 
-/* After env.c's constructor, which is linked before us. */
-static void __attribute__((constructor)) initialize_adaptive (void)
+void gomp_team_initialize (void)
 {
     const char *wish = inv_getenv("INVASIVE_TEAM");
     check_bind();

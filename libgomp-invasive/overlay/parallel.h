@@ -10,6 +10,7 @@
 #define GOMP_PARALLEL_H 1
 
 #include "libgomp.h"
+#include <stdatomic.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
@@ -21,8 +22,25 @@ extern bool gomp_team_adaptive;
 extern bool gomp_team_dyn_ours;
 /* The limit for the region that the calling thread begins; 0: none. */
 extern __thread unsigned gomp_team_limit __attribute__((tls_model("initial-exec")));
-/* proc.c: make a default team size no larger than OMP_THREAD_LIMIT lets teams become. */
-extern void gomp_limit_default_team (void);
+/* At the first use of OpenMP: read INVASIVE_TEAM. */
+extern void gomp_team_initialize (void);
+/* proc.c: at the first use of OpenMP, find the default size of teams if nothing else says one; then
+ * all else that concerns the sizes of teams, which may print messages. */
+extern void gomp_settle_default_team (void);
+extern void gomp_settle_teams (void);
+/* The control variables with which threads begin that the program has created itself.  Constant
+ * after the first use. */
+extern struct gomp_task_icv gomp_further_icv;
+/* The program knows the default size, which may not change any more. */
+extern _Atomic bool gomp_default_told;
+static inline void gomp_tell_default_team (void)
+{
+    if (!atomic_load_explicit(&gomp_default_told, memory_order_relaxed))
+        atomic_store_explicit(&gomp_default_told, true, memory_order_relaxed);
+}
+/* Nested regions have been enabled, in these variables: make the default size that of the cores,
+ * unless the program has been told another one. */
+extern void gomp_shrink_default_team (struct gomp_task_icv *);
 /* Find it.  requested: the num_threads clause, or 0. */
 extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
 

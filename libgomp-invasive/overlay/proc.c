@@ -27,11 +27,26 @@
 #include "parallel.h"
 #include <libinvasive/process.h>
 #include <limits.h>
+#include <string.h>
+#include <strings.h>
+
+/* Does the environment enable nested regions?  (It has not been parsed yet where that matters.) */
+static bool nesting_wanted (void)
+{
+    const char *levels = inv_getenv("OMP_MAX_ACTIVE_LEVELS"), *nested = inv_getenv("OMP_NESTED");
+    const char *bind = inv_getenv("OMP_PROC_BIND");
+    if (levels)
+        return strtoul(levels, NULL, 10) > 1;
+    if (nested)
+        return strncasecmp(nested, "true", 4) == 0;
+    return bind && strchr(bind, ',');
+}
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or
- * the smallest multiple of the cores that is at least 32 and at least twice the cores.  The
- * last implicit tasks to start are the unit of what stays unbalanced. */
-static unsigned default_team (void)
+ * the smallest multiple of the cores that is at least 32 and at least twice the cores.
+ * The last implicit tasks to start are the unit of what stays unbalanced.  The cores where
+ * regions may be nested: each thread of a large team would begin a large team. */
+static unsigned find_default_team (void)
 {
     const char *text = inv_getenv("INVASIVE_THREADS");
     unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
@@ -39,24 +54,87 @@ static unsigned default_team (void)
         return (unsigned)wanted;
     unsigned cores = inv_domain_cores();
     unsigned multiple = (32 + cores - 1) / cores;
-    return cores * (multiple < 2 ? 2 : multiple);
+    multiple = nesting_wanted() ? 1 : multiple < 2 ? 2 : multiple;
+    return cores * multiple;
 }
 
+/* Found once, while the library is loaded, or under the lock of the first use. */
+static unsigned default_team (void)
+{
+    static unsigned found;
+    if (!found)
+        found = find_default_team();
+    return found;
+}
+
+struct gomp_task_icv gomp_further_icv;
+_Atomic bool gomp_default_told;
+/* The default size of teams where the larger one would cost too many kernel threads; 0: there is
+ * one size, since the user has asked for it or nobody manages us.  Written at the first use. */
+static unsigned small_team;
+
+/* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
+ * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
 void gomp_init_num_threads (void)
 {
     upstream_init_num_threads();
-    if (inv_wanted())
+    if (gomp_use_at_once() && inv_wanted())
         gomp_global_icv.nthreads_var = default_team();
 }
 
-/* Once the environment has been read.  A program may divide its data by omp_get_max_threads(), so
- * that must be a size which teams can have. */
-void gomp_limit_default_team (void)
+/* Does the variable say that teams have n threads? */
+static bool says (const char *name, unsigned long n)
 {
+    const char *text = inv_getenv(name);
+    return text && strtoul(text, NULL, 10) == n;
+}
+
+static unsigned least (unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* A program may divide its data by omp_get_max_threads(), so that must be a size which teams can
+ * have. */
+void gomp_settle_default_team (void)
+{
+    unsigned long n = gomp_global_icv.nthreads_var;
     unsigned limit = gomp_global_icv.thread_limit_var;
-    bool told = inv_getenv("OMP_NUM_THREADS") || inv_getenv("OMP_NUM_THREADS_ALL");
-    if (inv_wanted() && !told && gomp_global_icv.nthreads_var > limit)
-        gomp_global_icv.nthreads_var = limit;
+    if (!inv_wanted())
+        return;
+    /* Upstream takes the default team size for the number of processors, and threads spin long
+     * that are no more than those; our default is larger. */
+    if (!gomp_places_list)
+        gomp_available_cpus = inv_domain_cores();
+    if (says("OMP_NUM_THREADS", n) || says("OMP_NUM_THREADS_ALL", n))
+        return;
+    n = least(default_team(), limit);
+    gomp_global_icv.nthreads_var = n;
+    if (!inv_getenv("INVASIVE_THREADS"))
+        small_team = least(n, inv_domain_cores());
+}
+
+/* A thread that the program has created begins teams of the cores, as without us: hundreds of such
+ * threads with large teams would need thousands of kernel threads. */
+static void settle_further_threads (void)
+{
+    gomp_further_icv = gomp_global_icv;
+    if (small_team)
+        gomp_further_icv.nthreads_var = small_team;
+}
+
+void gomp_settle_teams (void)
+{
+    gomp_team_initialize();
+    settle_further_threads();
+}
+
+void gomp_shrink_default_team (struct gomp_task_icv *icv)
+{
+    if (!small_team || atomic_load_explicit(&gomp_default_told, memory_order_relaxed) ||
+        icv->nthreads_var != gomp_global_icv.nthreads_var)
+        return;
+    icv->nthreads_var = gomp_global_icv.nthreads_var = small_team;
 }
 
 /* INVASIVE_TEAM=adaptive: only functions that are better off with fewer threads get fewer; sizes

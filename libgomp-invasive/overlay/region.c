@@ -80,6 +80,11 @@ struct gomp_region *gomp_region_registered (unsigned index)
     return atomic_load_explicit(&registered[index], memory_order_acquire);
 }
 
+bool gomp_regions_in_use (void)
+{
+    return atomic_load_explicit(&registered_high, memory_order_relaxed) > 0;
+}
+
 /* Is `fn` true of a registered region?  It is called until it is. */
 static inline bool any_registered (bool (*fn) (struct gomp_region *))
 {

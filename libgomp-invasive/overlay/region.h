@@ -119,6 +119,8 @@ extern void gomp_region_no_tasks (struct gomp_region *);
 extern bool gomp_region_is_open (struct gomp_region *, uint32_t epoch);
 /* Visit the registered regions (progress.c). */
 extern struct gomp_region *gomp_region_registered (unsigned index);
+/* Has any ever been registered? */
+extern bool gomp_regions_in_use (void);
 extern void gomp_regions_forget (void);
 
 /* places.c: where implicit task `id` runs: place + 1 (0: anywhere) and its partition. */

@@ -72,7 +72,7 @@ static inline void init_undeferred (struct gomp_task *task, struct gomp_task *pa
         task->own.depth = 1;
         task->taskgroup = NULL;
         task->in_tied_task = false;
-        task->icv = gomp_global_icv;
+        task->icv = *gomp_default_icv();
     }
 }
 

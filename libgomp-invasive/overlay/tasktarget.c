@@ -12,7 +12,7 @@ void gomp_create_artificial_team (void)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_task *task = thr->task, *root, **link = &task;
-    struct gomp_task_icv icv = task ? task->icv : gomp_global_icv;
+    struct gomp_task_icv icv = task ? task->icv : *gomp_default_icv();
     struct gomp_team *team = gomp_new_team(1);
     team->prev_ts = thr->ts;
     thr->ts.team = team;

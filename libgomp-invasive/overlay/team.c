@@ -67,6 +67,8 @@ static struct gomp_team *allocate_team (unsigned nthreads)
     size_t each = sizeof team->implicit_task[0] + sizeof team->ordered_release[0] +
                   sizeof(gomp_sem_t);
     team = gomp_aligned_alloc(__alignof(struct gomp_team), sizeof *team + nthreads * each);
+    if (nthreads > 1)
+        gomp_tell_default_team(); /* by omp_get_num_threads */
     gomp_barrier_init(&team->barrier, nthreads);
     gomp_mutex_init(&team->task_lock);
     team->nthreads = nthreads;
@@ -382,17 +384,17 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_task *parent = thr->task;
-    struct gomp_task_icv *icv = parent ? &parent->icv : &gomp_global_icv;
+    struct gomp_task_icv *icv = parent ? &parent->icv : gomp_default_icv();
     bool nested = thr->ts.level > 0;
     struct gomp_region_start alone;
 
+    if (nthreads > 1)
+        gomp_sched_join();
     if (__builtin_expect(gomp_places_list != NULL, 0) && thr->place == 0) {
         gomp_init_affinity();
         if (__builtin_expect(gomp_display_affinity_var, 0) && nthreads == 1)
             gomp_display_affinity_thread(gomp_thread_self(), &thr->ts, thr->place);
     }
-    if (nthreads > 1)
-        gomp_sched_join();
     become_master(team);
     INV_TELL(region_begin(team, fn, nthreads, thr->ts.level));
     INV_TELL(task_begin(team, 0));
@@ -504,7 +506,7 @@ struct gomp_task_icv *gomp_new_icv (void)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_task *task = gomp_malloc(sizeof *task);
-    gomp_init_task(task, NULL, &gomp_global_icv);
+    gomp_init_task(task, NULL, gomp_default_icv());
     thr->task = task;
     pthread_setspecific(gomp_thread_destructor, thr);
     return &task->icv;
@@ -519,6 +521,7 @@ static void after_fork_in_child (void)
     struct gomp_thread *thr = gomp_thread();
     thr->thread_pool = NULL;
     gomp_managed_threads = 1;
+    gomp_use_forget();
     gomp_sched_forget();
     gomp_parking_forget();
     gomp_regions_forget();
@@ -531,11 +534,7 @@ static void __attribute__((constructor)) initialize_team (void)
     if (pthread_key_create(&gomp_thread_destructor, thread_ends) != 0)
         gomp_fatal("could not create thread pool destructor.");
     pthread_atfork(NULL, NULL, after_fork_in_child);
-    /* Upstream takes the default team size for the number of processors, and threads spin long
-     * that are no more than those; our default is larger (proc.c). */
-    if (inv_wanted() && !gomp_places_list)
-        gomp_available_cpus = inv_domain_cores();
-    gomp_limit_default_team();
+    gomp_use_loaded(); /* the constructors of env.c and parallel.c are linked before this one */
 }
 
 static void __attribute__((destructor)) team_destructor (void)

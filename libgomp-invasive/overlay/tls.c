@@ -11,43 +11,17 @@
 #define _GNU_SOURCE
 #include "tls.h"
 #include "history.h"
+#include "objects.h"
 #include <libinvasive/environment.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const ElfW(Phdr) *segment (const struct dl_phdr_info *info, ElfW(Word) type)
-{
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == type && info->dlpi_phdr[i].p_memsz > 0)
-            return &info->dlpi_phdr[i];
-    return NULL;
-}
-
-/* Is libgomp, under whatever longer name it was bundled, among what the object needs? */
-static bool needs_libgomp (const struct dl_phdr_info *info)
-{
-    const ElfW(Phdr) *dynamic = segment(info, PT_DYNAMIC);
-    if (!dynamic)
-        return false;
-    const ElfW(Dyn) *first = (const ElfW(Dyn) *)(info->dlpi_addr + dynamic->p_vaddr), *d;
-    const char *strings = NULL;
-    for (d = first; d->d_tag != DT_NULL; d++)
-        if (d->d_tag == DT_STRTAB) /* an address already, or an offset, as the loader likes */
-            strings = (const char *)(d->d_un.d_ptr >= info->dlpi_addr
-                                         ? d->d_un.d_ptr
-                                         : info->dlpi_addr + d->d_un.d_ptr);
-    for (d = first; strings && d->d_tag != DT_NULL; d++)
-        if (d->d_tag == DT_NEEDED && strncmp(strings + d->d_un.d_val, "libgomp", 7) == 0)
-            return true;
-    return false;
-}
-
 static int has_own_tls (struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
-    *(bool *)found = segment(info, PT_TLS) && needs_libgomp(info);
+    /* whatever longer name it was bundled under */
+    *(bool *)found = gomp_object_segment(info, PT_TLS) && gomp_object_needs(info, "libgomp");
     return *(bool *)found;
 }
 

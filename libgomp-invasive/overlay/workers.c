@@ -138,9 +138,6 @@ static bool place_seat (int seat)
     return w || gomp_rider_place(seat);
 }
 
-/* Workers that have been created and have not come to their loop yet. */
-static _Atomic int starting;
-
 void gomp_take_free_cores (void)
 {
     int seat;
@@ -151,6 +148,68 @@ void gomp_take_free_cores (void)
         }
 }
 
+/* Workers that have been created and have not come to their loop yet. */
+static _Atomic int starting;
+
+/* A free worker, as others see it. */
+struct free_worker {
+    struct free_worker *next;
+    /* Written by the worker, relaxed; a fence follows, before its last look (must_stay). */
+    _Atomic bool ending;
+};
+static struct free_worker *present; /* the list of all; under sched_lock */
+
+static void enter_list (struct free_worker *self)
+{
+    gomp_spinlock_lock(&sched_lock);
+    self->next = present;
+    present = self;
+    gomp_spinlock_unlock(&sched_lock);
+}
+
+static void leave_list (struct free_worker *self)
+{
+    gomp_spinlock_lock(&sched_lock);
+    struct free_worker **link = &present;
+    while (*link != self)
+        link = &(*link)->next;
+    *link = self->next;
+    gomp_spinlock_unlock(&sched_lock);
+}
+
+/* Will one be where lenders find it before long?  Counted on only where many threads of the program
+ * have bound regions: there a free worker has nothing to run, and passes its core on.  Elsewhere
+ * another one, parked while the first wakes up, finds cores sooner.  After a full fence; partner:
+ * leave, in which a worker says that it ends before it looks for work for the last time. */
+static bool a_worker_comes (void)
+{
+    bool found = false;
+    if (gomp_regions_in_use() || !gomp_use_has_further_threads())
+        return false;
+    gomp_spinlock_lock(&sched_lock);
+    for (struct free_worker *w = present; w && !found; w = w->next)
+        found = !atomic_load_explicit(&w->ending, memory_order_relaxed);
+    gomp_spinlock_unlock(&sched_lock);
+    return found;
+}
+
+static bool none_to_be_found (void)
+{
+    return inv_agents_parked() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0;
+}
+
+/* A worker must be there that lenders of cores find.  One thread at a time sees to it: others that
+ * come meanwhile may rely on it. */
+static void show_a_worker (void)
+{
+    static _Atomic bool showing;
+    if (a_worker_comes() || atomic_exchange(&showing, true))
+        return;
+    if (none_to_be_found())
+        gomp_free_worker_start(INV_SEAT_NONE);
+    atomic_store(&showing, false);
+}
+
 void gomp_want_cores (void)
 {
     if (!inv_managed())
@@ -159,8 +218,8 @@ void gomp_want_cores (void)
      * they sleep, or end, before they look for work once more, and gomp_stop_wanting. */
     atomic_thread_fence(memory_order_seq_cst);
     gomp_progress_arm();
-    if (inv_agents_parked() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0)
-        gomp_free_worker_start(INV_SEAT_NONE); /* somebody must be there to be found */
+    if (none_to_be_found())
+        show_a_worker();
     if (inv_want_get(inv_process.table, inv_process.slot) &&
         !(inv_process.anonymous && inv_tokens_held() == 0))
         return;
@@ -468,18 +527,25 @@ static _Atomic bool staying;
 /* While work waits one must stay where lenders find it: is that the caller? */
 static bool must_stay (void)
 {
+    /* Partner: the fence of gomp_want_cores, after which a thread that has queued work looks at
+     * `starting`, of which the caller was one. */
+    atomic_thread_fence(memory_order_seq_cst);
     return gomp_work_waiting() && inv_agents_parked() == 0 && !atomic_exchange(&staying, true);
 }
 
 /* Is the calling worker, which is not parked, one too many?  (Work that is queued after we looked
  * does not find us among the parked, so its master makes another worker.)  *stays: it is, and stays
  * all the same; it clears `staying` when it has been found. */
-static bool leave (bool *stays)
+static bool leave (struct free_worker *self, bool *stays)
 {
     int n = atomic_load(&free_workers), enough = enough_workers();
+    if (n <= enough)
+        return false;
+    atomic_store_explicit(&self->ending, true, memory_order_relaxed);
     while (n > enough && !(*stays = must_stay()))
         if (atomic_compare_exchange_weak(&free_workers, &n, n - 1))
             return true;
+    atomic_store_explicit(&self->ending, false, memory_order_relaxed);
     return false;
 }
 
@@ -495,7 +561,7 @@ static bool ride_one (void)
 }
 
 /* A free worker without a seat: park as an agent.  False: end. */
-static bool wait_for_seat (void)
+static bool wait_for_seat (struct free_worker *self)
 {
     uint32_t seen = atomic_load(&leave_word);
     if (!inv_managed()) { /* any more */
@@ -505,7 +571,7 @@ static bool wait_for_seat (void)
     if (gomp_ride_end() || ride_one()) /* the watchdog may have let us finish without a seat */
         return true;
     bool stays = false;
-    if (leave(&stays))
+    if (leave(self, &stays))
         return false;
     INV_TELL(idle_begin());
     if (!inv_agent_park(&leave_word, seen))
@@ -526,10 +592,12 @@ static void *free_worker_main (void *arg)
     take_program_signals();
     if ((int)(intptr_t)arg != INV_SEAT_NONE)
         inv_seat_sit((int)(intptr_t)arg);
+    struct free_worker self = {0};
+    enter_list(&self);
     atomic_fetch_sub(&starting, 1);
     for (;;) {
         if (!inv_managed() || inv_seat == INV_SEAT_NONE) {
-            if (!wait_for_seat())
+            if (!wait_for_seat(&self))
                 break;
             continue;
         }
@@ -537,6 +605,7 @@ static void *free_worker_main (void *arg)
         if (gomp_seat_called_back() || !work_once())
             gomp_seat_yield();
     }
+    leave_list(&self);
     gomp_thread()->thread_pool = NULL; /* the last region's, which may be gone */
     gomp_pool_donate();
     return NULL;
@@ -578,6 +647,7 @@ void gomp_sched_forget (void)
 {
     atomic_store(&sched_lock.held, 0);
     spares = NULL;
+    present = NULL;
     atomic_store(&starting, 0);
     atomic_store(&free_workers, 0);
     atomic_store(&kept, 0);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * objects.h - which of the loaded ELF objects are linked with libgomp?
+ */
+#ifndef GOMP_OBJECTS_H
+#define GOMP_OBJECTS_H 1
+
+#include <link.h>
+#include <stdbool.h>
+
+#pragma GCC visibility push(hidden)
+/* The object's segment of this type that is not empty, or NULL. */
+extern const ElfW(Phdr) *gomp_object_segment (const struct dl_phdr_info *, ElfW(Word) type);
+/* Does the object need a library whose name begins so? */
+extern bool gomp_object_needs (const struct dl_phdr_info *, const char *beginning);
+/* Is a loaded object linked with libgomp.so.1, so that it is in this process also without us? */
+extern bool gomp_program_needs_libgomp (void);
+/* Has a package brought a libgomp of its own, under a longer name ("libgomp-a34b3233.so.1.0.0")?
+ * The initialisation of such a copy has run then, although its functions are never called. */
+extern bool gomp_other_copy_loaded (void);
+#pragma GCC visibility pop
+#endif

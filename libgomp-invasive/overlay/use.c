@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * use.c - what waits until this process uses OpenMP (use.h).
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* for dl_iterate_phdr */
+#endif
+#include "libgomp.h"
+#include "messages.h"
+#include "objects.h"
+#include "parallel.h"
+#include "region.h"
+#include <libinvasive/process.h>
+#include <libinvasive/uncancelled.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+__thread struct gomp_task_icv *gomp_thread_icv;
+
+/* Is the library being loaded?  Written by gomp_use_loaded, in the thread that loads us. */
+static bool loading = true;
+/* Has the process begun to use OpenMP?  Written by first_use, under use_lock (release); read by each
+ * thread that begins (acquire). */
+static _Atomic bool in_use;
+static pthread_mutex_t use_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* --- messages */
+
+/* What has been said while the library was loaded.  The stream is taken away by the one thread
+ * that writes it out (acq_rel: partner is that exchange in another thread). */
+static FILE *_Atomic held;
+static char *held_text;
+static size_t held_bytes;
+/* The default team size that the text shows.  Written by gomp_use_loaded, in the thread that loads
+ * us. */
+static unsigned long held_size;
+
+/* Where nobody had asked for a resource manager yet, the default team size is another by now. */
+static void write_held (void)
+{
+    char line[64];
+    unsigned long size = gomp_global_icv.nthreads_var;
+    snprintf(line, sizeof line, "OMP_NUM_THREADS = '%lu'", held_size);
+    const char *at = size == held_size ? NULL : strstr(held_text, line);
+    if (at)
+        fprintf(stderr, "%.*sOMP_NUM_THREADS = '%lu'%s", (int)(at - held_text), held_text, size,
+                at + strlen(line));
+    else
+        fwrite(held_text, 1, held_bytes, stderr);
+}
+
+static void end_messages (bool show)
+{
+    FILE *stream = atomic_exchange(&held, NULL);
+    if (!stream || fclose(stream) != 0)
+        return;
+    if (show)
+        write_held();
+    free(held_text);
+}
+
+void gomp_messages_release (void)
+{
+    end_messages(true);
+}
+
+FILE *gomp_messages (void)
+{
+    if (!loading) {
+        end_messages(true);
+        return stderr;
+    }
+    FILE *stream = atomic_load(&held);
+    if (!stream) {
+        stream = open_memstream(&held_text, &held_bytes);
+        atomic_store(&held, stream);
+    }
+    return stream ? stream : stderr;
+}
+
+/* --- the first use */
+
+bool gomp_use_loading (void)
+{
+    return loading;
+}
+
+bool gomp_use_at_once (void)
+{
+    static int answer; /* 0: not looked yet, 1 yes, 2 no; while the library is loaded */
+    if (answer == 0)
+        answer = gomp_program_needs_libgomp() ? 1 : 2;
+    return answer == 1;
+}
+
+/* A copy of libgomp that a package has brought has said what the environment asks for already. */
+static void begin (void)
+{
+    gomp_settle_default_team(); /* which the messages may show */
+    end_messages(!gomp_other_copy_loaded());
+    gomp_settle_teams();
+    /* Where a resource manager is to give cores out, threads are bound to those (region.c). */
+    if (gomp_global_icv.bind_var != omp_proc_bind_false && gomp_places_list && !inv_wanted())
+        gomp_take_first_place();
+}
+
+/* Set by the first of them, relaxed: a hint. */
+static _Atomic bool further_threads;
+
+bool gomp_use_has_further_threads (void)
+{
+    return atomic_load_explicit(&further_threads, memory_order_relaxed);
+}
+
+static void first_use (void)
+{
+    INV_UNDISTURBED;
+    pthread_mutex_lock(&use_lock);
+    if (!atomic_load_explicit(&in_use, memory_order_relaxed)) { /* under the lock */
+        begin();
+        /* release: partner is the acquire load of gomp_find_thread_icv in another thread, which then
+         * sees all that begin has written */
+        atomic_store_explicit(&in_use, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&use_lock);
+}
+
+struct gomp_task_icv *gomp_find_thread_icv (void)
+{
+    /* acquire: partner is the release store of first_use */
+    if (!atomic_load_explicit(&in_use, memory_order_acquire))
+        first_use();
+    bool initial = syscall(SYS_gettid) == getpid();
+    if (!initial)
+        atomic_store_explicit(&further_threads, true, memory_order_relaxed);
+    return gomp_thread_icv = initial ? &gomp_global_icv : &gomp_further_icv;
+}
+
+void gomp_use_loaded (void)
+{
+    loading = false;
+    held_size = gomp_global_icv.nthreads_var;
+    if (gomp_use_at_once())
+        gomp_find_thread_icv();
+}
+
+/* Another thread may have been in the middle of the first use. */
+void gomp_use_forget (void)
+{
+    use_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}
+
+/* --- the first place */
+
+void gomp_take_first_place (void)
+{
+    struct gomp_thread *thr = gomp_thread();
+    bool will_have_core = inv_wanted() && !inv_managed();
+    if (inv_seat < 0 && !will_have_core)
+        gomp_bind_self(1);
+    thr->place = 1;
+    thr->ts.place_partition_off = 0;
+    thr->ts.place_partition_len = gomp_places_list_len;
+}
