@@ -72,6 +72,10 @@ void inv_seat_adopt (int seat, bool pinned)
 
 /* --- riders.c, spin.c, workers.c, history.c */
 
+void gomp_check_starved (void)
+{
+}
+
 void gomp_history_sleeps (const int *addr)
 {
     (void)addr;

@@ -142,6 +142,7 @@ void gomp_park (int *addr, int val)
     if (w.needs_seat) {
         gomp_history_sleeps(addr);
         gomp_seat_yield();
+        gomp_check_starved();
     }
     gomp_waiter_sleep(&w);
 }

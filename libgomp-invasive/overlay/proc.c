@@ -25,10 +25,26 @@
 #undef omp_get_num_procs
 
 #include "parallel.h"
+#include "thread_limits.h"
 #include <libinvasive/process.h>
 #include <limits.h>
 #include <string.h>
 #include <strings.h>
+
+/* As large as limits allow that stock libgomp would not come to, with most of what is left for the
+ * program itself; else stock's size, or what can be started at all. */
+static unsigned fit_team (unsigned wanted, unsigned cores)
+{
+    enum { PART = 8 /* of what is left, for threads that nobody has asked for */,
+           OTHERS = 2 /* threads of ours that are no member of a team: watchdog, free worker */ };
+    unsigned long left = gomp_threads_left(), n = left / PART + 1;
+    if (n >= wanted)
+        return wanted;
+    if (n >= cores)
+        return (unsigned)(n - n % cores);
+    n = left > OTHERS ? left - OTHERS + 1 : 1;
+    return n < cores ? (unsigned)n : cores;
+}
 
 /* Does the environment enable nested regions?  (It has not been parsed yet where that matters.) */
 static bool nesting_wanted (void)
@@ -43,8 +59,8 @@ static bool nesting_wanted (void)
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or
- * the smallest multiple of the cores that is at least 32 and at least twice the cores.
- * The last implicit tasks to start are the unit of what stays unbalanced.  The cores where
+ * the smallest multiple of the cores that is at least 32 and at least twice the cores, if limits
+ * allow.  The last implicit tasks to start are the unit of what stays unbalanced.  The cores where
  * regions may be nested: each thread of a large team would begin a large team. */
 static unsigned find_default_team (void)
 {
@@ -55,10 +71,11 @@ static unsigned find_default_team (void)
     unsigned cores = inv_domain_cores();
     unsigned multiple = (32 + cores - 1) / cores;
     multiple = nesting_wanted() ? 1 : multiple < 2 ? 2 : multiple;
-    return cores * multiple;
+    return fit_team(cores * multiple, cores);
 }
 
-/* Found once, while the library is loaded, or under the lock of the first use. */
+/* Found once: what is left of limits changes.  While the library is loaded, or under the lock of
+ * the first use. */
 static unsigned default_team (void)
 {
     static unsigned found;

@@ -179,6 +179,12 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     w->helped.region = NULL;
 }
 
+void gomp_fatal_starved (void)
+{
+    gomp_fatal("Thread creation failed: %s, and the threads that there are wait for more: use fewer by "
+               "OMP_NUM_THREADS, or see OMP_STACKSIZE and ulimit -u -v", strerror(EAGAIN));
+}
+
 /* Threads that sleep, in a barrier for instance, wait for implicit tasks that need more threads
  * than the system gives us.  Better say so than wait for ever: stock libgomp ends when it cannot
  * make the first of them. */
@@ -186,8 +192,7 @@ static void note_starved (struct watch *w, bool made, bool asleep)
 {
     w->starved = made || !asleep ? 0 : w->starved + 1;
     if (w->starved == STARVED_HELPS)
-        gomp_fatal("Thread creation failed, and those that there are wait for more: use fewer by "
-                   "OMP_NUM_THREADS, or see OMP_STACKSIZE and ulimit -u -v");
+        gomp_fatal_starved();
 }
 
 /* Where a domain has fewer cores than processes, as when another user has come, some own none for a
@@ -255,22 +260,40 @@ static void *watchdog_main (void *arg)
     return NULL;
 }
 
-static void start_watchdog (void)
+/* With a small stack, unless the program's thread-local data does not fit into it. */
+static bool create_watchdog (pthread_t *handle)
+{
+    enum { STACK_BYTES = 1 << 20 };
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, STACK_BYTES);
+    int error = pthread_create(handle, &small, watchdog_main, NULL);
+    if (error == EINVAL)
+        error = pthread_create(handle, NULL, watchdog_main, NULL);
+    pthread_attr_destroy(&small);
+    return error == 0;
+}
+
+bool gomp_progress_start (void)
 {
     pthread_t handle;
     sigset_t all, old;
+    if (atomic_exchange(&started, true))
+        return true;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (pthread_create(&handle, NULL, watchdog_main, NULL) == 0) {
+    bool good = create_watchdog(&handle);
+    if (good) {
         struct inv_cpus cpus;
         inv_wide_cpus(&cpus);
         pthread_setaffinity_np(handle, sizeof cpus, (cpu_set_t *)&cpus);
         pthread_detach(handle);
-    } else { /* whoever arms it next tries again */
+    } else { /* the next one tries again */
         atomic_store(&started, false);
-        atomic_store(&armed, 0);
+        gomp_thread_refused();
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return good;
 }
 
 void gomp_progress_arm (void)
@@ -279,8 +302,8 @@ void gomp_progress_arm (void)
         return;
     if (atomic_exchange(&armed, 1))
         return;
-    if (!atomic_exchange(&started, true))
-        start_watchdog();
+    if ((!atomic_load(&started) && gomp_refused_lately()) || !gomp_progress_start())
+        atomic_store(&armed, 0);
     else
         inv_futex_wake(&armed, 1, false);
 }

@@ -20,6 +20,10 @@
 #pragma GCC visibility push(hidden)
 #endif
 
+/* Start the watchdog, if there is none.  False: the system gives us no thread for it. */
+extern bool gomp_progress_start (void);
+/* End the program for want of threads. */
+extern void gomp_fatal_starved (void) __attribute__((noreturn));
 /* Work has been queued: see that the watchdog is awake.  One load when it is. */
 extern void gomp_progress_arm (void);
 /* A seated thread has taken queued work. */

@@ -151,6 +151,22 @@ void gomp_take_free_cores (void)
 /* Workers that have been created and have not come to their loop yet. */
 static _Atomic int starting;
 
+/* The time until which no other thread is made for want of nothing but speed, since the system has
+ * just refused one; 0: it never has.  Written by who was refused, relaxed: a hint. */
+static _Atomic uint64_t refused_until;
+
+void gomp_thread_refused (void)
+{
+    enum { REFUSED_NS = 10000000 };
+    atomic_store_explicit(&refused_until, inv_now_ns() + REFUSED_NS, memory_order_relaxed);
+}
+
+bool gomp_refused_lately (void)
+{
+    uint64_t until = atomic_load_explicit(&refused_until, memory_order_relaxed);
+    return __builtin_expect(until != 0, 0) && inv_now_ns() < until;
+}
+
 /* A free worker, as others see it. */
 struct free_worker {
     struct free_worker *next;
@@ -203,7 +219,7 @@ static bool none_to_be_found (void)
 static void show_a_worker (void)
 {
     static _Atomic bool showing;
-    if (a_worker_comes() || atomic_exchange(&showing, true))
+    if (gomp_refused_lately() || a_worker_comes() || atomic_exchange(&showing, true))
         return;
     if (none_to_be_found())
         gomp_free_worker_start(INV_SEAT_NONE);
@@ -520,6 +536,15 @@ void gomp_workers_trim (bool wait)
         nanosleep(&look, NULL);
 }
 
+/* Implicit tasks that have not started wait for a thread which the system does not give us, and the
+ * caller, which sleeps, for them: no other worker is there, nor a watchdog, which would see it. */
+void gomp_check_starved (void)
+{
+    if (__builtin_expect(atomic_load_explicit(&refused_until, memory_order_relaxed) != 0, 0) &&
+        gomp_tickets_left() && atomic_load(&free_workers) == 0 && !gomp_progress_start())
+        gomp_fatal_starved();
+}
+
 /* A worker that is one too many is on its way to where lenders find it.  Set and cleared by that
  * worker (seq_cst; no data goes with it). */
 static _Atomic bool staying;
@@ -619,6 +644,7 @@ bool gomp_free_worker_start (int seat)
     if (pthread_create(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)seat) != 0) {
         atomic_fetch_sub(&free_workers, 1);
         atomic_fetch_sub(&starting, 1);
+        gomp_thread_refused();
         return false;
     }
     pthread_detach(handle);

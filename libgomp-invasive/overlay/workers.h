@@ -132,6 +132,11 @@ extern struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct
                                                unsigned id);
 extern void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_worker *);
 extern bool gomp_free_worker_start (int seat);
+/* The system has refused a thread; has it done so some milliseconds ago? */
+extern void gomp_thread_refused (void);
+extern bool gomp_refused_lately (void);
+/* A thread sleeps in a region: end the program if nothing can go on any more for want of threads. */
+extern void gomp_check_starved (void);
 /* Free workers are the process's, not a pool's, but each pool says how many it may need again:
  * `more` than it said before.  Those beyond the sum end when they have nothing to do;
  * gomp_workers_trim tells those that sleep, and may wait for them, but not for long. */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * thread_limits.h - how many threads could this process start?
+ */
+#ifndef GOMP_THREAD_LIMITS_H
+#define GOMP_THREAD_LIMITS_H 1
+
+#include <limits.h>
+
+#pragma GCC visibility push(hidden)
+/* How many threads with stacks of the default size (OMP_STACKSIZE) could be started beside those
+ * that there are: as far as RLIMIT_AS, RLIMIT_DATA, RLIMIT_NPROC, pids.max of the control groups and
+ * the kernel's limit on committed memory tell.  Of what all processes of a user or a control group
+ * have in common, this process counts the part of one rank.  ULONG_MAX: no limit is known. */
+extern unsigned long gomp_threads_left (void);
+#pragma GCC visibility pop
+#endif

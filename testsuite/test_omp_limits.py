@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limits that are wide enough for stock libgomp are wide enough under invade: the default team is
+no larger than what can be started.  A team that the user asked for fails as it does without us.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from test_omp_programs import compiled  # noqa: F401 (fixture)
+
+USER = 60017  # who has no other process
+PIDS = [Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")]
+MEMORY = [("-v 600000", {}), ("-v 4000000", {"OMP_STACKSIZE": "512M"}), ("-d 100000", {}),
+          ("-s unlimited", {}), ("-s 1000000", {}), ("-s 1000000 -v 4000000", {}),
+          ("-v 400000", {"OMP_STACKSIZE": " 64 m "}), ("-v 400000", {"OMP_STACKSIZE": "60000"})]
+REFUSED = "\nlibgomp: Thread creation failed: Resource temporarily unavailable"
+BINDS = ["elastic", "strict"]
+
+
+def limited(words, *command):
+    limits = "; ".join(f"ulimit -{text}" for text in words.split("-") if text)
+    return ["sh", "-c", f'{limits}; exec "$@"', "sh", *command]
+
+
+@pytest.mark.parametrize("bind", BINDS)
+@pytest.mark.parametrize("limits, variables", MEMORY)
+def test_the_default_team_fits_into_memory(
+        run_program, invade, compiled, limits, variables, bind):  # noqa: F811
+    program = compiled("limited")
+    stock = run_program(limited(limits, program), env=variables)
+    managed = run_program([invade, *limited(limits, program)],
+                          env={**variables, "INVASIVE_BIND": bind})
+    assert int(managed.stdout) >= int(stock.stdout) and managed.stderr == ""
+
+
+def test_without_limits_the_default_team_is_what_it_is(run_program, invade, compiled):  # noqa: F811
+    done = run_program([invade, "--emulate-cores=4", compiled("limited")])
+    assert (done.stdout, done.stderr) == ("32\n", "")
+
+
+@pytest.mark.parametrize("bind", BINDS)
+@pytest.mark.parametrize("how", ["variable", "clause"])
+def test_a_team_that_was_asked_for_fails_as_without_us(
+        run_program, invade, compiled, how, bind):  # noqa: F811
+    command = [compiled("limited"), *(["60"] if how == "clause" else [])]
+    env = {"OMP_NUM_THREADS": "60"} if how == "variable" else {}
+    stock = run_program(limited("-v 400000", *command), env=env, check=False)
+    managed = run_program([invade, *limited("-v 400000", *command)], check=False,
+                          env={**env, "INVASIVE_BIND": bind})
+    assert stock.returncode == managed.returncode == 1
+    assert stock.stderr.strip() in managed.stderr
+    assert "Thread creation failed: " in stock.stderr
+
+
+@pytest.fixture
+def public(compiled):  # noqa: F811
+    """A directory that every user can reach, with the programs."""
+    with tempfile.TemporaryDirectory(prefix="invasive-test-") as directory:
+        path = Path(directory)
+        path.chmod(0o755)
+        for name in ("limited", "refused"):
+            shutil.copy(compiled(name), path)
+        yield path
+
+
+@pytest.mark.machine(os.getuid() == 0, "only root can become another user")
+@pytest.mark.parametrize("bind", BINDS)
+@pytest.mark.parametrize("processes", [6, 8, 12, 30])
+def test_the_default_team_fits_into_the_number_of_processes(
+        run_program, invade, public, processes, bind):
+    """Of a user, of whom there are invade and rmd."""
+    command = ["prlimit", f"--nproc={processes}", public / "limited"]
+    done = run_program([invade, *command], env={"INVASIVE_BIND": bind}, user=USER, group=USER,
+                       extra_groups=[], cwd="/")
+    assert 1 <= int(done.stdout) <= processes - 2 and done.stderr == ""
+
+
+@pytest.mark.machine(os.getuid() == 0, "only root can become another user")
+def test_a_process_that_can_make_no_thread_runs_without(run_program, invade, public):
+    """And says what stock says when the program asks for some and needs them."""
+    command = ["prlimit", "--nproc=1", public / "limited"]
+    as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
+    default = run_program([invade, *command], **as_user)
+    assert (default.stdout, default.stderr) == ("1\n", "")
+    asked = run_program([invade, *command, "2"], **as_user, check=False)
+    assert asked.returncode == 1 and asked.stderr.startswith(REFUSED)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_when_threads_are_refused_those_that_there_are_run_the_region(run_program, invade, public):
+    """As long as it does not wait inside: then the program ends as it does without us."""
+    as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
+    done = run_program([invade, public / "refused"], **as_user)
+    assert (done.stdout, done.stderr) == ("32\n", "")
+    waits = run_program([invade, public / "refused", "wait"], **as_user, check=False)
+    assert waits.returncode == 1 and waits.stderr.startswith(REFUSED)
+
+
+@contextlib.contextmanager
+def group_of(most):
+    """A control group for so many processes, which ends with the test; None: there is none."""
+    for base in PIDS:
+        path = base / f"invasive-test-{os.getpid()}"
+        with contextlib.suppress(OSError):
+            path.mkdir()
+            if not (path / "pids.max").exists():
+                path.rmdir()
+                continue
+            (path / "pids.max").write_text(str(most))
+            try:
+                yield path
+            finally:
+                for _ in range(100):  # as long as processes are on their way out
+                    with contextlib.suppress(OSError):
+                        path.rmdir()
+                        break
+                    subprocess.run(["sleep", "0.05"], check=True, timeout=10)
+            return
+    yield None
+
+
+@pytest.mark.parametrize("bind", BINDS)
+@pytest.mark.parametrize("processes", [6, 8, 20])
+def test_the_default_team_fits_into_a_control_group(
+        run_program, invade, compiled, processes, bind):  # noqa: F811
+    with group_of(processes) as group:
+        if group is None:
+            pytest.skip("no control group for the number of processes may be made")
+        script = f'echo $$ >{group}/cgroup.procs; exec "$@"'
+        done = run_program(["sh", "-c", script, "sh", invade, compiled("limited")],
+                           env={"INVASIVE_BIND": bind})
+    assert 1 <= int(done.stdout) <= processes - 2 and done.stderr == ""
