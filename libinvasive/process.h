@@ -177,6 +177,44 @@ void inv_set_task_point(const struct inv_task_point *point);
 /* What was set, or NULL: this process has no OpenMP runtime that offers it. */
 const struct inv_task_point *inv_task_point(void);
 
+/* --- other threads of the process, for a thread that waits in a loop of tests (others.c) */
+
+/* The looks of one thread. */
+struct inv_others {
+    uint64_t cpu_ns; /* CPU time of all others when they were last seen to have run */
+    uint64_t ran_ns; /* when that was; 0: never */
+    uint64_t own_ns; /* the caller's CPU time then */
+    uint64_t spent_ns; /* what the caller has used since */
+};
+/* How long no other thread of the program has run, as far as the looks tell; UINT64_MAX: none ever
+ * has.  Only the caller's CPU time tells whether one could have run in that time: on a busy machine
+ * both may have waited for a processor.  Two or three system calls. */
+uint64_t inv_others_quiet_ns(struct inv_others *o);
+/* The calling thread is the runtime's background thread, which no thread of the program waits
+ * for. */
+void inv_background_thread(void);
+
+/* The calling thread waits in a loop of tests of MPI, the latest of which has failed: true until the
+ * thread tests with success, waits in another way, begins a region, or has not tested for so long
+ * that it computes.  Read by the OpenMP runtime where a lock is released.  inv_polls_until, in ticks:
+ * 0 where that is false; written by its thread, in the MPI shim and at the begin of a region. */
+extern __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec")));
+bool inv_polls(void);
+
+struct inv_give_way {
+    bool (*wanted)(void); /* do threads or implicit tasks lack a seat, or has the caller none? */
+    /* Let one of them have the caller's seat.  Returns with a seat, true; or when the time is over,
+     * and the caller goes on without one, false. */
+    bool (*give)(uint64_t limit_ns);
+    void (*go_on)(void); /* the caller goes on without a seat, and gets the next that is free */
+};
+/* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *way stays. */
+void inv_set_give_way(const struct inv_give_way *way);
+/* The same for callers that do not know the runtime.  Without one: false; true, at once; false. */
+bool inv_way_wanted(void);
+bool inv_give_way(uint64_t limit_ns);
+bool inv_go_on_unseated(void);
+
 /* --- agents: workers with nothing to do, parked where lenders can wake them */
 
 /* Park the calling thread (it has no seat) until a lender or inv_agent_call wakes it, or

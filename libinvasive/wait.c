@@ -290,8 +290,10 @@ static int await_seat(uint64_t start, struct inv_prompt *prompt)
             sleep_on_bell(seen, nap_ns(slept - waited));
         } else if (waited < bound)
             inv_cpu_relax();
-        else if (core == INV_NO_CORE)
-            return INV_SEAT_NONE; /* owns nothing: runs where the kernel puts it */
+        else if (core == INV_NO_CORE || held_by_us(core))
+            /* Owns nothing; or another thread of ours computes there, which may wait for the
+             * caller in a loop of its own. */
+            return INV_SEAT_NONE;
         else if (evict_from(core)) {
             inv_tool_arrived(core);
             return core;
@@ -422,7 +424,7 @@ void inv_wait_end(void)
     inv_seat_was_asleep();
     if (seat != INV_SEAT_NONE)
         inv_seat_sit(seat);
-    else
+    else if (owned_core() == INV_NO_CORE || !inv_go_on_unseated())
         inv_thread_unpin(); /* runs where the kernel puts it */
 }
 

@@ -315,9 +315,11 @@ int shim_look_once(shim_look *look, void *args, const void *call_site)
 {
     struct shim_wait wait = {.done = look, .arg = args};
     shim_poll_begin();
+    shim_thread.testing = true;
     bool done = look(&wait);
     if (!done && shim_poll_failed())
         done = shim_poll_wait(&wait);
+    shim_thread.testing = false;
     if (done)
         shim_poll_hit(call_site);
     return wait.result;

@@ -12,22 +12,16 @@
 /* Ticks per microsecond, and the thresholds of the wait engine in ticks. */
 extern uint64_t shim_us;
 
-static inline uint64_t shim_ticks(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t t;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-    return t;
-#else
-    return inv_now_ns();
-#endif
-}
+static inline uint64_t shim_ticks(void) { return inv_ticks(); }
 
 static inline uint64_t shim_ticks_to_ns(uint64_t ticks)
 {
     return (uint64_t)((double)ticks * 1000.0 / (double)shim_us);
+}
+
+static inline uint64_t shim_ns_to_ticks(uint64_t ns)
+{
+    return (uint64_t)((double)ns * (double)shim_us / 1000.0);
 }
 
 /* Processor time of the calling thread; a system call. */

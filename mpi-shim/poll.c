@@ -16,6 +16,11 @@
  * sleeps there waits all the same: its thread's processor time tells.  That is a system call, so it
  * is asked for only where gaps are as long as sleeps, and for a while not at all where they turned
  * out to be computing.
+ *
+ * The program may test under a lock of its own that another of its threads needs, to send what is
+ * waited for.  So a thread sleeps in a test only when no other thread of the process could run:
+ * none has used the processor for a while (others.c), and none lacks a core.  Where threads or
+ * implicit tasks of the OpenMP runtime lack one, they go first, for a limited time.
  */
 #include "shim.h"
 
@@ -27,9 +32,22 @@ enum { GAP_US = 5, RUN_US = 30, YIELD_US = 200, PATIENT_US = 5000 };
 enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_UNWANTED_US = 20000, STAY_PART = 16 };
 enum { GAP_PART = 64 };
 enum { RUN_TESTS = 16, RUN_NAPS = 2 };
+/* Who has not tested for so long, and GAP_PART of the run, does not wait.  Longer than from a test to
+ * the end of the lock that it is under. */
+enum { POLLS_US = 100 };
 /* A sleep is not shorter than NAP_US, and takes less than 1/NAP_PART of its time on a core, and no
  * more than NAP_CPU_US: who computes may have been waiting for its core for most of the gap. */
 enum { NAP_US = 40, NAP_PART = 4, NAP_CPU_US = 50 };
+/* Other threads have been quiet for so long before the caller sleeps: it has tested meanwhile, and
+ * released its lock many times.  FIRST at first; so many times as much when one has run in the
+ * caller's sleep, which may have begun with no processor for that thread; a quarter less else.  The
+ * caller's CPU time counts, since all of them may wait for a processor.  No sleep is longer than
+ * others have been quiet, or than STAY_FIRST_US.  LOOK: from one look to the next. */
+enum { QUIET_FIRST_US = 60, QUIET_MOST_US = 20000, QUIET_GROWS = 4, LOOK_US = 20 };
+/* A thread that lets others of its process have its core first waits so long for a core: FIRST at
+ * first, and twice as long each time, up to MOST, when one came back in that time.  After a time
+ * that has passed in vain it tests for as long before it does so again. */
+enum { WAY_FIRST_US = 250, WAY_MOST_US = 10000 };
 /* Gaps that are looked at until one is a sleep, and gaps that are not looked at after that. */
 enum { NAP_LOOKS = 4, NAP_REST = 64 };
 
@@ -47,10 +65,25 @@ static __thread struct {
     unsigned looks, rest;
 } naps __attribute__((tls_model("initial-exec")));
 
+/* What this thread knows of the others of its process, in all its runs. */
+static __thread struct {
+    struct inv_others looks;
+    uint64_t way_ns;    /* how long to wait for a core */
+    uint64_t next_look; /* ticks: not before */
+    uint64_t next_way;  /* ticks: not before */
+    bool slept;         /* since the last look */
+} others __attribute__((tls_model("initial-exec")));
+
+/* How long the others must have been quiet, of a caller's CPU time (ns); 0: QUIET_FIRST_US.  What one
+ * thread learns holds for all.  Written and read by threads that test.  relaxed: one word. */
+static _Atomic uint64_t quiet_needed;
+
 /* A test has failed, or a stay has ended. */
 static void note_end(void)
 {
     run.last = shim_ticks();
+    uint64_t part = run.tests ? (run.last - run.start) / GAP_PART : 0;
+    inv_polls_until = run.last + (part > POLLS_US * shim_us ? part : POLLS_US * shim_us);
     run.cpu_ns = naps.looks && (run.naps || run.tests < RUN_TESTS) ? shim_thread_cpu_ns() : 0;
 }
 
@@ -78,6 +111,7 @@ static bool is_wait(void) { return run.tests >= RUN_TESTS || run.naps >= RUN_NAP
 
 static void end_run(uint64_t end, bool hit)
 {
+    inv_polls_until = 0;
     if (is_wait()) {
         unsigned here = shim_account_here();
         shim_account_return_to(run.site);
@@ -115,8 +149,45 @@ bool shim_poll_failed(void)
         run.site = shim_account_here();
     }
     uint64_t lasts = run.last - run.start;
-    return is_wait() && lasts > RUN_US * shim_us &&
-           (lasts > PATIENT_US * shim_us || core_wanted());
+    return is_wait() && lasts > RUN_US * shim_us && run.last >= others.next_look &&
+           (lasts > PATIENT_US * shim_us || core_wanted() || inv_way_wanted());
+}
+
+/* So long may the caller sleep in a test (ns); 0: another thread of the process could run. */
+static uint64_t longest_stay(void)
+{
+    uint64_t ran = others.looks.ran_ns;
+    uint64_t need = atomic_load_explicit(&quiet_needed, memory_order_relaxed);
+    uint64_t quiet = inv_others_quiet_ns(&others.looks);
+    if (need < QUIET_FIRST_US * 1000)
+        need = QUIET_FIRST_US * 1000;
+    if (others.slept) {
+        need = others.looks.ran_ns != ran ? need * QUIET_GROWS : need - need / 4;
+        need = need < QUIET_MOST_US * 1000 ? need : QUIET_MOST_US * 1000;
+        atomic_store_explicit(&quiet_needed, need, memory_order_relaxed);
+    }
+    others.slept = false;
+    if (quiet == UINT64_MAX || others.looks.spent_ns >= need)
+        return quiet;
+    others.next_look = run.last + LOOK_US * shim_us;
+    return 0;
+}
+
+/* Threads or implicit tasks of the OpenMP runtime lack a core: they have the caller's first. */
+static bool give_way(struct shim_wait *w)
+{
+    if (run.last < others.next_way)
+        return false;
+    uint64_t start = run.last;
+    uint64_t limit = others.way_ns > WAY_FIRST_US * 1000 ? others.way_ns : WAY_FIRST_US * 1000;
+    bool in_time = inv_give_way(limit);
+    others.way_ns = !in_time                         ? WAY_FIRST_US * 1000
+                    : limit < WAY_MOST_US * 1000 / 2 ? limit * 2
+                                                     : WAY_MOST_US * 1000;
+    bool done = w->done(w);
+    note_end();
+    others.next_way = in_time ? run.last : run.last + (run.last - start);
+    return done;
 }
 
 /* Others may be runnable on this core.  Two rounds: what the first one posted may be what
@@ -133,6 +204,13 @@ static bool yield_first(struct shim_wait *w)
 
 bool shim_poll_wait(struct shim_wait *w)
 {
+    if (inv_way_wanted())
+        return give_way(w);
+    if (inv_seat == INV_SEAT_NONE)
+        inv_give_way(0); /* it may have been given one */
+    uint64_t longest = longest_stay();
+    if (!longest)
+        return false;
     /* Who wants a core has threads that cannot run before we lend: a yield comes back when others
      * have computed here. */
     if (inv_process.anonymous && !inv_others_want(inv_process.table, inv_process.slot)) {
@@ -147,7 +225,10 @@ bool shim_poll_wait(struct shim_wait *w)
     uint64_t part = (run.last - run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
     uint64_t unwanted = part < STAY_UNWANTED_US * shim_us ? part : STAY_UNWANTED_US * shim_us;
     uint64_t stay = core_wanted() ? run.stay : unwanted;
+    if (stay > STAY_FIRST_US * shim_us && shim_ticks_to_ns(stay) > longest)
+        stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_us;
     bool done = shim_wait_slices(w, run.start, stay, true);
+    others.slept = true;
     run.stay = run.stay < most / 2 ? run.stay * 2 : most;
     note_end();
     return done;

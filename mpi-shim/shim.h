@@ -78,6 +78,7 @@ struct shim_thread {
     unsigned comm_drops;
     unsigned usual_drops; /* the same, or 0: calls of this communicator have no short way (below) */
     bool booked; /* it called MPI_Init: the thread whose time workload.c books */
+    bool testing; /* it is in a test, in which another thread of the program may not be delayed */
 };
 extern __thread struct shim_thread shim_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -6,5 +6,8 @@
  * the same include guard.
  */
 #include "wait.h"
+#include "workers.h"
 
+/* Only a mutex that is unlocked wakes anybody in that file. */
+#define futex_wake gomp_unlock_wake
 #include <config/linux/mutex.c>

@@ -62,7 +62,9 @@ static bool doze (struct gomp_waiter *w)
     return false;
 }
 
-static void sleep_soundly (struct gomp_waiter *w)
+/* Sleep until woken, or until the time is over (negative: never) and the waiter has left the queue
+ * of the ready. */
+static void sleep_soundly (struct gomp_waiter *w, int64_t timeout_ns)
 {
     uint32_t expected = GOMP_DOZING;
     if (!atomic_compare_exchange_strong(&w->word, &expected, GOMP_ASLEEP))
@@ -71,20 +73,31 @@ static void sleep_soundly (struct gomp_waiter *w)
      * after the offer.  So do we while we look: either we see the offer, or it sees us asleep. */
     if (w->core >= 0 && gomp_ready_claim_asleep(w))
         return;
+    if (timeout_ns >= 0) {
+        inv_futex_wait(&w->word, GOMP_ASLEEP, timeout_ns, false);
+        if (atomic_load_explicit(&w->word, memory_order_acquire) == GOMP_ASLEEP &&
+            gomp_ready_leave(w))
+            return;
+    }
     while (atomic_load_explicit(&w->word, memory_order_acquire) == GOMP_ASLEEP)
         inv_futex_wait(&w->word, GOMP_ASLEEP, -1, false);
 }
 
-void gomp_waiter_sleep (struct gomp_waiter *w)
+void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns)
 {
     if (!doze(w))
-        sleep_soundly(w);
+        sleep_soundly(w, timeout_ns);
     if (w->pinning == GOMP_PIN_FAILED)
         inv_seat_was_asleep();
     if (w->seat != INV_SEAT_NONE)
         inv_seat_adopt(w->seat, w->pinning == GOMP_PIN_DONE);
     else if (w->needs_seat && inv_managed())
         gomp_ride();
+}
+
+void gomp_waiter_sleep (struct gomp_waiter *w)
+{
+    gomp_waiter_sleep_for(w, -1);
 }
 
 void gomp_waiter_wake (struct gomp_waiter *w, int seat)

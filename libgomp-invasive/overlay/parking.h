@@ -57,6 +57,9 @@ extern void gomp_unpark (int *addr, int count);
 
 /* Sleep until someone sets w->word; then take the seat that came with it. */
 extern void gomp_waiter_sleep (struct gomp_waiter *w);
+/* The same for one that is in a queue of the ready, which it leaves when the time is over: then it
+ * goes on without a seat. */
+extern void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns);
 /* Let a sleeping thread go on, with a seat or INV_SEAT_NONE. */
 extern void gomp_waiter_wake (struct gomp_waiter *w, int seat);
 /* For the child of a fork. */

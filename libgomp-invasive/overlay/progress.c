@@ -247,6 +247,7 @@ static void *watchdog_main (void *arg)
     struct watch watch = {0};
     const struct timespec period = {0, PERIOD_NS};
     (void)arg;
+    inv_background_thread();
     for (;;) {
         if (watch.idle > IDLE_PERIODS) {
             watch = (struct watch){0};

@@ -121,6 +121,28 @@ bool gomp_ready_offer (int seat)
     return dozing;
 }
 
+/* The waiter in its queue, whose lock the caller has, or NULL; *before is the one ahead. */
+static struct gomp_waiter *find (const struct queue *q, const struct gomp_waiter *w,
+                                 struct gomp_waiter **before)
+{
+    struct gomp_waiter *x = q->first;
+    for (*before = NULL; x && x != w; x = x->next)
+        *before = x;
+    return x;
+}
+
+bool gomp_ready_leave (struct gomp_waiter *w)
+{
+    struct queue *q = queue_of(w->core);
+    struct gomp_waiter *before;
+    gomp_spinlock_lock(&q->lock);
+    bool found = find(q, w, &before) != NULL;
+    if (found)
+        unlink_after(q, before, w);
+    gomp_spinlock_unlock(&q->lock);
+    return found;
+}
+
 bool gomp_ready_claim_asleep (struct gomp_waiter *w)
 {
     struct queue *q = queue_of(w->core);
@@ -131,11 +153,7 @@ bool gomp_ready_claim_asleep (struct gomp_waiter *w)
         atomic_store_explicit(&q->offered, false, memory_order_relaxed);
     if (atomic_load_explicit(&q->offered, memory_order_relaxed) &&
         atomic_load_explicit(&w->ready, memory_order_relaxed))
-        x = q->first;
-    while (x && x != w) {
-        before = x;
-        x = x->next;
-    }
+        x = find(q, w, &before);
     if (x) {
         unlink_after(q, before, w);
         atomic_store_explicit(&q->offered, false, memory_order_relaxed);

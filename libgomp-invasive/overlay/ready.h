@@ -45,6 +45,8 @@ extern struct gomp_waiter *gomp_ready_pop_any (int seat);
  * offer to it.  Then the offer is withdrawn, and *left is that core, which the caller disposes of;
  * else INV_SEAT_NONE. */
 extern struct gomp_waiter *gomp_ready_pull (int seat, int *left);
+/* The waiter does not want to wait for a seat any longer.  False: somebody is about to wake it. */
+extern bool gomp_ready_leave (struct gomp_waiter *);
 /* Is anybody in the seat's own queue?  A hint. */
 extern bool gomp_ready_here (int seat);
 /* Changes whenever threads are taken (progress.c). */

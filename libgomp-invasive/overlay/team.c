@@ -388,8 +388,10 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     bool nested = thr->ts.level > 0;
     struct gomp_region_start alone;
 
-    if (nthreads > 1)
+    if (nthreads > 1) {
         gomp_sched_join();
+        inv_polls_until = 0; /* what the caller tested for is not what it waits for */
+    }
     if (__builtin_expect(gomp_places_list != NULL, 0) && thr->place == 0) {
         gomp_init_affinity();
         if (__builtin_expect(gomp_display_affinity_var, 0) && nthreads == 1)

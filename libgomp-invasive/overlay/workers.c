@@ -28,6 +28,8 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
     } while (atomic_exchange_explicit(&l->held, 1, memory_order_acquire));
 }
 
+static const struct inv_give_way give_way;
+
 void gomp_sched_join (void)
 {
     static _Atomic bool tried;
@@ -37,6 +39,7 @@ void gomp_sched_join (void)
     inv_join(-1, -1, -1); /* whoever comes second waits for the first */
     inv_set_work_probe(gomp_work_waiting);
     inv_set_task_point(&gomp_task_point);
+    inv_set_give_way(&give_way);
     atomic_store_explicit(&tried, true, memory_order_release);
 }
 
@@ -283,7 +286,8 @@ void gomp_seat_yield (void)
         gomp_seat_dispose(inv_seat_detach()); /* also when it is lost, or none */
 }
 
-void gomp_seat_acquire (void)
+/* The same until the time is over (negative: never); then the caller computes without a seat. */
+static void acquire_within (int64_t timeout_ns)
 {
     if (!inv_managed() || gomp_ride_end())
         return;
@@ -292,7 +296,12 @@ void gomp_seat_acquire (void)
                             .needs_seat = true,
                             .seat = INV_SEAT_NONE};
     gomp_ready(&w);
-    gomp_waiter_sleep(&w);
+    gomp_waiter_sleep_for(&w, timeout_ns);
+}
+
+void gomp_seat_acquire (void)
+{
+    acquire_within(-1);
 }
 
 void gomp_seat_checkpoint (void)
@@ -314,20 +323,57 @@ static bool take_ticket_first (void)
 
 /* Those that are ready may all be waiting like the caller, for an implicit task that has
  * not started: that comes first. */
-void gomp_yield_point (void)
+static void pass_on (int seat)
 {
-    if (!inv_managed() || !gomp_seated() || !gomp_work_waiting()) {
-        sched_yield();
-        return;
-    }
-    int seat = inv_seat_detach();
     if (gomp_tickets_left() && inv_seat_check(seat) != INV_LOST) {
         atomic_fetch_add_explicit(&tickets_first, 1, memory_order_relaxed);
         if (!place_on_ticket(seat))
             gomp_seat_dispose(seat);
     } else
         gomp_seat_dispose(seat);
+}
+
+void gomp_yield_point (void)
+{
+    if (!inv_managed() || !gomp_seated() || !gomp_work_waiting()) {
+        sched_yield();
+        return;
+    }
+    pass_on(inv_seat_detach());
     gomp_seat_acquire();
+}
+
+/* --- a thread that waits in a loop of tests of MPI, and may hold a lock of the program meanwhile:
+ * so it waits for a seat for a limited time only */
+
+static bool way_wanted (void)
+{
+    return gomp_riding || gomp_threads_queued() || gomp_help_waiting();
+}
+
+static bool let_others_go_first (uint64_t limit_ns)
+{
+    if (!inv_managed() || !(gomp_seated() || gomp_riding))
+        return true;
+    if (!gomp_threads_queued() && !gomp_help_waiting())
+        return inv_seat != INV_SEAT_NONE;
+    if (inv_seat != INV_SEAT_NONE)
+        pass_on(inv_seat_detach());
+    else
+        gomp_ride_end();
+    acquire_within((int64_t)limit_ns);
+    return inv_seat != INV_SEAT_NONE;
+}
+
+static const struct inv_give_way give_way = {way_wanted, let_others_go_first, gomp_ride};
+
+void gomp_unlock_wake (int *addr, int count)
+{
+    enum { PATIENCE_NS = 1000000 };
+    gomp_unpark(addr, count);
+    if (__builtin_expect(inv_polls_until != 0, 0) && inv_polls() && inv_seat != INV_SEAT_NONE &&
+        inv_managed() && gomp_threads_queued())
+        let_others_go_first(PATIENCE_NS);
 }
 
 /* --- workers */

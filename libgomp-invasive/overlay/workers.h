@@ -54,6 +54,10 @@ extern void gomp_seat_acquire (void);
 extern void gomp_seat_checkpoint (void);
 /* A scheduling point of a thread that waits without sleeping: lets others compute. */
 extern void gomp_yield_point (void);
+/* gomp_unpark of a thread that waits for a lock, which the caller has released.  A caller that waits
+ * in a loop of tests of MPI lets that thread go first, where it needs a seat: or the caller would
+ * have the lock again before it comes to it, each time. */
+extern void gomp_unlock_wake (int *addr, int count);
 /* Would a yield point let another thread of this process run? */
 extern bool gomp_others_could_run (void);
 /* There is work for another core than those that we hold: see that we get one, or that
