@@ -159,7 +159,9 @@ static bool call_one(int a, int seat, int core)
 
 static bool call_any(int seat, int core)
 {
-    uint64_t bits = atomic_load_explicit(&our_slot()->parked, memory_order_relaxed);
+    /* seq_cst: partner is inv_agent_park, which sets its bit and then looks at the word that the
+     * caller may have raised before (gomp_workers_trim) */
+    uint64_t bits = atomic_load(&our_slot()->parked);
     for (; bits; bits &= bits - 1)
         if (call_one(__builtin_ctzll(bits), seat, core))
             return true;

@@ -21,10 +21,11 @@
 /* --- words */
 
 /* acquire: partner is inv_core_forgo; where only the compare-and-swap counts it is not
- * needed, and costs nothing on x86 */
+ * needed.  seq_cst: a sleeper names its home core and then looks at the word (wait.c); partner is the
+ * fence of inv_core_offer, after which the lender looks at `home`.  Neither costs anything on x86. */
 static inv_word word_of(struct inv_table *t, unsigned core)
 {
-    return atomic_load_explicit(&inv_core_at(t, core)->word, memory_order_acquire);
+    return atomic_load(&inv_core_at(t, core)->word);
 }
 
 /* Every transition: acq_rel, so that what the last holder did before it gave the core up

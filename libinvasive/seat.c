@@ -465,7 +465,7 @@ int inv_seat_evict_overdue(void)
                        inv_word_holder(w) != INV_NOBODY;
         if (!pending || asked_ns[core] == 0)
             asked_ns[core] = pending ? now : 0;
-        else if (now - asked_ns[core] >= (uint64_t)t->reclaim_bound_us * 1000 &&
+        else if (now - asked_ns[core] >= inv_reclaim_bound_ns(t) &&
                  inv_core_evict(t, core, inv_process.slot, &evicted)) {
             asked_ns[core] = 0;
             inv_repin_evicted((int)core);

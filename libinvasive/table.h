@@ -190,7 +190,8 @@ struct inv_table {
     uint32_t nslots; /* 1..INV_MAX_SLOTS */
     uint32_t mode;   /* enum inv_mode */
     uint32_t emulated; /* 1: synthetic topology, nobody is pinned */
-    uint32_t reclaim_bound_us; /* after this long an owner evicts; from rmd's options */
+    uint32_t reclaim_bound_us; /* after this long an owner evicts; rmd changes it at any time, by an
+                                  atomic store: inv_reclaim_bound_ns */
     uint64_t bytes;            /* of the whole mapping: INV_TABLE_BYTES, a check of the layout */
 
     /* bit s: the process in slot s has work for another core.  Writer: that process; rmd
@@ -261,6 +262,12 @@ static inline struct inv_trace_ring *inv_trace_ring_at(struct inv_table *t, unsi
 static inline bool inv_tracing(struct inv_table *t)
 {
     return __builtin_expect(atomic_load(&t->tracing) != 0, 0);
+}
+
+/* relaxed: a number */
+static inline uint64_t inv_reclaim_bound_ns(const struct inv_table *t)
+{
+    return (uint64_t)__atomic_load_n(&t->reclaim_bound_us, __ATOMIC_RELAXED) * 1000;
 }
 
 /* Is this a core or a slot of this table?  Negative numbers are not. */

@@ -17,12 +17,13 @@
 #include <stddef.h>
 
 /* The registered tool with no function missing, or NULL.  Never freed.  Written by
- * inv_tool_register (release; partner: the acquire here, for what it points to). */
+ * inv_tool_register (release; partner: the acquire here, for what it points to).  seq_cst: a thread
+ * changes a core's word and then looks here; partner is the fence of tell_holdings. */
 extern _Atomic(const struct inv_tool *) inv_tool_now;
 
 static inline const struct inv_tool *inv_tool_get(void)
 {
-    return atomic_load_explicit(&inv_tool_now, memory_order_acquire);
+    return atomic_load(&inv_tool_now);
 }
 
 /* Carry out CALL, a function of the tool with its arguments, if there is a tool.  The caller may be in

@@ -256,7 +256,7 @@ static uint64_t early_ns(uint64_t bound)
 
 static uint64_t reclaim_bound_ns(void)
 {
-    return (uint64_t)inv_process.table->reclaim_bound_us * 1000;
+    return inv_reclaim_bound_ns(inv_process.table);
 }
 
 /* Take an own core from its borrower, whose time is over. */

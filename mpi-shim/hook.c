@@ -19,7 +19,8 @@ static hook_polled *_Atomic on_poll;
 /* So many polls are told of at once.  relaxed: any number that it has had will do. */
 static _Atomic unsigned every = 1;
 enum { OPAL_LOW_PRIORITY = 8 }; /* what Open MPI does by itself */
-static const bool *opal_yields; /* Open MPI's own switch, NULL: there is none */
+/* Open MPI's own switch, NULL: there is none.  relaxed: whoever looks for it finds the same */
+static const bool *_Atomic opal_yields;
 
 static inline unsigned call_hook(unsigned polls, unsigned how)
 {
@@ -74,7 +75,8 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
 
 static int opal_polled(void)
 {
-    call_hook(OPAL_LOW_PRIORITY, opal_yields && *opal_yields ? HOOK_YIELDS : 0);
+    const bool *yields = atomic_load_explicit(&opal_yields, memory_order_relaxed);
+    call_hook(OPAL_LOW_PRIORITY, yields && *yields ? HOOK_YIELDS : 0);
     return 0;
 }
 
@@ -87,7 +89,8 @@ void hook_set(hook_polled *polled, unsigned every_polls)
     atomic_store_explicit(&every, every_polls, memory_order_relaxed);
     /* release: what polled() reads was written before */
     atomic_store_explicit(&on_poll, polled, memory_order_release);
-    opal_yields = find(libraries, "opal_progress_yield_when_idle");
+    atomic_store_explicit(&opal_yields, find(libraries, "opal_progress_yield_when_idle"),
+                          memory_order_relaxed);
     if (opal_progress_register)
         registered = opal_progress_register(opal_polled) == 0;
 }

@@ -27,7 +27,7 @@ work_in "$@"
 check_deque() {
     pan_run=-m100000 # no -E: an invalid end state is somebody who sleeps for ever
     holds 'no task is taken twice or lost, nobody sleeps while one is queued'
-    for bug in PUSH_WITHOUT_FENCE POP_WITHOUT_FENCE LAST_WITHOUT_CAS STEAL_WITHOUT_CAS \
+    for bug in PUSH_LOOKS_RELAXED POP_LOOKS_RELAXED LAST_WITHOUT_CAS STEAL_WITHOUT_CAS \
         LOOK_BEFORE_ASLEEP; do
         finds $bug
     done

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * deque.pml - the deque of overlay/taskqueue.h with one owner and two thieves, every interleaving
- * of their accesses to memory, on a machine that delays stores (x86: total store order).
+ * of their accesses to memory, on a machine that delays stores, as C11 and ARMv8 allow: those of
+ * an exchange, too, until the owner's next seq_cst load.  (On x86 an exchange delays nothing.)
  *
  * The owner runs each program of PROGRAM letters in turn, all of them: pushes and pops.  A thief
  * steals as long as it finds something; then says that it sleeps, looks once more, and sleeps until
@@ -35,7 +36,7 @@ inline take(x)
     assert(taken[x] == 1);
 }
 
-/* The stores become visible at any time, at the latest with a locked instruction. */
+/* The stores become visible at any time, at the latest before a seq_cst load of the owner. */
 active proctype memory()
 {
 end:
@@ -49,19 +50,19 @@ inline store_bottom(value)
     atomic { !delayed -> own_bottom = value; delayed = true } /* one at a time is enough */
 }
 
-inline exchange_bottom(value)
+/* What comes before a seq_cst load. */
+inline all_visible()
 {
-    atomic { own_bottom = value; bottom = own_bottom; delayed = false }
+    !delayed
 }
 
 inline push()
 {
     pushed++;
     entry[own_bottom] = pushed;
-#ifdef BUG_PUSH_WITHOUT_FENCE
     store_bottom(own_bottom + 1);
-#else
-    exchange_bottom(own_bottom + 1);
+#ifndef BUG_PUSH_LOOKS_RELAXED
+    all_visible();
 #endif
     if
     :: asleep > 0 -> wakes = 1
@@ -75,10 +76,9 @@ inline pop()
     if
     :: b < top -> skip
     :: else ->
-#ifdef BUG_POP_WITHOUT_FENCE
         store_bottom(b);
-#else
-        exchange_bottom(b);
+#ifndef BUG_POP_LOOKS_RELAXED
+        all_visible();
 #endif
         t = top;
         if
@@ -91,7 +91,6 @@ inline pop()
             top = t + 1;
 #else
             atomic {
-                bottom = own_bottom; delayed = false; /* locked */
                 if
                 :: top == t -> top = t + 1; take(got)
                 :: else

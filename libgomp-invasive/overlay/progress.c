@@ -252,6 +252,9 @@ static void *watchdog_main (void *arg)
         if (watch.idle > IDLE_PERIODS) {
             watch = (struct watch){0};
             atomic_store(&armed, 0);
+            /* Partner: the fence of gomp_want_cores, between queueing work and gomp_progress_arm's
+             * look; the looks for work are relaxed. */
+            atomic_thread_fence(memory_order_seq_cst);
             if (!gomp_work_waiting())
                 inv_futex_wait(&armed, 0, -1, false);
         }

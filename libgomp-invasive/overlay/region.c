@@ -356,8 +356,9 @@ void gomp_region_help_wanted (struct gomp_region *region)
         gomp_want_cores();
 }
 
-/* Only a hint, but one that is missing would leave tasks to the master alone: who queues a task
- * looks at the hint after, we look for tasks after we have taken it back. */
+/* Only a hint, but one that is missing would leave tasks to the master alone: a thread that queues a
+ * task looks at the hint after it, we look for tasks after we have taken the hint back.  seq_cst,
+ * all four: partner is gomp_region_tasks_queued. */
 void gomp_region_no_tasks (struct gomp_region *region)
 {
     if (!atomic_load_explicit(&region->help, memory_order_relaxed))
@@ -409,7 +410,7 @@ bool gomp_region_call_helpers (struct gomp_region *region, int count)
     for (unsigned i = 1; i < region->start.nthreads && count > 0; i++) {
         struct gomp_worker *w = region->workers[i];
         if (w && atomic_exchange(&w->asleep, 0)) {
-            atomic_fetch_add(&w->word, 1);
+            atomic_fetch_add(&w->word, GOMP_WORKER_CALL);
             gomp_unpark((int *)&w->word, 1);
             count--;
         }
@@ -448,7 +449,7 @@ static void linger_asleep (struct linger *l)
         gomp_park((int *)&l->self->word, l->seen);
     atomic_fetch_sub(&l->region->sleeping_helpers, 1);
     if (!atomic_exchange(&l->self->asleep, 0))
-        l->seen++; /* a call for help raised the word once */
+        l->seen += GOMP_WORKER_CALL; /* a call for help raised the word once */
 }
 
 /* Our implicit task is done, the region may not be: execute explicit tasks as they come,
@@ -511,7 +512,8 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
 static bool all_over (void *arg)
 {
     struct gomp_region *region = arg;
-    return atomic_load_explicit(&region->gate, memory_order_acquire) == INSIDE_ONE &&
+    /* acquire for what the others have done; seq_cst: partner is leave_gate, see wait_for_end */
+    return atomic_load(&region->gate) == INSIDE_ONE &&
            !gomp_tasks_outstanding(region->start.team);
 }
 
@@ -538,7 +540,8 @@ static void wait_for_end (struct gomp_region *region)
     if (end_spin(region))
         return;
     int word = atomic_load(&region->end_word);
-    /* seq_cst: partners are leave_gate and gomp_region_call_helpers */
+    /* seq_cst, as the looks after it: partners are leave_gate, and who queues a task
+     * (after_queueing, gomp_region_call_helpers) */
     atomic_store(&region->master_waits, 1);
     if (!all_over(region) && !gomp_tasks_visible(region->start.team))
         gomp_park((int *)&region->end_word, word);

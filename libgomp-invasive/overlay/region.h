@@ -110,7 +110,8 @@ extern void gomp_region_help_wanted (struct gomp_region *);
 /* A task has been queued. */
 static inline void gomp_region_tasks_queued (struct gomp_region *region)
 {
-    if (__builtin_expect(!atomic_load_explicit(&region->help, memory_order_relaxed), 0))
+    /* seq_cst: partner is gomp_region_no_tasks, which takes the hint back and then looks for tasks */
+    if (__builtin_expect(!atomic_load(&region->help), 0))
         gomp_region_help_wanted(region);
 }
 /* A member that could execute any task has found none. */

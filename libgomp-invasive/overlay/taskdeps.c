@@ -18,6 +18,7 @@
 #include "wait.h"
 #include "tasks.h"
 #include "upstream.h"
+#include <stddef.h>
 #include <string.h>
 
 enum kind { DEP_OUT, DEP_MUTEX, DEP_INOUTSET, DEP_IN, DEP_KINDS }; /* strongest first */
@@ -62,6 +63,9 @@ struct gomp_dep_node {
     _Atomic unsigned references;
     /* predecessors that have not finished, and 1 while they are being counted; acq_rel */
     _Atomic unsigned awaits;
+    /* 0, where a task has its depth: a thief that still looks at the task whose memory this was
+     * goes no further (is_descendant in taskrun.c) */
+    uint32_t no_depth;
     unsigned count;         /* who waits for us: the first three here, the rest in `more` */
     struct gomp_task *task; /* whose node this is; NULL: `waiter` waits for it */
     union {
@@ -85,6 +89,9 @@ struct entry {
     struct set current, before;
     struct token *token;
 };
+
+_Static_assert(offsetof(struct gomp_dep_node, no_depth) == offsetof(struct gomp_task, own.depth),
+               "thieves take a node for a task of depth 0");
 
 /* The table of a parent, and the last task that depends on all memory. */
 struct gomp_deps {
@@ -214,6 +221,10 @@ static void release_node (struct gomp_dep_node *node)
 
 static void init_node (struct gomp_dep_node *node, struct gomp_task *task)
 {
+    /* release, before all else: partner is the acquire load of a parent in is_descendant, which then
+     * reads this depth */
+    __atomic_store_n(&node->no_depth, 0, __ATOMIC_RELAXED);
+    atomic_thread_fence(memory_order_release);
     memset(node, 0, sizeof *node);
     atomic_init(&node->references, 1);
     atomic_init(&node->awaits, 1);

@@ -4,10 +4,13 @@
  *
  * The idea is Chase and Lev's (SPAA 2005), the memory orders are those that Le, Pop, Cohen and
  * Zappa Nardelli have proved for C11 (PPoPP 2013).  The owner pushes and pops at the bottom without
- * a lock, thieves take the oldest entry at the top by CAS.  Two differences: push ends in a full
- * fence (an exchange of bottom), because the owner looks for sleepers after it and sleepers look
- * for tasks after they have said that they sleep; and a thief may look at an entry before it takes
- * it (`allowed`), so that a task that it must not run stays where it is.
+ * a lock, thieves take the oldest entry at the top by CAS.  Three differences.  The owner changes
+ * bottom by a seq_cst exchange and reads top after it by a seq_cst load, where the paper has a store,
+ * a fence and a load: the same order, and on x86 no instruction more.  Push is a seq_cst exchange
+ * too: the owner looks for sleepers after it, by seq_cst loads, and sleepers look for tasks after
+ * they have said that they sleep.  (An exchange is no fence: relaxed loads after it may be carried
+ * out before its store is visible, on ARM for instance.)  And a thief may look at an entry before it
+ * takes it (`allowed`), so that a task that it must not run stays where it is.
  *
  * Owner: whoever has the thread number now.  The number's hand-over from one kernel thread to the
  * next is ordered by whoever hands it over.  Entries are pointers to memory that is never unmapped.
@@ -60,7 +63,15 @@ static inline int64_t gomp_queue_mark (struct gomp_queue *q)
     return atomic_load_explicit(&q->bottom, memory_order_relaxed);
 }
 
-/* The owner: add an entry; false when there is no room.  A full fence. */
+/* Is there an entry?  seq_cst, for a thread that has said that it sleeps (seq_cst): partner is the
+ * exchange of gomp_queue_push, after which the owner looks for sleepers. */
+static inline bool gomp_queue_visible (struct gomp_queue *q)
+{
+    return atomic_load(&q->bottom) > atomic_load_explicit(&q->top, memory_order_relaxed);
+}
+
+/* The owner: add an entry; false when there is no room.  The owner's seq_cst loads after it see who
+ * sleeps, or the sleeper sees the entry. */
 static inline bool gomp_queue_push (struct gomp_queue *q, void *task)
 {
     int64_t b = atomic_load_explicit(&q->bottom, memory_order_relaxed);
@@ -73,7 +84,7 @@ static inline bool gomp_queue_push (struct gomp_queue *q, void *task)
     }
     atomic_store_explicit(&ring->entry[b & ring->mask], task, memory_order_relaxed);
     /* Release: partner is the thief's acquire load of bottom.  seq_cst: partner is a sleeper, which
-     * counts itself asleep and then looks here (taskrun.c). */
+     * counts itself asleep and then looks here (taskrun.c, region.c). */
     atomic_exchange(&q->bottom, b + 1);
     return true;
 }
@@ -85,10 +96,10 @@ static inline void *gomp_queue_pop (struct gomp_queue *q, int64_t mark)
     if (b < mark || b < atomic_load_explicit(&q->top, memory_order_relaxed))
         return NULL; /* top only grows: empty is empty */
     struct gomp_queue_ring *ring = atomic_load_explicit(&q->ring, memory_order_relaxed);
-    /* seq_cst: partner is the thief's fence between its looks at top and at bottom.  Either it
-     * sees that this entry is taken, or we see its CAS of top. */
+    /* seq_cst, both: partner is the thief's fence between its looks at top and at bottom.  Either
+     * the thief sees that this entry is taken, or the load sees the CAS of the thief before it. */
     atomic_exchange(&q->bottom, b);
-    int64_t t = atomic_load_explicit(&q->top, memory_order_relaxed);
+    int64_t t = atomic_load(&q->top);
     void *task = NULL;
     if (t <= b) {
         task = atomic_load_explicit(&ring->entry[b & ring->mask], memory_order_relaxed);
@@ -99,7 +110,9 @@ static inline void *gomp_queue_pop (struct gomp_queue *q, int64_t mark)
                                                      memory_order_relaxed))
             task = NULL;
     }
-    atomic_store_explicit(&q->bottom, b + 1, memory_order_relaxed);
+    /* release: partner is the thief's acquire load of bottom, which then sees top as it is now; the
+     * relaxed store would end the release sequence of the exchanges before it */
+    atomic_store_explicit(&q->bottom, b + 1, memory_order_release);
     return task;
 }
 
@@ -110,8 +123,8 @@ static inline void *gomp_queue_steal (struct gomp_queue *q,
                                       const void *arg)
 {
     int64_t t = atomic_load_explicit(&q->top, memory_order_acquire);
-    /* A look without the fence: most attempts find nothing.  Who must not miss an entry has made
-     * a fence of its own before. */
+    /* A look without the fence: most attempts find nothing.  A thread that must not miss an entry,
+     * since it is about to sleep, has made a seq_cst fence before (taskrun.c). */
     if (t >= atomic_load_explicit(&q->bottom, memory_order_relaxed))
         return NULL;
     atomic_thread_fence(memory_order_seq_cst);

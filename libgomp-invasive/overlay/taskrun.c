@@ -44,7 +44,8 @@ struct gomp_team_tasks *gomp_team_tasks_make (struct gomp_team *team)
     tasks->threshold = first_threshold(team->nthreads);
     tasks->used_slot = (struct gomp_task_slot **)&tasks->slot[n];
     /* Several members may come here at once. */
-    if (__atomic_compare_exchange_n(&team->own.tasks, &before, tasks, false, __ATOMIC_ACQ_REL,
+    /* seq_cst: partner is gomp_tasks_visible, called by who is about to sleep */
+    if (__atomic_compare_exchange_n(&team->own.tasks, &before, tasks, false, __ATOMIC_SEQ_CST,
                                     __ATOMIC_ACQUIRE))
         return tasks;
     gomp_aligned_free(tasks);
@@ -77,8 +78,9 @@ struct gomp_task_slot *gomp_task_slot_make (struct gomp_team *team, unsigned id)
     gomp_spinlock_lock(&tasks->lock);
     unsigned used = atomic_load_explicit(&tasks->used, memory_order_relaxed);
     tasks->used_slot[used] = slot;
-    /* release: who sees the number sees the slot */
-    atomic_store_explicit(&tasks->used, used + 1, memory_order_release);
+    /* release: a thread that sees the number sees the slot.  seq_cst: partner is
+     * gomp_tasks_visible, called by a thread that is about to sleep */
+    atomic_store(&tasks->used, used + 1);
     gomp_spinlock_unlock(&tasks->lock);
     return slot;
 }
@@ -105,16 +107,19 @@ bool gomp_tasks_outstanding (struct gomp_team *team)
     return created != completed;
 }
 
+/* All loads are seq_cst: callers have said that they sleep, or that they have found no task, by a
+ * seq_cst store.  Partners are gomp_queue_push and shared_insert, and the looks of after_queueing
+ * after them: a task that we miss belongs to a thread that sees what we have said. */
 bool gomp_tasks_visible (struct gomp_team *team)
 {
-    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
+    struct gomp_team_tasks *tasks = __atomic_load_n(&team->own.tasks, __ATOMIC_SEQ_CST);
     if (!tasks)
         return false;
-    if (atomic_load_explicit(&tasks->shared_count, memory_order_relaxed) > 0)
+    if (atomic_load(&tasks->shared_count) > 0)
         return true;
-    unsigned used = atomic_load_explicit(&tasks->used, memory_order_acquire);
+    unsigned used = atomic_load(&tasks->used);
     for (unsigned i = 0; i < used; i++)
-        if (gomp_queue_size(&tasks->used_slot[i]->queue) > 0)
+        if (gomp_queue_visible(&tasks->used_slot[i]->queue))
             return true;
     return false;
 }
@@ -266,21 +271,23 @@ void gomp_tasks_wake_all (struct gomp_team *team)
         gomp_tasks_signal(tasks, INT_MAX);
 }
 
-/* Does somebody sleep who may run anything? */
+/* Does a thread sleep that may run anything?  seq_cst: after a task was queued, partners are
+ * sleep_at_barrier, wait_for_end and linger_asleep, which say that they sleep before they look. */
 static inline bool any_asleep (struct gomp_team *team)
 {
     struct gomp_region *region = team->barrier.region;
     struct gomp_team_tasks *tasks = gomp_team_tasks(team);
-    return (uint32_t)atomic_load_explicit(&tasks->asleep, memory_order_relaxed) > 0 ||
-           (region && (atomic_load_explicit(&region->master_waits, memory_order_relaxed) ||
-                       atomic_load_explicit(&region->sleeping_helpers, memory_order_relaxed) > 0));
+    return (uint32_t)atomic_load(&tasks->asleep) > 0 ||
+           (region && (atomic_load(&region->master_waits) ||
+                       atomic_load(&region->sleeping_helpers) > 0));
 }
 
 /* Somebody sleeps and a task has been queued, whose parent this is. */
 static void __attribute__((noinline)) wake_for (struct gomp_team *team, struct gomp_task *parent)
 {
     struct gomp_team_tasks *tasks = gomp_team_tasks(team);
-    uint64_t hungry = atomic_load_explicit(&tasks->hungry, memory_order_relaxed);
+    /* seq_cst: partner is spin, which says that it looks no more before it looks once more */
+    uint64_t hungry = atomic_load(&tasks->hungry);
     if (any_asleep(team)) {
         /* Who looks for tasks will find this one, and wakes the next if there are more. */
         if ((uint32_t)hungry == 0)
@@ -314,10 +321,9 @@ static inline void after_queueing (struct gomp_team *team, struct gomp_task *par
     struct gomp_region *region = team->barrier.region;
     if (region)
         gomp_region_tasks_queued(region);
-    /* After the full fence of gomp_queue_push, or the lock of the shared queue. */
-    if (__builtin_expect(
-            atomic_load_explicit(&gomp_team_tasks(team)->asleep, memory_order_relaxed) != 0 ||
-                any_asleep(team), 0))
+    /* seq_cst: after the exchange of gomp_queue_push, or the addition of shared_insert; partners are
+     * sleep_for_descendants, and those of any_asleep. */
+    if (__builtin_expect(atomic_load(&gomp_team_tasks(team)->asleep) != 0 || any_asleep(team), 0))
         wake_for(team, parent);
 }
 
@@ -332,6 +338,7 @@ static void shared_insert (struct gomp_team_tasks *tasks, struct gomp_task *task
         link = &(*link)->own.link;
     task->own.link = *link;
     *link = task;
+    /* seq_cst: partners are those of gomp_queue_push, see after_queueing */
     atomic_fetch_add(&tasks->shared_count, 1);
     gomp_spinlock_unlock(&q->lock);
 }
@@ -659,8 +666,8 @@ static bool spin (struct wait *w)
     w->give_up = false;
     atomic_fetch_add_explicit(&w->tasks->hungry, hunger_of(w), memory_order_relaxed);
     bool ready = gomp_spin_until(wait_ready, w);
-    /* seq_cst: who has queued a task and counts on us to find it must be heard of by our last
-     * look before we sleep. */
+    /* seq_cst: a thread that has queued a task and counts on us to find it (wake_for) must be heard
+     * of by our last look before we sleep, and by the look below. */
     atomic_fetch_sub(&w->tasks->hungry, hunger_of(w));
     if (!w->found)
         return ready && !w->give_up;
@@ -689,6 +696,10 @@ static void sleep_for_descendants (struct wait *w)
     atomic_fetch_add(&w->tasks->asleep, GOMP_DESCENDANTS);
     /* seq_cst: partners are gomp_task_poke and tell_parent */
     uint64_t now = atomic_fetch_add(done, add) + add;
+    /* What follows looks by weaker loads: at the group, the node, and all queues.  Partners are the
+     * seq_cst changes of those, after which the changer looks whether we sleep: after_queueing,
+     * gomp_taskgroup_leave, settle in taskdeps.c. */
+    atomic_thread_fence(memory_order_seq_cst);
     if (!w->done(w) && !(w->found = find(w->tasks, w->slot, w->root)))
         gomp_park((int *)done, (int)(uint32_t)now);
     atomic_fetch_and(done, ~GOMP_DONE_PARKED);
@@ -753,6 +764,8 @@ static void sleep_at_barrier (struct wait *w)
     if (region)
         atomic_fetch_add(&region->sleeping_members, 1);
     int signal = atomic_load(&tasks->signal);
+    /* What follows looks by weaker loads, at the generation and at all queues. */
+    atomic_thread_fence(memory_order_seq_cst);
     if (!w->done(w) && !(w->found = find(tasks, w->slot, NULL)))
         gomp_park((int *)&tasks->signal, signal);
     if (region)

@@ -95,7 +95,7 @@ struct gomp_team_tasks {
     /* Low half: members that look for any task and find none; high half: those that look for
      * descendants of the task that they wait in.  Counts; hints for who creates tasks. */
     _Atomic uint64_t hungry;
-    /* The same for those that sleep.  seq_cst: partner is gomp_queue_push. */
+    /* The same for those that sleep.  seq_cst: partners are gomp_queue_push and after_queueing. */
     _Atomic uint64_t asleep;
     _Atomic unsigned shared_count; /* tasks in `shared` */
     _Atomic unsigned used;         /* slots in use; release/acquire, under lock */

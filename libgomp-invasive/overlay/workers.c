@@ -401,7 +401,7 @@ static void *bound_worker_main (void *arg)
         seen = atomic_load_explicit(&self->word, memory_order_acquire);
         struct gomp_region *region =
             atomic_exchange_explicit(&self->region, NULL, memory_order_acquire);
-        if (self->quit)
+        if (seen & GOMP_WORKER_QUIT)
             break;
         if (!region)
             continue; /* a call for help that came too late, or a mail that is taken already */
@@ -423,7 +423,7 @@ struct gomp_worker *gomp_worker_start (struct gomp_region *region, unsigned id)
     struct gomp_worker *w = gomp_malloc_cleared(sizeof *w);
     w->region = region;
     w->id = id;
-    atomic_store_explicit(&w->word, 1, memory_order_relaxed);
+    atomic_store_explicit(&w->word, GOMP_WORKER_CALL, memory_order_relaxed);
     int error = pthread_create(&w->handle, &gomp_thread_attr, bound_worker_main, w);
     if (error)
         gomp_fatal("Thread creation failed: %s", strerror(error));
@@ -458,14 +458,17 @@ void gomp_worker_mail (struct gomp_worker *w, struct gomp_region *region, unsign
     /* release: partner is bound_worker_main's acquire; it may be awake for a call for help and
      * find this before the word is raised */
     atomic_store_explicit(&w->region, region, memory_order_release);
-    atomic_fetch_add_explicit(&w->word, 1, memory_order_release);
+    atomic_fetch_add_explicit(&w->word, GOMP_WORKER_CALL, memory_order_release);
     gomp_unpark((int *)&w->word, 1);
 }
 
 void gomp_worker_quit (struct gomp_worker *w)
 {
-    w->quit = true;
-    gomp_worker_mail(w, NULL, 0);
+    /* The last access: the worker may be awake for a call for help, see this at once, and free w.
+     * To wake it only the address is used. */
+    int *word = (int *)&w->word;
+    atomic_fetch_or_explicit(&w->word, GOMP_WORKER_QUIT, memory_order_release);
+    gomp_unpark(word, 1);
 }
 
 static bool help_waiting (void *arg)

@@ -114,14 +114,17 @@ static inline bool gomp_seat_called_back (void)
 
 /* --- workers */
 
+enum { GOMP_WORKER_QUIT = 1, GOMP_WORKER_CALL = 2 };
+
 /* A kernel thread of ours.  A *bound* worker belongs to a pool or a nested team and runs
  * the implicit tasks that are mailed to it; a *free* worker takes whatever there is. */
 struct gomp_worker {
     /* mail: written by the sender, then word raised and unparked; read by the worker */
     _Atomic(struct gomp_region *) region;
     unsigned id;
-    bool quit;
-    _Atomic int word;   /* number of mails and calls for help */
+    /* Counts mails and calls for help in steps of GOMP_WORKER_CALL; GOMP_WORKER_QUIT: the worker is
+     * to end, and frees this struct.  Release; partner: bound_worker_main's acquire loads */
+    _Atomic int word;
     _Atomic int asleep; /* 1: parked while its region is open, a call for help wakes it.
                            exchanged by the helper-caller, set by the worker */
     pthread_t handle;
