@@ -4,10 +4,11 @@
 # Build the fork: the packaged libgomp source with our overlay in front of it.
 #
 #   build.sh --source=FILE|DIR --overlay=DIR --libinvasive=DIR --include=DIR
-#            --builddir=DIR --out=FILE [--cflags=FLAGS] [-jN] [--prepare]
+#            --builddir=DIR --out=FILE [--cflags=FLAGS] [--host=SYSTEM] [-jN] [--prepare]
 #
 #   --source       gcc-VERSION*.tar.xz, or a GCC source tree
 #   --prepare      only make the copy and edit it
+#   --host         what to build for, as configure is told; CC and GFORTRAN make programs for it
 #   --libinvasive  where libinvasive.so.0 is; --include: the directory above its headers
 #
 # Nothing of upstream is kept in this repository: the source is copied to --builddir,
@@ -19,7 +20,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 die() { echo "libgomp-invasive/build.sh: $*" >&2; exit 1; }
 
-cflags="-O2 -g" jobs=-j2 prepare=
+cflags="-O2 -g" jobs=-j2 prepare= host=
+gfortran=${GFORTRAN:-gfortran}
 for arg; do
     case $arg in
     --source=*) source=${arg#*=} ;;
@@ -29,6 +31,7 @@ for arg; do
     --builddir=*) builddir=${arg#*=} ;;
     --out=*) out=${arg#*=} ;;
     --cflags=*) cflags=${arg#*=} ;;
+    --host=*) host=${arg#*=} ;;
     -j*) jobs=$arg ;;
     --prepare) prepare=yes ;;
     *) die "unknown argument $arg" ;;
@@ -88,7 +91,7 @@ stamp() {
     else
         stat -L -c '%s %Y' "$source"
     fi
-    echo "$source ${CC:-cc} $cflags"
+    echo "$source ${CC:-cc} $cflags $host"
     cat "$here/build.sh" "$here/upstream.sh"
 }
 
@@ -129,9 +132,9 @@ mkdir -p "$work"
 cd "$work"
 if [ ! -f Makefile ]; then
     # Unset: a jobserver of the calling make is not for configure's little makes.
-    command -v gfortran >/dev/null ||
+    command -v "$gfortran" >/dev/null ||
         die "no gfortran (Debian: package gfortran): libgomp has symbols that are written in Fortran"
-    env -u MAKEFLAGS -u MAKELEVEL GFORTRAN="$(command -v gfortran)" "$src/libgomp/configure" --disable-multilib \
+    env -u MAKEFLAGS -u MAKELEVEL GFORTRAN="$(command -v "$gfortran")" "$src/libgomp/configure" ${host:+--host="$host"} --disable-multilib \
         --enable-shared --disable-static --with-gnu-ld \
         --disable-maintainer-mode --enable-symvers=gnu --enable-tls --prefix=/usr \
         CFLAGS="$cflags" >configure.log 2>&1 ||

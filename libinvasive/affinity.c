@@ -51,9 +51,10 @@ static void *start_unpinned(void *memory)
     return start.function(start.argument);
 }
 
-/* Has the program itself said where the new thread is to run? */
+/* Has the program itself said where the new thread is to run?  Attributes say so in glibc only. */
 static bool has_affinity(const pthread_attr_t *attr)
 {
+#ifdef __GLIBC__
     struct inv_cpus mask;
     if (!attr || pthread_attr_getaffinity_np(attr, sizeof mask, (cpu_set_t *)&mask) != 0)
         return false;
@@ -61,6 +62,9 @@ static bool has_affinity(const pthread_attr_t *attr)
     for (size_t i = 0; i < sizeof mask; i++)
         if (((unsigned char *)&mask)[i] != 0xff)
             return true;
+#else
+    (void)attr;
+#endif
     return false;
 }
 

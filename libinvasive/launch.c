@@ -191,6 +191,16 @@ struct start {
     char *stack; /* of the second clone */
 };
 
+/* A message that needs no memory and no lock, in any C library. */
+static const char *error_text(int error)
+{
+#ifdef __GLIBC__
+    return strerrordesc_np(error);
+#else
+    return strerror(error);
+#endif
+}
+
 /* In the second clone.  Only system calls: we share the memory of a process that may be in the
  * middle of anything. */
 static int become_rmd(void *argument)
@@ -206,13 +216,13 @@ static int become_rmd(void *argument)
     if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(s->ready, 2) < 0 ||
         dup2(s->ready, READY_FD) < 0 || dup2(s->listener, LISTEN_FD) < 0 || chdir("/"))
         _exit(1);
-    if (close_range(ABOVE_FD, ~0u, 0))
+    if (syscall(SYS_close_range, ABOVE_FD, ~0u, 0)) /* glibc has it since 2.34, musl not */
         for (int fd = ABOVE_FD; fd < OLD_KERNEL_FDS; fd++)
             close(fd);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     syscall(SYS_execve, s->rmd, s->argv, s->envp); /* not our own execve of spawn.c */
-    const char *why = strerrordesc_np(errno);
+    const char *why = error_text(errno);
     ssize_t ignored = write(READY_FD, why, strlen(why));
     (void)ignored;
     _exit(1);

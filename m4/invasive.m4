@@ -277,7 +277,7 @@ AC_MSG_RESULT([$GCC_SOURCE])
 AS_CASE([$GCC_SOURCE], [*.xz],
   [AS_IF([test "x$XZ" = xno], [INV_MISSING([xz], [xz-utils])])])
 # Some of libgomp's symbols are written in Fortran.
-AC_PATH_PROGS([GFORTRAN], [gfortran], [no])
+AC_PATH_TOOL([GFORTRAN], [gfortran], [no])
 AS_IF([test "x$GCC_SOURCE" != xno && test "x$GFORTRAN" = xno], [INV_MISSING([gfortran], [gfortran])])
 AC_PATH_PROGS([PATCH], [patch], [no])
 AS_IF([test "x$GCC_SOURCE" != xno && test "x$PATCH" = xno], [INV_MISSING([patch], [patch])])

@@ -63,7 +63,7 @@ extern const char *const shim_names[SHIM_CALLS];
 void *shim_resolve(enum shim_level level, enum shim_call call, const void *caller);
 
 /* Fortran functions have entries of their own where somebody has written them (fortran.c). */
-#if defined(__x86_64__) && defined(__ELF__)
+#if (defined(__x86_64__) || defined(__aarch64__)) && defined(__ELF__)
 #define SHIM_FORTRAN
 extern void *_Atomic shim_fortran_entry[];
 extern const char *const shim_fortran_names[];

@@ -40,7 +40,8 @@ __attribute__((used)) void *shim_resolve_fortran(unsigned number, const void *ca
     return function;
 }
 
-/* rax and r11 are nobody's between a call and a function's first instruction. */
+/* Keeps all registers of arguments; there are no floating-point ones in MPI's Fortran functions. */
+#if defined(__x86_64__)
 __asm__(".text\n"
         ".globl shim_fortran_first\n"
         ".hidden shim_fortran_first\n"
@@ -55,4 +56,24 @@ __asm__(".text\n"
         "    pop %r9\n    pop %r8\n    pop %rcx\n    pop %rdx\n    pop %rsi\n    pop %rdi\n"
         "    jmp *%rax\n"
         ".size shim_fortran_first, . - shim_fortran_first\n");
+#elif defined(__aarch64__)
+__asm__(".text\n"
+        ".globl shim_fortran_first\n"
+        ".hidden shim_fortran_first\n"
+        ".type shim_fortran_first, %function\n"
+        "shim_fortran_first:\n" /* w17: the entry's number; x30: the caller's return address */
+        "    stp x29, x30, [sp, -96]!\n"
+        "    mov x29, sp\n"
+        "    stp x0, x1, [sp, 16]\n    stp x2, x3, [sp, 32]\n"
+        "    stp x4, x5, [sp, 48]\n    stp x6, x7, [sp, 64]\n    str x8, [sp, 80]\n"
+        "    mov w0, w17\n"
+        "    mov x1, x30\n"
+        "    bl shim_resolve_fortran\n"
+        "    mov x16, x0\n"
+        "    ldp x0, x1, [sp, 16]\n    ldp x2, x3, [sp, 32]\n"
+        "    ldp x4, x5, [sp, 48]\n    ldp x6, x7, [sp, 64]\n    ldr x8, [sp, 80]\n"
+        "    ldp x29, x30, [sp], 96\n"
+        "    br x16\n"
+        ".size shim_fortran_first, . - shim_fortran_first\n");
+#endif
 #endif

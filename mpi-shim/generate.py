@@ -78,6 +78,26 @@ def entries(functions):
     yield "};"
 
 
+# What an entry of a Fortran function does: notes its return address in shim_caller and jumps to
+# where shim_fortran_entry[number] points, by registers that are nobody's between a call and a
+# function's first instruction.  ldar: partner is the release store in shim_resolve_fortran.
+FORTRAN_ENTRY = {
+    "__x86_64__": ("mov (%rsp), %rax", "mov shim_caller@gottpoff(%rip), %r11",
+                   "mov %rax, %fs:(%r11)",
+                   "jmp *shim_fortran_entry + 8 * \\\\number(%rip)"),
+    "__aarch64__": ("adrp x16, :gottprel:shim_caller", "ldr x16, [x16, :gottprel_lo12:shim_caller]",
+                    "mrs x17, tpidr_el0", "str x30, [x17, x16]",
+                    "adrp x16, shim_fortran_entry + 8 * \\\\number",
+                    "add x16, x16, :lo12:shim_fortran_entry + 8 * \\\\number",
+                    "ldar x16, [x16]", "br x16"),
+}
+# And where it points at first: to what looks the function up (fortran.c), with the number.
+FORTRAN_FIRST = {
+    "__x86_64__": ("mov $\\\\number, %eax", "jmp shim_fortran_first"),
+    "__aarch64__": ("mov w17, \\\\number", "b shim_fortran_first"),
+}
+
+
 def fortran(functions):
     """Suffixes: mpif.h and use mpi; use mpi_f08; use mpi_f08 with MPICH, for any type."""
     names = [f"mpi_{f.name.lower()}_{suffix}" for f in functions if f.kind != "use"
@@ -86,13 +106,15 @@ def fortran(functions):
     yield "const char *const shim_fortran_names[] = {"
     yield from (f'    "{name}",' for name in names)
     yield "};\n"
-    yield '__asm__(".macro shim_fortran name, number\\n"'
-    for line in (".globl \\\\name", ".type \\\\name, @function", "\\\\name:", "mov (%rsp), %rax",
-                 "mov shim_caller@gottpoff(%rip), %r11", "mov %rax, %fs:(%r11)",
-                 "jmp *shim_fortran_entry + 8 * \\\\number(%rip)", ".size \\\\name, . - \\\\name",
-                 "shim_fortran_first_\\\\number:", "mov $\\\\number, %eax",
-                 "jmp shim_fortran_first", ".endm", ".text"):
-        yield f'        "{line}\\n"'
+    for i, processor in enumerate(FORTRAN_ENTRY):
+        yield f"#{'el' if i else ''}if defined({processor})"
+        yield '#define MACRO ".macro shim_fortran name, number\\n" \\'
+        for line in (".globl \\\\name", ".type \\\\name, %function", "\\\\name:",
+                     *FORTRAN_ENTRY[processor], ".size \\\\name, . - \\\\name",
+                     "shim_fortran_first_\\\\number:", *FORTRAN_FIRST[processor], ".endm"):
+            yield f'        "{line}\\n" \\'
+        yield '        ".text\\n"'
+    yield "#endif\n__asm__(MACRO"
     yield from (f'        "shim_fortran {name}, {i}\\n"' for i, name in enumerate(names))
     yield '        ".purgem shim_fortran\\n");\n'
     yield from (f"extern char shim_fortran_first_{i}[];" for i in range(len(names)))

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""libinvasive with another C library than glibc."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+KERNEL = ("linux", "asm-generic")  # musl-gcc's headers are without the kernel's
+WARNINGS = ("-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror "
+            "-Wno-format-truncation").split()  # which depends on what is optimized
+
+
+def sources(top, variable):
+    """The C files of a variable of libinvasive/Makefile.inc, of which others may be a part."""
+    text = (top / "libinvasive/Makefile.inc").read_text().replace("\\\n", " ")
+    words = re.search(rf"^{variable} = (.*)$", text, re.MULTILINE).group(1).split()
+    found = []
+    for word in words:
+        if word.startswith("$("):
+            found += sources(top, word[2:-1])
+        elif word.endswith(".c"):
+            found.append(top / word)
+    return found
+
+
+@pytest.fixture
+def musl(top, tmp_path):
+    """musl(WORD...) compiles and links; warnings are errors."""
+    if not shutil.which("musl-gcc"):
+        pytest.skip("needs package musl-tools")
+    headers = tmp_path / "kernel"
+    headers.mkdir()
+    for name in KERNEL:
+        (headers / name).symlink_to(f"/usr/include/{name}")
+    machine = subprocess.check_output(["gcc", "-print-multiarch"], text=True).strip()
+    (headers / "asm").symlink_to(Path("/usr/include", machine, "asm"))
+
+    def run(*words):
+        done = subprocess.run(["musl-gcc", "-std=gnu17", *WARNINGS, "-fPIC", "-pthread",
+                               f"-I{top / 'include'}", f"-I{top / 'libinvasive'}",
+                               '-DINV_BINDIR="/usr/bin"', "-isystem", headers, *words],
+                              check=False, cwd=tmp_path, capture_output=True, text=True,
+                              timeout=200)
+        assert done.returncode == 0, done.stderr
+
+    return run
+
+
+def test_the_core_table_needs_no_glibc(musl, top, tmp_path, run_program):
+    musl(*sources(top, "libinvasive_core_sources"), top / "libinvasive/test_core.c", "-o", "core")
+    assert run_program([tmp_path / "core"]).stdout == "core: all transitions as documented\n"
+
+
+def test_the_library_links_without_glibc_and_makes_claims(musl, top, tmp_path, run_program):
+    musl("-shared", "-Wl,-z,defs", "-Wl,-soname,libinvasive.so.0",
+         *sources(top, "lib_libinvasive_so_0_SOURCES"), *sources(top, "inv_interposed_sources"),
+         "-o", "libinvasive.so.0")
+    musl(top / "libinvasive/test_claim.c", "./libinvasive.so.0", "-o", "claim")
+    ran = run_program([tmp_path / "claim", "unmanaged"], env={"LD_LIBRARY_PATH": tmp_path})
+    assert ran.stdout == "claims: as documented\n"
