@@ -18,6 +18,7 @@
 #endif
 #include "cpus.h"
 #include "keeper.h"
+#include "launcher.h"
 #include "log.h"
 #include "machine.h"
 #include "metrics.h"
@@ -237,6 +238,12 @@ static bool is_service(void)
     return !line.private && !line.node;
 }
 
+/* A job that rmd ends with. */
+static bool has_job(void)
+{
+    return line.node || (line.private && line.ready_fd >= 0);
+}
+
 /* The configuration, and over it the command line.  False: has said why. */
 static bool read_settings(struct rmd_settings *s)
 {
@@ -304,22 +311,17 @@ static void signal_came(struct rmd_source *source, uint32_t events)
         rmd_stop(0);
 }
 
-static void launcher_gone(struct rmd_source *source, uint32_t events)
-{
-    (void)source;
-    (void)events;
-    rmd_stop(0);
-}
-
 /* Before any thread is started, so that all inherit the mask. */
 static int watch_signals(void)
 {
     static struct rmd_source source = {.ready = signal_came};
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGHUP);
+    if (!has_job()) {
+        sigaddset(&set, SIGTERM);
+        sigaddset(&set, SIGINT);
+        sigaddset(&set, SIGHUP);
+    }
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
     signal(SIGCHLD, SIG_IGN); /* as the first process of a container: nobody waits for orphans */
@@ -331,17 +333,9 @@ static int watch_signals(void)
 /* Tell the launcher that clients may come, and notice when it goes. */
 static int watch_launcher(void)
 {
-    static struct rmd_source source = {.ready = launcher_gone};
-    if (line.ready_fd < 0)
-        return line.private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
-    char text[32];
-    int n = snprintf(text, sizeof text, "ready %u\n", topology.ncores);
-    if (write(line.ready_fd, text, (size_t)n) != n)
-        return -1;
-    if (line.node)
-        return close(line.ready_fd);
-    source.fd = line.ready_fd;
-    return line.private ? rmd_watch(&source, EPOLLRDHUP) : 0; /* HUP and ERR come unasked */
+    if (line.ready_fd >= 0)
+        return rmd_launcher_watch(line.ready_fd, line.private, topology.ncores);
+    return line.private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
 }
 
 /* --- the end of a node's rmd */
@@ -548,7 +542,9 @@ static int start(void)
         .keep = is_service() ? keep : NULL,
         .keep_orders = is_service() ? keep_orders : NULL,
     };
-    be_prompt(); /* first: to find the cores takes a turn on each of them */
+    if (has_job())
+        rmd_launcher_outlive_signals(); /* first: the launcher counts on it */
+    be_prompt(); /* to find the cores takes a turn on each of them */
     if (check_kernel() || have_table_size() || find_cores())
         return -1;
     have_descriptors();

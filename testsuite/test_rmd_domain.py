@@ -557,10 +557,12 @@ def test_rmd_ends_when_its_launcher_is_gone_and_its_members_go_on(rmd):
     assert other.ask("borrow 0") == "1"
 
 
-def test_rmd_ends_on_sigterm(rmd):
+def test_rmd_that_is_told_to_end_ends_with_its_launcher(rmd):
+    """All processes of a job may be told at once, and the launcher has to ask for the report."""
     r = rmd(2)
-    r.process.send_signal(signal.SIGTERM)
-    assert r.process.wait(PATIENCE_S) == 0
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        r.process.send_signal(number)
+        assert rmctl(r.build, f"--socket={r.name}", "policy")[0] == 0
 
 
 def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, short_path):

@@ -1220,7 +1220,7 @@ def test_an_intent_counts_where_the_word_has_become_what_it_says(ask_python):
 
 def test_nothing_is_left_when_a_launcher_with_a_trace_is_killed(build, stock_env, trace_tool,
                                                                 tmp_path):
-    """Its file ends where it was, and what is in it can be read."""
+    """Its file is whole up to there: rmd ends it, a moment later."""
     file = tmp_path / "cut.trace"
     child = subprocess.Popen([build / "bin/invade", "--emulate-cores=2", f"--trace={file}", "--",
                               sys.executable, "-c", "import time; print(1, flush=True); "
@@ -1230,5 +1230,4 @@ def test_nothing_is_left_when_a_launcher_with_a_trace_is_killed(build, stock_env
     child.wait()
     child.stdout.close()
     assert file.exists()
-    checked = trace_tool("check", file, check=False)
-    assert checked.returncode in (1, 2) and "Traceback" not in checked.stderr
+    eventually(lambda: trace_tool("check", file, check=False).returncode, 0)

@@ -331,6 +331,20 @@ static void run_unmanaged(const struct invade_options *o, struct invade_report *
     invade_exec(o->command);
 }
 
+struct run {
+    struct invade_report *report;
+    const struct invade_manager *manager;
+    char **command;
+};
+
+/* SIGKILL may come for us next. */
+static void report_so_far(void *argument)
+{
+    const struct run *run = argument;
+    if (run->report->ours)
+        invade_report_write(run->report, run->manager, run->command, INVADE_STILL_RUNS);
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -376,7 +390,8 @@ int main(int argc, char **argv)
     if (!manager.pid && !report.ours && !traced)
         invade_exec(o.command);
     report.before = invade_load_now(&manager);
-    int status = invade_run(o.command);
+    struct run run = {&report, &manager, o.command};
+    int status = invade_run(o.command, report_so_far, &run);
     invade_trace_stop(&manager, &o);
     if (report.ours)
         invade_report_write(&report, &manager, o.command, status);

@@ -12,6 +12,9 @@
 
 enum { INVADE_FAILED = 125, INVADE_CANNOT_RUN = 126, INVADE_NOT_FOUND = 127 };
 
+/* A wait status of a command that has not ended: neither WIFEXITED nor WIFSIGNALED. */
+enum { INVADE_STILL_RUNS = 0xffff };
+
 struct invade_options {
     char **command; /* NULL-terminated */
     const char *socket, *cores, *policy, *smt, *team, *report_file, *trace_file;
@@ -51,6 +54,7 @@ struct invade_report {
     bool json;
     const char *file; /* NULL: stderr */
     FILE *text;       /* NULL: JSON, or nothing is wanted */
+    bool begun;       /* there is a report in it */
     uint64_t launch;  /* by which our processes' records are known */
     uint64_t since_ns; /* CLOCK_MONOTONIC: who ended before is none of ours */
     struct invade_load before; /* the command */
@@ -84,15 +88,17 @@ int invade_rank(void);
 
 /* invade_run.c: dispose of signals as waiting for children and writing reports need it, first of
  * all; become the command (returns never), with our caller's dispositions; or run it as a child and
- * return its wait status. */
+ * return its wait status.
+ * told_to_end(argument) is called once if the command still runs a second after a SIGTERM. */
 void invade_take_signals(void);
 void invade_exec(char **command) __attribute__((noreturn));
-int invade_run(char **command);
+int invade_run(char **command, void (*told_to_end)(void *), void *argument);
 /* End as the command did: same exit code, same signal. */
 void invade_end_as(int wait_status) __attribute__((noreturn));
 
 /* invade_report.c: false when it cannot be written, which has been said; say that there is nothing
- * to report; report.  status: of waitpid for the command. */
+ * to report; report, once with INVADE_STILL_RUNS if need be, and then in its place with the
+ * status of waitpid for the command. */
 bool invade_report_open(struct invade_report *report, const struct invade_options *options);
 void invade_report_unmanaged(struct invade_report *report, char **command);
 void invade_report_write(struct invade_report *report, const struct invade_manager *manager,

@@ -87,6 +87,30 @@ static void close_text(struct invade_report *r)
 {
     if (r->text && r->text != stderr && fclose(r->text))
         cannot_write(r->file);
+    r->text = NULL;
+}
+
+/* A report of a command that still runs gives its place in a regular file to the next one. */
+static void begin_text(struct invade_report *r, char **command, int status)
+{
+    struct stat st;
+    if (r->begun && r->text != stderr && !fstat(fileno(r->text), &st) &&
+        S_ISREG(st.st_mode)) {
+        rewind(r->text);
+        if (ftruncate(fileno(r->text), 0))
+            cannot_write(r->file);
+    }
+    r->begun = true;
+    if (status == INVADE_STILL_RUNS)
+        fprintf(r->text, "invade: %s still runs after SIGTERM; until now:\n", command[0]);
+}
+
+static void end_text(struct invade_report *r, int status)
+{
+    if (status != INVADE_STILL_RUNS)
+        close_text(r);
+    else if (r->text && fflush(r->text))
+        cannot_write(r->file);
 }
 
 void invade_report_unmanaged(struct invade_report *r, char **command)
@@ -156,13 +180,15 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
         count = 0;
     }
     fill_others(&l, r, m);
+    if (r->text)
+        begin_text(r, command, status);
     if (r->text && count)
         launch_print(r->text, &l);
     else if (r->text)
         fprintf(r->text, "invade: %s: %s\n", command[0],
                 error ? "rmd is gone, and what it knew with it"
                       : "no process used OpenMP or MPI under invade on this node: nothing to report");
-    close_text(r);
+    end_text(r, status);
     if (r->json && !launch_write_json(r->file, &l, command))
         cannot_write(r->file);
     if (l.reports)

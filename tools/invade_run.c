@@ -8,6 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
+#include "now.h"
 #include "preload.h"
 
 #include <errno.h>
@@ -18,6 +19,12 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum {
+    NS_PER_S = 1000000000,
+    /* from SIGTERM to the report of a command that still runs: SIGKILL may follow after 2 s */
+    PATIENCE_NS = NS_PER_S,
+};
 
 /* What invade changes, and how its caller had it, which the command gets back. */
 static struct {
@@ -114,8 +121,25 @@ static pid_t start(char **command, const sigset_t *mask)
     invade_exec(command);
 }
 
-int invade_run(char **command)
+/* The next signal of the set; 0 when `until_ns` has passed, which is 0 for never. */
+static int next_signal(const sigset_t *set, siginfo_t *info, uint64_t until_ns)
 {
+    for (;;) {
+        uint64_t now = inv_now_ns(), left = until_ns > now ? until_ns - now : 0;
+        const struct timespec patience = {(time_t)(left / NS_PER_S), (long)(left % NS_PER_S)};
+        int number = sigtimedwait(set, info, until_ns ? &patience : NULL);
+        if (number > 0)
+            return number;
+        if (errno == EAGAIN)
+            return 0;
+        /* EINTR: we were stopped and go on */
+    }
+}
+
+int invade_run(char **command, void (*told_to_end)(void *), void *argument)
+{
+    uint64_t tell_at_ns = 0;
+    bool told = false;
     sigset_t set, mask;
     passed_on(&set);
     sigprocmask(SIG_BLOCK, &set, &mask);
@@ -126,13 +150,17 @@ int invade_run(char **command)
     }
     for (;;) {
         siginfo_t info;
-        int status;
-        if (sigwaitinfo(&set, &info) < 0)
-            continue; /* EINTR: we were stopped and go on */
-        if (info.si_signo != SIGCHLD)
+        int status, number = next_signal(&set, &info, told ? 0 : tell_at_ns);
+        if (!number) {
+            told = true;
+            told_to_end(argument);
+        } else if (number != SIGCHLD) {
             pass_on(&info, child);
-        else if (waitpid(child, &status, WNOHANG) == child)
+            if (number == SIGTERM && !tell_at_ns)
+                tell_at_ns = inv_now_ns() + PATIENCE_NS;
+        } else if (waitpid(child, &status, WNOHANG) == child) {
             return status;
+        }
     }
 }
 
