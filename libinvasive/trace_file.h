@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * trace_file.h - the file that `invade --trace` leaves: a head, then chunks, in the byte order of
- * the machine.  invasive-trace(5) says what they mean; rmd/trace.c writes them, and
+ * the machine.  invasive-trace(5) says what they mean; rmd/trace.c writes them, tools/invade_trace.c the last one, and
  * tools/invasive_trace/format.py reads them.
  */
 #ifndef INV_TRACE_FILE_H
@@ -26,7 +26,9 @@ enum inv_trace_chunk_type {
     INV_CHUNK_SITES = 5,   /* a: slot, b: pid; struct inv_trace_site */
     INV_CHUNK_LAST = 6,    /* a: cores; the word of each */
     INV_CHUNK_END = 7,     /* events, lost ones */
+    INV_CHUNK_REPORT = 8,  /* after END, by `invade`: JSON of invade(1), without call sites */
 };
+enum { INV_TRACE_REPORT_MOST = 1 << 26 };
 
 struct inv_trace_chunk {
     uint32_t type, bytes; /* of what follows this head */

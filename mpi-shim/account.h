@@ -5,7 +5,7 @@
  *
  * The guard of a function that may wait says that it has been called: the call is counted, and
  * the thread's waits until the next one belong to it.  Without --report and --trace that is a load
- * and a branch; a trace alone has only sites and their names, and asks for no CPU time.
+ * and a branch.  INVASIVE_REPORT=0: only sites and their names, and nothing asks for CPU time.
  */
 #ifndef SHIM_ACCOUNT_H
 #define SHIM_ACCOUNT_H

@@ -905,9 +905,9 @@ def test_the_html_report_opens_in_a_browser_without_a_network(traced, trace_tool
     assert re.search(r"imbalance\.c:\d+ \(\w+\)", text) or not shutil.which("addr2line")
     whole, balance, talk = (float(re.search(rf"{name}</td><td[^>]*data-value=\"([\d.]+)\"",
                                             text).group(1))
-                            for name in ("cores computed on", "balance of the cores",
+                            for name in ("parallel efficiency", "load balance",
                                          "communication efficiency"))
-    assert abs(whole - balance * talk) < 0.001
+    assert abs(whole - balance * talk) < 1e-6
     # Another directory for its profile: a browser holds locks there.
     with tempfile.TemporaryDirectory() as home:
         command = [browser, "--headless", "--no-sandbox", "--disable-gpu",

@@ -392,8 +392,8 @@ int main(int argc, char **argv)
     report.before = invade_load_now(&manager);
     struct run run = {&report, &manager, o.command};
     int status = invade_run(o.command, report_so_far, &run);
-    invade_trace_stop(&manager, &o);
-    if (report.ours)
+    report.traced = invade_trace_stop(&manager, &o);
+    if (report.ours || report.traced)
         invade_report_write(&report, &manager, o.command, status);
     invade_stop(&manager);
     invade_end_as(status);

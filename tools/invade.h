@@ -49,8 +49,9 @@ struct invade_load {
 
 /* Where --report goes. */
 struct invade_report {
-    bool wanted; /* our processes are to keep records, or (launch 0) only name call sites */
+    bool wanted; /* our processes are to keep records: INVASIVE_REPORT is ours to set */
     bool ours;   /* and we are to write the report; of ranks with an invade each, rank 0's is */
+    bool traced; /* the trace gets it as well */
     bool json;
     const char *file; /* NULL: stderr */
     FILE *text;       /* NULL: JSON, or nothing is wanted */
@@ -111,10 +112,12 @@ double invade_load_of_others(const struct invade_load *before, const struct inva
                              unsigned cores, double cpu);
 
 /* invade_trace.c: false when the file cannot be written, which has been said; begin, true when there
- * is a trace then; there will be none, so a new file goes again; end. */
+ * is a trace then; there will be none, so a new file goes again; end, true when it is complete;
+ * the last chunk of a complete one, the report on its run as JSON. */
 bool invade_trace_open(const struct invade_options *options);
 bool invade_trace_start(const struct invade_manager *manager);
 void invade_trace_forget(void);
-void invade_trace_stop(const struct invade_manager *manager, const struct invade_options *options);
+bool invade_trace_stop(const struct invade_manager *manager, const struct invade_options *options);
+void invade_trace_add_report(const char *json);
 
 #endif

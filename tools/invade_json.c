@@ -116,7 +116,7 @@ static json_t *classes(const struct class *all, unsigned count, bool job)
     return list;
 }
 
-static json_t *process(const struct launch *l, const struct process *p)
+static json_t *process(const struct launch *l, const struct process *p, bool with_sites)
 {
     const struct inv_report *r = p->counters;
     json_t *o = json_object();
@@ -143,7 +143,8 @@ static json_t *process(const struct launch *l, const struct process *p)
     put_count(o, "sleeping_waits", r->waits);
     put(o, "metrics", metrics(&p->metrics, false));
     put(o, "iteration_classes", classes(p->class, p->classes, false));
-    put(o, "call_sites", sites(&p->sites));
+    if (with_sites)
+        put(o, "call_sites", sites(&p->sites));
     return o;
 }
 
@@ -164,10 +165,11 @@ static void share_names(struct job *j)
         }
 }
 
-static json_t *job(const struct launch *l, struct job *j)
+static json_t *job(const struct launch *l, struct job *j, bool with_sites)
 {
     json_t *o = json_object(), *all = json_array();
-    share_names(j);
+    if (with_sites)
+        share_names(j);
     put(o, "program", text(j->at[0].counters->program));
     put(o, "mpi", json_boolean(j->size > 0));
     put(o, "ranks", j->size ? json_integer(j->size) : NULL);
@@ -178,9 +180,10 @@ static json_t *job(const struct launch *l, struct job *j)
     put_real(o, "useful_core_seconds", j->useful_core);
     put(o, "metrics", metrics(&j->metrics, true));
     put(o, "iteration_classes", classes(j->class, j->classes, true));
-    put(o, "call_sites", sites(&j->sites));
+    if (with_sites)
+        put(o, "call_sites", sites(&j->sites));
     for (unsigned i = 0; i < j->count; i++)
-        json_array_append_new(all, process(l, &j->at[i]));
+        json_array_append_new(all, process(l, &j->at[i], with_sites));
     put(o, "processes", all);
     return o;
 }
@@ -197,7 +200,7 @@ static json_t *nodes(const struct launch *l)
     return list;
 }
 
-static json_t *report(struct launch *l, char **command)
+static json_t *report(struct launch *l, char **command, bool with_sites)
 {
     json_t *o = json_object(), *words = json_array(), *jobs = json_array();
     for (char **word = command; *word; word++)
@@ -217,7 +220,7 @@ static json_t *report(struct launch *l, char **command)
         put_real(o, "parallel_efficiency", l->efficiency);
         put(o, "other_programs_core_seconds", l->others >= 0 ? json_real(l->others) : NULL);
         for (unsigned i = 0; i < l->njobs; i++)
-            json_array_append_new(jobs, job(l, &l->jobs[i]));
+            json_array_append_new(jobs, job(l, &l->jobs[i], with_sites));
     }
     put(o, "jobs", jobs);
     return o;
@@ -245,7 +248,7 @@ bool launch_write_json(const char *file, struct launch *l, char **command)
     bool good = fd >= 0;
     if (good) {
         fchmod(fd, 0666 & ~mask);
-        json_t *o = report(l, command);
+        json_t *o = report(l, command, true);
         errno = ENOMEM; /* what jansson does not say */
         good = o && !write_out(fd, o) && !rename(beside, file);
         json_decref(o);
@@ -256,4 +259,12 @@ bool launch_write_json(const char *file, struct launch *l, char **command)
     }
     free(beside);
     return good;
+}
+
+char *launch_json_text(struct launch *l, char **command)
+{
+    json_t *o = report(l, command, false);
+    char *text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_decref(o);
+    return text;
 }

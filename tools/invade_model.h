@@ -105,5 +105,7 @@ void launch_print(FILE *to, struct launch *launch);
 /* Written beside it first, so that the file is there as a whole or not at all.  launch NULL:
  * the command ran unmanaged.  False with errno. */
 bool launch_write_json(const char *file, struct launch *launch, char **command);
+/* The same without call sites, to be freed; NULL: no memory. */
+char *launch_json_text(struct launch *launch, char **command);
 
 #endif

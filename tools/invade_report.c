@@ -63,10 +63,9 @@ bool invade_report_open(struct invade_report *r, const struct invade_options *o)
 {
     *r = (struct invade_report){.file = o->report_file, .since_ns = inv_now_ns()};
     const char *outer = getenv("INVASIVE_REPORT");
-    if (!o->report && (!o->trace_file || (outer && *outer)))
-        return true;
-    r->wanted = true;
-    r->launch = o->report ? launch_number() : 0; /* a trace names the places that wait, no more */
+    bool outers = !o->report && o->trace_file && outer && *outer; /* its report, our trace */
+    r->wanted = o->report || (o->trace_file && !outers);
+    r->launch = outers ? strtoull(outer, NULL, 16) : r->wanted ? launch_number() : 0;
     r->ours = o->report && invade_rank() == 0;
     if (!r->ours)
         return true;
@@ -156,6 +155,16 @@ static void fill_others(struct launch *l, const struct invade_report *r,
                     : -1;
 }
 
+static void add_to_trace(struct launch *l, char **command)
+{
+    char *json = launch_json_text(l, command);
+    if (json)
+        invade_trace_add_report(json);
+    else
+        invade_say("the trace has no report: no memory");
+    free(json);
+}
+
 /* Of the domain: of a private rmd fewer than it began with, where the processes were bound to some of
  * them by another resource manager. */
 static unsigned count_cores(const struct invade_manager *m)
@@ -189,6 +198,8 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
                 error ? "rmd is gone, and what it knew with it"
                       : "no process used OpenMP or MPI under invade on this node: nothing to report");
     end_text(r, status);
+    if (r->traced && status != INVADE_STILL_RUNS)
+        add_to_trace(&l, command);
     if (r->json && !launch_write_json(r->file, &l, command))
         cannot_write(r->file);
     if (l.reports)

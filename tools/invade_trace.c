@@ -2,12 +2,20 @@
 /*
  * invade_trace.c - --trace: rmd writes it to a file of ours while the command runs.
  *
+ * At its end we add the report on the run, so that whoever draws the trace has the same numbers.
  * What cannot be traced runs all the same; only a file that cannot be written is an error, and
  * found out before the command starts.
  */
 #define _GNU_SOURCE
 #include "invade.h"
+#include "now.h"
 #include "trace_client.h"
+#include "trace_file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
 
 static struct rmd_trace_file file = {.fd = -1};
 
@@ -37,17 +45,53 @@ void invade_trace_forget(void)
     rmd_trace_file_discard(&file);
 }
 
-void invade_trace_stop(const struct invade_manager *m, const struct invade_options *o)
+bool invade_trace_stop(const struct invade_manager *m, const struct invade_options *o)
 {
     char why[RMD_TRACE_WHY];
     unsigned lost;
     if (file.fd < 0)
-        return;
+        return false;
     bool stopped = rmd_trace_ask_stop(m->socket, INV_UNSAID, &lost, why);
     if (!stopped || why[0])
         invade_say("the trace in %s is not complete: %s", o->trace_file, why);
     if (lost)
         invade_say("the trace in %s lacks %u events: rmd had no time to write them",
                    o->trace_file, lost);
+    if (stopped && !why[0])
+        return true;
+    rmd_trace_file_close(&file);
+    return false;
+}
+
+static bool append(const void *what, size_t bytes)
+{
+    const char *from = what;
+    while (bytes) {
+        ssize_t n = write(file.fd, from, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        from += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+/* rmd wrote through our open file, so what we write now comes after that. */
+void invade_trace_add_report(const char *json)
+{
+    size_t bytes = strlen(json);
+    signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
+    struct inv_trace_chunk chunk = {
+        .type = INV_CHUNK_REPORT, .bytes = (uint32_t)bytes, .time_ns = inv_now_ns()};
+    off_t end = lseek(file.fd, 0, SEEK_CUR);
+    bool good = bytes <= INV_TRACE_REPORT_MOST && append(&chunk, sizeof chunk) &&
+                append(json, bytes);
+    if (!good && (end < 0 || ftruncate(file.fd, end)))
+        invade_say("the end of the trace in %s is not whole", file.path);
+    else if (!good)
+        invade_say("the trace in %s has no report: %s", file.path,
+                   bytes > INV_TRACE_REPORT_MOST ? "it is too large" : strerror(errno));
     rmd_trace_file_close(&file);
 }

@@ -78,7 +78,8 @@ def check_table(table: fmt.Table) -> tuple[list[str], str]:
     findings = [f"{n} events of {name_of(ring + 1)} were lost"
                 for ring, n in sorted(table.lost.items()) if n]
     if table.anonymous:
-        return findings, f"{len(events)} events, {table.ncores} tokens, which prove nothing"
+        return findings, (f"{len(events)} events; more processes than cores, so that which process "
+                          f"holds which core is not recorded, and cannot be checked")
     chains = merge.chains_of(table, events)
     for chain in chains:
         findings += [f"core {chain.core}: {gap}" for gap in chain.gaps[:MOST]]

@@ -7,6 +7,8 @@ rmd may have been killed, or the disk may have been full: that is noted, not ref
 
 from __future__ import annotations
 
+import json
+import math
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +25,8 @@ EVENT = np.dtype([("head", "=u8"), ("body", "=u8")])
 
 MAX_CORES, MAX_SLOTS, MAX_SITES, MAX_PID = 1024, 256, 256, 1 << 22
 RING_OF_RMD, RINGS = MAX_SLOTS, MAX_SLOTS + 1
-RING_EVENTS = 8192
-TABLE, EVENTS, PROCESSES, GONE, SITES, LAST, END = range(1, 8)
+RING_EVENTS, REPORT_MOST = 8192, 1 << 26
+TABLE, EVENTS, PROCESSES, GONE, SITES, LAST, END, REPORT = range(1, 9)
 CORE, TOKEN, WORKLOAD, RANGE, ITERATION, SPEEDUP, SLEEP, WAIT = range(1, 9)
 INTENT, DONE = 1, 2
 
@@ -94,6 +96,7 @@ class Trace:
     realtime_ns: int
     tables: list[Table] = field(default_factory=list)
     ended: bool = False  # with an END chunk
+    report: dict | None = None  # what `invade --report` says of the run; see invade(1), JSON
     cut: bool = False  # in the middle of a chunk
 
 
@@ -114,6 +117,20 @@ def tell_jobs_apart(trace: Trace) -> None:
         process.unlike = unlike
 
 
+def number_in(report: dict, *path: str) -> float:
+    """A number of a report, 0 where there is none: whoever wrote it, it is one."""
+    for name in path:
+        report = report.get(name) if isinstance(report, dict) else None
+    good = isinstance(report, (int, float)) and not isinstance(report, bool)
+    return report if good and abs(report) < 1e300 and math.isfinite(report) else 0
+
+
+def parts_of(whole: dict, name: str) -> list[dict]:
+    """The jobs of a report, or the processes of a job."""
+    parts = whole.get(name)
+    return [p for p in parts if isinstance(p, dict)] if isinstance(parts, list) else []
+
+
 class Reader:
     """One pass over the bytes."""
 
@@ -124,7 +141,8 @@ class Reader:
         self.trace: Trace | None = None
         self.written = 0  # events
         self.readers = {TABLE: self.table, EVENTS: self.event_chunk, PROCESSES: self.process,
-                        GONE: self.gone, SITES: self.sites, LAST: self.last, END: self.end}
+                        GONE: self.gone, SITES: self.sites, LAST: self.last, END: self.end,
+                        REPORT: self.report}
 
     def need(self, condition: bool, what: str) -> None:
         if not condition:
@@ -151,9 +169,11 @@ class Reader:
         if len(self.data) - self.at < CHUNK.size:
             return False
         kind, size, time, a, b = CHUNK.unpack_from(self.data, self.at)
-        self.need(not self.trace.ended, "more after the end")
         self.need(kind in self.readers, f"a chunk of unknown kind {kind}")
-        self.need(size <= 8 + RING_EVENTS * EVENT.itemsize, f"a chunk of {size} bytes")
+        self.need(self.trace.ended == (kind == REPORT) and not self.trace.report,
+                  "more after the end" if self.trace.ended else "a report before the end")
+        self.need(size <= (REPORT_MOST if kind == REPORT else 8 + RING_EVENTS * EVENT.itemsize),
+                  f"a chunk of {size} bytes")
         self.need(0 < time < 1 << 63, "a time that cannot be")
         begin = self.at + CHUNK.size
         if len(self.data) - begin < size:
@@ -246,6 +266,17 @@ class Reader:
         written = struct.unpack("=QQ", body)[0]
         self.need(written == self.written, f"{self.written} events, and there should be {written}")
         self.trace.ended = True
+
+    def report(self, body: memoryview, time: int, a: int, b: int) -> None:
+        del time
+        self.need(a == b == 0, "a report of something")
+        try:
+            report = json.loads(bytes(body))
+        except (ValueError, RecursionError):
+            report = None
+        self.need(isinstance(report, dict) and number_in(report, "invade_report") == 1,
+                  "a report that is none")
+        self.trace.report = report
 
 
 def parse(data: bytes) -> Trace:

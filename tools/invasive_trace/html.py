@@ -80,27 +80,59 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
+def seconds_of(value: float) -> str:
+    return cell(value, f"{value:.3f}")
+
+
+def percent(value: float) -> str:
+    return cell(value, f"{100 * value:.1f}")
+
+
 def seconds(ns: float, part: float | None = None) -> str:
     return cell(ns, f"{ns / 1e9:.3f}", part)
 
 
 def share(value: float) -> str:
-    return cell(round(value, 4), f"{100 * value:.1f} %", value)
+    return cell(value, f"{100 * value:.1f} %", value)
 
 
-def process_rows(view: series.View) -> list[list[str]]:
-    rows = []
-    for story in view.stories:
-        start, end = story.lifetime(view.table)
-        life, held, owned = max(end - start, 1), story.held.total_ns, story.owned.total_ns
-        waited = story.waited_ns
-        rows.append([cell(story.process.name), cell(story.process.program),
-                     cell(story.process.pid), seconds(life),
-                     cell(held / life, f"{held / life:.2f}"),
-                     cell(owned / life, f"{owned / life:.2f}"), seconds(story.borrowed_ns),
-                     seconds(story.lent_used_ns), cell(len(story.waits)),
-                     seconds(waited, waited / life)])
-    return rows
+# Of each process, by its name in the report as text and as JSON: seconds, fractions, counts.
+REPORTED = (("useful s", seconds_of, "useful_seconds"),
+            ("waiting s", seconds_of, "waiting_seconds"),
+            ("eff %", percent, "metrics", "parallel_efficiency"),
+            ("load %", percent, "metrics", "load_balance"),
+            ("comm %", percent, "metrics", "communication_efficiency"),
+            ("used c*s", seconds_of, "useful_core_seconds"),
+            ("lent c*s", seconds_of, "lent_core_seconds"),
+            ("borrow c*s", seconds_of, "borrowed_core_seconds"), ("lends", cell, "lends"),
+            ("borrows", cell, "borrows"), ("reclaims", cell, "reclaims"))
+# Where there is no report, and what only the trace knows.
+UNREPORTED = ("lent c*s", "borrow c*s")
+TRACED = ("held c*s", "owned c*s", "waits", "waited s")
+
+
+def process_table(view: series.View) -> str:
+    reported = {(p.get("pid"), p.get("program")): p for job in view.jobs
+                for p in fmt.parts_of(job, "processes")}
+    heads = ["process", "program", "pid", "time s",
+             *([head for head, *_ in REPORTED] if reported else UNREPORTED), *TRACED]
+    return table(heads, [process_row(view, story, reported) for story in view.stories])
+
+
+def process_row(view: series.View, story: series.Story, reported: dict) -> list[str]:
+    start, end = story.lifetime(view.table)
+    life = max(end - start, 1)
+    row = [cell(story.process.name), cell(story.process.program), cell(story.process.pid),
+           seconds(life)]
+    told = reported.get((story.process.pid, story.process.program))
+    if told:
+        row += [show(fmt.number_in(told, *path)) for _, show, *path in REPORTED]
+    elif reported:
+        row += [cell("")] * len(REPORTED)
+    else:
+        row += [seconds(story.lent_used_ns), seconds(story.borrowed_ns)]
+    return row + [seconds(story.computed_ns), seconds(story.owned.total_ns),
+                  cell(len(story.waits)), seconds(story.waited_ns, story.waited_ns / life)]
 
 
 def wait_rows(view: series.View) -> list[list[str]]:
@@ -127,30 +159,34 @@ def wait_rows(view: series.View) -> list[list[str]]:
             for (_, function, place, rank), times in found]
 
 
-def useful_ns(view: series.View, story: series.Story) -> int:
-    """Of the main thread: outside of waits."""
-    start, end = story.lifetime(view.table)
-    return max(end - start - story.waited_ns, 0)
+METRICS = (("parallel efficiency", "parallel_efficiency"), ("= load balance", "load_balance"),
+           ("x communication efficiency", "communication_efficiency"),
+           ("balance of the work", "work_balance"),
+           ("perfect balance would gain", "perfect_balance_gain"))
 
 
-def efficiency(view: series.View) -> list[list[str]]:
-    """Of the cores, over the time in which there were processes: the metrics of invade(1), where
-    core time that is held is useful."""
-    elapsed = max(view.end_ns - view.start_ns, 1)
-    all_ns = view.table.ncores * elapsed
-    each = [story.held.total_ns for story in view.stories]
-    held, mean = sum(each), sum(each) / view.table.ncores
+def efficiencies(view: series.View) -> str:
+    """The metrics of invade(1) of each job, as the report has them."""
+    text = ""
+    for job in view.jobs:
+        rows = [[cell(name), share(fmt.number_in(job, "metrics", key))] for name, key in METRICS]
+        name = f" of {html.escape(str(job.get('program'))[:80])}" if len(view.jobs) > 1 else ""
+        text += f"<h3>Efficiency{name}</h3>\n" + table(["", "share"], rows)
+    return text
+
+
+def cores(view: series.View) -> str:
+    """Of the cores, over the time in which there were processes."""
+    all_ns = view.table.ncores * max(view.end_ns - view.start_ns, 1)
+    held = sum(story.computed_ns for story in view.stories)
     borrowed = sum(story.borrowed_ns for story in view.stories)
-    useful = max((useful_ns(view, story) for story in view.stories), default=0)
-    longest = max(mean, min(useful, elapsed), 1)
-    return [[cell("parallel efficiency: cores computed on"), share(held / all_ns)],
-            [cell("= load balance of the cores"), share(mean / longest)],
-            [cell("x communication efficiency"), share(longest / elapsed)],
-            [cell("balance of the work"), share(held / max(len(each) * max(each, default=0), 1))],
-            [cell("of the cores computed on, borrowed"), share(borrowed / max(held, 1))],
-            [cell("cores computed on by nobody"), share(max(1 - held / all_ns, 0))],
-            [cell("changes of a core's holder"), cell(view.takings)],
-            [cell("changes of a core's owner"), cell(view.owner_changes)]]
+    rows = [[cell("core time held"), share(held / all_ns)],
+            [cell("core time held by nobody"), share(max(1 - held / all_ns, 0))]]
+    if not view.table.anonymous:
+        rows += [[cell("of what was held, borrowed"), share(borrowed / max(held, 1))],
+                 [cell("changes of a core's holder"), cell(view.takings)],
+                 [cell("changes of a core's owner"), cell(view.owner_changes)]]
+    return "<h3>Cores</h3>\n" + table(["", "part"], rows)
 
 
 def svg_of(view: series.View) -> str:
@@ -159,12 +195,10 @@ def svg_of(view: series.View) -> str:
 
 
 def section(view: series.View) -> str:
-    heads = ["process", "program", "pid", "time (s)", "cores held", "cores owned",
-             "on borrowed cores (s)", "others on its cores (s)", "waits", "waited (s)"]
     hot = ["waits in", "called from", "process", "times", "total (s)", "mean (us)", "longest (us)"]
-    return (f"<h2>{html.escape(picture.title_of(view))}</h2>\n{svg_of(view)}\n<h3>Efficiency</h3>\n"
-            + table(["", "share"], efficiency(view)) + "<h3>Processes</h3>\n"
-            + table(heads, process_rows(view)) + "<h3>Hot waits</h3>\n"
+    return (f"<h2>{html.escape(picture.title_of(view))}</h2>\n{svg_of(view)}\n"
+            + efficiencies(view) + cores(view) + "<h3>Processes</h3>\n" + process_table(view)
+            + "<h3>Hot waits</h3>\n"
             + "<p>Waits of 10 microseconds and more, by the place that called MPI.</p>\n"
             + table(hot, wait_rows(view)))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cores over time, stacked by process, as figures 8 and 10 of Schreiber et al. show them: what is
-left white at the top is computed on by nobody."""
+left white at the top is held by nobody."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
+from . import format as fmt  # noqa: E402
 from . import series  # noqa: E402
 
 BINS = 1200
@@ -48,8 +49,10 @@ def draw(axes, view: series.View, what: str, title: str) -> None:
 
 
 def figure_of(view: series.View, title: str):
-    panels = [("held", "cores computed on")]
-    if not view.table.anonymous:
+    panels = [("held", "cores held")]
+    if view.table.anonymous:
+        panels = [("held", "cores, shared by tokens")]
+    else:
         panels.append(("owned", "cores owned"))
     figure, axes = pyplot.subplots(len(panels), 1, figsize=(11, 3.4 * len(panels)), sharex=True,
                                    squeeze=False, layout="constrained")
@@ -64,11 +67,20 @@ def figure_of(view: series.View, title: str):
     return figure
 
 
+def efficiency_of(view: series.View) -> str:
+    """That of all jobs together; of some of them there is none."""
+    report = view.report or {}
+    if len(view.jobs) != len(fmt.parts_of(report, "jobs")) or not view.jobs:
+        return ""
+    return f", parallel efficiency {100 * fmt.number_in(report, 'parallel_efficiency'):.1f} %"
+
+
 def title_of(view: series.View) -> str:
     programs = sorted({story.process.program for story in view.stories})
     kind = "emulated cores" if view.table.emulated else "cores"
-    return (f"{', '.join(programs)[:80]}: {len(view.stories)} processes on "
-            f"{view.table.ncores} {kind}")
+    count = len(view.stories)
+    return (f"{', '.join(programs)[:80]}: {count} process{'es' * (count != 1)} on "
+            f"{view.table.ncores} {kind}{efficiency_of(view)}")
 
 
 def render(view: series.View, kind: str) -> bytes:

@@ -23,16 +23,38 @@ class Spans:
     def total_ns(self) -> int:
         return int((self.end - self.start).sum())
 
-    def integral(self, edges: np.ndarray) -> np.ndarray:
-        """Core time until each edge."""
-        if not len(self.start):
-            return np.zeros(len(edges))
+    def levels(self) -> tuple[np.ndarray, np.ndarray]:
+        """When the number of cores changes, and to what."""
         steps = np.concatenate([self.start, self.end])
         by = np.repeat([1, -1], len(self.start))
         order = np.argsort(steps, kind="stable")
-        steps, level = steps[order], np.cumsum(by[order])
+        return steps[order], np.cumsum(by[order])
+
+    def integral(self, edges: np.ndarray, clock: Clock | None = None) -> np.ndarray:
+        """Core time until each edge, by this clock."""
+        if not len(self.start):
+            return np.zeros(len(edges))
+        steps, level = self.levels()
+        if clock:
+            steps, edges = clock.at(steps), clock.at(edges)
         area = np.concatenate([[0.0], np.cumsum(level[:-1] * np.diff(steps))])
         return np.interp(edges, steps, area)
+
+
+class Clock:
+    """With more tokens taken than there are cores, these are shared: while n of them compute on c
+    cores, this clock goes slower by c / n, so that a token's time is core time."""
+
+    def __init__(self, taken: Spans, ncores: int):
+        self.time, level = taken.levels()
+        pace = ncores / np.maximum(level, ncores)
+        self.passed = np.concatenate([[0.0], np.cumsum(pace[:-1] * np.diff(self.time))])
+
+    def at(self, times: np.ndarray) -> np.ndarray:
+        if not len(self.time):
+            return np.asarray(times, float)
+        outside = np.minimum(times - self.time[0], 0) + np.maximum(times - self.time[-1], 0)
+        return np.interp(times, self.time, self.passed) + outside
 
 
 @dataclass
@@ -55,6 +77,14 @@ class Story:
     lent_used_ns: int = 0  # that others had on its cores
     waits: list[Wait] = field(default_factory=list)
     announced: list[tuple[int, float]] = field(default_factory=list)  # workload
+    clock: Clock | None = None  # of what is held, where that is tokens
+
+    @property
+    def computed_ns(self) -> float:
+        """Core time that it held; of tokens, what there was of it."""
+        ends = np.array([self.held.start.min(), self.held.end.max()]) if len(self.held.start) else \
+            np.zeros(2)
+        return float(np.diff(self.held.integral(ends, self.clock))[0])
 
     @property
     def waited_ns(self) -> int:
@@ -76,6 +106,15 @@ class View:
     end_ns: int
     takings: int = 0  # how often a core has changed hands, and its owner
     owner_changes: int = 0
+    report: dict | None = None  # of the whole trace
+
+    @property
+    def jobs(self) -> list[dict]:
+        """Those of the report that have a process here."""
+        here = {(story.process.pid, story.process.program) for story in self.stories}
+        return [job for job in fmt.parts_of(self.report or {}, "jobs")
+                if any((p.get("pid"), p.get("program")) in here
+                       for p in fmt.parts_of(job, "processes"))]
 
     @property
     def seconds(self) -> float:
@@ -85,7 +124,8 @@ class View:
         """Edges of the bins in seconds, and mean cores by process and bin; what: held or owned."""
         edges = np.linspace(self.start_ns, max(self.end_ns, self.start_ns + 1), bins + 1)
         width = np.diff(edges)
-        rows = [np.diff(getattr(s, what).integral(edges)) / width for s in self.stories]
+        rows = [np.diff(s.held.integral(edges, s.clock) if what == "held" else
+                        s.owned.integral(edges)) / width for s in self.stories]
         return (edges - self.start_ns) / 1e9, np.array(rows).reshape(len(rows), bins)
 
 
@@ -167,23 +207,33 @@ def story_of(table: fmt.Table, process: fmt.Process, slots: SlotSpans,
     return story
 
 
-def view_of(table: fmt.Table) -> View:
+def joined(parts: list[Spans]) -> Spans:
+    return Spans(*(np.concatenate(column) for column in zip(
+        *((spans.core, spans.start, spans.end) for spans in parts)))) if parts else none()
+
+
+def view_of(table: fmt.Table, report: dict | None = None) -> View:
     events = merge.events_of(table)
     chains = [] if table.anonymous else merge.chains_of(table, events)
     slots = SlotSpans(table, chains)
     stories = [story_of(table, p, slots, events)
                for p in sorted(table.processes, key=lambda p: (p.start_ns, p.rank, p.slot))]
+    if table.anonymous:
+        clock = Clock(joined([s.held for s in stories]), table.ncores)
+        for story in stories:
+            story.clock = clock
     start = min((s.lifetime(table)[0] for s in stories), default=table.start_ns)
     end = max((s.lifetime(table)[1] for s in stories), default=table.end_ns)
     return View(table, sorted(stories, key=lambda s: (s.process.rank, s.process.start_ns)),
-                start, max(end, start + 1), slots.takings, slots.owner_changes)
+                start, max(end, start + 1), slots.takings, slots.owner_changes, report)
 
 
 def views_of(trace: fmt.Trace) -> list[View]:
     """Of the tables in which there were processes; at least one, or TraceError."""
-    views = [view_of(table) for table in trace.tables if table.processes]
+    views = [view_of(table, trace.report) for table in trace.tables if table.processes]
     if not views:
-        raise fmt.TraceError("no process used OpenMP or MPI under invade in this trace")
+        raise fmt.TraceError("no process used MPI or GCC's OpenMP runtime under invade in this "
+                             "trace")
     return views
 
 
@@ -198,4 +248,5 @@ def whole(trace: fmt.Trace) -> View:
                       end_ns=max(t.end_ns for t in tables))
     return View(table, [story for view in views for story in view.stories],
                 min(view.start_ns for view in views), max(view.end_ns for view in views),
-                sum(view.takings for view in views), sum(view.owner_changes for view in views))
+                sum(view.takings for view in views), sum(view.owner_changes for view in views),
+                trace.report)

@@ -88,7 +88,7 @@ def member_of(view: series.View, story: series.Story, events: merge.Events) -> M
                                       (events.time <= member.end)))
     if said:
         edges = np.array([*(a.time for a in said), member.end], np.int64)
-        weights = np.diff(story.held.integral(edges)), np.diff(edges)
+        weights = np.diff(story.held.integral(edges, story.clock)), np.diff(edges)
         member.least, member.most = heaviest([(a.least, a.most) for a in said], *weights)
         member.graph = list(heaviest([tuple(a.graph) for a in said], *weights))
     return member
@@ -167,6 +167,8 @@ def work_of(member: Member, cuts: list[int]) -> np.ndarray:
     if not len(times):
         return np.zeros(len(cuts) - 1)
     rate = speed(member.graph, cores)
+    if member.story.clock:
+        times, cuts = member.story.clock.at(times), member.story.clock.at(np.array(cuts))
     area = np.concatenate([[0.0], np.cumsum(rate[:-1] * np.diff(times))])
     return np.maximum(np.diff(np.interp(cuts, times, area)), 0) / 1e9
 
