@@ -46,11 +46,11 @@ class Lammps:
 
     def limit(self) -> Run:
         """Stock, the box cut into equal halves."""
-        return self._finish(self.ctx.stock(
+        return self.finish(self.ctx.stock(
             self.command(1, "-var", "px", "1", "-var", "py", "2"), 1, "limit",
             LD_LIBRARY_PATH=str(self.venv / "lib")))
 
-    def _finish(self, run: Run) -> Run:
+    def finish(self, run: Run) -> Run:
         match = re.search(r"Loop time of ([0-9.]+) on", run.output)
         if not match:
             raise BenchError(f"{run.variant}: LAMMPS did not finish:\n{run.output[-2000:]}")
@@ -58,12 +58,12 @@ class Lammps:
         return run
 
     def stock(self, threads: int) -> Run:
-        return self._finish(self.ctx.stock(
+        return self.finish(self.ctx.stock(
             self.command(threads), threads, f"stock-2x{threads}",
             LD_LIBRARY_PATH=str(self.venv / "lib")))
 
     def invade(self, threads: int) -> Run:
-        return self._finish(self.ctx.invade(
+        return self.finish(self.ctx.invade(
             self.command(threads), threads, f"invade-2x{threads}",
             LD_LIBRARY_PATH=str(self.venv / "lib")))
 

@@ -24,6 +24,7 @@ enum {
     INV_SITES = 16,
 #endif
     INV_CLASSES = 16, /* classes of iterations */
+    INV_MOMENTS = 64, /* a power of two */
     INV_FUNCTION_BYTES = 48,
     INV_SYMBOL_BYTES = 96,
     INV_MODULE_BYTES = 248,
@@ -50,6 +51,12 @@ struct inv_class {
     _Atomic uint64_t sites, count, length_ns, useful_ns, wait_ns, core_ns;
 };
 
+/* What a process has computed until the end of an iteration; see mpi-shim/estimate.c. */
+struct inv_moment {
+    _Atomic uint64_t ticks; /* of the processor's counter */
+    _Atomic uint64_t alone_ns, useful_ns;
+};
+
 struct inv_record {
     _Atomic uint64_t launch; /* INVASIVE_REPORT, a number; 0: nothing is reported */
     _Atomic uint64_t job;    /* the same in processes that share MPI_COMM_WORLD; 0: no MPI */
@@ -67,6 +74,11 @@ struct inv_record {
     _Atomic uint64_t cpu_ns;            /* and now; 0: not known */
     _Atomic uint64_t spun_ns;           /* CPU time, part of it, in waits for MPI */
     _Atomic uint64_t ticks_per_ms;      /* unit of the sites' times; 0: not known yet */
+    /* Of the first rank of a job on its node: sums over iterations of the useful time of the slowest
+     * rank, as it was and had no core moved; and how much of the time is in these. */
+    _Atomic uint64_t slowest_ns, slowest_unmoved_ns, judged_ns;
+    _Atomic uint64_t moments; /* ever written; release, after the moment */
+    struct inv_moment moment[INV_MOMENTS]; /* the last ones, in a circle */
     struct inv_class class[INV_CLASSES];
     struct inv_site site[INV_SITES];
 } __attribute__((aligned(4096)));

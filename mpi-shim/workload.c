@@ -21,6 +21,7 @@
  * is met by lending.  Only the thread that called MPI_Init is booked.
  */
 #include "shim.h"
+#include "estimate.h"
 #include "invasive.h"
 #include "iteration.h"
 #include "measure.h"
@@ -232,7 +233,7 @@ static double core_time(double useful)
     return fmin(fmax(held - idle - spun, useful), useful * inv_process.ncores);
 }
 
-static void end_iteration(unsigned k, uint64_t now)
+static void end_iteration(unsigned k, uint64_t now, bool waited)
 {
     if (now > work.last_end) { /* it ends at a call that did not wait */
         work.useful += now - work.last_end;
@@ -253,6 +254,7 @@ static void end_iteration(unsigned k, uint64_t now)
     c->cores += cores;
     c->iterations++;
     weigh(k, length);
+    shim_estimate_iteration(now, useful, cores, waited);
     publish();
     if (c->length >= SAMPLE_US * 1e3)
         end_sample(k);
@@ -273,15 +275,15 @@ static void judge_length(uint64_t ticks)
     work.since_mark = 0;
 }
 
-static void pass_boundary(uint64_t now)
+static void pass_boundary(uint64_t now, bool waited)
 {
     enum shim_phase_event event = due;
     due = SHIM_PHASE_NONE;
     if (event == SHIM_PHASE_END) {
-        end_iteration(class_of(shim_phase_hash(&shim_workload_phase.ended)), now);
+        end_iteration(class_of(shim_phase_hash(&shim_workload_phase.ended)), now, waited);
         judge_length(now - work.begin.ticks);
     } else {
-        end_iteration(SHIM_CLASS_WINDOWS, now);
+        end_iteration(SHIM_CLASS_WINDOWS, now, waited);
         work.mean_us = work.since_mark = 0;
     }
     begin_iteration(now);
@@ -296,7 +298,7 @@ static void pass_deadline(uint64_t now)
     }
     work.windows_us[1] = work.windows_us[0];
     work.windows_us[0] = (double)(now - work.begin.ticks) / (double)shim_us;
-    end_iteration(SHIM_CLASS_WINDOWS, now);
+    end_iteration(SHIM_CLASS_WINDOWS, now, true);
     begin_iteration(now);
 }
 
@@ -305,12 +307,24 @@ static void pass_deadline(uint64_t now)
 /* Whatever may happen to the phase from now on, no site has been noted since. */
 static void forget_notes(void) { shim_workload_iteration += 2; }
 
+/* At the call in which an iteration ends. */
+static void arrive(void)
+{
+    uint64_t now = shim_ticks();
+    uint64_t useful = work.useful - work.begin.useful +
+                      (now > work.last_end ? now - work.last_end : 0);
+    double useful_ns = (double)shim_ticks_to_ns(useful);
+    shim_estimate_arrival(now, useful_ns, core_time(useful_ns));
+}
+
 void shim_workload_note(const void *call_site)
 {
     uint32_t key = shim_phase_key(call_site);
     if (__builtin_expect(due != SHIM_PHASE_NONE, 0))
-        pass_boundary(shim_ticks()); /* the call before did not wait */
+        pass_boundary(shim_ticks(), false); /* the call before did not wait */
     due = shim_phase_call(&shim_workload_phase, key);
+    if (due != SHIM_PHASE_NONE && shim_recorded())
+        arrive();
     if (due != SHIM_PHASE_NONE || !shim_workload_phase.marker) {
         forget_notes();
         return;
@@ -323,7 +337,7 @@ void shim_workload_note(const void *call_site)
 void shim_workload_settle(uint64_t start)
 {
     if (shim_thread.booked && due != SHIM_PHASE_NONE)
-        pass_boundary(start > work.last_end ? start : work.last_end);
+        pass_boundary(start > work.last_end ? start : work.last_end, false);
 }
 
 void shim_workload_lends(void)
@@ -364,7 +378,7 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
     work.waits += slept;
     work.last_end = end;
     if (__builtin_expect(due != SHIM_PHASE_NONE, 0)) {
-        pass_boundary(end);
+        pass_boundary(end, true);
         forget_notes();
     } else if (__builtin_expect(end > work.deadline, 0)) {
         pass_deadline(end);
@@ -377,6 +391,7 @@ void shim_workload_start(void)
     shim_thread.booked = true;
     work.classes = 1; /* SHIM_CLASS_WINDOWS */
     work.last_end = shim_ticks();
+    shim_estimate_start(work.last_end);
     begin_iteration(work.last_end);
 }
 
@@ -384,7 +399,7 @@ void shim_workload_stop(void)
 {
     if (!shim_thread.booked)
         return;
-    end_iteration(SHIM_CLASS_WINDOWS, shim_ticks());
+    end_iteration(SHIM_CLASS_WINDOWS, shim_ticks(), true);
     publish();
     shim_account_stop();
     shim_thread.booked = false;

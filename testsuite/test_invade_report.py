@@ -35,6 +35,8 @@ PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None),
            "sleeping_waits": int, "metrics": METRICS, "iteration_classes": [CLASS],
            "call_sites": [SITE]}
 JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks": int,
+       "without_moving_seconds": (float, None),
+       "without_moving_is_bound": (bool, None),
        "start_seconds": float, "elapsed_seconds": float, "cores": float,
        "useful_core_seconds": float, "metrics": JOB_METRICS,
        "iteration_classes": [{**CLASS, "metrics": JOB_METRICS}], "call_sites": [SITE],
@@ -74,6 +76,9 @@ def parsed(path):
     check(report, REPORT)
     assert report["invade_report"] == 1 and report["managed"]
     for job in report["jobs"]:
+        without = job["without_moving_seconds"]
+        assert without is None or without >= job["elapsed_seconds"]
+        assert (without is None) == (job["without_moving_is_bound"] is None)
         for m in (c["metrics"] for c in job["iteration_classes"]):
             assert close(m["parallel_efficiency"],
                          m["load_balance"] * m["communication_efficiency"])
@@ -371,6 +376,56 @@ def test_emulated_cores_have_metrics_too(mpi_job):
     assert whole["emulated"] and job["cores"] == 8
     assert all(p["cpu_seconds"] is None for p in job["processes"])
     assert job["processes"][1]["useful_core_seconds"] > 0.5
+
+
+# --- without moving cores
+
+@pytest.fixture
+def modelled(report, mpi):
+    """modelled(LOADS, MORE..., cores=2): the job of a program that sleeps for 40 ms of work a core
+    in each of 24 iterations, and what a moved core saves of that in seconds, by its report"""
+
+    def run(loads, *more, cores=2):
+        program, ranks = mpi.program("apps/imbalance/imbalance"), loads.count(":") + 1
+        job, = report(*mpi.run(ranks, program, f"--loads={loads}", "--work-ms=80", "--emulate",
+                               "--iterations=24", *more),
+                      options=(f"--emulate-cores={cores}",))["jobs"]
+        return job, (job["without_moving_seconds"] or 0) - job["elapsed_seconds"]
+
+    return run
+
+
+def test_how_long_it_would_have_taken_without_moving_cores_is_told(modelled):
+    """Whether the imbalance stays or alternates: 24 times 72 ms, or 60, instead of 40.  Of the few
+    iterations in which a core has not been moved nothing is saved."""
+    for loads, more, saved in (("1:9", (), 0.77), ("0.5:1.5", ("--alternate",), 0.48)):
+        job, gain = modelled(loads, *more)
+        assert 0.5 * saved < gain < 1.5 * saved, (loads, job)
+        assert not job["without_moving_is_bound"]
+
+
+def test_where_nothing_was_gained_it_would_have_taken_as_long(modelled):
+    job, gain = modelled("1:1")
+    assert 0 <= gain < 0.25 * job["elapsed_seconds"]
+
+
+def test_more_ranks_than_cores_are_compared_with_turns_on_each_core(invade, run_program, mpi,
+                                                                    waits):
+    """Rank r computes 100 * (r + 1) ms: ranks 2 and 3 on one core 700 of them."""
+    command = mpi.run(4, waits, "work")
+    said = run_program([invade, TWO_CORES, "--report", *command]).stderr
+    line, = re.findall(r"^without moving cores this would have taken .*", said, re.M)
+    assert "(2 ranks by turns on each core)" in line
+
+
+def test_where_there_is_nothing_to_compare_nothing_is_said(report, mpi, omp, waits):
+    """A rank alone, no MPI, and two jobs beside each other."""
+    one = report(*mpi.run(1, waits, "work"))["jobs"]
+    none = report(omp)["jobs"]
+    command = shlex.join(map(str, mpi.run(2, waits, "work")))
+    two = report("sh", "-c", f"{command} & {command}; wait", options=("--emulate-cores=8",))["jobs"]
+    assert [len(jobs) for jobs in (one, none, two)] == [1, 1, 2]
+    assert all(job["without_moving_seconds"] is None for jobs in (one, none, two) for job in jobs)
 
 
 # --- whatever happens

@@ -35,7 +35,7 @@ static void put(json_t *to, const char *name, json_t *value)
 
 static void put_real(json_t *to, const char *name, double value)
 {
-    put(to, name, json_real(isfinite(value) ? value : 0));
+    put(to, name, isfinite(value) ? json_real(value) : NULL);
 }
 
 static void put_count(json_t *to, const char *name, uint64_t value)
@@ -178,6 +178,8 @@ static json_t *job(const struct launch *l, struct job *j, bool with_sites)
     put_real(o, "elapsed_seconds", j->until - j->from);
     put_real(o, "cores", j->cores);
     put_real(o, "useful_core_seconds", j->useful_core);
+    put_real(o, "without_moving_seconds", j->unmoved);
+    put(o, "without_moving_is_bound", isnan(j->unmoved) ? NULL : json_boolean(j->unmoved_least));
     put(o, "metrics", metrics(&j->metrics, true));
     put(o, "iteration_classes", classes(j->class, j->classes, true));
     if (with_sites)

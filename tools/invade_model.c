@@ -12,6 +12,7 @@
 #include "invade_model.h"
 #include "now.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -408,6 +409,76 @@ static bool fill_job(struct job *j, const struct launch *l)
     return merge_sites(j);
 }
 
+/* --- had no core moved (mpi-shim/estimate.c) */
+
+static const double most_of = 0.9, half = 0.5; /* of the time */
+
+static bool is_beside_another(const struct job *j, const struct launch *l)
+{
+    bool beside = l->beside;
+    for (unsigned i = 0; i < l->njobs; i++) {
+        const struct job *other = &l->jobs[i];
+        beside = beside || (other != j && other->from < j->until && other->until > j->from);
+    }
+    return beside;
+}
+
+/* Have iterations been recognised? */
+static bool has_iterations(const struct job *j)
+{
+    double all = 0, windows = 0;
+    for (unsigned i = 0; i < j->classes; i++) {
+        all += j->class[i].length;
+        windows += j->class[i].sites ? 0 : j->class[i].length;
+    }
+    return windows <= half * all;
+}
+
+/* Of core time that was held outside waits, the part that was computed.  Less than that comes from
+ * other programs. */
+static double busy_part(const struct job *j)
+{
+    double busy = 0, held = 0;
+    for (unsigned i = 0; i < j->count; i++) {
+        const struct process *p = &j->at[i];
+        if (p->cpu < 0)
+            return 1;
+        busy += p->core;
+        for (unsigned k = 0; k < p->classes; k++)
+            held += p->class[k].core;
+    }
+    return most(most_of, share(busy, held));
+}
+
+/* The first rank on each node has summed up how slow the slowest of its node's ranks would have
+ * been; with more ranks than cores that is CPU time already. */
+static void fill_unmoved(struct job *j, const struct launch *l)
+{
+    double elapsed = j->until - j->from, longer = 0;
+    double part = j->count > l->ncores ? 1 : busy_part(j);
+    bool known = false;
+    j->unmoved = NAN;
+    if (j->size < 2 || j->missing || is_beside_another(j, l))
+        return;
+    j->unmoved_least = l->nnodes > 1 || !has_iterations(j);
+    for (unsigned i = 0; i < j->count; i++) {
+        const struct inv_record *r = j->at[i].record;
+        double judged = r ? least(seconds(get(&r->judged_ns)), elapsed) : 0;
+        if (judged <= 0)
+            continue;
+        double unmoved = least(seconds(get(&r->slowest_unmoved_ns)), elapsed * INV_MAX_CORES);
+        double more = most(part * unmoved - seconds(get(&r->slowest_ns)), 0);
+        known = true;
+        if (judged < most_of * elapsed)
+            j->unmoved_least = true;
+        else
+            more *= elapsed / judged;
+        longer = most(longer, more);
+    }
+    if (known)
+        j->unmoved = elapsed + longer;
+}
+
 /* Ranks of one MPI_COMM_WORLD are one job; every other process is one by itself. */
 static bool same_job(const struct process *a, const struct process *b)
 {
@@ -454,6 +525,8 @@ static bool fill_jobs(struct launch *l)
     for (unsigned i = 0; i < l->njobs; i++)
         if (!fill_job(&l->jobs[i], l))
             return false;
+    for (unsigned i = 0; i < l->njobs; i++)
+        fill_unmoved(&l->jobs[i], l);
     qsort(l->jobs, l->njobs, sizeof *l->jobs, by_start);
     double from = l->jobs[0].from, until = 0;
     for (unsigned i = 0; i < l->njobs; i++) {

@@ -70,6 +70,8 @@ struct job {
     double from, until, cores;
     double useful_core; /* core-seconds */
     struct metrics metrics;
+    double unmoved;     /* seconds, had no core moved; NaN: not known */
+    bool unmoved_least; /* it is a bound */
     struct class class[INV_CLASSES];
     unsigned classes;
     struct sites sites;

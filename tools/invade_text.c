@@ -105,6 +105,30 @@ static void print_classes(FILE *to, const struct job *j)
     }
 }
 
+/* Below this, an estimate says nothing. */
+static const double notable = 1.02;
+
+/* The first question of all; nothing where it has no answer. */
+static void print_unmoved(FILE *to, const struct launch *l, const struct job *j)
+{
+    double elapsed = j->until - j->from;
+    if (!(j->unmoved > 0) || elapsed <= 0)
+        return;
+    const char *about = j->unmoved_least ? "at least" : "about";
+    if (j->unmoved < notable * elapsed)
+        fprintf(to, "without moving cores this would have taken as long, %s %.3g s", about,
+                j->unmoved);
+    else
+        fprintf(to, "without moving cores this would have taken %s %.3g s, %.2f times as long",
+                about, j->unmoved, j->unmoved / elapsed);
+    if (l->nnodes == 1 && j->count > l->ncores)
+        fprintf(to, " (%u ranks by turns on each core)", (j->count + l->ncores - 1) / l->ncores);
+    else if (l->nnodes == 1)
+        fprintf(to, " (each rank on %.3g core%s of its own)", (double)l->ncores / j->count,
+                j->count == l->ncores ? "" : "s");
+    fprintf(to, others_matter(l) ? "; inexact beside other programs\n" : "\n");
+}
+
 static void print_job(FILE *to, const struct launch *l, struct job *j)
 {
     if (l->njobs > 1 && j->size)
@@ -116,6 +140,7 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
     else if (j->missing)
         fprintf(to, "%u of %d ranks are missing: unmanaged, or ended on another node before "
                     "MPI_Finalize\n", j->missing, j->size);
+    print_unmoved(to, l, j);
     print_metrics(to, l, j);
     print_classes(to, j);
     print_sites(to, j);

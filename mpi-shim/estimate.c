@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * estimate.c - how much longer the program would have taken if no core had moved, see estimate.h.
+ *
+ * Without moving cores each of n ranks has a = C / n of the C cores.  In an iteration for which it
+ * needed c core-seconds, while its main thread was useful for u, it would have been useful for
+ *
+ *     t = max(c / a, u)
+ *
+ * since it could not have used more than its own, and with fewer it was as quick as it can be.  An
+ * iteration ends when its slowest rank is done, so it would have taken longer by max t - max u.
+ *
+ * Every rank writes into its record how much t and u there have been so far, a moment: when it
+ * arrives at the call in which an iteration ends, and when it has waited there.  Since the ranks
+ * meet in iterations, these end at the same time in all of them.  So the first member of the job cuts time where its own iterations end, and takes the
+ * differences of all members in each piece; between two moments of another rank it interpolates.
+ * It looks back by an iteration or two, when the others have written theirs as well.
+ *
+ * Several ranks of a core (n > C) take turns there: rank r is on core r * C / n, and t is the sum
+ * over the ranks of a core.  u is then what a rank needs, or an equal share of all work, whichever
+ * is more.  Core time is CPU time: tokens that are taken say nothing of how the kernel divides the
+ * cores.
+ */
+#include "shim.h"
+#include "estimate.h"
+
+#include <math.h>
+#include <string.h>
+
+/* APART_US for each member: a look at all of them costs some 0.1 us each.  CROWDED_US: between two
+ * questions for CPU time, which are system calls. */
+enum { PENDING = 16, APART_US = 10, CROWDED_US = 1000 };
+
+/* What a rank has computed until a time: ns of t, or core time if crowded; and of u. */
+struct sum {
+    double alone, useful;
+};
+
+/* Of the thread that called MPI_Init. */
+static struct {
+    double own;     /* cores of a rank; less than one: crowded */
+    struct sum now; /* of this rank */
+    /* ticks: nothing had been computed; its last moment; and one in the call in which the iteration
+     * ends, 0 none */
+    uint64_t began, noted, arrived;
+    uint64_t cpu_start_ns;
+
+    /* the first member's: pieces that are to be judged when all have a moment after them */
+    uint64_t pending[PENDING], judged; /* ticks: ends of pieces; what has been judged ends here */
+    unsigned count;
+    struct sum then[INV_MAX_SLOTS]; /* of each member, until `judged` */
+    double slowest_ns, unmoved_ns, judged_ns; /* as in the record */
+} estimate;
+
+static bool crowded(void) { return estimate.own < 1; }
+static bool is_cpu_time(void) { return crowded() && !inv_process.emulated; }
+
+static struct inv_record *our_record(void)
+{
+    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+}
+
+/* CPU time so far, outside of waits for MPI. */
+static double cpu_ns(const struct inv_record *r)
+{
+    double all = (double)(inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - estimate.cpu_start_ns);
+    double spun = (double)atomic_load_explicit(&r->spun_ns, memory_order_relaxed);
+    return fmax(all - spun, 0);
+}
+
+void shim_estimate_start(uint64_t now)
+{
+    struct inv_record *r = our_record();
+    if (!r || shim_world.members < 1)
+        return;
+    memset(&estimate, 0, sizeof estimate);
+    estimate.own = (double)inv_process.ncores / shim_world.members;
+    estimate.began = estimate.noted = estimate.judged = now;
+    if (is_cpu_time())
+        estimate.cpu_start_ns = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* --- moments */
+
+static void note(struct inv_record *r, uint64_t now, struct sum sum)
+{
+    uint64_t n = atomic_load_explicit(&r->moments, memory_order_relaxed);
+    struct inv_moment *m = &r->moment[n % INV_MOMENTS];
+    atomic_store_explicit(&m->ticks, now, memory_order_relaxed);
+    atomic_store_explicit(&m->alone_ns, (uint64_t)sum.alone, memory_order_relaxed);
+    atomic_store_explicit(&m->useful_ns, (uint64_t)sum.useful, memory_order_relaxed);
+    /* release: partner is the acquire in until, which then sees the moment */
+    atomic_store_explicit(&r->moments, n + 1, memory_order_release);
+    estimate.noted = now;
+}
+
+static struct sum sum_of(const struct inv_moment *m)
+{
+    return (struct sum){
+        (double)atomic_load_explicit((_Atomic uint64_t *)&m->alone_ns, memory_order_relaxed),
+        (double)atomic_load_explicit((_Atomic uint64_t *)&m->useful_ns, memory_order_relaxed)};
+}
+
+/* What a rank had computed by then.  False: it has no moment after that yet.  Moments that are
+ * written over meanwhile were long before: they say too much, by what the next piece lacks then. */
+static bool until(struct inv_record *r, uint64_t then, struct sum *sum)
+{
+    /* acquire: partner is the release in note */
+    uint64_t n = atomic_load_explicit(&r->moments, memory_order_acquire);
+    struct sum after = {0}, before = {0};
+    uint64_t ticks_after = 0, ticks = 0;
+    for (uint64_t i = n; i > 0 && n - i < INV_MOMENTS - 1; i--) {
+        const struct inv_moment *m = &r->moment[(i - 1) % INV_MOMENTS];
+        ticks = atomic_load_explicit((_Atomic uint64_t *)&m->ticks, memory_order_relaxed);
+        before = sum_of(m);
+        if (ticks <= then)
+            break;
+        after = before;
+        ticks_after = ticks;
+    }
+    if (!ticks_after) { /* the newest one is not after that: it may be it */
+        *sum = before;
+        return n && ticks == then;
+    }
+    if (ticks > then && n < INV_MOMENTS) { /* before its first: since nothing */
+        before = (struct sum){0, 0};
+        ticks = estimate.began;
+    }
+    double part = ticks < then ? (double)(then - ticks) / (double)(ticks_after - ticks) : 0;
+    sum->alone = before.alone + part * (after.alone - before.alone);
+    sum->useful = before.useful + part * (after.useful - before.useful);
+    return true;
+}
+
+/* --- pieces */
+
+/* Adds a piece, in which these have computed so much more. */
+static void add_piece(const struct sum *now, int members)
+{
+    double slowest = 0, useful = 0, of_core = 0, all = 0;
+    int core = -1;
+    for (int i = 0; i < members; i++) {
+        double t = now[i].alone - estimate.then[i].alone;
+        double u = crowded() ? t : now[i].useful - estimate.then[i].useful;
+        int its_core = crowded() ? (int)(i * estimate.own) : i;
+        of_core = its_core == core ? of_core + t : t;
+        core = its_core;
+        all += t;
+        useful = fmax(useful, u);
+        slowest = fmax(slowest, of_core);
+    }
+    if (crowded())
+        useful = fmax(useful, all / inv_process.ncores);
+    estimate.slowest_ns += useful;
+    estimate.unmoved_ns += fmax(slowest, useful);
+}
+
+static void set(_Atomic uint64_t *to, double ns)
+{
+    atomic_store_explicit(to, (uint64_t)ns, memory_order_relaxed);
+}
+
+/* False: another rank has no moment after it yet. */
+static bool judge(struct inv_record *r, uint64_t end)
+{
+    struct sum now[INV_MAX_SLOTS];
+    int members = atomic_load_explicit(&shim_world.members, memory_order_acquire);
+    for (int i = 0; i < members; i++)
+        if (!until(inv_record_at(inv_process.table, shim_world.member[i].slot), end, &now[i]))
+            return false;
+    add_piece(now, members);
+    memcpy(estimate.then, now, (size_t)members * sizeof *now);
+    estimate.judged_ns += (double)shim_ticks_to_ns(end - estimate.judged);
+    estimate.judged = end;
+    set(&r->slowest_ns, estimate.slowest_ns);
+    set(&r->slowest_unmoved_ns, estimate.unmoved_ns);
+    set(&r->judged_ns, estimate.judged_ns);
+    return true;
+}
+
+/* Without room two pieces become one. */
+static void end_piece(struct inv_record *r, uint64_t now)
+{
+    if (estimate.count == PENDING)
+        memmove(estimate.pending, estimate.pending + 1,
+                --estimate.count * sizeof *estimate.pending);
+    estimate.pending[estimate.count++] = now;
+    unsigned done = 0;
+    while (done < estimate.count && judge(r, estimate.pending[done]))
+        done++;
+    estimate.count -= done;
+    memmove(estimate.pending, estimate.pending + done, estimate.count * sizeof *estimate.pending);
+}
+
+/* --- iterations */
+
+/* What there has been, with the part of an iteration that has not ended. */
+static struct sum sum_with(struct inv_record *r, double useful_ns, double core_ns)
+{
+    struct sum sum = {estimate.now.alone, estimate.now.useful + useful_ns};
+    if (is_cpu_time())
+        sum.alone = cpu_ns(r);
+    else
+        sum.alone += crowded() ? core_ns : fmax(core_ns / estimate.own, useful_ns);
+    return sum;
+}
+
+static bool is_apart(uint64_t now)
+{
+    uint64_t us = APART_US * (uint64_t)shim_world.members;
+    us = is_cpu_time() && us < CROWDED_US ? CROWDED_US : us;
+    return now - estimate.noted >= us * shim_us;
+}
+
+void shim_estimate_arrival(uint64_t now, double useful_ns, double core_ns)
+{
+    struct inv_record *r = our_record();
+    if (!r || !(estimate.own > 0) || !is_apart(now))
+        return;
+    note(r, now, sum_with(r, useful_ns, core_ns));
+    estimate.arrived = now;
+}
+
+void shim_estimate_iteration(uint64_t now, double useful_ns, double core_ns, bool waited)
+{
+    struct inv_record *r = our_record();
+    if (!r || !(estimate.own > 0))
+        return;
+    bool apart = waited && is_apart(now);
+    if (!is_cpu_time() || apart)
+        estimate.now = sum_with(r, useful_ns, core_ns);
+    if (apart)
+        note(r, now, estimate.now);
+    if (shim_world.me == 0 && shim_world.members > 1 && (apart || estimate.arrived))
+        end_piece(r, apart ? now : estimate.arrived);
+    estimate.arrived = 0;
+}
