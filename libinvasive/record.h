@@ -64,6 +64,8 @@ struct inv_record {
     _Atomic uint32_t classes; /* how many of them there are */
     _Atomic uint32_t sites;   /* how many have been asked for; more than INV_SITES: no room */
     _Atomic uint32_t waiting_site; /* where it sleeps, while waiting_since_ns is not 0 */
+    _Atomic uint32_t launched; /* ranks that the launcher has started, of which it is the only one
+                                  that MPI knows of; 0: as many as MPI knows of, or not known */
     /* CLOCK_MONOTONIC, 0 not yet: */
     _Atomic uint64_t from_ns;           /* MPI_Init has ended: what follows is reported, */
     _Atomic uint64_t until_ns;          /* to here: MPI_Finalize, or exit handlers */

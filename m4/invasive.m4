@@ -111,7 +111,8 @@ INV_FOUND([ncurses], [$inv_ncurses])
 ])
 
 dnl systemd: sd_notify and its like for rmd, and where its units go.  Below another prefix than /usr
-dnl they go below that, so that who installs for himself needs no rights.
+dnl they go below that, so that who installs for himself needs no rights; also where that is said to
+dnl make only (make install prefix=DIR), unless a directory was given here.
 AC_DEFUN([INV_SYSTEMD], [
 AC_ARG_WITH([libsystemd],
   [AS_HELP_STRING([--without-libsystemd], [rmd does not talk to systemd])],
@@ -135,6 +136,7 @@ AS_IF([test "x$with_libsystemd" != xno && $PKG_CONFIG --exists 'libsystemd >= 22
   [AC_MSG_RESULT([no])])
 AC_MSG_CHECKING([where systemd units go])
 inv_prefix=$prefix
+inv_units_below=
 AS_IF([test "x$inv_prefix" = xNONE], [inv_prefix=$ac_default_prefix])
 AS_IF([test "x$with_systemdsystemunitdir" = xyes], [
   inv_defines=
@@ -142,7 +144,8 @@ AS_IF([test "x$with_systemdsystemunitdir" = xyes], [
     [inv_defines="--define-variable=prefix=$inv_prefix --define-variable=root_prefix=$inv_prefix --define-variable=rootprefix=$inv_prefix"])
   with_systemdsystemunitdir=`$PKG_CONFIG $inv_defines --variable=systemdsystemunitdir systemd 2>/dev/null`
   AS_IF([test "x$with_systemdsystemunitdir" = x],
-    [with_systemdsystemunitdir=$inv_prefix/lib/systemd/system])])
+    [with_systemdsystemunitdir=$inv_prefix/lib/systemd/system])
+  inv_units_below=$inv_prefix])
 AC_MSG_RESULT([$with_systemdsystemunitdir])
 AS_CASE([$with_systemdsystemunitdir],
   [no], [systemdsystemunitdir=; sysusersdir=],
@@ -151,6 +154,11 @@ AS_CASE([$with_systemdsystemunitdir],
          sysusersdir=`dirname "$sysusersdir"`/sysusers.d
          AS_IF([test "x$sysusersdir" = x/lib/sysusers.d], [sysusersdir=/usr/lib/sysusers.d])],
   [AC_MSG_ERROR([--with-systemdsystemunitdir=$with_systemdsystemunitdir: a path from / on, or no])])
+dnl On one side of the comma as make has it, on the other as configure has; /lib/systemd is not below
+dnl /usr, but another prefix takes the place of that.
+AS_IF([test "x$inv_units_below" != x], [
+  systemdsystemunitdir="\$(if \$(filter-out $inv_units_below,\$(prefix)),\$(prefix)/lib/systemd/system,$systemdsystemunitdir)"
+  sysusersdir="\$(if \$(filter-out $inv_units_below,\$(prefix)),\$(prefix)/lib/sysusers.d,$sysusersdir)"])
 AM_CONDITIONAL([SYSTEMD_UNITS], [test "x$with_systemdsystemunitdir" != xno])
 AC_SUBST([LIBSYSTEMD_CFLAGS])
 AC_SUBST([LIBSYSTEMD_LIBS])

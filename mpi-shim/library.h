@@ -17,6 +17,15 @@ typedef int MPI_Session;
 #define MPI_SESSION_NULL ((MPI_Session)0) /* none of Open MPI's, but none of a program's either */
 #endif
 
+/* For a person.  MPI 5.0's standard interface is any library's. */
+#if defined(OPEN_MPI)
+#define SHIM_LIBRARY_NAME "Open MPI"
+#elif defined(MPICH_VERSION)
+#define SHIM_LIBRARY_NAME "MPICH or a relative"
+#else
+#define SHIM_LIBRARY_NAME "another one"
+#endif
+
 /* Open MPI's MPI_Comm_idup is rounds of messages, of which each goes on when all ranks have polled.
  * Who sleeps is not rung between them, so each round takes a slice of sleep.  The blocking function
  * is the same rounds, and with more ranks than cores it yields in them. */

@@ -18,6 +18,7 @@
 #include "hash.h"
 #include "invasive.h"
 #include "launch.h"
+#include "launcher.h"
 #include "uncancelled.h"
 
 #include <pthread.h>
@@ -458,11 +459,14 @@ static void set_up_world(void)
     if (!joined && shim_pmpi.Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS)
         shim_join(world);
     shim_set_up(MPI_COMM_WORLD, 0, duplicate_world);
+    if (joined && inv_managed())
+        shim_launcher_check(shim_world.size);
 }
 
 int shim_Init(int *argc, char ***argv)
 {
     shim_clock_start();
+    shim_launcher_look();
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_asked())
         set_up_world();
@@ -472,6 +476,7 @@ int shim_Init(int *argc, char ***argv)
 int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     shim_clock_start();
+    shim_launcher_look();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_asked())
         set_up_world();

@@ -21,13 +21,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { HEAD_BYTES = 64 };
 
 enum rmd_level rmd_log_level = RMD_WARNING;
 const char *const rmd_level_names[RMD_LOG_LEVELS] = {"error", "warning", "notice", "info",
                                                       "debug"};
 
-static bool journal;
+/* What a line begins with.  Written once, before there are threads. */
+static enum { NAME, DATE, PRIORITY } head;
 static enum { WAITS, ASKS, SOCKET } how; /* to write to stderr; where there is none of our own */
 static int own = -1;          /* stderr's file, where writing does not block; -1: there is none */
 static _Atomic unsigned lost; /* lines, since something could be written last; of any thread */
@@ -46,8 +50,15 @@ void rmd_log_open(void)
     const char *text = getenv("JOURNAL_STREAM");
     unsigned long long device, inode;
     struct stat st;
-    journal = text && sscanf(text, "%llu:%llu", &device, &inode) == 2 &&
-              !fstat(STDERR_FILENO, &st) && st.st_dev == device && st.st_ino == inode;
+    if (text && sscanf(text, "%llu:%llu", &device, &inode) == 2 && !fstat(STDERR_FILENO, &st) &&
+        st.st_dev == device && st.st_ino == inode)
+        head = PRIORITY;
+}
+
+void rmd_log_dated(void)
+{
+    if (head == NAME)
+        head = DATE;
 }
 
 void rmd_log_no_wait(void)
@@ -79,17 +90,32 @@ static bool put(const char *text, size_t bytes)
     return n == (ssize_t)bytes;
 }
 
+/* The beginning of a line, and how long it is. */
+static size_t begin_line(char *text, size_t room, enum rmd_level level)
+{
+    static const char syslog_priority[RMD_LOG_LEVELS] = {'3', '4', '5', '6', '7'};
+    struct timespec now;
+    struct tm day;
+    if (head == PRIORITY)
+        return (size_t)snprintf(text, room, "<%c>", syslog_priority[level]);
+    if (head == NAME || clock_gettime(CLOCK_REALTIME, &now) || !gmtime_r(&now.tv_sec, &day))
+        return (size_t)snprintf(text, room, "rmd: ");
+    size_t n = strftime(text, room, "%Y-%m-%dT%H:%M:%S", &day);
+    return n + (size_t)snprintf(text + n, room - n, ".%03ldZ rmd: %s: ", now.tv_nsec / 1000000,
+                                rmd_level_names[level]);
+}
+
 /* Before the first line for which there is room again. */
 static bool put_lost(void)
 {
-    char text[80];
+    char text[HEAD_BYTES + 80];
     unsigned n = atomic_exchange(&lost, 0);
     if (!n)
         return true;
-    int bytes = snprintf(text, sizeof text,
-                         "%slines lost before this one, which could not be written: %u\n",
-                         journal ? "<4>" : "rmd: ", n);
-    if (put(text, (size_t)bytes))
+    size_t bytes = begin_line(text, HEAD_BYTES, RMD_WARNING);
+    bytes += (size_t)snprintf(text + bytes, sizeof text - bytes,
+                              "lines lost before this one, which could not be written: %u\n", n);
+    if (put(text, bytes))
         return true;
     atomic_fetch_add(&lost, n);
     return false;
@@ -97,15 +123,13 @@ static bool put_lost(void)
 
 void rmd_log(enum rmd_level level, const char *format, ...)
 {
-    static const char syslog_priority[RMD_LOG_LEVELS] = {'3', '4', '5', '6', '7'};
     char line[1024];
     if (level > rmd_log_level)
         return;
-    int head = journal ? snprintf(line, 8, "<%c>", syslog_priority[level])
-                       : snprintf(line, 8, "rmd: ");
+    size_t begun = begin_line(line, HEAD_BYTES, level);
     va_list args;
     va_start(args, format);
-    vsnprintf(line + head, sizeof line - (size_t)head - 1, format, args);
+    vsnprintf(line + begun, sizeof line - begun - 1, format, args);
     va_end(args);
     size_t length = strlen(line);
     for (size_t i = 0; i < length; i++)

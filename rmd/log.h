@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * log.h - what rmd has to tell, on stderr: one line and one write for each event.  Where stderr
- * is the journal's a line begins with its priority (sd-daemon(3)), else with "rmd: ".  A line that
+ * is the journal's a line begins with its priority (sd-daemon(3)), which has the time itself.
+ * Elsewhere a service's line begins with time and level, "2026-11-25T07:01:02.345Z rmd: notice: ",
+ * and any other one's, which goes to the terminal of its user, with "rmd: ".  A line that
  * there is no room for is lost while rmd serves, which is said before the next one that there is.
  */
 #ifndef RMD_LOG_H
@@ -16,6 +18,8 @@ extern const char *const rmd_level_names[RMD_LOG_LEVELS];
 
 /* Look once whether stderr is the journal's. */
 void rmd_log_open(void);
+/* From now on lines have time and level, unless stderr is the journal's. */
+void rmd_log_dated(void);
 /* From now on nobody waits until a line can be written. */
 void rmd_log_no_wait(void);
 

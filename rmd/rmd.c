@@ -591,6 +591,8 @@ int main(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     if (line.check)
         return check_config(line.check);
+    if (is_service())
+        rmd_log_dated();
     rmd_log_no_wait();
     if (!read_settings(&settings))
         return 1;

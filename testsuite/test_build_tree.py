@@ -76,6 +76,21 @@ def test_installed_tree_works_and_uninstall_leaves_nothing(build, tmp_path, run_
     assert not [path for path in tmp_path.rglob("*") if not path.is_dir()]
 
 
+@pytest.mark.timeout(300)
+def test_a_prefix_that_is_given_to_make_install_is_that_of_all_files(build, tmp_path, run_program,
+                                                                     make_variable):
+    """Units too: who installs for himself may have no rights elsewhere."""
+    if "$(prefix)" not in make_variable("systemdsystemunitdir"):
+        pytest.skip("configured with --with-systemdsystemunitdir")
+    env = {"MAKEFLAGS": "", "MAKELEVEL": ""}
+    run_program(["make", "-C", build, "install", f"DESTDIR={tmp_path}", "prefix=/an/other"], env,
+                timeout=250)
+    files = {path.relative_to(tmp_path / "an/other") for path in tmp_path.rglob("*")
+             if not path.is_dir()}  # or ValueError: it is not below
+    assert {Path("bin/invade"), Path("lib/systemd/system/rmd.service"),
+            Path("lib/sysusers.d/invasive.conf")} <= files
+
+
 def test_header_compiles_alone_in_c_and_cxx(top, tmp_path):
     for compiler, suffix in (("gcc", "c"), ("g++", "cc")):
         source = tmp_path / f"alone.{suffix}"
@@ -115,7 +130,12 @@ def test_configure_names_the_package_of_a_missing_thing(top, tmp_path):
     assert "libmpich-dev" in done.stderr
 
 
-def test_every_source_file_says_its_licence_on_the_first_lines(top):
+# The licences themselves, and files in whose form there is no place for a line about it.
+SILENT = re.compile(r"COPYING(\.RUNTIME)?|bench/results/[^/]+\.json|doc/([^/]+/)*[^/]+\.png"
+                    r"|bench/fuzz/corpus/[^/]+/[^/]+")
+
+
+def test_every_tracked_file_says_its_licence_on_the_first_lines(top):
     """What is loaded into programs of others has the exception, all else has not."""
     listed = subprocess.run(["git", "-C", top, "ls-files"], check=False, capture_output=True,
                             text=True)
@@ -125,10 +145,9 @@ def test_every_source_file_says_its_licence_on_the_first_lines(top):
     wrong = []
     for name in listed.stdout.splitlines():
         path = top / name
-        kinds = (".c", ".h", ".py", ".sh", ".cc", ".f90", ".pml", ".md")
-        if path.suffix not in kinds or not path.exists():
+        if SILENT.fullmatch(name) or not path.exists():
             continue
-        head = "\n".join(path.read_text().splitlines()[:3])
+        head = "\n".join(path.read_text(errors="replace").splitlines()[:3])
         licence = "GPL-3.0-or-later"
         exempt = name.startswith(loaded) and path.suffix in (".c", ".h")
         line = re.search(r"SPDX-License-Identifier: (.*?)\s*(\*/|-->)?$", head, re.M)

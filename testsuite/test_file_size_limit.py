@@ -102,6 +102,24 @@ def test_a_line_of_ours_on_a_programs_stderr_does_not_end_it(build, regions, sto
     assert done.returncode == 0 and b"us_per_region" in done.stdout
 
 
+@pytest.mark.parametrize("stderr", ["file", "pipe"])
+def test_a_rank_whose_launcher_is_of_another_mpi_does_not_end_when_it_says_so(
+        invade, mpi, stock_env, tmp_path, stderr):
+    """It says that it is rank 0 of 1, where there should be two."""
+    size, rank = {"mpich": ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+                  "openmpi": ("PMI_SIZE", "PMI_RANK")}[mpi.name]
+    command = [invade, "--emulate-cores=2", "--", mpi.program("mpi-shim/tests/waits"), "work"]
+    env = {**stock_env, size: "2", rank: "0"}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True,
+                          timeout=PATIENCE_S)
+    assert "each is rank 0 of 1" in done.stderr
+    out = no_room(stderr, LARGE, tmp_path)
+    done = subprocess.run(command, env=env, stderr=out, stdout=subprocess.PIPE, check=False,
+                          timeout=PATIENCE_S, preexec_fn=limit(LARGE), restore_signals=True)
+    os.close(out)
+    assert done.returncode == 0
+
+
 def test_rmctl_says_that_it_cannot_write(build, tmp_path):
     rmd = Rmd(build, "--emulate-cores=2")
     try:

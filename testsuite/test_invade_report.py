@@ -15,6 +15,7 @@ import signal
 import subprocess
 
 import pytest
+from conftest import Mpi
 from machine import TWO_CORES
 
 CORES = sorted(os.sched_getaffinity(0))
@@ -35,7 +36,7 @@ PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None),
            "sleeping_waits": int, "metrics": METRICS, "iteration_classes": [CLASS],
            "call_sites": [SITE]}
 JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks": int,
-       "without_moving_seconds": (float, None),
+       "launched_ranks": (int, None), "without_moving_seconds": (float, None),
        "without_moving_is_bound": (bool, None),
        "start_seconds": float, "elapsed_seconds": float, "cores": float,
        "useful_core_seconds": float, "metrics": JOB_METRICS,
@@ -45,7 +46,7 @@ UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "man
              "jobs": [JOB]}
 REPORT = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
           "nodes": [{"name": str, "cores": int}], "cores_shared": bool, "emulated": bool,
-          "elapsed_seconds": float, "parallel_efficiency": float,
+          "elapsed_seconds": float, "parallel_efficiency": (float, None),
           "other_programs_core_seconds": (float, None)}
 
 
@@ -370,6 +371,31 @@ def test_every_job_of_a_launch_has_its_own_report(report, mpi, waits):
     assert jobs[0]["start_seconds"] < jobs[1]["start_seconds"] < jobs[2]["start_seconds"]
 
 
+def test_ranks_whose_mpiexec_is_of_another_mpi_are_told_so(report, invade, run_program, build,
+                                                           make_variable):
+    """Each is rank 0 of 1: the most frequent mistake of a beginner."""
+    if not (make_variable("MPICH_MPIEXEC") and make_variable("OPENMPI_MPIEXEC")):
+        pytest.skip("configured without one of the two")
+    mpich, openmpi = (Mpi(name, make_variable, build) for name in ("mpich", "openmpi"))
+    for ours, theirs, name in ((mpich, openmpi, "Open MPI"), (openmpi, mpich, "MPICH")):
+        command = ours.run(2, theirs.program("mpi-shim/tests/waits"), "work")
+        jobs = report(*command)["jobs"]
+        assert [(job["ranks"], job["launched_ranks"]) for job in jobs] == [(1, 2), (1, 2)]
+        said = run_program([invade, TWO_CORES, "--report", *command]).stderr
+        shim, text = (re.findall(rf"^{begin}.*$", said, re.M) for begin in ("invasive: ", "2 proc"))
+        assert len(shim) == 1 and f"has started 2 ranks, but each is rank 0 of 1, since the " \
+            f"program's MPI is {name}" in shim[0]
+        assert text == ["2 processes: rank 0 of 1 each, though mpiexec has started 2 ranks: "
+                        "mpiexec and the program are of different MPI libraries"]
+    # two launchers, of which the inner one has started the program
+    inner = shlex.join(map(str, openmpi.run(1, openmpi.program("mpi-shim/tests/waits"), "work")))
+    done = run_program([invade, TWO_CORES, "--report", *mpich.run(2, "sh", "-c", inner)])
+    assert "has started 2 ranks" not in done.stderr
+    done = run_program([invade, TWO_CORES, "--report", *mpich.run(
+        1, mpich.program("mpi-shim/tests/waits"), "work")])
+    assert "has started" not in done.stderr
+
+
 def test_emulated_cores_have_metrics_too(mpi_job):
     """Kernels that sleep use no CPU time, so it is not what is measured."""
     job, whole = mpi_job(4, "places", options=("--emulate-cores=8",))
@@ -512,6 +538,84 @@ def test_a_report_that_cannot_be_written_stops_before_the_command(invade, run_pr
     done = run_program([invade, f"--report={tmp_path / name}", "touch", mark], check=False)
     assert done.returncode == 125 and not mark.exists()
     assert f"cannot write the report to {tmp_path / name}: " in done.stderr
+
+
+# --- where the report goes
+
+def json_in(text):
+    """The report that is the end of a program's output."""
+    return json.loads(text[text.index("{"):])
+
+
+@pytest.mark.sanitize
+def test_a_file_named_minus_is_standard_output_after_what_the_command_has_written(
+        invade, run_program, tmp_path):
+    done = run_program([invade, "--report=-", "echo", "ran"], cwd=tmp_path)
+    assert done.stdout.startswith("ran\ninvade: echo: ") and "invade:" not in done.stderr
+    whole = run_program([invade, "--report=-.json", "echo", "ran"], cwd=tmp_path)
+    assert whole.stdout.startswith("ran\n{")
+    check(json_in(whole.stdout), REPORT)
+    off = run_program([invade, "--off", "--report=-.json", "true"], cwd=tmp_path)
+    check(json_in(off.stdout), UNMANAGED)
+    assert os.listdir(tmp_path) == []
+    run_program([invade, "--report=./-", "true"], cwd=tmp_path)
+    assert os.listdir(tmp_path) == ["-"]
+
+
+@pytest.mark.sanitize
+def test_standard_output_that_is_full_is_said_and_the_exit_code_is_the_commands(invade,
+                                                                               run_program):
+    for name in ("-", "-.json"):
+        done = run_program(["sh", "-c", f"{invade} --report={name} sh -c 'exit 7' > /dev/full"],
+                           check=False)
+        assert done.returncode == 7
+        assert "cannot write the report to standard output: No space left" in done.stderr
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("there", [True, False])
+def test_a_word_after_report_that_is_no_command_may_have_been_meant_as_its_file(
+        invade, run_program, tmp_path, there):
+    """A file follows its option after =, never after a blank: "--report FILE ./a" runs FILE."""
+    file, mark = tmp_path / "report.txt", tmp_path / "mark"
+    if there:
+        file.write_text("the report of yesterday")
+    hint = f"invade: is {file} the file of the report? Write --report={file}"
+    done = run_program([invade, "--report", file, "touch", mark], check=False)
+    assert done.returncode == (126 if there else 127) and hint in done.stderr.splitlines()
+    assert not mark.exists()
+    for words in (["--report", "--", file], ["--report", "-v", file], ["--report=r", file], [file]):
+        done = run_program([invade, *words], check=False, cwd=tmp_path)
+        assert done.returncode == (126 if there else 127) and hint not in done.stderr
+
+
+@pytest.mark.sanitize
+def test_the_file_of_a_trace_follows_after_an_equals_sign_only(invade, run_program, tmp_path):
+    """As that of a report."""
+    file, mark = tmp_path / "run.trace", tmp_path / "mark"
+    done = run_program([invade, "--trace", file, "touch", mark], check=False)
+    assert done.returncode == 125 and not mark.exists() and not file.exists()
+    assert f"--trace: its file follows after =, as in --trace={file}" in done.stderr
+    done = run_program([invade, "--trace=-", "touch", mark], check=False, cwd=tmp_path)
+    assert done.returncode == 125 and os.listdir(tmp_path) == []
+    assert "--trace=-: a trace needs a file" in done.stderr
+
+
+@pytest.mark.sanitize
+def test_of_no_process_there_is_no_efficiency(report):
+    whole = report("true", options=())
+    assert (whole["jobs"], whole["parallel_efficiency"]) == ([], None)
+
+
+def test_a_program_on_llvms_openmp_runtime_is_not_said_to_use_none(invade, run_program, tmp_path):
+    clang = next((name for name in ("clang", "clang-14") if shutil.which(name)), None)
+    if not clang:
+        pytest.skip("needs package clang-14 and libomp-14-dev")
+    (tmp_path / "a.c").write_text(OPENMP)
+    run_program([clang, "-O1", "-fopenmp", "-o", tmp_path / "a", tmp_path / "a.c"])
+    said = run_program([invade, TWO_CORES, "--report", tmp_path / "a"]).stderr
+    assert "no process used MPI or GCC's OpenMP runtime (libgomp)" in said
+    assert "LLVM's and Intel's" in said
 
 
 # --- records that nobody should believe

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import array
 import contextlib
+import datetime
 import grp
 import itertools
 import json
@@ -1448,13 +1449,16 @@ def test_embedded_forms_read_no_configuration(build, public, run_program):
 
 # --- what it tells
 
-def test_one_line_for_each_event_and_levels(service):
+def test_one_line_with_time_and_level_for_each_event(service):
     s = service("emulate-cores = 2\nlog-level = info\n")
     s.member(ALICE).kill()
     s.hears("the last process has gone")
     lines = s.said().splitlines()
-    assert lines[0] == "rmd: serving 2 emulated cores"
-    assert all(line.startswith("rmd: ") for line in lines)
+    heads = [re.fullmatch(r"(\S+Z) rmd: (notice|info): (.*)", line).groups() for line in lines]
+    assert heads[0][1:] == ("notice", "serving 2 emulated cores")
+    times = [datetime.datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%fZ") for time, *_ in heads]
+    now = datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    assert times == sorted(times) and 0 <= (now - times[0]).total_seconds() < 600
     assert [f"user {ALICE}" in line for line in lines] == [False, True, True]
     quiet = service("emulate-cores = 2\nlog-level = error\n")
     quiet.member(ALICE)
@@ -1466,8 +1470,8 @@ def test_lines_have_priorities_where_stderr_is_the_journal(build, public):
     where = os.fstat(theirs.fileno())
     (public / "rmd.conf").write_text("emulate-cores = 2\nlog-level = debug\n")
     for stream, start in ((f"{where.st_dev}:{where.st_ino}", "<5>serving "),
-                          (f"{where.st_dev}:{where.st_ino + 1}", "rmd: serving "),
-                          ("nonsense", "rmd: serving ")):
+                          (f"{where.st_dev}:{where.st_ino + 1}", "Z rmd: notice: serving "),
+                          ("nonsense", "Z rmd: notice: serving ")):
         process = subprocess.Popen(
             [build / "bin/rmd", f"--config={public}/rmd.conf", f"--socket={public}/j.sock"],
             stderr=theirs, env={**os.environ, "JOURNAL_STREAM": stream})
@@ -1478,7 +1482,7 @@ def test_lines_have_priorities_where_stderr_is_the_journal(build, public):
         assert process.wait(PATIENCE_S) == 0
         text += ours.recv(4096).decode()
         line, = [line for line in text.splitlines() if "serving" in line]
-        assert line.startswith(start)
+        assert line.startswith(start) or (start[0] == "Z" and start in line)
         prefixes = {line.split(">")[0] for line in text.splitlines()} if start[0] == "<" else set()
         assert prefixes <= {"<5", "<6", "<7"}
     ours.close()

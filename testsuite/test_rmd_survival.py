@@ -1338,11 +1338,12 @@ def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
         assert rmctl(s.build, f"--socket={s.name}", "policy")[0] == 0
         assert s.member(BOB).slot == 0 and counts(alice, 0) == [1]
         before = take()
-        assert all(line.startswith("rmd: ") for line in before.splitlines()[:-1])
+        assert all(re.match(r"[-\d]{10}T[:\d]{8}\.\d{3}Z rmd: \w+: ", line)
+                   for line in before.splitlines()[:-1])
         s.member(CAROL, join=False).ask(f"join {s.name} -1 -1 -1")
         after = []
-        eventually(lambda: after.append(take()) or re.search(
-            r"(?m)^rmd: lines lost before this one.*: [1-9][0-9]+$", "".join(after)) is None, False)
+        lost = re.compile(r"(?m)^\S+Z rmd: warning: lines lost before this one.*: [1-9][0-9]+$")
+        eventually(lambda: after.append(take()) or lost.search("".join(after)) is None, False)
         s.process.terminate()
         assert s.process.wait(PATIENCE_S) == 0
     s.begin()

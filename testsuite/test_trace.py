@@ -200,11 +200,11 @@ def test_a_file_that_rmd_cannot_be_sure_to_write_to_is_refused(hammered):
 
 
 def test_a_trace_is_not_written_over_what_is_no_trace(hammered, build, run_program, tmp_path):
-    """As in "invade --trace ./solver input"."""
+    """As in "invade --trace=./solver input"."""
     solver, fight = tmp_path / "solver", hammered()
     for content in ("#!/bin/sh\nexit 0\n", "x"):
         solver.write_text(content)
-        done = run_program([build / "bin/invade", "--trace", solver, "echo", "ran"], check=False)
+        done = run_program([build / "bin/invade", f"--trace={solver}", "echo", "ran"], check=False)
         assert (done.returncode, done.stdout) == (125, "") and "no trace" in done.stderr
         done = fight.rmctl("trace", "start", solver)
         assert done.returncode == 1 and "no trace" in done.stderr

@@ -59,7 +59,7 @@ enum {
 static const struct argp_option argp_options[] = {
     {"report", OPT_REPORT, "FILE", OPTION_ARG_OPTIONAL,
      "at the end, say what every process did with its cores and where it waited, on stderr or in "
-     "FILE, as JSON if that is called .json", 0},
+     "FILE (-: standard output), as JSON if that is called .json", 0},
     {"trace", OPT_TRACE, "FILE", 0,
      "write down who owns and holds which core when, and who waits, in FILE; see invade-trace(1)",
      0},
@@ -110,10 +110,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--report=: the name of the file is empty; leave out = for stderr");
         o->report = true;
         o->report_file = arg;
+        o->after_report = !arg && state->next < state->argc &&
+                          state->argv[state->next][0] != '-'; /* which is the command then */
         return 0;
     case OPT_TRACE:
         if (!*arg)
             argp_error(state, "--trace=: the name of the file is empty");
+        if (arg == state->argv[state->next - 1])
+            argp_error(state, "--trace: its file follows after =, as in --trace=%s", arg);
+        if (!strcmp(arg, INVADE_STDOUT))
+            argp_error(state, "--trace=-: a trace needs a file");
         o->trace_file = arg;
         return 0;
     case OPT_THREADS:
@@ -328,7 +334,7 @@ static void run_unmanaged(const struct invade_options *o, struct invade_report *
     unsetenv(INV_STOCK_VARIABLE);
     invade_trace_forget();
     invade_report_unmanaged(report, o->command);
-    invade_exec(o->command);
+    invade_exec(o);
 }
 
 struct run {
@@ -375,7 +381,7 @@ int main(int argc, char **argv)
         exit(INVADE_FAILED);
     if (off) {
         invade_report_unmanaged(&report, o.command); /* not the one of the run before */
-        invade_exec(o.command);
+        invade_exec(&o);
     }
     if (!invade_find(&paths) || !find_manager(&manager, &paths, &o))
         run_unmanaged(&o, &report);
@@ -388,10 +394,10 @@ int main(int argc, char **argv)
     }
     bool traced = invade_trace_start(&manager);
     if (!manager.pid && !report.ours && !traced)
-        invade_exec(o.command);
+        invade_exec(&o);
     report.before = invade_load_now(&manager);
     struct run run = {&report, &manager, o.command};
-    int status = invade_run(o.command, report_so_far, &run);
+    int status = invade_run(&o, report_so_far, &run);
     report.traced = invade_trace_stop(&manager, &o);
     if (report.ours || report.traced)
         invade_report_write(&report, &manager, o.command, status);

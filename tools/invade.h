@@ -20,6 +20,7 @@ struct invade_options {
     const char *socket, *cores, *policy, *smt, *team, *report_file, *trace_file;
     unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
     bool report, mpi_tasks, off, verbose;
+    bool after_report; /* the command is the word after --report: maybe meant as its file */
 };
 
 /* Where things are: in the build tree and installed alike. */
@@ -47,13 +48,17 @@ struct invade_load {
     double children, managing; /* of the command when it has ended; of rmd and of us */
 };
 
+/* Standard output, as the name of a file; one that is called so is "./-". */
+#define INVADE_STDOUT "-"
+#define INVADE_STDOUT_JSON "-.json"
+
 /* Where --report goes. */
 struct invade_report {
     bool wanted; /* our processes are to keep records: INVASIVE_REPORT is ours to set */
     bool ours;   /* and we are to write the report; of ranks with an invade each, rank 0's is */
     bool traced; /* the trace gets it as well */
     bool json;
-    const char *file; /* NULL: stderr */
+    const char *file; /* NULL: stderr; INVADE_STDOUT or, as JSON, INVADE_STDOUT_JSON */
     FILE *text;       /* NULL: JSON, or nothing is wanted */
     bool begun;       /* there is a report in it */
     uint64_t launch;  /* by which our processes' records are known */
@@ -92,8 +97,8 @@ int invade_rank(void);
  * return its wait status.
  * told_to_end(argument) is called once if the command still runs a second after a SIGTERM. */
 void invade_take_signals(void);
-void invade_exec(char **command) __attribute__((noreturn));
-int invade_run(char **command, void (*told_to_end)(void *), void *argument);
+void invade_exec(const struct invade_options *options) __attribute__((noreturn));
+int invade_run(const struct invade_options *options, void (*told_to_end)(void *), void *argument);
 /* End as the command did: same exit code, same signal. */
 void invade_end_as(int wait_status) __attribute__((noreturn));
 

@@ -174,6 +174,7 @@ static json_t *job(const struct launch *l, struct job *j, bool with_sites)
     put(o, "mpi", json_boolean(j->size > 0));
     put(o, "ranks", j->size ? json_integer(j->size) : NULL);
     put_count(o, "missing_ranks", j->missing);
+    put(o, "launched_ranks", j->launched ? json_integer(j->launched) : NULL);
     put_real(o, "start_seconds", j->from);
     put_real(o, "elapsed_seconds", j->until - j->from);
     put_real(o, "cores", j->cores);
@@ -219,13 +220,18 @@ static json_t *report(struct launch *l, char **command, bool with_sites)
         put(o, "cores_shared", json_boolean(l->anonymous && l->count));
         put(o, "emulated", json_boolean(l->emulated));
         put_real(o, "elapsed_seconds", l->elapsed);
-        put_real(o, "parallel_efficiency", l->efficiency);
+        put(o, "parallel_efficiency", l->njobs ? json_real(l->efficiency) : NULL);
         put(o, "other_programs_core_seconds", l->others >= 0 ? json_real(l->others) : NULL);
         for (unsigned i = 0; i < l->njobs; i++)
             json_array_append_new(jobs, job(l, &l->jobs[i], with_sites));
     }
     put(o, "jobs", jobs);
     return o;
+}
+
+static int write_to(FILE *f, json_t *o)
+{
+    return json_dumpf(o, f, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) | -(fputc('\n', f) < 0);
 }
 
 static int write_out(int fd, json_t *o)
@@ -235,12 +241,23 @@ static int write_out(int fd, json_t *o)
         close(fd);
         return -1;
     }
-    int failed = json_dumpf(o, f, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) | (fputc('\n', f) < 0);
+    int failed = write_to(f, o);
     return fclose(f) || failed ? -1 : 0;
+}
+
+static bool write_stdout(struct launch *l, char **command)
+{
+    json_t *o = report(l, command, true);
+    errno = ENOMEM; /* what jansson does not say */
+    bool good = o && !write_to(stdout, o) && !fflush(stdout);
+    json_decref(o);
+    return good;
 }
 
 bool launch_write_json(const char *file, struct launch *l, char **command)
 {
+    if (!strcmp(file, INVADE_STDOUT_JSON))
+        return write_stdout(l, command);
     char *beside = NULL;
     mode_t mask = umask(0);
     umask(mask);

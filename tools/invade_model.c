@@ -386,11 +386,21 @@ static unsigned missing_ranks(const struct job *j)
     return j->size > (int)known ? (unsigned)j->size - known : 0;
 }
 
+/* Ranks that the launcher has started, and MPI does not know of; 0: none. */
+static unsigned launched_ranks(const struct job *j)
+{
+    const struct inv_record *r = j->at[0].record;
+    uint32_t n = r ? atomic_load_explicit((_Atomic uint32_t *)&r->launched, memory_order_relaxed)
+                   : 0;
+    return j->size == 1 && n > 1 && n <= INT32_MAX ? n : 0;
+}
+
 static bool fill_job(struct job *j, const struct launch *l)
 {
     double most_useful = 0, most_core = 0;
     j->size = j->at[0].counters->rank >= 0 ? j->at[0].counters->size : 0;
     j->missing = missing_ranks(j);
+    j->launched = launched_ranks(j);
     j->from = j->at[0].from;
     for (unsigned i = 0; i < j->count; i++) {
         struct process *p = &j->at[i];

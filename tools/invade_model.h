@@ -67,6 +67,7 @@ struct job {
     unsigned count;
     int size;         /* of MPI_COMM_WORLD; 0: a program without MPI */
     unsigned missing; /* ranks of which nothing is known here */
+    unsigned launched; /* ranks that its launcher has started, where MPI knows of this one only; 0 */
     double from, until, cores;
     double useful_core; /* core-seconds */
     struct metrics metrics;

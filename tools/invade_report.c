@@ -4,6 +4,7 @@
  *
  * FILE.json is written as a whole when the command has ended; whether that is possible is found
  * out before it starts, as far as it can be.  Everything else is text, opened at the start.
+ * Standard output is the command's as well, which has written all of its own by then.
  */
 #define _GNU_SOURCE
 #include "invade.h"
@@ -23,9 +24,15 @@ static bool ends_in_json(const char *file)
     return length > 5 && !strcmp(file + length - 5, ".json");
 }
 
+static bool is_stdout(const char *file)
+{
+    return !strcmp(file, INVADE_STDOUT) || !strcmp(file, INVADE_STDOUT_JSON);
+}
+
 static void cannot_write(const char *file)
 {
-    invade_say("cannot write the report to %s: %s", file, strerror(errno));
+    invade_say("cannot write the report to %s: %s", is_stdout(file) ? "standard output" : file,
+               strerror(errno));
 }
 
 /* Will a file be possible beside this one, and take its place? */
@@ -75,8 +82,8 @@ bool invade_report_open(struct invade_report *r, const struct invade_options *o)
     }
     r->json = ends_in_json(r->file);
     if (!r->json)
-        r->text = fopen(r->file, "we");
-    if (r->json ? can_replace(r->file) : r->text != NULL)
+        r->text = is_stdout(r->file) ? stdout : fopen(r->file, "we");
+    if (r->json ? is_stdout(r->file) || can_replace(r->file) : r->text != NULL)
         return true;
     cannot_write(r->file);
     return false;
@@ -84,7 +91,7 @@ bool invade_report_open(struct invade_report *r, const struct invade_options *o)
 
 static void close_text(struct invade_report *r)
 {
-    if (r->text && r->text != stderr && fclose(r->text))
+    if (r->text && r->text != stderr && (r->text == stdout ? fflush : fclose)(r->text))
         cannot_write(r->file);
     r->text = NULL;
 }
@@ -93,7 +100,7 @@ static void close_text(struct invade_report *r)
 static void begin_text(struct invade_report *r, char **command, int status)
 {
     struct stat st;
-    if (r->begun && r->text != stderr && !fstat(fileno(r->text), &st) &&
+    if (r->begun && r->text != stderr && r->text != stdout && !fstat(fileno(r->text), &st) &&
         S_ISREG(st.st_mode)) {
         rewind(r->text);
         if (ftruncate(fileno(r->text), 0))
@@ -196,11 +203,13 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
     else if (r->text)
         fprintf(r->text, "invade: %s: %s\n", command[0],
                 error ? "rmd is gone, and what it knew with it"
-                      : "no process used OpenMP or MPI under invade on this node: nothing to report");
+                      : "no process used MPI or GCC's OpenMP runtime (libgomp) under invade on this "
+                        "node: nothing to report; LLVM's and Intel's runtimes are left alone");
     end_text(r, status);
     if (r->traced && status != INVADE_STILL_RUNS)
         add_to_trace(&l, command);
-    if (r->json && !launch_write_json(r->file, &l, command))
+    bool two = status == INVADE_STILL_RUNS && r->json && is_stdout(r->file); /* no JSON is */
+    if (r->json && !two && !launch_write_json(r->file, &l, command))
         cannot_write(r->file);
     if (l.reports)
         launch_free(&l);

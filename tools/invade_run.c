@@ -46,8 +46,9 @@ void invade_take_signals(void)
     }
 }
 
-void invade_exec(char **command)
+void invade_exec(const struct invade_options *o)
 {
+    char **command = o->command;
     size_t bytes = inv_preload_room(environ);
     void *room = bytes ? malloc(bytes) : NULL;
     char *const *envp = inv_preload_environment(command[0], true, environ, room, "invade");
@@ -56,6 +57,8 @@ void invade_exec(char **command)
     execvpe(command[0], command, envp);
     int error = errno;
     invade_say("%s: %s", command[0], strerror(error));
+    if (o->after_report)
+        invade_say("is %s the file of the report? Write --report=%s", command[0], command[0]);
     _exit(error == ENOENT ? INVADE_NOT_FOUND : INVADE_CANNOT_RUN);
 }
 
@@ -108,7 +111,7 @@ static void pass_on(const siginfo_t *info, pid_t child)
         stop_here();
 }
 
-static pid_t start(char **command, const sigset_t *mask)
+static pid_t start(const struct invade_options *o, const sigset_t *mask)
 {
     pid_t launcher = getpid(), child = fork();
     if (child)
@@ -118,7 +121,7 @@ static pid_t start(char **command, const sigset_t *mask)
     if (getppid() != launcher)
         _exit(INVADE_FAILED);
     sigprocmask(SIG_SETMASK, mask, NULL);
-    invade_exec(command);
+    invade_exec(o);
 }
 
 /* The next signal of the set; 0 when `until_ns` has passed, which is 0 for never. */
@@ -136,16 +139,16 @@ static int next_signal(const sigset_t *set, siginfo_t *info, uint64_t until_ns)
     }
 }
 
-int invade_run(char **command, void (*told_to_end)(void *), void *argument)
+int invade_run(const struct invade_options *o, void (*told_to_end)(void *), void *argument)
 {
     uint64_t tell_at_ns = 0;
     bool told = false;
     sigset_t set, mask;
     passed_on(&set);
     sigprocmask(SIG_BLOCK, &set, &mask);
-    pid_t child = start(command, &mask);
+    pid_t child = start(o, &mask);
     if (child < 0) {
-        invade_say("cannot start %s: %s", command[0], strerror(errno));
+        invade_say("cannot start %s: %s", o->command[0], strerror(errno));
         return W_EXITCODE(INVADE_FAILED, 0);
     }
     for (;;) {

@@ -153,6 +153,20 @@ static void print_others(FILE *to, const struct launch *l)
                 l->others, 100 * l->others / l->capacity);
 }
 
+/* Jobs of one rank each where one job was meant; see mpi-shim/launcher.c. */
+static void print_strangers(FILE *to, const struct launch *l)
+{
+    unsigned jobs = 0, launched = 0;
+    for (unsigned i = 0; i < l->njobs; i++) {
+        jobs += l->jobs[i].launched > 0;
+        launched = l->jobs[i].launched > launched ? l->jobs[i].launched : launched;
+    }
+    if (jobs)
+        fprintf(to, "%u process%s: rank 0 of 1 each, though mpiexec has started %u ranks: mpiexec "
+                    "and the program are of different MPI libraries\n", jobs,
+                rmd_plural(jobs, "es"), launched);
+}
+
 /* A job script often sets it to a rank's share of the cores, and nobody can borrow then. */
 static void print_small_teams(FILE *to, const struct launch *l)
 {
@@ -181,6 +195,7 @@ void launch_print(FILE *to, struct launch *l)
             print_process(to, l, &l->jobs[i].at[p]);
     if (l->njobs > 1)
         fprintf(to, "parallel efficiency %5.1f %% of all together\n", 100 * l->efficiency);
+    print_strangers(to, l);
     print_others(to, l);
     print_small_teams(to, l);
     for (unsigned i = 0; i < l->njobs && i < JOBS_MOST; i++)
