@@ -328,7 +328,8 @@ def parse_values(output: str) -> dict:
 
 
 def same_checksum(runs: list[Run]) -> None:
-    """The result must not depend on how cores moved (or a benchmark compares two programs)."""
+    """The result must not depend on how cores moved (or a benchmark compares two programs): what
+    these programs reduce are integers, maxima, or sums in a fixed order."""
     sums = {run.values.get("checksum") for run in runs}
     if len(sums) != 1 or None in sums:
         raise BenchError(f"checksums differ: {sums}")

@@ -139,3 +139,13 @@ def test_omp_program(name, argument, condition, compiled, in_condition, run_prog
     assert ran.returncode == wanted, f"exit status {ran.returncode}\n{ran.stdout}\n{ran.stderr}"
     # Nothing but the program itself writes to its standard output.
     assert ran.stdout == "OK\n" * count, ran.stdout
+
+
+@pytest.mark.parametrize("name", ["README.md", "doc/design.md", "doc/invasive.7"])
+def test_what_is_said_of_results_is_what_results_c_checks(top, name):
+    """No more than: static loops and tasks bitwise, reduction clauses in the order of threads."""
+    text = re.sub(r"\s+", " ", (top / name).read_text())
+    assert re.search(r"static loops? (and tasks|that sums).{0,40}bitwise|bitwise for static loops "
+                     "and tasks", text)
+    assert re.search(r"reduction.{0,120}in the order in which (the )?(these|threads)", text)
+    assert "so results do not depend" not in text and "and so its results" not in text
