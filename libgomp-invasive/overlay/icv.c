@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * icv.c - internal control variables: upstream's functions, of which three concern the default
- * size of teams.  It is settled when the program has been told of it.  A program that enables
- * nested regions before gets teams of the cores: each thread of a large team would begin a large
- * team.
+ * icv.c - internal control variables: upstream's functions, of which four concern the default
+ * size of teams.  It is decided when the program is told of it.  A program that enables nested
+ * regions before gets teams of the cores: each thread of a large team would begin a large team.
  */
 #include "libgomp.h"
 #include "parallel.h"
 /* As omp.h declares them, for upstream's aliases. */
 extern int upstream_get_max_threads (void) __attribute__((nothrow));
+extern void upstream_set_num_threads (int) __attribute__((nothrow));
 extern void upstream_set_nested (int) __attribute__((nothrow));
 extern void upstream_set_max_active_levels (int) __attribute__((nothrow));
 #define omp_get_max_threads upstream_get_max_threads
+#define omp_set_num_threads upstream_set_num_threads
 #define omp_set_nested upstream_set_nested
 #define omp_set_max_active_levels upstream_set_max_active_levels
 #include <../libgomp/icv.c>
 #undef omp_get_max_threads
+#undef omp_set_num_threads
 #undef omp_set_nested
 #undef omp_set_max_active_levels
 
@@ -26,10 +28,19 @@ int omp_get_max_threads (void)
     return upstream_get_max_threads();
 }
 
+/* This thread's size is the program's own from here on. */
+void omp_set_num_threads (int n)
+{
+    upstream_set_num_threads(n);
+    if (gomp_thread()->ts.level == 0)
+        gomp_team_default_known = true;
+}
+
 static void levels_have_changed (void)
 {
-    if (gomp_thread()->ts.level == 0 && gomp_icv(false)->max_active_levels_var > 1)
-        gomp_shrink_default_team(gomp_icv(true));
+    if (!gomp_team_default_known && gomp_thread()->ts.level == 0 &&
+        gomp_icv(false)->max_active_levels_var > 1)
+        gomp_decide_default_team(GOMP_TEAM_SMALL);
 }
 
 void omp_set_nested (int nested)

@@ -28,24 +28,27 @@ extern void gomp_team_initialize (void);
  * all else that concerns the sizes of teams, which may print messages. */
 extern void gomp_settle_default_team (void);
 extern void gomp_settle_teams (void);
-/* The control variables with which threads begin that the program has created itself.  Constant
- * after the first use. */
-extern struct gomp_task_icv gomp_further_icv;
-/* The program knows the default size, which may not change any more. */
-extern _Atomic bool gomp_default_told;
+/* The default size is one for all threads of a process.  The first thread that needs it decides which
+ * (proc.c): by GOMP_TEAM_LARGE the initial thread, by GOMP_TEAM_SMALL a thread that the program has
+ * created, or a program that enables nested regions.  Afterwards it does not change.  The thread's own
+ * control variables have the size that was decided when this returns.  Any thread. */
+enum gomp_team_default { GOMP_TEAM_OPEN, GOMP_TEAM_LARGE, GOMP_TEAM_SMALL };
+extern void gomp_decide_default_team (enum gomp_team_default);
+/* Does the calling thread's default size need no decision any more? */
+extern __thread bool gomp_team_default_known __attribute__((tls_model("initial-exec")));
+/* The program is about to be told the default size: by omp_get_max_threads, or by a region. */
 static inline void gomp_tell_default_team (void)
 {
-    if (!atomic_load_explicit(&gomp_default_told, memory_order_relaxed))
-        atomic_store_explicit(&gomp_default_told, true, memory_order_relaxed);
+    if (__builtin_expect(!gomp_team_default_known, 0))
+        gomp_decide_default_team(GOMP_TEAM_LARGE);
 }
-/* Nested regions have been enabled, in these variables: make the default size that of the cores,
- * unless the program has been told another one. */
-extern void gomp_shrink_default_team (struct gomp_task_icv *);
 /* Find it.  requested: the num_threads clause, or 0. */
 extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
 
 static inline void gomp_team_is_for (void (*fn) (void *), unsigned requested)
 {
+    if (requested == 0)
+        gomp_tell_default_team();
     if (__builtin_expect(gomp_team_adaptive, 0))
         gomp_team_find_limit(fn, requested);
 }

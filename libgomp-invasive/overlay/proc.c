@@ -26,6 +26,7 @@
 
 #include "parallel.h"
 #include "thread_limits.h"
+#include "tls.h"
 #include <libinvasive/process.h>
 #include <limits.h>
 #include <string.h>
@@ -61,7 +62,8 @@ static bool nesting_wanted (void)
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or
  * the smallest multiple of the cores that is at least 32 and at least twice the cores, if limits
  * allow.  The last implicit tasks to start are the unit of what stays unbalanced.  The cores where
- * regions may be nested: each thread of a large team would begin a large team. */
+ * regions may be nested, since each thread of a large team would begin a large team, and where implicit
+ * tasks are kernel threads (tls.h), since each thread of the program would need a large team of them. */
 static unsigned find_default_team (void)
 {
     const char *text = inv_getenv("INVASIVE_THREADS");
@@ -70,7 +72,10 @@ static unsigned find_default_team (void)
         return (unsigned)wanted;
     unsigned cores = inv_domain_cores();
     unsigned multiple = (32 + cores - 1) / cores;
-    multiple = nesting_wanted() ? 1 : multiple < 2 ? 2 : multiple;
+    if (nesting_wanted() || gomp_has_thread_data())
+        multiple = 1;
+    else if (multiple < 2)
+        multiple = 2;
     return fit_team(cores * multiple, cores);
 }
 
@@ -84,11 +89,16 @@ static unsigned default_team (void)
     return found;
 }
 
-struct gomp_task_icv gomp_further_icv;
-_Atomic bool gomp_default_told;
-/* The default size of teams where the larger one would cost too many kernel threads; 0: there is
- * one size, since the user has asked for it or nobody manages us.  Written at the first use. */
-static unsigned small_team;
+__thread bool gomp_team_default_known;
+/* Written once, by the thread that decides.  relaxed: the sizes themselves are constant since the first
+ * use, which each thread has seen (use.c). */
+static _Atomic int decided = GOMP_TEAM_OPEN;
+/* The sizes between which is decided.  small_team is 0 where there is one size, since the user has asked
+ * for it or the process is not managed.  Written at the first use. */
+static unsigned large_team, small_team;
+/* The control variables with which threads begin if GOMP_TEAM_SMALL was decided.  Constant after the
+ * first use. */
+static struct gomp_task_icv small_icv;
 
 /* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
  * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
@@ -127,31 +137,43 @@ void gomp_settle_default_team (void)
         return;
     n = least(default_team(), limit);
     gomp_global_icv.nthreads_var = n;
-    if (!inv_getenv("INVASIVE_THREADS"))
+    if (!inv_getenv("INVASIVE_THREADS")) {
+        large_team = n;
         small_team = least(n, inv_domain_cores());
-}
-
-/* A thread that the program has created begins teams of the cores, as without us: hundreds of such
- * threads with large teams would need thousands of kernel threads. */
-static void settle_further_threads (void)
-{
-    gomp_further_icv = gomp_global_icv;
-    if (small_team)
-        gomp_further_icv.nthreads_var = small_team;
+    }
 }
 
 void gomp_settle_teams (void)
 {
     gomp_team_initialize();
-    settle_further_threads();
+    small_icv = gomp_global_icv;
+    if (small_team)
+        small_icv.nthreads_var = small_team;
 }
 
-void gomp_shrink_default_team (struct gomp_task_icv *icv)
+/* The calling thread's control variables, which it may have had before the decision. */
+static void take_small_team (void)
 {
-    if (!small_team || atomic_load_explicit(&gomp_default_told, memory_order_relaxed) ||
-        icv->nthreads_var != gomp_global_icv.nthreads_var)
-        return;
-    icv->nthreads_var = gomp_global_icv.nthreads_var = small_team;
+    struct gomp_thread *thr = gomp_thread();
+    gomp_thread_icv = &small_icv;
+    if (thr->task && thr->ts.level == 0 && thr->task->icv.nthreads_var == large_team)
+        thr->task->icv.nthreads_var = small_team;
+}
+
+/* Threads that a program creates begin teams of the cores if the program has not been told another
+ * size before: hundreds of such threads with large teams would need thousands of kernel threads.  A
+ * program that has been told a size may divide its data by it, and compute in another thread. */
+void gomp_decide_default_team (enum gomp_team_default wanted)
+{
+    int now = GOMP_TEAM_OPEN;
+    if (!gomp_thread()->task)
+        gomp_default_icv(); /* the first use, if this is it */
+    if (atomic_compare_exchange_strong_explicit(&decided, &now, (int)wanted, memory_order_relaxed,
+                                                memory_order_relaxed))
+        now = (int)wanted;
+    gomp_team_default_known = true;
+    if (now == GOMP_TEAM_SMALL && small_team)
+        take_small_team();
 }
 
 /* INVASIVE_TEAM=adaptive: only functions that are better off with fewer threads get fewer; sizes

@@ -46,6 +46,11 @@ static int decide (void)
     return found ? STRICT : ELASTIC;
 }
 
+bool gomp_has_thread_data (void)
+{
+    return decide() == STRICT;
+}
+
 /* May the region that begins be the first that needs an object which has just been loaded?  The
  * loader is asked under a lock, for some 40 ns, which are many for regions that are known to be
  * short: of those, now and then. */

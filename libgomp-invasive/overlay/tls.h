@@ -14,5 +14,7 @@
  * some microseconds, or within a few others. */
 #pragma GCC visibility push(hidden)
 extern bool gomp_strict_threads (void (*fn) (void *));
+/* The same of the objects that are loaded now, or by INVASIVE_BIND. */
+extern bool gomp_has_thread_data (void);
 #pragma GCC visibility pop
 #endif

@@ -135,9 +135,12 @@ struct gomp_task_icv *gomp_find_thread_icv (void)
     if (!atomic_load_explicit(&in_use, memory_order_acquire))
         first_use();
     bool initial = syscall(SYS_gettid) == getpid();
-    if (!initial)
+    gomp_thread_icv = &gomp_global_icv;
+    if (!initial) {
         atomic_store_explicit(&further_threads, true, memory_order_relaxed);
-    return gomp_thread_icv = initial ? &gomp_global_icv : &gomp_further_icv;
+        gomp_decide_default_team(GOMP_TEAM_SMALL); /* which may change gomp_thread_icv */
+    }
+    return gomp_thread_icv;
 }
 
 void gomp_use_loaded (void)
