@@ -34,11 +34,12 @@ static bool is_alive(const struct inv_guest *g)
 void inv_guest_evicted(struct inv_guest *g, int core, unsigned slot)
 {
     int32_t tid = atomic_load_explicit(&core_at(core)->holder_tid, memory_order_relaxed);
-    inv_repin_evicted(core);
+    inv_repin_evicted(core, slot);
     bool known = tid > 0 && slot != inv_process.slot && inv_slot_valid(inv_process.table, slot);
     g->tid = known ? tid : 0;
     g->pid = known ? inv_slot_at(inv_process.table, slot)->pid : 0;
     g->core = core;
+    g->binds = inv_slot_binds(slot);
     g->in = false;
 }
 
@@ -54,7 +55,7 @@ void inv_guest_invite(struct inv_guest *g, int core)
         g->tid = 0;
         return;
     }
-    inv_repin_but(INV_NO_CORE, g->tid); /* it is there now, and may go where there is more room */
+    inv_repin_but(INV_NO_CORE, g->tid, true); /* it is there now, and may go where there is more room */
     g->in = true;
     inv_prompt_begin(&g->prompt);
 }
@@ -68,5 +69,5 @@ void inv_guest_dismiss(struct inv_guest *g, int core)
     if (is_seated(g->tid) || !is_alive(g))
         g->tid = 0;
     else
-        inv_repin_but(core, g->tid);
+        inv_repin_but(core, g->tid, g->binds);
 }

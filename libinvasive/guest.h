@@ -22,6 +22,7 @@ struct inv_guest {
     int32_t tid; /* 0: none */
     int32_t pid; /* of its process, so that a number that is used again is told */
     int core;    /* that it was evicted from */
+    bool binds;  /* its process binds its threads */
     bool in;     /* its affinity lets it in */
     struct inv_prompt prompt; /* of the waiting thread, which wakes beside it */
 };

@@ -440,6 +440,7 @@ static void join_once(int rank, int size, int local_size)
     if (has_joiner)
         pthread_setspecific(joiner, &joiner);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
+    inv_slot_tell_binding();
     if (!seated)
         inv_leave("no core became free in time");
 }

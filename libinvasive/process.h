@@ -92,10 +92,17 @@ int inv_seat_evict_overdue(void);
  * it is taken from it, and it finds out at its next scheduling point (INV_LOST).  Returns
  * the seat or INV_SEAT_NONE.  One thread at a time. */
 int inv_seat_retake_idle(void);
-/* Move a thread that has been evicted from a core to the other cores of the domain. */
-void inv_repin_evicted(int core);
-/* Let any thread of the domain compute on all of its cores but one; INV_NO_CORE: on all. */
-void inv_repin_but(int core, int tid);
+/* Say in our slot whether we do, for the caller, which has just joined.  Any thread. */
+void inv_slot_tell_binding(void);
+/* Does the process in this slot bind its threads to their cores (inv_bind_threads)? */
+bool inv_slot_binds(unsigned slot);
+/* Move the thread that has been evicted from a core, a thread of the process in this slot, to the other
+ * cores of the domain. */
+void inv_repin_evicted(int core, unsigned slot);
+/* Let any thread of the domain compute on all of its cores but one; INV_NO_CORE: on all.  binds: the
+ * thread's process binds its threads.  If it does not, the thread is moved off the core and has its
+ * former affinity again: its process may be about to ask the kernel how many threads it may have. */
+void inv_repin_but(int core, int tid, bool binds);
 /* Would a thread compute on the caller's core, which evicted it from there, when the caller waits
  * (guest.h)?  As far as is known. */
 bool inv_guest_waits(void);

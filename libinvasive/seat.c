@@ -170,21 +170,46 @@ bool inv_threads_are_bound(void)
     return atomic_load_explicit(&binding, memory_order_relaxed);
 }
 
+void inv_slot_tell_binding(void)
+{
+    /* seq_cst, after the process has become managed; partner: inv_bind_threads in another thread */
+    atomic_thread_fence(memory_order_seq_cst);
+    atomic_store_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->binds,
+                          inv_threads_are_bound(), memory_order_relaxed);
+}
+
+bool inv_slot_binds(unsigned slot)
+{
+    return !inv_slot_valid(inv_process.table, (long)slot) ||
+           atomic_load_explicit(&inv_slot_at(inv_process.table, slot)->binds,
+                                memory_order_relaxed) != 0;
+}
+
 void inv_bind_threads(void)
 {
     bool bound = atomic_exchange_explicit(&binding, true, memory_order_relaxed);
-    if (!bound && inv_managed() && inv_seat >= 0)
+    /* seq_cst, before we look whether another thread has joined; partner: inv_slot_tell_binding there */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (bound || !inv_managed())
+        return;
+    inv_slot_tell_binding();
+    if (inv_seat >= 0)
         inv_seat_adopt(inv_seat, false);
 }
 
-/* May the calling thread run on the CPU alone?  By a system call: our sched_getaffinity shows the
- * program's CPUs. */
+/* The affinity of any thread, 0: our own.  By a system call: our sched_getaffinity shows the program's
+ * CPUs. */
+static bool cpus_of(int tid, struct inv_cpus *cpus)
+{
+    inv_cpus_clear(cpus);
+    return syscall(SYS_sched_getaffinity, tid, sizeof *cpus, cpus) > 0;
+}
+
+/* May the calling thread run on the CPU alone? */
 static bool is_only_on(int cpu)
 {
     struct inv_cpus cpus;
-    inv_cpus_clear(&cpus);
-    return syscall(SYS_sched_getaffinity, 0, sizeof cpus, &cpus) > 0 &&
-           inv_cpus_has(&cpus, (size_t)cpu) && inv_cpus_count(&cpus) == 1;
+    return cpus_of(0, &cpus) && inv_cpus_has(&cpus, (size_t)cpu) && inv_cpus_count(&cpus) == 1;
 }
 
 /* Put the calling thread, which is not bound, on the core; the kernel may move it at once.  If its
@@ -199,7 +224,7 @@ static void move_to(int seat)
     inv_cpus_clear(&cpus);
     if (evicted_from)
         inv_wide_cpus(&cpus);
-    else if (syscall(SYS_sched_getaffinity, 0, sizeof cpus, &cpus) < 0) /* not what we show */
+    else if (!cpus_of(0, &cpus))
         return;
     if (!inv_cpus_has(&cpus, (size_t)cpu))
         return; /* the program has bound it elsewhere */
@@ -433,7 +458,18 @@ enum inv_verdict inv_seat_poll(void)
     return verdict;
 }
 
-void inv_repin_but(int core, int tid)
+/* The kernel moves the thread at the first call.  If its CPUs are others than we have set when we look
+ * again, the program or an operator has set them meanwhile, and they stay. */
+static void move_off(int tid, const struct inv_cpus *others)
+{
+    struct inv_cpus before, now;
+    if (!cpus_of(tid, &before) || inv_cpus_set(tid, others) != 0)
+        return;
+    if (cpus_of(tid, &now) && inv_cpus_equal(&now, others))
+        inv_cpus_set(tid, &before);
+}
+
+void inv_repin_but(int core, int tid, bool binds)
 {
     struct inv_table *t = inv_process.table;
     struct inv_cpus cpus;
@@ -441,14 +477,19 @@ void inv_repin_but(int core, int tid)
     for (unsigned c = 0; c < inv_process.ncores; c++)
         if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0 && is_here(c))
             inv_cpus_add(&cpus, (size_t)inv_core_at(t, c)->os_cpu);
-    if (tid > 0 && tid != inv_own_tid() && inv_cpus_count(&cpus) > 0)
+    if (tid <= 0 || tid == inv_own_tid() || inv_cpus_count(&cpus) == 0)
+        return;
+    if (binds)
         inv_cpus_set(tid, &cpus);
+    else
+        move_off(tid, &cpus);
 }
 
-void inv_repin_evicted(int core)
+void inv_repin_evicted(int core, unsigned slot)
 {
     struct inv_core *c = inv_core_at(inv_process.table, (unsigned)core);
-    inv_repin_but(core, atomic_load_explicit(&c->holder_tid, memory_order_relaxed));
+    inv_repin_but(core, atomic_load_explicit(&c->holder_tid, memory_order_relaxed),
+                  inv_slot_binds(slot));
     atomic_store_explicit(&c->holder_tid, 0, memory_order_relaxed);
 }
 
@@ -468,7 +509,7 @@ int inv_seat_evict_overdue(void)
         else if (now - asked_ns[core] >= inv_reclaim_bound_ns(t) &&
                  inv_core_evict(t, core, inv_process.slot, &evicted)) {
             asked_ns[core] = 0;
-            inv_repin_evicted((int)core);
+            inv_repin_evicted((int)core, evicted);
             inv_tool_arrived((int)core);
             return (int)core;
         }

@@ -154,6 +154,9 @@ struct inv_slot {
                                   INV_NO_CORE; writer: the process */
     _Atomic int32_t tokens;    /* anonymous mode: how many it has taken; writer: its threads.
                                   rmd gives them back when it dies */
+    _Atomic uint32_t binds;    /* 1: it binds its threads to their cores, 0: not yet.  Writer: the
+                                  process, when it joins or at its first OpenMP region; read,
+                                  relaxed, by a process that evicts one of its threads */
 
     /* --- constraint: written by the process, then seq bumped and rmd's bell rung */
     _Atomic uint32_t constraint_seq __attribute__((aligned(64)));

@@ -74,6 +74,16 @@ def test_a_child_forked_while_its_parent_joins_can_make_claims(compile_with_libr
     assert run_program([program], timeout=60).stdout == "claims in parent and child: made\n"
 
 
+@pytest.mark.machine(len(os.sched_getaffinity(0)) > 1, "one CPU is all that there are")
+@pytest.mark.parametrize("threads", ["bound", "free"])
+def test_only_a_thread_that_is_bound_loses_a_cpu_with_its_core(compile_with_library, run_program, top,
+                                                               build, threads):
+    program = compile_with_library(top / "libinvasive/test_evicted.c", f"-I{top / 'libinvasive'}")
+    cores = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
+    result = run_program([build / "invade", f"--cores={cores}", program, threads])
+    assert result.stdout == "evicted: as documented\n"
+
+
 # Joins without OpenMP.  Looks for the current CPU fail, so that the thread is moved to its core.
 # As soon as it is there, it is given another CPU, as by taskset.
 MOVED = r"""
