@@ -217,6 +217,29 @@ def test_what_does_not_end_when_told_is_reported_before_it_is_killed(job, tmp_pa
     assert "no end" in checked.stdout + checked.stderr, "but it can be read up to there"
 
 
+@pytest.mark.parametrize("script", [COMPUTES, NO_MATTER_WHAT], ids=["ends", "ignores-it"])
+def test_report_and_trace_are_there_when_all_is_killed_two_seconds_later(job, tmp_path, script,
+                                                                         trace_tool):  # noqa: F811
+    """As a batch system does at the time limit.  A busy machine has three tries."""
+    for attempt in range(3):
+        report, trace = tmp_path / f"report{attempt}", tmp_path / f"trace{attempt}"
+        with job(f"--report={report}", f"--trace={trace}", script=script) as (process, family):
+            send(signal.SIGTERM, rmd_of(process.pid), [process.pid, *family])
+            time.sleep(2 - HEAD_START_S)
+            for pid in [process.pid, *family]:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            process.communicate(timeout=PATIENCE_S)
+        if told(report):
+            break
+    assert len(rows(told(report))) == 1
+    checked = trace_tool("check", trace, check=False)
+    if script == COMPUTES:
+        assert proven(checked) > 0
+    else:
+        assert "no end" in checked.stdout + checked.stderr, "but it can be read up to there"
+
+
 def test_what_ends_later_has_the_whole_report_in_the_place_of_the_first(job, tmp_path):
     report, go = tmp_path / "report", tmp_path / "go"
     script = (f"trap 'kill $!; while ! test -e {go}; do sleep 0.05; done; exit 7' TERM; "
