@@ -23,9 +23,9 @@ ITEM_STEPS = 20000  # some 20 us
 
 
 def occupant(runtimes: Runtimes) -> str:
-    library = runtimes.ctx.build / "lib"
+    library = runtimes.ctx.build / "lib/invasive"
     return runtimes.program("occupant", f"-I{TOP}/libinvasive", f"-I{TOP}/include",
-                            f"-L{library}", "-l:libinvasive.so.0", f"-Wl,-rpath,{library}")
+                            f"-L{library}", "-l:libinvasive-process.so", f"-Wl,-rpath,{library}")
 
 
 def core_time_held(run: Run) -> float:

@@ -9,7 +9,7 @@
 #   --source       gcc-VERSION*.tar.xz, or a GCC source tree
 #   --prepare      only make the copy and edit it
 #   --host         what to build for, as configure is told; CC and GFORTRAN make programs for it
-#   --libinvasive  where libinvasive.so.0 is; --include: the directory above its headers
+#   --libinvasive  where libinvasive-process.so is; --include: the directory above its headers
 #
 # Nothing of upstream is kept in this repository: the source is copied to --builddir,
 # edited there by the rules of upstream.sh, and libgomp's own Makefile builds it with
@@ -155,8 +155,8 @@ ours="parking.lo ready.lo riders.lo spin.lo tickets.lo workers.lo region.lo hist
 for object in $ours; do echo "-include .deps/${object%.lo}.Plo"; done >ours.mk
 env -u MAKEFLAGS -u MAKELEVEL make -f Makefile -f ours.mk $jobs search_path="$path" \
     EXTRA_libgomp_la_DEPENDENCIES="$ours" \
-    LIBS="$ours -L$libinvasive -l:libinvasive.so.0" \
-    XLDFLAGS="-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN:\$\$ORIGIN/..'" libgomp.la >make.log 2>&1 ||
+    LIBS="$ours -L$libinvasive -l:libinvasive-process.so" \
+    XLDFLAGS="-Wl,-z,defs -Wl,-z,nodelete -Wl,-rpath,'\$\$ORIGIN'" libgomp.la >make.log 2>&1 ||
     { tail -n 30 make.log >&2; die "building libgomp failed; see $work/make.log"; }
 # A header of ours that upstream has moved beside its sources would silently be theirs.
 for header in bar.h simple-bar.h doacross.h; do

@@ -8,7 +8,7 @@
  * libraries at all.  So the files are read before exec: the program, the interpreter of a script,
  * and the objects that they need, where the dynamic linker would find them.
  *
- * Linked into libinvasive.so.0 and into invade.
+ * Linked into libinvasive-process.so and into invade.
  */
 #ifndef INV_IMAGE_H
 #define INV_IMAGE_H

@@ -14,7 +14,7 @@
  *   HOME    the node on which invade started one itself, as inv_node_id gives it; 0 for none
  *   WORD    of rmd's command line; none has a slash in it
  *
- * Linked into libinvasive.so.0 and into invade.
+ * Linked into libinvasive-process.so and into invade.
  */
 #ifndef INV_LAUNCH_H
 #define INV_LAUNCH_H

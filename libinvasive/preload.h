@@ -2,16 +2,16 @@
 /*
  * preload.h - our libraries in LD_PRELOAD, and which of them a program gets.
  *
- * invade puts libinvasive.so.0, libgomp.so.1 and libinvasive-mpi.so there, in this order.  Ours are
+ * invade puts libinvasive-process.so, libgomp.so.1 and libinvasive-mpi.so there, in this order.  Ours are
  * the entries whose file name begins with "libinvasive", and a libgomp.so.1 directly behind one of
  * them.  A program that cannot have them (image.h) gets:
  *
  *   LD_PRELOAD without libgomp.so.1, and INVASIVE_STOCK=PATH, that of the libgomp.so.1 left out, if
- *     it needs a newer one.  libinvasive.so.0 stays: what this process starts gets all of ours again
+ *     it needs a newer one.  libinvasive-process.so stays: what this process starts gets all of ours again
  *   LD_PRELOAD without any of ours, if its dynamic linker cannot load them
  *   the same LD_PRELOAD, if it is linked statically and does not read it: what it starts may
  *
- * Linked into libinvasive.so.0 and into invade.
+ * Linked into libinvasive-process.so and into invade.
  */
 #ifndef INV_PRELOAD_H
 #define INV_PRELOAD_H

@@ -100,7 +100,7 @@ static const char *rmd_path(char *path, size_t bytes)
         return told;
     if (own_file) {
         const char *slash = strrchr(own_file, '/');
-        int n = snprintf(path, bytes, "%.*s/../bin/rmd", slash ? (int)(slash - own_file) : 1,
+        int n = snprintf(path, bytes, "%.*s/../../bin/rmd", slash ? (int)(slash - own_file) : 1,
                          slash ? own_file : ".");
         if (n > 0 && (size_t)n < bytes && !access(path, X_OK))
             return path;

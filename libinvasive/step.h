@@ -7,7 +7,7 @@
  * Their parent, slurmstepd, has all cores of the node.  So the cores of the step are the union of
  * what its tasks were bound to.
  *
- * Linked into libinvasive.so.0 and into invade.
+ * Linked into libinvasive-process.so and into invade.
  */
 #ifndef INV_STEP_H
 #define INV_STEP_H

@@ -26,7 +26,7 @@ OMP = ("barriers", "cancellation", "few_regions", "locks", "loop_schedules", "ne
        "ordered_turns dynamic", "ordered_turns guided", "static_reduction", "task_chain",
        "task_constructs", "task_many_dependences", "tasks", "worksharing")
 MPI_TRIES = 3  # one of some runs of MPICH under qemu-user hangs, without us too
-PRELOAD = "libinvasive.so.0:libgomp.so.1:libinvasive-mpi.so"
+PRELOAD = "libinvasive-process.so:libgomp.so.1:libinvasive-mpi.so"
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
@@ -144,8 +144,8 @@ def test_openmp_programs(name, managed, top, request, compile_arm, run_arm):
 
 def test_claims_are_what_rmd_decided(arm, top, socket, compile_arm, run_arm):
     program = compile_arm("claim", top / "libinvasive/test_claim.c", f"-I{top / 'include'}",
-                          f"-I{top / 'libinvasive'}", f"-L{arm / 'lib'}", "-linvasive", "-lm",
-                          "-pthread")
+                          f"-I{top / 'libinvasive'}", f"-L{arm / 'lib/invasive'}",
+                          "-l:libinvasive-process.so", "-lm", "-pthread")
     ran = run_arm([program, "managed"], env={"INVASIVE_SOCKET": socket})
     assert ran.stdout == "claims: as documented\n"
 

@@ -11,14 +11,18 @@ import pytest
 
 @pytest.fixture
 def compile_with_library(build, top, tmp_path, make_variable):
-    """compile_with_library(SOURCE, FLAG...) - a program linked with the library of the build."""
+    """compile_with_library(SOURCE, FLAG...) - a program linked with the library of the build; one of
+    libinvasive's own tests with what libgomp and the MPI shim link."""
 
     def compile_program(source, *flags):
         program = tmp_path / source.stem
+        directory, name = build / "lib", "-linvasive"
+        if source.parent.name == "libinvasive":
+            directory, name = build / "lib/invasive", "-l:libinvasive-process.so"
+        libraries = [f"-L{directory}", name, f"-Wl,-rpath,{directory}"]
         command = [*(make_variable("CC") or "cc").split(), "-std=gnu17", "-O1", "-Wall", "-Werror",
                    *make_variable("SANITIZER_CFLAGS").split(), *flags, str(source),
-                   f"-I{top / 'include'}", f"-L{build / 'lib'}", "-linvasive", "-lm",
-                   f"-Wl,-rpath,{build / 'lib'}", "-o", str(program)]
+                   f"-I{top / 'include'}", *libraries, "-lm", "-o", str(program)]
         subprocess.run(command, check=True, timeout=60)
         return program
 

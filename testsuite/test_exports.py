@@ -3,6 +3,7 @@
 replaced but by what is preloaded."""
 
 import re
+import sys
 
 import pytest
 
@@ -32,9 +33,14 @@ def public(top):
     return {name for text in texts for name in PUBLIC.findall(text)} - {"inv_tool_start"}
 
 
-def test_a_program_that_links_libinvasive_finds_the_public_functions(build, exports, public):
-    shown = exports(build / "lib/libinvasive.so.0")
+def test_a_program_that_links_libinvasive_finds_the_public_functions_and_nothing_else(build, exports,
+                                                                                      public):
     assert len(public) > 8
+    assert exports(build / "lib/libinvasive.so.0") == {"INVASIVE_0": public}
+
+
+def test_our_own_libraries_find_names_that_begin_as_ours_do(build, exports, public):
+    shown = exports(build / "lib/invasive/libinvasive-process.so")
     assert shown.pop("INVASIVE_0") == public
     ours = shown.pop("INVASIVE_PRIVATE")
     assert not shown
@@ -69,6 +75,22 @@ int main(void)
     return 0;
 }
 """
+
+
+LOADS = """
+import ctypes
+library = ctypes.CDLL("{library}")
+library.inv_version.restype = ctypes.c_char_p
+assert library.inv_announce_workload(ctypes.c_double(1)) == 0
+print(library.inv_version().decode())
+"""
+
+
+@pytest.mark.parametrize("launcher", [[], ["invade"]])
+def test_a_program_that_loads_libinvasive_finds_the_public_functions(build, run_program, launcher):
+    words = [build / "bin" / word for word in launcher]
+    script = LOADS.format(library=build / "lib/libinvasive.so.0")
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", run_program([*words, sys.executable, "-c", script]).stdout)
 
 
 @pytest.mark.parametrize("launcher", [[], ["invade"]])

@@ -94,7 +94,7 @@ def no_room(stderr, bytes_, directory):
 def test_a_line_of_ours_on_a_programs_stderr_does_not_end_it(build, regions, stock_env, tmp_path,
                                                              stderr):
     out = no_room(stderr, 100, tmp_path)
-    env = {**stock_env, "LD_PRELOAD": f"{build}/lib/libinvasive.so.0 "
+    env = {**stock_env, "LD_PRELOAD": f"{build}/lib/invasive/libinvasive-process.so "
            f"{build}/lib/invasive/libgomp.so.1", "INVASIVE_SOCKET": "@nobody-listens-here"}
     done = subprocess.run(regions, env=env, stderr=out, stdout=subprocess.PIPE, check=False,
                           timeout=PATIENCE_S, preexec_fn=limit(100), restore_signals=True)

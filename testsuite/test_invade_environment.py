@@ -35,7 +35,7 @@ def test_the_users_preload_stays_behind_ours(run_program, invade, build, make_va
     words = run_program([invade, "sh", "-c", MANAGED], env={"LD_PRELOAD": theirs}).stdout.split()
     assert words[0].startswith("@invasive-") and int(words[1]) == len(os.sched_getaffinity(0))
     libraries = words[2].split(":")
-    assert libraries[0] == str((build / "lib/libinvasive.so.0").resolve())
+    assert libraries[0] == str((build / "lib/invasive/libinvasive-process.so").resolve())
     assert libraries[-1] == theirs
 
 
@@ -81,5 +81,5 @@ def test_without_the_libraries_the_command_runs_unmanaged(run_program, build, tm
     if "cannot find" not in done.stderr:
         return  # those of an installed copy
     assert (done.returncode, done.stdout) == (3, "none\n")
-    assert "libinvasive.so.0" in done.stderr and str(tmp_path) in done.stderr
+    assert "libinvasive-process.so" in done.stderr and str(tmp_path) in done.stderr
     assert done.stderr.count("\n") == 1

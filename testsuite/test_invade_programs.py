@@ -406,8 +406,8 @@ def test_an_rmd_that_is_stopped_holds_up_no_program_that_runs_stock(invade, prog
 
 def test_damaged_programs_are_looked_at_without_harm(build, programs, run_program, top):
     """Some bytes of each are others, or it is shorter; libinvasive/test_image.c with sanitizers."""
-    ours = ":".join(str(build / "lib" / name) for name in ("libinvasive.so.0",
-                                                           "invasive/libgomp.so.1"))
+    ours = ":".join(str(build / "lib/invasive" / name) for name in ("libinvasive-process.so",
+                                                                    "libgomp.so.1"))
     program = programs.directory / "test_image"
     sources = [top / "libinvasive" / name for name in ("test_image.c", "image.c", "preload.c",
                                                        "socket.c")]

@@ -17,7 +17,8 @@ PARTS = ("libgomp", "include", "config", "gcc/BASE-VER", "gcc/DATESTAMP")
 
 def build_command(build, source, builddir, *options):
     return ["sh", TOP / "libgomp-invasive/build.sh", f"--source={source}",
-            f"--overlay={TOP / 'libgomp-invasive/overlay'}", f"--libinvasive={build / 'lib'}",
+            f"--overlay={TOP / 'libgomp-invasive/overlay'}",
+            f"--libinvasive={build / 'lib/invasive'}",
             f"--include={TOP}", f"--builddir={builddir}",
             f"--out={builddir}/lib/invasive/libgomp.so.1", *options]
 
@@ -262,7 +263,7 @@ def library_of(build, tmp_path_factory, make_variable):
             assert done.returncode == 0, done.stderr
             # Staged as the launcher looks for it, beside its own executable.
             (where / "bin").mkdir()
-            for name in ("bin/invade", "bin/rmd", "lib/libinvasive.so.0",
+            for name in ("bin/invade", "bin/rmd", "lib/invasive/libinvasive-process.so",
                          "lib/invasive/libinvasive-mpi.so"):
                 shutil.copy(build / name, where / name)
             built[major] = where

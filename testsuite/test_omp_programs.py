@@ -87,10 +87,10 @@ def compiled(tmp_path_factory, make_variable):
 def shake(build, top, tmp_path_factory, make_variable):
     """The program that makes the cores of its command change."""
     program = tmp_path_factory.mktemp("shake") / "shake"
-    libraries = build / "lib"
+    libraries = build / "lib/invasive"
     subprocess.run(
         [*(make_variable("CC") or "gcc").split(), "-O2", top / "testsuite/upstream/shake.c"]
-        + [f"-I{top}", f"-I{top}/include", f"-L{libraries}", "-l:libinvasive.so.0"]
+        + [f"-I{top}", f"-I{top}/include", f"-L{libraries}", "-l:libinvasive-process.so"]
         + [f"-Wl,-rpath,{libraries}", "-o", program],
         check=True, timeout=60,
     )

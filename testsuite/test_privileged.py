@@ -49,13 +49,13 @@ def public():
 @pytest.fixture
 def program(build, top, public, make_variable):
     """The program, with libraries that every user can read beside it."""
-    for name in ("libinvasive.so.0", "invasive/libgomp.so.1"):
-        shutil.copy(build / "lib" / name, public)
+    for name in ("libinvasive-process.so", "libgomp.so.1"):
+        shutil.copy(build / "lib/invasive" / name, public)
     (public / "program.c").write_text(PROGRAM)
     for name, flags in (("program", ["-fopenmp"]), ("plain", [])):
         subprocess.run([*(make_variable("CC") or "cc").split(), *flags, f"-I{top}/include",
                         public / "program.c", "-o", public / name, f"-L{public}",
-                        "-l:libinvasive.so.0", f"-Wl,-rpath,{public}"], check=True, timeout=60)
+                        "-l:libinvasive-process.so", f"-Wl,-rpath,{public}"], check=True, timeout=60)
     return public / "program"
 
 

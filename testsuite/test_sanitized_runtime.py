@@ -37,11 +37,12 @@ def sanitized(top, build, make_variable, tmp_path_factory):
          '-DINV_BINDIR="/nowhere"',
          *(f"-I{path}" for path in (build, top, top / "include", top / "libinvasive")),
          *(top / "libinvasive" / f"{name}.c" for name in LIBINVASIVE), "-ldl", "-Wl,-z,defs",
-         "-Wl,-soname,libinvasive.so.0", "-o", tree / "lib/libinvasive.so.0"],
+         "-Wl,-soname,libinvasive-process.so", "-o",
+         tree / "lib/invasive/libinvasive-process.so"],
         check=True, timeout=200)
     subprocess.run(
         [top / "libgomp-invasive/build.sh", f"--source={make_variable('GCC_SOURCE')}",
-         f"--overlay={top / 'libgomp-invasive/overlay'}", f"--libinvasive={tree / 'lib'}",
+         f"--overlay={top / 'libgomp-invasive/overlay'}", f"--libinvasive={tree / 'lib/invasive'}",
          f"--include={top}", f"--builddir={tree / 'libgomp'}", "--cflags=-O1 -g",
          f"--out={tree / 'lib/invasive/libgomp.so.1'}"],
         check=True, timeout=1000, env={**os.environ, "CC": CC})

@@ -73,7 +73,7 @@ def test_what_fortran_bindings_call_is_ours(build, table, mpi, run_program, comp
     wrapped = {f.name for f in table if f.kind not in ("use", "list")}
     ours = build / "lib/invasive/libinvasive-mpi.so"
     done = run_program([compiled(interface), "errors", 0, 1],
-                       env={"LD_PRELOAD": f"{build}/lib/libinvasive.so.0 {ours}",
+                       env={"LD_PRELOAD": f"{build}/lib/invasive/libinvasive-process.so {ours}",
                             "LD_BIND_NOW": "1", "LD_DEBUG": "bindings"})
     bindings = re.findall(r"binding file (\S+) \[0\] to (\S+) \[0\]: normal symbol `P?MPI_(\w+)'",
                           done.stderr)

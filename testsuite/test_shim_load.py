@@ -30,7 +30,7 @@ int call(void) { return MPI_Barrier(0) == 0; }
 def preload(build):
     """The environment of a launch, without a launch."""
     library = build / "lib/invasive/libinvasive-mpi.so"
-    return {"LD_PRELOAD": f"{build}/lib/libinvasive.so.0 {library}"}
+    return {"LD_PRELOAD": f"{build}/lib/invasive/libinvasive-process.so {library}"}
 
 
 @pytest.mark.parametrize("now", [{}, {"LD_BIND_NOW": "1"}])

@@ -219,7 +219,7 @@ def test_program_registers_one_tool_at_a_time(
         build, compiled, run_program, tmp_path, managed):
     (tmp_path / "register.c").write_text(REGISTER)
     program = compiled(tmp_path / "register.c", "-fopenmp", f"-L{build}/lib", "-linvasive",
-                       "-Wl,-z,now")
+                       f"-Wl,-rpath,{build}/lib", "-Wl,-z,now")
     libraries = build / "lib/invasive"
     if managed:
         ran = run_program([build / "invade", "--", program, "managed"])

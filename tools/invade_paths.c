@@ -3,7 +3,7 @@
  * invade_paths.c - where rmd and the libraries are, and the environment of the command.
  *
  * The build tree has the layout of an installation, so one rule serves both: rmd lies
- * beside our own executable, the libraries in ../lib and ../lib/invasive from there.  An
+ * beside our own executable, the libraries in ../lib/invasive from there.  An
  * installation with another layout has told us its directories when we were compiled.
  */
 #define _GNU_SOURCE
@@ -18,11 +18,8 @@
 #ifndef INV_BINDIR
 #define INV_BINDIR "/usr/local/bin"
 #endif
-#ifndef INV_LIBDIR
-#define INV_LIBDIR "/usr/local/lib"
-#endif
 #ifndef INV_PKGLIBDIR
-#define INV_PKGLIBDIR INV_LIBDIR "/invasive"
+#define INV_PKGLIBDIR "/usr/local/lib/invasive"
 #endif
 
 /* In a sanitized build, whose libraries fit no other program. */
@@ -66,13 +63,14 @@ bool invade_find_rmd(struct invade_paths *paths)
     return false;
 }
 
-static bool find_library(char *path, const char *below_own, const char *directory, const char *name)
+static bool find_library(char *path, const char *name)
 {
+    static const char below_own[] = "/../lib/invasive";
     if (found(path, R_OK, own_directory(), below_own, name) ||
-        found(path, R_OK, directory, "", name))
+        found(path, R_OK, INV_PKGLIBDIR, "", name))
         return true;
     invade_say("cannot find %s in %s%s or %s: is the installation complete? Running unmanaged.",
-               name, own_directory(), below_own, directory);
+               name, own_directory(), below_own, INV_PKGLIBDIR);
     return false;
 }
 
@@ -80,15 +78,15 @@ bool invade_find(struct invade_paths *paths)
 {
     if (INV_PRELOAD_NOTHING)
         return true;
-    if (!find_library(paths->preload[0], "/../lib", INV_LIBDIR, "libinvasive.so.0") ||
-        !find_library(paths->preload[1], "/../lib/invasive", INV_PKGLIBDIR, "libgomp.so.1"))
+    if (!find_library(paths->preload[0], "libinvasive-process.so") ||
+        !find_library(paths->preload[1], "libgomp.so.1"))
         return false;
 #ifdef INV_HAVE_SHIM /* else we were configured without MPI */
     const char *interposing = "libinvasive-mpi.so";
 #else
     const char *interposing = "libinvasive-preload.so";
 #endif
-    if (!find_library(paths->preload[2], "/../lib/invasive", INV_PKGLIBDIR, interposing))
+    if (!find_library(paths->preload[2], interposing))
         return false;
     for (int i = 0; i < 3 && paths->preload[i][0]; i++) {
         char *real = realpath(paths->preload[i], NULL); /* no ../ in other programs' maps */
