@@ -39,6 +39,27 @@ insert_member() {
     edit "$1" "^struct $2\$" "n; s|^\\{|{\\n  $3|" "$4"
 }
 
+# add_version VERSION MESSAGE SYMBOL... - the linker map defines VERSION with these symbols.  Either
+# the release has the version and all of them, or it has neither; then VERSION is added as the newest
+# of its family, which is the part of the name before the number.
+add_version() {
+    map=libgomp/libgomp.map version=$1 message=$2
+    shift 2
+    there=$(matches $map "^$version \\{" "$message")
+    for symbol; do
+        count=$(matches $map "^[[:space:]]*$symbol;" "$message")
+        [ "$count" -eq "$there" ] ||
+            moved $map "$there definitions of $version, but $count lines name $symbol" "$message"
+    done
+    [ "$there" -eq 0 ] || return 0
+    family=${version%%[0-9]*}
+    newest=$(sed -nE "s/^($family[0-9.]+) \\{.*/\\1/p" "$tree/$map" | tail -n 1)
+    [ -n "$newest" ] || moved $map "no version $family*" "$message"
+    printf '\n%s {\n  global:\n' "$version" >>"$tree/$map"
+    printf '    %s;\n' "$@" >>"$tree/$map"
+    printf '} %s;\n' "$newest" >>"$tree/$map"
+}
+
 # expect FILE PATTERN MESSAGE - something that must be there and that no compiler would miss.
 expect() {
     count=$(matches "$1" "$2" "$3")
@@ -75,6 +96,14 @@ edit_upstream() {
         "our task scheduler has no place in struct gomp_taskgroup"
     edit libgomp/libgomp.h '^ +return &gomp_global_icv;$' 's/&gomp_global_icv/gomp_default_icv ()/' \
         "the control variables of a thread without a task do not come from gomp_icv any more"
+    # The public functions of GCC 13: overlay/newer.c.
+    add_version OMP_5.1.1 "omp_target_memcpy_async and its like have no place in the map" \
+        omp_get_mapped_ptr omp_target_is_accessible omp_target_memcpy_async \
+        omp_target_memcpy_rect_async
+    add_version OMP_5.2 "omp_in_explicit_task has no place in the map" \
+        omp_in_explicit_task omp_in_explicit_task_
+    add_version GOMP_5.1.1 "GOMP_taskwait_depend_nowait has no place in the map" \
+        GOMP_taskwait_depend_nowait
 }
 
 # What differs between the releases that we know; used by overlay/upstream.h.
@@ -83,8 +112,8 @@ find_features() {
     member_feature UPSTREAM_THREAD_HAS_TEAM_NUM libgomp/libgomp.h gomp_thread 'unsigned int team_num;'
     member_feature UPSTREAM_TASK_HAS_ALL_MEMORY libgomp/libgomp.h gomp_task '\*depend_all_memory;'
     feature UPSTREAM_HAS_INOUTSET include/gomp-constants.h '#define GOMP_DEPEND_INOUTSET\b'
-    feature UPSTREAM_HAS_IN_EXPLICIT_TASK libgomp/libgomp.map '\bomp_in_explicit_task;'
-    feature UPSTREAM_HAS_TASKWAIT_NOWAIT libgomp/libgomp.map '\bGOMP_taskwait_depend_nowait;'
+    feature UPSTREAM_HAS_IN_EXPLICIT_TASK libgomp/fortran.c '^omp_in_explicit_task_ \('
+    feature UPSTREAM_HAS_TARGET_MEMCPY_ASYNC libgomp/target.c '^omp_target_memcpy_async \('
 }
 
 # What the overlay relies on and what would be missed by nobody but the programs.

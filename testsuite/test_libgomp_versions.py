@@ -112,6 +112,10 @@ def demands():
         elif kind == "insert_member":
             inserted.add(rest[1])
             yield pytest.param(rest[0], f"^struct {rest[1]}$", rest[3], id=f"insert-{rest[1]}")
+        elif kind == "add_version" and (family := rest[0].rstrip("0123456789.")) not in inserted:
+            inserted.add(family)
+            yield pytest.param("libgomp/libgomp.map", rf"^{family}[0-9.]+ \{{", rest[1],
+                               id=f"version-{rest[0]}")
         elif kind == "member_feature" and rest[2] not in inserted:  # else that one complains first
             yield pytest.param(rest[1], f"^struct {rest[2]}$", f"{rest[0]} cannot be found out",
                                id=f"member-{rest[0]}")
@@ -202,6 +206,39 @@ def test_member_for_a_struct_that_is_not_there_or_written_otherwise_is_refused(r
     assert status == 1 and text == STRUCTS and f"GCC 99.1: {struct} moved" in errors
 
 
+MAP = "OMP_1.0 {\n  global:\n\tomp_one;\n};\n\nOMP_1.2 {\n\tomp_two;\n} OMP_1.0;\nGOMP_7.0 {\n};\n"
+
+
+@pytest.fixture
+def linker_map(tmp_path):
+    path = tmp_path / "libgomp/libgomp.map"
+    path.parent.mkdir()
+    path.write_text(MAP)
+    return path
+
+
+def test_version_is_added_as_the_newest_of_its_family(rule, linker_map):
+    status, errors, _ = rule("add_version OMP_1.3 'no place' omp_a omp_b")
+    assert status == 0, errors
+    assert linker_map.read_text().startswith(MAP)
+    assert linker_map.read_text()[len(MAP):].split() == [
+        "OMP_1.3", "{", "global:", "omp_a;", "omp_b;", "}", "OMP_1.2;"]
+
+
+def test_version_that_the_release_has_is_left_alone(rule, linker_map):
+    status, errors, _ = rule("add_version OMP_1.2 'no place' omp_two")
+    assert status == 0, errors
+    assert linker_map.read_text() == MAP
+
+
+@pytest.mark.parametrize("version, symbols", [("OMP_1.2", "omp_three"), ("OMP_1.3", "omp_two"),
+                                              ("OMP_1.2", "omp_two omp_three"), ("ACC_1.0", "acc")])
+def test_version_that_the_release_has_otherwise_is_refused(rule, linker_map, version, symbols):
+    status, errors, _ = rule(f"add_version {version} 'no place' {symbols}")
+    assert status == 1 and linker_map.read_text() == MAP
+    assert errors.startswith("GCC 99.1: no place") and errors.count("\n") == 1
+
+
 def test_features_are_one_or_zero(rule, tmp_path):
     status, errors, _ = rule("feature HAS_FIRST s.h 'int first;'\nfeature HAS_NONE s.h 'none'\n"
                              "member_feature ONE_HAS_A s.h one 'int a;'")
@@ -242,6 +279,12 @@ def exported(path):
 # OpenACC's Fortran names that libgomp.map lists and no file of any release defines.
 NEVER_DEFINED = re.compile(r"acc_(copyout|delete)_finalize_async_(32|64|array)_h_@")
 
+# The public functions of GCC 13, which the fork has whatever release it is built from.
+OF_13 = {"omp_get_mapped_ptr@OMP_5.1.1", "omp_target_is_accessible@OMP_5.1.1",
+         "omp_target_memcpy_async@OMP_5.1.1", "omp_target_memcpy_rect_async@OMP_5.1.1",
+         "omp_in_explicit_task@OMP_5.2", "omp_in_explicit_task_@OMP_5.2",
+         "GOMP_taskwait_depend_nowait@GOMP_5.1.1"}
+
 RELEASES = ["12", "11"]
 
 
@@ -273,6 +316,14 @@ def library_of(build, tmp_path_factory, make_variable):
     return library
 
 
+def test_public_functions_of_13_are_all_that_a_release_gets(build, release, tmp_path):
+    done = prepare(build, release, tmp_path)
+    assert done.returncode == 0, done.stderr
+    before = map_symbols(release / "libgomp/libgomp.map")
+    after = map_symbols(tmp_path / "src/libgomp/libgomp.map")
+    assert before <= after and after - before == OF_13 - before
+
+
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("major", RELEASES)
 def test_fork_exports_what_the_map_of_its_release_names(library_of, major):
@@ -280,13 +331,14 @@ def test_fork_exports_what_the_map_of_its_release_names(library_of, major):
     named = {name for name in map_symbols(source / "libgomp/libgomp.map")
              if not NEVER_DEFINED.match(name)}
     assert len(named) > 400, "libgomp.map was not understood"
-    assert exported(library) == named
+    assert exported(library) == named and named >= OF_13
     assert (source / "gcc/BASE-VER").read_text().startswith(f"{major}.")
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("major", RELEASES)
-@pytest.mark.parametrize("name", ["worksharing", "tasks", "thread_data", "nested"])
+@pytest.mark.parametrize("name", ["worksharing", "tasks", "thread_data", "nested",
+                                  "newer_functions"])
 @pytest.mark.parametrize("managed", [False, True], ids=["unmanaged", "managed"])
 def test_programs_run_with_the_fork_of_every_release(
         library_of, make_variable, run_program, tmp_path, major, name, managed):

@@ -353,15 +353,15 @@ int omp_in_final (void)
 
 ialias (omp_in_final)
 
-#if UPSTREAM_HAS_IN_EXPLICIT_TASK
+/* Since GCC 13: see newer.c.  While the firstprivate copies of a task are made, the task has its
+ * depth, but no kind yet. */
 int omp_in_explicit_task (void)
 {
     struct gomp_task *task = gomp_thread()->task;
-    return task && task->kind != GOMP_TASK_IMPLICIT;
+    return task && task->own.depth > 0;
 }
 
 ialias (omp_in_explicit_task)
-#endif
 
 /* --- events */
 

@@ -671,17 +671,15 @@ void GOMP_taskwait_depend (void **depend)
         gomp_task_maybe_wait_for_dependencies(depend);
 }
 
-#if UPSTREAM_HAS_TASKWAIT_NOWAIT
 static void nothing (void *data)
 {
     (void)data;
 }
 
-/* An empty task that others can depend on. */
+/* An empty task that others can depend on.  Since GCC 13: see newer.c. */
 void GOMP_taskwait_depend_nowait (void **depend)
 {
     struct gomp_thread *thr = gomp_thread();
     if (thr->ts.team && thr->task->depend_hash && gomp_deps_pending(thr->task, depend))
         GOMP_task(nothing, NULL, NULL, 0, 1, true, GOMP_TASK_FLAG_DEPEND, depend, 0, NULL);
 }
-#endif

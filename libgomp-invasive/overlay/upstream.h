@@ -15,6 +15,11 @@
 #define GOMP_TASK_FLAG_STRICT (1 << 14)
 #endif
 
+/* Functions of GCC 13 that our own files define for every release; before 13 no header declares
+ * them.  See newer.c. */
+extern int omp_in_explicit_task (void);
+extern void GOMP_taskwait_depend_nowait (void **depend);
+
 /* The teams construct on the host, GCC 12 and later: how many teams, and which of them this thread
  * is in.  Before, there was one league at a time and its numbers were not the threads'. */
 struct gomp_league {
