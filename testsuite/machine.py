@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -50,6 +51,24 @@ def children(pid, name=None):
             if parent == pid and name in (None, words[0]):
                 found.append(int(entry.name))
     return found
+
+
+def set_uid_place():
+    """A directory that every user can reach, and write to, where the kernel gives set-uid programs
+    the rights of their owner; None where there is none, or this process may get no more rights."""
+    if "NoNewPrivs:\t1" in Path("/proc/self/status").read_text():
+        return None
+    for place in (Path(tempfile.gettempdir()), Path("/var/tmp"), Path("/run")):
+        with contextlib.suppress(OSError):
+            flags = os.statvfs(place).f_flag
+            if (os.access(place, os.W_OK | os.X_OK) and place.stat().st_mode & 0o005 == 0o005
+                    and not flags & (os.ST_NOSUID | os.ST_NOEXEC | os.ST_RDONLY)):
+                return place
+    return None
+
+
+SET_UID_PLACE = set_uid_place()
+NO_SET_UID = "set-uid programs have no effect: nosuid everywhere, or no_new_privs"
 
 
 def variable_of(build, name):

@@ -73,9 +73,9 @@ def compile_arm(tmp_path):
 
 
 @pytest.fixture
-def socket(arm, tmp_path, stock_env):
+def socket(arm, tmp_path, short_path, stock_env):
     """That of an rmd for aarch64, which ends with the test."""
-    where = tmp_path / "socket"
+    where = short_path / "socket"
     with open(tmp_path / "rmd.log", "w", encoding="utf-8") as log:
         rmd = subprocess.Popen([arm / "run", arm / "bin/rmd", f"--socket={where}"], stdout=log,
                                stderr=log, stdin=subprocess.DEVNULL, env=stock_env,

@@ -12,12 +12,13 @@ import shutil
 import signal
 import stat
 import subprocess
+import tempfile
 import termios
 import time
 from pathlib import Path
 
 import pytest
-from machine import children
+from machine import NO_SET_UID, SET_UID_PLACE, children
 
 pytestmark = pytest.mark.sanitize
 
@@ -171,14 +172,16 @@ def test_a_program_that_forks_and_execs_behaves_as_without_us(same, compiled):
 
 
 @pytest.mark.machine(os.getuid() == 0, "only root can make another user's setuid program")
-def test_a_setuid_program_behaves_as_without_us(same, compiled, tmp_path):
-    program = tmp_path / "setuid"
-    shutil.copy(compiled("euid", "#include <stdio.h>\n#include <unistd.h>\n"
-                         'int main(void){printf("%d %d\\n",(int)getuid(),(int)geteuid());}'),
-                program)
-    os.chown(program, 65534, 65534)
-    program.chmod(0o755 | stat.S_ISUID)
-    assert same(program).stdout == "0 65534\n"
+@pytest.mark.machine(SET_UID_PLACE is not None, NO_SET_UID)
+def test_a_setuid_program_behaves_as_without_us(same, compiled):
+    made = compiled("euid", "#include <stdio.h>\n#include <unistd.h>\n"
+                    'int main(void){printf("%d %d\\n",(int)getuid(),(int)geteuid());}')
+    with tempfile.TemporaryDirectory(prefix="invasive-test-", dir=SET_UID_PLACE) as place:
+        program = Path(place) / "setuid"
+        shutil.copy(made, program)
+        os.chown(program, 65534, 65534)
+        program.chmod(0o755 | stat.S_ISUID)
+        assert same(program).stdout == "0 65534\n"
 
 
 LOOK = r"""

@@ -12,10 +12,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from machine import NO_SET_UID, SET_UID_PLACE
 
 ALICE, BOB = 65534, 60001  # who needs no entry in /etc/passwd
 ROOT = os.getuid() == 0
 needs_root = pytest.mark.machine(ROOT, "only root can be several users")
+needs_set_uid = pytest.mark.machine(SET_UID_PLACE is not None, NO_SET_UID)
 
 # Joins by an OpenMP region, or by a call of the interface; first it may become two users.
 PROGRAM = r"""
@@ -39,8 +41,9 @@ int main(int argc, char **argv)
 
 @pytest.fixture
 def public():
-    """A directory that every user can reach, and write to."""
-    path = Path(tempfile.mkdtemp(prefix="invasive-test-"))
+    """A directory that every user can reach, and write to, and where set-uid programs work, if the
+    machine has such a place."""
+    path = Path(tempfile.mkdtemp(prefix="invasive-test-", dir=SET_UID_PLACE))
     path.chmod(0o777)
     yield path
     shutil.rmtree(path)
@@ -91,6 +94,7 @@ def test_a_program_without_more_rights_starts_the_manager_that_it_is_told(run):
 
 
 @needs_root
+@needs_set_uid
 @pytest.mark.parametrize("rights", ["set-uid root", "set-uid", "set-gid", "capabilities"])
 def test_a_program_with_more_rights_than_its_user_takes_nothing_from_the_environment(program, run,
                                                                                      rights):
@@ -115,6 +119,7 @@ def test_a_program_that_has_become_two_users_takes_nothing_from_the_environment(
 
 
 @needs_root
+@needs_set_uid
 def test_who_is_two_users_trusts_the_socket_of_neither(build, public):
     shutil.copy(build / "bin" / "rmctl", public)
     os.chown(public / "rmctl", BOB, 0)
