@@ -149,7 +149,10 @@ static int reach_manager(const char **where)
 
 static void complain_unreachable(const char *where)
 {
-    if (errno)
+    char unfit[INV_SOCKET_UNFIT];
+    if (errno && inv_socket_unfit(where, unfit))
+        complain("invasive: %s: set INVASIVE_SOCKET to another one. Running unmanaged.", unfit);
+    else if (errno)
         complain("invasive: cannot reach rmd at %s (%s): is it running? Running unmanaged.", where,
                  strerror(errno));
 }

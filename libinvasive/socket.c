@@ -6,19 +6,24 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { RESTART_MS = 1000, RESTART_PAUSE_MS = 20 };
+enum { NAME_MIN = 2, NAME_MAX_BYTES = sizeof((struct sockaddr_un *)0)->sun_path - 1 };
+enum { NAME_SHOWN = 300 }; /* bytes */
+
+static bool fits(size_t length) { return length >= NAME_MIN && length <= NAME_MAX_BYTES; }
 
 socklen_t inv_socket_address(struct sockaddr_un *address, const char *name)
 {
     size_t length = strlen(name);
     bool abstract = name[0] == '@';
-    if (length < 2 || length >= sizeof address->sun_path) {
-        errno = length < 2 ? EINVAL : ENAMETOOLONG;
+    if (!fits(length)) {
+        errno = length < NAME_MIN ? EINVAL : ENAMETOOLONG;
         return 0;
     }
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -26,6 +31,19 @@ socklen_t inv_socket_address(struct sockaddr_un *address, const char *name)
     if (abstract)
         address->sun_path[0] = '\0';
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + !abstract);
+}
+
+const char *inv_socket_unfit(const char *name, char text[INV_SOCKET_UNFIT])
+{
+    size_t length = strlen(name);
+    bool is_short = length < NAME_MIN;
+    if (fits(length))
+        return NULL;
+    snprintf(text, INV_SOCKET_UNFIT, "socket %s '%.*s%s' has %zu byte%s, at %s %d %s",
+             name[0] == '@' ? "name" : "path", NAME_SHOWN, name, length > NAME_SHOWN ? "..." : "",
+             length, length == 1 ? "" : "s", is_short ? "least" : "most",
+             is_short ? NAME_MIN : NAME_MAX_BYTES, is_short ? "are needed" : "fit");
+    return text;
 }
 
 /* Anybody can listen on an abstract name.  Who is two users at once trusts neither. */

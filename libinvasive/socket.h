@@ -15,6 +15,13 @@
  * shorter than two characters, ENAMETOOLONG when it does not fit. */
 socklen_t inv_socket_address(struct sockaddr_un *address, const char *name);
 
+enum { INV_SOCKET_UNFIT = 420 }; /* bytes of that sentence, its end included */
+
+/* Writes why inv_socket_address refuses `name`, such as "socket path '/...' has 131 bytes, at most
+ * 107 fit".  A name of more than 300 bytes is cut, and ends in "...".  Returns the text, or NULL if
+ * the name fits.  Keeps errno. */
+const char *inv_socket_unfit(const char *name, char text[INV_SOCKET_UNFIT]);
+
 /*
  * Connect to the rmd at `name`.  Sending and receiving fail after patience_s seconds.
  * Returns a descriptor for the caller to close; or -1 with errno: inv_socket_address's, connect's,

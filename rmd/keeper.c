@@ -349,15 +349,14 @@ static int find_keeper(const struct sockaddr_un *address, socklen_t size, rmd_ke
     return -1;
 }
 
-enum { NAME_BYTES = sizeof((struct sockaddr_un *)0)->sun_path };
+enum { NAME_BYTES = sizeof((struct sockaddr_un *)0)->sun_path + sizeof ".keep" + 10 };
 
-/* 0 with errno: it is too long. */
+/* 0 with errno: the name does not fit. */
 static socklen_t name_keeper(char name[NAME_BYTES], struct sockaddr_un *address,
                              const char *socket_name, unsigned version)
 {
-    int n = snprintf(name, NAME_BYTES, "%s.keep%u", socket_name, version);
-    errno = ENAMETOOLONG;
-    return n < NAME_BYTES ? inv_socket_address(address, name) : 0;
+    snprintf(name, NAME_BYTES, "%s.keep%u", socket_name, version);
+    return inv_socket_address(address, name);
 }
 
 /* Those of other versions keep what we cannot read. */
@@ -404,7 +403,11 @@ void rmd_keeper_open(const char *socket_name)
         keeper = start_keeper(&address, size, name);
     else if (is_busy)
         errno = EBUSY;
-    if (keeper < 0)
+    char unfit[INV_SOCKET_UNFIT];
+    if (inv_socket_unfit(name, unfit))
+        rmd_log(RMD_WARNING, "core tables are not kept for a restart: %s: use a shorter --socket",
+                unfit);
+    else if (keeper < 0)
         rmd_log(RMD_WARNING, "core tables are not kept for a restart: %s: %s", name,
                 rmd_path_error(errno));
     say_others(socket_name);

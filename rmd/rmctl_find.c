@@ -60,6 +60,12 @@ bool rmctl_find(struct rmctl_sockets *s)
     const char *told = rmctl_common.socket ? rmctl_common.socket : getenv("INVASIVE_SOCKET");
     s->count = 0;
     s->told = told && *told;
+    char unfit[INV_SOCKET_UNFIT];
+    if (s->told && inv_socket_unfit(told, unfit)) {
+        fprintf(stderr, "rmctl: %s: %s another one\n", unfit,
+                rmctl_common.socket ? "use --socket with" : "set INVASIVE_SOCKET to");
+        return false;
+    }
     if (s->told) {
         add(s, told);
         return true;

@@ -861,8 +861,9 @@ void rmd_server_make_directory(const char *name)
 int rmd_server_open(const char *name, const struct rmd_access *who)
 {
     socklen_t size = inv_socket_address(&address, name);
-    if (!size) {
-        rmd_say("socket name '%s' is too %s", name, errno == EINVAL ? "short" : "long");
+    char unfit[INV_SOCKET_UNFIT];
+    if (inv_socket_unfit(name, unfit)) {
+        rmd_say("%s: use another one", unfit);
         return -1;
     }
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -175,6 +175,19 @@ static const char *allowed(int key)
 }
 bool rmd_key_reloadable(enum rmd_key key) { return keys[key].reloadable; }
 
+/* Says why this value of the key is not allowed, and what is. */
+static void explain(enum rmd_key key, const char *value, char why[RMD_CONFIG_MESSAGE])
+{
+    char unfit[INV_SOCKET_UNFIT];
+    bool is_socket = (key == RMD_KEY_SOCKET || key == RMD_KEY_METRICS) &&
+                     (value[0] == '/' || value[0] == '@');
+    if (is_socket && inv_socket_unfit(value, unfit))
+        snprintf(why, RMD_CONFIG_MESSAGE, "%s: use another one", unfit);
+    else
+        snprintf(why, RMD_CONFIG_MESSAGE, "'%.60s' is not allowed: use %s", value,
+                 allowed((int)key));
+}
+
 /* False: the value is not allowed.  `u` is where keys of users go. */
 static bool set(struct rmd_settings *s, struct rmd_user_settings *u, enum rmd_key key,
                 const char *value)
@@ -241,8 +254,7 @@ bool rmd_config_set(struct rmd_settings *s, enum rmd_key key, const char *value,
                     char why[RMD_CONFIG_MESSAGE])
 {
     if (strlen(value) > RMD_CONFIG_LINE || !set(s, &s->all, key, value)) {
-        snprintf(why, RMD_CONFIG_MESSAGE, "'%.60s' is not allowed: use %s", value,
-                 allowed((int)key));
+        explain(key, value, why);
         return false;
     }
     if (key == RMD_KEY_CORES)
@@ -375,7 +387,7 @@ static void begin_section(struct parser *p, char *text)
 
 static void assign(struct parser *p, const char *key_name, const char *value)
 {
-    char list[KEY_LIST];
+    char list[KEY_LIST], why[RMD_CONFIG_MESSAGE];
     int key = 0;
     while (key < RMD_KEYS && strcmp(keys[key].name, key_name))
         key++;
@@ -391,10 +403,12 @@ static void assign(struct parser *p, const char *key_name, const char *value)
         return;
     }
     *given |= 1u << key;
-    if (!set(p->settings, p->section ? p->section : &p->settings->all, (enum rmd_key)key, value))
-        wrong(p, "key '%s': '%.60s' is not allowed: use %s", key_name, value, allowed(key));
-    else if (!p->section)
+    if (!set(p->settings, p->section ? p->section : &p->settings->all, (enum rmd_key)key, value)) {
+        explain((enum rmd_key)key, value, why);
+        wrong(p, "key '%s': %s", key_name, why);
+    } else if (!p->section) {
         strcpy(p->settings->text[key], value);
+    }
 }
 
 static void parse_line(struct parser *p, char *text)

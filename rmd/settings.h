@@ -19,7 +19,7 @@ enum {
     RMD_CONFIG_BYTES = 1 << 20,  /* of a file */
     RMD_CONFIG_USERS = 256,      /* [user] sections */
     RMD_CONFIG_ERRORS = 20,      /* of one file that are told */
-    RMD_CONFIG_MESSAGE = 512,    /* bytes of a complaint, its end included */
+    RMD_CONFIG_MESSAGE = 1024,   /* bytes of a complaint, its end included */
 };
 
 enum rmd_key {

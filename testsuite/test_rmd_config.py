@@ -110,8 +110,8 @@ def test_a_good_file_is_taken_without_a_word(check, text):
     ("max-job-cores = 1025", "key 'max-job-cores': '1025' is not allowed"),
     ("socket = rmd.sock", "key 'socket': 'rmd.sock' is not allowed: use a path from / on, or "
                           "@NAME"),
-    ("socket = @", "key 'socket': '@' is not allowed"),
-    ("socket = /" + "x" * 107, "key 'socket': '/xxx"),
+    ("socket = @", "key 'socket': socket name '@' has 1 byte, at least 2 are needed"),
+    ("socket = /" + "x" * 107, "xx' has 108 bytes, at most 107 fit"),
     ("socket-group = no-such-group", "key 'socket-group': 'no-such-group' is not allowed: use the "
                                      "name of a group that there is"),
     ("socket-group = 4294967295", "key 'socket-group': '4294967295' is not allowed"),

@@ -24,6 +24,7 @@
 #include "policy.h"
 #include "preload.h"
 #include "smt.h"
+#include "socket.h"
 #include "table.h"
 #include "text.h"
 
@@ -236,11 +237,16 @@ static bool find_running(struct invade_manager *m, const struct invade_options *
     const char *outer = getenv("INVASIVE_SOCKET");
     if (wants_its_own(o))
         return false;
-    if (outer && *outer && invade_use(m, outer)) {
+    if (!outer || !*outer)
+        return false;
+    if (invade_use(m, outer)) {
         if (!getenv("INVASIVE_LAUNCH"))
             invade_name_launch(m, o);
         return true;
     }
+    char unfit[INV_SOCKET_UNFIT];
+    if (inv_socket_unfit(outer, unfit))
+        invade_say("%s: set INVASIVE_SOCKET to another one.", unfit);
     return false;
 }
 
@@ -267,6 +273,11 @@ static bool find_manager(struct invade_manager *m, struct invade_paths *paths,
         invade_name_launch(m, o);
         if (invade_use(m, o->socket))
             return true;
+        char unfit[INV_SOCKET_UNFIT];
+        if (inv_socket_unfit(o->socket, unfit)) {
+            invade_say("%s: use --socket with another one. Running unmanaged.", unfit);
+            return false;
+        }
         invade_say("cannot reach rmd at %s (%s): %s? Running unmanaged.", o->socket,
                    strerror(errno),
                    errno == EACCES || errno == EPERM ? "does it serve your user, or its group"
