@@ -589,8 +589,8 @@ def test_a_path_is_removed_and_that_of_a_dead_rmd_taken_over(build, short_path):
     assert process.wait(PATIENCE_S) == 0 and not path.exists()
 
 
-def test_what_is_no_socket_is_left_where_it_is(build, tmp_path):
-    file, link = tmp_path / "thesis.txt", tmp_path / "link"
+def test_what_is_no_socket_is_left_where_it_is(build, short_path):
+    file, link = short_path / "thesis.txt", short_path / "link"
     file.write_text("all of it")
     link.symlink_to(file)
     for path in (file, link):
