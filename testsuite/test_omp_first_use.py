@@ -48,9 +48,9 @@ def test_nothing_is_printed_before_a_process_uses_openmp(run_program, invade, va
 
 @pytest.mark.parametrize("shown", [None, "false", "true"])
 def test_nothing_is_said_of_a_missing_manager_before_a_process_uses_openmp(
-        run_program, compiled, invade, tmp_path, shown):  # noqa: F811
+        run_program, compiled, invade, short_path, shown):  # noqa: F811
     """The library asks for the resource manager when it is needed, not in every process."""
-    script = f"export INVASIVE_SOCKET={tmp_path}/none; /bin/true; sh -c true; echo out; {{}}"
+    script = f"export INVASIVE_SOCKET={short_path}/none; /bin/true; sh -c true; echo out; {{}}"
     env = {"OMP_DISPLAY_ENV": shown} if shown else {}
     quiet = run_program([invade, "sh", "-c", script.format("true")], env=env)
     assert (quiet.stdout, quiet.stderr) == ("out\n", "")

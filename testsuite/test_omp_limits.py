@@ -91,7 +91,7 @@ def test_a_process_that_can_make_no_thread_runs_without(run_program, invade, pub
     assert asked.returncode == 1 and asked.stderr.startswith(REFUSED)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.machine(os.getuid() == 0, "only root can become another user")
 def test_when_threads_are_refused_those_that_there_are_run_the_region(run_program, invade, public):
     """As long as it does not wait inside: then the program ends as it does without us."""
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
@@ -124,13 +124,19 @@ def group_of(most):
     yield None
 
 
+def groups_can_be_made():
+    with group_of(20) as group:
+        return group is not None
+
+
+@pytest.mark.machine(groups_can_be_made(),
+                     "no control group for the number of processes may be made")
 @pytest.mark.parametrize("bind", BINDS)
 @pytest.mark.parametrize("processes", [6, 8, 20])
 def test_the_default_team_fits_into_a_control_group(
         run_program, invade, compiled, processes, bind):  # noqa: F811
     with group_of(processes) as group:
-        if group is None:
-            pytest.skip("no control group for the number of processes may be made")
+        assert group
         script = f'echo $$ >{group}/cgroup.procs; exec "$@"'
         done = run_program(["sh", "-c", script, "sh", invade, compiled("limited")],
                            env={"INVASIVE_BIND": bind})

@@ -74,7 +74,7 @@ def test_a_program_that_comes_after_another_joins_as_any(rmd):  # noqa: F811
         assert sorted(other.owners()) == sorted([one.slot, other.slot] * 2)
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
+@pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 def test_a_program_that_is_another_when_rmd_comes_back_is_no_member(service):  # noqa: F811
     s = service("emulate-cores = 4\n")
     one, two, other = (s.member(ALICE) for _ in range(3))

@@ -27,7 +27,7 @@ from test_rmd_service import (
 )
 
 pytestmark = pytest.mark.sanitize
-as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be several users")
+as_root = pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 FIRST = 200000  # Alice's
 RULES = settings(derandomize=True, deadline=None, database=None, max_examples=150,
                  suppress_health_check=list(HealthCheck))
