@@ -44,12 +44,15 @@ static void *work(void *none)
 static void all_at_once(void)
 {
     int procs = omp_get_num_procs(), stock = 1 + THREADS * procs;
+    /* In elastic regions threads that wait in a barrier hand their core to others, of which some may be
+     * on their way at any time (enough_workers in workers.c). */
+    int on_their_way = strict ? 0 : 8;
     pthread_t ids[THREADS];
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_create(&ids[i], NULL, work, NULL) == 0, "pthread_create");
     pthread_barrier_wait(&meeting);
     int now = threads_now();
-    CHECK(now <= stock + procs, "%d kernel threads, without us %d", now, stock);
+    CHECK(now <= stock + procs + on_their_way, "%d kernel threads, without us %d", now, stock);
     pthread_barrier_wait(&meeting);
     for (int i = 0; i < THREADS; i++)
         CHECK(pthread_join(ids[i], NULL) == 0, "pthread_join");
