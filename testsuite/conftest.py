@@ -313,6 +313,20 @@ def mpiexec(make_variable) -> str:
     return program
 
 
+@pytest.fixture
+def start_ranks(mpiexec, invade):
+    """start_ranks(N) - the words that start N ranks of a program that is tested, not of its MPI.
+    More than two of them run under invade, on two cores: without it ranks of MPICH that wait keep
+    the others off the cores, and the same takes up to twenty times as long."""
+
+    def words(n, managed=None):
+        more = ["--oversubscribe", "--bind-to", "none"] if "openmpi" in mpiexec else []
+        managed = n > 2 if managed is None else managed
+        return [*([invade, TWO_CORES, "--"] if managed else []), mpiexec, *more, "-n", n]
+
+    return words
+
+
 class Mpi:
     """One of the MPIs that configure found."""
 

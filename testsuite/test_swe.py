@@ -68,10 +68,9 @@ def swe(program, scenarios, run_program):
 
 
 @pytest.fixture
-def ranks(mpiexec):
+def ranks(start_ranks):
     """ranks(N) - the words that start N ranks of apps/swe/swe"""
-    more = ["--oversubscribe", "--bind-to", "none"] if "openmpi" in mpiexec else []
-    return lambda n: [mpiexec, *more, "-n", n]
+    return start_ranks
 
 
 # --- a lake at rest
@@ -311,7 +310,7 @@ def test_cores_that_come_and_go_change_no_bit(swe, invade, ranks, make_variable,
     words = [*words, "run.cut=1", "grid.split=128", "grid.join=32"]
     alone = swe(*words).checksum
     assert swe(*words, by=[invade, "--"]).checksum == alone
-    assert swe(*words, by=[invade, TWO_CORES, "--", *ranks(3)]).checksum == alone
+    assert swe(*words, by=ranks(3, managed=True)).checksum == alone
     report = tmp_path / "report.json"
     for kind in ("tasks", "owner", "loop"):
         by = [invade, "--emulate-cores=4", f"--report={report}", "--", *ranks(2)]

@@ -57,9 +57,9 @@ def swe(swe_program):
 
 
 @pytest.fixture
-def frames(output_program, mpiexec, run_program, tmp_path):
+def frames(output_program, start_ranks, run_program, tmp_path):
     """A directory with wave.pvd, three frames of three ranks."""
-    run_program([mpiexec, "-n", 3, output_program, "frames_for_readers", tmp_path])
+    run_program([*start_ranks(3), output_program, "frames_for_readers", tmp_path])
     return tmp_path
 
 
@@ -80,8 +80,8 @@ def pictures(build, top, run_program):
 
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("promise", PROMISES)
-def test_promise(output_program, mpiexec, run_program, promise, ranks):
-    run_program([mpiexec, "-n", ranks, output_program, promise])
+def test_promise(output_program, start_ranks, run_program, promise, ranks):
+    run_program([*start_ranks(ranks), output_program, promise])
 
 
 def test_list_of_promises_is_the_programs(output_program, run_program):
@@ -170,9 +170,10 @@ def read_by_others(make_variable, run_program):
         [python, "-B", "-c", script, *files]).stdout.splitlines()]
 
 
-def test_meshio_reads_frames_of_all_ranks(swe, top, mpiexec, run_program, read_by_others, tmp_path):
+def test_meshio_reads_frames_of_all_ranks(swe, top, start_ranks, run_program, read_by_others,
+                                          tmp_path):
     """A dam break onto dry ground: the cells are the domain, and hold the water."""
-    done = run_program([mpiexec, "-n", 3, swe, "-q", *small_dam_break(
+    done = run_program([*start_ranks(3), swe, "-q", *small_dam_break(
         top, tmp_path, "time.end=4", "scenario.depth=0", "scenario.inside=5")],
         {"OMP_NUM_THREADS": "1"})
     said, out = numbers(done.stdout), tmp_path / "out"

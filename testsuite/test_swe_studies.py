@@ -52,12 +52,12 @@ def dam(top):
 
 
 @pytest.fixture
-def recorded(swe, dam, mpiexec, tmp_path, run_program):
+def recorded(swe, dam, start_ranks, tmp_path, run_program):
     """recorded(RANKS) - what the run said, and its record."""
 
     def run(ranks):
         prefix = tmp_path / f"record{ranks}"
-        ran = run_program([mpiexec, "-n", ranks, swe, *dam, f"run.record={prefix}"],
+        ran = run_program([*start_ranks(ranks), swe, *dam, f"run.record={prefix}"],
                           {"OMP_NUM_THREADS": "1"})
         return parse_values(ran.stdout), model.read_record(prefix, ranks)
 
@@ -81,9 +81,9 @@ def test_a_record_changes_nothing_of_the_result(swe, dam, recorded, run_program)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
-def test_a_replay_has_the_phases_of_its_record(recorded, swe, mpiexec, run_program, ranks):
+def test_a_replay_has_the_phases_of_its_record(recorded, swe, start_ranks, run_program, ranks):
     said, record = recorded(ranks)
-    ran = run_program([mpiexec, "-n", ranks, beside(swe, "_replay"), f"record={record.prefix}",
+    ran = run_program([*start_ranks(ranks), beside(swe, "_replay"), f"record={record.prefix}",
                        *MODEL], {"OMP_NUM_THREADS": "2"})
     replayed = parse_values(ran.stdout)
     mine = record.ranks[0]

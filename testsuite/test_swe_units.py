@@ -42,21 +42,19 @@ def test_promise_is_kept(run_program, name, promise):
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_promises_of_the_grid_are_kept_by_many_ranks(mpiexec, run_program, ranks):
-    more = ["--oversubscribe"] if "openmpi" in mpiexec else []
+def test_promises_of_the_grid_are_kept_by_many_ranks(start_ranks, run_program, ranks):
     listed = check(run_program, "grid", [program_of("grid"), "--list"]).split()
-    out = check(run_program, "grid", [mpiexec, *more, "-n", ranks, program_of("grid")],
+    out = check(run_program, "grid", [*start_ranks(ranks), program_of("grid")],
                 {"OMP_NUM_THREADS": "1"})
     assert sorted(re.findall(r"^(\w+): kept$", out, re.M)) == sorted(ranks * listed)
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_water_that_is_no_number_ends_all_ranks(mpiexec, run_program, n):
-    more = ["--oversubscribe"] if "openmpi" in mpiexec else []
+def test_water_that_is_no_number_ends_all_ranks(start_ranks, run_program, n):
     for promise in ("water_that_is_no_number_stops_all_ranks",
                     "water_that_gets_no_number_stops_all_ranks",
                     "cell_that_stops_a_run_is_the_one_that_is_named"):
-        out = check(run_program, "steps", [mpiexec, *more, "-n", n, program_of("steps"), promise],
+        out = check(run_program, "steps", [*start_ranks(n), program_of("steps"), promise],
                     {"OMP_NUM_THREADS": "1"})
         assert out.count(f"{promise}: kept") == n
 
