@@ -463,6 +463,20 @@ bool inv_join(int rank, int size, int local_size)
     return inv_managed();
 }
 
+void inv_join_never(const char *reason)
+{
+    if (atomic_load_explicit(&join_tried, memory_order_acquire))
+        return;
+    INV_UNDISTURBED;
+    pthread_mutex_lock(&join_lock);
+    if (!atomic_load_explicit(&join_tried, memory_order_relaxed)) {
+        complain("invasive: %s. Running unmanaged.", reason);
+        /* release: as in inv_join */
+        atomic_store_explicit(&join_tried, true, memory_order_release);
+    }
+    pthread_mutex_unlock(&join_lock);
+}
+
 void inv_leave(const char *reason)
 {
     if (!inv_managed())

@@ -58,6 +58,8 @@ static inline bool inv_traced(void)
  * once on stderr and returns false: the process runs as the stock runtime does.
  */
 bool inv_join(int rank, int size, int local_size);
+/* Become no managed process, unless that has been tried; the reason is said on stderr.  Thread safe. */
+void inv_join_never(const char *reason);
 
 /* True when the environment asks for management (INVASIVE_SOCKET set, INVASIVE not
  * "off") and this process has not given up.  Cheap; usable before inv_join. */

@@ -101,6 +101,19 @@ def test_when_threads_are_refused_those_that_there_are_run_the_region(run_progra
     assert waits.returncode == 1 and waits.stderr.startswith(REFUSED)
 
 
+# KiB: from what stock needs for these threads on.
+@pytest.mark.parametrize("threads, spaces", [(8, (120000, 200000, 300000, 400000, 600000, 1000000)),
+                                             (16, (250000, 450000, 1000000))])
+def test_a_team_that_was_asked_for_has_the_address_space_that_it_has_without_us(
+        run_program, invade, compiled, threads, spaces):  # noqa: F811
+    """The process runs unmanaged where the core table and our own threads would take it."""
+    for space in spaces:
+        words = ["sh", "-c", f'ulimit -v {space}; exec "$@"', "sh", compiled("limited"), threads]
+        done = run_program([invade, *words])
+        assert done.stdout == f"{threads}\n", space
+        assert done.stderr == "" or "leaves no room" in done.stderr and done.stderr.count("\n") == 1
+
+
 @contextlib.contextmanager
 def group_of(most):
     """A control group for so many processes, which ends with the test; None: there is none."""

@@ -34,6 +34,8 @@ extern void gomp_settle_teams (void);
  * control variables have the size that was decided when this returns.  Any thread. */
 enum gomp_team_default { GOMP_TEAM_OPEN, GOMP_TEAM_LARGE, GOMP_TEAM_SMALL };
 extern void gomp_decide_default_team (enum gomp_team_default);
+/* Is this a default size that we have chosen, so that limits leave room for such a team? */
+extern bool gomp_team_is_default (unsigned nthreads);
 /* Does the calling thread's default size need no decision any more? */
 extern __thread bool gomp_team_default_known __attribute__((tls_model("initial-exec")));
 /* The program is about to be told the default size: by omp_get_max_threads, or by a region. */

@@ -151,6 +151,11 @@ void gomp_settle_teams (void)
         small_icv.nthreads_var = small_team;
 }
 
+bool gomp_team_is_default (unsigned nthreads)
+{
+    return small_team && (nthreads == small_team || nthreads == large_team);
+}
+
 /* The calling thread's control variables, which it may have had before the decision. */
 static void take_small_team (void)
 {

@@ -389,7 +389,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     struct gomp_region_start alone;
 
     if (nthreads > 1) {
-        gomp_sched_join();
+        gomp_sched_join(nthreads);
         inv_polls_until = 0; /* what the caller tested for is not what it waits for */
     }
     if (__builtin_expect(gomp_places_list != NULL, 0) && thr->place == 0) {

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "thread_limits.h"
 #include <libinvasive/environment.h>
+#include <libinvasive/table.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -234,6 +235,20 @@ static unsigned long left_of_groups (void)
             left = least(left, left_in_group("/sys/fs/cgroup/pids", line));
     }
     return left;
+}
+
+bool gomp_space_to_join (unsigned nthreads)
+{
+    enum { OTHERS = 3 /* threads of ours that are no member of a team: background, watchdog, free worker */ };
+    unsigned long space = limit_of(RLIMIT_AS), pages;
+    char text[256];
+    if (space == NO_LIMIT || !read_file("/proc/self/statm", text, sizeof text) ||
+        sscanf(text, "%lu", &pages) != 1)
+        return true;
+    unsigned long page = (unsigned long)sysconf(_SC_PAGESIZE);
+    unsigned long left = difference(space, pages * page);
+    left = difference(left, INV_TABLE_BYTES);
+    return left / (stack_bytes() + page + ARENA_BYTES) >= (unsigned long)nthreads + OTHERS - 1;
 }
 
 unsigned long gomp_threads_left (void)

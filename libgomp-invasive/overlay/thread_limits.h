@@ -6,6 +6,7 @@
 #define GOMP_THREAD_LIMITS_H 1
 
 #include <limits.h>
+#include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
 /* How many threads with stacks of the default size (OMP_STACKSIZE) could be started beside those
@@ -13,5 +14,8 @@
  * the kernel's limit on committed memory tell.  Of what all processes of a user or a control group
  * have in common, this process counts the part of one rank.  ULONG_MAX: no limit is known. */
 extern unsigned long gomp_threads_left (void);
+/* Does RLIMIT_AS leave a process that is not managed yet the address space for the core table, so many
+ * threads and those of our own? */
+extern bool gomp_space_to_join (unsigned nthreads);
 #pragma GCC visibility pop
 #endif

@@ -8,7 +8,9 @@
 #include "ready.h"
 #include "riders.h"
 #include "region.h"
+#include "parallel.h"
 #include "taskpool.h"
+#include "thread_limits.h"
 #include <libinvasive/tool.h>
 #include <sched.h>
 #include <signal.h>
@@ -30,12 +32,16 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
 
 static const struct inv_give_way give_way;
 
-void gomp_sched_join (void)
+void gomp_sched_join (unsigned nthreads)
 {
     static _Atomic bool tried;
     if (atomic_load_explicit(&tried, memory_order_acquire))
         return;
     inv_bind_threads();
+    if (inv_wanted() && !inv_managed() && !gomp_team_is_default(nthreads) &&
+        !gomp_space_to_join(nthreads))
+        inv_join_never("the limit on address space (ulimit -v) leaves no room for the core table "
+                       "beside the program's threads");
     inv_join(-1, -1, -1); /* whoever comes second waits for the first */
     inv_set_work_probe(gomp_work_waiting);
     inv_set_task_point(&gomp_task_point);

@@ -37,8 +37,9 @@ static inline void gomp_spinlock_unlock (struct gomp_spinlock *l)
     atomic_store_explicit(&l->held, 0, memory_order_release);
 }
 
-/* Become managed, if the environment asks for it and nobody has done so yet. */
-extern void gomp_sched_join (void);
+/* Become managed, if the environment asks for it and the process has not been asked yet.  nthreads: the
+ * size of the first team. */
+extern void gomp_sched_join (unsigned nthreads);
 
 /* w may go on as soon as there is a seat for it. */
 extern void gomp_ready (struct gomp_waiter *w);
