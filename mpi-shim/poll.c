@@ -42,19 +42,22 @@ enum { NAP_US = 40, NAP_PART = 4, NAP_CPU_US = 50 };
  * released its lock many times.  FIRST at first; so many times as much when one has run in the
  * caller's sleep, which may have begun with no processor for that thread; a quarter less else.  The
  * caller's CPU time counts, since all of them may wait for a processor.  No sleep is longer than
- * others have been quiet, or than STAY_FIRST_US.  LOOK: from one look to the next. */
+ * others have been quiet, or than STAY_FIRST_US.  LOOK: at least so long from one look to the next. */
 enum { QUIET_FIRST_US = 60, QUIET_MOST_US = 20000, QUIET_GROWS = 4, LOOK_US = 20 };
 /* A thread that lets others of its process have its core first waits so long for a core: FIRST at
  * first, and twice as long each time, up to MOST, when one came back in that time.  After a time
  * that has passed in vain it tests for as long before it does so again. */
 enum { WAY_FIRST_US = 250, WAY_MOST_US = 10000 };
-/* Gaps that are looked at until one is a sleep, and gaps that are not looked at after that. */
-enum { NAP_LOOKS = 4, NAP_REST = 64 };
+/* Gaps that are looked at until one is a sleep, and gaps that are not looked at after that.  CLOCK: the
+ * thread's processor time is asked for after a test at most so often, since the test may be under a lock
+ * that others spin for: the longer it takes, the fewer chances they have.  Less than NAP_CPU_US. */
+enum { NAP_LOOKS = 4, NAP_REST = 64, CLOCK_US = 20 };
 
 static __thread struct {
     uint64_t start, last; /* ticks: the run's first test, and the end of its latest */
     uint64_t stay;        /* how long the next stay may be */
-    uint64_t cpu_ns;      /* the thread's processor time at `last`; 0: not asked for */
+    uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
+    uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
     unsigned tests, naps;
     unsigned site; /* of the first one (account.h) */
     bool slept;
@@ -84,7 +87,12 @@ static void note_end(void)
     run.last = shim_ticks();
     uint64_t part = run.tests ? (run.last - run.start) / GAP_PART : 0;
     inv_polls_until = run.last + (part > POLLS_US * shim_us ? part : POLLS_US * shim_us);
-    run.cpu_ns = naps.looks && (run.naps || run.tests < RUN_TESTS) ? shim_thread_cpu_ns() : 0;
+    if (!naps.looks || (!run.naps && run.tests >= RUN_TESTS))
+        run.cpu_ns = 0;
+    else if (!run.cpu_ns || run.last - run.cpu_at >= CLOCK_US * shim_us) {
+        run.cpu_ns = shim_thread_cpu_ns();
+        run.cpu_at = run.last;
+    }
 }
 
 /* Was the thread asleep in this gap between two tests? */
@@ -169,7 +177,8 @@ static uint64_t longest_stay(void)
     others.slept = false;
     if (quiet == UINT64_MAX || others.looks.spent_ns >= need)
         return quiet;
-    others.next_look = run.last + LOOK_US * shim_us;
+    uint64_t rest = shim_ns_to_ticks(need - others.looks.spent_ns); /* before it could be enough */
+    others.next_look = run.last + (rest > LOOK_US * shim_us ? rest : LOOK_US * shim_us);
     return 0;
 }
 
