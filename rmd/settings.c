@@ -182,7 +182,7 @@ static void explain(enum rmd_key key, const char *value, char why[RMD_CONFIG_MES
     bool is_socket = (key == RMD_KEY_SOCKET || key == RMD_KEY_METRICS) &&
                      (value[0] == '/' || value[0] == '@');
     if (is_socket && inv_socket_unfit(value, unfit))
-        snprintf(why, RMD_CONFIG_MESSAGE, "%s: use another one", unfit);
+        snprintf(why, RMD_CONFIG_MESSAGE, "%s: use %s", unfit, allowed((int)key));
     else
         snprintf(why, RMD_CONFIG_MESSAGE, "'%.60s' is not allowed: use %s", value,
                  allowed((int)key));
