@@ -2,8 +2,8 @@
 """Files of tests that a second pytest runs beside the first, which reports on them at the end as on
 its own: tests that compute, and ask nothing of the cores or the time of others.
 
-The second one writes each report as a line of JSON, which the first one reads.  It is one of the
-commands that run beside the tests (conftest.py), the last of them.
+The second one writes each report as a line of JSON, which the first one reads.  It starts with the
+first one, and runs beside the commands that run beside the tests (conftest.py), too.
 """
 
 import json
@@ -14,9 +14,9 @@ import time
 
 import pytest
 
-FILES = ["test_rmd_placement.py", "test_rmd_policies.py", "test_rmd_policy.py",
-         "test_rmd_simulate.py", "test_swe.py", "test_swe_bathymetry.py", "test_swe_config.py",
-         "test_swe_output.py", "test_swe_units.py"]
+FILES = ["test_libgomp_versions.py", "test_rmd_placement.py", "test_rmd_policies.py",
+         "test_rmd_policy.py", "test_rmd_simulate.py", "test_swe.py", "test_swe_bathymetry.py",
+         "test_swe_config.py", "test_swe_output.py", "test_swe_studies.py", "test_swe_units.py"]
 NAME = "alongside"  # of the command
 LOOK_S = 0.2
 

@@ -18,7 +18,7 @@ The build directory is $INVASIVE_BUILD, else ./build.  A test says
                             they compute; the tests come last, in the same order, and have what
                             came of theirs by the fixture `beside`
 
-With --alongside, as ./run-tests has it, a second pytest runs some files (alongside.py).
+With --alongside, as ./run-tests has it, a second pytest runs some files beside both (alongside.py).
 """
 
 from __future__ import annotations
@@ -256,17 +256,18 @@ def commands_beside(request, stock_env, tmp_path_factory):
             command = marker.kwargs["command"](BUILD, **(parameters.params if parameters else {}))
             if command:
                 commands[item.nodeid] = (*command, 0.9 * time_limit(item))  # the test can say so
-    if config.stash[ALONGSIDE]:
-        reports = tmp_path_factory.getbasetemp() / alongside.NAME
-        seconds = sum(time_limit(item) for item in items if alongside.is_ours(item))
-        commands[alongside.NAME] = (alongside.command(config, items, reports),
-                                    {"INVASIVE_BUILD": str(BUILD)}, seconds)
-    beside = Beside(commands, stock_env)
-    if config.stash[ALONGSIDE]:
-        config.pluginmanager.register(
-            alongside.Replay(config, reports, beside.results[alongside.NAME]))
-    yield beside
-    beside.close()
+    with contextlib.ExitStack() as stack:
+        if config.stash[ALONGSIDE]:
+            reports = tmp_path_factory.getbasetemp() / alongside.NAME
+            seconds = sum(time_limit(item) for item in items if alongside.is_ours(item))
+            second = Beside({alongside.NAME: (alongside.command(config, items, reports),
+                                              {"INVASIVE_BUILD": str(BUILD)}, seconds)}, stock_env)
+            stack.callback(second.close)
+            config.pluginmanager.register(
+                alongside.Replay(config, reports, second.results[alongside.NAME]))
+        beside = Beside(commands, stock_env)
+        stack.callback(beside.close)
+        yield beside
 
 
 @pytest.fixture
