@@ -13,7 +13,6 @@ import subprocess
 import time
 
 import pytest
-from machine import TWO_CORES
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 PLANAR = "dam_break_planar"
