@@ -46,7 +46,7 @@ UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "man
              "jobs": [JOB]}
 REPORT = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
           "nodes": [{"name": str, "cores": int}], "cores_shared": bool, "emulated": bool,
-          "elapsed_seconds": float, "parallel_efficiency": (float, None),
+          "elapsed_seconds": (float, None), "parallel_efficiency": (float, None),
           "other_programs_core_seconds": (float, None)}
 
 
@@ -604,7 +604,7 @@ def test_the_file_of_a_trace_follows_after_an_equals_sign_only(invade, run_progr
 @pytest.mark.sanitize
 def test_of_no_process_there_is_no_efficiency(report):
     whole = report("true", options=())
-    assert (whole["jobs"], whole["parallel_efficiency"]) == ([], None)
+    assert (whole["jobs"], whole["elapsed_seconds"], whole["parallel_efficiency"]) == ([], None, None)
 
 
 def test_a_program_on_llvms_openmp_runtime_is_not_said_to_use_none(invade, run_program, tmp_path):

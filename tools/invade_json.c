@@ -219,7 +219,7 @@ static json_t *report(struct launch *l, char **command, bool with_sites)
         put(o, "nodes", nodes(l));
         put(o, "cores_shared", json_boolean(l->anonymous && l->count));
         put(o, "emulated", json_boolean(l->emulated));
-        put_real(o, "elapsed_seconds", l->elapsed);
+        put(o, "elapsed_seconds", l->njobs ? json_real(l->elapsed) : NULL);
         put(o, "parallel_efficiency", l->njobs ? json_real(l->efficiency) : NULL);
         put(o, "other_programs_core_seconds", l->others >= 0 ? json_real(l->others) : NULL);
         for (unsigned i = 0; i < l->njobs; i++)
