@@ -112,7 +112,7 @@ def newer(tmp_path_factory, make_variable):
     # -fopenmp when compiling only: they are linked with the newer libgomp.
     library, program = (p.make(f"{name}.o", source, "-O2", "-fopenmp", "-fPIC", "-c")
                         for name, source in (("library", LIBRARY_C), ("main", MAIN_C)))
-    p.library = p.make("libnewer.so", "", "-shared", library, libgomp, here)
+    p.plugin = p.make("libnewer.so", "", "-shared", library, libgomp, here)
     p.program = p.make("program", "", program, libgomp, here)
     p.openmp = p.make("openmp", HOST_C, "-fopenmp", "-ldl")
     p.plain = p.make("plain", HOST_C, "-ldl")
@@ -142,12 +142,12 @@ def started(build, invade, run_program):
 def test_a_running_program_loads_a_library_that_needs_the_versions_of_gcc_13(newer, started, host,
                                                                             how):
     program = [sys.executable, "-c", PYTHON] if host == "python" else [getattr(newer, host)]
-    done = started(how, *program, newer.library)
+    done = started(how, *program, newer.plugin)
     assert (done.stdout, done.stderr) == (f"{RESULT}\n", "")
 
 
 def test_the_library_needs_all_versions_that_gcc_13_has_added(newer, run_program):
-    needed = run_program(["objdump", "-p", newer.library]).stdout
+    needed = run_program(["objdump", "-p", newer.plugin]).stdout
     assert all(f" {version}\n" in needed for version in VERSIONS if version != "OMP_1.0")
 
 
