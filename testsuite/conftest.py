@@ -78,6 +78,10 @@ def pytest_configure(config):
                  "beside(command): the command runs beside the other tests"):
         config.addinivalue_line("markers", line)
     config.option.reportchars += "s"  # what is not tested here, and why
+    # Programs that tests start inherit what is ignored: by nohup, or in the background of a shell.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     reports = config.getoption("--alongside-reports")
     if reports:
         config.pluginmanager.register(alongside.Recorder(config, reports))
