@@ -1,29 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """libinvasive with another C library than glibc."""
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from makefiles import sources
 
 KERNEL = ("linux", "asm-generic")  # musl-gcc's headers are without the kernel's
 WARNINGS = ("-Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror "
             "-Wno-format-truncation").split()  # which depends on what is optimized
-
-
-def sources(top, variable):
-    """The C files of a variable of libinvasive/Makefile.inc, of which others may be a part."""
-    text = (top / "libinvasive/Makefile.inc").read_text().replace("\\\n", " ")
-    words = re.search(rf"^{variable} = (.*)$", text, re.MULTILINE).group(1).split()
-    found = []
-    for word in words:
-        if word.startswith("$("):
-            found += sources(top, word[2:-1])
-        elif word.endswith(".c"):
-            found.append(top / word)
-    return found
 
 
 @pytest.fixture

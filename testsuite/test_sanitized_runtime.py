@@ -10,12 +10,12 @@ import shutil
 import subprocess
 
 import pytest
+from makefiles import sources
 
 pytestmark = pytest.mark.full
 
 CC = "gcc -fsanitize=thread -Wno-tsan"
-LIBINVASIVE = ("affinity agent board claim company core guest launch process prompt record "
-               "scalability seat socket spawn steady table tool trace wait").split()
+LIBINVASIVE = ("lib_invasive_libinvasive_process_so_SOURCES", "inv_interposed_sources")
 # Not here: what meets races of upstream's own (nest locks, the lists of work shares, doacross,
 # whose fences the sanitizer does not know), and what counts threads or their stacks.
 PROGRAMS = ("barriers barriers_in_regions busy_neighbours few_regions many_regions nested "
@@ -36,7 +36,7 @@ def sanitized(top, build, make_variable, tmp_path_factory):
         [*CC.split(), "-std=gnu17", "-O1", "-g", "-fPIC", "-shared", "-pthread", "-DHAVE_CONFIG_H",
          '-DINV_BINDIR="/nowhere"',
          *(f"-I{path}" for path in (build, top, top / "include", top / "libinvasive")),
-         *(top / "libinvasive" / f"{name}.c" for name in LIBINVASIVE), "-ldl", "-Wl,-z,defs",
+         *(path for name in LIBINVASIVE for path in sources(top, name)), "-ldl", "-Wl,-z,defs",
          "-Wl,-soname,libinvasive-process.so", "-o",
          tree / "lib/invasive/libinvasive-process.so"],
         check=True, timeout=200)
