@@ -11,8 +11,8 @@ import pytest
 
 @pytest.fixture
 def compile_with_library(build, top, tmp_path, make_variable):
-    """compile_with_library(SOURCE, FLAG...) - a program linked with the library of the build; one of
-    libinvasive's own tests with what libgomp and the MPI shim link."""
+    """compile_with_library(SOURCE, FLAG...) - a program linked with the library of the build; one
+    of libinvasive's own tests with what libgomp and the MPI shim link."""
 
     def compile_program(source, *flags):
         program = tmp_path / source.stem
@@ -80,8 +80,8 @@ def test_a_child_forked_while_its_parent_joins_can_make_claims(compile_with_libr
 
 @pytest.mark.machine(len(os.sched_getaffinity(0)) > 1, "one CPU is all that there are")
 @pytest.mark.parametrize("threads", ["bound", "free"])
-def test_only_a_thread_that_is_bound_loses_a_cpu_with_its_core(compile_with_library, run_program, top,
-                                                               build, threads):
+def test_only_a_thread_that_is_bound_loses_a_cpu_with_its_core(
+        compile_with_library, run_program, top, build, threads):
     program = compile_with_library(top / "libinvasive/test_evicted.c", f"-I{top / 'libinvasive'}")
     cores = ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
     result = run_program([build / "invade", f"--cores={cores}", program, threads])

@@ -33,8 +33,8 @@ def public(top):
     return {name for text in texts for name in PUBLIC.findall(text)} - {"inv_tool_start"}
 
 
-def test_a_program_that_links_libinvasive_finds_the_public_functions_and_nothing_else(build, exports,
-                                                                                      public):
+def test_a_program_that_links_libinvasive_finds_the_public_functions_and_nothing_else(
+        build, exports, public):
     assert len(public) > 8
     assert exports(build / "lib/libinvasive.so.0") == {"INVASIVE_0": public}
 
@@ -90,7 +90,8 @@ print(library.inv_version().decode())
 def test_a_program_that_loads_libinvasive_finds_the_public_functions(build, run_program, launcher):
     words = [build / "bin" / word for word in launcher]
     script = LOADS.format(library=build / "lib/libinvasive.so.0")
-    assert re.fullmatch(r"\d+\.\d+\.\d+\n", run_program([*words, sys.executable, "-c", script]).stdout)
+    done = run_program([*words, sys.executable, "-c", script])
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", done.stdout)
 
 
 @pytest.mark.parametrize("launcher", [[], ["invade"]])

@@ -43,7 +43,8 @@ def test_the_core_table_needs_no_glibc(musl, top, tmp_path, run_program):
 
 def test_the_library_links_without_glibc_and_makes_claims(musl, top, tmp_path, run_program):
     musl("-shared", "-Wl,-z,defs", "-Wl,-soname,libinvasive-process.so",
-         *sources(top, "lib_invasive_libinvasive_process_so_SOURCES"), *sources(top, "inv_interposed_sources"),
+         *sources(top, "lib_invasive_libinvasive_process_so_SOURCES"),
+         *sources(top, "inv_interposed_sources"),
          "-o", "libinvasive-process.so")
     musl(top / "libinvasive/test_claim.c", "./libinvasive-process.so", "-o", "claim")
     ran = run_program([tmp_path / "claim", "unmanaged"], env={"LD_LIBRARY_PATH": tmp_path})

@@ -82,7 +82,8 @@ class Launch:
         self.env = {
             "INVASIVE_SOCKET": "@invasive-test-nobody-listens", "INVASIVE_CORES": "7",
             "INVASIVE_LAUNCH": f"{self.name}/1/--policy/equal/--emulate-cores/3",
-            "LD_PRELOAD": f"{build}/lib/invasive/libinvasive-process.so:{build}/lib/invasive/libgomp.so.1"}
+            "LD_PRELOAD": ":".join(str(build / "lib/invasive" / name) for name in (
+                "libinvasive-process.so", "libgomp.so.1"))}
 
     def managers(self):
         """pids of resource managers of this launch."""

@@ -58,7 +58,8 @@ def program(build, top, public, make_variable):
     for name, flags in (("program", ["-fopenmp"]), ("plain", [])):
         subprocess.run([*(make_variable("CC") or "cc").split(), *flags, f"-I{top}/include",
                         public / "program.c", "-o", public / name, f"-L{public}",
-                        "-l:libinvasive-process.so", f"-Wl,-rpath,{public}"], check=True, timeout=60)
+                        "-l:libinvasive-process.so", f"-Wl,-rpath,{public}"],
+                       check=True, timeout=60)
     return public / "program"
 
 
