@@ -6,22 +6,13 @@
 #define _GNU_SOURCE
 #include "invasive.h"
 #include "process.h"
+#include "test_check.h"
 
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-static _Atomic int failures;
-
-#define CHECK(cond)                                                                          \
-    do {                                                                                     \
-        if (!(cond)) {                                                                       \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond);             \
-            failures++;                                                                      \
-        }                                                                                    \
-    } while (0)
 
 static int invade(unsigned min, unsigned max, double workload, enum inv_blocking blocking)
 {

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "test_check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,16 +17,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int failures;
-
-#define CHECK(cond)                                                                          \
-    do {                                                                                     \
-        if (!(cond)) {                                                                       \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #cond);             \
-            failures++;                                                                      \
-        }                                                                                    \
-    } while (0)
 
 static struct inv_cpus kernel_cpus(void)
 {
