@@ -301,7 +301,7 @@ def kill_run(words, environment, out, after):
     with subprocess.Popen([str(w) for w in words], env=environment, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL, start_new_session=True) as process:
         begin = time.monotonic()
-        while not list(out.glob("checkpoint-*/manifest")):
+        while not list(out.glob("checkpoint-*[0-9]/manifest")):  # one that is not .tmp any more
             assert process.poll() is None and time.monotonic() < begin + 90
             time.sleep(0.01)
         time.sleep(after)
