@@ -94,6 +94,8 @@ edit_upstream() {
         "our task scheduler has no place in struct gomp_team"
     insert_member libgomp/libgomp.h gomp_taskgroup "struct gomp_taskgroup_own own;" \
         "our task scheduler has no place in struct gomp_taskgroup"
+    insert_member libgomp/libgomp.h gomp_task_icv "bool size_is_asked_for;" \
+        "that a program sets the size of its teams has no place in struct gomp_task_icv"
     edit libgomp/libgomp.h '^ +return &gomp_global_icv;$' 's/&gomp_global_icv/gomp_default_icv ()/' \
         "the control variables of a thread without a task do not come from gomp_icv any more"
     # The public functions of GCC 13: overlay/newer.c.

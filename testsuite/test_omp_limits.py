@@ -63,7 +63,7 @@ def public(compiled):  # noqa: F811
     with tempfile.TemporaryDirectory(prefix="invasive-test-") as directory:
         path = Path(directory)
         path.chmod(0o755)
-        for name in ("limited", "refused"):
+        for name in ("limited", "refused", "crowded"):
             shutil.copy(compiled(name), path)
         yield path
 
@@ -78,6 +78,36 @@ def test_the_default_team_fits_into_the_number_of_processes(
     done = run_program([invade, *command], env={"INVASIVE_BIND": bind}, user=USER, group=USER,
                        extra_groups=[], cwd="/")
     assert 1 <= int(done.stdout) <= processes - 2 and done.stderr == ""
+
+
+# From what stock libgomp needs on two cores: a thread beside each one that begins regions.
+@pytest.mark.machine(os.getuid() == 0, "only root can become another user")
+@pytest.mark.parametrize("bind", BINDS)
+@pytest.mark.parametrize("kind", ["plain", "nested", "plain first", "nested first"])
+@pytest.mark.parametrize("threads, processes", [(1, range(4, 10)), (3, range(8, 15)),
+                                                (8, (18, 19, 20, 22, 26, 31, 36))])
+def test_default_teams_of_many_threads_of_the_program_fit_into_the_number_of_processes(
+        run_program, invade, public, threads, processes, kind, bind):
+    """So do the threads that the program itself creates: ours leave them what stock does."""
+    for most in processes:
+        command = ["prlimit", f"--nproc={most}", public / "crowded", threads, *kind.split()]
+        done = run_program([invade, *command], env={"INVASIVE_BIND": bind}, user=USER, group=USER,
+                           extra_groups=[], cwd="/")
+        assert (done.stdout, done.stderr) == ("OK\n", ""), most
+
+
+@pytest.mark.machine(os.getuid() == 0, "only root can become another user")
+@pytest.mark.parametrize("bind", BINDS)
+@pytest.mark.parametrize("how", ["variable", "function"])
+def test_teams_that_were_asked_for_fail_where_no_more_processes_are_allowed(
+        run_program, invade, public, how, bind):
+    """Though a default team would be as large and fit: invade, rmd with two threads, the program
+    with two."""
+    env = {"INVASIVE_BIND": bind, **({"OMP_NUM_THREADS": "2"} if how == "variable" else {})}
+    words = [public / "crowded", 1, "plain", *(["asked"] if how == "function" else [])]
+    done = run_program([invade, "prlimit", "--nproc=5", *words], env=env, user=USER, group=USER,
+                       extra_groups=[], cwd="/", check=False)
+    assert done.returncode == 1 and done.stderr.startswith(REFUSED)
 
 
 @pytest.mark.machine(os.getuid() == 0, "only root can become another user")

@@ -32,6 +32,7 @@ int omp_get_max_threads (void)
 void omp_set_num_threads (int n)
 {
     upstream_set_num_threads(n);
+    gomp_icv(true)->size_is_asked_for = true;
     if (gomp_thread()->ts.level == 0)
         gomp_team_default_known = true;
 }

@@ -98,20 +98,20 @@ void gomp_team_initialize (void)
 
 static void parallel_start (void (*fn) (void *), void *data, unsigned num_threads)
 {
-    gomp_team_is_for(fn, num_threads);
+    num_threads = gomp_team_is_for(fn, num_threads);
     upstream_parallel_start(fn, data, num_threads);
 }
 
 static void parallel (void (*fn) (void *), void *data, unsigned num_threads, unsigned flags)
 {
-    gomp_team_is_for(fn, num_threads);
+    num_threads = gomp_team_is_for(fn, num_threads);
     upstream_parallel(fn, data, num_threads, flags);
 }
 
 static unsigned parallel_reductions (void (*fn) (void *), void *data, unsigned num_threads,
                                      unsigned flags)
 {
-    gomp_team_is_for(fn, num_threads);
+    num_threads = gomp_team_is_for(fn, num_threads);
     return upstream_parallel_reductions(fn, data, num_threads, flags);
 }
 

@@ -47,18 +47,30 @@ static inline void gomp_tell_default_team (void)
 /* Find it.  requested: the num_threads clause, or 0. */
 extern void gomp_team_find_limit (void (*fn) (void *), unsigned requested);
 
-static inline void gomp_team_is_for (void (*fn) (void *), unsigned requested)
+/* Limits let this process start so few threads that those of all teams may not fit, if many
+ * threads of the program begin regions or regions are nested (proc.c).  So regions of default teams
+ * are bound (region.h), and their threads are made before the size is told.  Constant after the
+ * first use. */
+extern bool gomp_threads_scarce;
+/* team.c: make them for a region that the calling thread is about to begin.  Returns the size that
+ * is to be requested: `requested`, or that of a default team for which there are threads. */
+extern unsigned gomp_team_secure (unsigned requested);
+
+/* A region of fn begins; returns how many threads are to be requested for it. */
+static inline unsigned gomp_team_is_for (void (*fn) (void *), unsigned requested)
 {
     if (requested == 0)
         gomp_tell_default_team();
     if (__builtin_expect(gomp_team_adaptive, 0))
         gomp_team_find_limit(fn, requested);
+    if (__builtin_expect(gomp_threads_scarce, 0))
+        requested = gomp_team_secure(requested);
+    return requested;
 }
 
 static inline unsigned gomp_resolve_for (void (*fn) (void *), unsigned requested, unsigned count)
 {
-    gomp_team_is_for(fn, requested);
-    return gomp_resolve_num_threads(requested, count);
+    return gomp_resolve_num_threads(gomp_team_is_for(fn, requested), count);
 }
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

@@ -32,19 +32,27 @@
 #include <string.h>
 #include <strings.h>
 
+static unsigned long least (unsigned long a, unsigned long b)
+{
+    return a < b ? a : b;
+}
+
+/* What find_default_team has found.  The first use makes it known. */
+static bool found_scarce;
+
 /* As large as limits allow that stock libgomp would not come to, with most of what is left for the
- * program itself; else stock's size, or what can be started at all. */
+ * program itself.  Where limits are tight: stock's size, or what can be started at all. */
 static unsigned fit_team (unsigned wanted, unsigned cores)
 {
     enum { PART = 8 /* of what is left, for threads that nobody has asked for */,
+           AMPLE = 16 /* a smaller part than this, or than the cores, is little */,
            OTHERS = 2 /* threads of ours that are no member of a team: watchdog, free worker */ };
     unsigned long left = gomp_threads_left(), n = left / PART + 1;
-    if (n >= wanted)
-        return wanted;
-    if (n >= cores)
-        return (unsigned)(n - n % cores);
-    n = left > OTHERS ? left - OTHERS + 1 : 1;
-    return n < cores ? (unsigned)n : cores;
+    found_scarce = n < cores || n < AMPLE;
+    if (!found_scarce)
+        return (unsigned)(n >= wanted ? wanted : n - n % cores);
+    n = least(left > OTHERS ? left - OTHERS : 0, gomp_threads_to_spare());
+    return (unsigned)least(n, cores - 1) + 1;
 }
 
 /* Does the environment enable nested regions?  (It has not been parsed yet where that matters.) */
@@ -99,6 +107,7 @@ static unsigned large_team, small_team;
 /* The control variables with which threads begin if GOMP_TEAM_SMALL was decided.  Constant after the
  * first use. */
 static struct gomp_task_icv small_icv;
+bool gomp_threads_scarce;
 
 /* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
  * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
@@ -116,11 +125,6 @@ static bool says (const char *name, unsigned long n)
     return text && strtoul(text, NULL, 10) == n;
 }
 
-static unsigned least (unsigned a, unsigned b)
-{
-    return a < b ? a : b;
-}
-
 /* A program may divide its data by omp_get_max_threads(), so that must be a size which teams can
  * have. */
 void gomp_settle_default_team (void)
@@ -136,10 +140,11 @@ void gomp_settle_default_team (void)
     if (says("OMP_NUM_THREADS", n) || says("OMP_NUM_THREADS_ALL", n))
         return;
     n = least(default_team(), limit);
+    gomp_threads_scarce = found_scarce;
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
-        large_team = n;
-        small_team = least(n, inv_domain_cores());
+        large_team = (unsigned)n;
+        small_team = (unsigned)least(n, inv_domain_cores());
     }
 }
 

@@ -254,6 +254,54 @@ int gomp_pause_host (void)
     return 0;
 }
 
+/* --- default teams where threads are scarce */
+
+/* Make the workers that the thread's next region lacks if it is to have n threads.  Returns how
+ * many it can have. */
+static unsigned secure_workers (struct gomp_thread *thr, unsigned n)
+{
+    gomp_simple_barrier_t *dock = dock_of(gomp_get_thread_pool(thr, n));
+    if (thr->ts.level > 0)
+        return 1 + gomp_nested_workers_take(&dock->idle_nested, n - 1);
+    unsigned have = 1;
+    grow_workers(dock, n);
+    while (have < n && dock->workers[have])
+        have++;
+    if (have == n)
+        return n;
+    for (struct gomp_worker *w = gomp_workers_make(n - have); w; w = w->next)
+        dock->workers[have++] = w;
+    return have;
+}
+
+/* gomp_resolve_num_threads has counted n threads for OMP_THREAD_LIMIT, and will count them again
+ * when the region begins. */
+static void uncount_threads (struct gomp_thread *thr, unsigned n)
+{
+    if (thr->ts.team == NULL)
+        thr->thread_pool->threads_busy = 1;
+    else if (gomp_icv(false)->thread_limit_var != UINT_MAX)
+        __sync_fetch_and_sub(&thr->thread_pool->threads_busy, n - 1UL);
+}
+
+/* A thread whose team has become smaller keeps that size: data that the program has divided by the
+ * number of threads, and threadprivate variables, stay with their thread numbers. */
+unsigned gomp_team_secure (unsigned requested)
+{
+    struct gomp_thread *thr = gomp_thread();
+    if (requested > 0 || gomp_icv(false)->size_is_asked_for)
+        return requested;
+    unsigned n = gomp_resolve_num_threads(0, 0);
+    if (n == 1)
+        return 1;
+    gomp_sched_join(n); /* before a worker begins */
+    unsigned have = secure_workers(thr, n);
+    uncount_threads(thr, n);
+    if (have < n && thr->ts.level == 0)
+        gomp_icv(true)->nthreads_var = have;
+    return have;
+}
+
 /* --- beginning a region */
 
 static void fill_start (struct gomp_region_start *s, struct gomp_team *team, void (*fn) (void *),
@@ -358,14 +406,24 @@ static void mail_nested_workers (struct gomp_region *region)
     __sync_fetch_and_add(&gomp_managed_threads, n - 1UL);
     for (unsigned i = 1; i < n; i++)
         region->workers[i] = gomp_nested_worker(idle, region, i);
+    gomp_nested_workers_return(idle);
+}
+
+/* May implicit tasks of the region be run by whichever thread holds a core?  Not where threads are
+ * scarce and each has its own already: more would be made for the others. */
+static bool is_elastic (const struct gomp_region *region, const gomp_simple_barrier_t *dock)
+{
+    unsigned n = region->start.nthreads;
+    if (!inv_managed() || n > GOMP_TICKETS_MOST || gomp_strict_threads(region->start.fn))
+        return false;
+    return !gomp_threads_scarce || dock->size < n || !dock->workers[n - 1];
 }
 
 static void open_top_level (struct gomp_region *region, struct gomp_thread_pool *pool)
 {
     bool display = gomp_display_affinity_var && pool->threads_used != region->start.nthreads;
     count_threads(pool, region->start.nthreads);
-    if (inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST &&
-        !gomp_strict_threads(region->start.fn) && gomp_region_register(region)) {
+    if (is_elastic(region, &pool->threads_dock) && gomp_region_register(region)) {
         region->workers = NULL;
         keep_free_workers(&pool->threads_dock, region->start.nthreads);
         gomp_region_open(region, true);

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "thread_limits.h"
 #include <libinvasive/environment.h>
+#include <libinvasive/process.h>
 #include <libinvasive/table.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -251,12 +252,25 @@ bool gomp_space_to_join (unsigned nthreads)
     return left / (stack_bytes() + page + ARENA_BYTES) >= (unsigned long)nthreads + OTHERS - 1;
 }
 
+/* This process's part of what all ranks share. */
+static unsigned long part_of (unsigned long shared)
+{
+    return shared == NO_LIMIT ? NO_LIMIT : shared / local_ranks();
+}
+
 unsigned long gomp_threads_left (void)
 {
     size_t stack = stack_bytes();
     unsigned long shared = least(left_of_processes(), left_of_groups());
     shared = least(shared, left_of_commitment(stack));
-    if (shared != NO_LIMIT)
-        shared /= local_ranks();
-    return least(shared, left_of_memory(stack));
+    return least(part_of(shared), left_of_memory(stack));
+}
+
+unsigned long gomp_threads_to_spare (void)
+{
+    /* Stock libgomp does without invade, rmd, rmd's second thread, and the watchdog.  The second
+     * thread begins when the first process joins, so until then it takes one more. */
+    enum { HELD_BACK = 4 };
+    unsigned long left = part_of(least(left_of_processes(), left_of_groups()));
+    return left == NO_LIMIT ? NO_LIMIT : difference(left, HELD_BACK + !inv_managed());
 }

@@ -14,6 +14,9 @@
  * the kernel's limit on committed memory tell.  Of what all processes of a user or a control group
  * have in common, this process counts the part of one rank.  ULONG_MAX: no limit is known. */
 extern unsigned long gomp_threads_left (void);
+/* The same as far as RLIMIT_NPROC and pids.max tell, less those that the program itself could not
+ * start any more although it can with stock libgomp. */
+extern unsigned long gomp_threads_to_spare (void);
 /* Does RLIMIT_AS leave a process that is not managed yet the address space for the core table, so many
  * threads and those of our own? */
 extern bool gomp_space_to_join (unsigned nthreads);

@@ -12,6 +12,7 @@
 #include "taskpool.h"
 #include "thread_limits.h"
 #include <libinvasive/tool.h>
+#include <libinvasive/uncancelled.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -228,6 +229,8 @@ static bool none_to_be_found (void)
 static void show_a_worker (void)
 {
     static _Atomic bool showing;
+    if (gomp_threads_scarce) /* the watchdog finds free cores, if a little later */
+        return;
     if (gomp_refused_lately() || a_worker_comes() || atomic_exchange(&showing, true))
         return;
     if (none_to_be_found())
@@ -397,7 +400,8 @@ static void *bound_worker_main (void *arg)
     struct gomp_worker *self = arg;
     struct gomp_thread *thr = gomp_thread();
     init_thread();
-    gomp_seat_acquire();
+    if (atomic_load_explicit(&self->word, memory_order_relaxed) != 0)
+        gomp_seat_acquire(); /* there is mail */
     int seen = 0;
     for (;;) {
         INV_TELL(idle_begin());
@@ -424,26 +428,95 @@ static void *bound_worker_main (void *arg)
     return NULL;
 }
 
-struct gomp_worker *gomp_worker_start (struct gomp_region *region, unsigned id)
+/* With mail of that region, or none.  Returns an error number. */
+static int create_worker (struct gomp_worker **made, struct gomp_region *region, unsigned id)
 {
     struct gomp_worker *w = gomp_malloc_cleared(sizeof *w);
     w->region = region;
     w->id = id;
-    atomic_store_explicit(&w->word, GOMP_WORKER_CALL, memory_order_relaxed);
+    atomic_store_explicit(&w->word, region ? GOMP_WORKER_CALL : 0, memory_order_relaxed);
     int error = pthread_create(&w->handle, &gomp_thread_attr, bound_worker_main, w);
+    if (error)
+        free(w);
+    else
+        *made = w;
+    return error;
+}
+
+struct gomp_worker *gomp_worker_start (struct gomp_region *region, unsigned id)
+{
+    struct gomp_worker *w = NULL;
+    int error = create_worker(&w, region, id);
     if (error)
         gomp_fatal("Thread creation failed: %s", strerror(error));
     return w;
 }
 
-struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_region *region,
-                                        unsigned id)
+/* One thread at a time looks how many workers there may be and makes them. */
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+
+struct gomp_worker *gomp_workers_make (unsigned wanted)
+{
+    INV_UNCANCELLED;
+    struct gomp_worker *list = NULL, *w;
+    pthread_mutex_lock(&making);
+    unsigned long spare = gomp_threads_to_spare();
+    for (; wanted > 0 && spare > 0 && create_worker(&w, NULL, 0) == 0; wanted--, spare--) {
+        w->next = list;
+        list = w;
+    }
+    pthread_mutex_unlock(&making);
+    return list;
+}
+
+/* Those that the calling thread has taken for its next nested region. */
+static __thread struct gomp_worker *in_hand __attribute__((tls_model("initial-exec")));
+
+static struct gomp_worker *take_idle (struct gomp_worker **idle)
 {
     gomp_spinlock_lock(&sched_lock);
     struct gomp_worker *w = *idle;
     if (w)
         *idle = w->next;
     gomp_spinlock_unlock(&sched_lock);
+    return w;
+}
+
+static unsigned take_in_hand (struct gomp_worker *list)
+{
+    unsigned count = 0;
+    for (struct gomp_worker *next, *w = list; w; w = next, count++) {
+        next = w->next;
+        w->next = in_hand;
+        in_hand = w;
+    }
+    return count;
+}
+
+unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wanted)
+{
+    unsigned count = 0;
+    struct gomp_worker *w;
+    gomp_nested_workers_return(idle); /* of a region that has become smaller than it was to be */
+    for (; count < wanted && (w = take_idle(idle)); count++) {
+        w->next = in_hand;
+        in_hand = w;
+    }
+    if (count < wanted && !gomp_refused_lately())
+        count += take_in_hand(gomp_workers_make(wanted - count));
+    if (count < wanted)
+        gomp_thread_refused();
+    return count;
+}
+
+struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_region *region,
+                                        unsigned id)
+{
+    struct gomp_worker *w = in_hand;
+    if (w)
+        in_hand = w->next;
+    else
+        w = take_idle(idle);
     if (!w)
         return gomp_worker_start(region, id);
     gomp_worker_mail(w, region, id);
@@ -456,6 +529,14 @@ void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_worker *w
     w->next = *idle;
     *idle = w;
     gomp_spinlock_unlock(&sched_lock);
+}
+
+void gomp_nested_workers_return (struct gomp_worker **idle)
+{
+    for (struct gomp_worker *w; (w = in_hand);) {
+        in_hand = w->next;
+        gomp_nested_worker_return(idle, w);
+    }
 }
 
 void gomp_worker_mail (struct gomp_worker *w, struct gomp_region *region, unsigned id)
@@ -727,6 +808,8 @@ bool gomp_run_unseated (unsigned count)
 void gomp_sched_forget (void)
 {
     atomic_store(&sched_lock.held, 0);
+    making = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    in_hand = NULL;
     spares = NULL;
     present = NULL;
     atomic_store(&starting, 0);

@@ -133,12 +133,20 @@ struct gomp_worker {
 };
 
 extern struct gomp_worker *gomp_worker_start (struct gomp_region *, unsigned id);
+/* Make bound workers which wait for their first mail, `wanted` of them or as many as limits allow:
+ * a list. */
+extern struct gomp_worker *gomp_workers_make (unsigned wanted);
 extern void gomp_worker_mail (struct gomp_worker *, struct gomp_region *, unsigned id);
 extern void gomp_worker_quit (struct gomp_worker *);
 /* Bound workers of nested teams are kept, by the pool, and used again. */
 extern struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_region *,
                                                unsigned id);
 extern void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_worker *);
+/* Take `wanted` of them for the next nested region of the calling thread, or as many as there are
+ * and can be made; returns how many.  gomp_nested_worker uses these first; then the second function
+ * returns those that are left over. */
+extern unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wanted);
+extern void gomp_nested_workers_return (struct gomp_worker **idle);
 extern bool gomp_free_worker_start (int seat);
 /* The system has refused a thread; has it done so some milliseconds ago? */
 extern void gomp_thread_refused (void);
