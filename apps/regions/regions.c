@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * regions.c - what it costs to enter and leave a parallel region: an empty one, over and over,
- * with the team size that OMP_NUM_THREADS says.  Plain OpenMP.  Prints the median of some
- * batches, so that a batch that was interrupted does not count.
+ * regions.c - what it costs to enter and leave a parallel region, and to meet at barriers inside: an
+ * empty one, or one with work of a certain length, over and over, with the team size that
+ * OMP_NUM_THREADS says.  Plain OpenMP.  Prints the median of some batches, so that a batch that was
+ * interrupted does not count.
  */
 #include <argp.h>
 #include <omp.h>
@@ -15,11 +16,14 @@ enum { BATCHES = 15 };
 struct options {
     double batch_ms; /* about how long a batch goes on */
     int barriers;    /* barriers inside the region */
+    double work_us;  /* of all threads between two of them, on both of two cores */
 };
 
 static const struct argp_option option_table[] = {
     {"batch-ms", 'm', "MS", 0, "Length of each of the 15 batches (default 20)", 0},
     {"barriers", 'b', "N", 0, "Barriers inside the region (default 0)", 0},
+    {"work-us", 'w', "US", 0, "Work before, between and after the barriers: each thread has 2/N of it "
+                              "(default 0)", 0},
     {0},
 };
 
@@ -34,13 +38,16 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case 'b':
         o->barriers = (int)strtol(arg, &end, 10);
         break;
+    case 'w':
+        o->work_us = strtod(arg, &end);
+        break;
     case ARGP_KEY_ARG:
         argp_usage(state);
         break;
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    if (end == arg || *end || !(o->batch_ms > 0) || o->barriers < 0)
+    if (end == arg || *end || !(o->batch_ms > 0) || o->barriers < 0 || !(o->work_us >= 0))
         argp_error(state, "'%s' is not a positive number", arg);
     return 0;
 }
@@ -52,14 +59,26 @@ static double now_s(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-static double batch_s(long regions, int barriers)
+static void work(double seconds)
+{
+    if (seconds <= 0)
+        return;
+    double end = now_s() + seconds;
+    while (now_s() < end)
+        ;
+}
+
+static double batch_s(long regions, int barriers, double work_us)
 {
     double start = now_s();
     for (long i = 0; i < regions; i++) {
 #pragma omp parallel
         {
+            double mine_s = 2e-6 * work_us / omp_get_num_threads();
+            work(mine_s);
             for (int b = 0; b < barriers; b++) {
 #pragma omp barrier
+                work(mine_s);
             }
             __asm__ volatile("" ::: "memory");
         }
@@ -76,20 +95,21 @@ static int ascending(const void *a, const void *b)
 int main(int argc, char **argv)
 {
     struct options o = {.batch_ms = 20};
-    const struct argp argp = {option_table, parse_option, NULL, "Cost of an empty parallel region.",
+    const struct argp argp = {option_table, parse_option, NULL, "Cost of a parallel region and of barriers inside.",
                               NULL,         NULL,         NULL};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
 
     long regions = 16;
-    double t = batch_s(regions, o.barriers); /* makes the threads */
-    while ((t = batch_s(regions, o.barriers)) * 1e3 < o.batch_ms)
+    double t = batch_s(regions, o.barriers, o.work_us); /* makes the threads */
+    while ((t = batch_s(regions, o.barriers, o.work_us)) * 1e3 < o.batch_ms)
         regions = t * 1e3 < o.batch_ms / 10 ? regions * 4 : regions * 2;
 
     double us[BATCHES];
     for (int i = 0; i < BATCHES; i++)
-        us[i] = batch_s(regions, o.barriers) / (double)regions * 1e6;
+        us[i] = batch_s(regions, o.barriers, o.work_us) / (double)regions * 1e6;
     qsort(us, BATCHES, sizeof us[0], ascending);
     printf("regions: %d threads, %d batches of %ld regions\nus_per_region %.4f\nus_min %.4f\n",
            omp_get_max_threads(), BATCHES, regions, us[BATCHES / 2], us[0]);
+    printf("us_above %.4f\n", us[BATCHES / 2] - o.work_us * (o.barriers + 1));
     return 0;
 }
