@@ -278,6 +278,15 @@ unsigned inv_domain_cores(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
+bool inv_has_peers(void)
+{
+    int here = env_int("MPI_LOCALNRANKS");
+    if (here < 0 && (here = env_int("OMPI_COMM_WORLD_LOCAL_SIZE")) < 0 &&
+        (here = env_int("PMI_SIZE")) < 0)
+        here = inv_getenv("SLURM_PROCID") ? env_int("SLURM_NTASKS") : -1;
+    return here > 1 || (here < 0 && inv_getenv("PMIX_RANK"));
+}
+
 /* The JOIN request with the hints that the caller or the launcher's environment has. */
 static struct inv_request join_request(int rank, int size, int local_size)
 {

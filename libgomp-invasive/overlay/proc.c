@@ -67,23 +67,29 @@ static bool nesting_wanted (void)
     return bind && strchr(bind, ',');
 }
 
-/* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or
- * the smallest multiple of the cores that is at least 32 and at least twice the cores, if limits
- * allow.  The last implicit tasks to start are the unit of what stays unbalanced.  The cores where
- * regions may be nested, since each thread of a large team would begin a large team, and where implicit
- * tasks are kernel threads (tls.h), since each thread of the program would need a large team of them. */
+/* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
+ * where several ranks share a small node; there the last implicit tasks to start are the unit of what
+ * stays unbalanced.  Not where the process is alone, nor where the cores are so many that a team of
+ * them is fine enough.  Nor where regions may be nested, since each thread of a large team would begin a
+ * large team, nor where implicit tasks are kernel threads (tls.h), since each thread of the program
+ * would need a large team of them. */
+static bool large_team_gains (unsigned cores)
+{
+    enum { MANY_CORES = 16 };
+    return inv_has_peers() && cores < MANY_CORES && !nesting_wanted() && !gomp_has_thread_data();
+}
+
+/* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or
+ * the smallest multiple of them that is at least 32 (GRAIN), if limits allow. */
 static unsigned find_default_team (void)
 {
+    enum { GRAIN = 32 };
     const char *text = inv_getenv("INVASIVE_THREADS");
     unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
     if (wanted > 0 && wanted <= 65536)
         return (unsigned)wanted;
     unsigned cores = inv_domain_cores();
-    unsigned multiple = (32 + cores - 1) / cores;
-    if (nesting_wanted() || gomp_has_thread_data())
-        multiple = 1;
-    else if (multiple < 2)
-        multiple = 2;
+    unsigned multiple = large_team_gains(cores) ? (GRAIN + cores - 1) / cores : 1;
     return fit_team(cores * multiple, cores);
 }
 
