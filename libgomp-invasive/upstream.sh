@@ -98,6 +98,9 @@ edit_upstream() {
         "that a program sets the size of its teams has no place in struct gomp_task_icv"
     edit libgomp/libgomp.h '^ +return &gomp_global_icv;$' 's/&gomp_global_icv/gomp_default_icv ()/' \
         "the control variables of a thread without a task do not come from gomp_icv any more"
+    edit libgomp/libgomp.h '^ +return &gomp_tls_data;$' \
+        's/&gomp_tls_data/gomp_current ? gomp_current : \&gomp_tls_data/' \
+        "gomp_thread does not return the kernel thread's own struct any more"
     # The public functions of GCC 13: overlay/newer.c.
     add_version OMP_5.1.1 "omp_target_memcpy_async and its like have no place in the map" \
         omp_get_mapped_ptr omp_target_is_accessible omp_target_memcpy_async \

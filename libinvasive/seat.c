@@ -564,7 +564,8 @@ const struct inv_task_point *inv_task_point(void)
 void inv_want_if_work(void)
 {
     bool (*work_waiting)(void) = atomic_load(&work_probe);
-    if (!inv_want_get(inv_process.table, inv_process.slot) || (work_waiting && work_waiting()))
+    bool work = work_waiting && work_waiting(); /* first: it may find work */
+    if (!inv_want_get(inv_process.table, inv_process.slot) || work)
         return;
     inv_want(false); /* ends with a full fence; whoever queues work does so before it looks here */
     if (work_waiting && work_waiting())

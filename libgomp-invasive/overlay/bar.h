@@ -8,6 +8,7 @@
 #ifndef GOMP_BARRIER_H
 #define GOMP_BARRIER_H 1
 
+#include "current.h"
 #include "mutex.h"
 #include "task_own.h"
 #include "use.h"

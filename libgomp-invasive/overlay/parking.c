@@ -3,6 +3,8 @@
  * parking.c - the parking lot (parking.h).
  */
 #include "wait.h"
+#include "carrier.h"
+#include "context.h"
 #include "history.h"
 #include "ready.h"
 #include "riders.h"
@@ -137,8 +139,25 @@ static bool needs_seat (void)
     return gomp_ride_end() || rides;
 }
 
+bool gomp_park_context (struct gomp_context *context, int *addr, int val)
+{
+    context->waiter = (struct gomp_waiter){.addr = addr, .context = context};
+    return enqueue(bucket_of(addr), &context->waiter, addr, val);
+}
+
+/* A context, or a thread that may execute contexts meanwhile. */
+static bool wait_lightly (int *addr, int val)
+{
+    if (!gomp_in_context())
+        return gomp_contexts_run_until(addr, val);
+    gomp_context_wait(addr, val);
+    return true;
+}
+
 void gomp_park (int *addr, int val)
 {
+    if (wait_lightly(addr, val))
+        return;
     struct gomp_waiter w = {.addr = addr,
                             .core = INV_SEAT_NONE,
                             .seat = INV_SEAT_NONE,
@@ -189,13 +208,18 @@ void gomp_unpark (int *addr, int count)
 {
     struct bucket *b = bucket_of(addr);
     atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&b->sleepers, memory_order_relaxed) == 0)
+    if (atomic_load_explicit(&b->sleepers, memory_order_relaxed) == 0) {
+        gomp_contexts_call_cores();
         return;
+    }
     struct gomp_waiter *next, *w = dequeue(b, addr, count);
     bool ready = false;
     for (; w; w = next) {
         next = w->next;
-        if (w->needs_seat && inv_managed()) {
+        if (w->context) {
+            gomp_context_is_ready(w->context);
+            ready = true;
+        } else if (w->needs_seat && inv_managed()) {
             gomp_ready_push(w);
             ready = true;
         } else
@@ -203,6 +227,8 @@ void gomp_unpark (int *addr, int count)
     }
     if (ready)
         gomp_want_cores();
+    else
+        gomp_contexts_call_cores();
 }
 
 void gomp_parking_forget (void)

@@ -20,12 +20,14 @@
 
 /* A sleeping thread.  Lives on its stack; is in the lot, or in the list of those ready
  * to run, or neither (then its waker is about to set `word`). */
+struct gomp_context;
 struct gomp_waiter {
     struct gomp_waiter *next;
     int *addr;
     int tid;
     int core;        /* where it sat last and is pinned, INV_SEAT_NONE if it is not */
     _Atomic bool ready; /* is or was in a queue of the ready; set under its lock (ready.c) */
+    struct gomp_context *context; /* this is no thread but a context (context.h), or NULL */
     bool needs_seat; /* had a seat when it went to sleep, so must get one to go on */
     /* written by the waker before word, read by the sleeper after it */
     int seat;
@@ -54,6 +56,9 @@ extern void gomp_park (int *addr, int val);
 /* Wake up to count threads that sleep on addr.  addr is a key only, never read: the
  * memory may be gone.  The caller has changed what they wait for before. */
 extern void gomp_unpark (int *addr, int count);
+
+/* Let a context, which does not run, wait here.  False: *addr is not val any more. */
+extern bool gomp_park_context (struct gomp_context *, int *addr, int val);
 
 /* Sleep until someone sets w->word; then take the seat that came with it. */
 extern void gomp_waiter_sleep (struct gomp_waiter *w);

@@ -4,6 +4,7 @@
  */
 #define _GNU_SOURCE
 #include "wait.h"
+#include "carrier.h"
 #include "progress.h"
 #include "history.h"
 #include "ready.h"
@@ -69,6 +70,16 @@ static struct view look (void)
                      .waiting = gomp_threads_queued(),
                      .count = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed)};
     struct gomp_region *region;
+    struct gomp_carriers_view carriers = gomp_carriers_look();
+    v.seated += carriers.switches;
+    v.count += carriers.ready;
+    v.waiting = v.waiting || carriers.ready > 0;
+    if (carriers.region) {
+        v.region = carriers.region;
+        v.fn = atomic_load_explicit(&v.region->fn, memory_order_acquire);
+        v.epoch = atomic_load_explicit(&v.region->epoch, memory_order_relaxed);
+        v.nthreads = atomic_load_explicit(&v.region->tickets.nthreads, memory_order_relaxed);
+    }
     for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED; i++) {
         if (!(region = gomp_region_registered(i)))
             continue;

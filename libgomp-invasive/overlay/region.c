@@ -3,12 +3,15 @@
  * region.c - parallel regions as counted implicit tasks (region.h).
  */
 #include "wait.h"
+#include "carrier.h"
 #include "region.h"
 #include "history.h"
+#include "parallel.h"
 #include "progress.h"
 #include "ready.h"
 #include "riders.h"
 #include "tasks.h"
+#include "tls.h"
 #include <libinvasive/tool.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -250,9 +253,79 @@ static unsigned run_tickets (struct gomp_region *region)
     return done;
 }
 
+_Static_assert(sizeof ((struct gomp_ended *)0)->numbers / sizeof(uint64_t) == GOMP_VACANT_WORDS,
+               "a carrier keeps as many thread numbers as a region");
+
+void gomp_region_count_ended (struct gomp_ended *tasks)
+{
+    unsigned count = tasks->count;
+    tasks->count = 0;
+    make_vacant(tasks->region, tasks->numbers);
+    memset(tasks->numbers, 0, sizeof tasks->numbers);
+    leave_gate(tasks->region, count * UNFINISHED_ONE);
+}
+
+/* One of the region that has just ended, on the calling carrier. */
+static void note_ended (struct gomp_region *region, unsigned id)
+{
+    struct gomp_ended *tasks = gomp_carrier_tasks();
+    if (tasks->count > 0 && tasks->region != region)
+        gomp_region_count_ended(tasks);
+    tasks->region = region;
+    tasks->count++;
+    set_number(tasks->numbers, id);
+}
+
+/* May a context go on to another implicit task?  Else its carrier has something else to do. */
+static bool may_go_on (void)
+{
+    return gomp_seated() && !gomp_seat_called_back() && !gomp_ready_here(inv_seat) &&
+           !gomp_contexts_look();
+}
+
+bool gomp_region_may_start (struct gomp_region *region)
+{
+    return region->light && has_tickets(region);
+}
+
+bool gomp_region_run_in_context (struct gomp_region *region)
+{
+    unsigned id;
+    bool found = false;
+    while (gomp_ticket_take(&region->tickets, inv_seat, &id)) {
+        if (__builtin_expect(inv_seat == INV_SEAT_NONE, 0))
+            gomp_progress_note_extra();
+        if (found)
+            change_number(region, id);
+        else
+            become_member(region, id);
+        found = true;
+        run_implicit_task(region, id);
+        note_ended(region, id);
+        if (!may_go_on())
+            break;
+    }
+    return found;
+}
+
+static bool start_tickets (struct gomp_region *region)
+{
+    return gomp_region_may_start(region) && gomp_contexts_start(region) == GOMP_STARTED;
+}
+
+bool gomp_start_tickets (void)
+{
+    return any_registered(start_tickets);
+}
+
 /* The worker's last access to the team is the gate. */
 static bool serve (struct gomp_region *region)
 {
+    if (gomp_region_may_start(region)) {
+        enum gomp_start start = gomp_contexts_start(region);
+        if (start != GOMP_NO_MEMORY)
+            return start == GOMP_STARTED;
+    }
     unsigned done = has_tickets(region) ? run_tickets(region) : 0;
     if (done == 0)
         return false;
@@ -485,11 +558,18 @@ void gomp_region_run_bound (struct gomp_region *region, unsigned id, struct gomp
 
 /* --- the master */
 
+/* Team sizes that adapt do so by what kernel threads cost that wait (parallel.c). */
+static bool may_be_light (void)
+{
+    return gomp_movable_threads() && !gomp_team_adaptive && gomp_contexts_usable();
+}
+
 void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
     region->elastic = elastic;
+    region->light = false;
     atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
     atomic_store_explicit(&region->help, false, memory_order_relaxed);
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
@@ -502,6 +582,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     struct gomp_history *h = gomp_history_find(region->start.fn);
     bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
     uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
+    region->light = !spins && may_be_light();
     gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0);
     gomp_want_cores();
     unsigned cores = spins ? gomp_cores_at_hand() : n;
@@ -566,16 +647,22 @@ static bool stack_suffices (void)
     return known == 1;
 }
 
+/* (A master that is a context itself, in a region of a target construct, waits, so that its carrier
+ * can start them.) */
 static bool elastic_work (struct gomp_region *region)
 {
-    return region->elastic && gomp_tickets_any(&region->tickets) && stack_suffices() &&
-           !gomp_ready_here(inv_seat);
+    return region->elastic && gomp_tickets_any(&region->tickets) &&
+           (region->light ? !gomp_in_context() : stack_suffices()) && !gomp_ready_here(inv_seat);
 }
 
 /* Run implicit tasks that nobody has started, as long as the core is ours to do so. */
 static void master_share (struct gomp_region *region)
 {
     while (elastic_work(region)) {
+        if (region->light && gomp_contexts_start(region) != GOMP_NO_MEMORY) {
+            gomp_seat_checkpoint();
+            continue;
+        }
         unsigned done = run_tickets(region);
         become_member(region, 0);
         if (__builtin_expect(gomp_places_list != NULL, 0))
@@ -604,6 +691,7 @@ void gomp_region_finish (struct gomp_region *region)
     }
     if (!inv_managed())
         return;
+    gomp_contexts_publish(); /* those of other regions, which this thread had come to */
     gomp_history_region_ends(region);
     if (region->start.master_seated && !gomp_seated())
         gomp_seat_acquire(); /* progress.c had let us run without one */

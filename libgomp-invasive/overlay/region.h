@@ -21,6 +21,8 @@
 #define GOMP_REGION_H 1
 
 #include "libgomp.h"
+#include "carrier.h"
+#include "context.h"
 #include "tickets.h"
 #include "upstream.h"
 #include "workers.h"
@@ -73,6 +75,7 @@ struct gomp_region {
     _Atomic bool help; /* explicit tasks are queued: a hint for idle workers, set by who queues one,
                           cleared by who finds none; says nothing of a region that is closed */
     bool elastic, registered;
+    bool light; /* elastic, and implicit tasks but the master's run in contexts */
     struct gomp_region_start start;
     struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
     struct gomp_region *next_free;
@@ -97,6 +100,14 @@ extern bool gomp_tickets_left (void);
 /* The same for a thread that looks all the time: without those that are in shares. */
 extern bool gomp_tickets_in_sight (void);
 extern bool gomp_run_ticket (void);
+/* The same in a context only, for a thread that waits in the middle of something. */
+extern bool gomp_start_tickets (void);
+/* In a context: run implicit tasks of the region.  False: there was none left. */
+extern bool gomp_region_run_in_context (struct gomp_region *);
+/* Are there any?  A hint. */
+extern bool gomp_region_may_start (struct gomp_region *);
+/* Count those that have ended on a carrier. */
+extern void gomp_region_count_ended (struct gomp_ended *);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,
                                    int *seen);
 /* Are there tasks that a core could be used for that comes now: is there a thread number to run

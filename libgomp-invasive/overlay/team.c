@@ -9,6 +9,7 @@
  * between is region.c; who computes where is workers.c.
  */
 #include "libgomp.h"
+#include "carrier.h"
 #include "parallel.h"
 #include "pool.h"
 #include "region.h"
@@ -228,6 +229,7 @@ void gomp_free_thread (void *arg __attribute__((unused)))
 static void thread_ends (void *arg)
 {
     gomp_free_thread(arg);
+    gomp_carrier_leave();
     gomp_ride_end();
     if (inv_managed())
         gomp_seat_yield(); /* it may be the thread that joined the resource manager */

@@ -32,18 +32,23 @@ static int count_loads (struct dl_phdr_info *info, size_t size, void *loads)
     return 1;
 }
 
-enum { UNKNOWN, ELASTIC, STRICT };
+enum {
+    UNKNOWN,
+    MOVABLE, /* no thread-local data: an implicit task may go on on another kernel thread */
+    ELASTIC, /* the user asks for it: it may begin on any, and stays there */
+    STRICT
+};
 
 static int decide (void)
 {
     const char *wish = inv_getenv("INVASIVE_BIND");
     if (wish && strcmp(wish, "strict") == 0)
         return STRICT;
-    if (wish && strcmp(wish, "elastic") == 0)
-        return ELASTIC;
     bool found = false;
     dl_iterate_phdr(has_own_tls, &found);
-    return found ? STRICT : ELASTIC;
+    if (!found)
+        return MOVABLE;
+    return wish && strcmp(wish, "elastic") == 0 ? ELASTIC : STRICT;
 }
 
 bool gomp_has_thread_data (void)
@@ -64,19 +69,25 @@ static bool may_be_new (void (*fn) (void *))
            atomic_fetch_add_explicit(&regions, 1, memory_order_relaxed) % LOOK_EVERY == 0;
 }
 
+/* Once strict, always: a pool whose threads have kept data cannot go back. */
+static _Atomic int decision;
+
+bool gomp_movable_threads (void)
+{
+    return atomic_load_explicit(&decision, memory_order_relaxed) == MOVABLE;
+}
+
 bool gomp_strict_threads (void (*fn) (void *))
 {
-    /* Once strict, always: a pool whose threads have kept data cannot go back. */
-    static _Atomic int decision;
     static _Atomic unsigned long long loads_seen;
     int now = atomic_load_explicit(&decision, memory_order_relaxed);
     if (now == STRICT)
         return true;
-    if (now == ELASTIC && !may_be_new(fn))
+    if (now != UNKNOWN && !may_be_new(fn))
         return false;
     unsigned long long loads = 0;
     dl_iterate_phdr(count_loads, &loads);
-    if (now == ELASTIC && loads == loads_seen)
+    if (now != UNKNOWN && loads == loads_seen)
         return false;
     atomic_store_explicit(&loads_seen, loads, memory_order_relaxed);
     now = decide();

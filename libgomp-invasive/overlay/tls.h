@@ -16,5 +16,8 @@
 extern bool gomp_strict_threads (void (*fn) (void *));
 /* The same of the objects that are loaded now, or by INVASIVE_BIND. */
 extern bool gomp_has_thread_data (void);
+/* May an implicit task that waits go on on another kernel thread?  As of the last call of
+ * gomp_strict_threads: false where there is thread-local data, whatever INVASIVE_BIND says. */
+extern bool gomp_movable_threads (void);
 #pragma GCC visibility pop
 #endif

@@ -3,6 +3,7 @@
  * workers.c - seats and who gets one, and workers (workers.h).
  */
 #include "wait.h"
+#include "carrier.h"
 #include "workers.h"
 #include "progress.h"
 #include "ready.h"
@@ -33,6 +34,14 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
 
 static const struct inv_give_way give_way;
 
+/* The calling thread is about to wait in MPI, and to lend its core. */
+static bool leaves_work (void)
+{
+    if (gomp_contexts_publish())
+        gomp_want_cores();
+    return gomp_work_waiting();
+}
+
 void gomp_sched_join (unsigned nthreads)
 {
     static _Atomic bool tried;
@@ -44,7 +53,7 @@ void gomp_sched_join (unsigned nthreads)
         inv_join_never("the limit on address space (ulimit -v) leaves no room for the core table "
                        "beside the program's threads");
     inv_join(-1, -1, -1); /* whoever comes second waits for the first */
-    inv_set_work_probe(gomp_work_waiting);
+    inv_set_work_probe(leaves_work);
     inv_set_task_point(&gomp_task_point);
     inv_set_give_way(&give_way);
     atomic_store_explicit(&tried, true, memory_order_release);
@@ -59,7 +68,7 @@ void gomp_ready (struct gomp_waiter *w)
 bool gomp_threads_queued (void)
 {
     return atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0 ||
-           gomp_tickets_left();
+           gomp_contexts_waiting() || gomp_tickets_left();
 }
 
 bool gomp_threads_waiting (void)
@@ -70,7 +79,7 @@ bool gomp_threads_waiting (void)
 
 bool gomp_core_needed (void)
 {
-    return gomp_ready_here(inv_seat) || gomp_tickets_in_sight() ||
+    return gomp_ready_here(inv_seat) || gomp_tickets_in_sight() || gomp_contexts_look() ||
            atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
 }
 
@@ -81,6 +90,8 @@ bool gomp_work_waiting (void)
 
 bool gomp_others_could_run (void)
 {
+    if (gomp_in_context() && gomp_context_has_company())
+        return true;
     if (inv_managed())
         return inv_seat != INV_SEAT_NONE && gomp_core_needed();
     return __atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus;
@@ -120,7 +131,7 @@ static void park_spare (void)
 /* Let a worker use the seat for an implicit task that nobody has started, or for explicit ones. */
 static bool place_on_ticket (int seat)
 {
-    return (gomp_tickets_left() || gomp_help_waiting()) &&
+    return (gomp_tickets_left() || gomp_help_waiting() || gomp_contexts_waiting()) &&
            (inv_agent_call(seat) || call_spare(seat) || gomp_free_worker_start(seat));
 }
 
@@ -291,8 +302,10 @@ void gomp_seat_dispose (int seat)
 
 void gomp_seat_yield (void)
 {
-    if (inv_managed())
-        gomp_seat_dispose(inv_seat_detach()); /* also when it is lost, or none */
+    if (!inv_managed())
+        return;
+    gomp_contexts_publish();
+    gomp_seat_dispose(inv_seat_detach()); /* also when it is lost, or none */
 }
 
 /* The same until the time is over (negative: never); then the caller computes without a seat. */
@@ -317,6 +330,10 @@ void gomp_seat_checkpoint (void)
 {
     if (!inv_managed() || !gomp_seated() || !gomp_seat_called_back())
         return;
+    if (gomp_in_context()) {
+        gomp_context_yield();
+        return;
+    }
     gomp_seat_yield();
     gomp_seat_acquire();
 }
@@ -334,6 +351,7 @@ static bool take_ticket_first (void)
  * not started: that comes first. */
 static void pass_on (int seat)
 {
+    gomp_contexts_publish();
     if (gomp_tickets_left() && inv_seat_check(seat) != INV_LOST) {
         atomic_fetch_add_explicit(&tickets_first, 1, memory_order_relaxed);
         if (!place_on_ticket(seat))
@@ -344,7 +362,17 @@ static void pass_on (int seat)
 
 void gomp_yield_point (void)
 {
-    if (!inv_managed() || !gomp_seated() || !gomp_work_waiting()) {
+    if (gomp_in_context() && gomp_context_has_company()) {
+        gomp_context_yield();
+        return;
+    }
+    if (!inv_managed() || !gomp_seated()) {
+        sched_yield();
+        return;
+    }
+    if (gomp_contexts_run_one())
+        return;
+    if (!gomp_work_waiting()) {
         sched_yield();
         return;
     }
@@ -606,12 +634,13 @@ static bool idle_for_work (void)
 /* One round of a free worker that has a seat.  False: nothing to do. */
 static bool work_once (void)
 {
-    if (take_ticket_first() && gomp_run_ticket())
+    if ((gomp_contexts_tickets_first() || take_ticket_first()) && gomp_run_ticket())
         return true;
     if (pass_seat(&gomp_ready_count, place_on_ready))
         return true;
-    return gomp_run_ticket() || gomp_help_tasks() ||
-           pass_seat(&gomp_riders_waiting, gomp_rider_place) || idle_for_work();
+    return gomp_contexts_run() || gomp_run_ticket() || gomp_help_tasks() ||
+           pass_seat(&gomp_riders_waiting, gomp_rider_place) || gomp_contexts_steal() ||
+           idle_for_work();
 }
 
 /* Free workers that exist, how many of them pools may need, and a word on which to tell the
@@ -716,7 +745,9 @@ static bool ride_one (void)
     if (!gomp_progress_take_extra())
         return false;
     gomp_ride();
-    gomp_run_ticket();
+    if (!gomp_run_ticket() && !gomp_contexts_run())
+        gomp_contexts_steal();
+    gomp_contexts_publish();
     gomp_ride_end();
     return true;
 }
@@ -767,6 +798,7 @@ static void *free_worker_main (void *arg)
             gomp_seat_yield();
     }
     leave_list(&self);
+    gomp_carrier_leave();
     gomp_thread()->thread_pool = NULL; /* the last region's, which may be gone */
     gomp_pool_donate();
     return NULL;
@@ -793,7 +825,7 @@ bool gomp_run_unseated (unsigned count)
         struct gomp_waiter *w = gomp_ready_pop_any(INV_SEAT_NONE);
         if (w)
             gomp_waiter_wake(w, INV_SEAT_NONE);
-        else if (!gomp_tickets_left())
+        else if (!gomp_tickets_left() && gomp_carriers_look().ready == 0)
             break;
         else {
             gomp_progress_add_extra();
@@ -819,4 +851,5 @@ void gomp_sched_forget (void)
     atomic_store(&tickets_first, 0);
     gomp_ready_forget();
     gomp_riders_forget();
+    gomp_carriers_forget();
 }

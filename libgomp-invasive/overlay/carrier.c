@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * carrier.c - kernel threads that execute contexts (carrier.h).
+ */
+#include "carrier.h"
+#include "context.h"
+#include "ready.h"
+#include "region.h"
+#include "riders.h"
+#include "workers.h"
+#include <string.h>
+
+enum { MOST_SPARES = 64 };
+
+struct gomp_carrier {
+    struct gomp_spinlock lock;
+    /* Under the lock: contexts that wait here, in the order in which they began to. */
+    struct gomp_context *first, **last;
+    _Atomic unsigned count; /* of them; written under the lock, read without: a hint */
+    /* Written by the carrier's thread, relaxed; read by the watchdog. */
+    _Atomic uint64_t switches;
+    /* Of the carrier's thread only: */
+    struct gomp_context loop;     /* its own stack; addr and val: what its loop waits for */
+    struct gomp_context *running; /* the loop or a context */
+    struct gomp_context *ended;   /* has ended and may still be on its stack: see collect */
+    struct gomp_context *spares;  /* are to be used next, the last one that ended first */
+    unsigned nspares;
+    bool barren;                  /* the last one that ended had found nothing to start */
+    struct gomp_ended tasks; /* implicit tasks that have ended here and have not been counted */
+    bool tickets_first;
+    bool hurry; /* the loop wants to go on after one switch */
+    unsigned looks;
+    bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
+    /* In the list of all, which only grows.  used: by a thread that lives (acq_rel). */
+    struct gomp_carrier *next;
+    _Atomic bool used;
+} __attribute__((aligned(64)));
+
+static _Atomic(struct gomp_carrier *) carriers;
+static __thread struct gomp_carrier *own __attribute__((tls_model("initial-exec")));
+
+bool gomp_contexts_grounded;
+_Atomic unsigned gomp_contexts_ready;
+static struct gomp_spinlock ready_lock; /* of this queue: */
+static struct gomp_context *ready_first, **ready_last = &ready_first;
+
+/* A context goes on on another kernel thread than before, so the compiler must not keep what it
+ * knows of a thread's variables across a switch. */
+static struct gomp_carrier *__attribute__((noinline, noclone)) carrier (void)
+{
+    __asm__ volatile("" ::: "memory");
+    return own;
+}
+
+static void init_list (struct gomp_carrier *c)
+{
+    c->first = NULL;
+    c->last = &c->first;
+    atomic_store_explicit(&c->count, 0, memory_order_relaxed);
+}
+
+static struct gomp_carrier *make_carrier (void)
+{
+    struct gomp_carrier *c = atomic_load_explicit(&carriers, memory_order_acquire);
+    for (; c; c = c->next)
+        if (!atomic_load_explicit(&c->used, memory_order_relaxed) &&
+            !atomic_exchange(&c->used, true))
+            break;
+    if (!c) {
+        c = gomp_aligned_alloc(__alignof__(*c), sizeof *c);
+        memset(c, 0, sizeof *c);
+        init_list(c);
+        atomic_store_explicit(&c->used, true, memory_order_relaxed);
+        c->next = atomic_load_explicit(&carriers, memory_order_relaxed);
+        while (!atomic_compare_exchange_weak_explicit(&carriers, &c->next, c, memory_order_release,
+                                                      memory_order_relaxed))
+            ;
+    }
+    c->running = &c->loop;
+    c->loop.addr = NULL;
+    return own = c;
+}
+
+static struct gomp_carrier *carrier_made (void)
+{
+    return own ? own : make_carrier();
+}
+
+/* --- lists */
+
+static bool has_changed (const struct gomp_context *x)
+{
+    /* acquire: what the thread did that has changed it happens before what x does next */
+    return !x->addr || __atomic_load_n(x->addr, __ATOMIC_ACQUIRE) != x->val;
+}
+
+static void append (struct gomp_carrier *c, struct gomp_context *x)
+{
+    x->next = NULL;
+    *c->last = x;
+    c->last = &x->next;
+    atomic_store_explicit(&c->count, c->count + 1, memory_order_relaxed);
+}
+
+/* The link to the first that is ready, or to NULL.  Most wait for the same word as the one before
+ * them: that is looked at once. */
+static struct gomp_context **find_ready (struct gomp_carrier *c)
+{
+    struct gomp_context **link = &c->first, *x;
+    const int *same = NULL;
+    int same_val = 0;
+    for (; (x = *link); link = &x->next) {
+        if (x->addr && x->addr == same && x->val == same_val)
+            continue;
+        if (has_changed(x))
+            break;
+        same = x->addr;
+        same_val = x->val;
+    }
+    return link;
+}
+
+static struct gomp_context *unlink_at (struct gomp_carrier *c, struct gomp_context **link)
+{
+    struct gomp_context *x = *link;
+    if (!x)
+        return NULL;
+    *link = x->next;
+    if (!x->next)
+        c->last = link;
+    atomic_store_explicit(&c->count, c->count - 1, memory_order_relaxed);
+    return x;
+}
+
+static struct gomp_context *take_ready (struct gomp_carrier *c)
+{
+    if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+        return NULL;
+    gomp_spinlock_lock(&c->lock);
+    struct gomp_context *x = unlink_at(c, find_ready(c));
+    gomp_spinlock_unlock(&c->lock);
+    return x;
+}
+
+static bool any_ready (struct gomp_carrier *c)
+{
+    if (!c || atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+        return false;
+    gomp_spinlock_lock(&c->lock);
+    bool ready = *find_ready(c) != NULL;
+    gomp_spinlock_unlock(&c->lock);
+    return ready;
+}
+
+/* For another carrier.  Not one whose stack has not been left yet. */
+static struct gomp_context *take_as_thief (struct gomp_carrier *c)
+{
+    if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+        return NULL;
+    gomp_spinlock_lock(&c->lock);
+    struct gomp_context **link = find_ready(c);
+    /* acquire; partner: arrive of context.c */
+    bool left = *link && !atomic_load_explicit(&(*link)->running, memory_order_acquire);
+    struct gomp_context *x = left ? unlink_at(c, link) : NULL;
+    gomp_spinlock_unlock(&c->lock);
+    return x;
+}
+
+/* --- the queue of the process */
+
+void gomp_context_is_ready (struct gomp_context *x)
+{
+    x->next = NULL;
+    gomp_spinlock_lock(&ready_lock);
+    *ready_last = x;
+    ready_last = &x->next;
+    /* seq_cst: partner is gomp_seat_dispose, which gives a seat up and looks again */
+    atomic_fetch_add(&gomp_contexts_ready, 1);
+    gomp_spinlock_unlock(&ready_lock);
+}
+
+static struct gomp_context *take_public (void)
+{
+    if (atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) == 0)
+        return NULL;
+    gomp_spinlock_lock(&ready_lock);
+    struct gomp_context *x = ready_first;
+    if (x) {
+        ready_first = x->next;
+        if (!ready_first)
+            ready_last = &ready_first;
+        atomic_fetch_sub_explicit(&gomp_contexts_ready, 1, memory_order_relaxed);
+    }
+    gomp_spinlock_unlock(&ready_lock);
+    return x;
+}
+
+bool gomp_contexts_publish (void)
+{
+    struct gomp_carrier *c = carrier();
+    bool ready = false;
+    if (!c || atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+        return false;
+    gomp_spinlock_lock(&c->lock);
+    struct gomp_context *next, *x = c->first;
+    init_list(c);
+    gomp_spinlock_unlock(&c->lock);
+    for (; x; x = next) {
+        next = x->next;
+        if (!x->addr || !gomp_park_context(x, x->addr, x->val)) {
+            gomp_context_is_ready(x);
+            ready = true;
+        }
+    }
+    return ready;
+}
+
+/* --- switching */
+
+/* A context that has ended may be used again when its stack has been left. */
+static void collect (struct gomp_carrier *c)
+{
+    struct gomp_context *x = c->ended;
+    if (!x)
+        return;
+    c->ended = NULL;
+    if (c->nspares >= MOST_SPARES) {
+        gomp_context_keep(x);
+        return;
+    }
+    x->next = c->spares;
+    c->spares = x;
+    c->nspares++;
+}
+
+static struct gomp_context *take_spare (struct gomp_carrier *c)
+{
+    struct gomp_context *x = c->spares;
+    if (!x)
+        return NULL;
+    c->spares = x->next;
+    c->nspares--;
+    return x;
+}
+
+/* Implicit tasks that have ended here are counted when the carrier has none of their region any more:
+ * before that the region is not over. */
+static void leave (struct gomp_carrier *c, struct gomp_context *self, struct gomp_context *next)
+{
+    if (c->tasks.count > 0 && next->region != c->tasks.region)
+        gomp_region_count_ended(&c->tasks);
+    uint64_t n = atomic_load_explicit(&c->switches, memory_order_relaxed);
+    atomic_store_explicit(&c->switches, n + 1, memory_order_relaxed);
+    c->running = next;
+    gomp_context_switch(self, next);
+    collect(carrier());
+}
+
+/* Has the loop something more urgent to do than contexts? */
+static bool loop_needed (const struct gomp_carrier *c)
+{
+    if (c->hurry || (c->loop.addr && has_changed(&c->loop)))
+        return true;
+    return inv_seat != INV_SEAT_NONE && (gomp_ready_here(inv_seat) || gomp_seat_called_back());
+}
+
+/* More than one is ready here: another core could help. */
+static void call_others (struct gomp_carrier *c)
+{
+    enum { CALL_EVERY = 16 };
+    if (++c->looks % CALL_EVERY == 0 && c->first && has_changed(c->first))
+        gomp_want_cores();
+}
+
+static void context_main (struct gomp_context *);
+
+/* One that starts implicit tasks of the region.  NULL: the system gives us no memory for it. */
+static struct gomp_context *new_context (struct gomp_carrier *c, struct gomp_region *region)
+{
+    struct gomp_context *x = take_spare(c);
+    if (!x)
+        x = gomp_context_new(context_main);
+    if (x)
+        x->region = region;
+    return x;
+}
+
+/* Wait in the list; returns what is to run instead, which may be `self`. */
+static struct gomp_context *suspend (struct gomp_carrier *c, struct gomp_context *self)
+{
+    struct gomp_context *next = NULL;
+    bool loop = loop_needed(c);
+    gomp_spinlock_lock(&c->lock);
+    append(c, self);
+    if (!loop)
+        next = unlink_at(c, find_ready(c));
+    gomp_spinlock_unlock(&c->lock);
+    if (!loop && !next && gomp_region_may_start(self->region))
+        next = new_context(c, self->region);
+    return next ? next : &c->loop;
+}
+
+void gomp_context_wait (int *addr, int val)
+{
+    struct gomp_carrier *c = carrier();
+    struct gomp_context *self = c->running;
+    self->addr = addr;
+    self->val = val;
+    struct gomp_context *next = suspend(c, self);
+    if (next == self)
+        return;
+    call_others(c);
+    leave(c, self, next);
+}
+
+void gomp_context_yield (void)
+{
+    struct gomp_carrier *c = carrier();
+    struct gomp_context *self = c->running;
+    self->addr = NULL;
+    gomp_spinlock_lock(&c->lock);
+    append(c, self);
+    gomp_spinlock_unlock(&c->lock);
+    c->tickets_first = true;
+    leave(c, self, &c->loop);
+}
+
+struct gomp_ended *gomp_carrier_tasks (void)
+{
+    return &carrier()->tasks;
+}
+
+bool gomp_context_has_company (void)
+{
+    struct gomp_carrier *c = carrier();
+    return atomic_load_explicit(&c->count, memory_order_relaxed) > 0 || loop_needed(c) ||
+           atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0 ||
+           gomp_tickets_in_sight();
+}
+
+/* What a context executes. */
+static void context_main (struct gomp_context *self)
+{
+    for (;;) {
+        collect(carrier());
+        bool found = gomp_region_run_in_context(self->region);
+        struct gomp_carrier *c = carrier();
+        c->barren = !found;
+        c->ended = self;
+        struct gomp_context *next = loop_needed(c) ? NULL : take_ready(c);
+        leave(c, self, next ? next : &c->loop);
+    }
+}
+
+/* --- the loop */
+
+enum gomp_start gomp_contexts_start (struct gomp_region *region)
+{
+    struct gomp_carrier *c = carrier_made();
+    struct gomp_context *x = new_context(c, region);
+    if (!x)
+        return GOMP_NO_MEMORY;
+    c->barren = false;
+    leave(c, &c->loop, x);
+    return c->barren ? GOMP_NOTHING_STARTED : GOMP_STARTED;
+}
+
+/* Switch from the loop to a context that has been taken, or NULL. */
+static bool resume (struct gomp_context *x)
+{
+    if (!x)
+        return false;
+    struct gomp_carrier *c = carrier_made();
+    leave(c, &c->loop, x);
+    return true;
+}
+
+bool gomp_contexts_run (void)
+{
+    struct gomp_carrier *c = own;
+    struct gomp_context *x = c ? take_ready(c) : NULL;
+    if (!x)
+        x = take_public();
+    return resume(x);
+}
+
+static struct gomp_carrier *all_carriers (void)
+{
+    return atomic_load_explicit(&carriers, memory_order_acquire);
+}
+
+bool gomp_contexts_steal (void)
+{
+    struct gomp_context *x = NULL;
+    if (own && !own->may_steal)
+        return false;
+    if (own)
+        own->may_steal = false;
+    for (struct gomp_carrier *c = all_carriers(); c && !x; c = c->next)
+        if (c != own)
+            x = take_as_thief(c);
+    return resume(x);
+}
+
+static bool others_ready (void)
+{
+    for (struct gomp_carrier *c = all_carriers(); c; c = c->next)
+        if (c != own && any_ready(c))
+            return true;
+    return false;
+}
+
+bool gomp_contexts_waiting (void)
+{
+    if (atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0 || any_ready(own))
+        return true;
+    bool found = others_ready();
+    if (found && own)
+        own->may_steal = true;
+    return found;
+}
+
+void gomp_contexts_call_cores (void)
+{
+    for (struct gomp_carrier *c = all_carriers(); c; c = c->next)
+        if (atomic_load_explicit(&c->count, memory_order_relaxed) > 0) {
+            gomp_want_cores();
+            return;
+        }
+}
+
+bool gomp_contexts_look (void)
+{
+    enum { OTHERS_EVERY = 64 };
+    if (!all_carriers())
+        return false;
+    if (any_ready(own) || atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0)
+        return true;
+    struct gomp_carrier *c = carrier_made();
+    if (++c->looks % OTHERS_EVERY == 0)
+        c->may_steal = others_ready();
+    return c->may_steal;
+}
+
+bool gomp_contexts_tickets_first (void)
+{
+    if (!own || !own->tickets_first)
+        return false;
+    own->tickets_first = false;
+    return true;
+}
+
+static bool loop_ready (void *arg)
+{
+    return has_changed(arg);
+}
+
+/* Run something.  False: there is nothing. */
+static bool run_once (void)
+{
+    if (gomp_contexts_tickets_first() && gomp_start_tickets())
+        return true;
+    return gomp_contexts_run() || gomp_start_tickets() || gomp_contexts_steal();
+}
+
+bool gomp_contexts_run_one (void)
+{
+    if (!all_carriers() || gomp_contexts_grounded || (own && own->running != &own->loop))
+        return false;
+    struct gomp_carrier *c = carrier_made();
+    c->hurry = true;
+    bool ran = gomp_start_tickets() || gomp_contexts_run() || gomp_contexts_steal();
+    c->hurry = false;
+    return ran;
+}
+
+bool gomp_contexts_run_until (int *addr, int val)
+{
+    if (!all_carriers() || gomp_contexts_grounded || inv_seat == INV_SEAT_NONE || (own && own->running != &own->loop))
+        return false;
+    struct gomp_carrier *c = carrier_made();
+    c->loop.addr = addr;
+    c->loop.val = val;
+    bool over;
+    while (!(over = has_changed(&c->loop))) {
+        if (inv_seat == INV_SEAT_NONE || gomp_seat_called_back() || gomp_ready_here(inv_seat))
+            break;
+        if (!run_once() && gomp_idle_spin(loop_ready, &c->loop) != GOMP_IDLE_READY && !run_once())
+            break;
+    }
+    c->loop.addr = NULL;
+    return over;
+}
+
+/* --- threads */
+
+void gomp_carrier_leave (void)
+{
+    struct gomp_carrier *c = own;
+    if (!c)
+        return;
+    gomp_contexts_publish();
+    for (struct gomp_context *x; (x = take_spare(c));)
+        gomp_context_keep(x);
+    own = NULL;
+    atomic_store(&c->used, false);
+}
+
+static void count_ready (struct gomp_carrier *c, struct gomp_carriers_view *view)
+{
+    gomp_spinlock_lock(&c->lock);
+    for (struct gomp_context *x = c->first; x; x = x->next)
+        if (has_changed(x) && !atomic_load_explicit(&x->running, memory_order_relaxed)) {
+            view->ready++;
+            view->region = x->region;
+        }
+    gomp_spinlock_unlock(&c->lock);
+}
+
+struct gomp_carriers_view gomp_carriers_look (void)
+{
+    struct gomp_carriers_view view = {0};
+    for (struct gomp_carrier *c = all_carriers(); c; c = c->next) {
+        view.switches += atomic_load_explicit(&c->switches, memory_order_relaxed);
+        if (atomic_load_explicit(&c->count, memory_order_relaxed) > 0)
+            count_ready(c, &view);
+    }
+    gomp_spinlock_lock(&ready_lock);
+    for (struct gomp_context *x = ready_first; x; x = x->next) {
+        view.ready++;
+        view.region = x->region;
+    }
+    gomp_spinlock_unlock(&ready_lock);
+    return view;
+}
+
+/* The child of a fork has one thread, and what that one executes. */
+void gomp_carriers_forget (void)
+{
+    atomic_store(&ready_lock.held, 0);
+    ready_first = NULL;
+    ready_last = &ready_first;
+    atomic_store(&gomp_contexts_ready, 0);
+    for (struct gomp_carrier *c = all_carriers(); c; c = c->next) {
+        atomic_store(&c->lock.held, 0);
+        init_list(c);
+        if (c != own) {
+            c->spares = c->ended = NULL;
+            c->nspares = 0;
+            atomic_store(&c->used, false);
+        }
+    }
+    gomp_contexts_grounded = gomp_current != NULL;
+    gomp_contexts_forget();
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * carrier.h - which context (context.h) a kernel thread executes next.
+ *
+ * A carrier is a kernel thread that executes contexts.  Its own stack is the loop: a worker's loop
+ * (workers.c), or the wait of a thread that has called the runtime in an implicit task of its own
+ * (thread number 0 in a barrier).  From there it switches to a context; when that one waits, it
+ * switches on to another one that is ready, or back to the loop.
+ *
+ * Contexts that wait lie in the list of the carrier that they ran on.  That one looks whether what
+ * they wait for has come, so that to open a barrier is a store.  Carriers that idle look into the
+ * lists of others.  Before a carrier gives its core up it publishes its list: contexts that wait go
+ * to the parking lot like threads, and those that are ready, then or later, to one queue of the
+ * process, from where any carrier takes them.
+ */
+#ifndef GOMP_CARRIER_H
+#define GOMP_CARRIER_H 1
+
+#include "current.h"
+#include "parking.h"
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+struct gomp_context;
+struct gomp_region;
+
+/* Implicit tasks of a region that have ended on a carrier and have not been counted, and their thread
+ * numbers (of which region.h says more). */
+struct gomp_ended {
+    struct gomp_region *region;
+    unsigned count;
+    uint64_t numbers[4];
+};
+
+/* Contexts in the queue of the process; polled, a hint. */
+extern _Atomic unsigned gomp_contexts_ready;
+
+/* The process is the child of a fork in a context.  Its one thread has the stack of that context, but
+ * no loop to go back to, so it waits like any thread.  Written in the child. */
+extern bool gomp_contexts_grounded;
+
+/* Does the calling thread execute a context, which it can leave to others? */
+static inline bool gomp_in_context (void)
+{
+    return gomp_current != 0 && !gomp_contexts_grounded;
+}
+
+/* --- in a context */
+
+/* Let others run until *addr is not val, or for a while. */
+extern void gomp_context_wait (int *addr, int val);
+/* Let others run, implicit tasks that have not been started first. */
+extern void gomp_context_yield (void);
+/* Is there anything that this carrier could run meanwhile?  Cheap. */
+extern bool gomp_context_has_company (void);
+
+/* Those of the calling carrier. */
+extern struct gomp_ended *gomp_carrier_tasks (void);
+
+/* --- in a loop */
+
+enum gomp_start { GOMP_NO_MEMORY, GOMP_NOTHING_STARTED, GOMP_STARTED };
+/* Start implicit tasks of the region in a context. */
+extern enum gomp_start gomp_contexts_start (struct gomp_region *);
+/* Run a context that is ready here, or in the queue of the process.  False: there is none. */
+extern bool gomp_contexts_run (void);
+/* The same with one of another carrier's. */
+extern bool gomp_contexts_steal (void);
+/* Is one ready?  Looks at other carriers now and then only. */
+extern bool gomp_contexts_look (void);
+/* Has the context that ran last asked for implicit tasks to be started first? */
+extern bool gomp_contexts_tickets_first (void);
+/* For a thread with a seat that lets others go first: start implicit tasks, or run a context, until
+ * that waits.  False: there is none. */
+extern bool gomp_contexts_run_one (void);
+/* For a thread with a seat that waits: run contexts until *addr is not val (true), or until it is
+ * time to sleep (false). */
+extern bool gomp_contexts_run_until (int *addr, int val);
+
+/* --- anywhere */
+
+/* The calling thread's core is about to be given up, or its loop to be left.  True: some are ready. */
+extern bool gomp_contexts_publish (void);
+/* The calling thread ends. */
+extern void gomp_carrier_leave (void);
+/* Is there one that is ready?  Looks at all carriers. */
+extern bool gomp_contexts_waiting (void);
+/* A word has changed that contexts may wait for: cores that are free may be of use. */
+extern void gomp_contexts_call_cores (void);
+/* What the context in the parking lot has waited for has come. */
+extern void gomp_context_is_ready (struct gomp_context *);
+
+/* What the watchdog sees. */
+struct gomp_carriers_view {
+    uint64_t switches;          /* by carriers that have a seat */
+    unsigned ready;             /* contexts that could run and do not */
+    struct gomp_region *region; /* of one of them */
+};
+extern struct gomp_carriers_view gomp_carriers_look (void);
+extern void gomp_carriers_forget (void);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * context.h - light implicit tasks: a stack, and the few words that OpenMP knows of a thread.
+ *
+ * An implicit task that waits inside its region is suspended and leaves its kernel thread to another
+ * one, without the kernel.  It may go on on another kernel thread, so contexts are for regions only
+ * whose implicit tasks may run on any (elastic ones, region.h).  carrier.h says which context runs
+ * next; this file has the stacks and the switch.
+ *
+ * A switch keeps what belongs to the implicit task: registers, the control words of the floating
+ * point units, errno, and which C++ exceptions are being handled.
+ *
+ * Stacks have the size that OMP_STACKSIZE says for threads, with a guard page below.  They are
+ * reserved, not touched, and used again.
+ */
+#ifndef GOMP_CONTEXT_H
+#define GOMP_CONTEXT_H 1
+
+#include "libgomp.h"
+#include "parking.h"
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+struct gomp_context {
+    void *sp; /* while it does not run */
+    /* It runs, or the kernel thread that ran it has not left its stack yet.  Set by the thread that
+     * resumes it, cleared by what that thread runs next (release; partner: a thief's acquire load). */
+    _Atomic bool running;
+    bool owns_stack; /* no: the kernel thread's own stack */
+    int error;       /* errno, and */
+    struct {
+        void *caught;
+        unsigned uncaught;
+    } exceptions; /* the C++ runtime's words, while it does not run */
+    struct gomp_region *region;
+    /* While it is in a carrier's list: it waits until *addr is not val; NULL: for its turn only. */
+    int *addr;
+    int val;
+    struct gomp_context *next;
+    struct gomp_waiter waiter; /* while it is in the parking lot */
+    struct gomp_thread thread;
+};
+
+/* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are
+ * not told of the stacks, and not with shadow stacks. */
+extern bool gomp_contexts_usable (void);
+/* One that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no
+ * memory for it. */
+extern struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *));
+/* Keep it for gomp_context_new.  It has run its body up to a switch; when it is used again it goes
+ * on from there. */
+extern void gomp_context_keep (struct gomp_context *);
+/* Run `to` in place of `from`, which the caller is.  Returns when something switches to `from`, maybe
+ * on another kernel thread. */
+extern void gomp_context_switch (struct gomp_context *from, struct gomp_context *to);
+extern void gomp_contexts_forget (void);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif
