@@ -75,7 +75,7 @@ def compiled(tmp_path_factory, make_variable):
             openmp = [] if "plain" in tags(source) else ["-fopenmp"]
             subprocess.run(
                 [*compiler, "-O2", *WARNINGS, *openmp, *options, source, "-o", program]
-                + ["-lpthread", "-ldl"],
+                + ["-lpthread", "-ldl", "-lm"],
                 check=True, timeout=60,
             )
         return program

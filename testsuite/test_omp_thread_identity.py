@@ -21,17 +21,32 @@ FORMAT = "at %n of %N level %L"
 
 @pytest.fixture(scope="module")
 def compiled_cxx(tmp_path_factory):
-    program = tmp_path_factory.mktemp("cxx") / "thread_object"
-    subprocess.run(["g++", "-O2", "-std=gnu++17", "-Wall", "-Wextra", "-Werror", "-fopenmp",
-                    SOURCES / "thread_object.cc", "-o", program], check=True, timeout=60)
-    return program
+    """compiled_cxx(NAME): a program of omp/ in C++."""
+    directory = tmp_path_factory.mktemp("cxx")
+
+    def compile_program(name):
+        program = directory / name
+        if not program.exists():
+            subprocess.run(["g++", "-O2", "-std=gnu++17", "-Wall", "-Wextra", "-Werror", "-fopenmp",
+                            SOURCES / f"{name}.cc", "-o", program], check=True, timeout=60)
+        return program
+
+    return compile_program
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_thread_local_objects_stay_with_their_thread_number(
         condition, compiled_cxx, in_condition, run_program):  # noqa: F811
     words, environment, count = in_condition(condition)
-    ran = run_program([*words, compiled_cxx], env=environment, timeout=90)
+    ran = run_program([*words, compiled_cxx("thread_object")], env=environment, timeout=90)
+    assert ran.stdout == "OK\n" * count, ran.stderr
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_exceptions_stay_with_their_thread_number(
+        condition, compiled_cxx, in_condition, run_program):  # noqa: F811
+    words, environment, count = in_condition(condition)
+    ran = run_program([*words, compiled_cxx("contexts_exceptions")], env=environment, timeout=90)
     assert ran.stdout == "OK\n" * count, ran.stderr
 
 

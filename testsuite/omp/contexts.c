@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An implicit task that waits inside a region goes on with what it had: errno, the rounding mode, its
+ * stack, and what setjmp has saved on it; thread 0 stays on its kernel thread.  Managed, no kernel
+ * thread is needed for each that waits.
+ * @managed counts kernel threads
+ * @changing
+ * @env OMP_NUM_THREADS=48
+ * @env OMP_STACKSIZE=4M
+ */
+#include "check.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fenv.h>
+#include <omp.h>
+#include <setjmp.h>
+#include <string.h>
+
+enum { N = 48, ROUNDS = 20, DEPTH = 200, FRAME_BYTES = 8192 };
+
+/* Functions of their own: a compiler may keep the address of errno. */
+static __attribute__((noinline)) void set_errno(int value)
+{
+    errno = value;
+}
+
+static __attribute__((noinline)) int get_errno(void)
+{
+    return errno;
+}
+
+static int kernel_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks, "no /proc");
+    for (struct dirent *entry; (entry = readdir(tasks));)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+static __attribute__((noinline)) int deep(int depth, int me)
+{
+    volatile char frame[FRAME_BYTES];
+    memset((char *)frame, me, sizeof frame);
+    if (depth == 0) {
+#pragma omp barrier
+    } else if (deep(depth - 1, me) != me)
+        return -1;
+    for (unsigned i = 0; i < sizeof frame; i += 1000)
+        if (frame[i] != (char)me)
+            return -1;
+    return me;
+}
+
+static void state_is_kept(void)
+{
+    static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    int thread = kernel_thread();
+#pragma omp parallel num_threads(N)
+    {
+        int me = omp_get_thread_num(), mode = modes[me % 4];
+        fesetround(mode);
+        for (int round = 0; round < ROUNDS; round++) {
+            set_errno(me + round);
+#pragma omp barrier
+            CHECK(get_errno() == me + round, "errno of %d is %d", me, get_errno());
+            CHECK(fegetround() == mode, "rounding mode of %d", me);
+            CHECK(omp_get_thread_num() == me, "thread %d is %d", me, omp_get_thread_num());
+            CHECK(me > 0 || kernel_thread() == thread, "thread 0 has moved");
+#pragma omp critical
+            set_errno(-1);
+        }
+        fesetround(FE_TONEAREST);
+        CHECK(deep(DEPTH, me) == me, "the stack of %d", me);
+    }
+}
+
+static void jumps_stay_on_their_stack(void)
+{
+    int jumped = 0;
+#pragma omp parallel num_threads(N) reduction(+ : jumped)
+    {
+        jmp_buf place;
+        if (setjmp(place) == 0) {
+#pragma omp barrier
+            longjmp(place, 1);
+        }
+        jumped++;
+#pragma omp barrier
+    }
+    CHECK(jumped == N, "%d have jumped", jumped);
+}
+
+/* All forms of waiting, by more threads than there are cores. */
+static void waits(void)
+{
+    int turn = 0, sum = 0, locked = 0, tasks = 0;
+    omp_lock_t lock;
+    omp_init_lock(&lock);
+#pragma omp parallel num_threads(N) reduction(+ : sum)
+    for (int round = 0; round < ROUNDS; round++) {
+        int copy = 0;
+#pragma omp single copyprivate(copy)
+        copy = round + 1;
+        sum += copy;
+#pragma omp for ordered schedule(static, 1)
+        for (int i = 0; i < N; i++) {
+#pragma omp ordered
+            turn = turn == i ? (i + 1) % N : -1;
+        }
+        omp_set_lock(&lock);
+        locked++;
+#pragma omp taskyield
+        omp_unset_lock(&lock);
+#pragma omp taskgroup
+        {
+#pragma omp task shared(tasks)
+            {
+#pragma omp atomic
+                tasks++;
+            }
+        }
+#pragma omp taskwait
+#pragma omp for schedule(dynamic)
+        for (int i = 0; i < 2 * N; i++)
+            sum++;
+    }
+    omp_destroy_lock(&lock);
+    CHECK(turn == 0, "turns were mixed up");
+    CHECK(locked == N * ROUNDS && tasks == N * ROUNDS, "%d under the lock, %d tasks", locked, tasks);
+    CHECK(sum == N * ROUNDS * (ROUNDS + 1) / 2 + 2 * N * ROUNDS, "sum %d", sum);
+}
+
+int main(void)
+{
+    omp_set_dynamic(0);
+    state_is_kept();
+    jumps_stay_on_their_stack();
+    if (getenv("INVASIVE_SOCKET") && omp_get_num_procs() < N / 4) {
+        int here = kernel_threads();
+        CHECK(here < N, "%d kernel threads for %d that wait", here, N);
+    }
+    waits();
+    return check_ok();
+}
