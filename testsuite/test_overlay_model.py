@@ -24,6 +24,21 @@ def test_every_implicit_task_runs_once_and_nobody_waits_in_vain(checked):
     assert sum("finds" in line for line in lines) == 8
 
 
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT, "contexts"))
+def test_every_context_goes_on_whichever_carrier_gives_its_core_up(checked):
+    lines = checked()
+    assert sum("finds" in line for line in lines) == 4
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+@pytest.mark.beside(command=check(SCRIPT, "contexts", "--full"))
+def test_the_same_with_more_contexts(checked):
+    lines = checked()
+    assert any("5 contexts" in line for line in lines)
+
+
 @pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.beside(command=check(SCRIPT, "tickets", "--full"))

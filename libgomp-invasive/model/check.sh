@@ -4,7 +4,7 @@
 # in: the model must find every one, or it checks less than it says.
 #
 #   check.sh MODEL [--full] [DIRECTORY]
-#     MODEL      deque, tickets, handover, or eviction
+#     MODEL      deque, tickets, contexts, handover, or eviction
 #     --full     all but deque: also what takes minutes
 #     DIRECTORY  where to work (default: a temporary one, removed afterwards)
 #
@@ -13,7 +13,7 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../libinvasive/model/spin.sh"
-which=${1:?which model: deque, tickets, handover or eviction}
+which=${1:?which model: deque, tickets, contexts, handover or eviction}
 model=$here/$which.pml
 pan_compile='-DMEMLIM=3000 -DVECTORSZ=512'
 shift
@@ -48,6 +48,16 @@ check_tickets() {
     [ $full = yes ] || return
     holds 'two regions, workers that help' -DHELPS=1
     holds 'more tickets' -DN=4 -DREGIONS=1
+}
+
+check_contexts() {
+    pan_run=-m100000 # no -E: an invalid end state is a context that waits for ever
+    holds '3 contexts on 2 carriers'
+    for bug in LOOK_BEFORE_SLEEPERS STEAL_FRESH NO_PUBLISH_NO_CALL NO_LOOK_AFTER_STOP; do
+        finds $bug -DN=2
+    done
+    [ $full = yes ] || return
+    holds '5 contexts' -DN=5
 }
 
 check_handover() {
@@ -85,7 +95,7 @@ check_eviction() {
 }
 
 case $which in
-deque | tickets | handover | eviction) "check_$which" ;;
-*) echo "check.sh: no model $which: deque, tickets, handover or eviction" >&2; exit 2 ;;
+deque | tickets | contexts | handover | eviction) "check_$which" ;;
+*) echo "check.sh: no model $which: deque, tickets, contexts, handover or eviction" >&2; exit 2 ;;
 esac
 exit $failed
