@@ -10,6 +10,7 @@
  * ended by an alarm, there is no watchdog; in the end both cores are free.
  */
 #define _GNU_SOURCE
+#include "carrier.h"
 #include "history.h"
 #include "ready.h"
 #include "riders.h"
@@ -68,6 +69,34 @@ void inv_seat_adopt (int seat, bool pinned)
         fail("two threads on one core");
     inv_seat = sat_last = seat;
     computed[seat]++;
+}
+
+/* --- carrier.c: there are no contexts */
+
+__thread struct gomp_thread *gomp_current;
+bool gomp_contexts_grounded;
+
+void gomp_context_wait (int *addr, int val)
+{
+    (void)addr, (void)val;
+    fail("there is no context");
+}
+bool gomp_contexts_run_until (int *addr, int val)
+{
+    (void)addr, (void)val;
+    return false;
+}
+bool gomp_contexts_publish (void)
+{
+    return false;
+}
+void gomp_contexts_call_cores (void)
+{
+}
+void gomp_context_is_ready (struct gomp_context *context)
+{
+    (void)context;
+    fail("there is no context");
 }
 
 /* --- riders.c, spin.c, workers.c, history.c */

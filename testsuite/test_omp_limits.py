@@ -20,6 +20,7 @@ MEMORY = [("-v 600000", {}), ("-v 4000000", {"OMP_STACKSIZE": "512M"}), ("-d 100
           ("-v 400000", {"OMP_STACKSIZE": " 64 m "}), ("-v 400000", {"OMP_STACKSIZE": "60000"})]
 REFUSED = "\nlibgomp: Thread creation failed: Resource temporarily unavailable"
 BINDS = ["elastic", "strict"]
+SEVERAL = {"MPI_LOCALNRANKS": "2"}  # ranks on the node, as a launcher says
 
 
 def limited(words, *command):
@@ -39,8 +40,11 @@ def test_the_default_team_fits_into_memory(
 
 
 def test_without_limits_the_default_team_is_what_it_is(run_program, invade, compiled):  # noqa: F811
-    done = run_program([invade, "--emulate-cores=4", compiled("limited")])
-    assert (done.stdout, done.stderr) == ("32\n", "")
+    """The cores; more for ranks that share a node of few cores."""
+    for cores, ranks, team in ((4, {}, 4), (4, {"MPI_LOCALNRANKS": "1"}, 4), (20, SEVERAL, 20),
+                               (4, SEVERAL, 32), (5, {"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, 35)):
+        done = run_program([invade, f"--emulate-cores={cores}", compiled("limited")], env=ranks)
+        assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks)
 
 
 @pytest.mark.parametrize("bind", BINDS)
@@ -125,9 +129,9 @@ def test_a_process_that_can_make_no_thread_runs_without(run_program, invade, pub
 def test_when_threads_are_refused_those_that_there_are_run_the_region(run_program, invade, public):
     """As long as it does not wait inside: then the program ends as it does without us."""
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
-    done = run_program([invade, public / "refused"], **as_user)
+    done = run_program([invade, public / "refused"], env=SEVERAL, **as_user)
     assert (done.stdout, done.stderr) == ("32\n", "")
-    waits = run_program([invade, public / "refused", "wait"], **as_user, check=False)
+    waits = run_program([invade, public / "refused", "wait"], env=SEVERAL, **as_user, check=False)
     assert waits.returncode == 1 and waits.stderr.startswith(REFUSED)
 
 

@@ -8,6 +8,7 @@
  * Where there are explicit tasks, waiting threads execute them (gomp_tasks_at_barrier).
  */
 #include "wait.h"
+#include "carrier.h"
 #include "region.h"
 #include "tasks.h"
 
@@ -31,6 +32,7 @@ void gomp_barrier_open (gomp_barrier_t *bar, unsigned generation)
     if (__atomic_compare_exchange_n(&bar->generation, &generation, after(generation), false,
                                     __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         wake_all(bar, gomp_thread()->ts.team);
+    gomp_context_make_way();
 }
 
 /* The last thread has arrived: open, unless there are explicit tasks to be executed first.  True
@@ -53,6 +55,7 @@ static bool last_arrived (gomp_barrier_t *bar)
         __atomic_store_n(&bar->generation, after(now), __ATOMIC_RELEASE);
         gomp_unpark((int *)&bar->generation, INT_MAX);
     }
+    gomp_context_make_way();
     return true;
 }
 

@@ -28,7 +28,6 @@ struct gomp_carrier {
     bool barren;                  /* the last one that ended had found nothing to start */
     struct gomp_ended tasks; /* implicit tasks that have ended here and have not been counted */
     bool tickets_first;
-    bool hurry; /* the loop wants to go on after one switch */
     unsigned looks;
     bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
     /* In the list of all, which only grows.  used: by a thread that lives (acq_rel). */
@@ -78,6 +77,8 @@ static struct gomp_carrier *make_carrier (void)
     }
     c->running = &c->loop;
     c->loop.addr = NULL;
+    c->tasks.count = 0;
+    c->tickets_first = c->may_steal = false;
     return own = c;
 }
 
@@ -153,14 +154,15 @@ static bool any_ready (struct gomp_carrier *c)
 }
 
 /* For another carrier.  Not one whose stack has not been left yet. */
-static struct gomp_context *take_as_thief (struct gomp_carrier *c)
+static struct gomp_context *take_as_thief (struct gomp_carrier *c, const struct gomp_region *of)
 {
     if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
         return NULL;
     gomp_spinlock_lock(&c->lock);
     struct gomp_context **link = find_ready(c);
     /* acquire; partner: arrive of context.c */
-    bool left = *link && !atomic_load_explicit(&(*link)->running, memory_order_acquire);
+    bool left = *link && (!of || (*link)->region == of) &&
+                !atomic_load_explicit(&(*link)->running, memory_order_acquire);
     struct gomp_context *x = left ? unlink_at(c, link) : NULL;
     gomp_spinlock_unlock(&c->lock);
     return x;
@@ -179,16 +181,19 @@ void gomp_context_is_ready (struct gomp_context *x)
     gomp_spinlock_unlock(&ready_lock);
 }
 
-static struct gomp_context *take_public (void)
+/* of: only one of that region; NULL: any. */
+static struct gomp_context *take_public (const struct gomp_region *of)
 {
     if (atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) == 0)
         return NULL;
     gomp_spinlock_lock(&ready_lock);
-    struct gomp_context *x = ready_first;
+    struct gomp_context *x, **link = &ready_first;
+    while ((x = *link) && of && x->region != of)
+        link = &x->next;
     if (x) {
-        ready_first = x->next;
-        if (!ready_first)
-            ready_last = &ready_first;
+        *link = x->next;
+        if (!x->next)
+            ready_last = link;
         atomic_fetch_sub_explicit(&gomp_contexts_ready, 1, memory_order_relaxed);
     }
     gomp_spinlock_unlock(&ready_lock);
@@ -207,7 +212,7 @@ bool gomp_contexts_publish (void)
     gomp_spinlock_unlock(&c->lock);
     for (; x; x = next) {
         next = x->next;
-        if (!x->addr || !gomp_park_context(x, x->addr, x->val)) {
+        if (!x->addr || !gomp_park_context(&x->waiter, x, x->addr, x->val)) {
             gomp_context_is_ready(x);
             ready = true;
         }
@@ -249,17 +254,24 @@ static void leave (struct gomp_carrier *c, struct gomp_context *self, struct gom
 {
     if (c->tasks.count > 0 && next->region != c->tasks.region)
         gomp_region_count_ended(&c->tasks);
-    uint64_t n = atomic_load_explicit(&c->switches, memory_order_relaxed);
-    atomic_store_explicit(&c->switches, n + 1, memory_order_relaxed);
     c->running = next;
     gomp_context_switch(self, next);
     collect(carrier());
 }
 
+/* For the watchdog: a context has come to its end, or to a wait.  (A yield is none.) */
+static void count_switch (struct gomp_carrier *c)
+{
+    if (inv_seat == INV_SEAT_NONE)
+        return;
+    uint64_t n = atomic_load_explicit(&c->switches, memory_order_relaxed);
+    atomic_store_explicit(&c->switches, n + 1, memory_order_relaxed);
+}
+
 /* Has the loop something more urgent to do than contexts? */
 static bool loop_needed (const struct gomp_carrier *c)
 {
-    if (c->hurry || (c->loop.addr && has_changed(&c->loop)))
+    if (c->loop.addr && has_changed(&c->loop))
         return true;
     return inv_seat != INV_SEAT_NONE && (gomp_ready_here(inv_seat) || gomp_seat_called_back());
 }
@@ -309,6 +321,7 @@ void gomp_context_wait (int *addr, int val)
     struct gomp_context *next = suspend(c, self);
     if (next == self)
         return;
+    count_switch(c);
     call_others(c);
     leave(c, self, next);
 }
@@ -325,15 +338,32 @@ void gomp_context_yield (void)
     leave(c, self, &c->loop);
 }
 
+void gomp_context_make_way (void)
+{
+    if (!gomp_in_context())
+        return;
+    const struct gomp_carrier *c = carrier();
+    if (c->loop.addr && has_changed(&c->loop))
+        gomp_context_yield();
+}
+
 struct gomp_ended *gomp_carrier_tasks (void)
 {
     return &carrier()->tasks;
 }
 
-bool gomp_context_has_company (void)
+bool gomp_context_has_others (void)
 {
     struct gomp_carrier *c = carrier();
     return atomic_load_explicit(&c->count, memory_order_relaxed) > 0 || loop_needed(c) ||
+           atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0 ||
+           gomp_tickets_in_sight();
+}
+
+bool gomp_context_has_company (void)
+{
+    struct gomp_carrier *c = carrier();
+    return loop_needed(c) || any_ready(c) ||
            atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0 ||
            gomp_tickets_in_sight();
 }
@@ -345,6 +375,8 @@ static void context_main (struct gomp_context *self)
         collect(carrier());
         bool found = gomp_region_run_in_context(self->region);
         struct gomp_carrier *c = carrier();
+        if (found)
+            count_switch(c);
         c->barren = !found;
         c->ended = self;
         struct gomp_context *next = loop_needed(c) ? NULL : take_ready(c);
@@ -377,11 +409,8 @@ static bool resume (struct gomp_context *x)
 
 bool gomp_contexts_run (void)
 {
-    struct gomp_carrier *c = own;
-    struct gomp_context *x = c ? take_ready(c) : NULL;
-    if (!x)
-        x = take_public();
-    return resume(x);
+    struct gomp_context *x = own ? take_ready(own) : NULL;
+    return resume(x ? x : take_public(NULL));
 }
 
 static struct gomp_carrier *all_carriers (void)
@@ -389,17 +418,33 @@ static struct gomp_carrier *all_carriers (void)
     return atomic_load_explicit(&carriers, memory_order_acquire);
 }
 
-bool gomp_contexts_steal (void)
+static struct gomp_context *take_from_others (const struct gomp_region *of)
 {
     struct gomp_context *x = NULL;
-    if (own && !own->may_steal)
-        return false;
-    if (own)
-        own->may_steal = false;
     for (struct gomp_carrier *c = all_carriers(); c && !x; c = c->next)
         if (c != own)
-            x = take_as_thief(c);
-    return resume(x);
+            x = take_as_thief(c, of);
+    return x;
+}
+
+/* Has this carrier, which has idled, seen a context that another one leaves? */
+static bool may_steal (void)
+{
+    bool may = own && own->may_steal;
+    if (may)
+        own->may_steal = false;
+    return may;
+}
+
+bool gomp_contexts_steal (void)
+{
+    return may_steal() && resume(take_from_others(NULL));
+}
+
+bool gomp_contexts_run_others (void)
+{
+    struct gomp_context *x = take_public(NULL);
+    return resume(x ? x : take_from_others(NULL));
 }
 
 static bool others_ready (void)
@@ -455,37 +500,36 @@ static bool loop_ready (void *arg)
     return has_changed(arg);
 }
 
-/* Run something.  False: there is nothing. */
-static bool run_once (void)
+/* Run something of the region.  False: there is nothing. */
+static bool run_once (struct gomp_region *region)
 {
-    if (gomp_contexts_tickets_first() && gomp_start_tickets())
+    struct gomp_context *x = NULL;
+    if (gomp_contexts_tickets_first() &&
+        (gomp_region_start_in_context(region) ||
+         resume((x = take_public(region)) ? x : take_from_others(region))))
         return true;
-    return gomp_contexts_run() || gomp_start_tickets() || gomp_contexts_steal();
+    if (!(x = take_ready(own)))
+        x = take_public(region);
+    return resume(x) || gomp_region_start_in_context(region) ||
+           (may_steal() && resume(take_from_others(region)));
 }
 
-bool gomp_contexts_run_one (void)
-{
-    if (!all_carriers() || gomp_contexts_grounded || (own && own->running != &own->loop))
-        return false;
-    struct gomp_carrier *c = carrier_made();
-    c->hurry = true;
-    bool ran = gomp_start_tickets() || gomp_contexts_run() || gomp_contexts_steal();
-    c->hurry = false;
-    return ran;
-}
-
+/* Only what belongs to the region runs above the caller's frames. */
 bool gomp_contexts_run_until (int *addr, int val)
 {
-    if (!all_carriers() || gomp_contexts_grounded || inv_seat == INV_SEAT_NONE || (own && own->running != &own->loop))
+    if (!all_carriers() || gomp_contexts_grounded || inv_seat == INV_SEAT_NONE ||
+        !gomp_region_waits_for_all(addr))
         return false;
+    struct gomp_region *region = gomp_thread()->ts.team->barrier.region;
     struct gomp_carrier *c = carrier_made();
+    bool over;
     c->loop.addr = addr;
     c->loop.val = val;
-    bool over;
     while (!(over = has_changed(&c->loop))) {
         if (inv_seat == INV_SEAT_NONE || gomp_seat_called_back() || gomp_ready_here(inv_seat))
             break;
-        if (!run_once() && gomp_idle_spin(loop_ready, &c->loop) != GOMP_IDLE_READY && !run_once())
+        if (!run_once(region) && gomp_idle_spin(loop_ready, &c->loop) != GOMP_IDLE_READY &&
+            !run_once(region))
             break;
     }
     c->loop.addr = NULL;

@@ -56,8 +56,13 @@ static inline bool gomp_in_context (void)
 extern void gomp_context_wait (int *addr, int val);
 /* Let others run, implicit tasks that have not been started first. */
 extern void gomp_context_yield (void);
-/* Is there anything that this carrier could run meanwhile?  Cheap. */
+/* The caller has opened a barrier.  Where its carrier's own thread waits there, below it, that one
+ * goes first: the caller may do something next that depends on it. */
+extern void gomp_context_make_way (void);
+/* Is there anything that this carrier could run meanwhile? */
 extern bool gomp_context_has_company (void);
+/* The same, or contexts of this carrier that wait: the loop looks at all of them.  Cheap. */
+extern bool gomp_context_has_others (void);
 
 /* Those of the calling carrier. */
 extern struct gomp_ended *gomp_carrier_tasks (void);
@@ -69,17 +74,17 @@ enum gomp_start { GOMP_NO_MEMORY, GOMP_NOTHING_STARTED, GOMP_STARTED };
 extern enum gomp_start gomp_contexts_start (struct gomp_region *);
 /* Run a context that is ready here, or in the queue of the process.  False: there is none. */
 extern bool gomp_contexts_run (void);
-/* The same with one of another carrier's. */
+/* The same with one of another carrier's, if this one has idled for a while. */
 extern bool gomp_contexts_steal (void);
+/* One that is not of this carrier's list: after a yield, which is for others, and for threads that the
+ * watchdog lets run. */
+extern bool gomp_contexts_run_others (void);
 /* Is one ready?  Looks at other carriers now and then only. */
 extern bool gomp_contexts_look (void);
 /* Has the context that ran last asked for implicit tasks to be started first? */
 extern bool gomp_contexts_tickets_first (void);
-/* For a thread with a seat that lets others go first: start implicit tasks, or run a context, until
- * that waits.  False: there is none. */
-extern bool gomp_contexts_run_one (void);
-/* For a thread with a seat that waits: run contexts until *addr is not val (true), or until it is
- * time to sleep (false). */
+/* For a thread with a seat that waits for all others of the region that it has begun: run contexts of
+ * the region until *addr is not val (true), or until it is time to sleep (false, as in any other wait). */
 extern bool gomp_contexts_run_until (int *addr, int val);
 
 /* --- anywhere */

@@ -6,6 +6,7 @@
 #include "carrier.h"
 #include "context.h"
 #include "workers.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <libinvasive/environment.h>
 #include <pthread.h>
@@ -153,15 +154,36 @@ struct exception_globals {
     void *caught;
     unsigned uncaught;
 };
-extern struct exception_globals *__cxa_get_globals (void) __attribute__((weak));
+/* NULL: not loaded.  Written before a region begins, when objects have been loaded; relaxed: a region
+ * that begins later is after it. */
+static struct exception_globals *(*_Atomic get_globals) (void);
+
+/* The library may be loaded later than we are, and be visible to some objects only. */
+void gomp_contexts_find_exceptions (void)
+{
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void *found = library ? dlsym(library, "__cxa_get_globals") : NULL;
+    struct exception_globals *(*function) (void);
+    memcpy(&function, &found, sizeof function);
+    atomic_store_explicit(&get_globals, function, memory_order_relaxed);
+    if (library)
+        dlclose(library);
+}
+
+static struct exception_globals *globals (void)
+{
+    struct exception_globals *(*function) (void) =
+        atomic_load_explicit(&get_globals, memory_order_relaxed);
+    return function ? function() : NULL;
+}
 
 /* errno's address is that of a kernel thread: a function of its own, or the compiler would keep it
  * across the switch. */
 static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_context *from)
 {
     from->error = errno;
-    if (__cxa_get_globals) {
-        const struct exception_globals *g = __cxa_get_globals();
+    const struct exception_globals *g = globals();
+    if (g) {
         from->exceptions.caught = g->caught;
         from->exceptions.uncaught = g->uncaught;
     }
@@ -170,8 +192,8 @@ static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_co
 static void __attribute__((noinline, noclone)) restore_thread_state (const struct gomp_context *to)
 {
     errno = to->error;
-    if (__cxa_get_globals) {
-        struct exception_globals *g = __cxa_get_globals();
+    struct exception_globals *g = globals();
+    if (g) {
         g->caught = to->exceptions.caught;
         g->uncaught = to->exceptions.uncaught;
     }
@@ -215,8 +237,9 @@ bool gomp_contexts_usable (void)
     int known = atomic_load_explicit(&answer, memory_order_relaxed);
     if (__builtin_expect(known == 0, 0)) {
         const char *wish = inv_getenv("INVASIVE_CONTEXTS");
+        const char *tasks = inv_getenv("INVASIVE_MPI_TASKS"); /* taskpoint.c counts by kernel thread */
         bool yes = SWITCHABLE && !has_shadow_stack() && !__asan_init && !__tsan_init &&
-                   !under_tool() && !(wish && strcmp(wish, "off") == 0);
+                   !under_tool() && !(wish && strcmp(wish, "off") == 0) && !tasks;
         known = yes ? 1 : 2;
         atomic_store_explicit(&answer, known, memory_order_relaxed);
     }

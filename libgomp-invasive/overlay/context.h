@@ -46,6 +46,8 @@ struct gomp_context {
 /* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are
  * not told of the stacks, and not with shadow stacks. */
 extern bool gomp_contexts_usable (void);
+/* Objects have been loaded: is the C++ runtime there? */
+extern void gomp_contexts_find_exceptions (void);
 /* One that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no
  * memory for it. */
 extern struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *));

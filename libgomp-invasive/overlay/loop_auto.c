@@ -27,6 +27,7 @@ static struct {
     _Atomic uint64_t sum_ns, max_ns; /* their times */
 } loops[ENTRIES] __attribute__((aligned(64)));
 
+/* 0: the part has begun on another kernel thread. */
 static __thread uint64_t part_began_ns;
 
 #define GET(field) atomic_load_explicit(&loops[loop].field, memory_order_relaxed)
@@ -83,6 +84,8 @@ static bool imbalanced (unsigned loop, unsigned nthreads)
 
 void gomp_auto_part_end (unsigned loop, unsigned nthreads)
 {
+    if (part_began_ns == 0)
+        return;
     uint64_t ns = inv_now_ns() - part_began_ns, max = GET(max_ns);
     ADD(sum_ns, ns);
     while (ns > max && !atomic_compare_exchange_weak_explicit(&loops[loop].max_ns, &max, ns,

@@ -31,6 +31,7 @@
  * long as another one goes on, and then tries again.
  */
 #include "wait.h"
+#include "carrier.h"
 #include "loops.h"
 #include "ready.h"
 
@@ -308,6 +309,8 @@ static void let_sleepers_pass (struct gomp_work_share *ws)
         if (!inv_managed()) {
             if (gomp_yield_was_long())
                 return;
+        } else if (gomp_in_context() && gomp_context_has_company()) {
+            gomp_context_yield();
         } else if (inv_seat != INV_SEAT_NONE && gomp_ready_here(inv_seat)) {
             gomp_seat_yield();
             gomp_seat_acquire();

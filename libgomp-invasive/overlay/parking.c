@@ -4,7 +4,6 @@
  */
 #include "wait.h"
 #include "carrier.h"
-#include "context.h"
 #include "history.h"
 #include "ready.h"
 #include "riders.h"
@@ -139,13 +138,13 @@ static bool needs_seat (void)
     return gomp_ride_end() || rides;
 }
 
-bool gomp_park_context (struct gomp_context *context, int *addr, int val)
+bool gomp_park_context (struct gomp_waiter *w, struct gomp_context *context, int *addr, int val)
 {
-    context->waiter = (struct gomp_waiter){.addr = addr, .context = context};
-    return enqueue(bucket_of(addr), &context->waiter, addr, val);
+    *w = (struct gomp_waiter){.addr = addr, .context = context};
+    return enqueue(bucket_of(addr), w, addr, val);
 }
 
-/* A context, or a thread that may execute contexts meanwhile. */
+/* A context; or the thread that began a region, which may execute contexts of it meanwhile. */
 static bool wait_lightly (int *addr, int val)
 {
     if (!gomp_in_context())
@@ -175,7 +174,8 @@ void gomp_park (int *addr, int val)
         gomp_history_sleeps(addr);
         gomp_seat_yield();
         gomp_check_starved();
-    }
+    } else
+        gomp_contexts_publish();
     gomp_waiter_sleep(&w);
 }
 

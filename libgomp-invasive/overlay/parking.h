@@ -58,7 +58,7 @@ extern void gomp_park (int *addr, int val);
 extern void gomp_unpark (int *addr, int count);
 
 /* Let a context, which does not run, wait here.  False: *addr is not val any more. */
-extern bool gomp_park_context (struct gomp_context *, int *addr, int val);
+extern bool gomp_park_context (struct gomp_waiter *, struct gomp_context *, int *addr, int val);
 
 /* Sleep until someone sets w->word; then take the seat that came with it. */
 extern void gomp_waiter_sleep (struct gomp_waiter *w);

@@ -283,6 +283,19 @@ static bool may_go_on (void)
            !gomp_contexts_look();
 }
 
+/* What runs on top of such a wait cannot depend on what the waiting thread does after it.  In any other
+ * wait it might: the thread may hold a lock of the program. */
+bool gomp_region_waits_for_all (const int *addr)
+{
+    struct gomp_team *team = gomp_thread()->ts.team;
+    struct gomp_region *region = team ? team->barrier.region : NULL;
+    if (!region || !region->elastic || gomp_thread()->ts.team_id != 0)
+        return false;
+    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
+    return addr == (const int *)&team->barrier.generation ||
+           addr == (const int *)&region->end_word || (tasks && addr == (const int *)&tasks->signal);
+}
+
 bool gomp_region_may_start (struct gomp_region *region)
 {
     return region->light && has_tickets(region);
@@ -308,14 +321,9 @@ bool gomp_region_run_in_context (struct gomp_region *region)
     return found;
 }
 
-static bool start_tickets (struct gomp_region *region)
+bool gomp_region_start_in_context (struct gomp_region *region)
 {
     return gomp_region_may_start(region) && gomp_contexts_start(region) == GOMP_STARTED;
-}
-
-bool gomp_start_tickets (void)
-{
-    return any_registered(start_tickets);
 }
 
 /* The worker's last access to the team is the gate. */
@@ -558,10 +566,12 @@ void gomp_region_run_bound (struct gomp_region *region, unsigned id, struct gomp
 
 /* --- the master */
 
-/* Team sizes that adapt do so by what kernel threads cost that wait (parallel.c). */
+/* Team sizes that adapt do so by what kernel threads cost that wait (parallel.c).  Tools are promised
+ * that an implicit task begins and ends on one kernel thread. */
 static bool may_be_light (void)
 {
-    return gomp_movable_threads() && !gomp_team_adaptive && gomp_contexts_usable();
+    return gomp_movable_threads() && !gomp_team_adaptive && !inv_tool_get() &&
+           gomp_contexts_usable();
 }
 
 void gomp_region_open (struct gomp_region *region, bool elastic)
@@ -659,7 +669,10 @@ static bool elastic_work (struct gomp_region *region)
 static void master_share (struct gomp_region *region)
 {
     while (elastic_work(region)) {
-        if (region->light && gomp_contexts_start(region) != GOMP_NO_MEMORY) {
+        if (region->light) {
+            /* Without memory for stacks implicit tasks are kernel threads. */
+            if (gomp_contexts_start(region) == GOMP_NO_MEMORY)
+                region->light = false;
             gomp_seat_checkpoint();
             continue;
         }
@@ -691,7 +704,6 @@ void gomp_region_finish (struct gomp_region *region)
     }
     if (!inv_managed())
         return;
-    gomp_contexts_publish(); /* those of other regions, which this thread had come to */
     gomp_history_region_ends(region);
     if (region->start.master_seated && !gomp_seated())
         gomp_seat_acquire(); /* progress.c had let us run without one */

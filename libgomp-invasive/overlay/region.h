@@ -75,7 +75,9 @@ struct gomp_region {
     _Atomic bool help; /* explicit tasks are queued: a hint for idle workers, set by who queues one,
                           cleared by who finds none; says nothing of a region that is closed */
     bool elastic, registered;
-    bool light; /* elastic, and implicit tasks but the master's run in contexts */
+    /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
+     * late thread may take it for the next region's, and start an implicit task the other way */
+    _Atomic bool light;
     struct gomp_region_start start;
     struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
     struct gomp_region *next_free;
@@ -100,8 +102,11 @@ extern bool gomp_tickets_left (void);
 /* The same for a thread that looks all the time: without those that are in shares. */
 extern bool gomp_tickets_in_sight (void);
 extern bool gomp_run_ticket (void);
-/* The same in a context only, for a thread that waits in the middle of something. */
-extern bool gomp_start_tickets (void);
+/* The same of one region, in a context only: for a thread that waits in the middle of it. */
+extern bool gomp_region_start_in_context (struct gomp_region *);
+/* Does the calling thread, which has begun a region and is thread number 0, wait on addr for all
+ * others of the region: at a barrier of the team, or at its end? */
+extern bool gomp_region_waits_for_all (const int *addr);
 /* In a context: run implicit tasks of the region.  False: there was none left. */
 extern bool gomp_region_run_in_context (struct gomp_region *);
 /* Are there any?  A hint. */

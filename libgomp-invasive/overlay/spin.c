@@ -252,7 +252,7 @@ static bool word_changed (void *arg)
 int gomp_spin (int *addr, int val)
 {
     struct word_wait w = {addr, val};
-    if (gomp_in_context() && gomp_context_has_company())
+    if (gomp_in_context() && gomp_context_has_others())
         return 1;
     return !gomp_spin_until(word_changed, &w);
 }

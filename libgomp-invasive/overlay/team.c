@@ -416,7 +416,7 @@ static void mail_nested_workers (struct gomp_region *region)
 static bool is_elastic (const struct gomp_region *region, const gomp_simple_barrier_t *dock)
 {
     unsigned n = region->start.nthreads;
-    if (!inv_managed() || n > GOMP_TICKETS_MOST || gomp_strict_threads(region->start.fn))
+    if (!inv_managed() || n > GOMP_TICKETS_MOST || gomp_strict_threads())
         return false;
     return !gomp_threads_scarce || dock->size < n || !dock->workers[n - 1];
 }

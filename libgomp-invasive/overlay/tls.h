@@ -9,15 +9,17 @@
 
 /* True when the program or a library that is linked with libgomp has thread-local variables (and so
  * may have threadprivate ones, whose values persist from region to region), or when
- * INVASIVE_BIND=strict; false with INVASIVE_BIND=elastic.  Found out once; an object that
- * is loaded later is seen when the next region begins whose function, fn, is new or takes more than
- * some microseconds, or within a few others. */
+ * INVASIVE_BIND=strict; false with INVASIVE_BIND=elastic.  An object that is loaded later is seen
+ * when the next region begins. */
 #pragma GCC visibility push(hidden)
-extern bool gomp_strict_threads (void (*fn) (void *));
+extern bool gomp_strict_threads (void);
+/* When the library is loaded. */
+extern void gomp_tls_loaded (void);
 /* The same of the objects that are loaded now, or by INVASIVE_BIND. */
 extern bool gomp_has_thread_data (void);
 /* May an implicit task that waits go on on another kernel thread?  As of the last call of
- * gomp_strict_threads: false where there is thread-local data, whatever INVASIVE_BIND says. */
+ * gomp_strict_threads: false where there is thread-local data, of any object but a few known ones, or
+ * an executable stack, whatever INVASIVE_BIND says. */
 extern bool gomp_movable_threads (void);
 #pragma GCC visibility pop
 #endif

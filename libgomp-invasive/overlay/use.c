@@ -10,6 +10,7 @@
 #include "objects.h"
 #include "parallel.h"
 #include "region.h"
+#include "tls.h"
 #include <libinvasive/process.h>
 #include <libinvasive/uncancelled.h>
 #include <pthread.h>
@@ -146,6 +147,7 @@ struct gomp_task_icv *gomp_find_thread_icv (void)
 void gomp_use_loaded (void)
 {
     loading = false;
+    gomp_tls_loaded();
     held_size = gomp_global_icv.nthreads_var;
     if (gomp_use_at_once())
         gomp_find_thread_icv();

@@ -348,11 +348,11 @@ static bool take_ticket_first (void)
 }
 
 /* Those that are ready may all be waiting like the caller, for an implicit task that has
- * not started: that comes first. */
+ * not started, or is a context: that comes first. */
 static void pass_on (int seat)
 {
     gomp_contexts_publish();
-    if (gomp_tickets_left() && inv_seat_check(seat) != INV_LOST) {
+    if ((gomp_tickets_left() || gomp_contexts_waiting()) && inv_seat_check(seat) != INV_LOST) {
         atomic_fetch_add_explicit(&tickets_first, 1, memory_order_relaxed);
         if (!place_on_ticket(seat))
             gomp_seat_dispose(seat);
@@ -370,8 +370,6 @@ void gomp_yield_point (void)
         sched_yield();
         return;
     }
-    if (gomp_contexts_run_one())
-        return;
     if (!gomp_work_waiting()) {
         sched_yield();
         return;
@@ -598,6 +596,7 @@ static bool pass_seat (_Atomic unsigned *count, bool (*place) (int seat))
 {
     if (atomic_load_explicit(count, memory_order_relaxed) == 0)
         return false;
+    gomp_contexts_publish();
     int seat = inv_seat_detach();
     if (seat == INV_SEAT_NONE || place(seat))
         return true;
@@ -614,6 +613,8 @@ static bool pull_dozing (void)
         return false;
     int left = INV_SEAT_NONE;
     struct gomp_waiter *w = gomp_ready_pull(inv_seat, &left);
+    if (w)
+        gomp_contexts_publish();
     if (w)
         gomp_waiter_wake(w, inv_seat_detach()); /* without a seat, should it just have been lost */
     if (left != INV_SEAT_NONE)
@@ -634,7 +635,8 @@ static bool idle_for_work (void)
 /* One round of a free worker that has a seat.  False: nothing to do. */
 static bool work_once (void)
 {
-    if ((gomp_contexts_tickets_first() || take_ticket_first()) && gomp_run_ticket())
+    if ((gomp_contexts_tickets_first() || take_ticket_first()) &&
+        (gomp_run_ticket() || gomp_contexts_run_others()))
         return true;
     if (pass_seat(&gomp_ready_count, place_on_ready))
         return true;
@@ -745,8 +747,8 @@ static bool ride_one (void)
     if (!gomp_progress_take_extra())
         return false;
     gomp_ride();
-    if (!gomp_run_ticket() && !gomp_contexts_run())
-        gomp_contexts_steal();
+    if (!gomp_run_ticket())
+        gomp_contexts_run_others();
     gomp_contexts_publish();
     gomp_ride_end();
     return true;
@@ -756,6 +758,7 @@ static bool ride_one (void)
 static bool wait_for_seat (struct free_worker *self)
 {
     uint32_t seen = atomic_load(&leave_word);
+    gomp_contexts_publish();
     if (!inv_managed()) { /* any more */
         inv_futex_wait(&leave_word, seen, -1, false);
         return true;
