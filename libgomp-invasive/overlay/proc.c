@@ -114,6 +114,7 @@ static unsigned large_team, small_team;
  * first use. */
 static struct gomp_task_icv small_icv;
 bool gomp_threads_scarce;
+bool gomp_default_team_is_one;
 
 /* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
  * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
@@ -147,6 +148,7 @@ void gomp_settle_default_team (void)
         return;
     n = least(default_team(), limit);
     gomp_threads_scarce = found_scarce;
+    gomp_default_team_is_one = n == 1 && inv_domain_cores() == 1;
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
         large_team = (unsigned)n;
