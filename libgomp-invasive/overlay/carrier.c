@@ -318,6 +318,7 @@ void gomp_context_wait (int *addr, int val)
     struct gomp_context *self = c->running;
     self->addr = addr;
     self->val = val;
+    gomp_region_waits(self->region);
     struct gomp_context *next = suspend(c, self);
     if (next == self)
         return;
@@ -331,6 +332,7 @@ void gomp_context_yield (void)
     struct gomp_carrier *c = carrier();
     struct gomp_context *self = c->running;
     self->addr = NULL;
+    gomp_region_waits(self->region);
     gomp_spinlock_lock(&c->lock);
     append(c, self);
     gomp_spinlock_unlock(&c->lock);

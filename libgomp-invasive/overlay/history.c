@@ -32,6 +32,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->verdict, GOMP_UNKNOWN);
         SET(h->core_ns, 0);
         SET(h->waits, 0);
+        SET(h->inside, GOMP_INSIDE_UNKNOWN);
         SET(h->narrow, 0);
         SET(h->fn, fn);
     }
@@ -72,6 +73,9 @@ void gomp_history_region_ends (struct gomp_region *region)
 {
     unsigned n = region->start.nthreads;
     uint64_t sleeps = GET(region->sleeps);
+    enum gomp_inside inside = GET(region->waited) ? GOMP_WAITS : GOMP_NEVER_WAITS;
+    if (region->elastic && inside > region->inside)
+        SET(gomp_history_of(region->start.fn)->inside, inside);
     if (sleeps == 0 && region->began_ns == 0)
         return;
     unsigned cores = gomp_cores_at_hand();
@@ -95,6 +99,8 @@ void gomp_history_sleeps (const int *addr)
     struct gomp_team *team = gomp_thread()->ts.team;
     struct gomp_region *region = team ? team->barrier.region : NULL;
     /* The master's wait for the end of its region is none of its function's. */
-    if (region && addr != (const int *)&region->end_word)
+    if (region && addr != (const int *)&region->end_word) {
         atomic_fetch_add_explicit(&region->sleeps, 1, memory_order_relaxed);
+        SET(region->waited, true);
+    }
 }

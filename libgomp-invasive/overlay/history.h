@@ -29,6 +29,9 @@ enum gomp_verdict {
     GOMP_SPINS      /* they wait for each other in loops of their own: start all of them at once */
 };
 
+/* Do implicit tasks of a function wait inside the region, for each other or for locks? */
+enum gomp_inside { GOMP_INSIDE_UNKNOWN, GOMP_NEVER_WAITS, GOMP_WAITS };
+
 struct gomp_history {
     _Atomic(void (*) (void *)) fn;
     /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
@@ -43,6 +46,8 @@ struct gomp_history {
     /* How often an implicit task sleeps inside a region that has more of them than the process has
      * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
     _Atomic uint32_t waits;
+    /* enum gomp_inside; once they have waited it stays so.  Writers: masters at the end of a region. */
+    _Atomic uint32_t inside;
     /* 0: regions are as large as they are asked for.  Else: so many of them have been made no
      * larger than the cores, because of `waits`.  Writers: masters (parallel.c). */
     _Atomic uint32_t narrow;

@@ -592,7 +592,10 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     struct gomp_history *h = gomp_history_find(region->start.fn);
     bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
     uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
-    region->light = !spins && may_be_light();
+    region->inside = h ? atomic_load_explicit(&h->inside, memory_order_relaxed) : GOMP_INSIDE_UNKNOWN;
+    atomic_store_explicit(&region->waited, false, memory_order_relaxed);
+    /* What never waits needs no stack of its own, which would cost it two switches. */
+    region->light = !spins && region->inside != GOMP_NEVER_WAITS && may_be_light();
     gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0);
     gomp_want_cores();
     unsigned cores = spins ? gomp_cores_at_hand() : n;

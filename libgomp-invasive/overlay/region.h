@@ -23,6 +23,7 @@
 #include "libgomp.h"
 #include "carrier.h"
 #include "context.h"
+#include "history.h"
 #include "tickets.h"
 #include "upstream.h"
 #include "workers.h"
@@ -78,6 +79,9 @@ struct gomp_region {
     /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
      * late thread may take it for the next region's, and start an implicit task the other way */
     _Atomic bool light;
+    /* An implicit task has waited in this use of the struct.  Set by whoever waits, relaxed */
+    _Atomic bool waited;
+    enum gomp_inside inside; /* what was known of the function when the region was opened */
     struct gomp_region_start start;
     struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
     struct gomp_region *next_free;
@@ -111,6 +115,12 @@ extern bool gomp_region_waits_for_all (const int *addr);
 extern bool gomp_region_run_in_context (struct gomp_region *);
 /* Are there any?  A hint. */
 extern bool gomp_region_may_start (struct gomp_region *);
+/* An implicit task of the region waits. */
+static inline void gomp_region_waits (struct gomp_region *region)
+{
+    if (!atomic_load_explicit(&region->waited, memory_order_relaxed))
+        atomic_store_explicit(&region->waited, true, memory_order_relaxed);
+}
 /* Count those that have ended on a carrier. */
 extern void gomp_region_count_ended (struct gomp_ended *);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,
