@@ -278,13 +278,15 @@ unsigned inv_domain_cores(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
-bool inv_has_peers(void)
+unsigned inv_ranks_here(void)
 {
     int here = env_int("MPI_LOCALNRANKS");
     if (here < 0 && (here = env_int("OMPI_COMM_WORLD_LOCAL_SIZE")) < 0 &&
         (here = env_int("PMI_SIZE")) < 0)
         here = inv_getenv("SLURM_PROCID") ? env_int("SLURM_NTASKS") : -1;
-    return here > 1 || (here < 0 && inv_getenv("PMIX_RANK"));
+    if (here < 0)
+        return inv_getenv("PMIX_RANK") ? 2 : 1;
+    return here > 0 ? (unsigned)here : 1;
 }
 
 /* The JOIN request with the hints that the caller or the launcher's environment has. */

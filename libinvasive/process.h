@@ -72,9 +72,9 @@ bool inv_asked(void);
 /* Number of cores of the domain, before and after joining (INVASIVE_CORES). */
 unsigned inv_domain_cores(void);
 
-/* Is this process one of several ranks on its node, as its MPI launcher's environment says?  Not known
- * is no, but with a launcher that only says that there are ranks.  Thread safe. */
-bool inv_has_peers(void);
+/* Ranks of this process's job on its node, as its MPI launcher's environment says; 1: it is alone, or
+ * nothing is known; 2 where the launcher only says that there are ranks.  Thread safe. */
+unsigned inv_ranks_here(void);
 
 /* Leave the domain: every seat is given up, the process runs unmanaged from here on.
  * reason, if not NULL, is said once on stderr.  Called by one thread, outside regions. */

@@ -42,7 +42,8 @@ def test_the_default_team_fits_into_memory(
 def test_without_limits_the_default_team_is_what_it_is(run_program, invade, compiled):  # noqa: F811
     """The cores; more for ranks that share a node of few cores."""
     for cores, ranks, team in ((4, {}, 4), (4, {"MPI_LOCALNRANKS": "1"}, 4), (20, SEVERAL, 20),
-                               (4, SEVERAL, 32), (5, {"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, 35)):
+                               (4, SEVERAL, 32), (5, {"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, 35),
+                               (4, {"MPI_LOCALNRANKS": "4"}, 32), (4, {"PMI_SIZE": "5"}, 4)):
         done = run_program([invade, f"--emulate-cores={cores}", compiled("limited")], env=ranks)
         assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks)
 

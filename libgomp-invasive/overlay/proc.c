@@ -69,14 +69,15 @@ static bool nesting_wanted (void)
 
 /* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
  * where several ranks share a small node; there the last implicit tasks to start are the unit of what
- * stays unbalanced.  Not where the process is alone, nor where the cores are so many that a team of
- * them is fine enough.  Nor where regions may be nested, since each thread of a large team would begin a
+ * stays unbalanced.  Not where the process is alone, nor where ranks or cores are so many that teams of
+ * the cores are fine enough.  Nor where regions may be nested, since each thread of a large team would begin a
  * large team, nor where implicit tasks are kernel threads (tls.h), since each thread of the program
  * would need a large team of them. */
 static bool large_team_gains (unsigned cores)
 {
     enum { MANY_CORES = 16 };
-    return inv_has_peers() && cores < MANY_CORES && !nesting_wanted() && !gomp_has_thread_data();
+    unsigned ranks = inv_ranks_here();
+    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() && !gomp_has_thread_data();
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or
