@@ -362,6 +362,45 @@ static void report_so_far(void *argument)
         invade_report_write(run->report, run->manager, run->command, INVADE_STILL_RUNS);
 }
 
+static void run_off(const struct invade_options *o)
+{
+    struct invade_report report;
+    if (!open_files(&report, o, true))
+        exit(INVADE_FAILED);
+    invade_report_unmanaged(&report, o->command); /* not the one of the run before */
+    invade_exec(o);
+}
+
+static void run_managed(const struct invade_options *o) __attribute__((noreturn));
+static void run_managed(const struct invade_options *o)
+{
+    static struct invade_paths paths;
+    static struct invade_manager manager = {.control = -1};
+    struct invade_report report;
+    if (!open_files(&report, o, false))
+        exit(INVADE_FAILED);
+    if (!invade_find(&paths) || !find_manager(&manager, &paths, o))
+        run_unmanaged(o, &report);
+    if (o->verbose)
+        invade_say("%s rmd at %s, %u cores", manager.pid ? "private" : "using the", manager.socket,
+                   manager.ncores);
+    if (!invade_environment(&paths, &manager, o, &report)) {
+        invade_stop(&manager);
+        run_unmanaged(o, &report);
+    }
+    bool traced = invade_trace_start(&manager);
+    if (!manager.pid && !report.ours && !traced)
+        invade_exec(o);
+    report.before = invade_load_now(&manager);
+    struct run run = {&report, &manager, o->command};
+    int status = invade_run(o, invade_exec, report_so_far, &run);
+    report.traced = invade_trace_stop(&manager, o);
+    if (report.ours || report.traced)
+        invade_report_write(&report, &manager, o->command, status);
+    invade_stop(&manager);
+    invade_end_as(status);
+}
+
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
@@ -375,8 +414,6 @@ int main(int argc, char **argv)
         NULL,
         NULL};
     struct invade_options o = {0};
-    static struct invade_paths paths;
-    static struct invade_manager manager = {.control = -1};
     invade_take_signals();
     argp_program_version = "invade " PACKAGE_VERSION;
     argp_err_exit_status = INVADE_FAILED;
@@ -385,33 +422,9 @@ int main(int argc, char **argv)
     if (o.off)
         setenv("INVASIVE", "off", 1);
     bool off = environment_says_off();
-    struct invade_report report;
-    if (!off && o.cores)
+    if (off)
+        run_off(&o);
+    if (o.cores)
         restrict_cores(o.cores);
-    if (!open_files(&report, &o, off))
-        exit(INVADE_FAILED);
-    if (off) {
-        invade_report_unmanaged(&report, o.command); /* not the one of the run before */
-        invade_exec(&o);
-    }
-    if (!invade_find(&paths) || !find_manager(&manager, &paths, &o))
-        run_unmanaged(&o, &report);
-    if (o.verbose)
-        invade_say("%s rmd at %s, %u cores", manager.pid ? "private" : "using the", manager.socket,
-                   manager.ncores);
-    if (!invade_environment(&paths, &manager, &o, &report)) {
-        invade_stop(&manager);
-        run_unmanaged(&o, &report);
-    }
-    bool traced = invade_trace_start(&manager);
-    if (!manager.pid && !report.ours && !traced)
-        invade_exec(&o);
-    report.before = invade_load_now(&manager);
-    struct run run = {&report, &manager, o.command};
-    int status = invade_run(&o, report_so_far, &run);
-    report.traced = invade_trace_stop(&manager, &o);
-    if (report.ours || report.traced)
-        invade_report_write(&report, &manager, o.command, status);
-    invade_stop(&manager);
-    invade_end_as(status);
+    run_managed(&o);
 }

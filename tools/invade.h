@@ -92,13 +92,17 @@ bool invade_use_node(struct invade_manager *manager, const char *rmd);
 /* The MPI rank that we are; 0 when we are none. */
 int invade_rank(void);
 
+/* What a child of ours does: be the command, or manage it.  Does not return. */
+typedef void (*invade_become)(const struct invade_options *options) __attribute__((noreturn));
+
 /* invade_run.c: dispose of signals as waiting for children and writing reports need it, first of
- * all; become the command (returns never), with our caller's dispositions; or run it as a child and
- * return its wait status.
- * told_to_end(argument) is called once if the command still runs a second after a SIGTERM. */
+ * all; become the command (returns never), with our caller's dispositions; or run a child that
+ * becomes it and return its wait status, with signals blocked from then on.
+ * told_to_end(argument) is called once if the child still runs a second after a SIGTERM. */
 void invade_take_signals(void);
 void invade_exec(const struct invade_options *options) __attribute__((noreturn));
-int invade_run(const struct invade_options *options, void (*told_to_end)(void *), void *argument);
+int invade_run(const struct invade_options *options, invade_become become,
+               void (*told_to_end)(void *), void *argument);
 /* End as the command did: same exit code, same signal. */
 void invade_end_as(int wait_status) __attribute__((noreturn));
 

@@ -38,8 +38,11 @@ static struct {
     {.number = SIGXFSZ, .ours = SIG_IGN},
 };
 
+static sigset_t callers_mask;
+
 void invade_take_signals(void)
 {
+    sigprocmask(SIG_BLOCK, NULL, &callers_mask);
     for (size_t i = 0; i < sizeof changed / sizeof *changed; i++) {
         const struct sigaction action = {.sa_handler = changed[i].ours};
         sigaction(changed[i].number, &action, &changed[i].callers);
@@ -111,7 +114,7 @@ static void pass_on(const siginfo_t *info, pid_t child)
         stop_here();
 }
 
-static pid_t start(const struct invade_options *o, const sigset_t *mask)
+static pid_t start(const struct invade_options *o, invade_become become)
 {
     pid_t launcher = getpid(), child = fork();
     if (child)
@@ -120,8 +123,8 @@ static pid_t start(const struct invade_options *o, const sigset_t *mask)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher)
         _exit(INVADE_FAILED);
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    invade_exec(o);
+    sigprocmask(SIG_SETMASK, &callers_mask, NULL);
+    become(o);
 }
 
 /* The next signal of the set; 0 when `until_ns` has passed, which is 0 for never. */
@@ -139,14 +142,15 @@ static int next_signal(const sigset_t *set, siginfo_t *info, uint64_t until_ns)
     }
 }
 
-int invade_run(const struct invade_options *o, void (*told_to_end)(void *), void *argument)
+int invade_run(const struct invade_options *o, invade_become become,
+               void (*told_to_end)(void *), void *argument)
 {
     uint64_t tell_at_ns = 0;
     bool told = false;
-    sigset_t set, mask;
+    sigset_t set;
     passed_on(&set);
-    sigprocmask(SIG_BLOCK, &set, &mask);
-    pid_t child = start(o, &mask);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    pid_t child = start(o, become);
     if (child < 0) {
         invade_say("cannot start %s: %s", o->command[0], strerror(errno));
         return W_EXITCODE(INVADE_FAILED, 0);
