@@ -14,6 +14,7 @@
  *                    invade_text.c and invade_json.c (how they are written)
  *   invade_others.c  what other programs took of our cores
  *   invade_trace.c   --trace
+ *   invade_compare.c --compare
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -30,6 +31,7 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,7 @@
 enum {
     OPT_REPORT = 256,
     OPT_TRACE,
+    OPT_COMPARE,
     OPT_THREADS,
     OPT_TEAM,
     OPT_MPI_TASKS,
@@ -64,6 +67,9 @@ static const struct argp_option argp_options[] = {
     {"trace", OPT_TRACE, "FILE", 0,
      "write down who owns and holds which core when, and who waits, in FILE; see invade-trace(1)",
      0},
+    {"compare", OPT_COMPARE, "N", OPTION_ARG_OPTIONAL,
+     "run the command N times (default 3) as if invade were not there and N times managed, in "
+     "turns, and say on stderr what that changed", 0},
     {"threads", OPT_THREADS, "N", 0, "OpenMP team size of every process", 0},
     {"team", OPT_TEAM, "KIND", 0,
      "fixed (default), or adaptive: no more threads than cores where many of them would sleep", 0},
@@ -123,6 +129,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--trace=-: a trace needs a file");
         o->trace_file = arg;
         return 0;
+    case OPT_COMPARE:
+        o->compare = arg ? number(state, "compare", arg, INVADE_COMPARE_MOST)
+                         : INVADE_COMPARE_DEFAULT;
+        o->after_compare = !arg && state->next < state->argc &&
+                           rmd_number(state->argv[state->next], 0, UINT_MAX, &(unsigned){0});
+        return 0;
     case OPT_THREADS:
         o->threads = number(state, "threads", arg, 1 << 16);
         return 0;
@@ -174,6 +186,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                               "--emulate-cores, --policy, --smt and --reclaim-bound are its own");
         if (o->cores && o->emulate)
             argp_error(state, "--cores and --emulate-cores exclude each other: use one");
+        if (o->compare && (o->report || o->trace_file))
+            argp_error(state, "--compare measures runs without --report and --trace, which take "
+                              "time: use them in a run of their own");
+        if (o->compare && o->off)
+            argp_error(state, "--compare and --off: there would be nothing to compare");
+        if (o->compare && o->emulate)
+            argp_error(state, "--compare and --emulate-cores: the stock run would have other "
+                              "cores");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -422,9 +442,15 @@ int main(int argc, char **argv)
     if (o.off)
         setenv("INVASIVE", "off", 1);
     bool off = environment_says_off();
+    if (off && o.compare) {
+        invade_say("--compare and INVASIVE=off: there would be nothing to compare");
+        exit(INVADE_FAILED);
+    }
     if (off)
         run_off(&o);
     if (o.cores)
-        restrict_cores(o.cores);
+        restrict_cores(o.cores); /* of a comparison: in all its runs */
+    if (o.compare)
+        invade_compare(&o, run_managed);
     run_managed(&o);
 }

@@ -21,6 +21,8 @@ struct invade_options {
     unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
     bool report, mpi_tasks, off, verbose;
     bool after_report; /* the command is the word after --report: maybe meant as its file */
+    unsigned compare;   /* runs of each kind; 0: no comparison */
+    bool after_compare; /* the command is the number after --compare: maybe meant as that */
 };
 
 /* Where things are: in the build tree and installed alike. */
@@ -103,6 +105,12 @@ void invade_take_signals(void);
 void invade_exec(const struct invade_options *options) __attribute__((noreturn));
 int invade_run(const struct invade_options *options, invade_become become,
                void (*told_to_end)(void *), void *argument);
+/* Between and after runs: the first signal that has told us to end, 0: none; wait for processes
+ * that became our children (PR_SET_CHILD_SUBREAPER), false if some still run then; signals as our
+ * caller had them. */
+int invade_told_by(void);
+bool invade_reap(uint64_t patience_ns);
+void invade_give_signals_back(void);
 /* End as the command did: same exit code, same signal. */
 void invade_end_as(int wait_status) __attribute__((noreturn));
 
@@ -119,6 +127,12 @@ void invade_report_write(struct invade_report *report, const struct invade_manag
 struct invade_load invade_load_now(const struct invade_manager *manager);
 double invade_load_of_others(const struct invade_load *before, const struct invade_load *after,
                              unsigned cores, double cpu);
+
+/* invade_compare.c: run the command options->compare times without us and as often with us, where a
+ * child calls `managed`; print the comparison, and end as the last run did. */
+enum { INVADE_COMPARE_MOST = 1000, INVADE_COMPARE_DEFAULT = 3 };
+void invade_compare(const struct invade_options *options, invade_become managed)
+    __attribute__((noreturn));
 
 /* invade_trace.c: false when the file cannot be written, which has been said; begin, true when there
  * is a trace then; there will be none, so a new file goes again; end, true when it is complete;

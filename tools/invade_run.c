@@ -39,6 +39,8 @@ static struct {
 };
 
 static sigset_t callers_mask;
+/* The first signal by which we were told to end; 0: none has come. */
+static int told_by;
 
 void invade_take_signals(void)
 {
@@ -62,6 +64,8 @@ void invade_exec(const struct invade_options *o)
     invade_say("%s: %s", command[0], strerror(error));
     if (o->after_report)
         invade_say("is %s the file of the report? Write --report=%s", command[0], command[0]);
+    if (o->after_compare)
+        invade_say("is %s the number of runs? Write --compare=%s", command[0], command[0]);
     _exit(error == ENOENT ? INVADE_NOT_FOUND : INVADE_CANNOT_RUN);
 }
 
@@ -114,6 +118,17 @@ static void pass_on(const siginfo_t *info, pid_t child)
         stop_here();
 }
 
+/* Signals that end a program.  One that our caller ignores, as nohup does, comes too, since it is
+ * blocked. */
+static void note_end(int number)
+{
+    struct sigaction action;
+    if (told_by || (number != SIGINT && number != SIGTERM && number != SIGHUP && number != SIGQUIT))
+        return;
+    if (!sigaction(number, NULL, &action) && action.sa_handler != SIG_IGN)
+        told_by = number;
+}
+
 static pid_t start(const struct invade_options *o, invade_become become)
 {
     pid_t launcher = getpid(), child = fork();
@@ -162,6 +177,7 @@ int invade_run(const struct invade_options *o, invade_become become,
             told = true;
             told_to_end(argument);
         } else if (number != SIGCHLD) {
+            note_end(number);
             pass_on(&info, child);
             if (number == SIGTERM && !tell_at_ns)
                 tell_at_ns = inv_now_ns() + PATIENCE_NS;
@@ -170,6 +186,47 @@ int invade_run(const struct invade_options *o, invade_become become,
         }
     }
 }
+
+/* Signals that came while no command ran are nobody else's. */
+static void take_alone(int number)
+{
+    note_end(number);
+    if (number == SIGTSTP)
+        stop_here();
+}
+
+int invade_told_by(void)
+{
+    siginfo_t info;
+    sigset_t set;
+    int number;
+    passed_on(&set);
+    sigdelset(&set, SIGCHLD);
+    while ((number = next_signal(&set, &info, 1)) > 0) /* in the past: those that are here */
+        take_alone(number);
+    return told_by;
+}
+
+bool invade_reap(uint64_t patience_ns)
+{
+    uint64_t until_ns = inv_now_ns() + patience_ns;
+    sigset_t set;
+    passed_on(&set);
+    while (!told_by) {
+        siginfo_t info;
+        pid_t pid;
+        while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+            ;
+        int number = pid < 0 ? 0 : next_signal(&set, &info, until_ns);
+        if (!number)
+            return pid < 0;
+        if (number != SIGCHLD)
+            take_alone(number);
+    }
+    return false;
+}
+
+void invade_give_signals_back(void) { sigprocmask(SIG_SETMASK, &callers_mask, NULL); }
 
 void invade_end_as(int status)
 {
