@@ -2,8 +2,8 @@
 """What barriers inside a parallel region cost, above the work between them: with as many threads as
 cores, against the stock runtime, and with more, managed and unmanaged.
 
-The limit is the work itself, divided by the cores: 0 above it.  The clock of the work loop is part of
-what is measured.
+The limit is the work itself, divided by the cores: 0 above it.  The clock of the work loop is part
+of what is measured.
 """
 
 from __future__ import annotations
