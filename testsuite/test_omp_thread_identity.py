@@ -34,19 +34,12 @@ def compiled_cxx(tmp_path_factory):
     return compile_program
 
 
+@pytest.mark.parametrize("name", ["thread_object", "contexts_exceptions"])
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_thread_local_objects_stay_with_their_thread_number(
-        condition, compiled_cxx, in_condition, run_program):  # noqa: F811
+def test_thread_local_objects_and_exceptions_stay_with_their_thread_number(
+        name, condition, compiled_cxx, in_condition, run_program):  # noqa: F811
     words, environment, count = in_condition(condition)
-    ran = run_program([*words, compiled_cxx("thread_object")], env=environment, timeout=90)
-    assert ran.stdout == "OK\n" * count, ran.stderr
-
-
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_exceptions_stay_with_their_thread_number(
-        condition, compiled_cxx, in_condition, run_program):  # noqa: F811
-    words, environment, count = in_condition(condition)
-    ran = run_program([*words, compiled_cxx("contexts_exceptions")], env=environment, timeout=90)
+    ran = run_program([*words, compiled_cxx(name)], env=environment, timeout=90)
     assert ran.stdout == "OK\n" * count, ran.stderr
 
 

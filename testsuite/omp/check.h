@@ -12,6 +12,7 @@
 #ifndef CHECK_H
 #define CHECK_H
 
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,18 @@ static inline int check_ok(void)
 {
     printf("OK\n");
     return 0;
+}
+
+/* Kernel threads of this process. */
+static inline int kernel_threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    CHECK(tasks, "no /proc");
+    for (struct dirent *entry; (entry = readdir(tasks));)
+        count += entry->d_name[0] != '.';
+    closedir(tasks);
+    return count;
 }
 
 static inline int kernel_thread(void)

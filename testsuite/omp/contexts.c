@@ -8,7 +8,6 @@
  * @env OMP_STACKSIZE=4M
  */
 #include "check.h"
-#include <dirent.h>
 #include <errno.h>
 #include <fenv.h>
 #include <omp.h>
@@ -26,17 +25,6 @@ static __attribute__((noinline)) void set_errno(int value)
 static __attribute__((noinline)) int get_errno(void)
 {
     return errno;
-}
-
-static int kernel_threads(void)
-{
-    int count = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    CHECK(tasks, "no /proc");
-    for (struct dirent *entry; (entry = readdir(tasks));)
-        count += entry->d_name[0] != '.';
-    closedir(tasks);
-    return count;
 }
 
 static __attribute__((noinline)) int deep(int depth, int me)

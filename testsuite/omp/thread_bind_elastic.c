@@ -6,23 +6,11 @@
  * @env OMP_NUM_THREADS=64
  */
 #include "check.h"
-#include <dirent.h>
 #include <omp.h>
 
 enum { N = 64 };
 
 static _Thread_local int mine;
-
-static int threads_alive(void)
-{
-    int count = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    CHECK(tasks, "no /proc");
-    for (struct dirent *entry; (entry = readdir(tasks));)
-        count += entry->d_name[0] != '.';
-    closedir(tasks);
-    return count;
-}
 
 int main(void)
 {
@@ -37,7 +25,7 @@ int main(void)
         }
         CHECK(members == N, "%d members", members);
     }
-    int alive = threads_alive();
+    int alive = kernel_threads();
     CHECK(!getenv("INVASIVE_SOCKET") || omp_get_num_procs() >= N || alive < N,
           "%d kernel threads for %d thread numbers", alive, N);
     for (int round = 0; round < 10; round++) {
