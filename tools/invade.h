@@ -122,7 +122,9 @@ void invade_report_unmanaged(struct invade_report *report, char **command);
 void invade_report_write(struct invade_report *report, const struct invade_manager *manager,
                          char **command, int status);
 
-/* invade_others.c: now; and between two such instants, core-seconds of others on our cores.  cpu:
+/* invade_others.c: processor time of all processes that we have waited for, in seconds. */
+double invade_cpu_of_children(void);
+/* The same file: now; and between two such instants, core-seconds of others on our cores.  cpu:
  * seconds that the command's processes have said themselves.  Negative: not known. */
 struct invade_load invade_load_now(const struct invade_manager *manager);
 double invade_load_of_others(const struct invade_load *before, const struct invade_load *after,

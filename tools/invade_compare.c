@@ -28,7 +28,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,15 +58,6 @@ struct comparison {
     bool printed;
     struct kind kinds[2];
 };
-
-static double cpu_of_children(void)
-{
-    struct rusage u;
-    return getrusage(RUSAGE_CHILDREN, &u)
-               ? 0
-               : (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-                     1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-}
 
 /* --- what a stock run does not have of us */
 
@@ -275,7 +265,7 @@ static int run_one(struct comparison *c, int which)
         return W_EXITCODE(INVADE_FAILED, 0);
     }
     environ = which == STOCK ? c->stock_environment : c->environment;
-    double cpu = cpu_of_children();
+    double cpu = invade_cpu_of_children();
     uint64_t begin_ns = inv_now_ns();
     int status = invade_run(c->o, which == STOCK ? invade_exec : c->managed, print_comparison, c);
     double wall = 1e-9 * (double)(inv_now_ns() - begin_ns);
@@ -285,7 +275,7 @@ static int run_one(struct comparison *c, int which)
     if (status || c->interrupted)
         return status;
     k->wall[k->count] = wall;
-    k->cpu[k->count] = cpu_of_children() - cpu;
+    k->cpu[k->count] = invade_cpu_of_children() - cpu;
     if (c->o->verbose)
         invade_say("%s: %.3f s, %.3f s of processor time", k->name, wall, k->cpu[k->count]);
     k->count++;

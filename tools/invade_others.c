@@ -23,7 +23,7 @@
 
 static double of_clock(clockid_t clock) { return 1e-9 * (double)inv_clock_ns(clock); }
 
-static double of_children(void)
+double invade_cpu_of_children(void)
 {
     struct rusage u;
     return getrusage(RUSAGE_CHILDREN, &u)
@@ -65,7 +65,7 @@ static bool read_stat(const struct inv_cpus *cpus, struct invade_load *load)
 
 struct invade_load invade_load_now(const struct invade_manager *m)
 {
-    struct invade_load load = {.now_ns = inv_now_ns(), .children = of_children()};
+    struct invade_load load = {.now_ns = inv_now_ns(), .children = invade_cpu_of_children()};
     struct inv_cpus cpus;
     load.known = m->pid && !m->emulated && !inv_cpus_get(0, &cpus) &&
                  inv_cpus_count(&cpus) == (int)m->ncores && read_stat(&cpus, &load);
