@@ -278,11 +278,16 @@ unsigned inv_domain_cores(void)
     return online > 0 ? (unsigned)online : 1;
 }
 
+int inv_local_size(void)
+{
+    int size = env_int("MPI_LOCALNRANKS");
+    return size < 0 ? env_int("OMPI_COMM_WORLD_LOCAL_SIZE") : size;
+}
+
 unsigned inv_ranks_here(void)
 {
-    int here = env_int("MPI_LOCALNRANKS");
-    if (here < 0 && (here = env_int("OMPI_COMM_WORLD_LOCAL_SIZE")) < 0 &&
-        (here = env_int("PMI_SIZE")) < 0)
+    int here = inv_local_size();
+    if (here < 0 && (here = env_int("PMI_SIZE")) < 0)
         here = inv_getenv("SLURM_PROCID") ? env_int("SLURM_NTASKS") : -1;
     if (here < 0)
         return inv_getenv("PMIX_RANK") ? 2 : 1;
@@ -300,8 +305,8 @@ static struct inv_request join_request(int rank, int size, int local_size)
         request.rank = env_int("OMPI_COMM_WORLD_RANK");
     if (request.size < 0 && (request.size = env_int("PMI_SIZE")) < 0)
         request.size = env_int("OMPI_COMM_WORLD_SIZE");
-    if (request.local_size < 0 && (request.local_size = env_int("MPI_LOCALNRANKS")) < 0)
-        request.local_size = env_int("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (request.local_size < 0)
+        request.local_size = inv_local_size();
     if ((request.local_rank = env_int("MPI_LOCALRANKID")) < 0)
         request.local_rank = env_int("OMPI_COMM_WORLD_LOCAL_RANK");
     request.launch = inv_launch_mark();

@@ -72,6 +72,10 @@ bool inv_asked(void);
 /* Number of cores of the domain, before and after joining (INVASIVE_CORES). */
 unsigned inv_domain_cores(void);
 
+/* Ranks of this process's job on its node, where its MPI launcher's environment counts those; else -1.
+ * Thread safe. */
+int inv_local_size(void);
+
 /* Ranks of this process's job on its node, as its MPI launcher's environment says; 1: it is alone, or
  * nothing is known; 2 where the launcher only says that there are ranks.  Thread safe. */
 unsigned inv_ranks_here(void);

@@ -66,14 +66,8 @@ static unsigned long field (const char *text, const char *name)
 /* Ranks of the job on this node, which share what is a user's. */
 static unsigned long local_ranks (void)
 {
-    static const char *const names[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = inv_getenv(names[i]);
-        unsigned long n = text ? strtoul(text, NULL, 10) : 0;
-        if (n > 0 && n < INT_MAX)
-            return n;
-    }
-    return 1;
+    int n = inv_local_size();
+    return n > 0 ? (unsigned long)n : 1;
 }
 
 /* --- stacks */
