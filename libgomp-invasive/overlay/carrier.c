@@ -170,6 +170,11 @@ static struct gomp_context *take_as_thief (struct gomp_carrier *c, const struct 
 
 /* --- the queue of the process */
 
+static bool any_public (void)
+{
+    return atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0;
+}
+
 void gomp_context_is_ready (struct gomp_context *x)
 {
     x->next = NULL;
@@ -184,7 +189,7 @@ void gomp_context_is_ready (struct gomp_context *x)
 /* of: only one of that region; NULL: any. */
 static struct gomp_context *take_public (const struct gomp_region *of)
 {
-    if (atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) == 0)
+    if (!any_public())
         return NULL;
     gomp_spinlock_lock(&ready_lock);
     struct gomp_context *x, **link = &ready_first;
@@ -268,10 +273,16 @@ static void count_switch (struct gomp_carrier *c)
     atomic_store_explicit(&c->switches, n + 1, memory_order_relaxed);
 }
 
+/* Has what the loop waits for come?  A worker's loop waits for nothing. */
+static bool loop_goes_on (const struct gomp_carrier *c)
+{
+    return c->loop.addr && has_changed(&c->loop);
+}
+
 /* Has the loop something more urgent to do than contexts? */
 static bool loop_needed (const struct gomp_carrier *c)
 {
-    if (c->loop.addr && has_changed(&c->loop))
+    if (loop_goes_on(c))
         return true;
     return inv_seat != INV_SEAT_NONE && (gomp_ready_here(inv_seat) || gomp_seat_called_back());
 }
@@ -280,7 +291,7 @@ static bool loop_needed (const struct gomp_carrier *c)
 static void call_others (struct gomp_carrier *c)
 {
     enum { CALL_EVERY = 16 };
-    if (++c->looks % CALL_EVERY == 0 && c->first && has_changed(c->first))
+    if (++c->looks % CALL_EVERY == 0 && any_ready(c))
         gomp_want_cores();
 }
 
@@ -344,8 +355,7 @@ void gomp_context_make_way (void)
 {
     if (!gomp_in_context())
         return;
-    const struct gomp_carrier *c = carrier();
-    if (c->loop.addr && has_changed(&c->loop))
+    if (loop_goes_on(carrier()))
         gomp_context_yield();
 }
 
@@ -354,20 +364,22 @@ struct gomp_ended *gomp_carrier_tasks (void)
     return &carrier()->tasks;
 }
 
+/* Anything but what lies in the carrier's list. */
+static bool other_work (const struct gomp_carrier *c)
+{
+    return loop_needed(c) || any_public() || gomp_tickets_in_sight();
+}
+
 bool gomp_context_has_others (void)
 {
     struct gomp_carrier *c = carrier();
-    return atomic_load_explicit(&c->count, memory_order_relaxed) > 0 || loop_needed(c) ||
-           atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0 ||
-           gomp_tickets_in_sight();
+    return atomic_load_explicit(&c->count, memory_order_relaxed) > 0 || other_work(c);
 }
 
 bool gomp_context_has_company (void)
 {
     struct gomp_carrier *c = carrier();
-    return loop_needed(c) || any_ready(c) ||
-           atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0 ||
-           gomp_tickets_in_sight();
+    return any_ready(c) || other_work(c);
 }
 
 /* What a context executes. */
@@ -443,10 +455,16 @@ bool gomp_contexts_steal (void)
     return may_steal() && resume(take_from_others(NULL));
 }
 
+/* One of that region, NULL: any, that is not of this carrier's list. */
+static bool run_others (const struct gomp_region *of)
+{
+    struct gomp_context *x = take_public(of);
+    return resume(x ? x : take_from_others(of));
+}
+
 bool gomp_contexts_run_others (void)
 {
-    struct gomp_context *x = take_public(NULL);
-    return resume(x ? x : take_from_others(NULL));
+    return run_others(NULL);
 }
 
 static bool others_ready (void)
@@ -459,7 +477,7 @@ static bool others_ready (void)
 
 bool gomp_contexts_waiting (void)
 {
-    if (atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0 || any_ready(own))
+    if (any_public() || any_ready(own))
         return true;
     bool found = others_ready();
     if (found && own)
@@ -481,7 +499,7 @@ bool gomp_contexts_look (void)
     enum { OTHERS_EVERY = 64 };
     if (!all_carriers())
         return false;
-    if (any_ready(own) || atomic_load_explicit(&gomp_contexts_ready, memory_order_relaxed) > 0)
+    if (any_ready(own) || any_public())
         return true;
     struct gomp_carrier *c = carrier_made();
     if (++c->looks % OTHERS_EVERY == 0)
@@ -505,14 +523,11 @@ static bool loop_ready (void *arg)
 /* Run something of the region.  False: there is nothing. */
 static bool run_once (struct gomp_region *region)
 {
-    struct gomp_context *x = NULL;
     if (gomp_contexts_tickets_first() &&
-        (gomp_region_start_in_context(region) ||
-         resume((x = take_public(region)) ? x : take_from_others(region))))
+        (gomp_region_start_in_context(region) || run_others(region)))
         return true;
-    if (!(x = take_ready(own)))
-        x = take_public(region);
-    return resume(x) || gomp_region_start_in_context(region) ||
+    struct gomp_context *x = take_ready(own);
+    return resume(x ? x : take_public(region)) || gomp_region_start_in_context(region) ||
            (may_steal() && resume(take_from_others(region)));
 }
 

@@ -3,9 +3,9 @@
  * carrier.h - which context (context.h) a kernel thread executes next.
  *
  * A carrier is a kernel thread that executes contexts.  Its own stack is the loop: a worker's loop
- * (workers.c), or the wait of a thread that has called the runtime in an implicit task of its own
- * (thread number 0 in a barrier).  From there it switches to a context; when that one waits, it
- * switches on to another one that is ready, or back to the loop.
+ * (workers.c), or the wait of the thread that began a region, at one of its barriers or its end.  From
+ * there it switches to a context; when that one waits, it switches on to another one that is ready, or
+ * back to the loop.
  *
  * Contexts that wait lie in the list of the carrier that they ran on.  That one looks whether what
  * they wait for has come, so that to open a barrier is a store.  Carriers that idle look into the

@@ -225,7 +225,7 @@ static _Atomic unsigned made;
 static bool under_tool (void)
 {
     const char *preloaded = inv_getenv("LD_PRELOAD");
-    return (preloaded && strstr(preloaded, "vgpreload"));
+    return preloaded && strstr(preloaded, "vgpreload");
 }
 
 extern void __asan_init (void) __attribute__((weak));
@@ -268,17 +268,11 @@ static size_t stack_bytes (size_t page)
     return (bytes + page - 1) / page * page;
 }
 
-/* What a context runs first: its body. */
-struct first_call {
-    void (*body) (struct gomp_context *);
-};
-
 static void begin (void *from, void *arg)
 {
     struct gomp_context *self = arg;
-    void (*body) (struct gomp_context *) = ((struct first_call *)(self + 1))->body;
     arrive(from, self);
-    body(self);
+    self->body(self);
 }
 
 /* The struct lies at the upper end of its stack.  Stacks lie whole megabytes apart: where each begins
@@ -287,17 +281,17 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
 {
     enum { COLOURS = 32, COLOUR_BYTES = 320 };
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = stack_bytes(page);
-    size_t extra = COLOURS * COLOUR_BYTES + sizeof(struct gomp_context) + sizeof(struct first_call);
+    size_t extra = COLOURS * COLOUR_BYTES + sizeof(struct gomp_context);
     bytes += (extra + 2 * page) / page * page;
     char *base = map_stack(bytes, page);
     if (!base)
         return NULL;
     unsigned number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
-    char *top = base + bytes - number % COLOURS * COLOUR_BYTES - sizeof(struct first_call);
+    char *top = base + bytes - number % COLOURS * COLOUR_BYTES;
     struct gomp_context *context =
         (struct gomp_context *)((uintptr_t)(top - sizeof *context) & ~(uintptr_t)63);
     context->owns_stack = true;
-    ((struct first_call *)(context + 1))->body = body;
+    context->body = body;
     context->sp = prepare((char *)context, begin, context);
     return context;
 }

@@ -25,6 +25,7 @@
 
 struct gomp_context {
     void *sp; /* while it does not run */
+    void (*body) (struct gomp_context *); /* what it runs first */
     /* It runs, or the kernel thread that ran it has not left its stack yet.  Set by the thread that
      * resumes it, cleared by what that thread runs next (release; partner: a thief's acquire load). */
     _Atomic bool running;

@@ -101,6 +101,6 @@ void gomp_history_sleeps (const int *addr)
     /* The master's wait for the end of its region is none of its function's. */
     if (region && addr != (const int *)&region->end_word) {
         atomic_fetch_add_explicit(&region->sleeps, 1, memory_order_relaxed);
-        SET(region->waited, true);
+        gomp_region_waits(region);
     }
 }

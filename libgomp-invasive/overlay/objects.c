@@ -7,6 +7,12 @@
 #include "objects.h"
 #include <string.h>
 
+const char *gomp_object_name (const struct dl_phdr_info *info)
+{
+    const char *slash = strrchr(info->dlpi_name, '/');
+    return slash ? slash + 1 : info->dlpi_name;
+}
+
 const ElfW(Phdr) *gomp_object_segment (const struct dl_phdr_info *info, ElfW(Word) type)
 {
     for (int i = 0; i < info->dlpi_phnum; i++)
@@ -51,9 +57,7 @@ bool gomp_program_needs_libgomp (void)
 static int is_other_copy (struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
-    const char *slash = strrchr(info->dlpi_name, '/');
-    const char *name = slash ? slash + 1 : info->dlpi_name;
-    *(bool *)found = strncmp(name, "libgomp-", 8) == 0;
+    *(bool *)found = strncmp(gomp_object_name(info), "libgomp-", 8) == 0;
     return *(bool *)found;
 }
 

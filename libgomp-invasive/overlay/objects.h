@@ -9,6 +9,8 @@
 #include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
+/* The object's file name without directories; "" for the program. */
+extern const char *gomp_object_name (const struct dl_phdr_info *);
 /* The object's segment of this type that is not empty, or NULL. */
 extern const ElfW(Phdr) *gomp_object_segment (const struct dl_phdr_info *, ElfW(Word) type);
 /* Does the object need a library whose name begins so? */

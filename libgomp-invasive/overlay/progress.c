@@ -73,7 +73,6 @@ static struct view look (void)
     struct gomp_carriers_view carriers = gomp_carriers_look();
     v.seated += carriers.switches;
     v.count += carriers.ready;
-    v.waiting = v.waiting || carriers.ready > 0;
     if (carriers.region) {
         v.region = carriers.region;
         v.fn = atomic_load_explicit(&v.region->fn, memory_order_acquire);

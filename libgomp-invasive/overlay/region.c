@@ -228,20 +228,29 @@ static void set_number (uint64_t *numbers, unsigned id)
         numbers[id / 64] |= UINT64_C(1) << id % 64;
 }
 
+/* Take an implicit task that nobody has started, and run it; `first`: the thread has run none of the
+ * region before.  False: there is none. */
+static bool run_next (struct gomp_region *region, bool first, unsigned *id)
+{
+    if (!gomp_ticket_take(&region->tickets, inv_seat, id))
+        return false;
+    if (__builtin_expect(inv_seat == INV_SEAT_NONE, 0))
+        gomp_progress_note_extra();
+    if (first)
+        become_member(region, *id);
+    else
+        change_number(region, *id);
+    run_implicit_task(region, *id);
+    return true;
+}
+
 /* Run implicit tasks of the region as long as there are any and nobody needs the core
  * more.  Returns how many. */
 static unsigned run_tickets (struct gomp_region *region)
 {
     unsigned id, done = 0;
     uint64_t over[GOMP_VACANT_WORDS] = {0};
-    while (gomp_ticket_take(&region->tickets, inv_seat, &id)) {
-        if (__builtin_expect(inv_seat == INV_SEAT_NONE, 0))
-            gomp_progress_note_extra();
-        if (done == 0)
-            become_member(region, id);
-        else
-            change_number(region, id);
-        run_implicit_task(region, id);
+    while (run_next(region, done == 0, &id)) {
         set_number(over, id);
         done++;
         if (!gomp_seated())
@@ -305,15 +314,8 @@ bool gomp_region_run_in_context (struct gomp_region *region)
 {
     unsigned id;
     bool found = false;
-    while (gomp_ticket_take(&region->tickets, inv_seat, &id)) {
-        if (__builtin_expect(inv_seat == INV_SEAT_NONE, 0))
-            gomp_progress_note_extra();
-        if (found)
-            change_number(region, id);
-        else
-            become_member(region, id);
+    while (run_next(region, !found, &id)) {
         found = true;
-        run_implicit_task(region, id);
         note_ended(region, id);
         if (!may_go_on())
             break;

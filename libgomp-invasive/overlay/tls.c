@@ -35,8 +35,7 @@ static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
         "ld-linux", "libc.", "libstdc++", "libgfortran", "libquadmath", "libgomp", "libinvasive",
         "libmpi",   "libuc", "libnuma",   "libudev",     "libsystemd",  "librdmacm", "libgnutls",
         "libp11-",  "libopenblas", "libblas", "libfabric", "libpmix", "libopen-"};
-    const char *slash = strrchr(info->dlpi_name, '/');
-    const char *name = slash ? slash + 1 : info->dlpi_name;
+    const char *name = gomp_object_name(info);
     for (unsigned i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
         if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
             return true;
@@ -81,8 +80,6 @@ static int decide (void)
     if (found)
         return wish && strcmp(wish, "elastic") == 0 ? ELASTIC : STRICT;
     dl_iterate_phdr(ties_to_thread, &found);
-    if (!found)
-        gomp_contexts_find_exceptions();
     return found ? ELASTIC : MOVABLE;
 }
 
@@ -138,6 +135,8 @@ bool gomp_strict_threads (void)
         return false;
     atomic_store_explicit(&loads_seen, loads, memory_order_relaxed);
     now = decide();
+    if (now == MOVABLE)
+        gomp_contexts_find_exceptions();
     atomic_store_explicit(&decision, now, memory_order_relaxed);
     return now == STRICT;
 }

@@ -366,11 +366,7 @@ void gomp_yield_point (void)
         gomp_context_yield();
         return;
     }
-    if (!inv_managed() || !gomp_seated()) {
-        sched_yield();
-        return;
-    }
-    if (!gomp_work_waiting()) {
+    if (!inv_managed() || !gomp_seated() || !gomp_work_waiting()) {
         sched_yield();
         return;
     }
@@ -498,6 +494,12 @@ struct gomp_worker *gomp_workers_make (unsigned wanted)
 /* Those that the calling thread has taken for its next nested region. */
 static __thread struct gomp_worker *in_hand __attribute__((tls_model("initial-exec")));
 
+static void take_in_hand (struct gomp_worker *w)
+{
+    w->next = in_hand;
+    in_hand = w;
+}
+
 static struct gomp_worker *take_idle (struct gomp_worker **idle)
 {
     gomp_spinlock_lock(&sched_lock);
@@ -508,13 +510,12 @@ static struct gomp_worker *take_idle (struct gomp_worker **idle)
     return w;
 }
 
-static unsigned take_in_hand (struct gomp_worker *list)
+static unsigned take_all_in_hand (struct gomp_worker *list)
 {
     unsigned count = 0;
     for (struct gomp_worker *next, *w = list; w; w = next, count++) {
         next = w->next;
-        w->next = in_hand;
-        in_hand = w;
+        take_in_hand(w);
     }
     return count;
 }
@@ -524,12 +525,10 @@ unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wanted)
     unsigned count = 0;
     struct gomp_worker *w;
     gomp_nested_workers_return(idle); /* of a region that has become smaller than it was to be */
-    for (; count < wanted && (w = take_idle(idle)); count++) {
-        w->next = in_hand;
-        in_hand = w;
-    }
+    for (; count < wanted && (w = take_idle(idle)); count++)
+        take_in_hand(w);
     if (count < wanted && !gomp_refused_lately())
-        count += take_in_hand(gomp_workers_make(wanted - count));
+        count += take_all_in_hand(gomp_workers_make(wanted - count));
     if (count < wanted)
         gomp_thread_refused();
     return count;
@@ -613,10 +612,10 @@ static bool pull_dozing (void)
         return false;
     int left = INV_SEAT_NONE;
     struct gomp_waiter *w = gomp_ready_pull(inv_seat, &left);
-    if (w)
+    if (w) {
         gomp_contexts_publish();
-    if (w)
         gomp_waiter_wake(w, inv_seat_detach()); /* without a seat, should it just have been lost */
+    }
     if (left != INV_SEAT_NONE)
         gomp_seat_dispose(left);
     return w != NULL;
@@ -749,7 +748,6 @@ static bool ride_one (void)
     gomp_ride();
     if (!gomp_run_ticket())
         gomp_contexts_run_others();
-    gomp_contexts_publish();
     gomp_ride_end();
     return true;
 }
