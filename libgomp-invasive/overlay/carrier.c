@@ -82,8 +82,10 @@ static struct gomp_carrier *make_carrier (void)
     return own = c;
 }
 
+/* For loops, from which contexts are switched to. */
 static struct gomp_carrier *carrier_made (void)
 {
+    gomp_contexts_find_state();
     return own ? own : make_carrier();
 }
 

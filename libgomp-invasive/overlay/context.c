@@ -73,9 +73,9 @@ __asm__(".text\n"
         "popq %rbp\n"
         ".cfi_adjust_cfa_offset -8\n"
         "movq %rdx, %rax\n"
-        "popq %rcx\n" /* not ret, which the processor would predict to go elsewhere */
-        ".cfi_adjust_cfa_offset -8\n"
-        "jmpq *%rcx\n"
+        /* Mostly the other context was suspended by the same sequence of calls: so the processor predicts
+         * this and all further returns of it.  A jump would leave its stack of predictions one off. */
+        "retq\n"
         ".cfi_endproc\n"
         ".size gomp_context_swap, .-gomp_context_swap\n");
 
@@ -170,19 +170,30 @@ void gomp_contexts_find_exceptions (void)
         dlclose(library);
 }
 
-static struct exception_globals *globals (void)
+/* Where a kernel thread has these, found once: to ask for them takes longer than the switch. */
+static __thread struct {
+    int *error;
+    struct exception_globals *exceptions; /* NULL: no C++ runtime when the thread looked */
+    struct exception_globals *(*function) (void);
+} state_of_thread __attribute__((tls_model("initial-exec")));
+
+void gomp_contexts_find_state (void)
 {
     struct exception_globals *(*function) (void) =
         atomic_load_explicit(&get_globals, memory_order_relaxed);
-    return function ? function() : NULL;
+    if (state_of_thread.error && state_of_thread.function == function)
+        return;
+    state_of_thread.error = &errno;
+    state_of_thread.function = function;
+    state_of_thread.exceptions = function ? function() : NULL;
 }
 
-/* errno's address is that of a kernel thread: a function of its own, or the compiler would keep it
- * across the switch. */
+/* These are functions of their own, or the compiler would keep addresses of a kernel thread's
+ * variables across the switch. */
 static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_context *from)
 {
-    from->error = errno;
-    const struct exception_globals *g = globals();
+    from->error = *state_of_thread.error;
+    const struct exception_globals *g = state_of_thread.exceptions;
     if (g) {
         from->exceptions.caught = g->caught;
         from->exceptions.uncaught = g->uncaught;
@@ -191,8 +202,8 @@ static void __attribute__((noinline, noclone)) save_thread_state (struct gomp_co
 
 static void __attribute__((noinline, noclone)) restore_thread_state (const struct gomp_context *to)
 {
-    errno = to->error;
-    struct exception_globals *g = globals();
+    *state_of_thread.error = to->error;
+    struct exception_globals *g = state_of_thread.exceptions;
     if (g) {
         g->caught = to->exceptions.caught;
         g->uncaught = to->exceptions.uncaught;

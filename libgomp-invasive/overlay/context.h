@@ -55,6 +55,9 @@ extern struct gomp_context *gomp_context_new (void (*body) (struct gomp_context 
 /* Keep it for gomp_context_new.  It has run its body up to a switch; when it is used again it goes
  * on from there. */
 extern void gomp_context_keep (struct gomp_context *);
+/* Find what a switch keeps of the calling kernel thread; again after objects have been loaded.  Comes
+ * before the thread's first switch. */
+extern void gomp_contexts_find_state (void);
 /* Run `to` in place of `from`, which the caller is.  Returns when something switches to `from`, maybe
  * on another kernel thread. */
 extern void gomp_context_switch (struct gomp_context *from, struct gomp_context *to);
