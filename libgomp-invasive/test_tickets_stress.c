@@ -139,7 +139,8 @@ static void run_region (uint32_t epoch, unsigned *seed)
     region.waits = rand_r(seed) % 2 ? (unsigned)rand_r(seed) % (n - 1) : n;
     atomic_store(&next_is_done, false);
     atomic_store_explicit(&gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
-    gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6]);
+    gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6],
+                      (unsigned)rand_r(seed) % 4 == 0);
     gomp_want_cores();
     run(0);
     leave_gate(1);

@@ -53,11 +53,14 @@ check_tickets() {
 check_contexts() {
     pan_run=-m100000 # no -E: an invalid end state is a context that waits for ever
     holds '3 contexts on 2 carriers'
+    holds '3 contexts meet at a barrier' -DBARRIER
+    finds SLEEP_UNCOUNTED -DN=2 -DBARRIER
     for bug in LOOK_BEFORE_SLEEPERS STEAL_FRESH NO_PUBLISH_NO_CALL NO_LOOK_AFTER_STOP; do
         finds $bug -DN=2
     done
     [ $full = yes ] || return
     holds '5 contexts' -DN=5
+    holds '5 contexts meet at a barrier' -DN=5 -DBARRIER
 }
 
 check_handover() {

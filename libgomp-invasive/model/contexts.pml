@@ -10,6 +10,10 @@
  * more thread changes the word and unparks who waits for it.  There is no watchdog: nothing here
  * heals what got lost.
  *
+ * With BARRIER the word is that of the team's barrier.  A context that waits has arrived there, and its
+ * carrier counts it later, with others (count_arrivals of carrier.c).  The carrier that counts the last
+ * one changes the word.
+ *
  * What is checked:
  *  - every context goes on, once (the count, and the invalid end states)
  *  - none is taken before the stack of it has been left (the assertion in steal)
@@ -33,6 +37,7 @@ bool lot_locked;
 byte ready;              /* in the queue of the process */
 byte gone_on;
 bool want, bell[2], over;
+byte awaited = N, uncounted[2]; /* arrivals: all that are not counted; those of a carrier */
 
 #define WORK (ready > 0 || ((list[0] > 0 || list[1] > 0) && word))
 
@@ -64,6 +69,12 @@ inline start()
          :: to_start > 0 -> to_start--; began = true
          :: else -> began = false
          fi);
+#ifdef BARRIER
+    if
+    :: began -> assert(!word); uncounted[id]++
+    :: else
+    fi;
+#endif
     if
     :: began && word -> STEP(gone_on++)
     :: began && !word ->
@@ -138,9 +149,46 @@ inline publish()
 #endif
 }
 
+/* The word changes: unpark who sleeps there. */
+inline change_word()
+{
+    STEP(word = true);
+    if
+    :: sleepers == 0 -> call_cores()
+    :: else ->
+        atomic { !lot_locked -> lot_locked = true }
+        STEP(moved = lot; lot = 0; sleepers = sleepers - moved; lot_locked = false);
+        STEP(ready = ready + moved);
+        if
+        :: moved > 0 -> want_cores()
+        :: else -> call_cores()
+        fi;
+        moved = 0
+    fi
+}
+
+inline count_arrivals()
+{
+#ifdef BARRIER
+    STEP(counts = uncounted[id] > 0; awaited = awaited - uncounted[id]; uncounted[id] = 0;
+         opens = counts && awaited == 0);
+    if
+    :: opens -> change_word()
+    :: else
+    fi;
+    counts = false;
+    opens = false
+#else
+    skip
+#endif
+}
+
 /* The core is given up. */
 inline sleep()
 {
+#ifndef BUG_SLEEP_UNCOUNTED
+    count_arrivals();
+#endif
     publish();
     STEP(bell[id] = false);
     STEP(want = false);
@@ -155,8 +203,8 @@ inline sleep()
 
 proctype carrier(byte id)
 {
-    bool began, found, changed;
-    byte mine;
+    bool began, found, changed, counts, opens;
+    byte mine, moved;
     do
     :: over -> break
     :: to_start > 0 -> start()
@@ -183,18 +231,9 @@ active proctype opener()
     byte moved;
     run carrier(0);
     run carrier(1);
-    STEP(word = true);
-    if
-    :: sleepers == 0 -> call_cores()
-    :: else ->
-        atomic { !lot_locked -> lot_locked = true }
-        STEP(moved = lot; lot = 0; sleepers = sleepers - moved; lot_locked = false);
-        STEP(ready = ready + moved);
-        if
-        :: moved > 0 -> want_cores()
-        :: else -> call_cores()
-        fi
-    fi;
+#ifndef BARRIER
+    change_word();
+#endif
     (gone_on == N);
     STEP(over = true);
     assert(list[0] + list[1] + lot + ready + to_start == 0)

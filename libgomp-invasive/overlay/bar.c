@@ -37,12 +37,13 @@ void gomp_barrier_open (gomp_barrier_t *bar, unsigned generation)
 
 /* The last thread has arrived: open, unless there are explicit tasks to be executed first.  True
  * when the barrier is open. */
-static bool last_arrived (gomp_barrier_t *bar)
+static bool open_if_done (gomp_barrier_t *bar)
 {
-    struct gomp_team *team = gomp_thread()->ts.team;
+    struct gomp_team *team = (struct gomp_team *)((char *)bar - offsetof(struct gomp_team, barrier));
     unsigned now = gomp_barrier_flags(bar);
     bar->awaited = bar->total;
-    team->work_share_cancelled = 0;
+    if (team->work_share_cancelled) /* else other cores keep the line */
+        team->work_share_cancelled = 0;
     if (__builtin_expect(now & BAR_TASKS, 0)) {
         if (gomp_tasks_outstanding(team)) {
             /* release: who sees it sees all that have arrived */
@@ -52,11 +53,27 @@ static bool last_arrived (gomp_barrier_t *bar)
         __atomic_exchange_n(&bar->generation, after(now), __ATOMIC_SEQ_CST);
         wake_all(bar, team);
     } else {
-        __atomic_store_n(&bar->generation, after(now), __ATOMIC_RELEASE);
-        gomp_unpark((int *)&bar->generation, INT_MAX);
+        __atomic_exchange_n(&bar->generation, after(now), __ATOMIC_SEQ_CST);
+        /* A core that sleeps comes too late for the contexts of a short region. */
+        if (!gomp_unpark_sleepers((int *)&bar->generation, INT_MAX) &&
+            !(bar->region && bar->region->brief))
+            gomp_contexts_call_cores();
     }
-    gomp_context_make_way();
     return true;
+}
+
+static bool last_arrived (gomp_barrier_t *bar)
+{
+    bool open = open_if_done(bar);
+    if (open)
+        gomp_context_make_way();
+    return open;
+}
+
+void gomp_barrier_arrived (gomp_barrier_t *bar, unsigned count)
+{
+    if (__atomic_sub_fetch(&bar->awaited, count, MEMMODEL_ACQ_REL) == 0)
+        open_if_done(bar);
 }
 
 /* Wait until the generation after `state`, executing tasks.  True when a barrier that may
@@ -86,6 +103,14 @@ void gomp_team_barrier_wait_end (gomp_barrier_t *bar, gomp_barrier_state_t state
 
 void gomp_team_barrier_wait (gomp_barrier_t *bar)
 {
+    unsigned now = gomp_barrier_flags(bar);
+    int *word = (int *)&bar->generation;
+    if ((now & (BAR_INCR - 1)) == 0 &&
+        (gomp_in_context() ? gomp_context_arrive(word, (int)now)
+                           : gomp_carrier_arrive(bar->region, word, (int)now))) {
+        wait_open(bar, now, false);
+        return;
+    }
     gomp_team_barrier_wait_end(bar, gomp_barrier_wait_start(bar));
 }
 

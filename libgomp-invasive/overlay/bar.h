@@ -50,6 +50,8 @@ static inline void gomp_barrier_destroy (gomp_barrier_t *bar)
 }
 
 extern void gomp_team_barrier_wait (gomp_barrier_t *);
+/* So many threads have arrived, which have not been counted before. */
+extern void gomp_barrier_arrived (gomp_barrier_t *, unsigned count);
 extern void gomp_team_barrier_wait_end (gomp_barrier_t *, gomp_barrier_state_t);
 extern bool gomp_team_barrier_wait_cancel (gomp_barrier_t *);
 extern bool gomp_team_barrier_wait_cancel_end (gomp_barrier_t *, gomp_barrier_state_t);

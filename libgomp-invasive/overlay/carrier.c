@@ -14,8 +14,9 @@ enum { MOST_SPARES = 64 };
 
 struct gomp_carrier {
     struct gomp_spinlock lock;
-    /* Under the lock: contexts that wait here, in the order in which they began to. */
-    struct gomp_context *first, **last;
+    /* Under the lock: contexts that wait here, in the order in which they began to.  Those in sequence
+     * that wait for the same change of a word are a run; last_run is the first of the last one. */
+    struct gomp_context *first, **last, *last_run;
     _Atomic unsigned count; /* of them; written under the lock, read without: a hint */
     /* Written by the carrier's thread, relaxed; read by the watchdog. */
     _Atomic uint64_t switches;
@@ -27,6 +28,10 @@ struct gomp_carrier {
     unsigned nspares;
     bool barren;                  /* the last one that ended had found nothing to start */
     struct gomp_ended tasks; /* implicit tasks that have ended here and have not been counted */
+    struct arrivals {
+        struct gomp_region *region;
+        unsigned count;
+    } arrivals; /* at the barrier of that region's team, which have not been counted: see arrive */
     bool tickets_first;
     unsigned looks;
     bool may_steal; /* it has idled for a while, and seen a context that another carrier leaves */
@@ -53,7 +58,7 @@ static struct gomp_carrier *__attribute__((noinline, noclone)) carrier (void)
 
 static void init_list (struct gomp_carrier *c)
 {
-    c->first = NULL;
+    c->first = c->last_run = NULL;
     c->last = &c->first;
     atomic_store_explicit(&c->count, 0, memory_order_relaxed);
 }
@@ -78,6 +83,7 @@ static struct gomp_carrier *make_carrier (void)
     c->running = &c->loop;
     c->loop.addr = NULL;
     c->tasks.count = 0;
+    c->arrivals.count = 0;
     c->tickets_first = c->may_steal = false;
     return own = c;
 }
@@ -99,35 +105,38 @@ static bool has_changed (const struct gomp_context *x)
 
 static void append (struct gomp_carrier *c, struct gomp_context *x)
 {
+    struct gomp_context *run = c->last_run;
     x->next = NULL;
+    x->run_last = x;
     *c->last = x;
     c->last = &x->next;
+    if (run && x->addr && run->addr == x->addr && run->val == x->val)
+        run->run_last = x;
+    else
+        c->last_run = x;
     atomic_store_explicit(&c->count, c->count + 1, memory_order_relaxed);
 }
 
-/* The link to the first that is ready, or to NULL.  Most wait for the same word as the one before
- * them: that is looked at once. */
+/* The link to the first that is ready, or to NULL: the first of a run. */
 static struct gomp_context **find_ready (struct gomp_carrier *c)
 {
     struct gomp_context **link = &c->first, *x;
-    const int *same = NULL;
-    int same_val = 0;
-    for (; (x = *link); link = &x->next) {
-        if (x->addr && x->addr == same && x->val == same_val)
-            continue;
-        if (has_changed(x))
-            break;
-        same = x->addr;
-        same_val = x->val;
-    }
+    while ((x = *link) && !has_changed(x))
+        link = &x->run_last->next;
     return link;
 }
 
+/* The next one of its run is the first then. */
 static struct gomp_context *unlink_at (struct gomp_carrier *c, struct gomp_context **link)
 {
     struct gomp_context *x = *link;
     if (!x)
         return NULL;
+    struct gomp_context *heir = x->run_last == x ? NULL : x->next;
+    if (heir)
+        heir->run_last = x->run_last;
+    if (c->last_run == x)
+        c->last_run = heir;
     *link = x->next;
     if (!x->next)
         c->last = link;
@@ -207,10 +216,39 @@ static struct gomp_context *take_public (const struct gomp_region *of)
     return x;
 }
 
+/* --- arrivals at the barrier of a team
+ *
+ * A context that arrives is counted when the carrier has nothing of the region any more that could run
+ * and has not arrived yet.  Until then the barrier cannot open anyway, and the counter, which all cores
+ * write to, is written to once for each carrier instead of once for each implicit task. */
+
+static gomp_barrier_t *barrier_of (const struct gomp_region *region)
+{
+    return &region->start.team->barrier;
+}
+
+static void count_arrivals (struct gomp_carrier *c)
+{
+    unsigned count = c->arrivals.count;
+    c->arrivals.count = 0;
+    if (count > 0)
+        gomp_barrier_arrived(barrier_of(c->arrivals.region), count);
+}
+
+static void arrive (struct gomp_carrier *c, struct gomp_region *region)
+{
+    if (c->arrivals.count > 0 && c->arrivals.region != region)
+        count_arrivals(c);
+    c->arrivals.region = region;
+    c->arrivals.count++;
+}
+
 bool gomp_contexts_publish (void)
 {
     struct gomp_carrier *c = carrier();
     bool ready = false;
+    if (c)
+        count_arrivals(c);
     if (!c || atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
         return false;
     gomp_spinlock_lock(&c->lock);
@@ -259,6 +297,8 @@ static struct gomp_context *take_spare (struct gomp_carrier *c)
  * before that the region is not over. */
 static void leave (struct gomp_carrier *c, struct gomp_context *self, struct gomp_context *next)
 {
+    if (c->arrivals.count > 0 && next->region != c->arrivals.region)
+        count_arrivals(c);
     if (c->tasks.count > 0 && next->region != c->tasks.region)
         gomp_region_count_ended(&c->tasks);
     c->running = next;
@@ -286,7 +326,7 @@ static bool loop_needed (const struct gomp_carrier *c)
 {
     if (loop_goes_on(c))
         return true;
-    return inv_seat != INV_SEAT_NONE && (gomp_ready_here(inv_seat) || gomp_seat_called_back());
+    return inv_seat != INV_SEAT_NONE && (gomp_ready_at(inv_seat) || gomp_seat_called_back());
 }
 
 /* More than one is ready here: another core could help. */
@@ -325,6 +365,17 @@ static struct gomp_context *suspend (struct gomp_carrier *c, struct gomp_context
     return next ? next : &c->loop;
 }
 
+/* What `self` has left the carrier to may be `self`, which is ready again. */
+static void leave_waiting (struct gomp_carrier *c, struct gomp_context *self,
+                           struct gomp_context *next)
+{
+    if (next == self)
+        return;
+    count_switch(c);
+    call_others(c);
+    leave(c, self, next);
+}
+
 void gomp_context_wait (int *addr, int val)
 {
     struct gomp_carrier *c = carrier();
@@ -332,12 +383,41 @@ void gomp_context_wait (int *addr, int val)
     self->addr = addr;
     self->val = val;
     gomp_region_waits(self->region);
+    leave_waiting(c, self, suspend(c, self));
+}
+
+/* All of the carrier's have arrived, `self` as the last one.  Where the other carriers are about as
+ * quick the barrier opens before the way to the loop and back would be over.  Returns what is next. */
+static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct gomp_context *self)
+{
+    enum { LOOKS = 32 };
+    for (int i = 0; i < LOOKS && !loop_needed(c); i++) {
+        if (has_changed(self)) {
+            struct gomp_context *next = take_ready(c);
+            return next ? next : &c->loop;
+        }
+        inv_cpu_relax();
+    }
+    return &c->loop;
+}
+
+bool __attribute__((flatten)) gomp_context_arrive (int *addr, int val)
+{
+    struct gomp_carrier *c = carrier();
+    struct gomp_context *self = c->running;
+    if (addr != (int *)&barrier_of(self->region)->generation)
+        return false; /* of a nested region that this implicit task has begun */
+    self->addr = addr;
+    self->val = val;
+    gomp_region_waits(self->region);
+    arrive(c, self->region);
     struct gomp_context *next = suspend(c, self);
-    if (next == self)
-        return;
-    count_switch(c);
-    call_others(c);
-    leave(c, self, next);
+    if (next == &c->loop) {
+        count_arrivals(c);
+        next = wait_shortly(c, self);
+    }
+    leave_waiting(c, self, next);
+    return true;
 }
 
 void gomp_context_yield (void)
@@ -498,7 +578,7 @@ void gomp_contexts_call_cores (void)
 
 bool gomp_contexts_look (void)
 {
-    enum { OTHERS_EVERY = 64 };
+    enum { OTHERS_EVERY = 256 };
     if (!all_carriers())
         return false;
     if (any_ready(own) || any_public())
@@ -534,25 +614,42 @@ static bool run_once (struct gomp_region *region)
 }
 
 /* Only what belongs to the region runs above the caller's frames. */
+static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *addr, int val)
+{
+    bool over;
+    c->loop.addr = addr;
+    c->loop.val = val;
+    while (!(over = has_changed(&c->loop))) {
+        if (inv_seat == INV_SEAT_NONE || gomp_seat_called_back() || gomp_ready_at(inv_seat))
+            break;
+        if (run_once(region))
+            continue;
+        count_arrivals(c);
+        if (gomp_idle_spin(loop_ready, &c->loop) != GOMP_IDLE_READY && !run_once(region))
+            break;
+    }
+    c->loop.addr = NULL;
+    count_arrivals(c);
+    return over;
+}
+
 bool gomp_contexts_run_until (int *addr, int val)
 {
     if (!all_carriers() || gomp_contexts_grounded || inv_seat == INV_SEAT_NONE ||
         !gomp_region_waits_for_all(addr))
         return false;
-    struct gomp_region *region = gomp_thread()->ts.team->barrier.region;
+    return run_until(carrier_made(), gomp_thread()->ts.team->barrier.region, addr, val);
+}
+
+bool gomp_carrier_arrive (struct gomp_region *region, int *addr, int val)
+{
+    if (!region || !region->light || gomp_contexts_grounded || inv_seat == INV_SEAT_NONE ||
+        gomp_thread()->ts.team_id != 0)
+        return false;
     struct gomp_carrier *c = carrier_made();
-    bool over;
-    c->loop.addr = addr;
-    c->loop.val = val;
-    while (!(over = has_changed(&c->loop))) {
-        if (inv_seat == INV_SEAT_NONE || gomp_seat_called_back() || gomp_ready_here(inv_seat))
-            break;
-        if (!run_once(region) && gomp_idle_spin(loop_ready, &c->loop) != GOMP_IDLE_READY &&
-            !run_once(region))
-            break;
-    }
-    c->loop.addr = NULL;
-    return over;
+    arrive(c, region);
+    run_until(c, region, addr, val);
+    return true;
 }
 
 /* --- threads */
@@ -607,6 +704,7 @@ void gomp_carriers_forget (void)
     for (struct gomp_carrier *c = all_carriers(); c; c = c->next) {
         atomic_store(&c->lock.held, 0);
         init_list(c);
+        c->arrivals.count = 0;
         if (c != own) {
             c->spares = c->ended = NULL;
             c->nspares = 0;

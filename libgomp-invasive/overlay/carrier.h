@@ -54,6 +54,9 @@ static inline bool gomp_in_context (void)
 
 /* Let others run until *addr is not val, or for a while. */
 extern void gomp_context_wait (int *addr, int val);
+/* Arrive at the barrier whose generation is at addr, and let others run until that is not val, which has
+ * no flags set.  False: this is not the barrier of the context's own team, and nothing is done. */
+extern bool gomp_context_arrive (int *addr, int val);
 /* Let others run, implicit tasks that have not been started first. */
 extern void gomp_context_yield (void);
 /* The caller has opened a barrier.  Where its carrier's own thread waits there, below it, that one
@@ -86,6 +89,9 @@ extern bool gomp_contexts_tickets_first (void);
 /* For a thread with a seat that waits for all others of the region that it has begun: run contexts of
  * the region until *addr is not val (true), or until it is time to sleep (false, as in any other wait). */
 extern bool gomp_contexts_run_until (int *addr, int val);
+/* The same for that thread at the barrier of the region's team, at which it arrives by this; may return
+ * before the barrier is open.  False: nothing is done. */
+extern bool gomp_carrier_arrive (struct gomp_region *, int *addr, int val);
 
 /* --- anywhere */
 

@@ -40,6 +40,8 @@ struct gomp_context {
     int *addr;
     int val;
     struct gomp_context *next;
+    /* The first of a run of contexts in the list that wait for the same: its last one. */
+    struct gomp_context *run_last;
     struct gomp_waiter waiter; /* while it is in the parking lot */
     struct gomp_thread thread;
 };

@@ -204,14 +204,12 @@ static struct gomp_waiter *dequeue (struct bucket *b, int *addr, int count)
     return taken;
 }
 
-void gomp_unpark (int *addr, int count)
+bool gomp_unpark_sleepers (int *addr, int count)
 {
     struct bucket *b = bucket_of(addr);
-    atomic_thread_fence(memory_order_seq_cst);
-    if (atomic_load_explicit(&b->sleepers, memory_order_relaxed) == 0) {
-        gomp_contexts_call_cores();
-        return;
-    }
+    /* seq_cst: partner is enqueue, which counts itself and then looks at *addr */
+    if (atomic_load(&b->sleepers) == 0)
+        return false;
     struct gomp_waiter *next, *w = dequeue(b, addr, count);
     bool ready = false;
     for (; w; w = next) {
@@ -227,7 +225,13 @@ void gomp_unpark (int *addr, int count)
     }
     if (ready)
         gomp_want_cores();
-    else
+    return ready;
+}
+
+void gomp_unpark (int *addr, int count)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!gomp_unpark_sleepers(addr, count))
         gomp_contexts_call_cores();
 }
 

@@ -56,6 +56,9 @@ extern void gomp_park (int *addr, int val);
 /* Wake up to count threads that sleep on addr.  addr is a key only, never read: the
  * memory may be gone.  The caller has changed what they wait for before. */
 extern void gomp_unpark (int *addr, int count);
+/* The same after a change by a seq_cst store or read-modify-write.  False: no thread or context slept
+ * there; contexts in the lists of carriers may wait for the change, and no core has been called. */
+extern bool gomp_unpark_sleepers (int *addr, int count);
 
 /* Let a context, which does not run, wait here.  False: *addr is not val any more. */
 extern bool gomp_park_context (struct gomp_waiter *, struct gomp_context *, int *addr, int val);

@@ -49,6 +49,12 @@ extern struct gomp_waiter *gomp_ready_pull (int seat, int *left);
 extern bool gomp_ready_leave (struct gomp_waiter *);
 /* Is anybody in the seat's own queue?  A hint. */
 extern bool gomp_ready_here (int seat);
+/* The same: cheaper where no thread of the process is ready. */
+static inline bool gomp_ready_at (int seat)
+{
+    return atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0 &&
+           gomp_ready_here(seat);
+}
 /* Changes whenever threads are taken (progress.c). */
 extern unsigned gomp_ready_taken (void);
 extern void gomp_ready_forget (void);

@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+enum { BRIEF_NS = 60000 };
+
 #define UNFINISHED_ONE (UINT64_C(1) << 32)
 #define INSIDE_ONE UINT64_C(1)
 
@@ -598,7 +600,9 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     atomic_store_explicit(&region->waited, false, memory_order_relaxed);
     /* What never waits needs no stack of its own, which would cost it two switches. */
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && may_be_light();
-    gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0);
+    region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
+    gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0,
+                      region->light && region->inside == GOMP_WAITS);
     gomp_want_cores();
     unsigned cores = spins ? gomp_cores_at_hand() : n;
     if (n > cores)

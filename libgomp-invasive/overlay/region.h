@@ -79,6 +79,9 @@ struct gomp_region {
     /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
      * late thread may take it for the next region's, and start an implicit task the other way */
     _Atomic bool light;
+    /* It is known to take less core time than a core that sleeps takes to come.  The master's, written
+     * before the region opens */
+    bool brief;
     /* An implicit task has waited in this use of the struct.  Set by whoever waits, relaxed */
     _Atomic bool waited;
     enum gomp_inside inside; /* what was known of the function when the region was opened */

@@ -62,8 +62,8 @@ static struct gomp_ticket_share *share_of (struct gomp_tickets *t, int seat)
  * it sits there too: then in another one. */
 static void put (struct gomp_tickets *t, int seat, uint32_t epoch, uint32_t first, uint32_t end)
 {
-    atomic_store_explicit(&t->shared, true, memory_order_relaxed);
     for (unsigned i = (unsigned)seat;; i = (i + 1) % GOMP_TICKET_SHARES) {
+        atomic_fetch_or_explicit(&t->shared, UINT32_C(1) << i, memory_order_relaxed);
         uint64_t now = atomic_load_explicit(&t->share[i].range, memory_order_relaxed);
         if (is_empty(now) &&
             atomic_compare_exchange_strong_explicit(&t->share[i].range, &now,
@@ -75,18 +75,29 @@ static void put (struct gomp_tickets *t, int seat, uint32_t epoch, uint32_t firs
 
 /* --- taking */
 
+static uint32_t fair_share (struct gomp_tickets *t, uint32_t left)
+{
+    uint32_t all = atomic_load_explicit(&t->nthreads, memory_order_relaxed);
+    uint32_t part = (all + inv_process.ncores - 1) / inv_process.ncores;
+    return part < left ? part : left;
+}
+
+static bool are_together (struct gomp_tickets *t)
+{
+    return atomic_load_explicit(&t->together, memory_order_relaxed);
+}
+
 static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
 {
     uint32_t task_ns = atomic_load_explicit(&t->task_ns, memory_order_relaxed);
+    if (may_share && are_together(t))
+        return fair_share(t, left);
     if (!may_share || task_ns == 0 || task_ns >= SHORT_NS)
         return 1;
     if (left * task_ns <= ALONE_NS)
         return left;
-    uint32_t together = TOGETHER_NS / task_ns + 1;
-    uint32_t all = atomic_load_explicit(&t->nthreads, memory_order_relaxed);
-    uint32_t part = (all + inv_process.ncores - 1) / inv_process.ncores;
-    part = part < left ? part : left;
-    return part < together ? part : together;
+    uint32_t part = fair_share(t, left), most = TOGETHER_NS / task_ns + 1;
+    return part < most ? part : most;
 }
 
 /* From which end a core takes short implicit tasks: always the same, so that what it brings into
@@ -95,7 +106,8 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
 static bool takes_last (struct gomp_tickets *t, int seat)
 {
     uint32_t task_ns = atomic_load_explicit(&t->task_ns, memory_order_relaxed);
-    return seat > 0 && seat % 2 == 1 && task_ns > 0 && task_ns < SHORT_NS;
+    return seat > 0 && seat % 2 == 1 &&
+           (are_together(t) || (task_ns > 0 && task_ns < SHORT_NS));
 }
 
 /* From the word that all share. */
@@ -129,10 +141,9 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
 
 static bool steal (struct gomp_tickets *t, uint32_t epoch, unsigned *id)
 {
-    if (!atomic_load_explicit(&t->shared, memory_order_relaxed))
-        return false;
-    for (unsigned i = 0; i < GOMP_TICKET_SHARES; i++)
-        if (take_from(&t->share[i], epoch, false, id))
+    uint32_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
+    for (; shared != 0; shared &= shared - 1)
+        if (take_from(&t->share[__builtin_ctz(shared)], epoch, false, id))
             return true;
     return false;
 }
@@ -156,10 +167,10 @@ static bool any_left (struct gomp_tickets *t, uint64_t left)
 {
     if (!is_empty(left))
         return true;
-    if (!atomic_load_explicit(&t->shared, memory_order_relaxed))
-        return false;
-    for (unsigned i = 0; i < GOMP_TICKET_SHARES; i++) {
-        uint64_t range = atomic_load_explicit(&t->share[i].range, memory_order_relaxed);
+    uint32_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
+    for (; shared != 0; shared &= shared - 1) {
+        const struct gomp_ticket_share *share = &t->share[__builtin_ctz(shared)];
+        uint64_t range = atomic_load_explicit(&share->range, memory_order_relaxed);
         if (range >> 32 == left >> 32 && !is_empty(range))
             return true;
     }
@@ -178,11 +189,12 @@ bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
 }
 
 void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,
-                        uint32_t task_ns)
+                        uint32_t task_ns, bool together)
 {
+    atomic_store_explicit(&t->together, together, memory_order_relaxed);
     atomic_store_explicit(&t->nthreads, nthreads, memory_order_relaxed);
     atomic_store_explicit(&t->task_ns, task_ns, memory_order_relaxed);
-    atomic_store_explicit(&t->shared, false, memory_order_relaxed);
+    atomic_store_explicit(&t->shared, 0, memory_order_relaxed);
     /* release: takers see everything above, and what the caller has written */
     atomic_store_explicit(&t->left, range_of(epoch, 1, nthreads), memory_order_release);
 }

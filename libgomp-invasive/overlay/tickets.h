@@ -34,7 +34,12 @@ struct gomp_tickets {
     /* Written by the master before `left`; relaxed: a late thread may look at the next region's. */
     _Atomic uint32_t nthreads;
     _Atomic uint32_t task_ns; /* what one takes, 0: not known */
-    _Atomic bool shared; /* there may be tickets in shares; set before they are put there */
+    /* Whatever they take, a core's fair share is taken at once: they wait for each other, so all of
+     * them must be started first. */
+    _Atomic bool together;
+    /* Bit i: there may be tickets in share i.  Set (relaxed) before they are put there; cleared when the
+     * region opens, before `left` is written. */
+    _Atomic uint32_t shared;
     /* Like `left`: put by the thread on the share's core, when it is empty (release), taken by CAS
      * (acquire): by that thread from the front, by others from the back.  The epoch keeps a
      * thread that has slept from taking a ticket of another region. */
@@ -45,7 +50,7 @@ struct gomp_tickets {
 
 /* nthreads - 1 implicit tasks, all but the master's, are there to be taken. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads,
-                               uint32_t task_ns);
+                               uint32_t task_ns, bool together);
 /* Take one; for the thread that has the seat.  With it the region cannot end before the
  * taker has counted it done. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int seat, unsigned *id);

@@ -79,7 +79,7 @@ bool gomp_threads_waiting (void)
 
 bool gomp_core_needed (void)
 {
-    return gomp_ready_here(inv_seat) || gomp_tickets_in_sight() || gomp_contexts_look() ||
+    return gomp_ready_at(inv_seat) || gomp_tickets_in_sight() || gomp_contexts_look() ||
            atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
 }
 
