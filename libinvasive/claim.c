@@ -199,7 +199,7 @@ static struct inv_claim anonymous_claim(void)
 
 struct inv_claim inv_claim_now(void)
 {
-    if (!inv_managed())
+    if (!inv_has_manager())
         return unmanaged_claim();
     if (inv_process.anonymous)
         return anonymous_claim();
@@ -222,7 +222,7 @@ static int request(const struct inv_constraint *constraint, enum inv_blocking bl
     int error = 0;
     if (!valid(c))
         error = EINVAL;
-    else if (inv_managed()) {
+    else if (inv_has_manager()) {
         uint32_t seq = announce(c, blocking);
         if (blocking == INV_BLOCKING && !await_decision(seq))
             error = ETIMEDOUT;
@@ -261,7 +261,7 @@ static bool is_in_force(const struct inv_constraint *c, enum inv_blocking blocki
 int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking blocking,
                  struct inv_claim *claim)
 {
-    if (!constraint || !inv_managed() || !is_in_force(constraint, blocking))
+    if (!constraint || !inv_has_manager() || !is_in_force(constraint, blocking))
         return inv_invade(constraint, blocking, claim);
     if (claim)
         *claim = inv_claim_now();
@@ -270,7 +270,7 @@ int inv_reinvade(const struct inv_constraint *constraint, enum inv_blocking bloc
 
 int inv_retreat(void)
 {
-    if (!inv_managed())
+    if (!inv_has_manager())
         return 0;
     announce(&(struct inv_constraint){.max_cores = 1}, INV_NONBLOCKING);
     inv_want(false);

@@ -247,7 +247,7 @@ static bool environment_wants(void)
 bool inv_wanted(void)
 {
     if (atomic_load_explicit(&join_tried, memory_order_relaxed))
-        return inv_managed();
+        return inv_has_manager();
     static _Atomic int answer; /* 0 not asked yet, 1 yes, 2 no */
     if (atomic_load_explicit(&answer, memory_order_relaxed) == 0)
         atomic_store_explicit(&answer, environment_wants() ? 1 : 2, memory_order_relaxed);
@@ -350,8 +350,10 @@ static void after_fork_in_child(void)
     if (inv_managed()) {
         struct inv_cpus cpus;
         inv_wide_cpus(&cpus);
-        inv_cpus_set(0, &cpus);
+        if (!inv_process.alone)
+            inv_cpus_set(0, &cpus);
         atomic_store(&inv_process.managed, false);
+        inv_process.alone = false;
         atomic_store(&join_tried, true);
     } else if (atomic_load(&join_tried) || !inv_process.table) {
         return;
@@ -467,7 +469,7 @@ static void join_once(int rank, int size, int local_size)
 bool inv_join(int rank, int size, int local_size)
 {
     if (atomic_load_explicit(&join_tried, memory_order_acquire))
-        return inv_managed();
+        return inv_has_manager();
     INV_UNDISTURBED;
     pthread_mutex_lock(&join_lock);
     if (!atomic_load_explicit(&join_tried, memory_order_relaxed)) {
@@ -475,6 +477,56 @@ bool inv_join(int rank, int size, int local_size)
         /* release: whoever sees join_tried sees inv_process complete */
         atomic_store_explicit(&join_tried, true, memory_order_release);
     }
+    pthread_mutex_unlock(&join_lock);
+    return inv_has_manager();
+}
+
+/* A table whose cores are this process's, none of them a certain CPU; NULL: no memory. */
+static struct inv_table *own_table(unsigned ncores)
+{
+    static int anywhere[INV_MAX_CORES];
+    struct inv_table *table;
+    for (unsigned core = 0; core < ncores; core++)
+        anywhere[core] = -1;
+    int fd = inv_table_create(ncores, anywhere, 1, INV_MODE_PINNED, &table);
+    if (fd < 0)
+        return NULL;
+    close(fd);
+    for (unsigned core = 0; core < ncores; core++)
+        inv_core_own(table, core, 0);
+    return table;
+}
+
+static void join_alone_once(unsigned ncores)
+{
+    struct inv_table *table = NULL;
+    if (inv_cpus_get(0, &inv_process.wide_mask) == 0)
+        table = own_table(ncores);
+    if (!table)
+        return;
+    inv_process.slot = 0;
+    inv_process.ncores = ncores;
+    inv_process.alone = true;
+    inv_process.table = table;
+    take_first_seat(1);
+    if (has_joiner)
+        pthread_setspecific(joiner, &joiner);
+    /* release: partner is inv_managed */
+    atomic_store_explicit(&inv_process.managed, true, memory_order_release);
+}
+
+bool inv_join_alone(unsigned ncores)
+{
+    static bool tried; /* under the lock */
+    const char *mode = inv_getenv("INVASIVE");
+    if (inv_asked() || (mode && strcmp(mode, "off") == 0) || ncores < 1 || ncores > INV_MAX_CORES)
+        return false;
+    INV_UNDISTURBED;
+    pthread_mutex_lock(&join_lock);
+    if (!tried && !inv_managed())
+        join_alone_once(ncores);
+    tried = true;
+    atomic_store_explicit(&join_tried, true, memory_order_release); /* as in inv_join */
     pthread_mutex_unlock(&join_lock);
     return inv_managed();
 }
@@ -509,6 +561,8 @@ void inv_leave(const char *reason)
     atomic_store(&inv_process.record, NULL); /* the slot will be another's */
     atomic_store(&inv_process.sites, NULL);
     atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed); /* this, too */
+    if (inv_process.alone)
+        return;
     /* Its cores are free at once. */
     struct inv_request request = inv_request_of(INV_LEAVE);
     inv_tell_manager(&request, sizeof request);

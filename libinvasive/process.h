@@ -24,6 +24,7 @@ struct inv_process {
     unsigned slot;
     unsigned ncores; /* cores of the domain; of the affinity mask when not managed */
     bool anonymous, emulated;
+    bool alone; /* the domain is this process's own: there is no resource manager (inv_join_alone) */
     struct inv_cpus wide_mask; /* the affinity that the program had before we pinned anything */
     /* threads that wait in MPI now: while there are any, idle workers give their cores
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
@@ -43,6 +44,18 @@ static inline bool inv_managed(void)
     return atomic_load_explicit(&inv_process.managed, memory_order_acquire);
 }
 
+/* The same, and there is a resource manager. */
+static inline bool inv_has_manager(void)
+{
+    return inv_managed() && !inv_process.alone;
+}
+
+/* Are threads of the process left to the kernel's placement, whatever core they hold? */
+static inline bool inv_unpinned(void)
+{
+    return inv_process.emulated || inv_process.alone;
+}
+
 /* Is a trace being taken (trace.h)?  Cheap. */
 static inline bool inv_traced(void)
 {
@@ -58,6 +71,15 @@ static inline bool inv_traced(void)
  * once on stderr and returns false: the process runs as the stock runtime does.
  */
 bool inv_join(int rank, int size, int local_size);
+/*
+ * inv_join_alone - where no manager is asked for: become the only process of a domain that it makes
+ * itself.  Its threads take turns on so many cores as they do on those of a resource manager, but are
+ * pinned to none, and the public interface (invasive.h) says that the process is unmanaged.
+ *   ncores  1..INV_MAX_CORES
+ * Returns true when that is so, and the caller has a core; false, and says nothing, when a manager
+ * has been asked for, or there is no memory.  Thread safe; only the first call does anything.
+ */
+bool inv_join_alone(unsigned ncores);
 /* Become no managed process, unless that has been tried; the reason is said on stderr.  Thread safe. */
 void inv_join_never(const char *reason);
 

@@ -50,7 +50,7 @@ int inv_thread_core(void)
 
 bool inv_thread_pinned(void)
 {
-    return inv_managed() && narrowed && !inv_process.emulated && !inv_process.anonymous;
+    return inv_managed() && narrowed && !inv_unpinned() && !inv_process.anonymous;
 }
 
 /* Is the core this domain's?  relaxed: rmd moves who is late. */
@@ -236,7 +236,7 @@ static void move_to(int seat)
 /* The calling thread to the core that it sits on from now. */
 static void pin_self(int seat)
 {
-    if (inv_process.emulated)
+    if (inv_unpinned())
         return;
     int saved = errno;
     if (!inv_threads_are_bound())

@@ -20,6 +20,7 @@ MEMORY = [("-v 600000", {}), ("-v 4000000", {"OMP_STACKSIZE": "512M"}), ("-d 100
           ("-v 400000", {"OMP_STACKSIZE": " 64 m "}), ("-v 400000", {"OMP_STACKSIZE": "60000"})]
 REFUSED = "\nlibgomp: Thread creation failed: Resource temporarily unavailable"
 BINDS = ["elastic", "strict"]
+KERNEL_THREADS = {"INVASIVE_CONTEXTS": "off"}
 SEVERAL = {"MPI_LOCALNRANKS": "2"}  # ranks on the node, as a launcher says
 
 
@@ -107,32 +108,43 @@ def test_default_teams_of_many_threads_of_the_program_fit_into_the_number_of_pro
 def test_teams_that_were_asked_for_fail_where_no_more_processes_are_allowed(
         run_program, invade, public, how, bind):
     """Though a default team would be as large and fit: invade, rmd with two threads, the program
-    with two."""
-    env = {"INVASIVE_BIND": bind, **({"OMP_NUM_THREADS": "2"} if how == "variable" else {})}
+    with two.  Contexts need no further thread."""
+    env = {"INVASIVE_BIND": bind, **KERNEL_THREADS, **({"OMP_NUM_THREADS": "2"} if how == "variable" else {})}
     words = [public / "crowded", 1, "plain", *(["asked"] if how == "function" else [])]
-    done = run_program([invade, "prlimit", "--nproc=5", *words], env=env, user=USER, group=USER,
-                       extra_groups=[], cwd="/", check=False)
+    as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
+    done = run_program([invade, "prlimit", "--nproc=5", *words], env=env, check=False, **as_user)
     assert done.returncode == 1 and done.stderr.startswith(REFUSED)
+    if bind == "elastic":
+        del env["INVASIVE_CONTEXTS"]
+        done = run_program([invade, "prlimit", "--nproc=5", *words], env=env, **as_user)
+        assert (done.stdout, done.stderr) == ("OK\n", "")
 
 
 @pytest.mark.machine(os.getuid() == 0, "only root can become another user")
 def test_a_process_that_can_make_no_thread_runs_without(run_program, invade, public):
-    """And says what stock says when the program asks for some and needs them."""
+    """And says what stock says when the program asks for some and needs them: with contexts it needs
+    none."""
     command = ["prlimit", "--nproc=1", public / "limited"]
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
     default = run_program([invade, *command], **as_user)
     assert (default.stdout, default.stderr) == ("1\n", "")
-    asked = run_program([invade, *command, "2"], **as_user, check=False)
+    asked = run_program([invade, *command, "2"], **as_user)
+    assert (asked.stdout, asked.stderr) == ("2\n", "")
+    asked = run_program([invade, *command, "2"], env=KERNEL_THREADS, **as_user, check=False)
     assert asked.returncode == 1 and asked.stderr.startswith(REFUSED)
 
 
 @pytest.mark.machine(os.getuid() == 0, "only root can become another user")
 def test_when_threads_are_refused_those_that_there_are_run_the_region(run_program, invade, public):
-    """As long as it does not wait inside: then the program ends as it does without us."""
+    """As long as it does not wait inside, or does so in contexts: else the program ends as it does
+    without us."""
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
     done = run_program([invade, public / "refused"], env=SEVERAL, **as_user)
     assert (done.stdout, done.stderr) == ("32\n", "")
-    waits = run_program([invade, public / "refused", "wait"], env=SEVERAL, **as_user, check=False)
+    waits = run_program([invade, public / "refused", "wait"], env=SEVERAL, **as_user)
+    assert (waits.stdout, waits.stderr) == ("32\n", "")
+    waits = run_program([invade, public / "refused", "wait"], env={**SEVERAL, **KERNEL_THREADS},
+                        **as_user, check=False)
     assert waits.returncode == 1 and waits.stderr.startswith(REFUSED)
 
 

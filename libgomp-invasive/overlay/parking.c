@@ -41,7 +41,7 @@ static __thread unsigned short doze_not __attribute__((tls_model("initial-exec")
 /* Doze as long as the core is this process's.  True when the word has been set. */
 static bool doze (struct gomp_waiter *w)
 {
-    if (w->core < 0 || inv_process.emulated)
+    if (w->core < 0 || inv_unpinned())
         return false;
     if (doze_not > 0) {
         doze_not--;

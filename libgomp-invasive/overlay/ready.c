@@ -24,7 +24,7 @@ static struct queue {
 
 static struct queue *queue_of (int core)
 {
-    bool pinned = core >= 0 && core < INV_MAX_CORES && !inv_process.emulated;
+    bool pinned = core >= 0 && core < INV_MAX_CORES && !inv_unpinned();
     return &queues[pinned ? core : INV_MAX_CORES];
 }
 

@@ -12,6 +12,7 @@
 #include "parallel.h"
 #include "taskpool.h"
 #include "thread_limits.h"
+#include "tls.h"
 #include <libinvasive/tool.h>
 #include <libinvasive/uncancelled.h>
 #include <sched.h>
@@ -42,6 +43,15 @@ static bool leaves_work (void)
     return gomp_work_waiting();
 }
 
+/* Without a manager, more threads than processors take turns on these as they do on cores, where that
+ * makes contexts of them: else kernel threads wait for each other's time slices.  Not where the user has
+ * said on which processors threads are to run. */
+static bool is_better_alone (unsigned nthreads)
+{
+    return nthreads > gomp_available_cpus && !inv_managed() && !gomp_places_list && !inv_tool_get() &&
+           !gomp_strict_threads() && gomp_movable_threads() && gomp_contexts_usable();
+}
+
 void gomp_sched_join (unsigned nthreads)
 {
     static _Atomic bool tried;
@@ -53,6 +63,8 @@ void gomp_sched_join (unsigned nthreads)
         inv_join_never("the limit on address space (ulimit -v) leaves no room for the core table "
                        "beside the program's threads");
     inv_join(-1, -1, -1); /* whoever comes second waits for the first */
+    if (is_better_alone(nthreads))
+        inv_join_alone((unsigned)gomp_available_cpus);
     inv_set_work_probe(leaves_work);
     inv_set_task_point(&gomp_task_point);
     inv_set_give_way(&give_way);
