@@ -115,8 +115,6 @@ edit_upstream() {
 find_features() {
     echo "/* made by build.sh from GCC $release */" >"$features"
     member_feature UPSTREAM_THREAD_HAS_TEAM_NUM libgomp/libgomp.h gomp_thread 'unsigned int team_num;'
-    member_feature UPSTREAM_TASK_HAS_ALL_MEMORY libgomp/libgomp.h gomp_task '\*depend_all_memory;'
-    feature UPSTREAM_HAS_INOUTSET include/gomp-constants.h '#define GOMP_DEPEND_INOUTSET\b'
     feature UPSTREAM_HAS_IN_EXPLICIT_TASK libgomp/fortran.c '^omp_in_explicit_task_ \('
     feature UPSTREAM_HAS_TARGET_MEMCPY_ASYNC libgomp/target.c '^omp_target_memcpy_async \('
 }

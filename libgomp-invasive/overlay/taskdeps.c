@@ -135,6 +135,9 @@ static struct layout layout_of (void **depend)
     return l;
 }
 
+/* GOMP_DEPEND_INOUTSET of GCC 13, whose programs run with builds from releases before that, too. */
+enum { OBJECT_INOUTSET = 5 };
+
 static enum kind kind_of_object (uintptr_t kind)
 {
     switch (kind) {
@@ -145,10 +148,8 @@ static enum kind kind_of_object (uintptr_t kind)
         return DEP_OUT;
     case GOMP_DEPEND_MUTEXINOUTSET:
         return DEP_MUTEX;
-#if UPSTREAM_HAS_INOUTSET
-    case GOMP_DEPEND_INOUTSET:
+    case OBJECT_INOUTSET:
         return DEP_INOUTSET;
-#endif
     default:
         gomp_fatal("unknown omp_depend_t dependence type %d", (int)kind);
     }
@@ -183,9 +184,10 @@ static struct dep *sort_deps (const struct layout *l)
     return sorted;
 }
 
+/* depend(inout : omp_all_memory), as GCC 13 and later hand it over. */
 static bool is_all_memory (const struct dep *d)
 {
-    return UPSTREAM_TASK_HAS_ALL_MEMORY && d->addr == NULL && d->kind == DEP_OUT;
+    return d->addr == NULL && d->kind == DEP_OUT;
 }
 
 /* --- nodes */

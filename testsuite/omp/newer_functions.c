@@ -2,7 +2,8 @@
 /* The public functions that libgomp has since GCC 13 are there, in their versions, and do what
  * OpenMP says: omp_in_explicit_task is true in tasks of every kind and false in implicit ones; a
  * taskwait with nowait is a task in the order of dependences; copies to and from the host take part
- * in that order, are waited for as tasks are, and look at no argument after the call.
+ * in that order, are waited for as tasks are, and look at no argument after the call.  So are the
+ * kinds of dependences that a newer compiler hands over: inoutset, and all memory.
  *
  * @mends the stock library of GCC 12 has none of them
  * @changing
@@ -163,7 +164,7 @@ static void where_tasks_are_explicit(int n)
 /* --- dependences, as a compiler hands them over */
 
 /* A depend object: an address and a kind. */
-enum { IN = 1, OUT = 2, INOUT = 3, MUTEXINOUTSET = 4 };
+enum { IN = 1, OUT = 2, INOUT = 3, MUTEXINOUTSET = 4, INOUTSET = 5 };
 
 static omp_depend_t object(void *address, int kind)
 {
@@ -186,6 +187,87 @@ static void taskwait_nowait(void *out, void *in)
         depend[2 + n++] = in;
     depend[0] = (void *)n;
     taskwait_depend_nowait(depend);
+}
+
+/* --- kinds of dependences that compilers have since GCC 13
+ *
+ * unused: GCC 12 says so of variables that only depend clauses name. */
+
+/* Members of a set need not wait for each other: the second one ends while the first has not. */
+static void members_of_an_inoutset_are_independent(int n)
+{
+    int x = 0, second = 0;
+    omp_event_handle_t event;
+    omp_depend_t set __attribute__((unused)) = object(&x, INOUTSET);
+#pragma omp parallel num_threads(n)
+#pragma omp single
+    {
+#pragma omp task depend(depobj : set) detach(event)
+        pause_a_little();
+#pragma omp task depend(depobj : set) depend(out : second) shared(second)
+        second = 1;
+#pragma omp taskwait depend(in : second)
+        CHECK(second == 1, "a member of an inoutset");
+        omp_fulfill_event(event);
+    }
+}
+
+/* Others are before or after all members. */
+static void an_inoutset_is_ordered(int n)
+{
+    int x = 0, members = 0;
+    omp_depend_t set __attribute__((unused)) = object(&x, INOUTSET);
+#pragma omp parallel num_threads(n)
+#pragma omp single
+    for (int round = 0; round < MANY; round++) {
+#pragma omp task depend(inout : x) shared(x, members)
+        {
+            pause_a_little();
+            CHECK(members == 3 * x, "%d members before round %d", members, x);
+            x++;
+        }
+        for (int i = 0; i < 3; i++) {
+#pragma omp task depend(depobj : set) shared(x, members) firstprivate(round)
+            {
+                CHECK(x == round + 1, "a member of round %d in round %d", round, x);
+                pause_a_little();
+#pragma omp atomic
+                members++;
+            }
+        }
+        if (round % 2) {
+#pragma omp task depend(in : x) shared(members) firstprivate(round)
+            CHECK(members == 3 * round + 3, "%d members in round %d", members, round);
+        }
+    }
+    CHECK(members == 3 * MANY, "%d members", members);
+}
+
+/* inout on omp_all_memory is behind all that has dependences, and all that comes is behind it. */
+static void all_memory_is_every_address(int n)
+{
+    int a[MANY] __attribute__((unused)), ended = 0, barrier = 0;
+    omp_depend_t all __attribute__((unused)) = object(NULL, INOUT);
+#pragma omp parallel num_threads(n)
+#pragma omp single
+    for (int round = 1; round <= 3; round++) {
+        for (int i = 0; i < MANY; i++) {
+#pragma omp task depend(out : a[i]) shared(ended, barrier) firstprivate(round)
+            {
+                CHECK(barrier == round - 1, "a task passed all memory in round %d", round);
+                pause_a_little();
+#pragma omp atomic
+                ended++;
+            }
+        }
+#pragma omp task depend(depobj : all) shared(ended, barrier) firstprivate(round)
+        {
+            CHECK(ended == MANY * round, "all memory after %d tasks in round %d", ended, round);
+            pause_a_little();
+            barrier = round;
+        }
+    }
+    CHECK(barrier == 3, "%d rounds", barrier);
 }
 
 /* --- GOMP_taskwait_depend_nowait */
@@ -385,6 +467,10 @@ int main(void)
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         int n = sizes[i];
         where_tasks_are_explicit(n);
+        if (n > 1) /* a team of one executes a task at once */
+            members_of_an_inoutset_are_independent(n);
+        an_inoutset_is_ordered(n);
+        all_memory_is_every_address(n);
         taskwaits_order_tasks(n);
         no_call_waits(n);
         copies_keep_the_order(n);
