@@ -61,6 +61,24 @@ static int is_other_copy (struct dl_phdr_info *info, size_t size, void *found)
     return *(bool *)found;
 }
 
+/* Libraries of which it is known, by the beginnings of their files' names. */
+static int spins (struct dl_phdr_info *info, size_t size, void *found)
+{
+    static const char *const beginnings[] = {"libopenblas", "libblis"};
+    (void)size;
+    for (unsigned i = 0; i < sizeof beginnings / sizeof beginnings[0] && !*(bool *)found; i++)
+        *(bool *)found = strncmp(gomp_object_name(info), beginnings[i], strlen(beginnings[i])) == 0 &&
+                         gomp_object_needs(info, "libgomp.so.1");
+    return *(bool *)found;
+}
+
+bool gomp_spinning_library_loaded (void)
+{
+    bool found = false;
+    dl_iterate_phdr(spins, &found);
+    return found;
+}
+
 bool gomp_other_copy_loaded (void)
 {
     bool found = false;

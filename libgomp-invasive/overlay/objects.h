@@ -20,5 +20,7 @@ extern bool gomp_program_needs_libgomp (void);
 /* Has a package brought a libgomp of its own, under a longer name ("libgomp-a34b3233.so.1.0.0")?
  * The initialisation of such a copy has run then, although its functions are never called. */
 extern bool gomp_other_copy_loaded (void);
+/* Is a library loaded whose implicit tasks wait for each other in loops of their own (OpenBLAS, BLIS)? */
+extern bool gomp_spinning_library_loaded (void);
 #pragma GCC visibility pop
 #endif

@@ -24,6 +24,7 @@
 #undef gomp_dynamic_max_threads
 #undef omp_get_num_procs
 
+#include "objects.h"
 #include "parallel.h"
 #include "thread_limits.h"
 #include "tls.h"
@@ -72,12 +73,14 @@ static bool nesting_wanted (void)
  * stays unbalanced.  Not where the process is alone, nor where ranks or cores are so many that teams of
  * the cores are fine enough.  Nor where regions may be nested, since each thread of a large team would begin a
  * large team, nor where implicit tasks are kernel threads (tls.h), since each thread of the program
- * would need a large team of them. */
+ * would need a large team of them.  Nor where a library is there whose threads wait for each other by
+ * spinning: those beyond the cores would take the cores from those that compute. */
 static bool large_team_gains (unsigned cores)
 {
     enum { MANY_CORES = 16 };
     unsigned ranks = inv_ranks_here();
-    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() && !gomp_has_thread_data();
+    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() &&
+           !gomp_has_thread_data() && !gomp_spinning_library_loaded();
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or
