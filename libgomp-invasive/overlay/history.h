@@ -26,7 +26,8 @@ enum { GOMP_WAITS_ONE = 256 }; /* unit of gomp_history.waits */
 enum gomp_verdict {
     GOMP_UNKNOWN,   /* they have never held anything up, or are long: patience_ns */
     GOMP_SUSPECTED, /* they seemed to wait for each other once: patience_ns is a last trial */
-    GOMP_SPINS      /* they wait for each other in loops of their own: start all of them at once */
+    GOMP_SPINS      /* they wait for each other in loops of their own, or sleep in the kernel: start all of
+                       them at once */
 };
 
 /* Do implicit tasks of a function wait inside the region, for each other or for locks? */

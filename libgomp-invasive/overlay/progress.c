@@ -138,6 +138,11 @@ struct watch {
     struct view helped;             /* the region that we last ran threads of unseated */
     uint64_t helped_cpu;            /* when they had last got somewhere before */
     unsigned helped_nthreads;
+    struct {
+        struct gomp_region *region;
+        uint32_t epoch;
+        unsigned count; /* cores taken from threads of that region that slept in the kernel */
+    } blocked;
     unsigned starved; /* helps in sequence for which threads could not be made while all slept */
 };
 
@@ -159,16 +164,34 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
 /* Work waits: use our own cores that others are late to give back, those that a thread of ours
  * sits on asleep, and those that are free although we have said that we want them: of hundreds of
  * workers only INV_AGENTS are where lenders find them, and a core that is given up while none of
- * these is parked wakes nobody. */
-static void find_seats (void)
+ * these is parked wakes nobody.  True: a core has been taken from a thread that sleeps. */
+static bool find_seats (void)
 {
-    int seat;
-    if ((seat = inv_seat_evict_overdue()) != INV_SEAT_NONE ||
-        (seat = inv_seat_retake_idle()) != INV_SEAT_NONE) {
+    int seat = inv_seat_evict_overdue();
+    bool slept = seat == INV_SEAT_NONE && (seat = inv_seat_retake_idle()) != INV_SEAT_NONE;
+    if (seat != INV_SEAT_NONE) {
         gomp_ready_withdraw(seat);
         gomp_seat_dispose(seat);
     } else if (inv_want_get(inv_process.table, inv_process.slot))
         gomp_take_free_cores();
+    return slept;
+}
+
+/* Implicit tasks of a function that sleep in the kernel, for files or timers, take their time beside each
+ * other if all have been started.  One that does so now and then says nothing. */
+static void note_blocked (struct watch *w, const struct view *now)
+{
+    enum { PART = 4, LEAST = 4 };
+    if (!now->region)
+        return;
+    if (w->blocked.region != now->region || w->blocked.epoch != now->epoch) {
+        w->blocked.region = now->region;
+        w->blocked.epoch = now->epoch;
+        w->blocked.count = 0;
+    }
+    unsigned enough = now->nthreads / PART;
+    if (++w->blocked.count == (enough > LEAST ? enough : LEAST) && now->fn)
+        judge(now->fn, 0, GOMP_SPINS);
 }
 
 /* A region in which we had to start implicit tasks unseated has ended.  If they had waited for
@@ -235,8 +258,8 @@ static void look_once (struct watch *w)
     bool riders = atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
     if (inv_managed())
         gomp_riders_look();
-    if (inv_managed() && gomp_work_waiting())
-        find_seats();
+    if (inv_managed() && gomp_work_waiting() && find_seats())
+        note_blocked(w, &now);
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     learn_from_end(w, cpu);
     w->idle = now.waiting || riders || w->helped.region ? 0 : w->idle + 1;
