@@ -46,13 +46,24 @@ static bool leaves_work (void)
 /* Without a manager, more threads than processors take turns on these as they do on cores, where that
  * makes contexts of them: else kernel threads wait for each other's time slices.  Not where the user has
  * said on which processors threads are to run. */
-static bool is_better_alone (unsigned nthreads)
+static bool is_better_alone (void)
 {
-    return nthreads > gomp_available_cpus && !inv_managed() && !gomp_places_list && !inv_tool_get() &&
-           !gomp_strict_threads() && gomp_movable_threads() && gomp_contexts_usable();
+    return !inv_managed() && !gomp_places_list && !inv_tool_get() && !gomp_strict_threads() &&
+           gomp_movable_threads() && gomp_contexts_usable();
 }
 
-void gomp_sched_join (unsigned nthreads)
+/* Looked at once: at the process's first region that is so large.  Not where other threads of the program
+ * use OpenMP already, which would be in the middle of a region. */
+static void join_alone (void)
+{
+    static _Atomic bool looked;
+    if (atomic_load_explicit(&looked, memory_order_relaxed) || atomic_exchange(&looked, true))
+        return;
+    if (is_better_alone() && !gomp_use_has_further_threads())
+        inv_join_alone((unsigned)gomp_available_cpus);
+}
+
+static void join_first (unsigned nthreads)
 {
     static _Atomic bool tried;
     if (atomic_load_explicit(&tried, memory_order_acquire))
@@ -63,12 +74,17 @@ void gomp_sched_join (unsigned nthreads)
         inv_join_never("the limit on address space (ulimit -v) leaves no room for the core table "
                        "beside the program's threads");
     inv_join(-1, -1, -1); /* whoever comes second waits for the first */
-    if (is_better_alone(nthreads))
-        inv_join_alone((unsigned)gomp_available_cpus);
     inv_set_work_probe(leaves_work);
     inv_set_task_point(&gomp_task_point);
     inv_set_give_way(&give_way);
     atomic_store_explicit(&tried, true, memory_order_release);
+}
+
+void gomp_sched_join (unsigned nthreads)
+{
+    join_first(nthreads);
+    if (__builtin_expect(nthreads > gomp_available_cpus, 0) && !inv_managed())
+        join_alone();
 }
 
 void gomp_ready (struct gomp_waiter *w)

@@ -11,7 +11,8 @@
  *  - a thread that becomes runnable queues for a seat (gomp_ready) instead of running;
  *  - workers with neither work nor seat are parked as agents, where lenders of other
  *    processes find them.
- * In an unmanaged process nobody needs a seat and all of this is skipped.
+ * In an unmanaged process no thread needs a seat and all of this is skipped.  A process that has joined a
+ * domain of its own (inv_join_alone) counts as managed here.
  */
 #ifndef GOMP_WORKERS_H
 #define GOMP_WORKERS_H 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An implicit task that waits inside a region goes on with what it had: errno, the rounding mode, its
- * stack, and what setjmp has saved on it; thread 0 stays on its kernel thread.  Managed, no kernel
- * thread is needed for each that waits.
+ * stack, and what setjmp has saved on it; thread 0 stays on its kernel thread.  No kernel thread is
+ * needed for each that waits.
  * @managed counts kernel threads
  * @changing
  * @env OMP_NUM_THREADS=48
@@ -12,6 +12,7 @@
 #include <fenv.h>
 #include <omp.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { N = 48, ROUNDS = 20, DEPTH = 200, FRAME_BYTES = 8192 };
@@ -125,7 +126,8 @@ int main(void)
     omp_set_dynamic(0);
     state_is_kept();
     jumps_stay_on_their_stack();
-    if (getenv("INVASIVE_SOCKET") && omp_get_num_procs() < N / 4) {
+    bool ours = getenv("INVASIVE_SOCKET") || getenv("LD_LIBRARY_PATH");
+    if (ours && omp_get_num_procs() < N / 4) {
         int here = kernel_threads();
         CHECK(here < N, "%d kernel threads for %d that wait", here, N);
     }
