@@ -120,10 +120,10 @@ static enum inv_tool_departure reason(int seat)
 }
 
 /* The tool to tell, if there still is one; h is then about what it has heard.  Here and in what
- * follows the caller has the lock. */
+ * follows the caller has the lock.  A process without a manager has no claim, so none of its cores is told. */
 static const struct inv_tool *listener(struct heard *h)
 {
-    const struct inv_tool *tool = inv_tool_get();
+    const struct inv_tool *tool = inv_process.alone ? NULL : inv_tool_get();
     if (h->tool != tool)
         h->held = 0;
     h->tool = tool;

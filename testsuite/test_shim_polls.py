@@ -16,6 +16,7 @@ CASES = [("omp", "Testsome", "serialized", 2),
          ("std", "Iprobe", "multiple", 2),
          ("std", "Testsome", "serialized", 4),
          ("spin", "Testall", "serialized", 2),
+         ("spin", "Test", "multiple", 3),
          ("sleepy", "Request_get_status", "multiple", 2)]
 STEPS = 100  # 0.1 to 3 s with us and without, 20 s and more where a thread sleeps under the lock
 LIMIT_S = 60
