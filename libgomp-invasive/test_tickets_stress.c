@@ -140,7 +140,7 @@ static void run_region (uint32_t epoch, unsigned *seed)
     atomic_store(&next_is_done, false);
     atomic_store_explicit(&gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6],
-                      (unsigned)rand_r(seed) % 4 == 0);
+                      (unsigned)rand_r(seed) % 4 == 0, rand_r(seed) % 4 ? INV_SEAT_NONE : some_seat(seed));
     gomp_want_cores();
     run(0);
     leave_gate(1);

@@ -38,6 +38,9 @@ check_tickets() {
     holds 'two regions'
     holds 'a worker without a share' -DREGIONS=1 -DSHARELESS
     holds 'workers that help' -DREGIONS=1 -DHELPS=1
+    holds 'two regions that are left to one core' -DALONE
+    finds SHARED_UNTOLD -DREGIONS=1 -DALONE
+    finds NO_LOOK_AFTER_OPEN -DREGIONS=1 -DALONE
     for bug in PUT_UNTOLD OWN_WITHOUT_CAS GATE_TOO_EARLY LOOK_BEFORE_WAITS; do
         finds $bug -DREGIONS=1
     done

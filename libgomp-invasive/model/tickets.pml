@@ -11,6 +11,9 @@
  * evicted and has not seen it), or, with SHARELESS, has a seat without a share.  How many tickets
  * are taken at once is left open.  There is no watchdog: nothing here heals what got lost.
  *
+ * With ALONE a region's implicit tasks are left to the master's core: in its share, where no other thread
+ * looks.  The watchdog, which comes at any time, gives those of a region that lasts to all.
+ *
  * What is checked:
  *  - every implicit task is run once, in its own region (assertions in execute and the master)
  *  - nobody touches a team that the master has left               (assertions of `alive`)
@@ -47,19 +50,20 @@ bool master_waits;
 bool want, bell[3], over;
 
 /* --- what the model knows besides */
+bool alone;       /* the region's tickets are left to the master */
 byte alive;       /* the epoch whose team is there; 0: none */
 bool ran[N];
 
 #define IS_EMPTY(i) (share_first[i] >= share_end[i])
 #define LEFT (left_end - left_first)
 
-/* ok: there are tickets, here or in shares.  Two looks: what was taken from the one in between and
- * not put into the other yet is missed. */
-inline look_for_tickets()
+/* ok: there are tickets, here or in shares; not those in shares that are unseen.  Two looks: what was taken from
+ * the one in between and not put into the other yet is missed. */
+inline look_for_tickets(unseen)
 {
     STEP(ok = LEFT > 0; seen = left_epoch);
     if
-    :: ok -> seen = 0
+    :: ok || unseen -> seen = 0
     :: else -> STEP(ok = (share_epoch[0] == seen && !IS_EMPTY(0)) ||
                          (share_epoch[1] == seen && !IS_EMPTY(1)); seen = 0)
     fi
@@ -77,7 +81,7 @@ inline want_cores()
 inline stop_wanting()
 {
     STEP(want = false);
-    look_for_tickets();
+    look_for_tickets(alone);
     if
     :: ok -> want_cores()
     :: else
@@ -239,9 +243,21 @@ inline open_region()
     STEP(nthreads = SIZE);
 #else
     STEP(nthreads = SIZE);
+#ifdef ALONE
+    STEP(alone = true);
+    STEP(share_epoch[0] = region; share_first[0] = 1; share_end[0] = SIZE);
+    STEP(left_epoch = region; left_first = SIZE; left_end = SIZE);
+#else
     STEP(left_epoch = region; left_first = 1; left_end = SIZE);
 #endif
-    want_cores()
+#endif
+    if
+#ifdef BUG_NO_LOOK_AFTER_OPEN
+    :: alone || REGIONS > 0 -> skip
+#endif
+    :: alone -> skip
+    :: !alone -> want_cores()
+    fi
 }
 
 #define ALL_OVER (unfinished == 0 && inside == 1)
@@ -296,7 +312,7 @@ proctype master()
             :: ok -> break
             :: else
             fi;
-            look_for_tickets();
+            look_for_tickets(false);
             if
             :: ok -> run_tickets(0)
             :: else -> wait_for_end()
@@ -344,7 +360,7 @@ proctype worker(byte me, seat)
         if
         :: helps > 0 -> helps--; help()
         :: true ->
-            look_for_tickets();
+            look_for_tickets(alone);
             if
             :: ok -> run_tickets(seat)
             :: else ->
@@ -359,9 +375,24 @@ proctype worker(byte me, seat)
     od
 }
 
+proctype watchdog()
+{
+    do
+    :: alone && alive != 0 ->
+        STEP(alone = false);
+#ifndef BUG_SHARED_UNTOLD
+        want_cores()
+#endif
+    :: over -> break
+    od
+}
+
 init
 {
     atomic {
+#ifdef ALONE
+        run watchdog();
+#endif
         run master();
         run worker(1, 1);
 #ifdef SHARELESS

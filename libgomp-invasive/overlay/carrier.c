@@ -164,7 +164,19 @@ static bool any_ready (struct gomp_carrier *c)
     return ready;
 }
 
-/* For another carrier.  Not one whose stack has not been left yet. */
+/* For another carrier: not of a region that is left to its master's core. */
+static bool any_for_thieves (struct gomp_carrier *c)
+{
+    if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
+        return false;
+    gomp_spinlock_lock(&c->lock);
+    struct gomp_context *x = *find_ready(c);
+    bool ready = x && !gomp_region_is_alone(x->region);
+    gomp_spinlock_unlock(&c->lock);
+    return ready;
+}
+
+/* Nor one whose stack has not been left yet. */
 static struct gomp_context *take_as_thief (struct gomp_carrier *c, const struct gomp_region *of)
 {
     if (atomic_load_explicit(&c->count, memory_order_relaxed) == 0)
@@ -172,7 +184,7 @@ static struct gomp_context *take_as_thief (struct gomp_carrier *c, const struct 
     gomp_spinlock_lock(&c->lock);
     struct gomp_context **link = find_ready(c);
     /* acquire; partner: arrive of context.c */
-    bool left = *link && (!of || (*link)->region == of) &&
+    bool left = *link && (!of || (*link)->region == of) && !gomp_region_is_alone((*link)->region) &&
                 !atomic_load_explicit(&(*link)->running, memory_order_acquire);
     struct gomp_context *x = left ? unlink_at(c, link) : NULL;
     gomp_spinlock_unlock(&c->lock);
@@ -330,10 +342,10 @@ static bool loop_needed (const struct gomp_carrier *c)
 }
 
 /* More than one is ready here: another core could help. */
-static void call_others (struct gomp_carrier *c)
+static void call_others (struct gomp_carrier *c, const struct gomp_context *self)
 {
     enum { CALL_EVERY = 16 };
-    if (++c->looks % CALL_EVERY == 0 && any_ready(c))
+    if (++c->looks % CALL_EVERY == 0 && !gomp_region_is_alone(self->region) && any_ready(c))
         gomp_want_cores();
 }
 
@@ -372,7 +384,7 @@ static void leave_waiting (struct gomp_carrier *c, struct gomp_context *self,
     if (next == self)
         return;
     count_switch(c);
-    call_others(c);
+    call_others(c, self);
     leave(c, self, next);
 }
 
@@ -552,7 +564,7 @@ bool gomp_contexts_run_others (void)
 static bool others_ready (void)
 {
     for (struct gomp_carrier *c = all_carriers(); c; c = c->next)
-        if (c != own && any_ready(c))
+        if (c != own && any_for_thieves(c))
             return true;
     return false;
 }

@@ -6,7 +6,11 @@
 #include "history.h"
 #include "region.h"
 
-enum { ENTRIES = 256, MOST_GROWTH = 4 };
+enum {
+    ENTRIES = 256,
+    MOST_GROWTH = 4,
+    ALONE_MOST_NS = 30000 /* core time of a region that could be better off on one core */
+};
 
 static struct gomp_history table[ENTRIES];
 
@@ -31,6 +35,8 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->patience_ns, 0);
         SET(h->verdict, GOMP_UNKNOWN);
         SET(h->core_ns, 0);
+        SET(h->alone_ns, 0);
+        SET(h->shared_ns, 0);
         SET(h->waits, 0);
         SET(h->inside, GOMP_INSIDE_UNKNOWN);
         SET(h->narrow, 0);
@@ -69,6 +75,40 @@ static uint64_t mean (uint64_t old, uint64_t new)
     return old == 0 ? new : (3 * old + new) / 4;
 }
 
+/* The same for a duration: one that was interrupted for a time slice does not count as one that long. */
+static void note_duration (_Atomic uint64_t *where, uint64_t ns)
+{
+    uint64_t old = GET(*where);
+    SET(*where, mean(old, old > 0 && ns > MOST_GROWTH * old ? MOST_GROWTH * old : ns));
+}
+
+/* The other way than the better one is tried for WINDOW regions in sequence, so that a core that sleeps has
+ * come to help, or has given up, before its regions are timed: in the second half.  One window of 32 is for
+ * trials; of a way that is much worse one of 512, of one that is not known one of 4. */
+enum { WINDOW = 2048 };
+
+static bool is_second_half (uint32_t epoch)
+{
+    return epoch % WINDOW >= WINDOW / 2;
+}
+
+static bool is_for_trial (uint32_t epoch, uint32_t one_of)
+{
+    return (epoch / WINDOW * UINT32_C(0x9e3779b1) >> 16) % one_of == 0;
+}
+
+bool gomp_history_prefers_alone (const struct gomp_history *h, const struct gomp_region *region)
+{
+    uint64_t core_ns = GET(h->core_ns), alone = GET(h->alone_ns), shared = GET(h->shared_ns);
+    if (core_ns == 0 || core_ns > ALONE_MOST_NS)
+        return false;
+    /* Where there is no difference the other core is of more use elsewhere. */
+    bool known = alone > 0 && shared > 0, better = known && alone <= shared + shared / 32;
+    uint64_t worse_ns = better ? shared : alone, better_ns = better ? alone : shared;
+    uint32_t one_of = !known ? 4 : worse_ns < better_ns + better_ns / 4 ? 32 : 512;
+    return better != is_for_trial(GET(region->epoch), one_of);
+}
+
 void gomp_history_region_ends (struct gomp_region *region)
 {
     unsigned n = region->start.nthreads;
@@ -81,12 +121,11 @@ void gomp_history_region_ends (struct gomp_region *region)
     unsigned cores = gomp_cores_at_hand();
     struct gomp_history *h = gomp_history_of(region->start.fn);
     if (region->began_ns != 0) {
-        uint64_t core_ns = (inv_now_ns() - region->began_ns) * (cores < n ? cores : n);
-        uint64_t old = GET(h->core_ns);
-        /* One that was interrupted for a time slice does not count as one that long. */
-        if (old > 0 && core_ns > MOST_GROWTH * old)
-            core_ns = MOST_GROWTH * old;
-        SET(h->core_ns, mean(old, core_ns));
+        uint64_t ns = inv_now_ns() - region->began_ns;
+        bool alone = GET(region->alone);
+        if (is_second_half(GET(region->epoch)))
+            note_duration(alone ? &h->alone_ns : &h->shared_ns, ns);
+        note_duration(&h->core_ns, alone ? ns : ns * (cores < n ? cores : n));
     }
     if (n <= cores)
         return; /* says nothing of what a larger team would do */

@@ -44,6 +44,10 @@ struct gomp_history {
      * latest most; 0: not known.  Writers, of the next one too: masters at the end of a region
      * (gomp_history_region_ends). */
     _Atomic uint64_t core_ns;
+    /* What a short region takes, in wall time: where its implicit tasks are left to the master's core at
+     * first, and where all cores may take them.  Means over those that are timed; 0: not known.  Writers:
+     * masters at the end of a region. */
+    _Atomic uint64_t alone_ns, shared_ns;
     /* How often an implicit task sleeps inside a region that has more of them than the process has
      * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
     _Atomic uint32_t waits;
@@ -71,6 +75,11 @@ static inline bool gomp_history_samples (uint32_t epoch)
 {
     return epoch * UINT32_C(0x9e3779b1) >> 28 == 0;
 }
+
+/* Are the implicit tasks of a region of this function to be left to the master's core?  For regions so short
+ * that to have others help takes longer than what they do; tried now and then, and measured.  One that
+ * lasts is given to all cores by the watchdog. */
+extern bool gomp_history_prefers_alone (const struct gomp_history *, const struct gomp_region *);
 
 /* The master, managed: a region of more than one implicit task opens, is over. */
 extern void gomp_history_region_opens (struct gomp_region *);

@@ -131,6 +131,26 @@ static uint64_t cpu_ns (void)
     return inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+/* Regions that were to be over soon, and are not: their implicit tasks are for all cores. */
+static bool share_lasting_regions (uint32_t seen[GOMP_REGIONS_REGISTERED])
+{
+    bool open = false;
+    for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED; i++) {
+        struct gomp_region *region = gomp_region_registered(i);
+        if (!region || !gomp_region_is_alone(region) ||
+            atomic_load_explicit(&region->gate, memory_order_relaxed) == 0)
+            continue;
+        uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
+        open = true;
+        if (seen[i] == epoch) {
+            atomic_store_explicit(&region->alone, false, memory_order_relaxed);
+            gomp_want_cores();
+        }
+        seen[i] = epoch;
+    }
+    return open;
+}
+
 struct watch {
     struct view last;
     uint64_t since_cpu, since_wall; /* of the last progress; 0: none seen yet */
@@ -143,6 +163,7 @@ struct watch {
         uint32_t epoch;
         unsigned count; /* cores taken from threads of that region that slept in the kernel */
     } blocked;
+    uint32_t alone[GOMP_REGIONS_REGISTERED]; /* epochs of regions that were left to one core */
     unsigned starved; /* helps in sequence for which threads could not be made while all slept */
 };
 
@@ -256,6 +277,8 @@ static void look_once (struct watch *w)
 {
     struct view now = look();
     bool riders = atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+    if (share_lasting_regions(w->alone))
+        w->idle = 0;
     if (inv_managed())
         gomp_riders_look();
     if (inv_managed() && gomp_work_waiting() && find_seats())
@@ -288,7 +311,7 @@ static void *watchdog_main (void *arg)
             /* Partner: the fence of gomp_want_cores, between queueing work and gomp_progress_arm's
              * look; the looks for work are relaxed. */
             atomic_thread_fence(memory_order_seq_cst);
-            if (!gomp_work_waiting())
+            if (!gomp_work_waiting() && !share_lasting_regions(watch.alone))
                 inv_futex_wait(&armed, 0, -1, false);
         }
         nanosleep(&period, NULL);

@@ -196,9 +196,10 @@ static void leave_gate (struct gomp_region *region, uint64_t what)
 
 /* --- tickets */
 
+/* Any that are for all cores, as far as they are known to be. */
 static bool has_tickets (struct gomp_region *region)
 {
-    return gomp_tickets_any(&region->tickets);
+    return !gomp_region_is_alone(region) && gomp_tickets_any(&region->tickets);
 }
 
 static bool has_unshared_tickets (struct gomp_region *region)
@@ -309,7 +310,7 @@ bool gomp_region_waits_for_all (const int *addr)
 
 bool gomp_region_may_start (struct gomp_region *region)
 {
-    return region->light && has_tickets(region);
+    return region->light && gomp_tickets_any(&region->tickets);
 }
 
 bool gomp_region_run_in_context (struct gomp_region *region)
@@ -333,12 +334,14 @@ bool gomp_region_start_in_context (struct gomp_region *region)
 /* The worker's last access to the team is the gate. */
 static bool serve (struct gomp_region *region)
 {
+    if (!has_tickets(region))
+        return false;
     if (gomp_region_may_start(region)) {
         enum gomp_start start = gomp_contexts_start(region);
         if (start != GOMP_NO_MEMORY)
             return start == GOMP_STARTED;
     }
-    unsigned done = has_tickets(region) ? run_tickets(region) : 0;
+    unsigned done = run_tickets(region);
     if (done == 0)
         return false;
     forget_member();
@@ -601,9 +604,16 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     /* What never waits needs no stack of its own, which would cost it two switches. */
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
+    bool alone = h && !spins && gomp_history_prefers_alone(h, region);
+    atomic_store_explicit(&region->alone, alone, memory_order_relaxed);
     gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0,
-                      region->light && region->inside == GOMP_WAITS);
-    gomp_want_cores();
+                      region->light && region->inside == GOMP_WAITS,
+                      alone ? inv_seat : INV_SEAT_NONE);
+    if (alone)
+        gomp_want_cores_later();
+    /* After its fence: the watchdog may have come between, before there were tickets. */
+    if (!gomp_region_is_alone(region))
+        gomp_want_cores();
     unsigned cores = spins ? gomp_cores_at_hand() : n;
     if (n > cores)
         gomp_run_unseated(n - cores); /* they wait for each other without telling us */

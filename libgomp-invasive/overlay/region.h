@@ -82,6 +82,10 @@ struct gomp_region {
     /* It is known to take less core time than a core that sleeps takes to come.  The master's, written
      * before the region opens */
     bool brief;
+    /* Its implicit tasks are left to the master's core (gomp_history_prefers_alone).  Written by the master
+     * before `left` of the tickets, cleared by the watchdog if the region lasts; relaxed: a hint, and a
+     * late thread may look at the next region's */
+    _Atomic bool alone;
     /* An implicit task has waited in this use of the struct.  Set by whoever waits, relaxed */
     _Atomic bool waited;
     enum gomp_inside inside; /* what was known of the function when the region was opened */
@@ -109,6 +113,10 @@ extern bool gomp_tickets_left (void);
 /* The same for a thread that looks all the time: without those that are in shares. */
 extern bool gomp_tickets_in_sight (void);
 extern bool gomp_run_ticket (void);
+static inline bool gomp_region_is_alone (struct gomp_region *region)
+{
+    return atomic_load_explicit(&region->alone, memory_order_relaxed);
+}
 /* The same of one region, in a context only: for a thread that waits in the middle of it. */
 extern bool gomp_region_start_in_context (struct gomp_region *);
 /* Does the calling thread, which has begun a region and is thread number 0, wait on addr for all

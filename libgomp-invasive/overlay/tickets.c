@@ -189,12 +189,18 @@ bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
 }
 
 void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,
-                        uint32_t task_ns, bool together)
+                        uint32_t task_ns, bool together, int seat)
 {
+    struct gomp_ticket_share *share = share_of(t, seat);
     atomic_store_explicit(&t->together, together, memory_order_relaxed);
     atomic_store_explicit(&t->nthreads, nthreads, memory_order_relaxed);
     atomic_store_explicit(&t->task_ns, task_ns, memory_order_relaxed);
-    atomic_store_explicit(&t->shared, 0, memory_order_relaxed);
+    atomic_store_explicit(&t->shared, share ? UINT32_C(1) << seat : 0, memory_order_relaxed);
+    /* The region before is over, so nothing is left in the share, and no thread is about to put anything
+     * there.  release: as below */
+    if (share)
+        atomic_store_explicit(&share->range, range_of(epoch, 1, nthreads), memory_order_release);
     /* release: takers see everything above, and what the caller has written */
-    atomic_store_explicit(&t->left, range_of(epoch, 1, nthreads), memory_order_release);
+    atomic_store_explicit(&t->left, range_of(epoch, share ? nthreads : 1, nthreads),
+                          memory_order_release);
 }

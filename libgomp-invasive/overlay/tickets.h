@@ -48,9 +48,10 @@ struct gomp_tickets {
     } share[GOMP_TICKET_SHARES];
 };
 
-/* nthreads - 1 implicit tasks, all but the master's, are there to be taken. */
+/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: from the share of this seat,
+ * if it is one that has a share. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads,
-                               uint32_t task_ns, bool together);
+                               uint32_t task_ns, bool together, int seat);
 /* Take one; for the thread that has the seat.  With it the region cannot end before the
  * taker has counted it done. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int seat, unsigned *id);

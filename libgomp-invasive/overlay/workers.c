@@ -294,6 +294,15 @@ void gomp_want_cores (void)
     gomp_take_free_cores();
 }
 
+void gomp_want_cores_later (void)
+{
+    if (!inv_managed())
+        return;
+    /* seq_cst: as in gomp_want_cores; partner is the watchdog before it sleeps */
+    atomic_thread_fence(memory_order_seq_cst);
+    gomp_progress_arm();
+}
+
 /* Nothing to do here: say so, so that nobody wakes us for nothing.  Work that came between
  * our look and our saying so must not be left alone: inv_want ends with a full fence, and
  * whoever queues work does so before it looks whether we want. */

@@ -65,6 +65,8 @@ extern bool gomp_others_could_run (void);
 /* There is work for another core than those that we hold: see that we get one, or that
  * we are found when one becomes free. */
 extern void gomp_want_cores (void);
+/* The same for a region that is left to one core: the watchdog sees to it if the region lasts. */
+extern void gomp_want_cores_later (void);
 /* Use cores that are free now for work that waits. */
 extern void gomp_take_free_cores (void);
 /* There is none, it seems: do not ask for cores any more. */
