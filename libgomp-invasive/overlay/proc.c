@@ -72,15 +72,15 @@ static bool nesting_wanted (void)
  * where several ranks share a small node; there the last implicit tasks to start are the unit of what
  * stays unbalanced.  Not where the process is alone, nor where ranks or cores are so many that teams of
  * the cores are fine enough.  Nor where regions may be nested, since each thread of a large team would begin a
- * large team, nor where implicit tasks are kernel threads (tls.h), since each thread of the program
- * would need a large team of them.  Nor where a library is there whose threads wait for each other by
+ * large team, nor where implicit tasks that wait are kernel threads (tls.h), which cost a switch of the
+ * kernel each.  Nor where a library is there whose threads wait for each other by
  * spinning: those beyond the cores would take the cores from those that compute. */
 static bool large_team_gains (unsigned cores)
 {
     enum { MANY_CORES = 16 };
     unsigned ranks = inv_ranks_here();
     return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() &&
-           !gomp_has_thread_data() && !gomp_spinning_library_loaded();
+           gomp_may_move_threads() && !gomp_spinning_library_loaded();
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or

@@ -27,19 +27,54 @@ static int has_own_tls (struct dl_phdr_info *info, size_t size, void *found)
     return *(bool *)found;
 }
 
+static bool begins_with_one_of (const char *name, const char *const *beginnings)
+{
+    for (; *beginnings; beginnings++)
+        if (strncmp(name, *beginnings, strlen(*beginnings)) == 0)
+            return true;
+    return false;
+}
+
+/* Plugins of hwloc and MPI, which load drivers to look at the machine. */
+static bool is_plugin (const struct dl_phdr_info *info)
+{
+    static const char *const beginnings[] = {"hwloc_", "mca_", NULL};
+    return begins_with_one_of(gomp_object_name(info), beginnings);
+}
+
+struct need {
+    const char *name;
+    bool of_plugin, of_others;
+};
+
+static int note_need (struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct need *need = arg;
+    (void)size;
+    if (gomp_object_needs(info, need->name))
+        *(is_plugin(info) ? &need->of_plugin : &need->of_others) = true;
+    return need->of_others;
+}
+
+/* Has a plugin brought the object, and is nothing of the program linked with it? */
+static bool is_of_plugin (const struct dl_phdr_info *info)
+{
+    struct need need = {.name = gomp_object_name(info)};
+    dl_iterate_phdr(note_need, &need);
+    return need.of_plugin && !need.of_others;
+}
+
 /* Objects whose thread-local data is of the call that uses it, or is taken along (context.c): the C, C++
- * and Fortran libraries, libraries for numbers, ours, and MPI's with what it is linked with. */
+ * and Fortran libraries, libraries for numbers, ours, MPI's with what it is linked with, and drivers that
+ * only plugins use, as OpenCL's loader with the devices' parts of it. */
 static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
 {
     static const char *const beginnings[] = {
         "ld-linux", "libc.", "libstdc++", "libgfortran", "libquadmath", "libgomp", "libinvasive",
         "libmpi",   "libuc", "libnuma",   "libudev",     "libsystemd",  "librdmacm", "libgnutls",
-        "libp11-",  "libopenblas", "libblas", "libfabric", "libpmix", "libopen-"};
-    const char *name = gomp_object_name(info);
-    for (unsigned i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-            return true;
-    return false;
+        "libp11-",  "libopenblas", "libblas", "libfabric", "libpmix", "libopen-",
+        "libpocl",  "libnvidia-opencl", "libamdocl", "libigdrcl", NULL};
+    return begins_with_one_of(gomp_object_name(info), beginnings) || is_of_plugin(info);
 }
 
 /* Does the object tie what runs to its kernel thread, by thread-local data, or by functions on the
@@ -83,9 +118,9 @@ static int decide (void)
     return found ? ELASTIC : MOVABLE;
 }
 
-bool gomp_has_thread_data (void)
+bool gomp_may_move_threads (void)
 {
-    return decide() == STRICT;
+    return decide() == MOVABLE && gomp_contexts_usable();
 }
 
 /* The last of the objects that the process was started with, which are never unloaded; NULL: we have

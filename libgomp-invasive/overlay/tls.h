@@ -15,11 +15,11 @@
 extern bool gomp_strict_threads (void);
 /* When the library is loaded. */
 extern void gomp_tls_loaded (void);
-/* The same of the objects that are loaded now, or by INVASIVE_BIND. */
-extern bool gomp_has_thread_data (void);
 /* May an implicit task that waits go on on another kernel thread?  As of the last call of
  * gomp_strict_threads: false where there is thread-local data, of any object but a few known ones, or
  * an executable stack, whatever INVASIVE_BIND says. */
 extern bool gomp_movable_threads (void);
+/* The same of the objects that are loaded now, and may implicit tasks be contexts?  For the default team. */
+extern bool gomp_may_move_threads (void);
 #pragma GCC visibility pop
 #endif

@@ -48,15 +48,18 @@ static bool leaves_work (void)
  * said on which processors threads are to run. */
 static bool is_better_alone (void)
 {
-    return !inv_managed() && !gomp_places_list && !inv_tool_get() && !gomp_strict_threads() &&
-           gomp_movable_threads() && gomp_contexts_usable();
+    return !inv_asked() && !inv_managed() && !gomp_places_list && !inv_tool_get() &&
+           !gomp_strict_threads() && gomp_movable_threads() && gomp_contexts_usable();
 }
+
+/* A first region has begun; and whether a large team is better off alone has been looked at.  Both stay
+ * so; relaxed, no data goes with them. */
+static _Atomic bool begun, looked;
 
 /* Looked at once: at the process's first region that is so large.  Not where other threads of the program
  * use OpenMP already, which would be in the middle of a region. */
 static void join_alone (void)
 {
-    static _Atomic bool looked;
     if (atomic_load_explicit(&looked, memory_order_relaxed) || atomic_exchange(&looked, true))
         return;
     if (is_better_alone() && !gomp_use_has_further_threads())
@@ -68,6 +71,7 @@ static void join_first (unsigned nthreads)
     static _Atomic bool tried;
     if (atomic_load_explicit(&tried, memory_order_acquire))
         return;
+    atomic_store_explicit(&begun, true, memory_order_relaxed);
     inv_bind_threads();
     if (inv_wanted() && !inv_managed() && !gomp_team_is_default(nthreads) &&
         !gomp_space_to_join(nthreads))
@@ -877,6 +881,9 @@ bool gomp_run_unseated (unsigned count)
 
 void gomp_sched_forget (void)
 {
+    /* Another thread may have been in the middle of asking the dynamic linker, in tls.c. */
+    if (atomic_load_explicit(&begun, memory_order_relaxed))
+        atomic_store_explicit(&looked, true, memory_order_relaxed);
     atomic_store(&sched_lock.held, 0);
     making = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     in_hand = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Without a resource manager a team larger than the processors needs no kernel thread for each of its
  * threads.  The process counts as unmanaged for the public interface, none of its threads is bound, and
- * the child of a fork can begin such teams, too.
+ * the child of a fork can begin such teams, whatever they are made of.
  * @mends stock libgomp makes a kernel thread for each, and hangs in the child
  */
 #define _GNU_SOURCE
