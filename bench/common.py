@@ -31,6 +31,10 @@ class BenchError(Exception):
     """A program that we measure did not do what it should."""
 
 
+class NoEnd(BenchError):
+    """A program did not end in time."""
+
+
 class Ended(KeyboardInterrupt):
     """A signal told us to end; Programs end those that they have started on its way."""
 
@@ -240,8 +244,8 @@ class Context:
             try:
                 out, err = program.communicate(timeout=self.timeout_s)
             except subprocess.TimeoutExpired as error:
-                raise BenchError(f"{variant}: {' '.join(command)}: no end after "
-                                 f"{self.timeout_s:g} s") from error
+                raise NoEnd(f"{variant}: {' '.join(command)}: no end after "
+                            f"{self.timeout_s:g} s") from error
         wall = time.monotonic() - start
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if program.returncode != 0:
