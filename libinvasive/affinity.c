@@ -4,10 +4,16 @@
  *
  * A thread that computes on a seat is pinned to one core.  Whatever it then creates or
  * asks would inherit or see that one core: threads that the program makes itself, the
- * number of processors that MPI, hwloc, Python or C++ find.  So these three functions
- * of the C library are interposed (we are preloaded): a new thread begins with the
- * affinity that the program had, and a pinned thread that asks for its own affinity
- * is told that one.  Unmanaged, they only pass through.
+ * number of processors that MPI, hwloc, Python or C++ find.  So functions of the C library
+ * are interposed (we are preloaded): a new thread begins with the affinity that the program
+ * had, and a pinned thread that asks for its own affinity is told that one.
+ *
+ * A pinned thread that binds itself stays where it is.  Programs bind each thread of a region to a
+ * core of its own; but one worker may run several of these implicit tasks, and its core
+ * may be called back.  The worker would compute on the last of these cores, beside the worker
+ * that is pinned there.
+ *
+ * Unmanaged, all of these functions only pass through.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -22,6 +28,8 @@
 typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 typedef int get_fn(pid_t, size_t, cpu_set_t *);
 typedef int pthread_get_fn(pthread_t, size_t, cpu_set_t *);
+typedef int set_fn(pid_t, size_t, const cpu_set_t *);
+typedef int pthread_set_fn(pthread_t, size_t, const cpu_set_t *);
 
 /* The C library's function of this name; every thread finds the same. */
 static void *next(_Atomic(void *) *cache, const char *name)
@@ -90,11 +98,17 @@ static void show_wide_mask(size_t size, cpu_set_t *mask)
     memcpy(mask, &inv_process.wide_mask, size < known ? size : known);
 }
 
+/* Does pid name the calling thread, and is that one pinned? */
+static bool is_pinned_caller(pid_t pid)
+{
+    return inv_thread_pinned() && (pid == 0 || pid == inv_own_tid());
+}
+
 int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 {
     static _Atomic(void *) cache;
     int result = ((get_fn *)next(&cache, "sched_getaffinity"))(pid, size, mask);
-    if (result == 0 && inv_thread_pinned() && (pid == 0 || pid == inv_own_tid()))
+    if (result == 0 && is_pinned_caller(pid))
         show_wide_mask(size, mask);
     return result;
 }
@@ -106,6 +120,32 @@ int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
     if (result == 0 && inv_thread_pinned() && pthread_equal(thread, pthread_self()))
         show_wide_mask(size, mask);
     return result;
+}
+
+/* May the program run on one of these CPUs?  CPUs past INV_MAX_CPUS do not count. */
+static bool may_run_there(size_t size, const cpu_set_t *mask)
+{
+    struct inv_cpus asked;
+    inv_cpus_clear(&asked);
+    memcpy(&asked, mask, size < sizeof asked ? size : sizeof asked);
+    inv_cpus_and(&asked, &asked, &inv_process.wide_mask);
+    return inv_cpus_count(&asked) > 0;
+}
+
+int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *mask)
+{
+    static _Atomic(void *) cache;
+    if (is_pinned_caller(pid) && may_run_there(size, mask))
+        return 0;
+    return ((set_fn *)next(&cache, "sched_setaffinity"))(pid, size, mask);
+}
+
+int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t *mask)
+{
+    static _Atomic(void *) cache;
+    if (inv_thread_pinned() && pthread_equal(thread, pthread_self()) && may_run_there(size, mask))
+        return 0;
+    return ((pthread_set_fn *)next(&cache, "pthread_setaffinity_np"))(thread, size, mask);
 }
 
 #pragma GCC visibility pop

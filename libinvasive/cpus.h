@@ -14,7 +14,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 enum {
     INV_MAX_CPUS = 8192,
@@ -102,9 +104,16 @@ static inline int inv_cpus_get(pid_t tid, struct inv_cpus *set)
     return failed;
 }
 
+/* By a system call: sched_setaffinity of a managed program is affinity.c's, which leaves pinned
+ * threads where they are.  0, or -1 with errno. */
+static inline int inv_cpus_write(pid_t tid, size_t bytes, const struct inv_cpus *set)
+{
+    return (int)syscall(SYS_sched_setaffinity, tid, bytes, set);
+}
+
 static inline int inv_cpus_set(pid_t tid, const struct inv_cpus *set)
 {
-    return sched_setaffinity(tid, sizeof *set, (const cpu_set_t *)set);
+    return inv_cpus_write(tid, sizeof *set, set);
 }
 
 /* The affinity is this CPU alone, less than INV_MAX_CPUS.  Only as much of the set is written as
@@ -115,7 +124,7 @@ static inline int inv_cpus_set_one(pid_t tid, size_t cpu)
     size_t bytes = (cpu / INV_CPUS_WORD + 1) * sizeof *one.word;
     memset(&one, 0, bytes);
     one.word[cpu / INV_CPUS_WORD] = 1ul << cpu % INV_CPUS_WORD;
-    return sched_setaffinity(tid, bytes, (const cpu_set_t *)&one);
+    return inv_cpus_write(tid, bytes, &one);
 }
 
 #endif

@@ -88,8 +88,37 @@ def test_only_a_thread_that_is_bound_loses_a_cpu_with_its_core(
     assert result.stdout == "evicted: as documented\n"
 
 
-# Joins without OpenMP.  Looks for the current CPU fail, so that the thread is moved to its core.
-# As soon as it is there, it is given another CPU, as by taskset.
+# Looks for the current CPU fail, so that a thread is moved to its core.  As soon as it is there, it
+# is given another CPU, as by taskset.  A library: the dynamic linker relocates the program last.
+MOVING = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+cpu_set_t cpus, one;
+int moves;
+int sched_getcpu(void) { return -1; }
+long syscall(long number, ...)
+{
+    long (*next)(long, ...) = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"), a[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    long result = next(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    for (int cpu = 0; number == SYS_sched_setaffinity && cpu < CPU_SETSIZE && moves == 0; cpu++)
+        if (CPU_ISSET(cpu, &cpus) && !CPU_ISSET_S(cpu, (size_t)a[1], (cpu_set_t *)a[2])) {
+            CPU_SET(cpu, &one);
+            next(SYS_sched_setaffinity, a[0], sizeof one, &one);
+            moves++;
+        }
+    return result;
+}
+"""
+
+# Joins without OpenMP.
 MOVED = r"""
 #define _GNU_SOURCE
 #include <invasive.h>
@@ -97,20 +126,8 @@ MOVED = r"""
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-static cpu_set_t cpus, one;
-static int moves;
-int sched_getcpu(void) { return -1; }
-int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
-{
-    int result = (int)syscall(SYS_sched_setaffinity, pid, size, set);
-    for (int cpu = 0; cpu < CPU_SETSIZE && moves == 0; cpu++)
-        if (CPU_ISSET(cpu, &cpus) && !CPU_ISSET_S(cpu, size, set)) {
-            CPU_SET(cpu, &one);
-            syscall(SYS_sched_setaffinity, pid, sizeof one, &one);
-            moves++;
-        }
-    return result;
-}
+extern cpu_set_t cpus, one;
+extern int moves;
 int main(void)
 {
     cpu_set_t now;
@@ -126,7 +143,11 @@ int main(void)
 
 @pytest.mark.machine(len(os.sched_getaffinity(0)) > 1, "one CPU is all that there are")
 def test_a_thread_that_is_moved_to_its_core_keeps_the_cpus_that_it_is_given_meanwhile(
-        compile_with_library, run_program, build, tmp_path):
+        compile_with_library, run_program, build, make_variable, tmp_path):
+    (tmp_path / "moving.c").write_text(MOVING)
+    run_program([*(make_variable("CC") or "cc").split(), "-shared", "-fPIC", "-o",
+                 tmp_path / "moving.so", tmp_path / "moving.c"])
     (tmp_path / "moved.c").write_text(MOVED)
-    program = compile_with_library(tmp_path / "moved.c")
+    program = compile_with_library(tmp_path / "moved.c", "-fPIE", "-Wl,--no-as-needed",
+                                   str(tmp_path / "moving.so"))
     assert run_program([build / "invade", program]).stdout == "managed, 1, kept\n"

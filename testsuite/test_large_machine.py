@@ -15,9 +15,11 @@ from test_rmd_domain import Rmd
 
 KERNEL = r"""
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -29,6 +31,14 @@ static size_t number(const char *name)
     return text ? strtoul(text, NULL, 10) : 0;
 }
 
+static long kernel(long n, long a, long b, long c, long d, long e, long f)
+{
+    static long (*call)(long, ...);
+    if (!call)
+        call = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    return call(n, a, b, c, d, e, f);
+}
+
 /* TEST_POSSIBLE CPUs, of which ours are from number TEST_FIRST on, and TEST_MORE after them. */
 int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 {
@@ -38,7 +48,7 @@ int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
         errno = EINVAL;
         return -1;
     }
-    if (syscall(SYS_sched_getaffinity, pid, sizeof ours, &ours) < 0)
+    if (kernel(SYS_sched_getaffinity, pid, sizeof ours, (long)&ours, 0, 0, 0) < 0)
         return -1;
     CPU_ZERO_S(bytes, set);
     size_t past = 0;
@@ -60,7 +70,21 @@ int sched_setaffinity(pid_t pid, size_t bytes, const cpu_set_t *set)
     for (size_t cpu = first; cpu < 8 * bytes; cpu++)
         if (CPU_ISSET_S(cpu, bytes, set))
             CPU_SET(cpu - first, &ours);
-    return (int)syscall(SYS_sched_setaffinity, pid, sizeof ours, &ours);
+    return (int)kernel(SYS_sched_setaffinity, pid, sizeof ours, (long)&ours, 0, 0, 0);
+}
+
+/* Threads are pinned by system calls. */
+long syscall(long number, ...)
+{
+    long a[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_sched_setaffinity)
+        return sched_setaffinity((pid_t)a[0], (size_t)a[1], (const cpu_set_t *)a[2]);
+    return kernel(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
 int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t *set)
