@@ -322,6 +322,9 @@ void inv_record_restart(void);
 void inv_record_stop(void);
 /* Bring the record's CPU time up to date.  Nothing happens where there is no record. */
 void inv_record_publish(void);
+/* Write the name of a module as the dynamic linker has it, "" the program, to `to` (INV_MODULE_BYTES):
+ * of a longer name the end.  Thread safe. */
+void inv_record_name_module(char *to, const char *name);
 
 /* --- the report of a process on another node than the `invade` that wants it (package.c) */
 

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,6 +87,22 @@ void inv_record_publish(void)
         return;
     atomic_store_explicit(&r->cpu_ns, cpu_ns(), memory_order_relaxed);
     atomic_store_explicit(&r->published_ns, inv_now_ns(), memory_order_relaxed);
+}
+
+void inv_record_name_module(char *to, const char *name)
+{
+    char program[4096];
+    if (!name || !*name) { /* the main program's has no name there */
+        ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+        program[n > 0 ? n : 0] = '\0';
+        name = program;
+    }
+    size_t length = strlen(name), most = INV_MODULE_BYTES - 1;
+    if (length > most) {
+        name += length - most;
+        length = most;
+    }
+    memcpy(to, name, length + 1);
 }
 
 /* A process that has got here was not killed.  A child that was made past the handlers of fork (_Fork,

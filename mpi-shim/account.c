@@ -15,7 +15,6 @@
 #include <link.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { MAP = 1024, PROBES = 32 }; /* MAP: a power of two */
 enum { SITE_OTHER = 0 };          /* no room */
@@ -67,19 +66,6 @@ static void copy(char *to, size_t room, const char *from)
     to[length] = '\0';
 }
 
-/* The file of the module; the main program's has no name there. */
-static void copy_module(struct inv_site *s, const struct link_map *module)
-{
-    char program[4096];
-    if (module->l_name && module->l_name[0]) {
-        copy(s->module, sizeof s->module, module->l_name);
-        return;
-    }
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[n > 0 ? n : 0] = '\0';
-    copy(s->module, sizeof s->module, program);
-}
-
 /* "Recv" */
 static const char *name_of(enum shim_call call)
 {
@@ -98,7 +84,7 @@ static void name_site(struct inv_site *s, enum shim_call call, const void *addre
     if (dladdr1(address, &info, (void **)&module, RTLD_DL_LINKMAP) && module) {
         copy(s->symbol, sizeof s->symbol, info.dli_sname);
         s->offset -= module->l_addr;
-        copy_module(s, module);
+        inv_record_name_module(s->module, module->l_name);
     }
     /* release: partner is the acquire load of whoever reads the record */
     atomic_store_explicit(&s->named, 1, memory_order_release);
