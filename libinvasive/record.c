@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * record.c - this process's record for `invade --report`: its beginning, its CPU time, its
- * end.  The MPI shim writes the rest (mpi-shim/account.c).
+ * end.  The MPI shim (mpi-shim/account.c) and the OpenMP runtime (overlay/costs.c) write the rest.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -45,6 +45,19 @@ bool inv_report_is_here(void)
     return is_asked(&launch, &node) && launch && node == inv_node_id();
 }
 
+/* Regions before the beginning are not reported.  One that runs at this moment may be counted. */
+static void forget_functions(struct inv_record *r)
+{
+    for (unsigned i = 0; i < INV_FUNCTIONS; i++) {
+        struct inv_function *f = &r->function[i];
+        _Atomic uint64_t *const sums[] = {&f->regions, &f->threads, &f->barriers, &f->sleeps,
+                                          &f->elapsed_ns, &f->cores, &f->switches, &f->code_ns};
+        for (unsigned k = 0; k < sizeof sums / sizeof *sums; k++)
+            atomic_store_explicit(sums[k], 0, memory_order_relaxed);
+        atomic_store_explicit(&f->tasks, 0, memory_order_relaxed);
+    }
+}
+
 void inv_record_restart(void)
 {
     struct inv_record *r = our_record();
@@ -52,6 +65,8 @@ void inv_record_restart(void)
         return;
     if (atomic_exchange_explicit(&r->until_ns, 0, memory_order_relaxed))
         return; /* stopped, and now goes on */
+    if (atomic_load_explicit(&r->functions, memory_order_relaxed))
+        forget_functions(r);
     atomic_store_explicit(&r->cpu_start_ns, cpu_ns(), memory_order_relaxed);
     atomic_store_explicit(&r->from_ns, inv_now_ns(), memory_order_relaxed);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * record.h - what a process writes down for `invade --report` while it runs: where it
- * waited, its classes of iterations, its CPU time.
+ * waited, its classes of iterations, its parallel regions, its CPU time.
  *
  * Each slot of the core table has room for one record, so that whatever ends the process
  * leaves it readable; rmd takes a copy before the slot is used again.  It is written only
@@ -19,9 +19,13 @@
 
 enum {
 #ifndef INV_SMALL
-    INV_SITES = 256,  /* call sites; what has no room is added up in the first */
+    INV_SITES = 256,     /* call sites; what has no room is added up in the first */
+    INV_FUNCTIONS = 64,  /* outlined functions; the same */
+    INV_MODULES = 8,     /* files that these are in; functions of others have no name */
 #else
     INV_SITES = 16,
+    INV_FUNCTIONS = 4,
+    INV_MODULES = 2,
 #endif
     INV_CLASSES = 16, /* classes of iterations */
     INV_MOMENTS = 64, /* a power of two */
@@ -57,6 +61,24 @@ struct inv_moment {
     _Atomic uint64_t alone_ns, useful_ns;
 };
 
+/* A function that the compiler has outlined from a parallel region, and all regions of it that had more
+ * than one thread.  Writer: the OpenMP runtime (libgomp-invasive/overlay/costs.c), which counts the first
+ * four in each region and estimates the others from samples. */
+struct inv_function {
+    _Atomic uint64_t regions;
+    _Atomic uint64_t threads;    /* sum of team sizes */
+    _Atomic uint64_t barriers;   /* that the teams have passed */
+    _Atomic uint64_t sleeps;     /* of implicit tasks that are kernel threads, inside */
+    _Atomic uint64_t elapsed_ns; /* from the beginnings to the ends, sum */
+    _Atomic uint64_t cores;      /* that the process computed on, or could: sum over regions */
+    _Atomic uint64_t switches;   /* of contexts that waited or ended */
+    _Atomic uint64_t code_ns;    /* that implicit tasks spent outside barriers, sum */
+    _Atomic uint32_t tasks;      /* there were explicit tasks, so that code_ns says nothing */
+    /* module + 1; 0: not named yet.  release: offset has been written; partner: a reader of the record */
+    _Atomic uint32_t named;
+    uint64_t offset; /* address of the function, less where the module is loaded */
+};
+
 struct inv_record {
     _Atomic uint64_t launch; /* INVASIVE_REPORT, a number; 0: nothing is reported */
     _Atomic uint64_t job;    /* the same in processes that share MPI_COMM_WORLD; 0: no MPI */
@@ -82,6 +104,13 @@ struct inv_record {
     _Atomic uint64_t moments; /* ever written; release, after the moment */
     struct inv_moment moment[INV_MOMENTS]; /* the last ones, in a circle */
     struct inv_class class[INV_CLASSES];
+    /* The OpenMP runtime's.  The largest team that a region outside of others has asked for; 0: there was
+     * none.  And a sample of switches from context to context, with what they took. */
+    _Atomic uint32_t team_threads;
+    _Atomic uint32_t functions; /* how many have been asked for; more than INV_FUNCTIONS: no room */
+    _Atomic uint64_t switches_timed, switches_ns;
+    char module[INV_MODULES][INV_MODULE_BYTES]; /* files; the end of the name when that is longer */
+    struct inv_function function[INV_FUNCTIONS];
     struct inv_site site[INV_SITES];
 } __attribute__((aligned(4096)));
 

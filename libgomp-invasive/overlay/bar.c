@@ -9,6 +9,7 @@
  */
 #include "wait.h"
 #include "carrier.h"
+#include "costs.h"
 #include "region.h"
 #include "tasks.h"
 
@@ -96,31 +97,40 @@ static bool wait_open (gomp_barrier_t *bar, gomp_barrier_state_t state, bool can
 
 void gomp_team_barrier_wait_end (gomp_barrier_t *bar, gomp_barrier_state_t state)
 {
-    if (gomp_barrier_last_thread(state) && last_arrived(bar))
-        return;
-    wait_open(bar, state & ~BAR_WAS_LAST, false);
+    if (!gomp_barrier_last_thread(state) || !last_arrived(bar))
+        wait_open(bar, state & ~BAR_WAS_LAST, false);
+    gomp_code_begins(bar);
 }
 
 void gomp_team_barrier_wait (gomp_barrier_t *bar)
 {
     unsigned now = gomp_barrier_flags(bar);
     int *word = (int *)&bar->generation;
+    gomp_code_ends(bar);
     if ((now & (BAR_INCR - 1)) == 0 &&
         (gomp_in_context() ? gomp_context_arrive(word, (int)now)
                            : gomp_carrier_arrive(bar->region, word, (int)now))) {
         wait_open(bar, now, false);
+        gomp_code_begins(bar);
         return;
     }
     gomp_team_barrier_wait_end(bar, gomp_barrier_wait_start(bar));
 }
 
-bool gomp_team_barrier_wait_cancel_end (gomp_barrier_t *bar, gomp_barrier_state_t state)
+static bool wait_cancel_end (gomp_barrier_t *bar, gomp_barrier_state_t state)
 {
     if (gomp_barrier_last_thread(state) && last_arrived(bar))
         return false;
     if (state & BAR_CANCELLED)
         return true;
     return wait_open(bar, state & ~BAR_WAS_LAST, true);
+}
+
+bool gomp_team_barrier_wait_cancel_end (gomp_barrier_t *bar, gomp_barrier_state_t state)
+{
+    bool cancelled = wait_cancel_end(bar, state);
+    gomp_code_begins(bar);
+    return cancelled;
 }
 
 bool gomp_team_barrier_wait_cancel (gomp_barrier_t *bar)

@@ -23,6 +23,7 @@ typedef struct {
      * change.  Writers: whoever opens the barrier (release; partner: the acquire loads of
      * those who wait), and whoever sets a flag, by an atomic or. */
     unsigned generation;
+    bool counted; /* the region is in the report (costs.h); written by its master before it opens */
     struct gomp_region *region; /* the team's region while it is open, NULL for artificial
                                    teams and teams of one */
     unsigned awaited __attribute__((aligned(64))); /* threads still to arrive; acq_rel */
@@ -41,6 +42,7 @@ static inline void gomp_barrier_init (gomp_barrier_t *bar, unsigned count)
     bar->total = count;
     bar->awaited = count;
     bar->generation = 0;
+    bar->counted = false;
     bar->region = NULL;
 }
 
@@ -60,10 +62,15 @@ extern void gomp_team_barrier_cancel (struct gomp_team *);
  * what the caller has seen. */
 extern void gomp_barrier_open (gomp_barrier_t *, unsigned generation);
 
+/* The calling thread leaves the code of the program, in a region that is counted (costs.h). */
+extern void gomp_cost_code_ends (gomp_barrier_t *);
+
 /* Arrive.  acq_rel: what every thread did before the barrier happens before what any
  * does after it (and it is OpenMP's implied flush). */
 static inline gomp_barrier_state_t gomp_barrier_wait_start (gomp_barrier_t *bar)
 {
+    if (__builtin_expect(bar->counted, 0))
+        gomp_cost_code_ends(bar);
     unsigned state = __atomic_load_n(&bar->generation, MEMMODEL_ACQUIRE);
     state &= -BAR_INCR | BAR_CANCELLED;
     if (__atomic_sub_fetch(&bar->awaited, 1, MEMMODEL_ACQ_REL) == 0)

@@ -4,6 +4,7 @@
  */
 #include "carrier.h"
 #include "context.h"
+#include "costs.h"
 #include "ready.h"
 #include "region.h"
 #include "riders.h"
@@ -318,13 +319,17 @@ static void leave (struct gomp_carrier *c, struct gomp_context *self, struct gom
     collect(carrier());
 }
 
+static uint64_t switches_of (const struct gomp_carrier *c)
+{
+    return atomic_load_explicit(&c->switches, memory_order_relaxed);
+}
+
 /* For the watchdog: a context has come to its end, or to a wait.  (A yield is none.) */
 static void count_switch (struct gomp_carrier *c)
 {
     if (inv_seat == INV_SEAT_NONE)
         return;
-    uint64_t n = atomic_load_explicit(&c->switches, memory_order_relaxed);
-    atomic_store_explicit(&c->switches, n + 1, memory_order_relaxed);
+    atomic_store_explicit(&c->switches, switches_of(c) + 1, memory_order_relaxed);
 }
 
 /* Has what the loop waits for come?  A worker's loop waits for nothing. */
@@ -385,6 +390,8 @@ static void leave_waiting (struct gomp_carrier *c, struct gomp_context *self,
         return;
     count_switch(c);
     call_others(c, self);
+    if (next == &c->loop)
+        gomp_cost_idles();
     leave(c, self, next);
 }
 
@@ -426,6 +433,7 @@ bool __attribute__((flatten)) gomp_context_arrive (int *addr, int val)
     struct gomp_context *next = suspend(c, self);
     if (next == &c->loop) {
         count_arrivals(c);
+        gomp_cost_idles();
         next = wait_shortly(c, self);
     }
     leave_waiting(c, self, next);
@@ -678,6 +686,20 @@ void gomp_carrier_leave (void)
     atomic_store(&c->used, false);
 }
 
+uint64_t gomp_carrier_own_switches (void)
+{
+    struct gomp_carrier *c = carrier();
+    return c ? switches_of(c) : 0;
+}
+
+uint64_t gomp_carriers_switches (void)
+{
+    uint64_t all = 0;
+    for (struct gomp_carrier *c = all_carriers(); c; c = c->next)
+        all += switches_of(c);
+    return all;
+}
+
 static void count_ready (struct gomp_carrier *c, struct gomp_carriers_view *view)
 {
     gomp_spinlock_lock(&c->lock);
@@ -693,7 +715,7 @@ struct gomp_carriers_view gomp_carriers_look (void)
 {
     struct gomp_carriers_view view = {0};
     for (struct gomp_carrier *c = all_carriers(); c; c = c->next) {
-        view.switches += atomic_load_explicit(&c->switches, memory_order_relaxed);
+        view.switches += switches_of(c);
         if (atomic_load_explicit(&c->count, memory_order_relaxed) > 0)
             count_ready(c, &view);
     }

@@ -114,6 +114,9 @@ struct gomp_carriers_view {
 };
 extern struct gomp_carriers_view gomp_carriers_look (void);
 extern void gomp_carriers_forget (void);
+/* The switches that gomp_carriers_look sees, by a load for each carrier; those of the calling one. */
+extern uint64_t gomp_carriers_switches (void);
+extern uint64_t gomp_carrier_own_switches (void);
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop

@@ -168,7 +168,9 @@ static void run_implicit_task (struct gomp_region *region, unsigned id)
 {
     start_implicit_task(region, id);
     INV_TELL(task_begin(region->start.team, id));
+    gomp_code_begins(&region->start.team->barrier);
     region->start.fn(region->start.data);
+    gomp_code_ends(&region->start.team->barrier);
     INV_TELL(task_end(region->start.team, id));
 }
 
@@ -581,6 +583,17 @@ static bool may_be_light (void)
            gomp_contexts_usable();
 }
 
+/* For the report. */
+static void count_region (struct gomp_region *region)
+{
+    gomp_barrier_t *bar = &region->start.team->barrier;
+    region->cost.of = NULL;
+    if (gomp_costs_wanted())
+        gomp_cost_region_opens(region);
+    bar->counted = region->cost.of != NULL;
+    gomp_code_begins(bar);
+}
+
 void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
@@ -593,6 +606,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
         atomic_store_explicit(&region->vacant[word], 0, memory_order_relaxed);
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
     gomp_history_region_opens(region);
+    count_region(region);
     atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     if (!elastic)
         return;
@@ -707,6 +721,7 @@ static void master_share (struct gomp_region *region)
 void gomp_region_finish (struct gomp_region *region)
 {
     struct gomp_team *team = region->start.team;
+    gomp_code_ends(&team->barrier);
     leave_gate(region, UNFINISHED_ONE); /* implicit task 0 */
     master_share(region);
     for (;;) {
@@ -724,6 +739,8 @@ void gomp_region_finish (struct gomp_region *region)
     if (!inv_managed())
         return;
     gomp_history_region_ends(region);
+    if (__builtin_expect(region->cost.of != NULL, 0))
+        gomp_cost_region_ends(region);
     if (region->start.master_seated && !gomp_seated())
         gomp_seat_acquire(); /* progress.c had let us run without one */
     gomp_seat_checkpoint(); /* a serial part may be long: not on a core that is asked back */

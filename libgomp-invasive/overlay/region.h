@@ -23,6 +23,7 @@
 #include "libgomp.h"
 #include "carrier.h"
 #include "context.h"
+#include "costs.h"
 #include "history.h"
 #include "tickets.h"
 #include "upstream.h"
@@ -95,6 +96,7 @@ struct gomp_region {
     _Atomic unsigned sleeping_helpers; /* bound workers parked while the region is open */
     _Atomic unsigned sleeps; /* times that its threads went to sleep inside (history.h); relaxed */
     uint64_t began_ns;       /* 0: this one is not timed.  The master's */
+    struct gomp_cost cost;
 };
 
 extern struct gomp_region *gomp_region_alloc (void);

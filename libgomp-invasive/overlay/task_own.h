@@ -36,6 +36,7 @@ struct gomp_task_own {
         struct gomp_task *link; /* while it is in the shared queue */
     };
     struct gomp_dep_node *node; /* its dependences on siblings, or NULL */
+    uint64_t code_from_ns;      /* of an implicit task: see gomp_cost_code_begins; 0: not timed */
 };
 
 /* In struct gomp_team. */

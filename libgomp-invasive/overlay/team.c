@@ -463,6 +463,8 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     if (nthreads == 1) {
         fill_start(&alone, team, fn, data, flags, parent, icv, taskgroup);
         init_master_task(&alone);
+        if (gomp_costs_wanted() && !nested && icv->nthreads_var == 1)
+            gomp_cost_team(1);
         return;
     }
     struct gomp_thread_pool *pool = gomp_get_thread_pool(thr, nthreads);
@@ -585,6 +587,7 @@ static void after_fork_in_child (void)
     gomp_managed_threads = 1;
     gomp_use_forget();
     gomp_sched_forget();
+    gomp_costs_forget();
     gomp_parking_forget();
     gomp_regions_forget();
     gomp_progress_forget();

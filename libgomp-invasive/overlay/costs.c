@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * costs.c - what teams cost, by outlined function (costs.h).
+ *
+ * Functions have numbers in the record, which a bounded table of this process knows by address.  What
+ * finds no room is function 0 of the record, with the regions of all others that found none.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1 /* for dl_iterate_phdr */
+#endif
+#include "costs.h"
+#include "carrier.h"
+#include "history.h"
+#include "region.h"
+#include "use.h"
+#include "workers.h"
+#include <link.h>
+#include <string.h>
+
+enum {
+    MAP_BITS = 8,
+    MAP = 1 << MAP_BITS, PROBES = 16,
+    OTHERS = 0,                    /* the function for what has no room */
+    CODE_TIMED = 4,                /* the first regions of a function, whose code is timed all */
+    TIMED = 16,                    /* the first ones, which are timed all */
+    GAP = 8,                       /* afterwards one of GAP to 2 * GAP - 1 is timed */
+    LONG_NS = 200000,              /* in so long a region some clock reads more are nothing */
+    PIECES = 16,                   /* code before so many barriers is timed all, where it is */
+    SHARE = 64,                    /* else one of so many */
+    MOST_GROWTH = 8,               /* a sample stands for others with so many times the mean */
+    CORES_EVERY = 8,               /* timed regions after which cores are counted again */
+    SWITCHES_EVERY = 63,           /* pieces of code after which a switch is timed */
+    SWITCH_MOST_NS = 2000,         /* one that takes longer was interrupted */
+};
+
+/* Of a function: when its next region is timed.  Written by masters, relaxed: two that write at once
+ * only make a sample stand for too many or too few. */
+struct gomp_cost_sampling {
+    _Atomic(void (*) (void *)) fn; /* NULL: free; written once, under the lock */
+    uint32_t number;               /* in the record; written before fn */
+    _Atomic uint32_t seen, last, next;
+    _Atomic uint64_t mean_ns;  /* of those that were timed, the latest most */
+    _Atomic uint64_t piece_ns; /* of pieces of code */
+};
+
+static struct gomp_cost_sampling map[MAP], others; /* (its number is OTHERS) */
+static struct gomp_spinlock naming; /* of what is new in the map and the record */
+static _Atomic unsigned cores_lately, cores_counted;
+
+/* Of the calling kernel thread: pieces of code that have ended, and its switches as a carrier when the last
+ * one did after which a switch is timed. */
+static __thread unsigned pieces __attribute__((tls_model("initial-exec")));
+static __thread uint64_t switches_left __attribute__((tls_model("initial-exec")));
+__thread uint64_t gomp_cost_left_ns __attribute__((tls_model("initial-exec")));
+/* What a look at the clock takes.  Written with the first function. */
+static _Atomic uint64_t clock_ns;
+
+#define GET(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define SET(field, value) atomic_store_explicit(&(field), value, memory_order_relaxed)
+
+/* NULL also in the child of a fork and after the process has left, where regions that were counted may
+ * still be open. */
+static struct inv_record *record (void)
+{
+    return atomic_load_explicit(&inv_process.record, memory_order_acquire);
+}
+
+/* --- the clock */
+
+static void measure_clock (void)
+{
+    uint64_t least = UINT64_MAX, last = inv_now_ns();
+    for (int i = 0; i < 16; i++) {
+        uint64_t now = inv_now_ns();
+        if (now - last < least)
+            least = now - last;
+        last = now;
+    }
+    SET(clock_ns, least);
+}
+
+/* Without the look at the clock itself. */
+static uint64_t elapsed_since (uint64_t then)
+{
+    uint64_t ns = inv_now_ns() - then, look = GET(clock_ns);
+    return ns > look ? ns - look : 0;
+}
+
+/* --- functions */
+
+struct search {
+    uintptr_t address, base;
+    const char *name;
+};
+
+static int in_module (struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct search *s = arg;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type != PT_LOAD || s->address - info->dlpi_addr - p->p_vaddr >= p->p_memsz)
+            continue;
+        s->base = info->dlpi_addr;
+        s->name = info->dlpi_name;
+        return 1;
+    }
+    return 0;
+}
+
+/* The number of the module in the record, + 1; INV_MODULES + 1: there is no room. */
+static uint32_t module_number (struct inv_record *r, const char *file)
+{
+    uint32_t i = 0;
+    while (i < INV_MODULES && r->module[i][0] && strcmp(r->module[i], file) != 0)
+        i++;
+    if (i < INV_MODULES)
+        strcpy(r->module[i], file);
+    return i + 1;
+}
+
+/* (Not by dladdr, whose lock a thread may hold that runs constructors and waits for us.) */
+static void name_function (struct inv_record *r, struct inv_function *f, void (*fn) (void *))
+{
+    char file[INV_MODULE_BYTES] = "";
+    struct search s = {.address = (uintptr_t)fn};
+    if (dl_iterate_phdr(in_module, &s))
+        inv_record_name_module(file, s.name);
+    f->offset = s.address - s.base;
+    /* release: partner is the acquire load of whoever reads the record */
+    atomic_store_explicit(&f->named, module_number(r, file), memory_order_release);
+}
+
+/* A number for a function, which has a name then; OTHERS when there is none left.  Under the lock. */
+static uint32_t new_number (struct inv_record *r, void (*fn) (void *))
+{
+    uint32_t number = GET(r->functions);
+    if (number <= OTHERS) {
+        number = OTHERS + 1;
+        measure_clock();
+    }
+    if (number < INV_FUNCTIONS) {
+        name_function(r, &r->function[number], fn);
+        SET(r->functions, number + 1);
+    } else {
+        number = OTHERS;
+        SET(r->functions, INV_FUNCTIONS + 1);
+    }
+    return number;
+}
+
+/* The function's entry, or a free one; NULL: neither. */
+static struct gomp_cost_sampling *look_up (void (*fn) (void *))
+{
+    unsigned first = (uintptr_t)fn * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MAP_BITS);
+    for (unsigned i = 0; i < PROBES; i++) {
+        struct gomp_cost_sampling *s = &map[(first + i) % MAP];
+        /* acquire: what follows it in the entry; partner: the store of sampling_of */
+        void (*known) (void *) = atomic_load_explicit(&s->fn, memory_order_acquire);
+        if (!known || known == fn)
+            return s;
+    }
+    return NULL;
+}
+
+static struct gomp_cost_sampling *sampling_of (struct inv_record *r, void (*fn) (void *))
+{
+    struct gomp_cost_sampling *s = look_up(fn);
+    if (s && GET(s->fn))
+        return s;
+    gomp_spinlock_lock(&naming);
+    s = look_up(fn); /* it may have come meanwhile */
+    if (s && !GET(s->fn)) {
+        s->number = new_number(r, fn);
+        atomic_store_explicit(&s->fn, fn, memory_order_release);
+    }
+    gomp_spinlock_unlock(&naming);
+    return s ? s : &others;
+}
+
+/* --- regions */
+
+/* Regions of several masters at once write to one function. */
+static void add (_Atomic uint64_t *to, uint64_t n, bool shared)
+{
+    if (n == 0)
+        return;
+    if (shared)
+        atomic_fetch_add_explicit(to, n, memory_order_relaxed);
+    else
+        SET(*to, GET(*to) + n);
+}
+
+/* Not in step with anything. */
+static uint32_t scatter (uint32_t n)
+{
+    return n * UINT32_C(0x9e3779b1);
+}
+
+static uint32_t gap_after (const struct gomp_cost_sampling *s, uint32_t seen)
+{
+    if (seen < TIMED || GET(s->mean_ns) > LONG_NS)
+        return 1;
+    return GAP + scatter(seen) / (UINT32_MAX / GAP + 1);
+}
+
+void gomp_cost_team (unsigned nthreads)
+{
+    struct inv_record *r = record();
+    if (r && nthreads > GET(r->team_threads))
+        SET(r->team_threads, nthreads);
+}
+
+void gomp_cost_region_opens (struct gomp_region *region)
+{
+    struct gomp_cost *cost = &region->cost;
+    struct inv_record *r = record();
+    if (!r || GET(r->until_ns))
+        return;
+    struct gomp_cost_sampling *s = sampling_of(r, region->start.fn);
+    cost->of = &r->function[s->number];
+    cost->sampling = s;
+    cost->generation = gomp_barrier_flags(&region->start.team->barrier) & -BAR_INCR;
+    uint32_t seen = GET(s->seen);
+    cost->full = seen < CODE_TIMED || GET(s->mean_ns) > LONG_NS;
+    cost->began_ns = seen >= GET(s->next) ? inv_now_ns() : 0;
+    if (cost->began_ns)
+        cost->switches = gomp_carriers_switches();
+    if (region->start.level == 1)
+        gomp_cost_team(region->start.nthreads);
+}
+
+/* It changes seldom, and to count them is to look at each. */
+static unsigned cores_at_hand (void)
+{
+    unsigned cores = GET(cores_lately);
+    if (atomic_fetch_add_explicit(&cores_counted, 1, memory_order_relaxed) % CORES_EVERY && cores)
+        return cores;
+    cores = gomp_cores_at_hand();
+    SET(cores_lately, cores);
+    return cores;
+}
+
+/* What a sample says of others, whose mean is kept.  One that was interrupted for a time slice does not
+ * stand for others that long. */
+static uint64_t usual_of (_Atomic uint64_t *mean_ns, uint64_t ns)
+{
+    uint64_t mean = GET(*mean_ns), most = MOST_GROWTH * mean;
+    uint64_t usual = mean > 0 && ns > most ? most : ns;
+    SET(*mean_ns, mean ? (3 * mean + usual) / 4 : usual);
+    return usual;
+}
+
+/* A region that was timed, the last of so many. */
+static void count_sample (struct gomp_region *region, uint32_t weight, bool shared)
+{
+    struct inv_function *f = region->cost.of;
+    uint64_t elapsed = elapsed_since(region->cost.began_ns);
+    uint64_t usual = usual_of(&region->cost.sampling->mean_ns, elapsed);
+    add(&f->elapsed_ns, elapsed + (weight - 1) * usual, shared);
+    add(&f->cores, (uint64_t)weight * cores_at_hand(), shared);
+    if (region->light)
+        add(&f->switches, weight * (gomp_carriers_switches() - region->cost.switches), shared);
+}
+
+void gomp_cost_region_ends (struct gomp_region *region)
+{
+    struct gomp_cost *cost = &region->cost;
+    struct inv_function *f = cost->of;
+    if (!record())
+        return;
+    bool shared = region->start.level > 1 || gomp_use_has_further_threads();
+    unsigned generation = gomp_barrier_flags(&region->start.team->barrier);
+    uint32_t seen = GET(cost->sampling->seen) + 1;
+    SET(cost->sampling->seen, seen);
+    add(&f->regions, 1, shared);
+    add(&f->threads, region->start.nthreads, shared);
+    add(&f->barriers, ((generation & -BAR_INCR) - cost->generation) / BAR_INCR, shared);
+    if (!region->light)
+        add(&f->sleeps, GET(region->sleeps), shared);
+    if ((generation & BAR_TASKS) && !GET(f->tasks))
+        SET(f->tasks, 1);
+    if (cost->began_ns == 0)
+        return;
+    /* (Masters that write at once may find 0 or very many.) */
+    uint32_t weight = seen - GET(cost->sampling->last);
+    count_sample(region, weight - 1 < 2 * GAP ? weight : 1, shared);
+    SET(cost->sampling->last, seen);
+    SET(cost->sampling->next, seen - 1 + gap_after(cost->sampling, seen));
+}
+
+/* --- code */
+
+/* For how many pieces of code the one after this barrier stands; 0: it is not timed. */
+static uint32_t weight_of (const struct gomp_region *region, unsigned generation)
+{
+    unsigned piece = (generation - region->cost.generation) / BAR_INCR;
+    if (region->cost.full && piece < PIECES)
+        return 1;
+    return scatter(GET(region->epoch) * 257 + piece) / (UINT32_MAX / SHARE + 1) ? 0 : SHARE;
+}
+
+/* A context has come to code on this kernel thread, which left that of another one then.  (A thread that
+ * goes on by itself has not switched.) */
+static void count_switch (void)
+{
+    struct inv_record *r = record();
+    uint64_t ns = elapsed_since(gomp_cost_left_ns);
+    gomp_cost_left_ns = 0;
+    if (!r || ns > SWITCH_MOST_NS || gomp_carrier_own_switches() == switches_left)
+        return;
+    add(&r->switches_ns, ns, true);
+    add(&r->switches_timed, 1, true);
+}
+
+/* A time, and in its last bit whether it stands for SHARE pieces. */
+void gomp_cost_code_begins (gomp_barrier_t *bar)
+{
+    if (gomp_cost_left_ns)
+        count_switch();
+    uint32_t weight = weight_of(bar->region, gomp_barrier_flags(bar) & -BAR_INCR);
+    if (weight)
+        gomp_thread()->task->own.code_from_ns = (inv_now_ns() & ~UINT64_C(1)) | (weight > 1);
+}
+
+static void count_code (const struct gomp_cost *cost, uint64_t from)
+{
+    uint64_t ns = elapsed_since(from & ~UINT64_C(1));
+    uint64_t usual = usual_of(&cost->sampling->piece_ns, ns);
+    if (record())
+        add(&cost->of->code_ns, ns + (from & 1 ? (SHARE - 1) * usual : 0), true);
+}
+
+void gomp_cost_code_ends (gomp_barrier_t *bar)
+{
+    struct gomp_task_own *own = &gomp_thread()->task->own;
+    uint64_t from = own->code_from_ns;
+    own->code_from_ns = 0;
+    if (from)
+        count_code(&bar->region->cost, from);
+    gomp_cost_left_ns = 0;
+    if (++pieces % SWITCHES_EVERY != 0 || !gomp_in_context())
+        return;
+    switches_left = gomp_carrier_own_switches();
+    gomp_cost_left_ns = inv_now_ns();
+}
+
+void gomp_costs_forget (void)
+{
+    memset(map, 0, sizeof map);
+    memset(&others, 0, sizeof others);
+    atomic_store(&naming.held, 0);
+    SET(cores_lately, 0);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * costs.h - what teams cost, by outlined function, for `invade --report` (libinvasive/record.h).
+ *
+ * Numbers of regions, threads and barriers are exact.  Times and switches are estimated from
+ * samples, each of which stands for all since the one before it:
+ *   - about every 12th region of a function is timed, and the first 16 and long ones all;
+ *   - the code between two barriers is timed for one of 64 barriers, for all threads of the team;
+ *   - of switches from the code of one context to that of another, one of 64 is timed.
+ * Where nobody wants a report this is a load and a branch for each region, and for each barrier.
+ */
+#ifndef GOMP_COSTS_H
+#define GOMP_COSTS_H 1
+
+#include "libgomp.h"
+#include <libinvasive/process.h>
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+struct gomp_region;
+struct gomp_cost_sampling;
+
+/* Of an open region.  Written by its master before there are others. */
+struct gomp_cost {
+    struct inv_function *of; /* NULL: this region is not counted */
+    struct gomp_cost_sampling *sampling;
+    uint64_t began_ns;   /* 0: it is not timed */
+    uint64_t switches;   /* of all carriers when it began; of a region that is timed */
+    unsigned generation; /* of the team's barrier when it began */
+    bool full;           /* the code before its first barriers is timed all */
+};
+
+/* Is there a record?  Relaxed: a hint. */
+static inline bool gomp_costs_wanted (void)
+{
+    return __builtin_expect(
+        atomic_load_explicit(&inv_process.record, memory_order_relaxed) != NULL, 0);
+}
+
+/* --- regions: the master, before others can start implicit tasks, and when all have ended */
+
+extern void gomp_cost_region_opens (struct gomp_region *);
+extern void gomp_cost_region_ends (struct gomp_region *);
+/* A region begins that is inside of no other; its size is `nthreads`. */
+extern void gomp_cost_team (unsigned nthreads);
+
+/* --- code: the thread of an implicit task leaves the code of the program, or comes to it */
+
+/* (Its end at a barrier: gomp_barrier_wait_start.) */
+extern void gomp_cost_code_begins (gomp_barrier_t *);
+static inline void gomp_code_begins (gomp_barrier_t *bar)
+{
+    if (__builtin_expect(bar->counted, 0))
+        gomp_cost_code_begins(bar);
+}
+static inline void gomp_code_ends (gomp_barrier_t *bar)
+{
+    if (__builtin_expect(bar->counted, 0))
+        gomp_cost_code_ends(bar);
+}
+
+/* When the calling carrier (carrier.c) left the code of one implicit task, if the switch to another is
+ * timed; else 0. */
+extern __thread uint64_t gomp_cost_left_ns __attribute__((tls_model("initial-exec")));
+/* It is none: there is nothing to switch to. */
+static inline void gomp_cost_idles (void)
+{
+    gomp_cost_left_ns = 0;
+}
+
+/* The child of a fork has a record of its own, or none. */
+extern void gomp_costs_forget (void);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif
