@@ -51,7 +51,7 @@ LIBRARY = {  # what the fuzzers may be linked with: nearly all of rmd, and
     "rmd": sorted(p.stem for p in (TOP / "rmd").glob("*.c")
                   if p.stem not in ELSEWHERE and not p.stem.startswith("simulate")),
     "libinvasive": "core cpulist scalability socket steady table topology trace".split(),
-    "tools": "invade_model invade_text".split(),
+    "tools": "invade_model invade_regions invade_text".split(),
 }
 LENGTH = {"config": 512, "socket": 1024, "table": 512, "trace": 512, "state": 512,  # of inputs
           "package": 8192, "http": 512, "simulate": 1024, "keeper": 512, "reply": 2048}

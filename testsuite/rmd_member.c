@@ -35,6 +35,8 @@
  *   deposit SOCKET LAUNCH SITES SEED -> brings a report, as of rank 3 of 4 on another node;
  *                                   SITES -1: cut off before its record; SEED not 0: with arbitrary bytes in it,
  *                                   odd: also before the record: 0, or "refused STATUS MESSAGE"
+ *   regions COUNT THREADS BARRIERS MS -> writes down so many regions of one function, with so many threads
+ *                                   and barriers each, in all so long: 0
  *   records                      -> where records begin in the table: bytes
  *   fork N SOCKET                -> makes so many children, each of which joins and stays until this
  *                                   process ends: how many are members, how many are not
@@ -294,6 +296,24 @@ static void record(unsigned long long launch, unsigned sites, unsigned seed)
         ((unsigned char *)r)[i] = (unsigned char)rand();
     atomic_store(&r->launch, launch);
     atomic_store(&r->sites, sites);
+    printf("0\n");
+}
+
+static void regions(int count, int threads, int barriers, int ms)
+{
+    struct inv_record *r = inv_record_at(table, me);
+    struct inv_function *f = &r->function[1];
+    uint64_t n = (uint64_t)count;
+    atomic_store(&f->regions, n);
+    atomic_store(&f->threads, n * (uint64_t)threads);
+    atomic_store(&f->barriers, n * (uint64_t)barriers);
+    atomic_store(&f->cores, n);
+    atomic_store(&f->switches, n * (uint64_t)(threads * barriers));
+    atomic_store(&f->elapsed_ns, (uint64_t)ms * 1000000);
+    atomic_store(&f->named, INV_MODULES + 1);
+    atomic_store(&r->functions, 2);
+    atomic_store(&r->switches_timed, 10);
+    atomic_store(&r->switches_ns, 1000);
     printf("0\n");
 }
 
@@ -631,6 +651,8 @@ static void *serve(void *arguments)
             park((unsigned)a);
         } else if (sscanf(line, "record %llx %d %d", &n, &a, &b) == 3) {
             record(n, (unsigned)a, (unsigned)b);
+        } else if (sscanf(line, "regions %d %d %d %d", &a, &b, &c, &d) == 4) {
+            regions(a, b, c, d);
         } else if (sscanf(line, "deposit %127s %llx %d %d", name, &n, &a, &b) == 4) {
             deposit(name, n, a, (unsigned)b);
         } else if (sscanf(line, "fork %d %127s", &a, name) == 2) {

@@ -25,6 +25,10 @@ JOB_METRICS = {**METRICS, "work_balance": float, "perfect_balance_gain": float}
 SITE = {"function": str, "symbol": (str, None), "source": (str, None), "module": (str, None),
         "offset": (str, None), "processes": int, "calls": int, "sleeps": int,
         "waited_seconds": float, "longest_wait_seconds": float}
+REGIONS = {"symbol": (str, None), "source": (str, None), "module": (str, None),
+           "offset": (str, None), "processes": int, "regions": int, "threads": int,
+           "barriers": int, "context_switches": int, "sleeps": int, "elapsed_seconds": float,
+           "outside_core_seconds": (float, None), "team_cost_seconds": float}
 CLASS = {"id": (str, None), "count": int, "elapsed_seconds": float, "useful_seconds": float,
          "waiting_seconds": float, "useful_core_seconds": float, "metrics": METRICS}
 PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None), "end": str,
@@ -34,14 +38,16 @@ PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None),
            "lent_core_seconds": float, "lends": int, "borrows": int, "reclaims": int,
            "evictions": int, "reclaim_wait_seconds": float, "reclaim_wait_longest_seconds": float,
            "sleeping_waits": int, "metrics": METRICS, "iteration_classes": [CLASS],
-           "call_sites": [SITE]}
+           "team_threads": (int, None), "context_switch_seconds": (float, None),
+           "team_cost_seconds": float, "call_sites": [SITE], "parallel_regions": [REGIONS]}
 JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks": int,
        "launched_ranks": (int, None), "without_moving_seconds": (float, None),
        "without_moving_is_bound": (bool, None),
        "start_seconds": float, "elapsed_seconds": float, "cores": float,
        "useful_core_seconds": float, "metrics": JOB_METRICS,
        "iteration_classes": [{**CLASS, "metrics": JOB_METRICS}], "call_sites": [SITE],
-       "processes": [PROCESS]}
+       "team_cost_seconds": float, "small_teams_seconds": (float, None),
+       "parallel_regions": [REGIONS], "processes": [PROCESS]}
 UNMANAGED = {"invade_report": int, "invade_version": str, "command": [str], "managed": bool,
              "jobs": [JOB]}
 REPORT = {**UNMANAGED, "exit_code": (int, None), "signal": (int, None), "cores": int,
@@ -71,6 +77,18 @@ def close(a, b, absolute=1e-6):
     return abs(a - b) <= absolute + 1e-6 * abs(b)
 
 
+def check_regions(job):
+    """What is true of the parallel regions of all reports."""
+    for thing in (job, *job["processes"]):
+        assert thing["team_cost_seconds"] <= job["elapsed_seconds"] + 1e-6
+        times = [f["elapsed_seconds"] for f in thing["parallel_regions"]]
+        assert times == sorted(times, reverse=True)
+        assert all(f["regions"] for f in thing["parallel_regions"])
+    assert (job["small_teams_seconds"] or 0) <= job["elapsed_seconds"] + 1e-6
+    assert close(job["team_cost_seconds"], sum(p["team_cost_seconds"] for p in job["processes"])
+                 / len(job["processes"]))
+
+
 def parsed(path):
     """The report in this file, with everything checked that is true of all reports."""
     report = json.loads(path.read_text())
@@ -95,6 +113,7 @@ def parsed(path):
             assert close(p["useful_seconds"] + p["waiting_seconds"], p["elapsed_seconds"], 0.05)
         waits = [site["waited_seconds"] for site in job["call_sites"]]
         assert waits == sorted(waits, reverse=True)
+        check_regions(job)
     return report
 
 
@@ -352,13 +371,6 @@ def test_of_other_programs_nothing_is_said_that_is_not_known(report, invade, run
     else:
         whole = report("bash", "-c", f"exec 3< <({omp} stays 2>/dev/null); read -n 1 -u 3")
     assert whole["jobs"] and whole["other_programs_core_seconds"] is None
-
-
-def test_teams_that_cannot_borrow_are_told(invade, run_program, mpi, waits):
-    command = [invade, TWO_CORES, "--report", *mpi.run(2, waits, "places")]
-    line = "OMP_NUM_THREADS=1 keeps each process to 1 core at a time: unset it"
-    assert line in run_program(command, env={"OMP_NUM_THREADS": "1"}).stderr
-    assert "OMP_NUM_THREADS" not in run_program(command).stderr
 
 
 def test_every_job_of_a_launch_has_its_own_report(report, mpi, waits):

@@ -8,6 +8,7 @@
 #include "config.h"
 #endif
 #include "invade.h"
+#include "invade_bounds.h"
 #include "invade_model.h"
 
 #include <errno.h>
@@ -25,8 +26,6 @@
 #endif
 
 enum { REPORT_VERSION = 1 };
-
-static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
 
 static void put(json_t *to, const char *name, json_t *value)
 {
@@ -70,16 +69,21 @@ static json_t *metrics(const struct metrics *m, bool job)
     return o;
 }
 
+static void put_place(json_t *to, const struct place *p)
+{
+    char offset[24];
+    snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)p->offset);
+    put(to, "symbol", text(p->symbol));
+    put(to, "source", text(p->line));
+    put(to, "module", text(p->module));
+    put(to, "offset", p->other ? NULL : json_string(offset));
+}
+
 static json_t *site(const struct site *s)
 {
     json_t *o = json_object();
-    char offset[24];
-    snprintf(offset, sizeof offset, "0x%llx", (unsigned long long)s->offset);
     put(o, "function", text(s->function));
-    put(o, "symbol", text(s->symbol));
-    put(o, "source", text(s->line));
-    put(o, "module", text(s->module));
-    put(o, "offset", s->other ? NULL : json_string(offset));
+    put_place(o, &s->place);
     put_count(o, "processes", s->processes);
     put_count(o, "calls", s->calls);
     put_count(o, "sleeps", s->slept);
@@ -93,6 +97,30 @@ static json_t *sites(const struct sites *all)
     json_t *list = json_array();
     for (unsigned i = 0; i < all->count; i++)
         json_array_append_new(list, site(&all->at[i]));
+    return list;
+}
+
+static json_t *function(const struct function *f)
+{
+    json_t *o = json_object();
+    put_place(o, &f->place);
+    put_count(o, "processes", f->processes);
+    put_count(o, "regions", f->regions);
+    put_count(o, "threads", f->threads);
+    put_count(o, "barriers", f->barriers);
+    put_count(o, "context_switches", f->switches);
+    put_count(o, "sleeps", f->sleeps);
+    put_real(o, "elapsed_seconds", f->elapsed);
+    put(o, "outside_core_seconds", f->outside >= 0 ? json_real(f->outside) : NULL);
+    put_real(o, "team_cost_seconds", f->saving);
+    return o;
+}
+
+static json_t *functions(const struct functions *all)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; i < all->count; i++)
+        json_array_append_new(list, function(&all->at[i]));
     return list;
 }
 
@@ -143,26 +171,38 @@ static json_t *process(const struct launch *l, const struct process *p, bool wit
     put_count(o, "sleeping_waits", r->waits);
     put(o, "metrics", metrics(&p->metrics, false));
     put(o, "iteration_classes", classes(p->class, p->classes, false));
-    if (with_sites)
+    put(o, "team_threads", p->team_threads ? json_integer(p->team_threads) : NULL);
+    put(o, "context_switch_seconds", p->switching > 0 ? json_real(p->switching) : NULL);
+    put_real(o, "team_cost_seconds", p->team_cost);
+    if (with_sites) {
         put(o, "call_sites", sites(&p->sites));
+        put(o, "parallel_regions", functions(&p->functions));
+    }
     return o;
 }
 
-/* What addr2line knows about a job's sites is true of its processes' as well. */
+static void share_name(struct place *to, const struct place *from)
+{
+    if (from->offset != to->offset || strcmp(from->file, to->file))
+        return;
+    memcpy(to->symbol, from->symbol, sizeof to->symbol);
+    memcpy(to->line, from->line, sizeof to->line);
+}
+
+/* What addr2line knows about a job's places is true of its processes' as well. */
 static void share_names(struct job *j)
 {
     sites_resolve(&j->sites, j->sites.count);
-    for (unsigned i = 0; i < j->count; i++)
-        for (unsigned n = 0; n < j->at[i].sites.count; n++) {
-            struct site *to = &j->at[i].sites.at[n];
-            for (unsigned k = 0; k < j->sites.count; k++) {
-                const struct site *from = &j->sites.at[k];
-                if (from->offset != to->offset || strcmp(from->file, to->file))
-                    continue;
-                memcpy(to->symbol, from->symbol, sizeof to->symbol);
-                memcpy(to->line, from->line, sizeof to->line);
-            }
-        }
+    functions_resolve(&j->functions, j->functions.count);
+    for (unsigned i = 0; i < j->count; i++) {
+        struct process *p = &j->at[i];
+        for (unsigned n = 0; n < p->sites.count; n++)
+            for (unsigned k = 0; k < j->sites.count; k++)
+                share_name(&p->sites.at[n].place, &j->sites.at[k].place);
+        for (unsigned n = 0; n < p->functions.count; n++)
+            for (unsigned k = 0; k < j->functions.count; k++)
+                share_name(&p->functions.at[n].place, &j->functions.at[k].place);
+    }
 }
 
 static json_t *job(const struct launch *l, struct job *j, bool with_sites)
@@ -183,8 +223,12 @@ static json_t *job(const struct launch *l, struct job *j, bool with_sites)
     put(o, "without_moving_is_bound", isnan(j->unmoved) ? NULL : json_boolean(j->unmoved_least));
     put(o, "metrics", metrics(&j->metrics, true));
     put(o, "iteration_classes", classes(j->class, j->classes, true));
-    if (with_sites)
+    put_real(o, "team_cost_seconds", j->team_cost);
+    put(o, "small_teams_seconds", j->small_teams ? json_real(j->small_gain) : NULL);
+    if (with_sites) {
         put(o, "call_sites", sites(&j->sites));
+        put(o, "parallel_regions", functions(&j->functions));
+    }
     for (unsigned i = 0; i < j->count; i++)
         json_array_append_new(all, process(l, &j->at[i], with_sites));
     put(o, "processes", all);

@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "invade.h"
+#include "invade_bounds.h"
 #include "invade_model.h"
 #include "now.h"
 
@@ -18,33 +19,6 @@
 #include <unistd.h>
 
 enum { THREADS_MOST = 1 << 16 };
-
-static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
-static double least(double a, double b) { return a < b ? a : b; }
-static double most(double a, double b) { return a > b ? a : b; }
-static double share(double part, double whole)
-{
-    return whole > 0 ? most(0, least(1, part / whole)) : 1;
-}
-
-static uint64_t get(const _Atomic uint64_t *number)
-{
-    return atomic_load_explicit((_Atomic uint64_t *)number, memory_order_relaxed); /* our copy */
-}
-
-static uint64_t within(uint64_t n, uint64_t low, uint64_t high)
-{
-    return n < low ? low : n > high ? high : n;
-}
-
-/* Printable ASCII, and ended. */
-static void copy_clean(char *to, size_t room, const char *from, size_t length)
-{
-    size_t i = 0;
-    for (; i + 1 < room && i < length && from[i]; i++)
-        to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
-    to[i] = '\0';
-}
 
 /* --- call sites */
 
@@ -58,14 +32,15 @@ static int by_waiting(const void *a, const void *b)
 
 static struct site site_from(const struct inv_site *s, double tick, double life)
 {
-    struct site to = {.offset = s->offset, .calls = get(&s->calls), .slept = get(&s->slept),
-                      .processes = 1};
+    struct site to = {.calls = get(&s->calls), .slept = get(&s->slept), .processes = 1};
+    struct place *place = &to.place;
     snprintf(to.function, sizeof to.function, "MPI_");
     copy_clean(to.function + 4, sizeof to.function - 4, s->function, sizeof s->function);
-    copy_clean(to.symbol, sizeof to.symbol, s->symbol, sizeof s->symbol);
-    copy_clean(to.module, sizeof to.module, s->module, sizeof s->module);
-    memcpy(to.file, s->module, sizeof to.file);
-    to.file[sizeof to.file - 1] = '\0';
+    copy_clean(place->symbol, sizeof place->symbol, s->symbol, sizeof s->symbol);
+    copy_clean(place->module, sizeof place->module, s->module, sizeof s->module);
+    memcpy(place->file, s->module, sizeof place->file);
+    place->file[sizeof place->file - 1] = '\0';
+    place->offset = s->offset;
     to.waited = least((double)get(&s->waited_ticks) * tick, life * THREADS_MOST);
     to.longest = least((double)get(&s->longest_ticks) * tick, life);
     return to;
@@ -75,8 +50,7 @@ static struct site site_from(const struct inv_site *s, double tick, double life)
  * not been counted. */
 static bool fill_sites(struct process *p, double life, double asleep)
 {
-    uint32_t in = atomic_load_explicit((_Atomic uint32_t *)&p->record->waiting_site,
-                                       memory_order_relaxed);
+    uint32_t in = get32(&p->record->waiting_site);
     uint64_t per_ms = get(&p->record->ticks_per_ms);
     double tick = per_ms ? 1e-3 / (double)per_ms : 0;
     p->sites.at = p->room ? calloc(p->room, sizeof *p->sites.at) : NULL;
@@ -85,7 +59,7 @@ static bool fill_sites(struct process *p, double life, double asleep)
     for (unsigned i = 0; i < p->room; i++) {
         const struct inv_site *s = &p->record->site[i];
         struct site *to = &p->sites.at[p->sites.count];
-        if (i > 0 && !atomic_load_explicit((_Atomic uint32_t *)&s->named, memory_order_relaxed))
+        if (i > 0 && !get32(&s->named))
             continue;
         *to = site_from(s, tick, life);
         if (i == in) {
@@ -93,7 +67,7 @@ static bool fill_sites(struct process *p, double life, double asleep)
             to->longest = most(to->longest, asleep);
         }
         if (i == 0) { /* what had no room */
-            to->other = true;
+            to->place.other = true;
             snprintf(to->function, sizeof to->function, "other");
         }
         p->sites.count += to->waited > 0 || to->calls > 0;
@@ -105,8 +79,8 @@ static bool fill_sites(struct process *p, double life, double asleep)
 
 static bool same_site(const struct site *a, const struct site *b)
 {
-    return a->other == b->other && a->offset == b->offset && !strcmp(a->function, b->function) &&
-           !strcmp(a->file, b->file);
+    return a->place.other == b->place.other && a->place.offset == b->place.offset &&
+           !strcmp(a->function, b->function) && !strcmp(a->place.file, b->place.file);
 }
 
 static void merge_site(struct sites *all, const struct site *s)
@@ -141,12 +115,32 @@ static bool merge_sites(struct job *j)
     return true;
 }
 
+enum { PLACES_MOST = 512 };
+
+void sites_resolve(struct sites *all, unsigned count)
+{
+    struct place *places[PLACES_MOST];
+    unsigned n = 0;
+    for (; n < count && n < all->count && n < PLACES_MOST; n++)
+        places[n] = &all->at[n].place;
+    places_resolve(places, n);
+}
+
+void functions_resolve(struct functions *all, unsigned count)
+{
+    struct place *places[PLACES_MOST];
+    unsigned n = 0;
+    for (; n < count && n < all->count && n < PLACES_MOST; n++)
+        places[n] = &all->at[n].place;
+    places_resolve(places, n);
+}
+
 /* --- processes */
 
 static void fill_classes(struct process *p, double life)
 {
     const struct inv_record *r = p->record;
-    uint32_t count = atomic_load_explicit((_Atomic uint32_t *)&r->classes, memory_order_relaxed);
+    uint32_t count = get32(&r->classes);
     for (unsigned i = 0; i < count && i < INV_CLASSES; i++) {
         const struct inv_class *c = &r->class[i];
         if (!get(&c->count))
@@ -174,7 +168,7 @@ static const char *end_of(const struct inv_report *c, const struct inv_record *r
         return r && get(&r->job) && get(&r->until_ns) ? "finalized" : "running";
     if (!r)
         return "unknown";
-    return atomic_load_explicit((_Atomic uint32_t *)&r->exited, memory_order_relaxed) ? "exited"
+    return get32(&r->exited) ? "exited"
                                                                                       : "killed";
 }
 
@@ -243,7 +237,8 @@ static bool fill_process(struct process *p, const struct launch *l, uint64_t fir
     if (!p->record)
         return true;
     fill_classes(p, seconds(until - from));
-    return fill_sites(p, seconds(until - from), asleep);
+    return fill_sites(p, seconds(until - from), asleep) &&
+           regions_fill(p, l->nodes[p->node].cores);
 }
 
 /* --- nodes */
@@ -390,7 +385,7 @@ static unsigned missing_ranks(const struct job *j)
 static unsigned launched_ranks(const struct job *j)
 {
     const struct inv_record *r = j->at[0].record;
-    uint32_t n = r ? atomic_load_explicit((_Atomic uint32_t *)&r->launched, memory_order_relaxed)
+    uint32_t n = r ? get32(&r->launched)
                    : 0;
     return j->size == 1 && n > 1 && n <= INT32_MAX ? n : 0;
 }
@@ -416,7 +411,8 @@ static bool fill_job(struct job *j, const struct launch *l)
     j->metrics.work_balance = share(j->useful_core / j->count, most_core);
     merge_classes(j);
     fill_ranks(j, most_core);
-    return merge_sites(j);
+    regions_small_teams(j, l);
+    return merge_sites(j) && regions_merge(j);
 }
 
 /* --- had no core moved (mpi-shim/estimate.c) */
@@ -576,10 +572,14 @@ bool launch_fill(struct launch *l, struct rmd_client_report *reports, unsigned c
 
 void launch_free(struct launch *l)
 {
-    for (unsigned i = 0; l->processes && i < l->count; i++)
+    for (unsigned i = 0; l->processes && i < l->count; i++) {
         free(l->processes[i].sites.at);
-    for (unsigned i = 0; l->jobs && i < l->njobs; i++)
+        free(l->processes[i].functions.at);
+    }
+    for (unsigned i = 0; l->jobs && i < l->njobs; i++) {
         free(l->jobs[i].sites.at);
+        free(l->jobs[i].functions.at);
+    }
     free(l->nodes);
     free(l->processes);
     free(l->jobs);

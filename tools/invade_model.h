@@ -9,6 +9,7 @@
 #include "client.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* POP metrics, from 0 to 1; invade(1) has the formulae. */
 struct metrics {
@@ -17,18 +18,40 @@ struct metrics {
     double gain;         /* part of the time that perfect balance would still save */
 };
 
-struct site {
-    char function[INV_FUNCTION_BYTES]; /* "MPI_Recv"; printable */
+/* A place of the program. */
+struct place {
     char symbol[256], module[INV_MODULE_BYTES], line[512]; /* printable; "" unknown */
     char file[INV_MODULE_BYTES];                           /* module as it was told */
-    uint64_t offset, calls, slept;
+    uint64_t offset;
+    bool entry; /* where a function begins; else where a call returns to */
+    bool other; /* not one place but all those that the table had no room for */
+};
+
+struct site {
+    struct place place;
+    char function[INV_FUNCTION_BYTES]; /* "MPI_Recv"; printable */
+    uint64_t calls, slept;
     double waited, longest;
     unsigned processes; /* how many of the job's */
-    bool other;         /* not one site but all those that the table had no room for */
 };
 
 struct sites {
     struct site *at; /* those where somebody waited, the longest waits first */
+    unsigned count;
+};
+
+/* A function outlined from a parallel region; sums over its regions. */
+struct function {
+    struct place place;
+    uint64_t regions, threads, barriers, sleeps, switches;
+    double elapsed;
+    double outside; /* core-seconds outside the code of implicit tasks; negative: not known */
+    double saving;  /* seconds that teams of the cores would save */
+    unsigned processes;
+};
+
+struct functions {
+    struct function *at; /* those with most time first */
     unsigned count;
 };
 
@@ -60,6 +83,10 @@ struct process {
     struct class class[INV_CLASSES];
     unsigned classes;
     struct sites sites;
+    struct functions functions;
+    unsigned team_threads; /* the largest team; 0: it had none */
+    double switching;      /* mean seconds of a context switch; 0: none was timed */
+    double team_cost;      /* seconds that teams of the cores would save */
 };
 
 struct job {
@@ -76,6 +103,12 @@ struct job {
     struct class class[INV_CLASSES];
     unsigned classes;
     struct sites sites;
+    struct functions functions;
+    double team_cost; /* the mean of its processes' */
+    /* Processes whose teams are smaller than the cores, the largest of these, and the most seconds that
+     * larger ones would save. */
+    unsigned small_teams, small_threads;
+    double small_gain;
 };
 
 struct launch {
@@ -100,8 +133,17 @@ struct launch {
 bool launch_fill(struct launch *launch, struct rmd_client_report *reports, unsigned count);
 void launch_free(struct launch *launch);
 
-/* invade_symbols.c: names and source lines of sites, as far as addr2line knows them. */
+/* invade_regions.c.  Its functions, on a node of so many cores; a job's, of all its processes; and its
+ * small teams, when its metrics are known.  False: no memory. */
+bool regions_fill(struct process *process, unsigned cores);
+bool regions_merge(struct job *job);
+void regions_small_teams(struct job *job, const struct launch *launch);
+
+/* invade_symbols.c: names and source lines of places, as far as addr2line knows them. */
+void places_resolve(struct place **places, unsigned count);
+/* invade_model.c: the same of the first `count` of them, or of all. */
 void sites_resolve(struct sites *sites, unsigned count);
+void functions_resolve(struct functions *functions, unsigned count);
 
 /* invade_text.c, invade_json.c */
 void launch_print(FILE *to, struct launch *launch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * invade_symbols.c - function and source line of call sites, by addr2line where it is installed
+ * invade_symbols.c - function and source line of places of the program, by addr2line where it is installed
  * (binutils or elfutils), after the program has ended.  What it does not know stays as the
  * process told it: the dynamic symbol, or nothing.
  */
@@ -19,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One module's sites in one call; a large debugging section takes some seconds to read. */
-enum { BATCH = 64, PATIENCE_MS = 10000, OUTPUT_BYTES = 1 << 17 };
+/* One module's places in one call; a large debugging section takes some seconds to read. */
+enum { BATCH = 64, PATIENCE_MS = 10000, OUTPUT_BYTES = 1 << 17, PLACES_MOST = 512 };
 
 /* Processes have named these files: none that would block, or do something when opened. */
 static bool is_file(const char *name)
@@ -112,8 +112,8 @@ static void copy_clean(char *to, size_t room, const char *from)
     to[i] = '\0';
 }
 
-/* Two lines for each site: the function, and FILE:LINE; "??" for what is unknown. */
-static void take_names(char *text, struct site **sites, unsigned count)
+/* Two lines for each place: the function, and FILE:LINE; "??" for what is unknown. */
+static void take_names(char *text, struct place **places, unsigned count)
 {
     char *rest = text;
     for (unsigned i = 0; i < count; i++) {
@@ -123,41 +123,40 @@ static void take_names(char *text, struct site **sites, unsigned count)
         line[strcspn(line, " ")] = '\0'; /* "(discriminator 2)" */
         const char *number = strrchr(line, ':');
         if (function[0] && function[0] != '?')
-            copy_clean(sites[i]->symbol, sizeof sites[i]->symbol, function);
+            copy_clean(places[i]->symbol, sizeof places[i]->symbol, function);
         if (line[0] != '?' && number && number[1] >= '1' && number[1] <= '9')
-            copy_clean(sites[i]->line, sizeof sites[i]->line, line);
+            copy_clean(places[i]->line, sizeof places[i]->line, line);
     }
 }
 
-static void resolve_batch(struct site **sites, unsigned count)
+static void resolve_batch(struct place **places, unsigned count)
 {
     char addresses[BATCH][24], file[INV_MODULE_BYTES];
     char *argv[BATCH + 6] = {(char *)"", (char *)"-f", (char *)"-C", (char *)"-e", file};
-    strcpy(file, sites[0]->file);
+    strcpy(file, places[0]->file);
     for (unsigned i = 0; i < count; i++) {
         /* the call, not what follows it */
-        snprintf(addresses[i], sizeof addresses[i], "0x%llx",
-                 (unsigned long long)sites[i]->offset - 1);
+        unsigned long long at = places[i]->offset - !places[i]->entry;
+        snprintf(addresses[i], sizeof addresses[i], "0x%llx", at);
         argv[5 + i] = addresses[i];
     }
     char *text = is_file(file) ? run_addr2line(argv) : NULL;
     if (text)
-        take_names(text, sites, count);
+        take_names(text, places, count);
     free(text);
 }
 
-void sites_resolve(struct sites *all, unsigned count)
+void places_resolve(struct place **all, unsigned count)
 {
-    bool done[INV_SITES] = {false};
-    unsigned n = all->count < count ? all->count : count;
-    n = n < INV_SITES ? n : INV_SITES;
+    bool done[PLACES_MOST] = {false};
+    unsigned n = count < PLACES_MOST ? count : PLACES_MOST;
     for (unsigned first = 0; first < n; first++) {
-        struct site *batch[BATCH];
+        struct place *batch[BATCH];
         unsigned in = 0;
         for (unsigned i = first; i < n && in < BATCH; i++)
-            if (!done[i] && !all->at[i].other && !strcmp(all->at[i].file, all->at[first].file)) {
+            if (!done[i] && !all[i]->other && !strcmp(all[i]->file, all[first]->file)) {
                 done[i] = true;
-                batch[in++] = &all->at[i];
+                batch[in++] = all[i];
             }
         if (in)
             resolve_batch(batch, in);

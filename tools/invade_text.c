@@ -2,6 +2,7 @@
 /* invade_text.c - a report for people.  One line for each process, then the metrics of each job. */
 #define _GNU_SOURCE
 #include "invade.h"
+#include "invade_bounds.h"
 #include "invade_model.h"
 #include "text.h"
 
@@ -9,9 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOP_SITES = 5, TOP_CLASSES = 4, JOBS_MOST = 16, WHERE_BYTES = 1024 };
-
-static double seconds(uint64_t ns) { return (double)ns * 1e-9; }
+enum { TOP_SITES = 5, TOP_FUNCTIONS = 8, TOP_CLASSES = 4, JOBS_MOST = 16, WHERE_BYTES = 1024 };
 
 static void print_process(FILE *to, const struct launch *l, const struct process *p)
 {
@@ -50,19 +49,19 @@ static void print_metrics(FILE *to, const struct launch *l, const struct job *j)
 }
 
 /* "solver.c:12 (step)", "(step) in libfoo.so", "libfoo.so+0x1234" */
-static void describe(char *to, const struct site *s)
+static void describe(char *to, const struct place *p)
 {
-    const char *slash = strrchr(s->module, '/');
-    const char *module = slash ? slash + 1 : s->module;
-    if (s->other)
+    const char *slash = strrchr(p->module, '/');
+    const char *module = slash ? slash + 1 : p->module;
+    if (p->other)
         snprintf(to, WHERE_BYTES, "all other places");
-    else if (s->line[0]) {
-        slash = strrchr(s->line, '/');
-        snprintf(to, WHERE_BYTES, "%s (%s)", slash ? slash + 1 : s->line, s->symbol);
-    } else if (s->symbol[0])
-        snprintf(to, WHERE_BYTES, "%s in %s", s->symbol, module);
+    else if (p->line[0]) {
+        slash = strrchr(p->line, '/');
+        snprintf(to, WHERE_BYTES, "%s (%s)", slash ? slash + 1 : p->line, p->symbol);
+    } else if (p->symbol[0])
+        snprintf(to, WHERE_BYTES, "%s in %s", p->symbol, module);
     else
-        snprintf(to, WHERE_BYTES, "%s+0x%llx", module, (unsigned long long)s->offset);
+        snprintf(to, WHERE_BYTES, "%s+0x%llx", module, (unsigned long long)p->offset);
 }
 
 static void print_sites(FILE *to, struct job *j)
@@ -80,11 +79,86 @@ static void print_sites(FILE *to, struct job *j)
         const struct site *s = &j->sites.at[i];
         if (s->waited < all / 1000)
             break;
-        describe(where, s);
+        describe(where, &s->place);
         fprintf(to, "%12.3f %4.0f %% %10llu %10llu %11.3f  %-20s %s\n", s->waited,
                 100 * s->waited / all, (unsigned long long)s->calls, (unsigned long long)s->slept,
                 1e3 * s->longest, s->function, where);
     }
+}
+
+static void print_functions(FILE *to, struct job *j)
+{
+    char where[WHERE_BYTES], outside[16];
+    double all = j->until - j->from;
+    if (!j->functions.count)
+        return;
+    functions_resolve(&j->functions, TOP_FUNCTIONS);
+    fprintf(to, "most time in parallel regions:\n%12s %10s %9s %10s %8s %8s %8s %8s %11s %8s  %s\n",
+            "seconds", "regions", "a second", "mean us", "threads", "barriers", "switches",
+            "sleeps", "outside c*s", "cost s", "begins at");
+    for (unsigned i = 0; i < j->functions.count && i < TOP_FUNCTIONS; i++) {
+        const struct function *f = &j->functions.at[i];
+        double n = (double)f->regions;
+        if (f->elapsed < all / 1000)
+            break;
+        describe(where, &f->place);
+        snprintf(outside, sizeof outside, f->outside >= 0 ? "%.3f" : "-", f->outside);
+        fprintf(to, "%12.3f %10llu %9.0f %10.1f %8.1f %8.1f %8.1f %8.2f %11s %8.3f  %s\n",
+                f->elapsed, (unsigned long long)f->regions, all > 0 ? n / all : 0,
+                1e6 * f->elapsed / n, (double)f->threads / n, (double)f->barriers / n,
+                (double)f->switches / n, (double)f->sleeps / n, outside, f->saving, where);
+    }
+}
+
+/* From this part of the elapsed time on a hint is worth a line. */
+static const double worth = 0.03;
+
+/* 12400: "12,400" */
+static void with_commas(char *to, uint64_t n)
+{
+    char digits[24];
+    int length = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+    for (int i = 0; i < length; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            *to++ = ',';
+        *to++ = digits[i];
+    }
+    *to = '\0';
+}
+
+/* All functions whose teams cost something, together. */
+static void print_team_cost(FILE *to, const struct launch *l, const struct job *j)
+{
+    double elapsed = j->until - j->from, inside = 0, barriers = 0;
+    uint64_t regions = 0;
+    char count[40];
+    for (unsigned i = 0; i < j->functions.count; i++) {
+        const struct function *f = &j->functions.at[i];
+        if (f->saving <= 0)
+            continue;
+        regions += f->regions;
+        inside += f->elapsed;
+        barriers += (double)f->barriers;
+    }
+    if (!regions || j->team_cost <= worth * elapsed)
+        return;
+    with_commas(count, regions);
+    fprintf(to, "%s regions of %.3g us with %.2g barriers each: %s%u would save about %.2g s, "
+                "%.0f %% of the time\n", count, 1e6 * inside / (double)regions,
+            barriers / (double)regions,
+            getenv("OMP_NUM_THREADS") ? "OMP_NUM_THREADS=" : "--threads=",
+            l->nodes[j->at[0].node].cores, j->team_cost, 100 * j->team_cost / elapsed);
+}
+
+static void print_small_teams(FILE *to, const struct job *j)
+{
+    double elapsed = j->until - j->from;
+    if (!j->small_teams || j->small_gain <= worth * elapsed)
+        return;
+    fprintf(to, "%u of %u ranks had teams of %u thread%s at most, beside cores that others had "
+                "lent: without OMP_NUM_THREADS and omp_set_num_threads they would save up to "
+                "%.2g s, %.0f %% of the time\n", j->small_teams, j->count, j->small_threads,
+            rmd_plural(j->small_threads, "s"), j->small_gain, 100 * j->small_gain / elapsed);
 }
 
 static void print_classes(FILE *to, const struct job *j)
@@ -142,7 +216,10 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
                     "MPI_Finalize\n", j->missing, j->size);
     print_unmoved(to, l, j);
     print_metrics(to, l, j);
+    print_team_cost(to, l, j);
+    print_small_teams(to, j);
     print_classes(to, j);
+    print_functions(to, j);
     print_sites(to, j);
 }
 
@@ -167,19 +244,6 @@ static void print_strangers(FILE *to, const struct launch *l)
                 rmd_plural(jobs, "es"), launched);
 }
 
-/* A job script often sets it to a rank's share of the cores, and nobody can borrow then. */
-static void print_small_teams(FILE *to, const struct launch *l)
-{
-    const char *text = getenv("OMP_NUM_THREADS");
-    unsigned long threads = text ? strtoul(text, NULL, 10) : 0;
-    double gain = 0;
-    for (unsigned i = 0; i < l->njobs; i++)
-        gain = fmax(gain, l->jobs[i].metrics.gain);
-    if (threads > 0 && threads < l->ncores && l->nnodes == 1 && gain > matters)
-        fprintf(to, "OMP_NUM_THREADS=%s keeps each process to %lu core%s at a time: unset it to let "
-                    "them use what idles\n", text, threads, rmd_plural((unsigned)threads, "s"));
-}
-
 void launch_print(FILE *to, struct launch *l)
 {
     fprintf(to, "invade: %s: %.3f s, %u core%s", l->command[0], l->elapsed, l->ncores,
@@ -197,7 +261,6 @@ void launch_print(FILE *to, struct launch *l)
         fprintf(to, "parallel efficiency %5.1f %% of all together\n", 100 * l->efficiency);
     print_strangers(to, l);
     print_others(to, l);
-    print_small_teams(to, l);
     for (unsigned i = 0; i < l->njobs && i < JOBS_MOST; i++)
         print_job(to, l, &l->jobs[i]);
     if (l->njobs > JOBS_MOST)

@@ -16,9 +16,9 @@
 #include <string.h>
 
 /* In the place of invade_symbols.c, which asks other programs. */
-void sites_resolve(struct sites *sites, unsigned count)
+void places_resolve(struct place **places, unsigned count)
 {
-    (void)sites;
+    (void)places;
     (void)count;
 }
 

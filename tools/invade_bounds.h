@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_bounds.h - numbers and names that processes have written as they like, brought within what is
+ * possible and printable.
+ */
+#ifndef INVADE_BOUNDS_H
+#define INVADE_BOUNDS_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline double seconds(uint64_t ns) { return (double)ns * 1e-9; }
+static inline double least(double a, double b) { return a < b ? a : b; }
+static inline double most(double a, double b) { return a > b ? a : b; }
+/* From 0 to 1; of nothing it is all. */
+static inline double share(double part, double whole)
+{
+    return whole > 0 ? most(0, least(1, part / whole)) : 1;
+}
+
+/* Of our copy of a record, which nobody else writes to. */
+static inline uint64_t get(const _Atomic uint64_t *number)
+{
+    return atomic_load_explicit((_Atomic uint64_t *)number, memory_order_relaxed);
+}
+static inline uint32_t get32(const _Atomic uint32_t *number)
+{
+    return atomic_load_explicit((_Atomic uint32_t *)number, memory_order_relaxed);
+}
+
+static inline uint64_t within(uint64_t n, uint64_t low, uint64_t high)
+{
+    return n < low ? low : n > high ? high : n;
+}
+
+/* Printable ASCII, and ended; at most `length` bytes of `from`. */
+static inline void copy_clean(char *to, size_t room, const char *from, size_t length)
+{
+    size_t i = 0;
+    for (; i + 1 < room && i < length && from[i]; i++)
+        to[i] = from[i] >= ' ' && from[i] <= '~' ? from[i] : '?';
+    to[i] = '\0';
+}
+
+#endif
