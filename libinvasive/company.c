@@ -24,9 +24,11 @@ static const uint64_t GONE_NS = 50000000;
 uint64_t inv_held_ns(uint64_t now)
 {
     struct inv_table *t = inv_process.table;
+    if (inv_process.anonymous) /* who sleeps to compute has no processor time */
+        return inv_process.emulated ? 0 : inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     uint64_t held = atomic_load_explicit(&inv_slot_at(t, inv_process.slot)->counters.held_ns,
                                          memory_order_relaxed);
-    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
+    for (unsigned core = 0; core < inv_process.ncores; core++) {
         struct inv_core *c = inv_core_at(t, core);
         if (inv_word_holder(atomic_load_explicit(&c->word, memory_order_relaxed)) !=
             inv_process.slot + 1)

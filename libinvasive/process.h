@@ -272,9 +272,9 @@ void inv_agents_forget(void);
 
 /* --- company: threads that compute without a seat (company.c) */
 
-/* Core time that this process has held cores until `now` (inv_now_ns); 0 with more processes than
- * cores.  Others change the table meanwhile; an interval may be missed or counted twice, and is put
- * right by the next look. */
+/* Core time that this process has held cores until `now` (inv_now_ns); with more processes than
+ * cores the processor time that it has used, or 0 where cores are emulated.  Others change the table
+ * meanwhile; an interval may be missed or counted twice, and is put right by the next look. */
 uint64_t inv_held_ns(uint64_t now);
 
 /* The looks of one thread in one wait. */

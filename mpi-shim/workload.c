@@ -39,6 +39,7 @@
 enum { WINDOW_US = 10000, SAMPLE_US = 10000, SHORT_US = 200, PATIENCE_US = 50000 };
 enum { RECENT_NS = 1000000000, TRIAL = 16, GRAPH_SAMPLES = 16, SILENT_SAMPLES = 16 };
 static const double CHANGE = 0.05; /* smaller ones of a graph are not announced */
+static const double LEAST_USE = 0.001; /* of useful time, where the clock has not moved */
 static const double CLEARLY = 1.5; /* by so much more time another class takes over */
 
 /* Beside the sums that others may see: the sample so far, in ns, and what came of samples. */
@@ -224,11 +225,14 @@ static void begin_iteration(uint64_t now)
 }
 
 /* What the process held less what it held in waits; in any case one core, the thread's own,
- * and no more than there are. */
+ * and no more than there are.  With more processes than cores processor time counts, since the
+ * thread shares its core; a wait that does not sleep yields, and uses little of it. */
 static double core_time(double useful)
 {
     double held = (double)(inv_held_ns(inv_now_ns()) - work.begin.held_ns);
     double idle = (double)(work.idle_ns - work.begin.idle_ns);
+    if (inv_process.anonymous && !inv_process.emulated)
+        return fmin(fmax(held - idle, LEAST_USE * useful), useful * inv_process.ncores);
     double spun = (double)shim_ticks_to_ns(work.spun - work.begin.spun);
     return fmin(fmax(held - idle - spun, useful), useful * inv_process.ncores);
 }
