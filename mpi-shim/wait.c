@@ -22,14 +22,16 @@ enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 
 enum { PREEMPTED_US = 20 };
 /* A yield that takes longer than this has let somebody else run; so long without: sleep. */
 enum { OTHERS_US = 2, ALONE_US = 10 };
-/* Slices of sleep: the first; the longest where somebody may need us who does not ring; and,
- * where all others ring, that part of the time that the wait has taken so far, up to a most.
+/* Slices of sleep: the first; the first with more processes than cores, where each look takes some
+ * 20 microseconds of a rank that computes; the longest where somebody may need us who does not ring;
+ * and, where all others ring, that part of the time that the wait has taken so far, up to a most.
  * After a ring: how long to look before the next sleep; what we were rung for may take a moment
  * to arrive. */
 #ifndef SHIM_LONG_SLICE_NS /* a test makes them so long that a ring which is lost shows */
 #define SHIM_LONG_SLICE_NS INT64_C(1000000)
 #endif
-static const int64_t FIRST_SLICE_NS = 100000, LONG_SLICE_NS = SHIM_LONG_SLICE_NS,
+static const int64_t FIRST_SLICE_NS = 100000, CROWDED_SLICE_NS = 500000,
+                     LONG_SLICE_NS = SHIM_LONG_SLICE_NS,
                      LONGEST_SLICE_NS = 100 * SHIM_LONG_SLICE_NS;
 /* In a collective all that is left to come is on its way when we are rung. */
 enum { SLICE_PART = 64, RUNG_US = 5, RUNG_TOGETHER_US = 50 };
@@ -178,7 +180,7 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
     *s = (struct shim_sleep){.comm = comm,
                              .counted = counted && comm && comm->header,
                              .start = start,
-                             .slice = FIRST_SLICE_NS};
+                             .slice = inv_process.anonymous ? CROWDED_SLICE_NS : FIRST_SLICE_NS};
     shim_account_sleeps(start);
     shim_workload_lends();
     inv_wait_begin();
