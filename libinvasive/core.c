@@ -791,7 +791,7 @@ bool inv_token_overdrawn(struct inv_table *t)
 
 int inv_pin(struct inv_table *t, int tid, int core)
 {
-    if (t->emulated || t->mode != INV_MODE_PINNED || !inv_core_valid(t, core))
+    if (t->emulated || !inv_core_valid(t, core))
         return 0;
     int cpu = inv_core_at(t, (unsigned)core)->os_cpu;
     if (cpu < 0 || cpu >= INV_MAX_CPUS)

@@ -409,6 +409,7 @@ static bool take_first_seat(int local_size)
         inv_token_force(inv_process.table, inv_process.slot);
         inv_tool_arrived(INV_SEAT_TOKEN);
         inv_seat_sit(INV_SEAT_TOKEN);
+        inv_seat_follows();
         return true;
     }
     int seat = inv_first_seat(limit);
@@ -555,6 +556,7 @@ void inv_leave(const char *reason)
     if (inv_seat != INV_SEAT_NONE)
         inv_seat_lend();
     inv_tool_left_domain();
+    inv_thread_unpin();
     inv_cpus_set(0, &inv_process.wide_mask);
     /* The mapping stays: other threads may be in the middle of something in it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);

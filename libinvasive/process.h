@@ -124,6 +124,11 @@ int inv_seat_evict_overdue(void);
  * it is taken from it, and it finds out at its next scheduling point (INV_LOST).  Returns
  * the seat or INV_SEAT_NONE.  One thread at a time. */
 int inv_seat_retake_idle(void);
+/* Anonymous mode, for the thread that joined: from now on inv_seat_follow is for it. */
+void inv_seat_follows(void);
+/* Run on the assigned core from now on, or on any core again, if that has changed and threads are
+ * bound.  For that thread; others ignore it.  Two loads when nothing has changed. */
+void inv_seat_follow(void);
 /* Say in our slot whether we do, for the caller, which has just joined.  Any thread. */
 void inv_slot_tell_binding(void);
 /* Does the process in this slot bind its threads to their cores (inv_bind_threads)? */

@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "prompt.h"
 #include "tool.h"
 #include "uncancelled.h"
 
@@ -35,6 +36,11 @@ static _Atomic bool binding;
 static __thread bool evicted_from;
 /* Has this thread been asleep where others may have pinned it elsewhere? */
 static __thread bool waker_pins;
+/* Is this the thread that runs on the assigned core?  What the slot has said last, and the core that
+ * the thread is bound to for that, INV_NO_CORE: none. */
+static __thread bool follows;
+static __thread int assigned_seen = INV_NO_CORE, assigned_core = INV_NO_CORE;
+static __thread struct inv_prompt assigned_prompt;
 
 int inv_own_tid(void)
 {
@@ -50,7 +56,8 @@ int inv_thread_core(void)
 
 bool inv_thread_pinned(void)
 {
-    return inv_managed() && narrowed && !inv_unpinned() && !inv_process.anonymous;
+    return inv_managed() && !inv_unpinned() &&
+           (inv_process.anonymous ? assigned_core != INV_NO_CORE : narrowed);
 }
 
 /* Is the core this domain's?  relaxed: rmd moves who is late. */
@@ -79,21 +86,64 @@ int inv_thread_unpin(void)
         return INV_NO_CORE;
     inv_wide_cpus(&cpus);
     inv_cpus_set(0, &cpus);
-    return pinned_core;
+    inv_prompt_end(&assigned_prompt); /* a child would have the short slice, too */
+    return inv_process.anonymous ? assigned_core : pinned_core;
 }
 
 void inv_thread_repin(int pinned)
 {
-    if (pinned != INV_NO_CORE)
-        inv_pin(inv_process.table, 0, pinned);
+    if (pinned == INV_NO_CORE)
+        return;
+    inv_pin(inv_process.table, 0, pinned);
+    if (pinned == assigned_core)
+        inv_prompt_begin(&assigned_prompt);
 }
 
 void inv_seat_forget_thread(void)
 {
     inv_tid = 0;
     pinned_core = INV_NO_CORE;
-    narrowed = evicted_from = false;
+    narrowed = evicted_from = follows = false;
+    assigned_seen = assigned_core = INV_NO_CORE;
+    inv_prompt_end(&assigned_prompt);
     inv_seat = INV_SEAT_NONE;
+}
+
+void inv_seat_follows(void)
+{
+    follows = true;
+}
+
+/* Is it a core of this domain, and of the CPUs that the program had? */
+static bool may_run_on(int core)
+{
+    if (!inv_core_valid(inv_process.table, core) || !is_here((unsigned)core))
+        return false;
+    int cpu = inv_core_at(inv_process.table, (unsigned)core)->os_cpu;
+    return cpu >= 0 && cpu < INV_MAX_CPUS && inv_cpus_has(&inv_process.wide_mask, (size_t)cpu);
+}
+
+void inv_seat_follow(void)
+{
+    struct inv_table *t = inv_process.table;
+    int core = atomic_load_explicit(&inv_slot_at(t, inv_process.slot)->assigned,
+                                    memory_order_relaxed);
+    /* relaxed, as in inv_seat_adopt */
+    uint32_t confined = atomic_load_explicit(&t->confined_seq, memory_order_relaxed);
+    if ((core == assigned_seen && confined == confined_seen) || !follows ||
+        !inv_threads_are_bound())
+        return;
+    int saved = errno;
+    confined_seen = confined;
+    assigned_seen = core;
+    if (may_run_on(core) && inv_pin(t, 0, core) == 0) {
+        assigned_core = core;
+        inv_prompt_begin(&assigned_prompt);
+    } else if (assigned_core != INV_NO_CORE) {
+        inv_thread_unpin();
+        assigned_core = INV_NO_CORE;
+    }
+    errno = saved;
 }
 
 static bool core_is_ours(int core)

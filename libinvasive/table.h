@@ -154,6 +154,8 @@ struct inv_slot {
                                   INV_NO_CORE; writer: the process */
     _Atomic int32_t tokens;    /* anonymous mode: how many it has taken; writer: its threads.
                                   rmd gives them back when it dies */
+    _Atomic int32_t assigned;  /* anonymous mode: the core that the thread which joined runs on,
+                                  INV_NO_CORE: any.  Writer: rmd, relaxed: one word */
     _Atomic uint32_t binds;    /* 1: it binds its threads to their cores, 0: not yet.  Writer: the
                                   process, when it joins or at its first OpenMP region; read,
                                   relaxed, by a process that evicts one of its threads */

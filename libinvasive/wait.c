@@ -407,6 +407,7 @@ void inv_wait_end(void)
         inv_token_force(inv_process.table, inv_process.slot);
         inv_tool_arrived(INV_SEAT_TOKEN);
         inv_seat_sit(INV_SEAT_TOKEN);
+        inv_seat_follow();
         return;
     }
     int seat = home;

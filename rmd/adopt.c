@@ -110,6 +110,7 @@ static void recall_process(struct rmd_domain *d, unsigned slot,
 {
     struct rmd_process *p = &d->procs[slot];
     *p = (struct rmd_process){.pidfd = {.fd = -1},
+                              .assigned = INV_NO_CORE,
                               .domain = d,
                               .used = true,
                               .pid = was->pid,

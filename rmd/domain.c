@@ -23,6 +23,7 @@
 #include "limit.h"
 #include "log.h"
 #include "now.h"
+#include "partition.h"
 #include "placement.h"
 #include "replaced.h"
 #include "report.h"
@@ -425,10 +426,42 @@ static void decide(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t 
         memset(target, 0, s->nprocs * sizeof *target);
 }
 
+/* More processes than cores: the core of each process's main thread. */
+static void assign_cores(struct rmd_domain *d)
+{
+    unsigned slot[INV_MAX_SLOTS], order[INV_MAX_SLOTS], n = 0, here = 0;
+    int at[INV_MAX_CORES], nth[INV_MAX_CORES], core[INV_MAX_SLOTS];
+    double load[INV_MAX_SLOTS];
+    for (unsigned c = 0; c < d->topology.ncores; c++) {
+        nth[c] = d->presence[c] == RMD_HERE ? (int)here : RMD_NO_PART;
+        if (d->presence[c] == RMD_HERE)
+            at[here++] = (int)c;
+    }
+    for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
+        if (!d->procs[s].used)
+            continue;
+        int now = d->procs[s].assigned;
+        load[n] = need_of(d, s).workload;
+        core[n] = now >= 0 ? nth[now] : RMD_NO_PART;
+        slot[n++] = s;
+    }
+    rmd_partition(load, n, here, core, order);
+    for (unsigned i = 0; i < n; i++) {
+        int to = core[i] < 0 ? INV_NO_CORE : at[core[i]];
+        d->procs[slot[i]].assigned = to;
+        /* relaxed: the process reads one word, now or later */
+        atomic_store_explicit(&inv_slot_at(d->table, slot[i])->assigned, to, memory_order_relaxed);
+    }
+}
+
 void rmd_domain_redistribute(struct rmd_domain *d, bool must)
 {
-    if (d->table->mode != INV_MODE_PINNED || !d->here)
+    if (!d->here)
         return;
+    if (d->table->mode != INV_MODE_PINNED) {
+        assign_cores(d);
+        return;
+    }
     /* of all domains: there is one turn of the loop */
     static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
@@ -631,6 +664,7 @@ void rmd_domain_share(struct rmd_domain *d)
     rmd_domain_mend_head(d);
     if (d->table->mode == INV_MODE_ANONYMOUS) {
         adjust_tokens(d);
+        rmd_domain_redistribute(d, true);
     } else {
         rmd_domain_redistribute(d, true);
         offer_nobodys(d);

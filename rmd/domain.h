@@ -40,6 +40,7 @@ struct rmd_process {
     bool stopped, wanted; /* by a signal; it wanted cores then */
     bool locks;           /* what shows that it is the same program still, replaced.h */
     int loan;             /* tokens of it that others have meanwhile */
+    int assigned;         /* core that its slot says, where tokens are counted; INV_NO_CORE none */
     struct rmd_order order; /* what an operator has said of it */
     unsigned told_owned;    /* by the last INV_EVENT_OWNER */
     uint64_t told_mark;     /* a number for the set of cores */

@@ -137,6 +137,7 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->sleepers, 0);
     atomic_store(&s->home, INV_NO_CORE);
     atomic_store(&s->tokens, 0);
+    atomic_store(&s->assigned, INV_NO_CORE);
     atomic_store(&s->constraint_seq, 0);
     atomic_store(&s->decided_seq, 0);
     atomic_store(&s->min_cores, 0);
@@ -165,7 +166,7 @@ static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
         return -1;
     }
     struct rmd_process *p = &d->procs[slot];
-    *p = (struct rmd_process){.domain = d};
+    *p = (struct rmd_process){.domain = d, .assigned = INV_NO_CORE};
     if (rmd_domain_watch(d, slot, pidfd))
         return -1;
     struct rmd_procstat stat = {0};

@@ -30,6 +30,7 @@
  *   seats                        -> {CPU PID THREAD EPOCH}*NCORES: who computes there, 0 nobody;
  *                                   THREAD 0: not known; EPOCH: of the word
  *   states                       -> slots that are not free
+ *   assigned                     -> the core that each of these is to compute on, -1 any
  *   record LAUNCH SITES SEED     -> begins its record for `invade --report`; SEED not 0: and
  *                                   fills it with arbitrary bytes: 0
  *   deposit SOCKET LAUNCH SITES SEED -> brings a report, as of rank 3 of 4 on another node;
@@ -388,6 +389,15 @@ static void show_states(void)
     printf("\n");
 }
 
+static void show_assigned(void)
+{
+    unsigned nslots = at_most(table->nslots, INV_MAX_SLOTS);
+    for (unsigned s = 0; s < nslots; s++)
+        if (atomic_load(&inv_slot_at(table, s)->state) != INV_SLOT_FREE)
+            printf("%d ", (int)atomic_load(&inv_slot_at(table, s)->assigned));
+    printf("\n");
+}
+
 static void fork_and_join(int n, const char *name)
 {
     int members = 0, others = 0, ends[2], answer;
@@ -684,6 +694,8 @@ static void *serve(void *arguments)
             show_seats();
         } else if (!strcmp(verb, "states")) {
             show_states();
+        } else if (!strcmp(verb, "assigned")) {
+            show_assigned();
         } else if (!strcmp(verb, "exec")) {
             execv("/proc/self/exe", argv);
         } else if (sscanf(line, "become %15s", name) == 1) {

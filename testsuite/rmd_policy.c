@@ -15,10 +15,12 @@
  *   throughput NCORES N  {MIN MAX OWNED WORKLOAD}*N  {POINTS {CORES SPEEDUP}*POINTS}*N
  *                                          -> N targets; -1 for a graph that is not valid
  *   worthwhile NCORES N  {MIN MAX OWNED WORKLOAD}*N  {TARGET}*N   -> 0 or 1
+ *   partition NCORES N  {LOAD CORE}*N          -> N cores; -1 in and out: none
  *   place NCORES N  {TARGET KEEP WISH}*N  {OWNER}*NCORES  -> MOVED and NCORES owners
  */
 #include "curve.h"
 #include "limit.h"
+#include "partition.h"
 #include "placement.h"
 #include "policy.h"
 #include "scalability.h"
@@ -196,6 +198,21 @@ static void ask_placement(unsigned ncores, unsigned n)
     printf("\n");
 }
 
+static void ask_partition(unsigned ncores, unsigned n)
+{
+    static double load[MOST];
+    static int core[MOST];
+    static unsigned order[MOST];
+    for (unsigned i = 0; i < n; i++) {
+        load[i] = next();
+        core[i] = (int)next();
+    }
+    rmd_partition(load, n, ncores, core, order);
+    for (unsigned i = 0; i < n; i++)
+        printf("%d ", core[i]);
+    printf("\n");
+}
+
 /* A question of which we know the number of cores and processes. */
 static void ask_sized(const char *what)
 {
@@ -204,6 +221,8 @@ static void ask_sized(const char *what)
         exit(2);
     if (!strcmp(what, "place"))
         ask_placement(ncores, n);
+    else if (!strcmp(what, "partition"))
+        ask_partition(ncores, n);
     else
         ask_policy(what, ncores, n);
 }

@@ -276,6 +276,25 @@ def test_more_processes_than_cores_get_anonymous_tokens(rmd):
     assert (mode, tokens, owners) == (ANONYMOUS, 2, [NOBODY, NOBODY])
 
 
+def test_more_processes_than_cores_are_assigned_to_cores_by_load(rmd):
+    members = rmd(2).joined(4, 0, 1, 2, 3)
+
+    def assigned():
+        return [int(word) for word in members[0].ask("assigned").split()]
+
+    for member, load in zip(members[:3], (0.2, 0.4, 0.6)):
+        member.ask(f"announce {load} 0 0")
+        assert assigned() == [NOBODY] * 4, "not all are known"
+    members[3].ask("announce 0.8 0 0")
+    small, *middle, large = assigned()
+    assert small == large and middle == [1 - large] * 2
+    members[0].ask("announce 0.25 0 0")
+    assert assigned() == [small, *middle, large], "as even as before"
+    members[1].kill()
+    eventually(lambda: len(members[0].states()), 3)
+    eventually(lambda: sorted(assigned()), sorted([large, 1 - large, 1 - large]))
+
+
 def test_the_launcher_can_tell_how_many_will_come(rmd):
     member = rmd(2, "--procs=3").member()
     member.join()

@@ -824,3 +824,60 @@ def test_a_move_pays_for_its_cost_within_the_time(rmd, policy, case, cost, withi
 def test_a_broken_range_is_mended_whatever_it_costs(rmd, policy):
     case = (16, [Need(least=9, owned=8, job=0), Need(owned=8, job=1)])
     assert rmd.worth(policy, case, (9, 7), cost=1e6)[0]
+
+
+# --- which core each process computes on, where they are more than the cores
+
+def partition(rmd, ncores, loads, cores=None):
+    cores = cores or [-1] * len(loads)
+    words = itertools.chain(*zip(loads, cores))
+    return [int(word) for word in rmd.ask("partition", ncores, len(loads), *words)]
+
+
+def most_over_mean(ncores, loads, cores):
+    on = [sum(load for load, at in zip(loads, cores) if at == core) for core in range(ncores)]
+    return max(on) / (sum(loads) / ncores)
+
+
+some_loads = st.lists(st.floats(0.01, 100), min_size=1, max_size=40)
+
+
+@RULES
+@given(ncores=st.integers(1, 12), loads=some_loads, data=st.data())
+def test_a_partition_is_even_or_there_is_none(rmd, ncores, loads, data):
+    now = data.draw(st.lists(st.integers(-1, ncores), min_size=len(loads), max_size=len(loads)))
+    cores = partition(rmd, ncores, loads, now)
+    if -1 in cores:
+        assert set(cores) == {-1}
+    else:
+        assert most_over_mean(ncores, loads, cores) <= 1.1 + 1e-9
+
+
+@RULES
+@given(ncores=st.integers(1, 12), loads=some_loads)
+def test_an_even_partition_stays_when_loads_change_a_little(rmd, ncores, loads):
+    cores = partition(rmd, ncores, loads)
+    assert partition(rmd, ncores, loads, cores) == cores
+    for factor in (0.97, 1.03):
+        changed = [load * (factor if i % 2 else 1) for i, load in enumerate(loads)]
+        if -1 not in cores and most_over_mean(ncores, changed, cores) < 1.1 - 1e-9:
+            assert partition(rmd, ncores, changed, cores) == cores
+
+
+@RULES
+@given(ncores=st.integers(1, 12), each=st.integers(1, 6), load=st.floats(0.01, 100))
+def test_processes_that_are_alike_are_spread(rmd, ncores, each, load):
+    cores = partition(rmd, ncores, [load] * (ncores * each))
+    assert sorted(cores) == sorted(list(range(ncores)) * each)
+
+
+@pytest.mark.parametrize("unknown", ["0", "-1", "nan", "inf"])
+def test_there_is_no_partition_while_a_load_is_unknown(rmd, unknown):
+    assert partition(rmd, 2, [1, 1, 1, unknown]) == [-1] * 4
+    assert partition(rmd, 2, [1, 1, 1, unknown], [0, 1, 0, 1]) == [-1] * 4
+
+
+def test_small_loads_share_a_core_with_large_ones(rmd):
+    first, *others = partition(rmd, 2, [1, 2, 3, 4])
+    assert others == [1 - first, 1 - first, first]
+    assert partition(rmd, 2, [1, 1, 1]) == [-1] * 3, "the kernel's placement is better"

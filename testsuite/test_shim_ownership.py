@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Imbalance that persists moves ownership, and that is all; imbalance that alternates does not.
 Eight emulated cores, kernels that sleep: nothing here depends on how busy the machine is, but for
-how long it takes."""
+how long it takes.  With more ranks than cores, imbalance decides which of them share a core."""
 
 import os
 import re
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -68,3 +69,52 @@ def test_imbalance_that_alternates_leaves_ownership_alone(build, mpiexec, stock_
     seen = run(build, mpiexec, rmd, stock_env, "--loads=0.5:1.5", "--alternate")
     assert seen[-1][0] <= MANY
     assert all(min(owned.values()) >= 2 for _, owned in seen[len(seen) // 2:])
+
+
+def allowed(pid):
+    """Where the main thread of a process may run, and where its other threads may."""
+    def cpus(tid):
+        text = Path(f"/proc/{pid}/task/{tid}/status").read_text()
+        return re.search(r"Cpus_allowed_list:\s*(\S+)", text)[1]
+
+    main, *others = sorted((int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()),
+                           key=lambda tid: tid != pid)
+    return cpus(main), {cpus(tid) for tid in others}
+
+
+def ranks_of(mark):
+    """{rank: allowed} of the processes that have the variable MARK."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            environ = (path / "environ").read_bytes().split(b"\0")
+            rank = [int(word[9:]) for word in environ if word.startswith(b"PMI_RANK=")]
+            if f"MARK={mark}".encode() in environ and rank:
+                found[rank[0]] = allowed(int(path.name))
+        except (OSError, TypeError):
+            continue  # it has ended, or has not begun
+    return found
+
+
+@pytest.mark.machine(len(os.sched_getaffinity(0)) > 1, "one processor")
+def test_ranks_that_share_cores_are_bound_to_them_by_load(build, mpiexec, stock_env):
+    one, other = (str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
+    command = [build / "invade", f"--cores={one},{other}", "--", mpiexec, "-n", "4",
+               build / "apps/imbalance/imbalance", "--loads=1:2:3:4", "--units-per-ms=1000",
+               "--work-ms=8", "--iterations=1000000"]
+    mark = str(os.getpid())
+    with subprocess.Popen([str(c) for c in command], env={**stock_env, "MARK": mark},
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as job:
+        try:
+            deadline = time.monotonic() + 100
+            while True:
+                ranks = ranks_of(mark)
+                mains = [ranks[rank][0] for rank in range(4)] if len(ranks) == 4 else []
+                if mains in ([one, other, other, one], [other, one, one, other]):
+                    break
+                assert time.monotonic() < deadline, ranks
+                time.sleep(0.05)
+            for _, others in ranks.values():
+                assert all(cpus not in (one, other) for cpus in others)
+        finally:
+            job.terminate()
