@@ -10,6 +10,8 @@
  */
 #include "shim.h"
 
+#include <sched.h>
+
 enum { NOTES = 4096 }; /* power of two */
 
 /* A tag of the request's handle, which may be an integer or a pointer, above the member + 3.
@@ -56,13 +58,31 @@ void shim_ring_everybody(void)
             shim_ring_line(shim_world.member[i].mail, shim_world.member[i].slot);
 }
 
+/* Ranks that are bound to the caller's core and have been rung go first: other ranks may wait for
+ * what they pass on, and until they say that they compute again, cores seem to be free, which the
+ * caller's next region would take.  Ranks that are not bound wake where the kernel puts them. */
+static void let_rung_ranks_go_first(void)
+{
+    if (inv_process.anonymous && inv_thread_pinned())
+        sched_yield();
+}
+
 void shim_ring_comm(const struct shim_comm *c)
 {
     if (!c)
         return;
-    for (int r = 0; r < c->peers; r++)
-        if (c->member_of[r] != shim_world.me)
-            shim_ring_member(c->member_of[r]);
+    bool rings = false;
+    for (int r = 0; r < c->peers; r++) {
+        int member = c->member_of[r];
+        if (member == shim_world.me)
+            continue;
+        /* relaxed: a hint */
+        rings |= member >= 0 && atomic_load_explicit(&shim_world.member[member].mail->sleeping,
+                                                     memory_order_relaxed);
+        shim_ring_member(member);
+    }
+    if (rings)
+        let_rung_ranks_go_first();
 }
 
 static bool all_have_come(const struct shim_comm *c)
@@ -81,6 +101,8 @@ void shim_ring_all_asleep(const struct shim_comm *c, bool meeting)
     for (int r = 0; r < c->size; r++)
         if (r != c->rank)
             shim_ring_line(&c->line[r], shim_world.member[c->member_of[r]].slot);
+    if (meeting)
+        let_rung_ranks_go_first();
 }
 
 void shim_ring_set_collect(struct shim_ring_set *set, int count, const MPI_Request *requests)
