@@ -353,11 +353,11 @@ static void after_fork_in_child(void)
         if (!inv_process.alone)
             inv_cpus_set(0, &cpus);
         atomic_store(&inv_process.managed, false);
-        inv_process.alone = false;
         atomic_store(&join_tried, true);
-    } else if (atomic_load(&join_tried) || !inv_process.table) {
+    } else if (!inv_process.table || (atomic_load(&join_tried) && !inv_process.alone)) {
         return;
     }
+    inv_process.alone = false;
     atomic_store(&inv_process.record, NULL);
     atomic_store(&inv_process.sites, NULL);
     atomic_store_explicit(&inv_trace_ring, INV_TRACE_NONE, memory_order_relaxed);
@@ -486,15 +486,13 @@ bool inv_join(int rank, int size, int local_size)
 static struct inv_table *own_table(unsigned ncores)
 {
     static int anywhere[INV_MAX_CORES];
-    struct inv_table *table;
     for (unsigned core = 0; core < ncores; core++)
         anywhere[core] = -1;
-    int fd = inv_table_create(ncores, anywhere, 1, INV_MODE_PINNED, &table);
-    if (fd < 0)
-        return NULL;
-    close(fd);
-    for (unsigned core = 0; core < ncores; core++)
+    struct inv_table *table = inv_table_private(ncores, anywhere, 1, INV_MODE_PINNED);
+    for (unsigned core = 0; table && core < ncores; core++)
         inv_core_own(table, core, 0);
+    if (table) /* as a resource manager says it */
+        atomic_store_explicit(&inv_slot_at(table, 0)->owned_cores, ncores, memory_order_relaxed);
     return table;
 }
 

@@ -53,7 +53,7 @@ static inline bool inv_has_manager(void)
 /* Are threads of the process left to the kernel's placement, whatever core they hold? */
 static inline bool inv_unpinned(void)
 {
-    return inv_process.emulated || inv_process.alone;
+    return inv_managed() && (inv_process.emulated || inv_process.alone);
 }
 
 /* Is a trace being taken (trace.h)?  Cheap. */
@@ -124,6 +124,8 @@ int inv_seat_evict_overdue(void);
  * it is taken from it, and it finds out at its next scheduling point (INV_LOST).  Returns
  * the seat or INV_SEAT_NONE.  One thread at a time. */
 int inv_seat_retake_idle(void);
+/* How many of our cores are held by threads that sleep in the kernel now?  A system call for each. */
+unsigned inv_seats_asleep(void);
 /* Anonymous mode, for the thread that joined: from now on inv_seat_follow is for it. */
 void inv_seat_follows(void);
 /* Run on the assigned core from now on, or on any core again, if that has changed and threads are

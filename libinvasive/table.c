@@ -73,14 +73,32 @@ static void fill(struct inv_table *t, unsigned ncores, const int *os_cpus, unsig
     t->magic = INV_TABLE_MAGIC;
 }
 
+static bool counts_fit(unsigned ncores, unsigned nslots, enum inv_mode mode)
+{
+    if (ncores >= 1 && ncores <= INV_MAX_CORES && nslots >= 1 && nslots <= INV_MAX_SLOTS &&
+        (mode == INV_MODE_PINNED || mode == INV_MODE_ANONYMOUS))
+        return true;
+    errno = EINVAL;
+    return false;
+}
+
+struct inv_table *inv_table_private(unsigned ncores, const int *os_cpus, unsigned nslots,
+                                    enum inv_mode mode)
+{
+    if (!counts_fit(ncores, nslots, mode))
+        return NULL;
+    void *p = mmap(NULL, INV_TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    fill(p, ncores, os_cpus, nslots, mode);
+    return p;
+}
+
 int inv_table_create(unsigned ncores, const int *os_cpus, unsigned nslots, enum inv_mode mode,
                      struct inv_table **out)
 {
-    if (ncores < 1 || ncores > INV_MAX_CORES || nslots < 1 || nslots > INV_MAX_SLOTS ||
-        (mode != INV_MODE_PINNED && mode != INV_MODE_ANONYMOUS)) {
-        errno = EINVAL;
+    if (!counts_fit(ncores, nslots, mode))
         return -1;
-    }
     int fd = memfd_create("invasive-core-table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0)
         return -1;

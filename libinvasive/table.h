@@ -301,6 +301,10 @@ int inv_memory_resize(int fd, off_t bytes);
 int inv_table_create(unsigned ncores, const int *os_cpus, unsigned nslots, enum inv_mode mode,
                      struct inv_table **out);
 
+/* The same in memory of this process alone, which the child of a fork has a copy of.  NULL with errno. */
+struct inv_table *inv_table_private(unsigned ncores, const int *os_cpus, unsigned nslots,
+                                    enum inv_mode mode);
+
 /*
  * inv_table_map - map a table that rmd passed.  The descriptor stays the caller's.
  *   writable  false for observers (rmctl)

@@ -13,6 +13,11 @@
 #include "region.h"
 #include "tasks.h"
 
+static struct gomp_team *team_of (gomp_barrier_t *bar)
+{
+    return (struct gomp_team *)((char *)bar - offsetof(struct gomp_team, barrier));
+}
+
 /* Barriers of a region with tasks are waited for elsewhere (taskrun.c). */
 static void wake_all (gomp_barrier_t *bar, struct gomp_team *team)
 {
@@ -32,7 +37,7 @@ void gomp_barrier_open (gomp_barrier_t *bar, unsigned generation)
     /* seq_cst: partner is sleep_at_barrier, which says that it sleeps and then looks here */
     if (__atomic_compare_exchange_n(&bar->generation, &generation, after(generation), false,
                                     __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-        wake_all(bar, gomp_thread()->ts.team);
+        wake_all(bar, team_of(bar));
     gomp_context_make_way();
 }
 
@@ -40,10 +45,10 @@ void gomp_barrier_open (gomp_barrier_t *bar, unsigned generation)
  * when the barrier is open. */
 static bool open_if_done (gomp_barrier_t *bar)
 {
-    struct gomp_team *team = (struct gomp_team *)((char *)bar - offsetof(struct gomp_team, barrier));
+    struct gomp_team *team = team_of(bar);
     unsigned now = gomp_barrier_flags(bar);
     bar->awaited = bar->total;
-    if (team->work_share_cancelled) /* else other cores keep the line */
+    if (team->work_share_cancelled) /* a store would take the line from other cores */
         team->work_share_cancelled = 0;
     if (__builtin_expect(now & BAR_TASKS, 0)) {
         if (gomp_tasks_outstanding(team)) {
@@ -73,8 +78,16 @@ static bool last_arrived (gomp_barrier_t *bar)
 
 void gomp_barrier_arrived (gomp_barrier_t *bar, unsigned count)
 {
-    if (__atomic_sub_fetch(&bar->awaited, count, MEMMODEL_ACQ_REL) == 0)
-        open_if_done(bar);
+    if (__atomic_sub_fetch(&bar->awaited, count, MEMMODEL_ACQ_REL) != 0 || open_if_done(bar))
+        return;
+    /* The last task may have ended before its thread could see that all have arrived, and none of those
+     * that wait may look again.  seq_cst: partner is try_open of taskrun.c, after the task's end. */
+    struct gomp_team *team = team_of(bar);
+    unsigned now = __atomic_load_n(&bar->generation, __ATOMIC_SEQ_CST);
+    if ((now & BAR_WAITING_FOR_TASK) && !gomp_tasks_outstanding(team) &&
+        __atomic_compare_exchange_n(&bar->generation, &now, after(now), false, __ATOMIC_SEQ_CST,
+                                    __ATOMIC_RELAXED))
+        wake_all(bar, team);
 }
 
 /* Wait until the generation after `state`, executing tasks.  True when a barrier that may
@@ -88,9 +101,10 @@ static bool wait_open (gomp_barrier_t *bar, gomp_barrier_state_t state, bool can
             return true;
         if ((now & -BAR_INCR) != base)
             return false;
-        if (now & BAR_TASKS)
+        if (now & BAR_TASKS) {
+            gomp_carrier_count_arrivals(); /* or all would wait for this thread's while it looks for tasks */
             gomp_tasks_at_barrier(bar, base, cancellable);
-        else
+        } else
             do_wait((int *)&bar->generation, (int)now);
     }
 }

@@ -248,6 +248,13 @@ static void count_arrivals (struct gomp_carrier *c)
         gomp_barrier_arrived(barrier_of(c->arrivals.region), count);
 }
 
+void gomp_carrier_count_arrivals (void)
+{
+    struct gomp_carrier *c = carrier();
+    if (c)
+        count_arrivals(c);
+}
+
 static void arrive (struct gomp_carrier *c, struct gomp_region *region)
 {
     if (c->arrivals.count > 0 && c->arrivals.region != region)
@@ -495,6 +502,14 @@ static void context_main (struct gomp_context *self)
             count_switch(c);
         c->barren = !found;
         c->ended = self;
+        /* The caller is no member of the region, and those that have arrived may be run to their end by
+         * others once they are counted: the team must stay until we have left it. */
+        if (!found && c->arrivals.count > 0) {
+            struct gomp_region *region = c->arrivals.region;
+            gomp_region_hold(region);
+            count_arrivals(c);
+            gomp_region_let_go(region);
+        }
         struct gomp_context *next = loop_needed(c) ? NULL : take_ready(c);
         leave(c, self, next ? next : &c->loop);
     }

@@ -95,6 +95,9 @@ extern bool gomp_carrier_arrive (struct gomp_region *, int *addr, int val);
 
 /* --- anywhere */
 
+/* Count arrivals at a barrier that the calling carrier has kept to itself. */
+extern void gomp_carrier_count_arrivals (void);
+
 /* The calling thread's core is about to be given up, or its loop to be left.  True: some are ready. */
 extern bool gomp_contexts_publish (void);
 /* The calling thread ends. */

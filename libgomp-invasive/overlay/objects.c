@@ -21,21 +21,56 @@ const ElfW(Phdr) *gomp_object_segment (const struct dl_phdr_info *info, ElfW(Wor
     return NULL;
 }
 
-bool gomp_object_needs (const struct dl_phdr_info *info, const char *beginning)
+/* The address in an entry of the dynamic section: an address already, or an offset, as the loader likes. */
+static const void *address_of (const struct dl_phdr_info *info, const ElfW(Dyn) *d)
+{
+    uintptr_t p = d->d_un.d_ptr >= info->dlpi_addr ? d->d_un.d_ptr : info->dlpi_addr + d->d_un.d_ptr;
+    const void *address;
+    memcpy(&address, &p, sizeof address);
+    return address;
+}
+
+/* The entry of the dynamic section with that tag, or NULL. */
+static const ElfW(Dyn) *dynamic_entry (const struct dl_phdr_info *info, ElfW(Sxword) tag)
 {
     const ElfW(Phdr) *dynamic = gomp_object_segment(info, PT_DYNAMIC);
-    if (!dynamic)
-        return false;
-    const ElfW(Dyn) *first = (const ElfW(Dyn) *)(info->dlpi_addr + dynamic->p_vaddr), *d;
-    const char *strings = NULL;
-    for (d = first; d->d_tag != DT_NULL; d++)
-        if (d->d_tag == DT_STRTAB) /* an address already, or an offset, as the loader likes */
-            strings = (const char *)(d->d_un.d_ptr >= info->dlpi_addr
-                                         ? d->d_un.d_ptr
-                                         : info->dlpi_addr + d->d_un.d_ptr);
-    for (d = first; strings && d->d_tag != DT_NULL; d++)
+    const ElfW(Dyn) *d = dynamic ? (const ElfW(Dyn) *)(info->dlpi_addr + dynamic->p_vaddr) : NULL;
+    while (d && d->d_tag != DT_NULL && d->d_tag != tag)
+        d++;
+    return d && d->d_tag == tag ? d : NULL;
+}
+
+bool gomp_object_needs (const struct dl_phdr_info *info, const char *beginning)
+{
+    const ElfW(Dyn) *strings = dynamic_entry(info, DT_STRTAB), *d = dynamic_entry(info, DT_NEEDED);
+    for (; strings && d && d->d_tag != DT_NULL; d++)
         if (d->d_tag == DT_NEEDED &&
-            strncmp(strings + d->d_un.d_val, beginning, strlen(beginning)) == 0)
+            strncmp((const char *)address_of(info, strings) + d->d_un.d_val, beginning,
+                    strlen(beginning)) == 0)
+            return true;
+    return false;
+}
+
+static bool is_one_of (const char *name, const char *const *names)
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+/* Symbols of other objects come before those that the object's hash table knows. */
+bool gomp_object_uses (const struct dl_phdr_info *info, const char *const *names)
+{
+    const ElfW(Dyn) *strings = dynamic_entry(info, DT_STRTAB), *hash = dynamic_entry(info, DT_GNU_HASH),
+                    *table = dynamic_entry(info, DT_SYMTAB);
+    if (!strings || !hash || !table)
+        return false;
+    uint32_t first_defined = ((const uint32_t *)address_of(info, hash))[1];
+    const ElfW(Sym) *symbols = address_of(info, table);
+    const char *text = address_of(info, strings);
+    for (uint32_t i = 1; i < first_defined; i++)
+        if (symbols[i].st_shndx == SHN_UNDEF && is_one_of(text + symbols[i].st_name, names))
             return true;
     return false;
 }

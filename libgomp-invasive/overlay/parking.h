@@ -56,8 +56,8 @@ extern void gomp_park (int *addr, int val);
 /* Wake up to count threads that sleep on addr.  addr is a key only, never read: the
  * memory may be gone.  The caller has changed what they wait for before. */
 extern void gomp_unpark (int *addr, int count);
-/* The same after a change by a seq_cst store or read-modify-write.  False: no thread or context slept
- * there; contexts in the lists of carriers may wait for the change, and no core has been called. */
+/* The same after a change by a seq_cst store or read-modify-write.  False: none of them needs a core, and
+ * none has been called; contexts in the lists of carriers may wait for the change. */
 extern bool gomp_unpark_sleepers (int *addr, int count);
 
 /* Let a context, which does not run, wait here.  False: *addr is not val any more. */

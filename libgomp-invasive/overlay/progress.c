@@ -10,7 +10,9 @@
 #include "ready.h"
 #include "riders.h"
 #include "region.h"
+#include <dirent.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -159,9 +161,8 @@ struct watch {
     uint64_t helped_cpu;            /* when they had last got somewhere before */
     unsigned helped_nthreads;
     struct {
-        struct gomp_region *region;
-        uint32_t epoch;
-        unsigned count; /* cores taken from threads of that region that slept in the kernel */
+        void (*fn) (void *);
+        unsigned count; /* looks at which most of its threads slept, less those at which they did not */
     } blocked;
     uint32_t alone[GOMP_REGIONS_REGISTERED]; /* epochs of regions that were left to one core */
     unsigned starved; /* helps in sequence for which threads could not be made while all slept */
@@ -185,34 +186,51 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
 /* Work waits: use our own cores that others are late to give back, those that a thread of ours
  * sits on asleep, and those that are free although we have said that we want them: of hundreds of
  * workers only INV_AGENTS are where lenders find them, and a core that is given up while none of
- * these is parked wakes nobody.  True: a core has been taken from a thread that sleeps. */
-static bool find_seats (void)
+ * these is parked wakes nobody. */
+static void find_seats (void)
 {
-    int seat = inv_seat_evict_overdue();
-    bool slept = seat == INV_SEAT_NONE && (seat = inv_seat_retake_idle()) != INV_SEAT_NONE;
-    if (seat != INV_SEAT_NONE) {
+    int seat;
+    if ((seat = inv_seat_evict_overdue()) != INV_SEAT_NONE ||
+        (seat = inv_seat_retake_idle()) != INV_SEAT_NONE) {
         gomp_ready_withdraw(seat);
         gomp_seat_dispose(seat);
     } else if (inv_want_get(inv_process.table, inv_process.slot))
         gomp_take_free_cores();
-    return slept;
+    else
+        gomp_want_cores(); /* nothing has called any: a short region's barrier, say */
 }
 
 /* Implicit tasks of a function that sleep in the kernel, for files or timers, take their time beside each
- * other if all have been started.  One that does so now and then says nothing. */
-static void note_blocked (struct watch *w, const struct view *now)
+ * other if all have been started.  A function is one of those whose threads are asleep on most of the
+ * cores at many looks. */
+static void note_blocked (struct watch *w, const struct view *now, bool asleep)
 {
-    enum { PART = 4, LEAST = 4 };
-    if (!now->region)
+    enum { ENOUGH = 8 };
+    if (!now->fn)
         return;
-    if (w->blocked.region != now->region || w->blocked.epoch != now->epoch) {
-        w->blocked.region = now->region;
-        w->blocked.epoch = now->epoch;
+    if (w->blocked.fn != now->fn)
         w->blocked.count = 0;
-    }
-    unsigned enough = now->nthreads / PART;
-    if (++w->blocked.count == (enough > LEAST ? enough : LEAST) && now->fn)
+    w->blocked.fn = now->fn;
+    if (!asleep)
+        w->blocked.count -= w->blocked.count > 0;
+    else if (++w->blocked.count == ENOUGH)
         judge(now->fn, 0, GOMP_SPINS);
+}
+
+/* Are more than half of the cores that we hold, of which there is one, held by threads that sleep? */
+static bool most_are_asleep (void)
+{
+    unsigned held = 0;
+    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++)
+        held += inv_core_is_held((int)core);
+    return held > 0 && 2 * inv_seats_asleep() > held;
+}
+
+/* Work waits: see to it that cores do it. */
+static void serve_work (struct watch *w, const struct view *now)
+{
+    note_blocked(w, now, most_are_asleep());
+    find_seats();
 }
 
 /* A region in which we had to start implicit tasks unseated has ended.  If they had waited for
@@ -281,8 +299,8 @@ static void look_once (struct watch *w)
         w->idle = 0;
     if (inv_managed())
         gomp_riders_look();
-    if (inv_managed() && gomp_work_waiting() && find_seats())
-        note_blocked(w, &now);
+    if (inv_managed() && gomp_work_waiting())
+        serve_work(w, &now);
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     learn_from_end(w, cpu);
     w->idle = now.waiting || riders || w->helped.region ? 0 : w->idle + 1;
@@ -298,6 +316,41 @@ static void look_once (struct watch *w)
     w->last = now;
 }
 
+/* The initial thread has ended before the process.  Written by it, seq_cst. */
+static _Atomic bool initial_ended;
+
+/* Are there threads of the runtime only?  The initial thread is counted to the end of the process. */
+static bool only_ours_left (void)
+{
+    enum { INITIAL_AND_WATCHDOG = 2 };
+    unsigned threads = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; tasks && (entry = readdir(tasks));)
+        threads += entry->d_name[0] != '.';
+    if (tasks)
+        closedir(tasks);
+    return threads > 0 && threads <= INITIAL_AND_WATCHDOG + gomp_free_workers();
+}
+
+void gomp_progress_initial_ends (void)
+{
+    atomic_store(&initial_ended, true);
+    if (atomic_load(&started)) {
+        atomic_store(&armed, 1);
+        inv_futex_wake(&armed, 1, false);
+    }
+}
+
+/* A process ends with its last thread, but for those that it does not know of: so the watchdog looks. */
+static void end_with_program (void)
+{
+    enum { LOOK_NS = 20000000 };
+    const struct timespec pause = {0, LOOK_NS};
+    nanosleep(&pause, NULL);
+    if (only_ours_left())
+        exit(0);
+}
+
 static void *watchdog_main (void *arg)
 {
     struct watch watch = {0};
@@ -305,7 +358,9 @@ static void *watchdog_main (void *arg)
     (void)arg;
     inv_background_thread();
     for (;;) {
-        if (watch.idle > IDLE_PERIODS) {
+        if (__builtin_expect(atomic_load_explicit(&initial_ended, memory_order_relaxed), 0))
+            end_with_program();
+        else if (watch.idle > IDLE_PERIODS) {
             watch = (struct watch){0};
             atomic_store(&armed, 0);
             /* Partner: the fence of gomp_want_cores, between queueing work and gomp_progress_arm's

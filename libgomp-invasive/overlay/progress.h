@@ -32,6 +32,8 @@ extern void gomp_progress_note (void);
 extern void gomp_progress_add_extra (void);
 extern bool gomp_progress_take_extra (void);
 extern void gomp_progress_note_extra (void);
+/* The initial thread ends by pthread_exit: the process is to end when the program's last thread does. */
+extern void gomp_progress_initial_ends (void);
 extern void gomp_progress_forget (void);
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { BRIEF_NS = 60000 };
+enum { BRIEF_NS = 60000 }; /* what it takes to wake a sleeping core, about */
 
 #define UNFINISHED_ONE (UINT64_C(1) << 32)
 #define INSIDE_ONE UINT64_C(1)
@@ -381,6 +381,16 @@ static bool enter_gate (struct gomp_region *region)
     return true;
 }
 
+void gomp_region_hold (struct gomp_region *region)
+{
+    atomic_fetch_add_explicit(&region->gate, INSIDE_ONE, memory_order_acquire);
+}
+
+void gomp_region_let_go (struct gomp_region *region)
+{
+    leave_gate(region, INSIDE_ONE);
+}
+
 static void help_as (struct gomp_region *region, unsigned id)
 {
     become_member(region, id);
@@ -599,6 +609,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     unsigned n = region->start.nthreads;
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
     region->elastic = elastic;
+    region->brief = false;
     region->light = false;
     atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
     atomic_store_explicit(&region->help, false, memory_order_relaxed);

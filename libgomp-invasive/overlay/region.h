@@ -134,6 +134,9 @@ static inline void gomp_region_waits (struct gomp_region *region)
     if (!atomic_load_explicit(&region->waited, memory_order_relaxed))
         atomic_store_explicit(&region->waited, true, memory_order_relaxed);
 }
+/* Keep an open region, and its team, from ending; the second one ends that. */
+extern void gomp_region_hold (struct gomp_region *);
+extern void gomp_region_let_go (struct gomp_region *);
 /* Count those that have ended on a carrier. */
 extern void gomp_region_count_ended (struct gomp_ended *);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,

@@ -22,6 +22,8 @@
 #include <libinvasive/uncancelled.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 pthread_attr_t gomp_thread_attr;
 pthread_key_t gomp_thread_destructor;
@@ -234,6 +236,8 @@ static void thread_ends (void *arg)
     if (inv_managed())
         gomp_seat_yield(); /* it may be the thread that joined the resource manager */
     gomp_workers_trim(false);
+    if (syscall(SYS_gettid) == getpid())
+        gomp_progress_initial_ends();
 }
 
 /* omp_pause_resource: give back what can be made again: the workers of this thread's teams,

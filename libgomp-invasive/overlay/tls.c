@@ -77,8 +77,18 @@ static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
     return begins_with_one_of(gomp_object_name(info), beginnings) || is_of_plugin(info);
 }
 
-/* Does the object tie what runs to its kernel thread, by thread-local data, or by functions on the
- * stack, for which only stacks of kernel threads may be executable? */
+/* Does code that is compiled for OpenMP keep data of a kernel thread otherwise, or mutexes that know their
+ * owner? */
+static bool keeps_data_of_threads (const struct dl_phdr_info *info)
+{
+    static const char *const names[] = {"pthread_setspecific", "tss_set", "pthread_mutexattr_settype",
+                                        NULL};
+    return gomp_object_needs(info, "libgomp") && !keeps_nothing_for_callers(info) &&
+           gomp_object_uses(info, names);
+}
+
+/* Does the object tie what runs to its kernel thread, by such data or thread-local data, or by functions
+ * on the stack, for which only stacks of kernel threads may be executable? */
 static int ties_to_thread (struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
@@ -87,7 +97,7 @@ static int ties_to_thread (struct dl_phdr_info *info, size_t size, void *found)
     for (int i = 0; i < info->dlpi_phnum; i++)
         code = code || (info->dlpi_phdr[i].p_type == PT_GNU_STACK &&
                         (info->dlpi_phdr[i].p_flags & PF_X));
-    *(bool *)found = data || code;
+    *(bool *)found = data || code || keeps_data_of_threads(info);
     return *(bool *)found;
 }
 
@@ -174,4 +184,20 @@ bool gomp_strict_threads (void)
         gomp_contexts_find_exceptions();
     atomic_store_explicit(&decision, now, memory_order_relaxed);
     return now == STRICT;
+}
+
+static int binds_threads (struct dl_phdr_info *info, size_t size, void *found)
+{
+    static const char *const names[] = {"pthread_setaffinity_np", "sched_setaffinity", NULL};
+    (void)size;
+    *(bool *)found = strncmp(gomp_object_name(info), "libinvasive", 11) != 0 &&
+                     gomp_object_needs(info, "libgomp.so.1") && gomp_object_uses(info, names);
+    return *(bool *)found;
+}
+
+bool gomp_program_binds_threads (void)
+{
+    bool found = false;
+    dl_iterate_phdr(binds_threads, &found);
+    return found;
 }

@@ -21,5 +21,7 @@ extern void gomp_tls_loaded (void);
 extern bool gomp_movable_threads (void);
 /* The same of the objects that are loaded now, and may implicit tasks be contexts?  For the default team. */
 extern bool gomp_may_move_threads (void);
+/* Does an object that is linked with libgomp bind threads to processors itself?  Of those loaded now. */
+extern bool gomp_program_binds_threads (void);
 #pragma GCC visibility pop
 #endif

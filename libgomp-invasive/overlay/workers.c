@@ -2,6 +2,7 @@
 /*
  * workers.c - seats and who gets one, and workers (workers.h).
  */
+#define _GNU_SOURCE
 #include "wait.h"
 #include "carrier.h"
 #include "workers.h"
@@ -12,6 +13,7 @@
 #include "parallel.h"
 #include "taskpool.h"
 #include "thread_limits.h"
+#include "tickets.h"
 #include "tls.h"
 #include <libinvasive/tool.h>
 #include <libinvasive/uncancelled.h>
@@ -19,6 +21,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 void gomp_spinlock_contended (struct gomp_spinlock *l)
@@ -44,12 +47,21 @@ static bool leaves_work (void)
 }
 
 /* Without a manager, more threads than processors take turns on these as they do on cores, where that
- * makes contexts of them: else kernel threads wait for each other's time slices.  Not where the user has
- * said on which processors threads are to run. */
+ * makes contexts of them: else kernel threads wait for each other's time slices.  Not where the user or
+ * the program says on which processors threads are to run, nor where address space is limited. */
 static bool is_better_alone (void)
 {
+    struct rlimit space;
     return !inv_asked() && !inv_managed() && !gomp_places_list && !inv_tool_get() &&
-           !gomp_strict_threads() && gomp_movable_threads() && gomp_contexts_usable();
+           getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur == RLIM_INFINITY &&
+           !gomp_strict_threads() && gomp_movable_threads() && gomp_contexts_usable() &&
+           !gomp_program_binds_threads();
+}
+
+static unsigned processors_now (void)
+{
+    struct inv_cpus cpus;
+    return inv_cpus_get(0, &cpus) == 0 ? (unsigned)inv_cpus_count(&cpus) : 0;
 }
 
 /* A first region has begun; and whether a large team is better off alone has been looked at.  Both stay
@@ -58,12 +70,13 @@ static _Atomic bool begun, looked;
 
 /* Looked at once: at the process's first region that is so large.  Not where other threads of the program
  * use OpenMP already, which would be in the middle of a region. */
-static void join_alone (void)
+static void join_alone (unsigned nthreads)
 {
-    if (atomic_load_explicit(&looked, memory_order_relaxed) || atomic_exchange(&looked, true))
+    unsigned here = atomic_load_explicit(&looked, memory_order_relaxed) ? 0 : processors_now();
+    if (here == 0 || nthreads <= here || atomic_exchange(&looked, true))
         return;
     if (is_better_alone() && !gomp_use_has_further_threads())
-        inv_join_alone((unsigned)gomp_available_cpus);
+        inv_join_alone(here);
 }
 
 static void join_first (unsigned nthreads)
@@ -87,8 +100,9 @@ static void join_first (unsigned nthreads)
 void gomp_sched_join (unsigned nthreads)
 {
     join_first(nthreads);
-    if (__builtin_expect(nthreads > gomp_available_cpus, 0) && !inv_managed())
-        join_alone();
+    if (__builtin_expect(nthreads > gomp_available_cpus, 0) && nthreads <= GOMP_TICKETS_MOST &&
+        !inv_managed() && gomp_thread()->ts.level == 0)
+        join_alone(nthreads);
 }
 
 void gomp_ready (struct gomp_waiter *w)
@@ -859,6 +873,12 @@ bool gomp_free_worker_start (int seat)
     }
     pthread_detach(handle);
     return true;
+}
+
+unsigned gomp_free_workers (void)
+{
+    int n = atomic_load(&free_workers);
+    return n > 0 ? (unsigned)n : 0;
 }
 
 bool gomp_run_unseated (unsigned count)

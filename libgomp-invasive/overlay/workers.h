@@ -151,6 +151,8 @@ extern void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_wo
 extern unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wanted);
 extern void gomp_nested_workers_return (struct gomp_worker **idle);
 extern bool gomp_free_worker_start (int seat);
+/* Free workers that there are now, those that are about to begin included. */
+extern unsigned gomp_free_workers (void);
 /* The system has refused a thread; has it done so some milliseconds ago? */
 extern void gomp_thread_refused (void);
 extern bool gomp_refused_lately (void);
