@@ -16,136 +16,19 @@
 
 __thread struct gomp_thread *gomp_current;
 
-/* --- the switch */
-
+/* --- the switch
+ *
+ * What differs between processors:
+ *   gomp_context_swap(save, to, carried)  leaves the stack that it is called on, whose address goes to
+ *       *save, for that at `to`, and returns `carried` there;
+ *   prepare(top, first, arg)  makes a stack below `top`, a multiple of 16, such that a switch to it calls
+ *       first(carried, arg);
+ *   switchable()  is a switch all that a change of stacks takes?
+ */
 #if defined __x86_64__ && defined __LP64__
-
-/* Saves what the ABI says that a function keeps, on the stack, whose address goes to *save; takes the
- * other stack and what lies there.  Returns `carried`, there.  The control words are loaded only where
- * they differ, since that is slow. */
-extern void *gomp_context_swap (void **save, void *to, void *carried);
-__asm__(".text\n"
-        ".p2align 4\n"
-        ".hidden gomp_context_swap\n"
-        ".globl gomp_context_swap\n"
-        ".type gomp_context_swap, @function\n"
-        "gomp_context_swap:\n"
-        ".cfi_startproc\n"
-        "pushq %rbp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "pushq %rbx\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "pushq %r12\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "pushq %r13\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "pushq %r14\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "pushq %r15\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "subq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "stmxcsr (%rsp)\n"
-        "fnstcw 4(%rsp)\n"
-        "movl (%rsp), %ecx\n"
-        "movzwl 4(%rsp), %r8d\n"
-        "movq %rsp, (%rdi)\n"
-        "movq %rsi, %rsp\n"
-        "xorl (%rsp), %ecx\n"
-        "testl $0xffc0, %ecx\n" /* the six lower bits are flags */
-        "je 1f\n"
-        "ldmxcsr (%rsp)\n"
-        "1: cmpw %r8w, 4(%rsp)\n"
-        "je 2f\n"
-        "fldcw 4(%rsp)\n"
-        "2: addq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "popq %r15\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "popq %r14\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "popq %r13\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "popq %r12\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "popq %rbx\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "popq %rbp\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "movq %rdx, %rax\n"
-        /* Mostly the other context was suspended by the same sequence of calls: so the processor predicts
-         * this and all further returns of it.  A jump would leave its stack of predictions one off. */
-        "retq\n"
-        ".cfi_endproc\n"
-        ".size gomp_context_swap, .-gomp_context_swap\n");
-
-/* Where a new context begins.  A debugger's backtrace ends here. */
-extern void gomp_context_entry (void);
-__asm__(".text\n"
-        ".p2align 4\n"
-        ".hidden gomp_context_entry\n"
-        ".globl gomp_context_entry\n"
-        ".type gomp_context_entry, @function\n"
-        "gomp_context_entry:\n"
-        ".cfi_startproc\n"
-        ".cfi_undefined %rip\n"
-        "movq %rax, %rdi\n" /* what was carried */
-        "movq %rbx, %rsi\n" /* the context, and */
-        "callq *%r12\n"     /* its first function, from prepare() */
-        "ud2\n"
-        ".cfi_endproc\n"
-        ".size gomp_context_entry, .-gomp_context_entry\n");
-
-/* A stack that ends at `top`, a multiple of 16, such that a switch to it calls first(carried, arg). */
-static void *prepare (char *top, void (*first) (void *, void *), void *arg)
-{
-    uint64_t *sp = (uint64_t *)top - 10;
-    uint32_t mxcsr;
-    uint16_t fpu;
-    __asm__("stmxcsr %0" : "=m"(mxcsr));
-    __asm__("fnstcw %0" : "=m"(fpu));
-    memset(sp, 0, 10 * sizeof *sp);
-    sp[0] = mxcsr | (uint64_t)fpu << 32;
-    sp[4] = (uintptr_t)first; /* r12 */
-    sp[5] = (uintptr_t)arg;   /* rbx */
-    sp[7] = (uintptr_t)gomp_context_entry;
-    return sp;
-}
-
-/* Does the processor keep a second stack of return addresses?  The instruction does nothing where
- * it does not. */
-static bool has_shadow_stack (void)
-{
-    uint64_t pointer = 0;
-    __asm__("rdsspq %0" : "+r"(pointer));
-    return pointer != 0;
-}
-
-enum { SWITCHABLE = 1 };
-
+#include "switch_x86_64.h"
 #else
-
-static void *gomp_context_swap (void **save, void *to, void *carried)
-{
-    (void)save;
-    (void)to;
-    return carried;
-}
-
-static void *prepare (char *top, void (*first) (void *, void *), void *arg)
-{
-    (void)first;
-    (void)arg;
-    return top;
-}
-
-static bool has_shadow_stack (void)
-{
-    return false;
-}
-
-enum { SWITCHABLE = 0 };
-
+#include "switch_none.h"
 #endif
 
 /* The C++ runtime's record of what is being handled, if it is loaded: two words of each kernel
@@ -249,8 +132,8 @@ bool gomp_contexts_usable (void)
     if (__builtin_expect(known == 0, 0)) {
         const char *wish = inv_getenv("INVASIVE_CONTEXTS");
         const char *tasks = inv_getenv("INVASIVE_MPI_TASKS"); /* taskpoint.c counts by kernel thread */
-        bool yes = SWITCHABLE && !has_shadow_stack() && !__asan_init && !__tsan_init &&
-                   !under_tool() && !(wish && strcmp(wish, "off") == 0) && !tasks;
+        bool yes = switchable() && !__asan_init && !__tsan_init && !under_tool() &&
+                   !(wish && strcmp(wish, "off") == 0) && !tasks;
         known = yes ? 1 : 2;
         atomic_store_explicit(&answer, known, memory_order_relaxed);
     }
