@@ -25,6 +25,9 @@
 enum { CORES = 2, THREADS = 5, HANG_S = 40 };
 
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
+#undef inv_seat /* own.h */
+#undef gomp_riding
+#undef gomp_current
 __thread int inv_seat = INV_SEAT_NONE;
 __thread struct gomp_rider *gomp_riding;
 _Atomic unsigned gomp_riders_waiting;

@@ -26,6 +26,7 @@ enum { CORES = 3, RIDERS = 5, HANG_S = 40 };
 enum state { FREE, HELD, AWAY };
 
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
+#undef inv_seat /* own.h */
 __thread int inv_seat = INV_SEAT_NONE;
 
 static __thread int own_tid, pinned_core = INV_SEAT_NONE;

@@ -42,7 +42,8 @@ struct gomp_carrier {
 } __attribute__((aligned(64)));
 
 static _Atomic(struct gomp_carrier *) carriers;
-static __thread struct gomp_carrier *own __attribute__((tls_model("initial-exec")));
+static __thread struct gomp_carrier *own __attribute__((tls_model("initial-exec"), used));
+#define own GOMP_OWN(own)
 
 bool gomp_contexts_grounded;
 _Atomic unsigned gomp_contexts_ready;

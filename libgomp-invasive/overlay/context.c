@@ -14,7 +14,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#undef gomp_current
 __thread struct gomp_thread *gomp_current;
+#define gomp_current GOMP_OWN(gomp_current)
 
 /* --- the switch
  *
@@ -58,7 +60,8 @@ static __thread struct {
     int *error;
     struct exception_globals *exceptions; /* NULL: no C++ runtime when the thread looked */
     struct exception_globals *(*function) (void);
-} state_of_thread __attribute__((tls_model("initial-exec")));
+} state_of_thread __attribute__((tls_model("initial-exec"), used));
+#define state_of_thread GOMP_OWN(state_of_thread)
 
 void gomp_contexts_find_state (void)
 {

@@ -185,7 +185,8 @@ enum {
 };
 
 /* As many looks as have been worth it lately. */
-static __thread unsigned char looks __attribute__((tls_model("initial-exec"))) = LOOKS_MOST;
+static __thread unsigned char looks __attribute__((tls_model("initial-exec"), used)) = LOOKS_MOST;
+#define looks GOMP_OWN(looks)
 
 /* What a thread knows of its chunks.  Stale after another loop, which costs a wrong decision
  * once. */
@@ -198,7 +199,9 @@ static __thread struct {
     uint64_t sampled_ns; /* when; 0: none yet */
     uint64_t rest_ns;    /* how long to rest next */
     unsigned char sample_in, sample_every, idle_votes;
-} pace __attribute__((tls_model("initial-exec"))) = {.rest_ns = REST_LEAST_NS, .sample_in = 1};
+} pace __attribute__((tls_model("initial-exec"), used)) = {.rest_ns = REST_LEAST_NS,
+                                                           .sample_in = 1};
+#define pace GOMP_OWN(pace)
 
 /* Look for the turn for a while. */
 static bool keep_core (int *slot, int token)

@@ -26,9 +26,9 @@
 
 #include "objects.h"
 #include "parallel.h"
+#include "process.h"
 #include "thread_limits.h"
 #include "tls.h"
-#include <libinvasive/process.h>
 #include <limits.h>
 #include <string.h>
 #include <strings.h>

@@ -15,7 +15,9 @@ struct gomp_rider {
     int seat; /* what it has been given and has not seen yet */
 };
 
+#undef gomp_riding
 __thread struct gomp_rider *gomp_riding;
+#define gomp_riding GOMP_OWN(gomp_riding)
 _Atomic unsigned gomp_riders_waiting;
 
 /* The list and all that is in it are changed under the lock only.  Held across the system

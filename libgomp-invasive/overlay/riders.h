@@ -11,7 +11,7 @@
 #ifndef GOMP_RIDERS_H
 #define GOMP_RIDERS_H 1
 
-#include <libinvasive/process.h>
+#include "process.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
@@ -20,6 +20,7 @@
 struct gomp_rider;
 /* Of the calling thread, NULL when it does not ride. */
 extern __thread struct gomp_rider *gomp_riding __attribute__((tls_model("initial-exec")));
+#define gomp_riding GOMP_OWN(gomp_riding)
 /* How many ride and have been given no seat.  Polled; a hint. */
 extern _Atomic unsigned gomp_riders_waiting;
 

@@ -59,7 +59,8 @@ bool gomp_yield_was_long (void)
 
 /* What this thread knows of others on its core: yields noticed one after the other, or, when
  * those were enough, NOTICED_YIELDS + waits to sleep in. */
-static __thread unsigned short company __attribute__((tls_model("initial-exec")));
+static __thread unsigned short company __attribute__((tls_model("initial-exec"), used));
+#define company GOMP_OWN(company)
 
 /* Yield, and learn from it.  True: the core is shared. */
 static bool yield_shared (uint64_t before)
@@ -141,9 +142,11 @@ static uint64_t longest_spin_ns (void)
 }
 
 /* As many yields as have been worth it lately, and waits without one. */
-static __thread unsigned char crowded_yields __attribute__((tls_model("initial-exec"))) =
+static __thread unsigned char crowded_yields __attribute__((tls_model("initial-exec"), used)) =
     CROWDED_MOST;
-static __thread unsigned char crowded_sleeps __attribute__((tls_model("initial-exec")));
+static __thread unsigned char crowded_sleeps __attribute__((tls_model("initial-exec"), used));
+#define crowded_yields GOMP_OWN(crowded_yields)
+#define crowded_sleeps GOMP_OWN(crowded_sleeps)
 
 static unsigned crowded_patience (void)
 {

@@ -14,7 +14,8 @@
 enum { NESTED_MOST = 8 };
 
 /* Tasks that run inside a wait of this thread, and have not returned. */
-static __thread unsigned nested __attribute__((tls_model("initial-exec")));
+static __thread unsigned nested __attribute__((tls_model("initial-exec"), used));
+#define nested GOMP_OWN(nested)
 
 static bool may_run (const struct gomp_thread *thr)
 {

@@ -13,7 +13,9 @@
 enum { CHUNK_BYTES = 64 * 1024, ALIGNMENT = 64 };
 
 const unsigned short gomp_pool_size[GOMP_POOL_CLASSES] = GOMP_POOL_SIZES;
+#undef gomp_own_pool
 __thread struct gomp_pool *gomp_own_pool;
+#define gomp_own_pool GOMP_OWN(gomp_own_pool)
 
 /* Batches of free blocks, and what is left of the chunk that new blocks are cut from.  Under lock,
  * which is held for a few instructions. */

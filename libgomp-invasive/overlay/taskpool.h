@@ -11,6 +11,7 @@
 #ifndef GOMP_TASKPOOL_H
 #define GOMP_TASKPOOL_H 1
 
+#include "own.h"
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,7 +39,8 @@ struct gomp_pool {
 };
 
 /* Of the calling thread; made when it first allocates or frees. */
-extern __thread struct gomp_pool *gomp_own_pool;
+extern __thread struct gomp_pool *gomp_own_pool __attribute__((tls_model("initial-exec")));
+#define gomp_own_pool GOMP_OWN(gomp_own_pool)
 
 /* The smallest class for so many bytes, or -1: larger than any. */
 static inline int gomp_pool_class (size_t bytes)

@@ -9,9 +9,9 @@
  * /proc and /sys.
  */
 #define _GNU_SOURCE
+#include "process.h"
 #include "thread_limits.h"
 #include <libinvasive/environment.h>
-#include <libinvasive/process.h>
 #include <libinvasive/table.h>
 #include <dirent.h>
 #include <fcntl.h>

@@ -9,9 +9,9 @@
 #include "messages.h"
 #include "objects.h"
 #include "parallel.h"
+#include "process.h"
 #include "region.h"
 #include "tls.h"
-#include <libinvasive/process.h>
 #include <libinvasive/uncancelled.h>
 #include <pthread.h>
 #include <stdatomic.h>

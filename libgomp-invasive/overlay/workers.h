@@ -18,7 +18,7 @@
 #define GOMP_WORKERS_H 1
 
 #include "parking.h"
-#include <libinvasive/process.h>
+#include "process.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)

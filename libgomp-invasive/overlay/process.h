@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * process.h - libinvasive's process.h, whose variables of a thread are those of the one that runs now.
+ */
+#ifndef GOMP_PROCESS_H
+#define GOMP_PROCESS_H 1
+
+#include "own.h"
+#include <libinvasive/process.h>
+
+#define inv_seat GOMP_OWN(inv_seat)
+#define inv_tid GOMP_OWN(inv_tid)
+#define inv_polls_until GOMP_OWN(inv_polls_until)
+
+#endif
