@@ -17,14 +17,16 @@ import pytest
 from machine import TIME_IS_UP, at_most
 from test_omp_programs import tags
 from test_overlay_stress import LIBGOMP_H
+from thread_addresses import audit
 
 HOST = "aarch64-linux-gnu"
-TOOLS = (f"{HOST}-gcc", f"{HOST}-gfortran", "qemu-aarch64", "dpkg-deb", "apt-get")
+TOOLS = (f"{HOST}-gcc", f"{HOST}-g++", f"{HOST}-gfortran", "qemu-aarch64", "dpkg-deb", "apt-get")
 STRESS_MS = 2000
 # Programs of omp/ that are run: each checks itself and says OK.
-OMP = ("barriers", "cancellation", "few_regions", "locks", "loop_schedules", "nested",
-       "ordered_turns dynamic", "ordered_turns guided", "static_reduction", "task_chain",
-       "task_constructs", "task_many_dependences", "tasks", "worksharing")
+OMP = ("barriers", "barriers 40 200", "barriers_in_regions", "cancellation", "contexts",
+       "few_regions", "fork_alone", "locks", "loop_schedules", "nested", "ordered_turns dynamic",
+       "ordered_turns guided", "signals", "stacks", "static_reduction", "task_chain",
+       "task_constructs", "task_many_dependences", "tasks", "thread_data", "worksharing")
 MPI_TRIES = 3  # one of some runs of MPICH under qemu-user hangs, without us too
 PRELOAD = "libinvasive-process.so:libgomp.so.1:libinvasive-mpi.so"
 
@@ -134,12 +136,26 @@ def test_phases_and_policies_are_as_their_own_tests_say(program, arm, run_arm):
 def test_openmp_programs(name, managed, top, request, compile_arm, run_arm):
     name, *arguments = name.split()
     source = top / f"testsuite/omp/{name}.c"
-    program = compile_arm(name, "-fopenmp", source)
+    program = compile_arm(name, "-fopenmp", source, "-lm")
     env = dict(text.split("=", 1) for text in tags(source).get("env", []))
     if managed:
         env["INVASIVE_SOCKET"] = request.getfixturevalue("socket")
     ran = run_arm([program, *arguments], env={"LD_PRELOAD": PRELOAD.rpartition(":")[0], **env})
     assert ran.stdout == "OK\n" and ran.stderr == ""
+
+
+@pytest.mark.parametrize("managed", [False, True], ids=["unmanaged", "managed"])
+def test_implicit_tasks_that_wait_have_exceptions_of_their_own(managed, top, request, compile_arm,
+                                                               run_arm):
+    program = compile_arm("contexts_exceptions", "-std=gnu++17", "-fopenmp",
+                          top / "testsuite/omp/contexts_exceptions.cc", compiler="g++")
+    env = {"INVASIVE_SOCKET": request.getfixturevalue("socket")} if managed else {}
+    ran = run_arm([program], env={"LD_PRELOAD": PRELOAD.rpartition(":")[0], **env})
+    assert ran.stdout == "OK\n" and ran.stderr == ""
+
+
+def test_no_address_of_a_thread_s_variable_is_kept_across_a_switch_of_contexts(arm):
+    assert audit(arm / "lib/invasive/libgomp.so.1", f"{HOST}-objdump") == []
 
 
 def test_claims_are_what_rmd_decided(arm, top, socket, compile_arm, run_arm):

@@ -29,6 +29,8 @@ __thread struct gomp_thread *gomp_current;
  */
 #if defined __x86_64__ && defined __LP64__
 #include "switch_x86_64.h"
+#elif defined __aarch64__ && defined __LP64__ && defined __AARCH64EL__
+#include "switch_aarch64.h"
 #else
 #include "switch_none.h"
 #endif

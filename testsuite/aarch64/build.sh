@@ -9,7 +9,8 @@
 #   DIR/run [-E NAME=VALUE]... PROGRAM ARGUMENT...
 #
 # qemu carries out atomic operations by those of this processor.  What is right under it on x86 need
-# not be right on aarch64, whose memory order is weaker: this tests the code, not the orders.
+# not be right on aarch64, whose memory order is weaker: this tests the code, not the orders.  Its
+# processor has no SME, with which the OpenMP runtime does not switch contexts.
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
@@ -54,7 +55,8 @@ END
 make_run() {
     cat >"$dir/run" <<END
 #!/bin/sh
-exec qemu-aarch64 -L /usr/$host -E LD_LIBRARY_PATH="$dir/lib/invasive:$dir/lib:$libraries" "\$@"
+exec qemu-aarch64 -cpu max,sme=off,pauth-impdef=on -L /usr/$host \\
+    -E LD_LIBRARY_PATH="$dir/lib/invasive:$dir/lib:$libraries" "\$@"
 END
     chmod +x "$dir/run"
 }

@@ -9,6 +9,7 @@
  */
 #include "check.h"
 #include <errno.h>
+#include <execinfo.h>
 #include <fenv.h>
 #include <omp.h>
 #include <setjmp.h>
@@ -81,6 +82,18 @@ static void jumps_stay_on_their_stack(void)
     CHECK(jumped == N, "%d have jumped", jumped);
 }
 
+/* What walks up a stack, as an exception does, comes to an end. */
+static void stacks_end(void)
+{
+#pragma omp parallel num_threads(N)
+    {
+        void *frames[DEPTH];
+#pragma omp barrier
+        int count = backtrace(frames, DEPTH);
+        CHECK(count > 1 && count < DEPTH, "%d frames of %d", count, omp_get_thread_num());
+    }
+}
+
 /* All forms of waiting, by more threads than there are cores. */
 static void waits(void)
 {
@@ -132,5 +145,6 @@ int main(void)
         CHECK(here < N, "%d kernel threads for %d that wait", here, N);
     }
     waits();
+    stacks_end();
     return check_ok();
 }
