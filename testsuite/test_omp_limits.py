@@ -143,8 +143,8 @@ def test_when_threads_are_refused_those_that_there_are_run_the_region(run_progra
     assert (done.stdout, done.stderr) == ("32\n", "")
     waits = run_program([invade, public / "refused", "wait"], env=SEVERAL, **as_user)
     assert (waits.stdout, waits.stderr) == ("32\n", "")
-    waits = run_program([invade, public / "refused", "wait"], env={**SEVERAL, **KERNEL_THREADS},
-                        **as_user, check=False)
+    waits = run_program([invade, "--threads=32", "--", public / "refused", "wait"],
+                        env=KERNEL_THREADS, **as_user, check=False)
     assert waits.returncode == 1 and waits.stderr.startswith(REFUSED)
 
 
