@@ -140,6 +140,8 @@ def test_openmp_programs(name, managed, top, request, compile_arm, run_arm):
     env = dict(text.split("=", 1) for text in tags(source).get("env", []))
     if managed:
         env["INVASIVE_SOCKET"] = request.getfixturevalue("socket")
+    if name in ("contexts", "fork_alone"):
+        env["INVASIVE_CONTEXTS"] = "on"
     ran = run_arm([program, *arguments], env={"LD_PRELOAD": PRELOAD.rpartition(":")[0], **env})
     assert ran.stdout == "OK\n" and ran.stderr == ""
 
@@ -150,7 +152,8 @@ def test_implicit_tasks_that_wait_have_exceptions_of_their_own(managed, top, req
     program = compile_arm("contexts_exceptions", "-std=gnu++17", "-fopenmp",
                           top / "testsuite/omp/contexts_exceptions.cc", compiler="g++")
     env = {"INVASIVE_SOCKET": request.getfixturevalue("socket")} if managed else {}
-    ran = run_arm([program], env={"LD_PRELOAD": PRELOAD.rpartition(":")[0], **env})
+    ran = run_arm([program], env={"LD_PRELOAD": PRELOAD.rpartition(":")[0],
+                                  "INVASIVE_CONTEXTS": "on", **env})
     assert ran.stdout == "OK\n" and ran.stderr == ""
 
 
