@@ -690,14 +690,20 @@ bool gomp_carrier_arrive (struct gomp_region *region, int *addr, int val)
 
 /* --- threads */
 
+void gomp_carrier_rest (void)
+{
+    struct gomp_carrier *c = own;
+    for (struct gomp_context *x; c && (x = take_spare(c));)
+        gomp_context_keep(x);
+}
+
 void gomp_carrier_leave (void)
 {
     struct gomp_carrier *c = own;
     if (!c)
         return;
     gomp_contexts_publish();
-    for (struct gomp_context *x; (x = take_spare(c));)
-        gomp_context_keep(x);
+    gomp_carrier_rest();
     own = NULL;
     atomic_store(&c->used, false);
 }

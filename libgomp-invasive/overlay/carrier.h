@@ -100,6 +100,8 @@ extern void gomp_carrier_count_arrivals (void);
 
 /* The calling thread's core is about to be given up, or its loop to be left.  True: some are ready. */
 extern bool gomp_contexts_publish (void);
+/* The calling thread is about to sleep for long: others may use the stacks that it keeps. */
+extern void gomp_carrier_rest (void);
 /* The calling thread ends. */
 extern void gomp_carrier_leave (void);
 /* Is there one that is ready?  Looks at all carriers. */

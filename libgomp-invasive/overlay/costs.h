@@ -13,7 +13,7 @@
 #define GOMP_COSTS_H 1
 
 #include "libgomp.h"
-#include <libinvasive/process.h>
+#include "process.h"
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)

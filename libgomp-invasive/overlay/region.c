@@ -610,6 +610,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
     region->elastic = elastic;
     region->brief = false;
+    atomic_store_explicit(&region->alone, false, memory_order_relaxed);
     region->light = false;
     atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
     atomic_store_explicit(&region->help, false, memory_order_relaxed);
@@ -629,7 +630,8 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     /* What never waits needs no stack of its own, which would cost it two switches. */
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
-    bool alone = h && !spins && gomp_history_prefers_alone(h, region);
+    bool alone = h && !spins && gomp_seat_has_share(inv_seat) &&
+                 gomp_history_prefers_alone(h, region);
     atomic_store_explicit(&region->alone, alone, memory_order_relaxed);
     gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0,
                       region->light && region->inside == GOMP_WAITS,

@@ -55,7 +55,7 @@ static inline __attribute__((always_inline)) bool take_from (struct gomp_ticket_
 
 static struct gomp_ticket_share *share_of (struct gomp_tickets *t, int seat)
 {
-    return seat >= 0 && seat < GOMP_TICKET_SHARES ? &t->share[seat] : NULL;
+    return gomp_seat_has_share(seat) ? &t->share[seat] : NULL;
 }
 
 /* Leave first .. end - 1 in a share.  The seat's own is empty, unless another thread believes that

@@ -48,6 +48,12 @@ struct gomp_tickets {
     } share[GOMP_TICKET_SHARES];
 };
 
+/* Has the core a share of its own? */
+static inline bool gomp_seat_has_share (int seat)
+{
+    return seat >= 0 && seat < GOMP_TICKET_SHARES;
+}
+
 /* nthreads - 1 implicit tasks, all but the master's, are there to be taken: from the share of this seat,
  * if it is one that has a share. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads,

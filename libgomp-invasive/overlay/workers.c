@@ -821,6 +821,7 @@ static bool wait_for_seat (struct free_worker *self)
     bool stays = false;
     if (leave(self, &stays))
         return false;
+    gomp_carrier_rest();
     INV_TELL(idle_begin());
     if (!inv_agent_park(&leave_word, seen))
         park_spare();
