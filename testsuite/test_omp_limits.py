@@ -109,7 +109,9 @@ def test_teams_that_were_asked_for_fail_where_no_more_processes_are_allowed(
         run_program, invade, public, how, bind):
     """Though a default team would be as large and fit: invade, rmd with two threads, the program
     with two.  Contexts need no further thread."""
-    env = {"INVASIVE_BIND": bind, **KERNEL_THREADS, **({"OMP_NUM_THREADS": "2"} if how == "variable" else {})}
+    env = {"INVASIVE_BIND": bind, **KERNEL_THREADS}
+    if how == "variable":
+        env["OMP_NUM_THREADS"] = "2"
     words = [public / "crowded", 1, "plain", *(["asked"] if how == "function" else [])]
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
     done = run_program([invade, "prlimit", "--nproc=5", *words], env=env, check=False, **as_user)
@@ -122,8 +124,8 @@ def test_teams_that_were_asked_for_fail_where_no_more_processes_are_allowed(
 
 @pytest.mark.machine(os.getuid() == 0, "only root can become another user")
 def test_a_process_that_can_make_no_thread_runs_without(run_program, invade, public):
-    """And says what stock says when the program asks for some and needs them: with contexts it needs
-    none."""
+    """And says what stock says when the program asks for some and needs them: with contexts it
+    needs none."""
     command = ["prlimit", "--nproc=1", public / "limited"]
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
     default = run_program([invade, *command], **as_user)

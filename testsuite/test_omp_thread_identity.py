@@ -81,3 +81,60 @@ def test_display_affinity_names_each_thread_once(
     # Regions of 5, 5 and 7 threads: told when the team is another one.
     expected = [f"at {i} of {n} level 1" for n in (5, 7) for i in range(n)]
     assert sorted(told) == sorted(expected)
+
+
+DRIVER = """_Thread_local int state;
+int open_driver(void);
+int open_driver(void) { return ++state; }
+"""
+PLUGIN = """int open_driver(void), open_plugin(void);
+int open_plugin(void) { return open_driver(); }
+"""
+LOADS_PLUGIN = """#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int threads = -2;
+    if (argc > 1 && !dlopen(argv[1], RTLD_NOW))
+        return 1;
+    for (int round = 0; round < 20; round++)
+#pragma omp parallel num_threads(48)
+        {
+#pragma omp barrier
+        }
+    DIR *tasks = opendir("/proc/self/task");
+    while (readdir(tasks))
+        threads++;
+    printf("%d\\n", threads);
+    return 0;
+}
+"""
+
+
+@pytest.fixture
+def kernel_threads(tmp_path, invade, run_program):
+    """kernel_threads(PLUGIN): those of a program that meets in a team of 48, and has loaded
+    PLUGIN, a library that is linked with a driver which has thread-local data."""
+
+    def compile_c(name, text, *words):
+        (tmp_path / f"{name}.c").write_text(text)
+        subprocess.run(["gcc", "-O2", f"{name}.c", *words, "-o", name], cwd=tmp_path, check=True,
+                       timeout=60)
+
+    def count(plugin):
+        compile_c("libdriver.so", DRIVER, "-shared", "-fPIC")
+        compile_c(plugin, PLUGIN, "-shared", "-fPIC", "-L.", "-l:libdriver.so",
+                  "-Wl,-rpath,$ORIGIN")
+        compile_c("program", LOADS_PLUGIN, "-fopenmp", "-ldl")
+        return int(run_program([invade, tmp_path / "program", tmp_path / plugin]).stdout)
+
+    return count
+
+
+@pytest.mark.machine(len(os.sched_getaffinity(0)) <= 12, "a team of 48 is no large one here")
+@pytest.mark.parametrize("plugin, tied", [("hwloc_driver.so", False), ("renderer.so", True)])
+def test_a_driver_that_only_a_plugin_of_hwloc_uses_ties_no_implicit_task(
+        kernel_threads, plugin, tied):
+    """Another object of the program may keep something there."""
+    assert (kernel_threads(plugin) >= 48) == tied
