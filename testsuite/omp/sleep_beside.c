@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Implicit tasks that sleep in the kernel again and again do so beside each other after some regions,
  * however few cores there are.
+ * @managed with more processes than cores it is not known which threads sleep
  */
 #include "check.h"
 #include <omp.h>
