@@ -217,11 +217,12 @@ static void note_blocked (struct watch *w, const struct view *now, bool asleep)
         judge(now->fn, 0, GOMP_SPINS);
 }
 
-/* Are more than half of the cores that we hold, of which there is one, held by threads that sleep? */
+/* Are more than half of the cores that we hold, of which there is one, held by threads that sleep?  On
+ * emulated cores they sleep to compute. */
 static bool most_are_asleep (void)
 {
     unsigned held = 0;
-    for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++)
+    for (unsigned core = 0; !inv_process.anonymous && !inv_process.emulated && core < inv_process.ncores; core++)
         held += inv_core_is_held((int)core);
     return held > 0 && 2 * inv_seats_asleep() > held;
 }

@@ -305,9 +305,9 @@ bool gomp_region_waits_for_all (const int *addr)
     struct gomp_region *region = team ? team->barrier.region : NULL;
     if (!region || !region->elastic || gomp_thread()->ts.team_id != 0)
         return false;
-    struct gomp_team_tasks *tasks = gomp_team_tasks(team);
-    return addr == (const int *)&team->barrier.generation ||
-           addr == (const int *)&region->end_word || (tasks && addr == (const int *)&tasks->signal);
+    /* (Where it waits for explicit tasks it may run them itself, on its core.  Below a context that runs
+     * one it could not, and there would be one thread number less than cores.) */
+    return addr == (const int *)&team->barrier.generation || addr == (const int *)&region->end_word;
 }
 
 bool gomp_region_may_start (struct gomp_region *region)
@@ -434,7 +434,7 @@ static bool help_elastic (struct gomp_region *region)
     if (!enter_gate(region))
         return false;
     int id = region->elastic ? adopt(region) : -1;
-    bool helped = id >= 0;
+    bool helped = id >= 0, called = false;
     if (helped) {
         uint64_t again[GOMP_VACANT_WORDS] = {0};
         help_as(region, (unsigned)id);
@@ -442,9 +442,12 @@ static bool help_elastic (struct gomp_region *region)
         make_vacant(region, again);
     } else if (region->elastic && atomic_load(&region->sleeping_members) > 0) {
         gomp_tasks_signal(gomp_team_tasks(region->start.team), 1);
-        helped = true;
+        helped = called = true;
     }
     leave_gate(region, INSIDE_ONE);
+    /* The member may be a context in the list of a carrier that executes a long task. */
+    if (called)
+        gomp_contexts_run_others();
     return helped;
 }
 
