@@ -451,13 +451,17 @@ int inv_seat_retake_idle(void)
     return INV_SEAT_NONE;
 }
 
-unsigned inv_seats_asleep(void)
+unsigned inv_seats_asleep(unsigned *held)
 {
     unsigned asleep = 0;
+    *held = 0;
     for (unsigned core = 0; !inv_process.anonymous && core < inv_process.ncores; core++) {
+        if (!inv_core_is_held((int)core))
+            continue;
         int32_t tid = atomic_load_explicit(&inv_core_at(inv_process.table, core)->holder_tid,
                                            memory_order_relaxed);
-        asleep += inv_core_is_held((int)core) && tid > 0 && thread_sleeps(tid);
+        asleep += tid > 0 && thread_sleeps(tid);
+        ++*held;
     }
     return asleep;
 }

@@ -221,10 +221,8 @@ static void note_blocked (struct watch *w, const struct view *now, bool asleep)
  * emulated cores they sleep to compute. */
 static bool most_are_asleep (void)
 {
-    unsigned held = 0;
-    for (unsigned core = 0; !inv_process.anonymous && !inv_process.emulated && core < inv_process.ncores; core++)
-        held += inv_core_is_held((int)core);
-    return held > 0 && 2 * inv_seats_asleep() > held;
+    unsigned held;
+    return !inv_process.emulated && 2 * inv_seats_asleep(&held) > held;
 }
 
 /* Work waits: see to it that cores do it. */
