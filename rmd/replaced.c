@@ -59,11 +59,12 @@ static bool is_free(const struct rmd_domain *d, const struct rmd_process *p)
     return !fcntl(d->table_fd, F_OFD_GETLK, &lock) && lock.l_type == F_UNLCK;
 }
 
-/* One that ends has no memory any more a moment before its pidfd says so. */
+/* A process that ends has no memory any more a moment before its pidfd says so.  The pidfd is asked
+ * last: a process that is reaped in between has no file of its state in /proc. */
 static bool is_dying(struct rmd_process *p)
 {
     struct rmd_procstat now;
-    return !rmd_alive(p->pidfd.fd) || (rmd_procstat(p->pid, &now) && now.flags & DYING);
+    return (rmd_procstat(p->pid, &now) && now.flags & DYING) || !rmd_alive(p->pidfd.fd);
 }
 
 static bool is_replaced(const struct rmd_domain *d, struct rmd_process *p)
