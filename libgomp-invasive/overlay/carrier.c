@@ -461,11 +461,14 @@ void gomp_context_yield (void)
     leave(c, self, &c->loop);
 }
 
+bool gomp_context_is_in_the_way (void)
+{
+    return gomp_in_context() && loop_goes_on(carrier());
+}
+
 void gomp_context_make_way (void)
 {
-    if (!gomp_in_context())
-        return;
-    if (loop_goes_on(carrier()))
+    if (gomp_context_is_in_the_way())
         gomp_context_yield();
 }
 

@@ -59,8 +59,10 @@ extern void gomp_context_wait (int *addr, int val);
 extern bool gomp_context_arrive (int *addr, int val);
 /* Let others run, implicit tasks that have not been started first. */
 extern void gomp_context_yield (void);
-/* The caller has opened a barrier.  Where its carrier's own thread waits there, below it, that one
- * goes first: the caller may do something next that depends on it. */
+/* Could the carrier's own thread go on, which waits below the caller? */
+extern bool gomp_context_is_in_the_way (void);
+/* Then that one goes first: the caller may do something next that depends on it, as when it has opened a
+ * barrier, or something that keeps it there for long. */
 extern void gomp_context_make_way (void);
 /* Is there anything that this carrier could run meanwhile? */
 extern bool gomp_context_has_company (void);

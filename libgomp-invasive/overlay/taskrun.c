@@ -653,7 +653,12 @@ static bool wait_ready (void *arg)
     w->until_look = w->pauses;
     if (w->pauses < LOOK_MOST)
         w->pauses *= 2;
-    if (w->done(w) || (w->found = find(w->tasks, w->slot, w->root)))
+    if (w->done(w))
+        return true;
+    /* No task now: the carrier's own thread, below us, could not execute any as long as ours takes. */
+    if (gomp_context_is_in_the_way())
+        return w->give_up = true;
+    if ((w->found = find(w->tasks, w->slot, w->root)))
         return true;
     return w->give_up = inv_managed() && core_needed(w);
 }
@@ -724,10 +729,13 @@ void gomp_task_wait (enum gomp_wait_for what, bool (*done) (const void *), const
                      .condition = done,
                      .arg = arg};
     while (!done(arg)) {
+        gomp_context_make_way();
         if ((w.found = find(w.tasks, slot, w.root)) || spin(&w)) {
             run_found(&w);
             continue;
         }
+        if (gomp_context_is_in_the_way())
+            continue;
         if (what == GOMP_WAIT_CHILDREN)
             w.bias = GOMP_DONE_WAKE - (w.root->own.created - w.root->own.own_done);
         sleep_for_descendants(&w);
@@ -785,10 +793,11 @@ void gomp_tasks_at_barrier (gomp_barrier_t *bar, unsigned base, bool cancellable
                      .base = base,
                      .cancellable = cancellable};
     while (!barrier_done(&w)) {
+        gomp_context_make_way();
         if ((w.found = find(w.tasks, slot, NULL)) == NULL) {
             if (bar->region)
                 gomp_region_no_tasks(bar->region);
-            if (!spin(&w))
+            if (!spin(&w) && !gomp_context_is_in_the_way())
                 sleep_at_barrier(&w);
         }
         run_found(&w);

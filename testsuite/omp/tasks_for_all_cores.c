@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <time.h>
 
-enum { REGIONS = 3, TASKS_A_CORE = 3, LIMIT_S = 30 };
+enum { REGIONS = 10, TASKS_A_CORE = 3, LIMIT_S = 30 };
 
 static void wait_for_all(const int *started, int cores)
 {
