@@ -461,14 +461,15 @@ void gomp_region_help_wanted (struct gomp_region *region)
 
 /* Only a hint, but one that is missing would leave tasks to the master alone: a thread that queues a
  * task looks at the hint after it, we look for tasks after we have taken the hint back.  seq_cst,
- * all four: partner is gomp_region_tasks_queued. */
+ * all four: partner is gomp_region_tasks_queued.  While the hint is gone another thread may say that
+ * the process wants no cores (gomp_stop_wanting), so it is to be said again. */
 void gomp_region_no_tasks (struct gomp_region *region)
 {
     if (!atomic_load_explicit(&region->help, memory_order_relaxed))
         return;
     atomic_store(&region->help, false);
     if (gomp_tasks_visible(region->start.team))
-        atomic_store(&region->help, true);
+        gomp_region_help_wanted(region);
 }
 
 /* The hint outlives the region when its last task has been called for and run in one go. */
