@@ -5,6 +5,7 @@
 #include "carrier.h"
 #include "context.h"
 #include "costs.h"
+#include "overflow.h"
 #include "ready.h"
 #include "region.h"
 #include "riders.h"
@@ -707,6 +708,7 @@ void gomp_carrier_leave (void)
         return;
     gomp_contexts_publish();
     gomp_carrier_rest();
+    gomp_overflow_leave();
     own = NULL;
     atomic_store(&c->used, false);
 }

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "carrier.h"
 #include "context.h"
+#include "overflow.h"
 #include "workers.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -72,6 +73,8 @@ void gomp_contexts_find_state (void)
         atomic_load_explicit(&get_globals, memory_order_relaxed);
     if (state_of_thread.error && state_of_thread.function == function)
         return;
+    if (!state_of_thread.error)
+        gomp_overflow_watch();
     state_of_thread.error = &errno;
     state_of_thread.function = function;
     state_of_thread.exceptions = function ? function() : NULL;
@@ -121,6 +124,25 @@ void gomp_context_switch (struct gomp_context *from, struct gomp_context *to)
 static struct gomp_spinlock free_lock;
 static struct gomp_context *free_contexts;
 static _Atomic unsigned made;
+/* All that have been made, the newest first; they stay.  Pushed with release, read with acquire, by
+ * signal handlers. */
+static _Atomic(struct gomp_context *) all;
+
+static void enlist (struct gomp_context *context)
+{
+    context->older = atomic_load_explicit(&all, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&all, &context->older, context, memory_order_release,
+                                                  memory_order_relaxed))
+        ;
+}
+
+const struct gomp_context *gomp_context_with_guard (const void *addr)
+{
+    const struct gomp_context *x = atomic_load_explicit(&all, memory_order_acquire);
+    while (x && (uintptr_t)addr - (uintptr_t)x->guard >= x->guard_bytes)
+        x = x->older;
+    return x;
+}
 
 static bool under_tool (void)
 {
@@ -179,11 +201,13 @@ static void begin (void *from, void *arg)
  * at another offset, what they hold does not compete for the same lines of the caches. */
 static struct gomp_context *make_context (void (*body) (struct gomp_context *))
 {
-    enum { COLOURS = 32, COLOUR_BYTES = 320 };
+    /* A function may have variables that are larger than a page. */
+    enum { COLOURS = 32, COLOUR_BYTES = 320, GUARD_BYTES = 65536 };
     size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = stack_bytes(page);
     size_t extra = COLOURS * COLOUR_BYTES + sizeof(struct gomp_context);
-    bytes += (extra + 2 * page) / page * page;
-    char *base = map_stack(bytes, page);
+    size_t guard = GUARD_BYTES > page ? GUARD_BYTES : page;
+    bytes += guard + (extra + page) / page * page;
+    char *base = map_stack(bytes, guard);
     if (!base)
         return NULL;
     unsigned number = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed);
@@ -192,6 +216,9 @@ static struct gomp_context *make_context (void (*body) (struct gomp_context *))
         (struct gomp_context *)((uintptr_t)(top - sizeof *context) & ~(uintptr_t)63);
     context->owns_stack = true;
     context->body = body;
+    context->guard = base;
+    context->guard_bytes = guard;
+    enlist(context);
     context->sp = prepare((char *)context, begin, context);
     return context;
 }

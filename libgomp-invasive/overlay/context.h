@@ -10,7 +10,7 @@
  * A switch keeps what belongs to the implicit task: registers, the control words of the floating
  * point units, errno, and which C++ exceptions are being handled.
  *
- * Stacks have the size that OMP_STACKSIZE says for threads, with a guard page below.  They are
+ * Stacks have the size that OMP_STACKSIZE says for threads, with a guard below.  They are
  * reserved, not touched, and used again.
  */
 #ifndef GOMP_CONTEXT_H
@@ -44,6 +44,9 @@ struct gomp_context {
     struct gomp_context *run_last;
     struct gomp_waiter waiter; /* while it is in the parking lot */
     struct gomp_thread thread;
+    const char *guard; /* where no access is allowed, below its stack */
+    size_t guard_bytes;
+    struct gomp_context *older; /* in the list of all */
 };
 
 /* May implicit tasks run in contexts in this process?  Not under valgrind or a sanitizer, which are
@@ -54,6 +57,8 @@ extern void gomp_contexts_find_exceptions (void);
 /* One that runs `body` (carrier.c) when it is first switched to; NULL: the system gives us no
  * memory for it. */
 extern struct gomp_context *gomp_context_new (void (*body) (struct gomp_context *));
+/* The context in whose guard the address lies, or NULL.  For signal handlers, too. */
+extern const struct gomp_context *gomp_context_with_guard (const void *addr);
 /* Keep it for gomp_context_new.  It has run its body up to a switch; when it is used again it goes
  * on from there. */
 extern void gomp_context_keep (struct gomp_context *);

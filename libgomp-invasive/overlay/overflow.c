@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * overflow.c - see overflow.h.
+ */
+#include "context.h"
+#include "overflow.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Handlers of the program that ask for such a stack run on it, too. */
+enum { HANDLER_STACK_BYTES = 65536 };
+
+/* The calling thread's, or NULL. */
+static __thread void *handler_stack __attribute__((tls_model("initial-exec"), used));
+#define handler_stack GOMP_OWN(handler_stack)
+
+/* --- the message: a handler may call few functions */
+
+static char *append_text (char *end, const char *text)
+{
+    while (*text)
+        *end++ = *text++;
+    return end;
+}
+
+static char *append_number (char *end, unsigned long n)
+{
+    if (n >= 10)
+        end = append_number(end, n / 10);
+    *end++ = (char)('0' + n % 10);
+    return end;
+}
+
+static void say_overflow (const struct gomp_context *context)
+{
+    char text[200], *end = append_text(text, "\nlibgomp: stack overflow in implicit task ");
+    size_t bytes = 0;
+    pthread_attr_getstacksize(&gomp_thread_attr, &bytes); /* only reads it */
+    end = append_number(end, context->thread.ts.team_id);
+    end = append_text(end, " of a parallel region: its stack has ");
+    end = append_number(end, bytes / 1024);
+    end = append_text(end, " kB, set OMP_STACKSIZE to more\n");
+    ssize_t written = write(STDERR_FILENO, text, (size_t)(end - text));
+    (void)written;
+}
+
+/* The instruction is executed again after this, without a handler; a signal that was sent is sent again. */
+static void on_fault (int signal, siginfo_t *info, void *unused)
+{
+    int error = errno;
+    (void)unused;
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    const struct gomp_context *context =
+        info->si_code > 0 ? gomp_context_with_guard(info->si_addr) : NULL;
+    if (context)
+        say_overflow(context);
+    sigaction(signal, &by_default, NULL);
+    if (info->si_code <= 0)
+        raise(signal);
+    errno = error;
+}
+
+static void handle_faults (void)
+{
+    static _Atomic bool done; /* exchanged by the first thread of the process */
+    struct sigaction old, ours = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    if (atomic_load_explicit(&done, memory_order_relaxed) || atomic_exchange(&done, true))
+        return;
+    if (sigaction(SIGSEGV, NULL, &old) == 0 && !(old.sa_flags & SA_SIGINFO) &&
+        old.sa_handler == SIG_DFL)
+        sigaction(SIGSEGV, &ours, NULL);
+}
+
+/* --- stacks for it */
+
+static void make_handler_stack (void)
+{
+    stack_t old, new = {.ss_size = HANDLER_STACK_BYTES};
+    if (sigaltstack(NULL, &old) != 0 || !(old.ss_flags & SS_DISABLE))
+        return;
+    new.ss_sp = mmap(NULL, HANDLER_STACK_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (new.ss_sp == MAP_FAILED)
+        return;
+    if (sigaltstack(&new, NULL) == 0)
+        handler_stack = new.ss_sp;
+    else
+        munmap(new.ss_sp, HANDLER_STACK_BYTES);
+}
+
+void gomp_overflow_watch (void)
+{
+    int error = errno;
+    handle_faults();
+    if (!handler_stack)
+        make_handler_stack();
+    errno = error;
+}
+
+void gomp_overflow_leave (void)
+{
+    stack_t now, none = {.ss_flags = SS_DISABLE};
+    if (!handler_stack || sigaltstack(NULL, &now) != 0)
+        return;
+    /* A thread may end in a handler, on that stack. */
+    if (now.ss_sp != handler_stack || sigaltstack(&none, NULL) == 0)
+        munmap(handler_stack, HANDLER_STACK_BYTES);
+    handler_stack = NULL;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * overflow.h - a message when an implicit task needs more stack than its context has.
+ *
+ * The program dies of SIGSEGV as it would without the message, at the same instruction.  A program
+ * that has a handler for that signal, or none of the default action, keeps what it has: there is no
+ * message then.
+ */
+#ifndef GOMP_OVERFLOW_H
+#define GOMP_OVERFLOW_H 1
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+/* Contexts are to run on the calling kernel thread.  It gets a stack for signal handlers, unless it has
+ * one: there is no room for a handler on the stack that has overflowed.  errno stays as it is. */
+extern void gomp_overflow_watch (void);
+/* The calling kernel thread runs contexts no more. */
+extern void gomp_overflow_leave (void);
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A program whose implicit task needs more stack than there is dies as without us, and is told why."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent / "omp/stack_overflow.c"
+TOLD = "libgomp: stack overflow in implicit task 5 of a parallel region: its stack has 256 kB, " \
+       "set OMP_STACKSIZE to more\n"
+KILLED = -signal.SIGSEGV
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory, make_variable):
+    program = tmp_path_factory.mktemp("overflow") / "stack_overflow"
+    subprocess.run([*(make_variable("CC") or "gcc").split(), "-O1", "-fopenmp", SOURCE,
+                    "-o", program], check=True, timeout=60)
+    return program
+
+
+@pytest.fixture
+def run(program, run_program, invade):
+    def run(how, **environment):
+        return run_program([invade, "--", program, how],
+                           {"OMP_STACKSIZE": "256K", **environment}, check=False)
+
+    return run
+
+
+def test_an_overflow_ends_the_program_with_a_message(run):
+    done = run("recursion")
+    assert done.returncode == KILLED and done.stdout == ""
+    assert done.stderr.count(TOLD) == 1
+
+
+@pytest.mark.parametrize("how", ["pointer", "sent"])
+def test_another_fault_ends_it_without(run, how):
+    done = run(how)
+    assert done.returncode == KILLED and "overflow" not in done.stderr
+
+
+@pytest.mark.parametrize("how", ["handled", "handled-later"])
+def test_a_handler_of_the_program_stays(run, how):
+    done = run(how)
+    assert done.returncode == 42 and "overflow" not in done.stderr
+
+
+def test_kernel_threads_have_no_message(run):
+    done = run("recursion", INVASIVE_CONTEXTS="off")
+    assert done.returncode == KILLED and "overflow" not in done.stderr
