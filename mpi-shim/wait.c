@@ -11,15 +11,17 @@
  */
 #include "shim.h"
 #include "futex.h"
+#include "hold.h"
 
 /* In microseconds.  LEND: giving a core up and having it back, with the other core's
  * wake-up; a wait shorter than that is spun through.  SHORT: what a site with long waits
- * spins before it lends.  PATIENT: spinning on a core that nobody wants ends here.  MOVE:
+ * spins before it lends.  HOLD: what waits are held at most where the rank
+ * holds its core in short ones (hold.h).  PATIENT: spinning on a core that nobody wants ends here.  MOVE:
  * looking for another core than the one that its owner asks for.  LASTS: a report asks for the CPU
  * time of waits that are longer than this.  PREEMPTED: a lend that takes so long has let a borrower
  * run on the core in the middle of it. */
-enum { LEND_US = 30, SHORT_US = 1, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10, LASTS_US = 5 };
-enum { PREEMPTED_US = 20 };
+enum { LEND_US = 30, SHORT_US = 1, HOLD_US = 1000, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10 };
+enum { LASTS_US = 5, PREEMPTED_US = 20 };
 /* A yield that takes longer than this has let somebody else run; so long without: sleep. */
 enum { OTHERS_US = 2, ALONE_US = 10 };
 /* Slices of sleep: the first; the first with more processes than cores, where each look takes some
@@ -68,11 +70,23 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks)
     atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
 }
 
+/* As the first rank has decided. */
+static bool is_to_hold(void)
+{
+    const struct inv_slot *first = inv_slot_at(inv_process.table, shim_world.member[0].slot);
+    uint32_t word = atomic_load_explicit(&first->hold, memory_order_relaxed);
+    return word != 0 && shim_hold_way(word, inv_now_ns()) == SHIM_HOLDS;
+}
+
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is
- * likely to be over by then, next to nothing where it is not. */
+ * likely to be over by then, next to nothing where it is not; and longer where that has shown to be
+ * better for the whole. */
 static uint64_t patience(const struct shim_site *site)
 {
-    return (shim_site_expects(site) <= LEND_US * shim_us ? LEND_US : SHORT_US) * shim_us;
+    uint64_t expects = shim_site_expects(site);
+    if (expects <= HOLD_US * shim_us && is_to_hold())
+        return HOLD_US * shim_us;
+    return (expects <= LEND_US * shim_us ? LEND_US : SHORT_US) * shim_us;
 }
 
 /* The owner of our core asks for it while we spin: if there is another one for us, go there

@@ -22,6 +22,7 @@
  */
 #include "shim.h"
 #include "estimate.h"
+#include "hold.h"
 #include "invasive.h"
 #include "iteration.h"
 #include "measure.h"
@@ -77,6 +78,7 @@ static struct {
 } work;
 
 struct shim_phase shim_workload_phase;
+static struct shim_hold hold; /* of the first rank, which decides */
 static enum shim_phase_event due; /* an iteration ends with the wait that comes next */
 uint32_t shim_workload_iteration = 2;
 static struct class class[SHIM_CLASSES];
@@ -237,6 +239,19 @@ static double core_time(double useful)
     return fmin(fmax(held - idle - spun, useful), useful * inv_process.ncores);
 }
 
+/* An iteration of the class that speaks for the program has ended.  Emulated cores are not those that a
+ * thread uses which holds one. */
+static void learn_to_hold(unsigned k)
+{
+    if (shim_world.me != 0 || inv_process.emulated)
+        return;
+    uint32_t word = k == SHIM_CLASS_WINDOWS ? shim_hold_none(&hold)
+                                            : shim_hold_iteration(&hold, inv_now_ns());
+    _Atomic uint32_t *shown = &inv_slot_at(inv_process.table, inv_process.slot)->hold;
+    if (word != atomic_load_explicit(shown, memory_order_relaxed))
+        atomic_store_explicit(shown, word, memory_order_relaxed);
+}
+
 static void end_iteration(unsigned k, uint64_t now, bool waited)
 {
     if (now > work.last_end) { /* it ends at a call that did not wait */
@@ -259,6 +274,8 @@ static void end_iteration(unsigned k, uint64_t now, bool waited)
     c->iterations++;
     weigh(k, length);
     shim_estimate_iteration(now, useful, cores, waited);
+    if (k == work.dominant)
+        learn_to_hold(k);
     publish();
     if (c->length >= SAMPLE_US * 1e3)
         end_sample(k);
