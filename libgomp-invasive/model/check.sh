@@ -68,6 +68,7 @@ check_contexts() {
 
 check_handover() {
     pan_run='-m100000 -E' # the model looks at the end states itself
+    optimize=-O0          # the compiler takes half a minute with -O1
     holds '2 threads, a barrier' -DNT=2 -DROUNDS=1
     holds '2 threads, a barrier twice' -DNT=2 -DROUNDS=2 -DPINNED
     holds '2 threads, a lock' -DNT=2 -DROUNDS=1 -DWITH_LOCK
@@ -78,6 +79,7 @@ check_handover() {
     done
     finds NO_LOOK_AFTER_STOP -DNT=3 -DROUNDS=1 -DCOARSE
     [ $full = yes ] || return
+    optimize=-O1
     holds '3 threads, a barrier' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED -DWITHOUT_PULL
     holds '3 threads, a barrier, idle cores pull' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED
     holds '3 threads, a barrier, pinned nowhere yet' -DNT=3 -DROUNDS=1 -DCOARSE
@@ -88,6 +90,7 @@ check_handover() {
 # handover.pml, with a core that is another process's
 check_eviction() {
     pan_run='-m100000 -E'
+    optimize=-O0
     model=$here/handover.pml
     owner='-DNT=2 -DROUNDS=1 -DPINNED'
     holds 'the owner takes a core back' $owner -DOWNER=1 -DCOARSE
@@ -96,6 +99,7 @@ check_eviction() {
     done
     finds LOST_LOOKS_AWAY $owner -DOWNER=2 -DCOARSE
     [ $full = yes ] || return
+    optimize=-O1
     holds 'the owner takes a core back twice' $owner -DOWNER=2 -DCOARSE
     holds 'the owner takes a core back, a lock' $owner -DOWNER=1 -DCOARSE -DWITH_LOCK
 }

@@ -25,6 +25,7 @@ work_in "$@"
 # --- cores that are only counted
 model=$here/tokens.pml
 half=-DROUNDS1=0 # process 1 only computes
+[ $quick = no ] || optimize=-O0
 holds 'tokens: take, force, return, park' $half -DTOKENS=2
 holds 'tokens, there are more or fewer of them' $half -DWITH_SHARE
 holds 'tokens, process 0 dies at any step' $half -DTOKENS=2 -DVICTIM=0
@@ -55,6 +56,7 @@ if [ $quick = no ]; then
 fi
 
 # --- cores with a word each
+optimize=-O1
 model=$here/core.pml
 holds 'agents and waiting' -DWITH_AGENTS -DWITH_RING -DROUNDS1=0 -DROUNDS2=1
 holds 'agents, process 0 dies at any step' -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
@@ -78,6 +80,7 @@ finds ADOPT_WITHOUT_REPAIR $brief -DWITH_RESTART -DWITH_MOVE
 finds ADOPT_WITHOUT_RESCUE $brief -DWITH_RESTART -DWITH_MOVE
 finds STOPPED_WITHOUT_RESCUE $brief -DSTOPS=0
 [ $quick = no ] || exit $failed
+optimize=-O1
 
 holds 'agents: lend, park, offer, reclaim, evict' -DWITH_AGENTS
 holds 'waiting: sleep, ring, home core' -DWITH_RING -DROUNDS2=1

@@ -4,6 +4,7 @@
 #   model         the file
 #   pan_compile   flags for the compiler: limits of memory and of a state's size
 #   pan_run       flags for the search: its depth, -E where the model judges end states itself
+#   optimize      -O1, or -O0 where the compiler takes longer than the search does without
 #
 # One line of PASS or FAIL each; $failed is 1 when one has failed.
 failed=0
@@ -50,9 +51,10 @@ holds() {
 finds() {
     bug=$1
     shift
+    usual=$optimize
     optimize=-O0 # a fault is found soon: most of the time is the compiler's
     pan "-DBUG_$bug" "$@"
-    optimize=-O1
+    optimize=$usual
     if [ "${errors:-0}" -gt 0 ]; then
         verdict PASS "finds $bug"
     else
