@@ -15,8 +15,8 @@ The build directory is $INVASIVE_BUILD, else ./build.  A test says
                             it is one long command: F(build, PARAMETERS...) gives its words and its
                             environment, or None where it cannot be run.  These commands run one
                             after the other beside all other tests, most of which wait more than
-                            they compute; the tests come last, in the same order, and have what
-                            came of theirs by the fixture `beside`
+                            they compute, and two at once when these are over; the tests come last,
+                            in the same order, and have what came of theirs by the fixture `beside`
 
 With --alongside, as ./run-tests has it, a second pytest runs some files beside both (alongside.py).
 """
@@ -34,7 +34,7 @@ import sys
 import tempfile
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 
 import alongside
@@ -64,6 +64,7 @@ sys.meta_path.append(DebianModules)
 TOP = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()
 TIMEOUT_S = 120  # of a machine that is as quick as ours
+FEWER = 5 if BUILD.name in ("asan", "tsan") else 1  # random examples, with a sanitizer
 SLOWER = 2  # it may be; limits end what hangs, and say nothing of speed
 ALONGSIDE = pytest.StashKey()  # are there tests for a second pytest?
 MACHINE = pytest.StashKey()  # of a test that this machine cannot run
@@ -206,46 +207,71 @@ class Beside:
 
     def __init__(self, commands, env):
         self.env = env
-        self.process = None
+        self.left = list(commands.items())  # under the lock, as what follows
+        self.running = set()
         self.over = False
         self.lock = threading.Lock()
-        self.pool = ThreadPoolExecutor(1)
-        self.results = {name: self.pool.submit(self.run, *command)
-                        for name, command in commands.items()}
+        self.results = {name: Future() for name in commands}
+        self.threads = []
+        self.run_more()
+
+    def run_more(self):
+        """One more of them at once: as soon as nothing else runs."""
+        self.threads.append(threading.Thread(target=self.run_those_left, daemon=True))
+        self.threads[-1].start()
+
+    def run_those_left(self):
+        while True:
+            with self.lock:
+                if not self.left:
+                    return
+                name, command = self.left.pop(0)
+            try:
+                self.results[name].set_result(self.run(*command))
+            except Exception as error:
+                self.results[name].set_exception(error)
 
     def run(self, words, env, seconds):
         with self.lock:
             if self.over:
                 raise RuntimeError("the tests are over")
-            self.process = subprocess.Popen(
+            process = subprocess.Popen(
                 ["nice", "-n", "5", *(str(word) for word in words)], env={**self.env, **env},
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 text=True, errors="replace", start_new_session=True)
+            self.running.add(process)
         try:
-            out, _ = self.process.communicate(timeout=seconds)
+            out, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
-            self.end()
-            out, _ = self.process.communicate(timeout=20)
+            self.end(process)
+            out, _ = process.communicate(timeout=20)
             return "none", f"{out}\nno end after {seconds:.0f} s"
-        return self.process.returncode, out
+        finally:
+            with self.lock:
+                self.running.discard(process)
+        return process.returncode, out
 
-    def end(self):
+    @staticmethod
+    def end(process):
         """Ends what runs: pytest and make clear up when they are interrupted."""
         for number in (signal.SIGINT, signal.SIGKILL):
-            if self.process is None or self.process.poll() is not None:
+            if process.poll() is not None:
                 return
-            os.killpg(self.process.pid, number)
+            os.killpg(process.pid, number)
             try:
-                self.process.wait(20)
+                process.wait(20)
             except subprocess.TimeoutExpired:
                 continue
 
     def close(self):
         with self.lock:
             self.over = True
-        self.pool.shutdown(wait=False, cancel_futures=True)
-        self.end()
-        self.pool.shutdown()
+            self.left.clear()
+            running = list(self.running)
+        for process in running:
+            self.end(process)
+        for thread in self.threads:
+            thread.join()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -279,6 +305,8 @@ def beside(request, commands_beside):
     """beside() waits for the test's command, which must succeed, and returns what it said."""
 
     def wait():
+        if len(commands_beside.threads) == 1:  # the other tests are over
+            commands_beside.run_more()
         code, out = commands_beside.results[request.node.nodeid].result()
         if code != 0:
             pytest.fail(f"exit code {code}\n{out}")

@@ -99,13 +99,20 @@ def test_commands_beside_the_tests_run_in_turn_and_it_is_told_how_they_end(sever
     assert some.results[first].result() == (3, "one\n")
 
 
+def test_commands_beside_the_tests_run_two_at_once_when_these_are_over(several, tmp_path):
+    first, second = f"while [ ! -e {tmp_path}/a ]; do sleep 0.1; done", f"touch {tmp_path}/a"
+    some = several(first, second)
+    some.run_more()
+    assert some.results[first].result() == some.results[second].result() == (0, "")
+
+
 def test_commands_beside_the_tests_end_with_them(several, tmp_path):
     first, second = f"touch {tmp_path}/a; exec sleep 60", f"touch {tmp_path}/b"
     some = several(first, second)
     while not (tmp_path / "a").exists():
         time.sleep(0.01)
     some.close()
-    assert some.process.poll() is not None
+    assert not some.running
     assert some.results[first].result()[0] != 0
     assert not (tmp_path / "b").exists()
 

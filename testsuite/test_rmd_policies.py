@@ -10,6 +10,7 @@ import math
 import subprocess
 
 import pytest
+from conftest import FEWER
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.sanitize]
 POLICIES = ("workload", "equal", "throughput", "makespan", "jobs", "fair", "energy", "interference")
 BY_JOB = ("jobs", "fair", "energy", "interference")
 # The same examples in every run, no deadline for one, nothing written to disk.
-RULES = settings(derandomize=True, deadline=None, database=None, max_examples=150,
+RULES = settings(derandomize=True, deadline=None, database=None, max_examples=150 // FEWER,
                  suppress_health_check=list(HealthCheck))
 
 
@@ -473,7 +474,7 @@ def fluid_speed(curves, loads, ranges, cores):
     return sum(loads) * low
 
 
-@settings(RULES, max_examples=100)
+@settings(RULES, max_examples=100 // FEWER)
 @given(case=cases(4, 20, ranges=False, plain=True), least=st.integers(0, 3),
        graph=graphs(12).filter(lambda points: len(points) > 1))
 def test_no_division_between_two_jobs_is_much_better(rmd, case, least, graph):
@@ -511,7 +512,7 @@ def cores_by_job(needs, target):
     return [sum(cores for _, cores in members) for members in by_job(needs, target).values()]
 
 
-@settings(RULES, max_examples=80)
+@settings(RULES, max_examples=80 // FEWER)
 @given(loads=st.lists(st.floats(0.1, 10), min_size=1, max_size=6), njobs=st.integers(1, 3),
        gain=st.sampled_from([0.01, 0.1, 0.24]), more=st.integers(0, 30), data=st.data())
 def test_a_job_without_a_graph_gains_by_its_fair_share_and_by_no_more(rmd, loads, njobs, gain,
@@ -559,7 +560,7 @@ def some_flat(draw, most_procs=8, most_cores=40):
     return in_jobs((ncores, needs), draw(st.integers(1, 4)))
 
 
-@settings(RULES, max_examples=80)
+@settings(RULES, max_examples=80 // FEWER)
 @given(case=some_flat())
 def test_fair_gives_each_job_the_same_within_what_its_ranks_need_and_can_use(rmd, case):
     ncores, needs = case
@@ -606,7 +607,7 @@ def test_energy_has_the_fewest_cores_that_are_within_the_loss(rmd, case, loss):
     assert sum(target) <= fewest
 
 
-@settings(RULES, max_examples=60)
+@settings(RULES, max_examples=60 // FEWER)
 @given(case=cases(6, 12, plain=True), njobs=st.integers(1, 3),
        loss=st.sampled_from([0, 0.01, 0.05, 0.2, 0.5]))
 def test_energy_has_the_fewest_cores_also_for_jobs_of_several_ranks(rmd, case, njobs, loss):
@@ -661,7 +662,7 @@ def test_cores_that_have_moved_do_not_move_on(rmd, slow):
     assert not rmd.worth("interference", (40 * len(slow), needs), again)[0], (target, again)
 
 
-@settings(RULES, max_examples=50)
+@settings(RULES, max_examples=50 // FEWER)
 @given(slow=st.lists(st.sampled_from([1, 0.5, 0.25, 0.8]), min_size=2, max_size=5),
        data=st.data())
 def test_a_rank_on_slow_cores_is_found_by_its_iteration_times(rmd, slow, data):
@@ -736,7 +737,7 @@ def announce(rmd, case):
     return curves
 
 
-@settings(RULES, max_examples=50)
+@settings(RULES, max_examples=50 // FEWER)
 @given(case=disturbed(6, 12))
 def test_ranks_finish_together_by_what_their_cores_deliver(rmd, case):
     """No other division of the job's cores among its ranks ends earlier: S(c) is S(K(c))."""
@@ -756,7 +757,7 @@ def test_ranks_finish_together_by_what_their_cores_deliver(rmd, case):
         assert slowest(ours) <= best * (1 + 1e-4)
 
 
-@settings(RULES, max_examples=50)
+@settings(RULES, max_examples=50 // FEWER)
 @given(case=disturbed(8, 40))
 def test_every_job_has_the_same_of_what_cores_deliver(rmd, case):
     """Within what its ranks need and can use."""

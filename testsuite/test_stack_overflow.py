@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A program whose implicit task needs more stack than there is dies as without us, and is told why."""
+"""A program whose implicit task needs more stack than there is dies as without us, and says why."""
 
 import signal
 import subprocess
