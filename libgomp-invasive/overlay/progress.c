@@ -187,7 +187,7 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
  * sits on asleep, and those that are free although we have said that we want them: of hundreds of
  * workers only INV_AGENTS are where lenders find them, and a core that is given up while none of
  * these is parked wakes nobody. */
-static void find_seats (void)
+static void find_seats (bool call)
 {
     int seat;
     if ((seat = inv_seat_evict_overdue()) != INV_SEAT_NONE ||
@@ -196,8 +196,16 @@ static void find_seats (void)
         gomp_seat_dispose(seat);
     } else if (inv_want_get(inv_process.table, inv_process.slot))
         gomp_take_free_cores();
-    else
+    else if (call)
         gomp_want_cores(); /* nothing has called any: a short region's barrier, say */
+}
+
+/* With more processes than cores short regions have no second core called (region.c), so only those
+ * that were open at the last look. */
+static bool is_to_call (const struct view *last, const struct view *now)
+{
+    return !inv_process.anonymous || !now->region ||
+           (now->region == last->region && now->epoch == last->epoch);
 }
 
 /* Implicit tasks of a function that sleep in the kernel, for files or timers, take their time beside each
@@ -229,7 +237,7 @@ static bool most_are_asleep (void)
 static void serve_work (struct watch *w, const struct view *now)
 {
     note_blocked(w, now, most_are_asleep());
-    find_seats();
+    find_seats(is_to_call(&w->last, now));
 }
 
 /* A region in which we had to start implicit tasks unseated has ended.  If they had waited for

@@ -16,7 +16,10 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum { BRIEF_NS = 60000 }; /* what it takes to wake a sleeping core, about */
+enum {
+    BRIEF_NS = 60000,     /* what it takes to wake a sleeping core, about */
+    OWN_CORE_NS = 400000, /* core time of a region for which no core is called, see is_for_own_core */
+};
 
 #define UNFINISHED_ONE (UINT64_C(1) << 32)
 #define INSIDE_ONE UINT64_C(1)
@@ -608,6 +611,13 @@ static void count_region (struct gomp_region *region)
     gomp_code_begins(bar);
 }
 
+/* With more processes than cores each core has a process that could compute: a second one for this
+ * process costs more than it gains, unless the region takes long. */
+static bool is_for_own_core (uint64_t core_ns)
+{
+    return inv_process.anonymous && core_ns > 0 && core_ns < OWN_CORE_NS;
+}
+
 void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
@@ -640,10 +650,11 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0,
                       region->light && region->inside == GOMP_WAITS,
                       alone ? inv_seat : INV_SEAT_NONE);
-    if (alone)
+    bool later = alone || is_for_own_core(task_ns * n);
+    if (later)
         gomp_want_cores_later();
     /* After its fence: the watchdog may have come between, before there were tickets. */
-    if (!gomp_region_is_alone(region))
+    if (!later || (alone && !gomp_region_is_alone(region)))
         gomp_want_cores();
     unsigned cores = spins ? gomp_cores_at_hand() : n;
     if (n > cores)
