@@ -416,11 +416,15 @@ static void mail_nested_workers (struct gomp_region *region)
 }
 
 /* May implicit tasks of the region be run by whichever thread holds a core?  Not where threads are
- * scarce and each has its own already: more would be made for the others. */
+ * scarce and each has its own already: more would be made for the others.  Nor, if implicit tasks that wait
+ * stay on their kernel threads, where there is a core for each: who waits would give its core to a thread
+ * that begins what another core is about to begin. */
 static bool is_elastic (const struct gomp_region *region, const gomp_simple_barrier_t *dock)
 {
     unsigned n = region->start.nthreads;
     if (!inv_managed() || n > GOMP_TICKETS_MOST || gomp_strict_threads())
+        return false;
+    if (!gomp_movable_threads() && n <= gomp_cores_at_hand())
         return false;
     return !gomp_threads_scarce || dock->size < n || !dock->workers[n - 1];
 }
