@@ -39,7 +39,9 @@ enum {
     YIELD_LONG_NS = 1000000, /* ... one that computes, with a time slice of its own */
     NOTICED_YIELDS = 3,     /* so many noticed one after the other: the core is shared */
     SHARED_SLEEPS = 8,      /* then sleep in so many waits before it is tried again, */
-    STRANGER_SLEEPS = 4000, /* and in so many after a long one, which costs that much more */
+    STRANGER_SLEEPS = 250,  /* and in so many after a long one, which costs that much more, */
+    STRANGER_DOUBLINGS = 4, /* ... twice as many after each that follows */
+    STRANGER_GONE_NS = 500000000, /* before it is taken for another one */
     CROWDED_MOST = 32,      /* yields among more threads of our own than processors */
     CROWDED_WORTH = 8,      /* as many as a sleep and a wake cost */
     CROWDED_PROBE = 32,     /* where they have not been worth it, try again in one wait of these */
@@ -61,15 +63,28 @@ bool gomp_yield_was_long (void)
  * those were enough, NOTICED_YIELDS + waits to sleep in. */
 static __thread unsigned short company __attribute__((tls_model("initial-exec"), used));
 #define company GOMP_OWN(company)
+/* Long yields, of which none came STRANGER_GONE_NS after the one before: one may be a daemon that is gone
+ * again, several a program that stays. */
+static __thread unsigned char strangers __attribute__((tls_model("initial-exec"), used));
+static __thread uint64_t stranger_ns __attribute__((tls_model("initial-exec"), used));
+#define strangers GOMP_OWN(strangers)
+#define stranger_ns GOMP_OWN(stranger_ns)
+
+static void note_stranger (uint64_t now)
+{
+    strangers = now - stranger_ns > STRANGER_GONE_NS ? 0 : strangers + (strangers < STRANGER_DOUBLINGS);
+    stranger_ns = now;
+    company = (unsigned short)(NOTICED_YIELDS + (STRANGER_SLEEPS << strangers));
+}
 
 /* Yield, and learn from it.  True: the core is shared. */
 static bool yield_shared (uint64_t before)
 {
     sched_yield();
-    uint64_t took = inv_now_ns() - before;
+    uint64_t now = inv_now_ns(), took = now - before;
     company = took > YIELD_NOTICED_NS ? company + 1 : 0;
     if (took > YIELD_LONG_NS)
-        company = NOTICED_YIELDS + STRANGER_SLEEPS;
+        note_stranger(now);
     else if (company >= NOTICED_YIELDS)
         company = NOTICED_YIELDS + SHARED_SLEEPS;
     return company >= NOTICED_YIELDS;
