@@ -415,16 +415,27 @@ static void mail_nested_workers (struct gomp_region *region)
     gomp_nested_workers_return(idle);
 }
 
+/* The one pool that may have bound workers as well as those that elastic regions share: each further one
+ * would make more threads than there are without us.  Set once, by the first that asks. */
+static bool may_have_both (const gomp_simple_barrier_t *dock)
+{
+    static _Atomic(const gomp_simple_barrier_t *) first;
+    const gomp_simple_barrier_t *now = atomic_load_explicit(&first, memory_order_relaxed);
+    if (now)
+        return now == dock;
+    return atomic_compare_exchange_strong(&first, &now, dock) || now == dock;
+}
+
 /* May implicit tasks of the region be run by whichever thread holds a core?  Not where threads are
  * scarce and each has its own already: more would be made for the others.  Nor, if implicit tasks that wait
- * stay on their kernel threads, where there is a core for each: who waits would give its core to a thread
- * that begins what another core is about to begin. */
+ * stay on their kernel threads, where there is a core for each: a thread that waits would give its core to
+ * another one, which begins what another core is about to begin. */
 static bool is_elastic (const struct gomp_region *region, const gomp_simple_barrier_t *dock)
 {
     unsigned n = region->start.nthreads;
     if (!inv_managed() || n > GOMP_TICKETS_MOST || gomp_strict_threads())
         return false;
-    if (!gomp_movable_threads() && n <= gomp_cores_at_hand())
+    if (gomp_threads_stay() && n <= gomp_cores_at_hand() && may_have_both(dock))
         return false;
     return !gomp_threads_scarce || dock->size < n || !dock->workers[n - 1];
 }

@@ -111,7 +111,8 @@ static int count_loads (struct dl_phdr_info *info, size_t size, void *loads)
 enum {
     UNKNOWN,
     MOVABLE, /* an implicit task may go on on another kernel thread */
-    ELASTIC, /* it may begin on any, and stays there */
+    ELASTIC, /* it may begin on any, and stays there: so the user wants it, */
+    STAYS,   /* or the program needs it */
     STRICT
 };
 
@@ -125,7 +126,7 @@ static int decide (void)
     if (found)
         return wish && strcmp(wish, "elastic") == 0 ? ELASTIC : STRICT;
     dl_iterate_phdr(ties_to_thread, &found);
-    return found ? ELASTIC : MOVABLE;
+    return !found ? MOVABLE : wish && strcmp(wish, "elastic") == 0 ? ELASTIC : STAYS;
 }
 
 bool gomp_may_move_threads (void)
@@ -164,6 +165,11 @@ static _Atomic int decision;
 bool gomp_movable_threads (void)
 {
     return atomic_load_explicit(&decision, memory_order_relaxed) == MOVABLE;
+}
+
+bool gomp_threads_stay (void)
+{
+    return atomic_load_explicit(&decision, memory_order_relaxed) == STAYS;
 }
 
 bool gomp_strict_threads (void)

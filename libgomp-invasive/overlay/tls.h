@@ -19,6 +19,8 @@ extern void gomp_tls_loaded (void);
  * gomp_strict_threads: false where there is thread-local data, of any object but a few known ones, or
  * an executable stack, whatever INVASIVE_BIND says. */
 extern bool gomp_movable_threads (void);
+/* The same, as of that call: it may not, and the user has not asked for INVASIVE_BIND=elastic. */
+extern bool gomp_threads_stay (void);
 /* The same of the objects that are loaded now, and may implicit tasks be contexts?  For the default team. */
 extern bool gomp_may_move_threads (void);
 /* Does an object that is linked with libgomp bind threads to processors itself?  Of those loaded now. */
