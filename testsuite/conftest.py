@@ -207,7 +207,9 @@ class Beside:
 
     def __init__(self, commands, env):
         self.env = env
-        self.left = list(commands.items())  # under the lock, as what follows
+        self.left = list(commands)  # names; under the lock, as what follows
+        self.commands = commands
+        self.groups = set()  # of which one runs
         self.running = set()
         self.over = False
         self.lock = threading.Lock()
@@ -220,16 +222,28 @@ class Beside:
         self.threads.append(threading.Thread(target=self.run_those_left, daemon=True))
         self.threads[-1].start()
 
+    @staticmethod
+    def group(name):
+        """The cases of one test may work in the same directory."""
+        return name.split("[")[0]
+
+    def next(self):
+        """The name of a command that can run now, or None: who runs its group goes on with it."""
+        with self.lock:
+            name = next((n for n in self.left if self.group(n) not in self.groups), None)
+            if name:
+                self.left.remove(name)
+                self.groups.add(self.group(name))
+            return name
+
     def run_those_left(self):
-        while True:
-            with self.lock:
-                if not self.left:
-                    return
-                name, command = self.left.pop(0)
+        while name := self.next():
             try:
-                self.results[name].set_result(self.run(*command))
+                self.results[name].set_result(self.run(*self.commands[name]))
             except Exception as error:
                 self.results[name].set_exception(error)
+            with self.lock:
+                self.groups.discard(self.group(name))
 
     def run(self, words, env, seconds):
         with self.lock:

@@ -106,6 +106,16 @@ def test_commands_beside_the_tests_run_two_at_once_when_these_are_over(several, 
     assert some.results[first].result() == some.results[second].result() == (0, "")
 
 
+def test_cases_of_one_test_never_run_at_once(commands_beside, stock_env, tmp_path):
+    """Each fails if the other one runs, and removes what says so."""
+    text = f"mkdir {tmp_path}/one && sleep 0.3 && rmdir {tmp_path}/one"
+    some = type(commands_beside)({f"test[{i}]": (["sh", "-c", text], {}, 30) for i in range(3)},
+                                 stock_env)
+    some.run_more()
+    assert [result.result()[0] for result in some.results.values()] == [0, 0, 0]
+    some.close()
+
+
 def test_commands_beside_the_tests_end_with_them(several, tmp_path):
     first, second = f"touch {tmp_path}/a; exec sleep 60", f"touch {tmp_path}/b"
     some = several(first, second)
