@@ -15,11 +15,11 @@
 
 /* In microseconds.  LEND: giving a core up and having it back, with the other core's
  * wake-up; a wait shorter than that is spun through.  SHORT: what a site with long waits
- * spins before it lends.  HOLD: what waits are held at most where the rank
- * holds its core in short ones (hold.h).  PATIENT: spinning on a core that nobody wants ends here.  MOVE:
- * looking for another core than the one that its owner asks for.  LASTS: a report asks for the CPU
- * time of waits that are longer than this.  PREEMPTED: a lend that takes so long has let a borrower
- * run on the core in the middle of it. */
+ * spins before it lends.  HOLD: the same where the rank holds its core in short waits (hold.h), and
+ * the longest of these.  PATIENT: spinning on a core that nobody wants ends here.  MOVE: looking for
+ * another core than the one that its owner asks for.  LASTS: a report asks for the CPU time of waits
+ * that are longer than this.  PREEMPTED: a lend that takes so long has let a borrower run on the core
+ * in the middle of it. */
 enum { LEND_US = 30, SHORT_US = 1, HOLD_US = 1000, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10 };
 enum { LASTS_US = 5, PREEMPTED_US = 20 };
 /* A yield that takes longer than this has let somebody else run; so long without: sleep. */

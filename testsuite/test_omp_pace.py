@@ -2,31 +2,21 @@
 """Short regions go on by themselves, and do not wait for the watchdog to find what was left lying:
 that takes milliseconds where a round takes tens of microseconds, in whatever way threads wait."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
+from test_omp_programs import compiled  # noqa: F401 (a fixture)
 
-SOURCE = Path(__file__).parent / "omp/pace.c"
 TURNS, ATTEMPTS = 2, 4  # other load meets one and not the other
 MOST = 8  # times what it takes unmanaged; waiting for the watchdog takes 25 times as long
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory, make_variable):
-    program = tmp_path_factory.mktemp("pace") / "pace"
-    subprocess.run([*(make_variable("CC") or "gcc").split(), "-O2", "-fopenmp", SOURCE,
-                    "-o", program], check=True, timeout=60)
-    return program
 
 
 @pytest.mark.parametrize("how", [{}, {"INVASIVE_CONTEXTS": "off"}, {"INVASIVE_BIND": "strict"}],
                          ids=["contexts", "kernel-threads", "strict"])
 @pytest.mark.parametrize("region, serial", [(5, 30), (2, 100)])
-def test_short_regions_are_not_found_by_the_watchdog(program, run_program, invade, how, region,
-                                                     serial):
+def test_short_regions_are_not_found_by_the_watchdog(compiled, run_program, invade, how,  # noqa: F811
+                                                     region, serial):
+    command = [invade, "--", compiled("pace"), region, serial]
+
     def best(environment):
-        return min(float(run_program([invade, "--", program, region, serial], environment).stdout)
-                   for _ in range(TURNS))
+        return min(float(run_program(command, environment).stdout) for _ in range(TURNS))
 
     assert any(best(how) < MOST * best({"INVASIVE": "off"}) for _ in range(ATTEMPTS))

@@ -2,29 +2,19 @@
 """A program whose implicit task needs more stack than there is dies as without us, and says why."""
 
 import signal
-import subprocess
-from pathlib import Path
 
 import pytest
+from test_omp_programs import compiled  # noqa: F401 (a fixture)
 
-SOURCE = Path(__file__).parent / "omp/stack_overflow.c"
 TOLD = "libgomp: stack overflow in implicit task 5 of a parallel region: its stack has 256 kB, " \
        "set OMP_STACKSIZE to more\n"
 KILLED = -signal.SIGSEGV
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory, make_variable):
-    program = tmp_path_factory.mktemp("overflow") / "stack_overflow"
-    subprocess.run([*(make_variable("CC") or "gcc").split(), "-O1", "-fopenmp", SOURCE,
-                    "-o", program], check=True, timeout=60)
-    return program
-
-
 @pytest.fixture
-def run(program, run_program, invade):
+def run(compiled, run_program, invade):  # noqa: F811
     def run(how, **environment):
-        return run_program([invade, "--", program, how],
+        return run_program([invade, "--", compiled("stack_overflow"), how],
                            {"OMP_STACKSIZE": "256K", **environment}, check=False)
 
     return run

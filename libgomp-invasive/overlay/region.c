@@ -644,7 +644,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     /* What never waits needs no stack of its own, which would cost it two switches. */
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
-    /* Implicit tasks that wait as kernel threads would sleep there, and nobody else may begin others. */
+    /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
     bool can_be_alone = !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
                         gomp_seat_has_share(inv_seat);
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);

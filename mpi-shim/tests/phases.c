@@ -2,7 +2,8 @@
 /*
  * phases.c - the pure parts of the shim on random input, for test_shim_phases.py: phase.c on
  * the calls of random programs whose iterations are known, measure.c on noisy measurements
- * of known speed-ups, hold.c on iterations whose length depends on what it says.  Prints what does not hold, with the seed; the last line is "N checks".
+ * of known speed-ups, hold.c on iterations whose length depends on what it says.  Prints what does
+ * not hold, with the seed; the last line is "N checks".
  */
 #include "hold.h"
 #include "measure.h"
