@@ -51,6 +51,13 @@ def send(number, first, others):
             os.kill(pid, number)
 
 
+def kill(pids, first):
+    """rmd first: else it may see that the others have ended, and finish the trace."""
+    for pid in [first, *pids]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def told(report):
     """The report's text, or what is there of it."""
     return report.read_text() if report.exists() else ""
@@ -201,9 +208,7 @@ def test_what_does_not_end_when_told_is_reported_before_it_is_killed(job, tmp_pa
         for pid in (rmd_of(process.pid), process.pid):
             os.kill(pid, signal.SIGTERM)
         eventually(lambda: "omp" in told(report), "a report")
-        for pid in [process.pid, *family]:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        kill([process.pid, *family], first=rmd_of(process.pid))
         process.communicate(timeout=PATIENCE_S)
     if kind == "json":
         told_all = json.loads(report.read_text())
@@ -224,11 +229,10 @@ def test_report_and_trace_are_there_when_all_is_killed_two_seconds_later(job, tm
     for attempt in range(3):
         report, trace = tmp_path / f"report{attempt}", tmp_path / f"trace{attempt}"
         with job(f"--report={report}", f"--trace={trace}", script=script) as (process, family):
-            send(signal.SIGTERM, rmd_of(process.pid), [process.pid, *family])
+            rmd = rmd_of(process.pid)
+            send(signal.SIGTERM, rmd, [process.pid, *family])
             time.sleep(2 - HEAD_START_S)
-            for pid in [process.pid, *family]:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            kill([process.pid, *family], first=rmd)
             process.communicate(timeout=PATIENCE_S)
         if told(report):
             break

