@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 import statistics
+from pathlib import Path
 
-from common import TOP, Context, Figure
+from common import TOP, BenchError, Context, Figure
 
 DAM = str(TOP / "apps" / "swe" / "scenarios" / "dam_break.toml")
 UNIFORM = ["grid.min_depth=18", "grid.max_depth=18", "time.steps=100"]
@@ -27,6 +28,8 @@ def roofline(ctx: Context) -> list[Figure]:
     ctx.check_only()
     cores = len(os.sched_getaffinity(0))
     command = [str(ctx.build / "apps" / "swe" / "swe_roofline"), str(cores)]
+    if not Path(command[0]).exists():
+        raise BenchError("swe_roofline is not built: make extra-programs")
     program = [str(ctx.build / "apps" / "swe" / "swe"), "-q", DAM, *UNIFORM]
     turns = ctx.turns(lambda: ctx.stock(command, threads=None, variant="kernels"),
                       lambda: ctx.stock(program, threads=cores, variant="uniform grid"))

@@ -372,6 +372,7 @@ static int find_cores(void)
     const char *cores = settings.text[RMD_KEY_CORES];
     const char *emulated = settings.text[RMD_KEY_EMULATE_CORES];
     bool first_only = settings.smt == RMD_SMT_FIRST;
+    setenv("HWLOC_PLUGINS_PATH", "", 0); /* they find devices, and load the libraries of those: 10 ms */
     int failed = *emulated ? inv_topology_emulate(&topology, emulated, first_only)
                            : inv_topology_detect(&topology, *cores ? cores : NULL, first_only);
     if (failed && line.node && *cores && errno == ENODEV)

@@ -64,7 +64,8 @@ sys.meta_path.append(DebianModules)
 TOP = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()
 TIMEOUT_S = 120  # of a machine that is as quick as ours
-FEWER = 5 if BUILD.name in ("asan", "tsan") else 1  # random examples, with a sanitizer
+# Random examples: a fifth with a sanitizer, half without --full.
+FEWER = 5 if BUILD.name in ("asan", "tsan") else 1 if os.environ.get("INVASIVE_FULL") else 2
 SLOWER = 2  # it may be; limits end what hangs, and say nothing of speed
 ALONGSIDE = pytest.StashKey()  # are there tests for a second pytest?
 MACHINE = pytest.StashKey()  # of a test that this machine cannot run

@@ -232,6 +232,7 @@ def fuzzers(tmp_path_factory):
     return fuzz.programs(list(fuzz.LENGTH), tmp_path_factory.mktemp("fuzz"))
 
 
+@pytest.mark.full
 @pytest.mark.timeout(500)  # the first one compiles them all
 @pytest.mark.parametrize("name", fuzz.LENGTH)
 def test_arbitrary_bytes_break_no_parser_of(name, fuzzers, tmp_path, build):

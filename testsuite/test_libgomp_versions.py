@@ -285,7 +285,7 @@ OF_13 = {"omp_get_mapped_ptr@OMP_5.1.1", "omp_target_is_accessible@OMP_5.1.1",
          "omp_in_explicit_task@OMP_5.2", "omp_in_explicit_task_@OMP_5.2",
          "GOMP_taskwait_depend_nowait@GOMP_5.1.1"}
 
-RELEASES = ["12", "11"]
+RELEASES = ["12", pytest.param("11", marks=pytest.mark.full)]
 
 
 @pytest.fixture(scope="module")

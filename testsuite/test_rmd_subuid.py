@@ -11,6 +11,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import FEWER
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_rmd_clients import METRICS, counted_by, flood, request
@@ -29,7 +30,7 @@ from test_rmd_service import (
 pytestmark = pytest.mark.sanitize
 as_root = pytest.mark.machine(os.getuid() == 0, "only root can be several users")
 FIRST = 200000  # Alice's
-RULES = settings(derandomize=True, deadline=None, database=None, max_examples=150,
+RULES = settings(derandomize=True, deadline=None, database=None, max_examples=150 // FEWER,
                  suppress_health_check=list(HealthCheck))
 
 

@@ -42,7 +42,7 @@ def managed_ranks(process):
     return len(re.findall(r"^ *\d+ +\d+ +\S+ +[\d.]+ +[\d.]+ ", process.stderr, re.M))
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("ranks", [1, 2, pytest.param(3, marks=pytest.mark.full)])
 @pytest.mark.parametrize("where", ["before us", "after us", "linked"])
 def test_a_profiler_counts_the_programs_calls_and_nothing_else(
         build, mpi, top, make_variable, run_program, invade, build_c, tmp_path, where, ranks):

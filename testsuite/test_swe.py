@@ -292,6 +292,8 @@ def test_the_cut_changes_no_bit(swe, words):
     assert len({swe(*words, f"run.cut={cut}").checksum for cut in (0, 1, 3)}) == 1
 
 
+@pytest.mark.parametrize("mpi", ["mpich", pytest.param("openmpi", marks=pytest.mark.full)],
+                         indirect=True)
 @pytest.mark.parametrize("words", [CASES["dam"], CASES["tsunami"]], ids=["dam", "tsunami"])
 def test_no_mpi_changes_a_bit(swe, mpi, words):
     alone = swe(*words, "run.cut=1").checksum

@@ -112,6 +112,7 @@ def test_replays_do_the_same_in_all_ways(recorded, swe, build, mpiexec, tmp_path
     assert taken == given > 0  # who came late owes time, and computes less often
 
 
+@pytest.mark.full
 def test_the_simulation_has_the_same_result_over_tbb_and_however_it_is_shared_out(
         swe, build, dam, run_program):
     if not beside(swe, "_tbb").exists():
@@ -185,8 +186,9 @@ STUDIES = [("overhead", "real", "0.005", ["overhead-real.csv", "overhead-real.pn
            ("overhead", "emulated", "0.03", ["overhead-emulated.csv", "overhead-emulated.png"]),
            pytest.param("balance", "real", "0.01", [
                "balance-real.csv", "balance-real.png", "balance-real-cores.png"], marks=FULL),
-           ("balance", "emulated", "0.04", ["balance-emulated.csv", "balance-emulated.png",
-                                            "balance-emulated-cores.png"]),
+           pytest.param("balance", "emulated", "0.04", [
+               "balance-emulated.csv", "balance-emulated.png", "balance-emulated-cores.png"],
+                        marks=FULL),
            pytest.param("parameters", "real", "0.01", [
                "parameters-real.csv", "parameters-real.png", "parameters-real-cores.png"],
                         marks=FULL),
@@ -264,6 +266,7 @@ def test_words_that_a_benchmark_does_not_know_are_told(top, build, run_program, 
     assert ran.returncode == 2 and f"--only: {said}" in ran.stderr
 
 
+@pytest.mark.full
 def test_the_roofline_has_a_number_for_each_kernel(swe, run_program):
     values = parse_values(run_program([beside(swe, "_roofline"), 1, 6, 0.01]).stdout)
     for kernel in ("rusanov", "augmented"):
@@ -296,8 +299,9 @@ def hang_ups_end_it():
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("command, how", [
-    (STUDY, signal.SIGINT), (STUDY, signal.SIGTERM), (BENCHMARK, signal.SIGTERM),
-    (BENCHMARK, signal.SIGHUP)])
+    (STUDY, signal.SIGTERM), (BENCHMARK, signal.SIGHUP),
+    *(pytest.param(*case, marks=FULL)
+      for case in [(STUDY, signal.SIGINT), (BENCHMARK, signal.SIGTERM)])])
 def test_what_is_told_to_end_leaves_no_process_and_no_working_files(
         swe, top, build, stock_env, tmp_path, command, how):
     program, *words = command

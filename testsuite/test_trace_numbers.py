@@ -42,6 +42,7 @@ SHAPES = {
     "no MPI": (TWO_CORES, [(0, "openmp")]),
     "no OpenMP": (TWO_CORES, [(2, "polls")]),
 }
+MORE = ("one rank", "ranks as cores", "emulated cores, more ranks")  # with --full
 # Of a process: column of the text, member of the JSON, head of the HTML table, scale
 COLUMNS = (("useful s", "useful_seconds", 1), ("waiting s", "waiting_seconds", 1),
            ("eff %", "metrics.parallel_efficiency", 100), ("load %", "metrics.load_balance", 100),
@@ -129,7 +130,8 @@ def run_shape(build, mpiexec, openmp, run_program, tmp_path):
     return run
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [pytest.param(name, marks=[pytest.mark.full] * (name in MORE))
+                                   for name in SHAPES])
 def test_a_number_has_one_value_in_text_json_html_and_pictures(shape, run_shape, trace_tool,  # noqa: F811
                                                                ask_python, tmp_path):  # noqa: F811
     trace, text = run_shape(shape, "report.txt")

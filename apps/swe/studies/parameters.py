@@ -163,7 +163,7 @@ def ways_of(ctx: Context) -> list[str]:
     chosen = [w for w in WAYS if w in ctx.only] or list(WAYS)
     ways = [w for w in WAYS if w in chosen or w == "invasive"]
     if "tbb" in ways and not Path(ctx.app("swe") + "_tbb").exists():
-        ctx.say("no TBB here (package libtbb-dev)")
+        ctx.say("no swe_tbb here (package libtbb-dev, and make extra-programs)")
         ways.remove("tbb")
     return ways
 
