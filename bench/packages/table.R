@@ -4,14 +4,14 @@ library(data.table)
 arguments <- as.integer(commandArgs(TRUE))
 rows <- arguments[1]
 set.seed(1)
-data <- data.table(key = sample(1000L, rows, TRUE), id = sample(rows, rows), x = runif(rows),
+data <- data.table(kind = sample(1000L, rows, TRUE), id = sample(rows, rows), x = runif(rows),
                    group = sample(c("a", "b", "c"), rows, TRUE))
 total <- 0
 for (i in seq_len(arguments[2])) {
     sorted <- copy(data)
-    setorder(sorted, key, id)
-    means <- data[, .(mean = mean(x), .N), by = .(key, group)]
-    total <- total + sum(means$mean) + sorted$x[10] + data[order(x)]$key[5] +
-        nrow(data[key > 500L & x < .5])
+    setorder(sorted, kind, id)
+    means <- data[, .(mean = mean(x), .N), by = .(kind, group)]
+    total <- total + sum(means$mean) + sorted$x[10] + data[order(x)]$kind[5] +
+        nrow(data[kind > 500L & x < .5])
 }
 cat(sprintf("checksum %.10g\n", total))
