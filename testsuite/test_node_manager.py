@@ -204,12 +204,12 @@ def test_a_name_that_is_bound_but_not_listened_on_yet_is_waited_for(asks, launch
 
 
 def test_the_default_team_fits_this_node(compiled, launch, run_program):
-    """Three cores here, whatever the home node has: 33 is the first multiple from 32 on."""
+    """Three cores here, whatever the home node has: 18 is the first multiple from 16 on."""
     program = compiled("#include <omp.h>\n#include <stdio.h>\n"
                        'int main(void) { printf("%d\\n", omp_get_max_threads()); }\n')
     assert run_program([program], env=launch.env).stdout == "3\n"
     ranks = {"MPI_LOCALNRANKS": "2"}
-    assert run_program([program], env={**launch.env, **ranks}).stdout == "33\n"
+    assert run_program([program], env={**launch.env, **ranks}).stdout == "18\n"
 
 
 def test_the_manager_is_found_while_another_thread_loads_a_library(compiled, launch, run_program):

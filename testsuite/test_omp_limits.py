@@ -43,8 +43,8 @@ def test_the_default_team_fits_into_memory(
 def test_without_limits_the_default_team_is_what_it_is(run_program, invade, compiled):  # noqa: F811
     """The cores; more for ranks that share a node of few cores."""
     for cores, ranks, team in ((4, {}, 4), (4, {"MPI_LOCALNRANKS": "1"}, 4), (20, SEVERAL, 20),
-                               (4, SEVERAL, 32), (5, {"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, 35),
-                               (4, {"MPI_LOCALNRANKS": "4"}, 32), (4, {"PMI_SIZE": "5"}, 4)):
+                               (4, SEVERAL, 16), (5, {"OMPI_COMM_WORLD_LOCAL_SIZE": "3"}, 20),
+                               (4, {"MPI_LOCALNRANKS": "4"}, 16), (4, {"PMI_SIZE": "5"}, 4)):
         done = run_program([invade, f"--emulate-cores={cores}", compiled("limited")], env=ranks)
         assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks)
 
@@ -142,9 +142,9 @@ def test_when_threads_are_refused_those_that_there_are_run_the_region(run_progra
     without us."""
     as_user = {"user": USER, "group": USER, "extra_groups": [], "cwd": "/"}
     done = run_program([invade, public / "refused"], env=SEVERAL, **as_user)
-    assert (done.stdout, done.stderr) == ("32\n", "")
+    assert (done.stdout, done.stderr) == ("16\n", "")
     waits = run_program([invade, public / "refused", "wait"], env=SEVERAL, **as_user)
-    assert (waits.stdout, waits.stderr) == ("32\n", "")
+    assert (waits.stdout, waits.stderr) == ("16\n", "")
     waits = run_program([invade, "--threads=32", "--", public / "refused", "wait"],
                         env=KERNEL_THREADS, **as_user, check=False)
     assert waits.returncode == 1 and waits.stderr.startswith(REFUSED)

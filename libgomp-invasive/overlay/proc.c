@@ -84,10 +84,10 @@ static bool large_team_gains (unsigned cores)
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or
- * the smallest multiple of them that is at least 32 (GRAIN), if limits allow. */
+ * the smallest multiple of them that is at least 16 (GRAIN), if limits allow. */
 static unsigned find_default_team (void)
 {
-    enum { GRAIN = 32 };
+    enum { GRAIN = 16 };
     const char *text = inv_getenv("INVASIVE_THREADS");
     unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
     if (wanted > 0 && wanted <= 65536)
