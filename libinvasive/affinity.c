@@ -17,6 +17,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "strangers.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -45,18 +46,25 @@ static void *next(_Atomic(void *) *cache, const char *name)
 struct start {
     void *(*function)(void *);
     void *argument;
+    bool unpin;    /* it is not to inherit the core of the thread that creates it */
+    bool stranger; /* strangers.h */
 };
 
-static void *start_unpinned(void *memory)
+static void *begin_thread(void *memory)
 {
     struct start start = *(struct start *)memory;
     free(memory);
     struct inv_cpus cpus;
-    if (inv_managed()) {
+    if (start.unpin && inv_managed()) {
         inv_wide_cpus(&cpus);
         inv_cpus_set(0, &cpus);
     }
-    return start.function(start.argument);
+    if (!start.stranger)
+        return start.function(start.argument);
+    inv_stranger_begins();
+    void *result = start.function(start.argument);
+    inv_stranger_ends();
+    return result;
 }
 
 /* Has the program itself said where the new thread is to run?  Attributes say so in glibc only. */
@@ -81,21 +89,34 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
 {
     static _Atomic(void *) cache;
     create_fn *create = (create_fn *)next(&cache, "pthread_create");
+    struct start how = {function, argument, inv_thread_pinned() && !has_affinity(attr),
+                        inv_creates_strangers() && inv_asked()};
     struct start *start;
-    if (!inv_thread_pinned() || has_affinity(attr) || !(start = malloc(sizeof *start)))
+    if ((!how.unpin && !how.stranger) || !(start = malloc(sizeof *start)))
         return create(thread, attr, function, argument);
-    *start = (struct start){function, argument};
-    int error = create(thread, attr, start_unpinned, start);
+    *start = how;
+    int error = create(thread, attr, begin_thread, start);
     if (error)
         free(start);
     return error;
 }
 
-static void show_wide_mask(size_t size, cpu_set_t *mask)
+static void show_own_mask(size_t size, cpu_set_t *mask)
 {
-    size_t known = sizeof inv_process.wide_mask;
+    size_t known = sizeof inv_process.own_mask;
     memset(mask, 0, size);
-    memcpy(mask, &inv_process.wide_mask, size < known ? size : known);
+    memcpy(mask, &inv_process.own_mask, size < known ? size : known);
+}
+
+/* Is it that of a thread which the program has left where the launcher had bound it? */
+static bool is_widened(size_t size, const cpu_set_t *mask)
+{
+    struct inv_cpus cpus;
+    if (!inv_managed() || inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask))
+        return false;
+    inv_cpus_clear(&cpus);
+    memcpy(&cpus, mask, size < sizeof cpus ? size : sizeof cpus);
+    return inv_cpus_equal(&cpus, &inv_process.wide_mask);
 }
 
 /* Does pid name the calling thread, and is that one pinned? */
@@ -108,8 +129,8 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 {
     static _Atomic(void *) cache;
     int result = ((get_fn *)next(&cache, "sched_getaffinity"))(pid, size, mask);
-    if (result == 0 && is_pinned_caller(pid))
-        show_wide_mask(size, mask);
+    if (result == 0 && (is_pinned_caller(pid) || is_widened(size, mask)))
+        show_own_mask(size, mask);
     return result;
 }
 
@@ -117,8 +138,9 @@ int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t *mask)
 {
     static _Atomic(void *) cache;
     int result = ((pthread_get_fn *)next(&cache, "pthread_getaffinity_np"))(thread, size, mask);
-    if (result == 0 && inv_thread_pinned() && pthread_equal(thread, pthread_self()))
-        show_wide_mask(size, mask);
+    if (result == 0 && ((inv_thread_pinned() && pthread_equal(thread, pthread_self())) ||
+                        is_widened(size, mask)))
+        show_own_mask(size, mask);
     return result;
 }
 

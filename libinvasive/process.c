@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "strangers.h"
 #include "complain.h"
 #include "environment.h"
 #include "launch.h"
@@ -349,7 +350,7 @@ static void after_fork_in_child(void)
     join_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (inv_managed()) {
         struct inv_cpus cpus;
-        inv_wide_cpus(&cpus);
+        inv_own_cpus(&cpus);
         if (!inv_process.alone)
             inv_cpus_set(0, &cpus);
         atomic_store(&inv_process.managed, false);
@@ -366,6 +367,7 @@ static void after_fork_in_child(void)
     atomic_store(&inv_process.waiting, 0);
     inv_seat_forget_thread();
     inv_agents_forget();
+    inv_strangers_forget();
 }
 
 /* The thread that joined ends before the process does, and has its seat still.  The OpenMP runtime has
@@ -437,6 +439,30 @@ bool inv_tell_manager(const struct inv_request *request, size_t bytes)
     return good;
 }
 
+/* Open MPI 4 binds ranks unless it is told not to.  It is not told by `invade`: libraries that are
+ * loaded before MPI is set up make as many threads as the process has CPUs.  The user's own choice
+ * of a binding stays. */
+static bool is_bound_by_default(void)
+{
+    return inv_getenv("OMPI_MCA_orte_bound_at_launch") &&
+           !inv_getenv("OMPI_MCA_hwloc_base_binding_policy");
+}
+
+/* The domain's cores for the process, where its launcher has bound it to some of them. */
+static void widen_mask(void)
+{
+    if (!is_bound_by_default())
+        return;
+    for (unsigned c = 0; c < inv_process.ncores; c++) {
+        int cpu = inv_core_at(inv_process.table, c)->os_cpu;
+        if (cpu >= 0 && cpu < INV_MAX_CPUS)
+            inv_cpus_add(&inv_process.wide_mask, (size_t)cpu);
+    }
+    if (!inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask) &&
+        inv_cpus_set(0, &inv_process.wide_mask) != 0)
+        inv_process.wide_mask = inv_process.own_mask;
+}
+
 static void join_once(int rank, int size, int local_size)
 {
     if (!inv_wanted())
@@ -446,6 +472,7 @@ static void join_once(int rank, int size, int local_size)
                  "CPUs there may be. Running unmanaged.", strerror(errno));
         return;
     }
+    inv_process.own_mask = inv_process.wide_mask;
     unsigned slot;
     struct inv_request request = join_request(rank, size, local_size);
     struct inv_table *table = handshake(request, &slot);
@@ -456,6 +483,7 @@ static void join_once(int rank, int size, int local_size)
     inv_process.anonymous = table->mode == INV_MODE_ANONYMOUS;
     inv_process.emulated = table->emulated;
     inv_process.table = table;
+    widen_mask();
     atomic_store_explicit(&inv_trace_ring, slot, memory_order_relaxed);
     inv_record_begin();
     bool seated = take_first_seat(request.local_size);
@@ -501,6 +529,7 @@ static void join_alone_once(unsigned ncores)
     struct inv_table *table = NULL;
     if (inv_cpus_get(0, &inv_process.wide_mask) == 0)
         table = own_table(ncores);
+    inv_process.own_mask = inv_process.wide_mask;
     if (!table)
         return;
     inv_process.slot = 0;
@@ -555,7 +584,7 @@ void inv_leave(const char *reason)
         inv_seat_lend();
     inv_tool_left_domain();
     inv_thread_unpin();
-    inv_cpus_set(0, &inv_process.wide_mask);
+    inv_cpus_set(0, &inv_process.own_mask);
     /* The mapping stays: other threads may be in the middle of something in it. */
     atomic_store_explicit(&inv_process.managed, false, memory_order_release);
     atomic_store(&inv_process.record, NULL); /* the slot will be another's */

@@ -25,7 +25,10 @@ struct inv_process {
     unsigned ncores; /* cores of the domain; of the affinity mask when not managed */
     bool anonymous, emulated;
     bool alone; /* the domain is this process's own: there is no resource manager (inv_join_alone) */
-    struct inv_cpus wide_mask; /* the affinity that the program had before we pinned anything */
+    /* The affinity that the process began with, which the program sees; and where its threads may run.
+     * They differ where the launcher has bound the process to a part of the domain (widen_mask).
+     * Written by inv_join; constant afterwards. */
+    struct inv_cpus own_mask, wide_mask;
     /* threads that wait in MPI now: while there are any, idle workers give their cores
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
     _Atomic unsigned waiting;
@@ -177,7 +180,11 @@ int inv_thread_unpin(void);
 /* Where threads may run that sit on no core: the affinity that the program had, without the CPUs of
  * cores that are another user's now (table.h, INV_ELSEWHERE). */
 void inv_wide_cpus(struct inv_cpus *cpus);
+/* What the program has: the same, or the CPUs that its launcher has bound it to. */
+void inv_own_cpus(struct inv_cpus *cpus);
 void inv_thread_repin(int pinned);
+/* CPU time of a thread of this process, 0 when there is none of that number. */
+uint64_t inv_thread_cpu_ns(int tid);
 /* Give a seat up that no thread sits on. */
 void inv_seat_return(int seat);
 /* The kernel's id of the calling thread, cached in inv_tid, which is 0 before the first call and

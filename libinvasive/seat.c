@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "process.h"
+#include "strangers.h"
 #include "prompt.h"
 #include "tool.h"
 #include "uncancelled.h"
@@ -34,6 +35,8 @@ __thread int inv_tid __attribute__((tls_model("initial-exec")));
 static _Atomic bool binding;
 /* Has the thread, which is not bound, been evicted from a core?  The kernel keeps it away from there. */
 static __thread bool evicted_from;
+/* inv_placing, when the thread was bound last. */
+static __thread uint32_t placing_seen;
 /* Has this thread been asleep where others may have pinned it elsewhere? */
 static __thread bool waker_pins;
 /* Is this the thread that runs on the assigned core?  What the slot has said last, and the core that
@@ -77,6 +80,14 @@ void inv_wide_cpus(struct inv_cpus *cpus)
     }
     if (inv_cpus_count(cpus) == 0)
         *cpus = inv_process.wide_mask;
+}
+
+void inv_own_cpus(struct inv_cpus *cpus)
+{
+    if (inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask))
+        inv_wide_cpus(cpus);
+    else
+        *cpus = inv_process.own_mask;
 }
 
 int inv_thread_unpin(void)
@@ -283,6 +294,14 @@ static void move_to(int seat)
     evicted_from = false;
 }
 
+/* The calling thread to where the kernel may place it (strangers.h). */
+static int spread_self(void)
+{
+    struct inv_cpus wide;
+    inv_wide_cpus(&wide);
+    return inv_cpus_set(0, &wide);
+}
+
 /* The calling thread to the core that it sits on from now. */
 static void pin_self(int seat)
 {
@@ -291,6 +310,8 @@ static void pin_self(int seat)
     int saved = errno;
     if (!inv_threads_are_bound())
         move_to(seat);
+    else if (placing_seen % 2 != 0 && spread_self() == 0)
+        pinned_core = seat; /* on any core; as if it were on this one */
     else if (inv_pin(inv_process.table, 0, seat) == 0)
         pinned_core = seat;
     errno = saved;
@@ -313,6 +334,10 @@ void inv_seat_adopt(int seat, bool pinned)
     confined_seen = confined;
     if (!pinned && waker_pins) /* somebody may have pinned us in our sleep, or not */
         pinned_core = INV_NO_CORE;
+    uint32_t placing = atomic_load_explicit(&inv_placing, memory_order_relaxed);
+    if (placing != placing_seen || (placing % 2 != 0 && (pinned || waker_pins)))
+        pinned_core = INV_NO_CORE;
+    placing_seen = placing;
     waker_pins = false;
     if (pinned_core != seat)
         pin_self(seat);
@@ -398,8 +423,7 @@ int inv_seat_detach(void)
     return seat;
 }
 
-/* CPU time of a thread of this process, 0 when there is none of that number. */
-static uint64_t thread_cpu_ns(int tid)
+uint64_t inv_thread_cpu_ns(int tid)
 {
     struct timespec ts;
     clockid_t clock = (clockid_t)((~(unsigned)tid << 3) | 4 | 2); /* as pthread_getcpuclockid */
@@ -438,7 +462,7 @@ int inv_seat_retake_idle(void)
         inv_word w = atomic_load_explicit(&c->word, memory_order_relaxed);
         int32_t tid = atomic_load_explicit(&c->holder_tid, memory_order_relaxed);
         bool ours = inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w);
-        uint64_t cpu = ours && tid > 0 ? thread_cpu_ns(tid) : 0;
+        uint64_t cpu = ours && tid > 0 ? inv_thread_cpu_ns(tid) : 0;
         /* The same twice: asleep all the time, or gone, or nobody has sat down.  (If one is
          * about to after all, the last to sit down has the seat and the other finds out.) */
         bool idle = ours && last[core].tid == tid && last[core].cpu_ns == cpu &&

@@ -143,13 +143,12 @@ static bool calm_asan(void)
     return ok;
 }
 
-/* Open MPI's launcher would bind each rank to a core, where borrowed cores are out of its reach
- * until it has joined, and would refuse more ranks than cores.  What the user has set is left
- * alone, and so is what the command line says.  (Open MPI 4; the last two: 5.) */
+/* Open MPI's launcher would refuse more ranks than cores, and bind each rank to a core: a rank of Open
+ * MPI 4 has all cores of the domain when it joins, one of 5 is not to be bound.  What the user has set
+ * is left alone, and so is what the command line says.  (The last two: 5.) */
 static bool loosen_open_mpi(void)
 {
     static const char *const settings[][2] = {
-        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
         {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
         {"PRTE_MCA_hwloc_default_binding_policy", "none"},
         {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},

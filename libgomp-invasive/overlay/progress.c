@@ -389,9 +389,9 @@ static bool create_watchdog (pthread_t *handle)
     pthread_attr_t small;
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
-    int error = pthread_create(handle, &small, watchdog_main, NULL);
+    int error = gomp_create_thread(handle, &small, watchdog_main, NULL);
     if (error == EINVAL)
-        error = pthread_create(handle, NULL, watchdog_main, NULL);
+        error = gomp_create_thread(handle, NULL, watchdog_main, NULL);
     pthread_attr_destroy(&small);
     return error == 0;
 }

@@ -512,7 +512,7 @@ static int create_worker (struct gomp_worker **made, struct gomp_region *region,
     w->region = region;
     w->id = id;
     atomic_store_explicit(&w->word, region ? GOMP_WORKER_CALL : 0, memory_order_relaxed);
-    int error = pthread_create(&w->handle, &gomp_thread_attr, bound_worker_main, w);
+    int error = gomp_create_thread(&w->handle, &gomp_thread_attr, bound_worker_main, w);
     if (error)
         free(w);
     else
@@ -866,7 +866,7 @@ bool gomp_free_worker_start (int seat)
     pthread_t handle;
     atomic_fetch_add(&starting, 1);
     atomic_fetch_add(&free_workers, 1);
-    if (pthread_create(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)seat) != 0) {
+    if (gomp_create_thread(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)seat) != 0) {
         atomic_fetch_sub(&free_workers, 1);
         atomic_fetch_sub(&starting, 1);
         gomp_thread_refused();

@@ -19,6 +19,8 @@
 
 #include "parking.h"
 #include "process.h"
+#include <libinvasive/strangers.h>
+#include <pthread.h>
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility push(hidden)
@@ -36,6 +38,16 @@ static inline void gomp_spinlock_lock (struct gomp_spinlock *l)
 static inline void gomp_spinlock_unlock (struct gomp_spinlock *l)
 {
     atomic_store_explicit(&l->held, 0, memory_order_release);
+}
+
+/* pthread_create, of a thread of the runtime. */
+static inline int gomp_create_thread (pthread_t *handle, const pthread_attr_t *attr,
+                                      void *(*main) (void *), void *argument)
+{
+    inv_creates_own_threads(true);
+    int error = pthread_create(handle, attr, main, argument);
+    inv_creates_own_threads(false);
+    return error;
 }
 
 /* Become managed, if the environment asks for it and the process has not been asked yet.  nthreads: the

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which CPUs a managed process has, and which it sees: where its launcher has bound it, and where
+threads compute that are none of the runtime's."""
+
+import re
+
+import pytest
+from machine import TWO_CORES
+
+
+def test_a_rank_that_its_launcher_has_bound_sees_its_own_core_and_computes_on_all(
+        build, make_variable, run_program, top, tmp_path):
+    """Libraries make as many threads as they see CPUs."""
+    mpicc, mpiexec = make_variable("OPENMPI_MPICC"), make_variable("OPENMPI_MPIEXEC")
+    if not mpicc:
+        pytest.skip("configured without openmpi")
+    program = tmp_path / "bound"
+    run_program([mpicc, "-O1", "-fopenmp", "-o", program, top / "mpi-shim/tests/bound.c"])
+    job = [mpiexec, "-n", 2, program]
+    seen = re.findall(r"rank \d: (\d+) (\d+)", run_program(job).stdout)
+    done = run_program([build / "invade", TWO_CORES, "--", *job])
+    assert re.findall(r"rank \d: (\d+) (\d+)", done.stdout) == seen, "not what it is without us"
+    assert "2 at once" in done.stdout and done.stderr == ""
+
+
+def test_a_binding_that_the_user_has_chosen_is_kept_by_what_is_no_openmp(
+        build, make_variable, run_program):
+    mpiexec = make_variable("OPENMPI_MPIEXEC")
+    if not mpiexec:
+        pytest.skip("configured without openmpi")
+    look = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+    job = [mpiexec, "--bind-to", "core", "-n", 2, *look]
+    lines = [sorted(run_program([*before, *job]).stdout.splitlines())
+             for before in ([], [build / "invade", "--"])]
+    assert lines[0] == lines[1] and len(set(lines[0])) == 2
+
+
+def test_the_kernel_places_threads_while_others_of_the_process_compute(
+        build, make_variable, run_program, top, tmp_path):
+    if not (build / "lib/invasive/libgomp.so.1").exists():
+        pytest.skip("libgomp-invasive is not built")
+    program = tmp_path / "strangers"
+    run_program([*make_variable("CC").split(), "-O1", "-fopenmp", "-o", program,
+                 top / "testsuite/strangers.c"])
+    done = run_program([build / "invade", TWO_CORES, "--", program])
+    assert done.stdout.splitlines() == ["alone 1", "beside one that sleeps 1",
+                                        "beside one that computes 2", "afterwards 1"]
+    assert done.stderr == ""
