@@ -15,7 +15,7 @@ def test_a_rank_that_its_launcher_has_bound_sees_its_own_core_and_computes_on_al
     if not mpicc:
         pytest.skip("configured without openmpi")
     program = tmp_path / "bound"
-    run_program([mpicc, "-O1", "-fopenmp", "-o", program, top / "mpi-shim/tests/bound.c"])
+    run_program([mpicc, "-O1", "-fopenmp", "-o", program, top / "testsuite/bound.c"])
     job = [mpiexec, "-n", 2, program]
     seen = re.findall(r"rank \d: (\d+) (\d+)", run_program(job).stdout)
     done = run_program([build / "invade", TWO_CORES, "--", *job])
