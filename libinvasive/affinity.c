@@ -13,7 +13,8 @@
  * may be called back.  The worker would compute on the last of these cores, beside the worker
  * that is pinned there.
  *
- * Unmanaged, all of these functions only pass through.
+ * Unmanaged, all of these functions only pass through; but where a resource manager has been asked for,
+ * threads that the program creates are counted (strangers.h).
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -23,6 +24,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #pragma GCC visibility push(default)
 
@@ -90,7 +93,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*functi
     static _Atomic(void *) cache;
     create_fn *create = (create_fn *)next(&cache, "pthread_create");
     struct start how = {function, argument, inv_thread_pinned() && !has_affinity(attr),
-                        inv_creates_strangers() && inv_asked()};
+                        inv_creates_strangers()};
     struct start *start;
     if ((!how.unpin && !how.stranger) || !(start = malloc(sizeof *start)))
         return create(thread, attr, function, argument);
@@ -129,7 +132,8 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *mask)
 {
     static _Atomic(void *) cache;
     int result = ((get_fn *)next(&cache, "sched_getaffinity"))(pid, size, mask);
-    if (result == 0 && (is_pinned_caller(pid) || is_widened(size, mask)))
+    if (result == 0 && (is_pinned_caller(pid) ||
+                        (is_widened(size, mask) && (pid == 0 || pid == syscall(SYS_gettid)))))
         show_own_mask(size, mask);
     return result;
 }

@@ -440,12 +440,19 @@ bool inv_tell_manager(const struct inv_request *request, size_t bytes)
 }
 
 /* Open MPI 4 binds ranks unless it is told not to.  It is not told by `invade`: libraries that are
- * loaded before MPI is set up make as many threads as the process has CPUs.  The user's own choice
- * of a binding stays. */
+ * loaded before MPI is set up make as many threads as the process has CPUs.  Where the user has chosen a
+ * binding, or what it follows from, wide_mask is that one. */
 static bool is_bound_by_default(void)
 {
-    return inv_getenv("OMPI_MCA_orte_bound_at_launch") &&
-           !inv_getenv("OMPI_MCA_hwloc_base_binding_policy");
+    static const char *const choices[] = {
+        "OMPI_MCA_hwloc_base_binding_policy", "OMPI_MCA_rmaps_base_mapping_policy",
+        "OMPI_MCA_rmaps_base_cpus_per_rank",  "OMPI_MCA_orte_rankfile",
+        "OMPI_MCA_hwloc_base_cpu_list",       "OMPI_MCA_hwloc_base_cpu_set",
+        "OMPI_MCA_hwloc_base_bind_to_core",   "OMPI_MCA_hwloc_base_bind_to_socket"};
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (inv_getenv(choices[i]))
+            return false;
+    return inv_getenv("OMPI_MCA_orte_bound_at_launch") != NULL;
 }
 
 /* The domain's cores for the process, where its launcher has bound it to some of them. */
@@ -458,8 +465,10 @@ static void widen_mask(void)
         if (cpu >= 0 && cpu < INV_MAX_CPUS)
             inv_cpus_add(&inv_process.wide_mask, (size_t)cpu);
     }
+    struct inv_cpus cpus;
+    inv_wide_cpus(&cpus);
     if (!inv_cpus_equal(&inv_process.own_mask, &inv_process.wide_mask) &&
-        inv_cpus_set(0, &inv_process.wide_mask) != 0)
+        inv_cpus_set(0, &cpus) != 0)
         inv_process.wide_mask = inv_process.own_mask;
 }
 

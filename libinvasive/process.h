@@ -175,11 +175,15 @@ int inv_some_held_core(unsigned k);
 int inv_thread_core(void);
 /* May the calling thread's affinity be ours: one core, or, since it was evicted, all but one? */
 bool inv_thread_pinned(void);
-/* Give it the program's affinity for a while; returns what to repin it with. */
+/* Let it run wherever threads of the process may, for a while; returns what to repin it with.  For a
+ * child: with the affinity that the program sees. */
 int inv_thread_unpin(void);
-/* Where threads may run that sit on no core: the affinity that the program had, without the CPUs of
- * cores that are another user's now (table.h, INV_ELSEWHERE). */
+int inv_thread_unpin_for_child(void);
+/* Where threads may run that sit on no core: wide_mask, without the CPUs of cores that are another
+ * user's now (table.h, INV_ELSEWHERE); and those that sit on one while the kernel places them
+ * (strangers.h): the domain's cores as well. */
 void inv_wide_cpus(struct inv_cpus *cpus);
+void inv_spread_cpus(struct inv_cpus *cpus);
 /* What the program has: the same, or the CPUs that its launcher has bound it to. */
 void inv_own_cpus(struct inv_cpus *cpus);
 void inv_thread_repin(int pinned);

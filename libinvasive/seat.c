@@ -101,11 +101,43 @@ int inv_thread_unpin(void)
     return inv_process.anonymous ? assigned_core : pinned_core;
 }
 
+int inv_thread_unpin_for_child(void)
+{
+    struct inv_cpus cpus;
+    int pinned = inv_thread_unpin();
+    if (pinned != INV_NO_CORE) {
+        inv_own_cpus(&cpus);
+        inv_cpus_set(0, &cpus);
+    }
+    return pinned;
+}
+
+void inv_spread_cpus(struct inv_cpus *cpus)
+{
+    inv_wide_cpus(cpus);
+    for (unsigned c = 0; c < inv_process.ncores; c++) {
+        int cpu = inv_core_at(inv_process.table, c)->os_cpu;
+        if (cpu >= 0 && cpu < INV_MAX_CPUS && is_here(c))
+            inv_cpus_add(cpus, (size_t)cpu);
+    }
+}
+
+/* The calling thread to where the kernel may place it (strangers.h). */
+static int spread_self(void)
+{
+    struct inv_cpus cpus;
+    inv_spread_cpus(&cpus);
+    return inv_cpus_set(0, &cpus);
+}
+
 void inv_thread_repin(int pinned)
 {
     if (pinned == INV_NO_CORE)
         return;
-    inv_pin(inv_process.table, 0, pinned);
+    if (!inv_process.anonymous && placing_seen % 2 != 0)
+        spread_self();
+    else
+        inv_pin(inv_process.table, 0, pinned);
     if (pinned == assigned_core)
         inv_prompt_begin(&assigned_prompt);
 }
@@ -125,7 +157,7 @@ void inv_seat_follows(void)
     follows = true;
 }
 
-/* Is it a core of this domain, and of the CPUs that the program had? */
+/* Is it a core of this domain, and of the CPUs where threads of the process may run? */
 static bool may_run_on(int core)
 {
     if (!inv_core_valid(inv_process.table, core) || !is_here((unsigned)core))
@@ -292,14 +324,6 @@ static void move_to(int seat)
     if (inv_pin(inv_process.table, 0, seat) != 0 || is_only_on(cpu))
         inv_cpus_set(0, &cpus);
     evicted_from = false;
-}
-
-/* The calling thread to where the kernel may place it (strangers.h). */
-static int spread_self(void)
-{
-    struct inv_cpus wide;
-    inv_wide_cpus(&wide);
-    return inv_cpus_set(0, &wide);
 }
 
 /* The calling thread to the core that it sits on from now. */

@@ -2,8 +2,11 @@
 /* strangers.c - see strangers.h. */
 #define _GNU_SOURCE
 #include "strangers.h"
+#include "environment.h"
 #include "process.h"
+#include "uncancelled.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -36,7 +39,19 @@ static _Atomic uint64_t next_ns; /* of the next look; relaxed */
 
 void inv_creates_own_threads(bool own) { own_threads = own; }
 
-bool inv_creates_strangers(void) { return !own_threads; }
+/* The environment is read once: the program may change it while another thread creates one. */
+bool inv_creates_strangers(void)
+{
+    static _Atomic int answer; /* 0: not known yet, 1 yes, 2 no */
+    if (own_threads)
+        return false;
+    if (atomic_load_explicit(&answer, memory_order_relaxed) == 0) {
+        const char *mode = inv_getenv("INVASIVE");
+        bool asked = inv_asked() && !(mode && strcmp(mode, "off") == 0);
+        atomic_store_explicit(&answer, asked ? 1 : 2, memory_order_relaxed);
+    }
+    return atomic_load_explicit(&answer, memory_order_relaxed) == 1;
+}
 
 /* Not the cached one of a thread with a seat: a child of a fork would have it, too. */
 static int32_t own_tid(void) { return (int32_t)syscall(SYS_gettid); }
@@ -60,6 +75,17 @@ void inv_stranger_begins(void)
 
 void inv_stranger_ends(void) { replace(own_tid(), 0); }
 
+/* Threads of the program may begin regions, and join.  relaxed: a guess. */
+static bool holds_core(int32_t tid)
+{
+    struct inv_table *t = inv_process.table;
+    for (unsigned c = 0; c < inv_process.ncores; c++)
+        if (atomic_load_explicit(&inv_core_at(t, c)->holder_tid, memory_order_relaxed) == tid &&
+            inv_core_is_held((int)c))
+            return true;
+    return false;
+}
+
 /* CPU time that strangers have taken since the last look, or since they began. */
 static uint64_t taken_ns(unsigned *count)
 {
@@ -70,7 +96,8 @@ static uint64_t taken_ns(unsigned *count)
         if (tid && cpu == 0)
             replace(tid, 0); /* it has ended in a way that we do not see */
         uint64_t before = tid == last.tid[i] ? last.cpu_ns[i] : 0;
-        taken += cpu > before ? cpu - before : 0;
+        if (!holds_core(tid))
+            taken += cpu > before ? cpu - before : 0;
         last.tid[i] = tid;
         last.cpu_ns[i] = cpu;
         *count += tid != 0;
@@ -82,13 +109,13 @@ static uint64_t taken_ns(unsigned *count)
 static void place(bool by_kernel)
 {
     struct inv_table *t = inv_process.table;
-    struct inv_cpus wide;
+    struct inv_cpus cpus;
     atomic_fetch_add_explicit(&inv_placing, 1, memory_order_relaxed);
-    inv_wide_cpus(&wide);
+    inv_spread_cpus(&cpus);
     for (unsigned c = 0; by_kernel && c < inv_process.ncores; c++) {
         int32_t tid = atomic_load_explicit(&inv_core_at(t, c)->holder_tid, memory_order_relaxed);
         if (inv_core_is_held((int)c) && tid > 0)
-            inv_cpus_set(tid, &wide);
+            inv_cpus_set(tid, &cpus);
     }
 }
 
@@ -109,6 +136,8 @@ void inv_strangers_look(void)
         inv_unpinned() || !inv_threads_are_bound() ||
         atomic_exchange_explicit(&looking, true, memory_order_acquire))
         return;
+    INV_UNCANCELLED;
+    int saved = errno;
     unsigned count = 0;
     uint64_t taken = taken_ns(&count);
     if (last.at_ns)
@@ -116,6 +145,7 @@ void inv_strangers_look(void)
     last.at_ns = now;
     atomic_store_explicit(&next_ns, now + PERIOD_NS + count * PERIOD_NS / 8, memory_order_relaxed);
     atomic_store_explicit(&looking, false, memory_order_release);
+    errno = saved;
 }
 
 void inv_strangers_forget(void)

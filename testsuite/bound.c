@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * bound.c - where may ranks compute that their launcher has bound?  Two ranks: the first one waits in
  * MPI while the second one computes in a parallel region of two threads.  Each prints how many CPUs it
