@@ -112,14 +112,20 @@ int inv_thread_unpin_for_child(void)
     return pinned;
 }
 
+/* The CPUs of this domain's cores, but for one core's. */
+static void add_cores_here(struct inv_cpus *cpus, int but)
+{
+    for (unsigned c = 0; c < inv_process.ncores; c++) {
+        int cpu = inv_core_at(inv_process.table, c)->os_cpu;
+        if ((int)c != but && cpu >= 0 && cpu < INV_MAX_CPUS && is_here(c))
+            inv_cpus_add(cpus, (size_t)cpu);
+    }
+}
+
 void inv_spread_cpus(struct inv_cpus *cpus)
 {
     inv_wide_cpus(cpus);
-    for (unsigned c = 0; c < inv_process.ncores; c++) {
-        int cpu = inv_core_at(inv_process.table, c)->os_cpu;
-        if (cpu >= 0 && cpu < INV_MAX_CPUS && is_here(c))
-            inv_cpus_add(cpus, (size_t)cpu);
-    }
+    add_cores_here(cpus, INV_NO_CORE);
 }
 
 /* The calling thread to where the kernel may place it (strangers.h). */
@@ -584,12 +590,9 @@ static void move_off(int tid, const struct inv_cpus *others)
 
 void inv_repin_but(int core, int tid, bool binds)
 {
-    struct inv_table *t = inv_process.table;
     struct inv_cpus cpus;
     inv_cpus_clear(&cpus);
-    for (unsigned c = 0; c < inv_process.ncores; c++)
-        if ((int)c != core && inv_core_at(t, c)->os_cpu >= 0 && is_here(c))
-            inv_cpus_add(&cpus, (size_t)inv_core_at(t, c)->os_cpu);
+    add_cores_here(&cpus, core);
     if (tid <= 0 || tid == inv_own_tid() || inv_cpus_count(&cpus) == 0)
         return;
     if (binds)

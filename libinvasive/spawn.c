@@ -72,7 +72,7 @@ static struct room map_room(size_t bytes)
         atomic_store_explicit(&cache, found, memory_order_relaxed);                            \
     }                                                                                          \
     __typeof__(name) *real = (__typeof__(name) *)found;                                        \
-    int pinned = inv_thread_unpin_for_child();                                                           \
+    int pinned = inv_thread_unpin_for_child();                                                 \
     type result = call;                                                                        \
     int error = errno;                                                                         \
     inv_thread_repin(pinned);                                                                  \

@@ -78,10 +78,8 @@ void inv_stranger_ends(void) { replace(own_tid(), 0); }
 /* Threads of the program may begin regions, and join.  relaxed: a guess. */
 static bool holds_core(int32_t tid)
 {
-    struct inv_table *t = inv_process.table;
     for (unsigned c = 0; c < inv_process.ncores; c++)
-        if (atomic_load_explicit(&inv_core_at(t, c)->holder_tid, memory_order_relaxed) == tid &&
-            inv_core_is_held((int)c))
+        if (inv_seat_is_of((int)c, tid))
             return true;
     return false;
 }
@@ -96,8 +94,8 @@ static uint64_t taken_ns(unsigned *count)
         if (tid && cpu == 0)
             replace(tid, 0); /* it has ended in a way that we do not see */
         uint64_t before = tid == last.tid[i] ? last.cpu_ns[i] : 0;
-        if (!holds_core(tid))
-            taken += cpu > before ? cpu - before : 0;
+        if (cpu > before && !holds_core(tid))
+            taken += cpu - before;
         last.tid[i] = tid;
         last.cpu_ns[i] = cpu;
         *count += tid != 0;

@@ -3,9 +3,10 @@
  * strangers.h - threads of the process that neither the OpenMP runtime nor the MPI shim has made: those
  * of the program and of its libraries.
  *
- * While they compute, the kernel places the threads that hold a core, on any core of the domain.  A library whose threads wait for
- * each other calls sched_yield, or sleeps for a moment, and relies on the kernel to move a thread that
- * has work to a processor that has none; the kernel cannot where the others are bound.
+ * While they compute, the kernel places the threads that hold a core, on any core of the domain.  A
+ * library whose threads wait for each other calls sched_yield, or sleeps for a moment, and relies on the
+ * kernel to move a thread that has work to a processor that has none; the kernel cannot where the others
+ * are bound.
  */
 #ifndef INV_STRANGERS_H
 #define INV_STRANGERS_H
@@ -22,8 +23,8 @@ void inv_stranger_ends(void);
 void inv_creates_own_threads(bool own);
 bool inv_creates_strangers(void);
 
-/* Odd: the kernel places threads that hold a core.  Writer: inv_strangers_look, one thread at a time.  relaxed: a thread that reads it late is bound, or not, when it
- * sits down next. */
+/* Odd: the kernel places threads that hold a core.  Writer: inv_strangers_look, one thread at a time.
+ * relaxed: a thread that reads it late is bound, or not, when it sits down next. */
 extern _Atomic uint32_t inv_placing;
 /* How many strangers there have been.  relaxed: a hint. */
 extern _Atomic uint32_t inv_strangers_count;

@@ -2,6 +2,7 @@
 """Which CPUs a managed process has, and which it sees: where its launcher has bound it, and where
 threads compute that are none of the runtime's."""
 
+import os
 import re
 
 import pytest
@@ -23,16 +24,30 @@ def test_a_rank_that_its_launcher_has_bound_sees_its_own_core_and_computes_on_al
     assert "2 at once" in done.stdout and done.stderr == ""
 
 
-def test_a_binding_that_the_user_has_chosen_is_kept_by_what_is_no_openmp(
-        build, make_variable, run_program):
+LOOK = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
+
+
+@pytest.fixture
+def ranks_begin(make_variable, run_program):
+    """ranks_begin(BEFORE, OPTION...) - on which CPUs, sorted lines, with Open MPI's launcher."""
     mpiexec = make_variable("OPENMPI_MPIEXEC")
     if not mpiexec:
         pytest.skip("configured without openmpi")
-    look = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
-    job = [mpiexec, "--bind-to", "core", "-n", 2, *look]
-    lines = [sorted(run_program([*before, *job]).stdout.splitlines())
-             for before in ([], [build / "invade", "--"])]
-    assert lines[0] == lines[1] and len(set(lines[0])) == 2
+    return lambda before, *options: sorted(
+        run_program([*before, mpiexec, *options, *LOOK]).stdout.splitlines())
+
+
+def test_open_mpis_launcher_takes_more_ranks_than_cores_and_binds_none_of_them(
+        build, run_program, ranks_begin):
+    ranks = os.cpu_count() + 1
+    lines = ranks_begin([build / "invade", "--"], "-n", ranks)
+    assert lines == run_program(LOOK).stdout.splitlines() * ranks
+
+
+def test_a_binding_that_the_user_has_chosen_is_kept_by_what_is_no_openmp(build, ranks_begin):
+    stock, managed = (ranks_begin(before, "--bind-to", "core", "-n", 2)
+                      for before in ([], [build / "invade", "--"]))
+    assert stock == managed and len(set(stock)) == 2
 
 
 def test_the_kernel_places_threads_while_others_of_the_process_compute(

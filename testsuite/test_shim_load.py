@@ -123,17 +123,6 @@ def test_mpi_that_looks_into_its_own_libraries_first_works_unmanaged(
     assert done.stdout.count("1") == 2
 
 
-def test_open_mpis_launcher_takes_more_ranks_than_cores_and_binds_none_of_them(
-        build, run_program, make_variable):
-    mpiexec = make_variable("OPENMPI_MPIEXEC")
-    if not mpiexec:
-        pytest.skip("configured without openmpi")
-    look = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"]
-    lines = run_program([build / "invade", "--", mpiexec, "-n",
-                         os.cpu_count() + 1, *look]).stdout.splitlines()
-    assert lines == run_program(look).stdout.splitlines() * (os.cpu_count() + 1)
-
-
 def test_what_the_user_tells_open_mpi_is_left_alone(build, run_program):
     def seen(env):
         lines = run_program([build / "invade", "env"], env=env).stdout.splitlines()
