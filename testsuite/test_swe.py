@@ -236,7 +236,16 @@ CASES = {
 }
 LOCAL = ["dam_break", "grid.max_depth=12", "time.steps=20", "solver.local_steps=true",
          "grid.split=256", "grid.join=64"]
-case = pytest.mark.parametrize("words", [*CASES.values(), LOCAL], ids=[*CASES, "local-steps"])
+FIRST = ("dam", "thacker-order-1", "beach", "tsunami")  # the others are for --full
+
+
+def cases(**more):
+    return pytest.mark.parametrize("words", [
+        pytest.param(words, id=name, marks=[] if name in (*FIRST, *more) else pytest.mark.full)
+        for name, words in {**CASES, **more}.items()])
+
+
+case = cases(**{"local-steps": LOCAL})
 
 
 @case
@@ -256,7 +265,7 @@ def test_the_checksum_tells_where_water_is(swe):
     assert len({result.checksum for result in results}) == len(places)
 
 
-@pytest.mark.parametrize("words", CASES.values(), ids=[*CASES])
+@cases()
 def test_clusters_change_no_bit(swe, words):
     expected = swe(*words).checksum
     for split, join in ((100000, 50000), (200, 50), (7, 3), (2, 0)):
@@ -287,7 +296,7 @@ def test_uneven_parts_of_ranks_change_no_bit(swe, ranks, words):
         assert swe(*words, "run.cut=1", f"run.parts={parts}", by=ranks(3)).checksum == expected
 
 
-@pytest.mark.parametrize("words", CASES.values(), ids=[*CASES])
+@cases()
 def test_the_cut_changes_no_bit(swe, words):
     assert len({swe(*words, f"run.cut={cut}").checksum for cut in (0, 1, 3)}) == 1
 
