@@ -11,7 +11,7 @@ MOST = 8  # times what it takes unmanaged; waiting for the watchdog takes 25 tim
 
 @pytest.mark.parametrize("how", [{}, {"INVASIVE_CONTEXTS": "off"}, {"INVASIVE_BIND": "strict"}],
                          ids=["contexts", "kernel-threads", "strict"])
-@pytest.mark.parametrize("region, serial", [(5, 30), (2, 100)])
+@pytest.mark.parametrize("region, serial", [(5, 30), pytest.param(2, 100, marks=pytest.mark.full)])
 def test_short_regions_are_not_found_by_the_watchdog(compiled, run_program, invade, how,  # noqa: F811
                                                      region, serial):
     command = [invade, "--", compiled("pace"), region, serial]

@@ -435,7 +435,8 @@ def counted_by(floods, meanwhile):
             one.wait(PATIENCE_S)
 
 
-@pytest.mark.parametrize("kind", [METRICS, OVERVIEW], ids=["metrics", "overview"])
+@pytest.mark.parametrize("kind", [pytest.param(METRICS, marks=pytest.mark.full), OVERVIEW],
+                         ids=["metrics", "overview"])
 def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind):  # noqa: F811
     """A tenth, after what is granted at once; others are answered meanwhile."""
     seconds, granted = 4, 0.2
@@ -471,7 +472,7 @@ print(asked)
 """
 
 
-@pytest.mark.parametrize("how", ["asks", "connects"])
+@pytest.mark.parametrize("how", ["asks", pytest.param("connects", marks=pytest.mark.full)])
 def test_who_asks_for_metrics_all_the_time_takes_little_of_a_processor(
         mortal, short_path, how):  # noqa: F811
     """Nobody knows who they are, so together they have what a user has."""

@@ -535,7 +535,8 @@ def test_drains_limits_and_policies_hold_for_the_next_rmd(mortal, tell, end):
     eventually(lambda: s.memory_of_keeper("invasive-rmd-orders"), [])
 
 
-@pytest.mark.parametrize("how", ["flood", "ring", "reopen"])
+@pytest.mark.parametrize("how", ["flood", pytest.param("ring", marks=pytest.mark.full),
+                                 pytest.param("reopen", marks=pytest.mark.full)])
 def test_a_user_that_rings_all_the_time_takes_little_of_a_processor(mortal, how):
     """A decision on a hundred processes and 256 cores is worth waiting for.  Each file of the table
     that is closed may be that of one that has become another program."""

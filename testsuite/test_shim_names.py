@@ -93,7 +93,8 @@ def test_a_program_that_is_linked_with_mpi_sees_the_names_of_its_library(
     assert ("MPI_Session_init" in seen["library, RTLD_DEFAULT"]) == (mpi.name == "mpich")
 
 
-@pytest.mark.parametrize("mode", [os.RTLD_NOW, os.RTLD_LAZY | os.RTLD_GLOBAL])
+@pytest.mark.parametrize("mode", [pytest.param(os.RTLD_NOW, marks=pytest.mark.full),
+                                  os.RTLD_LAZY | os.RTLD_GLOBAL])
 def test_names_of_a_library_that_is_loaded_later_are_seen_where_they_are_without_us(
         names, compiled, same_names, mpi, run_program, mode):
     """Without RTLD_GLOBAL by what is linked with it, and by nobody else."""

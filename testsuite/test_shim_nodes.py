@@ -381,7 +381,7 @@ def managers(host):
     return found
 
 
-@pytest.mark.parametrize("victim", [0, 1])
+@pytest.mark.parametrize("victim", [0, pytest.param(1, marks=pytest.mark.full)])
 def test_the_hosts_go_on_lending_when_a_manager_is_killed(hosts, start, build, mpi, stock_env,
                                                           tmp_path, seen, victim):
     """With the table that they have, whichever manager it is; the report is kept by the first

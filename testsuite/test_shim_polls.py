@@ -11,12 +11,12 @@ import pytest
 CASES = [("omp", "Testsome", "serialized", 2),
          ("omp", "Iprobe", "multiple", 4),
          ("critical", "Test", "multiple", 2),
-         ("pthread", "Testany", "serialized", 2),
+         pytest.param("pthread", "Testany", "serialized", 2, marks=pytest.mark.full),
          ("pthread", "Test", "multiple", 4),
-         ("std", "Iprobe", "multiple", 2),
+         pytest.param("std", "Iprobe", "multiple", 2, marks=pytest.mark.full),
          ("std", "Testsome", "serialized", 4),
          ("spin", "Testall", "serialized", 2),
-         ("spin", "Test", "multiple", 3),
+         pytest.param("spin", "Test", "multiple", 3, marks=pytest.mark.full),
          ("sleepy", "Request_get_status", "multiple", 2)]
 STEPS = 100  # 0.1 to 3 s with us and without, 20 s and more where a thread sleeps under the lock
 LIMIT_S = 60

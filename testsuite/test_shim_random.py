@@ -122,7 +122,7 @@ def runner(mpi, build, run_program, tmp_path):
 
 
 # A rank alone; a core each; more ranks than cores.
-FIXED = [(1, 1, 20), (2, 100, 12), (3, 200, 3), (5, 300, 1)]
+FIXED = [(1, 1, 10), (2, 100, 12), (3, 200, 3), pytest.param(5, 300, 1, marks=pytest.mark.full)]
 
 
 @pytest.mark.parametrize("ranks,seed,count", FIXED)

@@ -11,6 +11,7 @@ from machine import TWO_CORES
 ONE_CORE = TWO_CORES.split(",")[0]
 LEVELS = ["init", "0", "1", "2", "3"]
 TEAMS = ["funneled", "serialized", "answer", "task", "two", "helper", "starter"]
+FEW_TEAMS = ["serialized", "answer", "two", "starter"]  # the others with --full only
 # MPI_Init with this in the environment gives MPI_THREAD_MULTIPLE.
 MULTIPLE = {"MPIR_CVAR_DEFAULT_THREAD_LEVEL": "MPI_THREAD_MULTIPLE", "OMPI_MPI_THREAD_LEVEL": "3"}
 LEAST_SAMPLES = 20
@@ -136,7 +137,8 @@ def test_waits_are_inside_the_library_unless_threads_may_call_it_at_once(
 
 
 @pytest.mark.parametrize("cores", [TWO_CORES, ONE_CORE])
-@pytest.mark.parametrize("scene", TEAMS)
+@pytest.mark.parametrize("scene", [
+    pytest.param(scene, marks=[] if scene in FEW_TEAMS else pytest.mark.full) for scene in TEAMS])
 def test_threads_that_wait_and_threads_that_compute_get_on(ours, stock, scene, cores):
     """Each waits for what only another one can bring about: a core that is lent wrongly hangs."""
     with_us = ours(scene, cores=cores)

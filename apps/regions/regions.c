@@ -17,6 +17,7 @@ struct options {
     double batch_ms; /* about how long a batch goes on */
     int barriers;    /* barriers inside the region */
     double work_us;  /* of all threads between two of them, on both of two cores */
+    double pause_us; /* in which the initial thread computes alone, before each region */
 };
 
 static const struct argp_option option_table[] = {
@@ -24,6 +25,8 @@ static const struct argp_option option_table[] = {
     {"barriers", 'b', "N", 0, "Barriers inside the region (default 0)", 0},
     {"work-us", 'w', "US", 0, "Work before, between and after the barriers: each thread has 2/N of it "
                               "(default 0)", 0},
+    {"pause-us", 'p', "US", 0, "Work of the initial thread alone before each region, which is not counted "
+                               "(default 0)", 0},
     {0},
 };
 
@@ -41,13 +44,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case 'w':
         o->work_us = strtod(arg, &end);
         break;
+    case 'p':
+        o->pause_us = strtod(arg, &end);
+        break;
     case ARGP_KEY_ARG:
         argp_usage(state);
         break;
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    if (end == arg || *end || !(o->batch_ms > 0) || o->barriers < 0 || !(o->work_us >= 0))
+    if (end == arg || *end || !(o->batch_ms > 0) || o->barriers < 0 || !(o->work_us >= 0) ||
+        !(o->pause_us >= 0))
         argp_error(state, "'%s' is not a positive number", arg);
     return 0;
 }
@@ -68,22 +75,28 @@ static void work(double seconds)
         ;
 }
 
-static double batch_s(long regions, int barriers, double work_us)
+/* What the regions of a batch take, without the pauses. */
+static double batch_s(long regions, const struct options *o)
 {
-    double start = now_s();
+    double start = now_s(), paused = 0;
     for (long i = 0; i < regions; i++) {
+        if (o->pause_us > 0) {
+            double before = now_s();
+            work(1e-6 * o->pause_us);
+            paused += now_s() - before;
+        }
 #pragma omp parallel
         {
-            double mine_s = 2e-6 * work_us / omp_get_num_threads();
+            double mine_s = 2e-6 * o->work_us / omp_get_num_threads();
             work(mine_s);
-            for (int b = 0; b < barriers; b++) {
+            for (int b = 0; b < o->barriers; b++) {
 #pragma omp barrier
                 work(mine_s);
             }
             __asm__ volatile("" ::: "memory");
         }
     }
-    return now_s() - start;
+    return now_s() - start - paused;
 }
 
 static int ascending(const void *a, const void *b)
@@ -100,13 +113,13 @@ int main(int argc, char **argv)
     argp_parse(&argp, argc, argv, 0, NULL, &o);
 
     long regions = 16;
-    double t = batch_s(regions, o.barriers, o.work_us); /* makes the threads */
-    while ((t = batch_s(regions, o.barriers, o.work_us)) * 1e3 < o.batch_ms)
+    double t = batch_s(regions, &o); /* makes the threads */
+    while ((t = batch_s(regions, &o)) * 1e3 < o.batch_ms)
         regions = t * 1e3 < o.batch_ms / 10 ? regions * 4 : regions * 2;
 
     double us[BATCHES];
     for (int i = 0; i < BATCHES; i++)
-        us[i] = batch_s(regions, o.barriers, o.work_us) / (double)regions * 1e6;
+        us[i] = batch_s(regions, &o) / (double)regions * 1e6;
     qsort(us, BATCHES, sizeof us[0], ascending);
     printf("regions: %d threads, %d batches of %ld regions\nus_per_region %.4f\nus_min %.4f\n",
            omp_get_max_threads(), BATCHES, regions, us[BATCHES / 2], us[0]);

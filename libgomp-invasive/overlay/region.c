@@ -697,8 +697,10 @@ static void wait_for_end (struct gomp_region *region)
     /* seq_cst, as the looks after it: partners are leave_gate, and who queues a task
      * (after_queueing, gomp_region_call_helpers) */
     atomic_store(&region->master_waits, 1);
-    if (!all_over(region) && !gomp_tasks_visible(region->start.team))
+    if (!all_over(region) && !gomp_tasks_visible(region->start.team)) {
         gomp_park((int *)&region->end_word, word);
+        gomp_idle_slept();
+    }
     atomic_store(&region->master_waits, 0);
 }
 

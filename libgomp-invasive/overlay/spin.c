@@ -21,27 +21,31 @@
  * serves our own threads), active never sleeps when it is alone on its core, a count limits the
  * time.
  */
+#define _GNU_SOURCE
 #include "wait.h"
 #include "carrier.h"
 #include "ready.h"
 #include "region.h"
 #include "workers.h"
 #include <sched.h>
+#include <sys/resource.h>
 
 enum {
     SPIN_KEEP_NS = 1000000, /* managed: nobody wants the core */
+    SPIN_KEEP_MOST_NS = 5000000, /* the same where such waits have ended within this time */
     SPIN_WANTED_NS = 20000, /* somebody does: about the cost of giving and getting back */
     SPIN_BORROWED_NS = 50000, /* nobody does, but it is another's */
     SPIN_ALONE_NS = 5000,   /* from here on let others run that the kernel has put here */
     STEAL_AFTER_NS = 5000,  /* ... and take what waits for other cores of ours */
     POLL_EVERY = 32,        /* pauses between two looks at the clock and the table */
-    YIELD_NOTICED_NS = 1200, /* a yield this long has let another thread run */
+    YIELD_NOTICED_NS = 1200, /* a yield this long may have let another thread run */
     YIELD_LONG_NS = 1000000, /* ... one that computes, with a time slice of its own */
     NOTICED_YIELDS = 3,     /* so many noticed one after the other: the core is shared */
     SHARED_SLEEPS = 8,      /* then sleep in so many waits before it is tried again, */
     STRANGER_SLEEPS = 250,  /* and in so many after a long one, which costs that much more, */
-    STRANGER_DOUBLINGS = 4, /* ... twice as many after each that follows */
-    STRANGER_GONE_NS = 500000000, /* before it is taken for another one */
+    STRANGER_WORTH = 16,    /* ... or for so many times as long as that one, if that is over sooner; */
+    STRANGER_DOUBLINGS = 4, /* twice as many after each that follows */
+    STRANGER_GONE_NS = 100000000, /* before it is taken for another one */
     CROWDED_MOST = 32,      /* yields among more threads of our own than processors */
     CROWDED_WORTH = 8,      /* as many as a sleep and a wake cost */
     CROWDED_PROBE = 32,     /* where they have not been worth it, try again in one wait of these */
@@ -63,28 +67,45 @@ bool gomp_yield_was_long (void)
  * those were enough, NOTICED_YIELDS + waits to sleep in. */
 static __thread unsigned short company __attribute__((tls_model("initial-exec"), used));
 #define company GOMP_OWN(company)
-/* Long yields, of which none came STRANGER_GONE_NS after the one before: one may be a daemon that is gone
- * again, several a program that stays. */
+/* Long yields, each no later than STRANGER_GONE_NS after the sleeps for the one before: one may be a daemon
+ * that is gone again, several a program that stays. */
 static __thread unsigned char strangers __attribute__((tls_model("initial-exec"), used));
-static __thread uint64_t stranger_ns __attribute__((tls_model("initial-exec"), used));
+/* The sleeps for the last one are over by then, also where waits are long and so not many. */
+static __thread uint64_t stranger_until_ns __attribute__((tls_model("initial-exec"), used));
 #define strangers GOMP_OWN(strangers)
-#define stranger_ns GOMP_OWN(stranger_ns)
+#define stranger_until_ns GOMP_OWN(stranger_until_ns)
 
-static void note_stranger (uint64_t now)
+static void note_stranger (uint64_t now, uint64_t took)
 {
-    strangers = now - stranger_ns > STRANGER_GONE_NS ? 0 : strangers + (strangers < STRANGER_DOUBLINGS);
-    stranger_ns = now;
+    bool stays = now < stranger_until_ns + STRANGER_GONE_NS;
+    strangers = stays ? strangers + (strangers < STRANGER_DOUBLINGS) : 0;
+    stranger_until_ns = now + (STRANGER_WORTH * took << strangers);
     company = (unsigned short)(NOTICED_YIELDS + (STRANGER_SLEEPS << strangers));
 }
 
-/* Yield, and learn from it.  True: the core is shared. */
-static bool yield_shared (uint64_t before)
+/* Has the kernel let another thread run in place of this one since the last call? */
+static bool was_switched (void)
 {
+    static __thread long seen __attribute__((tls_model("initial-exec")));
+    struct rusage own;
+    if (getrusage(RUSAGE_THREAD, &own) != 0)
+        return true;
+    bool switched = own.ru_nivcsw != seen;
+    seen = own.ru_nivcsw;
+    return switched;
+}
+
+/* Yield, and learn from it.  True: the core is shared.  (The clock is read anew: what the caller has looked
+ * at since it has read it takes as long as a yield where many cores write to that.  And a yield may take
+ * long by itself, as on virtual processors.) */
+static bool yield_shared (void)
+{
+    uint64_t before = inv_now_ns();
     sched_yield();
     uint64_t now = inv_now_ns(), took = now - before;
-    company = took > YIELD_NOTICED_NS ? company + 1 : 0;
-    if (took > YIELD_LONG_NS)
-        note_stranger(now);
+    company = took > YIELD_NOTICED_NS && was_switched() ? company + 1 : 0;
+    if (company > 0 && took > YIELD_LONG_NS)
+        note_stranger(now, took);
     else if (company >= NOTICED_YIELDS)
         company = NOTICED_YIELDS + SHARED_SLEEPS;
     return company >= NOTICED_YIELDS;
@@ -95,12 +116,30 @@ static bool sleep_at_once (void)
 {
     if (company < NOTICED_YIELDS)
         return false;
-    if (--company < NOTICED_YIELDS)
+    bool stranger = company > NOTICED_YIELDS + SHARED_SLEEPS;
+    if (--company < NOTICED_YIELDS || (stranger && inv_now_ns() > stranger_until_ns))
         company = 0;
-    return true;
+    return company > 0;
 }
 
 /* --- managed, on a seat */
+
+/* How long a thread of the process idles on a core of its own that nobody wants: SPIN_KEEP_NS, or
+ * SPIN_KEEP_MOST_NS.  Written by threads that have slept after that, read by those that idle; relaxed, it is
+ * a guess. */
+static _Atomic uint64_t keep_ns = SPIN_KEEP_NS;
+/* When the thread began its last wait, if it has idled for keep_ns then and is to sleep; else 0. */
+static __thread uint64_t idle_since_ns __attribute__((tls_model("initial-exec"), used));
+#define idle_since_ns GOMP_OWN(idle_since_ns)
+
+void gomp_idle_slept (void)
+{
+    if (idle_since_ns == 0)
+        return;
+    bool soon = inv_now_ns() - idle_since_ns < SPIN_KEEP_MOST_NS;
+    idle_since_ns = 0;
+    atomic_store_explicit(&keep_ns, soon ? SPIN_KEEP_MOST_NS : SPIN_KEEP_NS, memory_order_relaxed);
+}
 
 /* Should a thread that idles on its seat go on doing so?  Looks at the clock and the
  * table; called every POLL_EVERY pauses. */
@@ -117,11 +156,16 @@ static bool may_idle (uint64_t start)
         return false;
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
      * may have to run before it can ask for the core. */
-    if (idle > SPIN_ALONE_NS && yield_shared(now) && company > NOTICED_YIELDS + SHARED_SLEEPS)
+    if (idle > SPIN_ALONE_NS && yield_shared() && company > NOTICED_YIELDS + SHARED_SLEEPS)
         return false;
     if (verdict == INV_WANTED)
         return idle < SPIN_WANTED_NS;
-    return idle < (inv_seat_owned() ? SPIN_KEEP_NS : SPIN_BORROWED_NS);
+    if (!inv_seat_owned())
+        return idle < SPIN_BORROWED_NS;
+    if (idle < atomic_load_explicit(&keep_ns, memory_order_relaxed))
+        return true;
+    idle_since_ns = start;
+    return false;
 }
 
 enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
@@ -136,8 +180,10 @@ enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
         inv_cpu_relax();
         if (i % POLL_EVERY)
             continue;
-        if (start == 0)
+        if (start == 0) {
             start = inv_now_ns();
+            idle_since_ns = 0;
+        }
         if (hurry || !may_idle(start))
             return GOMP_IDLE_LONG;
     }
@@ -225,7 +271,7 @@ static bool spin_alone (bool (*ready) (void *), void *arg)
             start = now;
         if (hurry || now - start > limit)
             return false;
-        if (now - start > SPIN_ALONE_NS && yield_shared(now))
+        if (now - start > SPIN_ALONE_NS && yield_shared())
             return ready(arg);
     }
 }

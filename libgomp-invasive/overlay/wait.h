@@ -28,6 +28,10 @@ extern int gomp_futex_wait, gomp_futex_wake; /* defined by upstream's mutex.c */
 /* Spin until *addr != val.  Returns 0 when it changed, 1 when it is time to park. */
 extern int gomp_spin (int *addr, int val);
 
+/* The calling thread has slept after such a wait, or after another one that spin.c has ended, and has work
+ * again: how long it should have gone on spinning is learned from that. */
+extern void gomp_idle_slept (void);
+
 static inline void cpu_relax (void)
 {
     inv_cpu_relax();
@@ -52,8 +56,10 @@ static inline void futex_wake (int *addr, int count)
 
 static inline void do_wait (int *addr, int val)
 {
-    if (do_spin(addr, val))
+    if (do_spin(addr, val)) {
         gomp_park(addr, val);
+        gomp_idle_slept();
+    }
 }
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY

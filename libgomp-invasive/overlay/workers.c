@@ -826,6 +826,8 @@ static bool wait_for_seat (struct free_worker *self)
     if (!inv_agent_park(&leave_word, seen))
         park_spare();
     INV_TELL(idle_end());
+    if (inv_seat != INV_SEAT_NONE)
+        gomp_idle_slept();
     if (stays)
         atomic_store(&staying, false);
     if (inv_seat == INV_SEAT_NONE && !ride_one())
