@@ -415,16 +415,25 @@ void gomp_context_wait (int *addr, int val)
 }
 
 /* All of the carrier's have arrived, `self` as the last one.  Where the other carriers are about as
- * quick the barrier opens before the way to the loop and back would be over.  Returns what is next. */
+ * quick the barrier opens before the way to the loop and back would be over.  A carrier that has no other
+ * context has nothing else to do there but to look for those of other carriers.  Returns what is next. */
 static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct gomp_context *self)
 {
-    enum { LOOKS = 32 };
-    for (int i = 0; i < LOOKS && !loop_needed(c); i++) {
+    enum { CLOCK_EVERY = 32, ALONE_NS = 20000 };
+    uint64_t start = 0;
+    for (unsigned i = 1; !loop_goes_on(c); i++) {
         if (has_changed(self)) {
-            struct gomp_context *next = take_ready(c);
+            struct gomp_context *next = loop_needed(c) ? NULL : take_ready(c);
             return next ? next : &c->loop;
         }
         inv_cpu_relax();
+        if (i % CLOCK_EVERY)
+            continue;
+        uint64_t now = inv_now_ns();
+        start = start ? start : now;
+        if (atomic_load_explicit(&c->count, memory_order_relaxed) > 1 || loop_needed(c) ||
+            now - start > ALONE_NS)
+            break;
     }
     return &c->loop;
 }
