@@ -10,6 +10,8 @@
  *    which is not atomic (ThreadSanitizer watches): also when workers come late, from another
  *    region, when two believe that they sit on the same core, and when they have no core or one
  *    without a share;
+ *  - dealt among cores, each core has neighbouring ones, the same in every region, and others take
+ *    from its end;
  *  - the master leaves a region after the last access of the last worker;
  *  - an implicit task may wait for another one of the same batch although everybody sleeps who
  *    found nothing before the batch was in its share: a run that hangs is ended by an alarm.
@@ -42,7 +44,7 @@ static unsigned char marks[MOST];
 static _Atomic bool next_is_done;
 static _Atomic bool want, over;
 static _Atomic uint32_t bell;
-static _Atomic unsigned long together, slept;
+static _Atomic unsigned long together, dealt, slept;
 
 static _Noreturn void fail (const char *what, unsigned id)
 {
@@ -130,17 +132,34 @@ static void *worker_main (void *arg)
     return NULL;
 }
 
+/* Sometimes none; one, as where implicit tasks are left to one core; or several. */
+static const struct gomp_homes *some_homes (struct gomp_homes *homes, unsigned *seed)
+{
+    unsigned kind = (unsigned)rand_r(seed) % 3;
+    int seat = some_seat(seed);
+    unsigned own = gomp_share_of(seat, inv_process.ncores);
+    if (kind == 0 || own == GOMP_TICKET_SHARES)
+        return NULL;
+    memset(homes->cores, 0, sizeof homes->cores);
+    homes->first = own;
+    homes->cores[own] = 1;
+    for (unsigned i = 0; kind == 2 && i < 6; i++)
+        homes->cores[(unsigned)rand_r(seed) % GOMP_TICKET_SHARES] += i % 3;
+    return homes;
+}
+
 static void run_region (uint32_t epoch, unsigned *seed)
 {
     static const uint32_t task_ns[] = {0, 5, 30, 300, 1500, 5000};
     unsigned n = 2 + (unsigned)rand_r(seed) % (MOST - 1);
+    struct gomp_homes homes;
     memset(marks, 0, sizeof marks);
     region.nthreads = n;
     region.waits = rand_r(seed) % 2 ? (unsigned)rand_r(seed) % (n - 1) : n;
     atomic_store(&next_is_done, false);
     atomic_store_explicit(&gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6],
-                      (unsigned)rand_r(seed) % 4 == 0, rand_r(seed) % 4 ? INV_SEAT_NONE : some_seat(seed));
+                      (unsigned)rand_r(seed) % 4 == 0, some_homes(&homes, seed));
     gomp_want_cores();
     run(0);
     leave_gate(1);
@@ -152,11 +171,47 @@ static void run_region (uint32_t epoch, unsigned *seed)
         else
             sched_yield();
     atomic_store(&gate, 0);
-    if (atomic_load(&tickets.shared))
+    if (atomic_load(&tickets.dealt))
+        dealt++;
+    else if (atomic_load(&tickets.shared))
         together++;
+    if (gomp_tickets_count(&tickets, epoch) != 0)
+        fail("left over", 0);
     for (unsigned id = 0; id < n; id++)
         if (marks[id] != 1)
             fail("not run", id);
+}
+
+static void expect (uint32_t epoch, int seat, unsigned wanted)
+{
+    unsigned id;
+    if (!gomp_ticket_take(&tickets, seat, &id) || id != wanted)
+        fail("not where it belongs", wanted);
+    if (gomp_tickets_count(&tickets, epoch) == 0 && gomp_ticket_take(&tickets, seat, &id))
+        fail("one too many", id);
+}
+
+/* 14 implicit tasks on cores 5, 6, 7 and 2, whose master is on 5 and has 0 to 2; core 9 has been borrowed. */
+static void check_dealt (uint32_t epoch)
+{
+    struct gomp_homes homes = {.first = 5, .cores = {[2] = 1, [5] = 1, [6] = 1, [7] = 1}};
+    region.nthreads = 14;
+    gomp_tickets_open(&tickets, epoch, 14, 0, false, &homes);
+    expect(epoch, 6, 3);
+    expect(epoch, 2, 10);
+    expect(epoch, 9, 13); /* the next share after its own is core 2's */
+    expect(epoch, 7, 7);
+    expect(epoch, 5, 1);
+    expect(epoch, 5, 2);
+    expect(epoch, 5, 6); /* core 6's, from the end */
+    expect(epoch, 6, 4);
+    expect(epoch, INV_SEAT_NONE, 12);
+    expect(epoch, 2, 11);
+    expect(epoch, 6, 5);
+    expect(epoch, 6, 9);
+    expect(epoch, 7, 8);
+    if (gomp_tickets_any(&tickets) || atomic_load(&tickets.shared))
+        fail("left over", 0);
 }
 
 int main (int argc, char **argv)
@@ -164,6 +219,8 @@ int main (int argc, char **argv)
     uint64_t ms = (uint64_t)(argc > 1 ? atol(argv[1]) : 2000);
     unsigned seed = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     uint32_t epoch = UINT32_MAX - 100; /* wraps */
+    check_dealt(++epoch);
+    check_dealt(++epoch);
     struct timespec ts;
     pthread_t threads[WORKERS];
     alarm(HANG_S);
@@ -183,6 +240,7 @@ int main (int argc, char **argv)
     ring();
     for (int i = 0; i < WORKERS; i++)
         pthread_join(threads[i], NULL);
-    printf("tickets: %lu regions, %lu with batches, slept %lu times\n", regions, together, slept);
-    return regions < 10 || together == 0 || slept == 0;
+    printf("tickets: %lu regions, %lu with batches, %lu dealt, slept %lu times\n", regions, together, dealt,
+           slept);
+    return regions < 10 || together == 0 || dealt == 0 || slept == 0;
 }

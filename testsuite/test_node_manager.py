@@ -203,13 +203,22 @@ def test_a_name_that_is_bound_but_not_listened_on_yet_is_waited_for(asks, launch
     assert launch.managers()
 
 
-def test_the_default_team_fits_this_node(compiled, launch, run_program):
-    """Three cores here, whatever the home node has: 18 is the first multiple from 16 on."""
+@pytest.mark.parametrize("inside, of_ranks", [
+    ("", "18\n"),  # the first multiple of three from 16 on
+    ('_Pragma("omp barrier") omp_get_thread_num();', "6\n"),  # from 4 on
+    ('_Pragma("omp for") for (int i = 0; i < 9; i++) n++; n--;', "6\n"),
+    ('_Pragma("omp for schedule(dynamic)") for (int i = 0; i < 9; i++) n++; n--;', "6\n"),
+    ('_Pragma("omp for schedule(dynamic) nowait") for (int i = 0; i < 9; i++) n++; n--;', "18\n")])
+def test_the_default_team_fits_this_node(compiled, launch, run_program, inside, of_ranks):
+    """Three cores here, whatever the home node has."""
     program = compiled("#include <omp.h>\n#include <stdio.h>\n"
-                       'int main(void) { printf("%d\\n", omp_get_max_threads()); }\n')
+                       "int main(void)\n{\n    int n = omp_get_max_threads();\n"
+                       '    printf("%d\\n", n);\n'
+                       '    _Pragma("omp parallel firstprivate(n)")\n'
+                       f"    {{ {inside} }}\n}}\n")
     assert run_program([program], env=launch.env).stdout == "3\n"
     ranks = {"MPI_LOCALNRANKS": "2"}
-    assert run_program([program], env={**launch.env, **ranks}).stdout == "18\n"
+    assert run_program([program], env={**launch.env, **ranks}).stdout == of_ranks
 
 
 def test_the_manager_is_found_while_another_thread_loads_a_library(compiled, launch, run_program):

@@ -11,6 +11,8 @@
  * evicted and has not seen it), or, with SHARELESS, has a seat without a share.  How many tickets
  * are taken at once is left open.  There is no watchdog: nothing here heals what got lost.
  *
+ * With DEALT a region's implicit tasks are in the two shares from the beginning.
+ *
  * With ALONE a region's implicit tasks are left to the master's core: in its share, where no other thread
  * looks.  The watchdog, which comes at any time, gives those of a region that lasts to all.
  *
@@ -248,7 +250,13 @@ inline open_region()
     STEP(share_epoch[0] = region; share_first[0] = 1; share_end[0] = SIZE);
     STEP(left_epoch = region; left_first = SIZE; left_end = SIZE);
 #else
+#ifdef DEALT
+    STEP(share_epoch[0] = region; share_first[0] = 1; share_end[0] = 2);
+    STEP(share_epoch[1] = region; share_first[1] = 2; share_end[1] = SIZE);
+    STEP(left_epoch = region; left_first = SIZE; left_end = SIZE);
+#else
     STEP(left_epoch = region; left_first = 1; left_end = SIZE);
+#endif
 #endif
 #endif
     if

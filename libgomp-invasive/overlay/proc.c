@@ -83,17 +83,36 @@ static bool large_team_gains (unsigned cores)
            gomp_may_move_threads() && !gomp_spinning_library_loaded();
 }
 
+static int has_barriers (struct dl_phdr_info *info, size_t size, void *found)
+{
+    static const char *const names[] = {"GOMP_barrier",  "GOMP_barrier_cancel", "GOMP_loop_end",
+                                        "GOMP_loop_end_cancel", "GOMP_sections_end", NULL};
+    (void)size;
+    *(bool *)found = gomp_object_needs(info, "libgomp") && gomp_object_uses(info, names);
+    return *(bool *)found;
+}
+
+/* How many implicit tasks a large team has at least.  Where regions have barriers in them (also those at
+ * the end of worksharing loops) each implicit task is switched to at each of them, and programs of that kind
+ * keep more arrays for each thread: they gain by few more than the cores, and lose by many (doc/design.md). */
+static unsigned grain (void)
+{
+    enum { GRAIN = 16, GRAIN_WITH_BARRIERS = 4 };
+    bool barriers = false;
+    dl_iterate_phdr(has_barriers, &barriers);
+    return barriers ? GRAIN_WITH_BARRIERS : GRAIN;
+}
+
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or
- * the smallest multiple of them that is at least 16 (GRAIN), if limits allow. */
+ * the smallest multiple of them that is large enough, if limits allow. */
 static unsigned find_default_team (void)
 {
-    enum { GRAIN = 16 };
     const char *text = inv_getenv("INVASIVE_THREADS");
     unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
     if (wanted > 0 && wanted <= 65536)
         return (unsigned)wanted;
     unsigned cores = inv_domain_cores();
-    unsigned multiple = large_team_gains(cores) ? (GRAIN + cores - 1) / cores : 1;
+    unsigned multiple = large_team_gains(cores) ? (grain() + cores - 1) / cores : 1;
     return fit_team(cores * multiple, cores);
 }
 

@@ -85,8 +85,8 @@ static struct view look (void)
         if (!(region = gomp_region_registered(i)))
             continue;
         uint64_t left = atomic_load_explicit(&region->tickets.left, memory_order_acquire);
-        uint32_t unshared = gomp_tickets_in(left);
-        v.seated += (left >> 32) * 65536 - unshared;
+        uint32_t count = gomp_tickets_count(&region->tickets, (uint32_t)(left >> 32));
+        v.seated += (left >> 32) * 65536 - count;
         /* acquire: who sees the next region's sees that no ticket of this one is left.  The
          * number may be the next region's; it only makes for a worse guess. */
         void (*fn) (void *) = atomic_load_explicit(&region->fn, memory_order_acquire);
@@ -97,7 +97,7 @@ static struct view look (void)
             v.nthreads = nthreads;
             v.region = region;
             v.epoch = (uint32_t)(left >> 32);
-            v.count += unshared > 0 ? unshared : v.nthreads;
+            v.count += count > 0 ? count : v.nthreads;
         }
     }
     v.seated -= atomic_load_explicit(&extras_taken, memory_order_relaxed);

@@ -207,9 +207,9 @@ static bool has_tickets (struct gomp_region *region)
     return !gomp_region_is_alone(region) && gomp_tickets_any(&region->tickets);
 }
 
-static bool has_unshared_tickets (struct gomp_region *region)
+static bool has_tickets_near (struct gomp_region *region)
 {
-    return gomp_tickets_unshared(&region->tickets) > 0;
+    return gomp_tickets_near(&region->tickets, gomp_share_of(inv_seat, inv_process.ncores));
 }
 
 bool gomp_tickets_left (void)
@@ -219,7 +219,7 @@ bool gomp_tickets_left (void)
 
 bool gomp_tickets_in_sight (void)
 {
-    return any_registered(has_unshared_tickets);
+    return any_registered(has_tickets_near);
 }
 
 /* Other threads may run explicit tasks under these numbers.  release; partner: adopt */
@@ -618,6 +618,33 @@ static bool is_for_own_core (uint64_t core_ns)
     return inv_process.anonymous && core_ns > 0 && core_ns < OWN_CORE_NS;
 }
 
+static bool has_share (int seat)
+{
+    return gomp_share_of(seat, inv_process.ncores) < GOMP_TICKET_SHARES;
+}
+
+/* Of two cores, each of which takes from an end of the range, both keep to their half by themselves. */
+enum { FEW_CORES = 2 };
+
+/* The cores that the region's implicit tasks are dealt to: the process's own, and the master's.  Those that it
+ * has borrowed take from the others' shares.  False: all cores take from one range. */
+static bool find_homes (struct gomp_homes *homes, bool alone)
+{
+    unsigned us = inv_process.slot + 1, ncores = inv_process.ncores;
+    if (!has_share(inv_seat) || (!alone && ncores <= FEW_CORES))
+        return false;
+    memset(homes->cores, 0, sizeof homes->cores);
+    homes->first = gomp_share_of(inv_seat, ncores);
+    homes->cores[homes->first] = 1;
+    for (unsigned core = 0; !alone && core < ncores; core++) {
+        /* relaxed: a hint */
+        inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word, memory_order_relaxed);
+        if (inv_word_owner(w) == us && (int)core != inv_seat)
+            homes->cores[gomp_share_of((int)core, ncores)]++;
+    }
+    return true;
+}
+
 void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
@@ -646,12 +673,13 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
     /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
     bool can_be_alone = !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
-                        gomp_seat_has_share(inv_seat);
+                        has_share(inv_seat);
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
     atomic_store_explicit(&region->alone, alone, memory_order_relaxed);
+    struct gomp_homes homes;
     gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0,
                       region->light && region->inside == GOMP_WAITS,
-                      alone ? inv_seat : INV_SEAT_NONE);
+                      find_homes(&homes, alone) ? &homes : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)
         gomp_want_cores_later();

@@ -37,10 +37,12 @@ static bool is_empty (uint64_t range)
 
 /* --- shares */
 
-static inline __attribute__((always_inline)) bool take_from (struct gomp_ticket_share *share,
+/* From share i. */
+static inline __attribute__((always_inline)) bool take_from (struct gomp_tickets *t, unsigned i,
                                                              uint32_t epoch, bool own,
                                                              unsigned *id)
 {
+    struct gomp_ticket_share *share = &t->share[i];
     uint64_t now = atomic_load_explicit(&share->range, memory_order_relaxed), next;
     do {
         if (now >> 32 != epoch || is_empty(now))
@@ -50,20 +52,22 @@ static inline __attribute__((always_inline)) bool take_from (struct gomp_ticket_
         *id = own ? first_of(now) : end_of(next);
     } while (!atomic_compare_exchange_weak_explicit(&share->range, &now, next,
                                                     memory_order_acquire, memory_order_relaxed));
+    if (is_empty(next) && atomic_load_explicit(&t->dealt, memory_order_relaxed))
+        atomic_fetch_and_explicit(&t->shared, ~(UINT64_C(1) << i), memory_order_relaxed);
     return true;
 }
 
-static struct gomp_ticket_share *share_of (struct gomp_tickets *t, int seat)
+static unsigned share_of (int seat)
 {
-    return gomp_seat_has_share(seat) ? &t->share[seat] : NULL;
+    return gomp_share_of(seat, inv_process.ncores);
 }
 
 /* Leave first .. end - 1 in a share.  The seat's own is empty, unless another thread believes that
  * it sits there too: then in another one. */
-static void put (struct gomp_tickets *t, int seat, uint32_t epoch, uint32_t first, uint32_t end)
+static void put (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first, uint32_t end)
 {
-    for (unsigned i = (unsigned)seat;; i = (i + 1) % GOMP_TICKET_SHARES) {
-        atomic_fetch_or_explicit(&t->shared, UINT32_C(1) << i, memory_order_relaxed);
+    for (unsigned i = own;; i = (i + 1) % GOMP_TICKET_SHARES) {
+        atomic_fetch_or_explicit(&t->shared, UINT64_C(1) << i, memory_order_relaxed);
         uint64_t now = atomic_load_explicit(&t->share[i].range, memory_order_relaxed);
         if (is_empty(now) &&
             atomic_compare_exchange_strong_explicit(&t->share[i].range, &now,
@@ -120,7 +124,7 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
         if (is_empty(now))
             return false;
         epoch = (uint32_t)(now >> 32);
-        n = how_many(t, end_of(now) - first_of(now), share_of(t, seat) != NULL);
+        n = how_many(t, end_of(now) - first_of(now), share_of(seat) < GOMP_TICKET_SHARES);
         first = last ? end_of(now) - n : first_of(now);
         next = last ? range_of(epoch, first_of(now), first)
                     : range_of(epoch, first + n, end_of(now));
@@ -130,7 +134,7 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
      * would be best, but not more than there are. */
     *id = first;
     if (n > 1) {
-        put(t, seat, epoch, first + 1, first + n);
+        put(t, share_of(seat), epoch, first + 1, first + n);
         /* Since the exchange nobody could see them.  Who found nothing then and said so (does not
          * want cores, a watchdog asleep) would leave them to us alone, and our implicit task may
          * wait for one of them. */
@@ -139,12 +143,17 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
     return true;
 }
 
-static bool steal (struct gomp_tickets *t, uint32_t epoch, unsigned *id)
+/* From the next share after the own one that has any. */
+static bool steal (struct gomp_tickets *t, unsigned own, uint32_t epoch, unsigned *id)
 {
-    uint32_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
-    for (; shared != 0; shared &= shared - 1)
-        if (take_from(&t->share[__builtin_ctz(shared)], epoch, false, id))
+    unsigned start = (own + 1) % GOMP_TICKET_SHARES;
+    uint64_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
+    shared = shared >> start | (start ? shared << (GOMP_TICKET_SHARES - start) : 0);
+    for (; shared != 0; shared &= shared - 1) {
+        unsigned i = ((unsigned)__builtin_ctzll(shared) + start) % GOMP_TICKET_SHARES;
+        if (take_from(t, i, epoch, false, id))
             return true;
+    }
     return false;
 }
 
@@ -152,29 +161,43 @@ static bool steal (struct gomp_tickets *t, uint32_t epoch, unsigned *id)
 static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int seat,
                                                       uint32_t epoch, unsigned *id)
 {
-    return take_unshared(t, seat, id) || steal(t, epoch, id);
+    return take_unshared(t, seat, id) || steal(t, share_of(seat), epoch, id);
 }
 
 bool gomp_ticket_take (struct gomp_tickets *t, int seat, unsigned *id)
 {
     uint32_t epoch =
         (uint32_t)(atomic_load_explicit(&t->left, memory_order_acquire) >> 32);
-    struct gomp_ticket_share *own = share_of(t, seat);
-    return (own && take_from(own, epoch, true, id)) || take_elsewhere(t, seat, epoch, id);
+    unsigned own = share_of(seat);
+    return (own < GOMP_TICKET_SHARES && take_from(t, own, epoch, true, id)) ||
+           take_elsewhere(t, seat, epoch, id);
+}
+
+static uint32_t count_in (const struct gomp_ticket_share *share, uint32_t epoch)
+{
+    uint64_t range = atomic_load_explicit(&share->range, memory_order_relaxed);
+    return range >> 32 == epoch && !is_empty(range) ? gomp_tickets_in(range) : 0;
 }
 
 static bool any_left (struct gomp_tickets *t, uint64_t left)
 {
     if (!is_empty(left))
         return true;
-    uint32_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
-    for (; shared != 0; shared &= shared - 1) {
-        const struct gomp_ticket_share *share = &t->share[__builtin_ctz(shared)];
-        uint64_t range = atomic_load_explicit(&share->range, memory_order_relaxed);
-        if (range >> 32 == left >> 32 && !is_empty(range))
+    uint64_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
+    for (; shared != 0; shared &= shared - 1)
+        if (count_in(&t->share[__builtin_ctzll(shared)], (uint32_t)(left >> 32)) > 0)
             return true;
-    }
     return false;
+}
+
+uint32_t gomp_tickets_count (struct gomp_tickets *t, uint32_t epoch)
+{
+    uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
+    uint32_t count = left >> 32 == epoch && !is_empty(left) ? gomp_tickets_in(left) : 0;
+    uint64_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
+    for (; shared != 0; shared &= shared - 1)
+        count += count_in(&t->share[__builtin_ctzll(shared)], epoch);
+    return count;
 }
 
 bool gomp_tickets_any (struct gomp_tickets *t)
@@ -188,19 +211,45 @@ bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
     return left >> 32 == epoch && any_left(t, left);
 }
 
-void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,
-                        uint32_t task_ns, bool together, int seat)
+/* --- opening */
+
+/* Put neighbouring thread numbers into the shares of the cores, of no more than there are threads.  The
+ * region before is over, so nothing is left in any share, and no thread is about to put anything there.
+ * Returns which shares have any. */
+static uint64_t deal (struct gomp_tickets *t, uint32_t epoch, uint32_t n, const struct gomp_homes *homes)
 {
-    struct gomp_ticket_share *share = share_of(t, seat);
+    unsigned all = 0, cores, before = 0;
+    uint64_t shared = 0;
+    for (unsigned i = 0; i < GOMP_TICKET_SHARES; i++)
+        all += homes->cores[i];
+    cores = all < n ? all : n;
+    for (unsigned k = 0; k < GOMP_TICKET_SHARES && before < cores; k++) {
+        unsigned i = (homes->first + k) % GOMP_TICKET_SHARES, after = before + homes->cores[i];
+        if (after > cores)
+            after = cores;
+        uint32_t first = before * n / cores, end = after * n / cores;
+        if (first == 0)
+            first = 1; /* 0 is the master's */
+        before = after;
+        if (first >= end)
+            continue;
+        /* release: partner is who takes from there */
+        atomic_store_explicit(&t->share[i].range, range_of(epoch, first, end), memory_order_release);
+        shared |= UINT64_C(1) << i;
+    }
+    return shared;
+}
+
+void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,
+                        uint32_t task_ns, bool together, const struct gomp_homes *homes)
+{
+    uint64_t shared = homes ? deal(t, epoch, nthreads, homes) : 0;
     atomic_store_explicit(&t->together, together, memory_order_relaxed);
+    atomic_store_explicit(&t->dealt, homes != NULL, memory_order_relaxed);
     atomic_store_explicit(&t->nthreads, nthreads, memory_order_relaxed);
     atomic_store_explicit(&t->task_ns, task_ns, memory_order_relaxed);
-    atomic_store_explicit(&t->shared, share ? UINT32_C(1) << seat : 0, memory_order_relaxed);
-    /* The region before is over, so nothing is left in the share, and no thread is about to put anything
-     * there.  release: as below */
-    if (share)
-        atomic_store_explicit(&share->range, range_of(epoch, 1, nthreads), memory_order_release);
+    atomic_store_explicit(&t->shared, shared, memory_order_relaxed);
     /* release: takers see everything above, and what the caller has written */
-    atomic_store_explicit(&t->left, range_of(epoch, share ? nthreads : 1, nthreads),
+    atomic_store_explicit(&t->left, range_of(epoch, homes ? nthreads : 1, nthreads),
                           memory_order_release);
 }

@@ -2,13 +2,19 @@
 /*
  * tickets.h - handing out the implicit tasks of an elastic region.
  *
- * One word is the range of those that nobody has taken.  Where implicit tasks are long each is
+ * Where there are more than two cores the implicit tasks are dealt to the process's own cores when the
+ * region opens: each core's share is a range of neighbouring thread numbers, the same ones in every region as
+ * long as the cores and the number of threads are the same.  What an implicit task has left in a core's caches, or
+ * has been given memory for near a core, is there for the next region's.  The thread on a core takes from the front
+ * of the core's share without disturbing others; they, when they have nothing left to do, take from its
+ * other end.
+ *
+ * Else one word is the range of those that have not been taken.  Where implicit tasks are long each is
  * taken from there by itself, in order.  Where the function's are known to be shorter than it
  * takes to bring that word from another core (history.h), a thread takes a core's fair share at
- * once, every second core from the range's end, and puts all but the first into a share that
- * goes with its core: it takes the rest from there without disturbing others, and they, when
- * they have nothing left to do, from the share's other end.  So an implicit task that waits for
- * another one never keeps that from being started.
+ * once, every second core from the range's end, and puts all but the first into the core's share.
+ *
+ * Either way an implicit task that waits for another one never keeps that from being started.
  */
 #ifndef GOMP_TICKETS_H
 #define GOMP_TICKETS_H 1
@@ -23,7 +29,14 @@
 
 enum {
     GOMP_TICKETS_MOST = 4096, /* implicit tasks of an elastic region: 16 bits below must do */
-    GOMP_TICKET_SHARES = 16
+    GOMP_TICKET_SHARES = 64 /* neighbouring cores have one together where there are more */
+};
+
+/* Cores among which implicit tasks are dealt: so many to each share, beginning with `first`, which is that
+ * of the master's core. */
+struct gomp_homes {
+    unsigned first;
+    unsigned char cores[GOMP_TICKET_SHARES];
 };
 
 struct gomp_tickets {
@@ -37,27 +50,34 @@ struct gomp_tickets {
     /* Whatever they take, a core's fair share is taken at once: they wait for each other, so all of
      * them must be started first. */
     _Atomic bool together;
+    _Atomic bool dealt; /* all are in shares from the beginning */
     /* Bit i: there may be tickets in share i.  Set (relaxed) before they are put there; cleared when the
-     * region opens, before `left` is written. */
-    _Atomic uint32_t shared;
-    /* Like `left`: put by the thread on the share's core, when it is empty (release), taken by CAS
-     * (acquire): by that thread from the front, by others from the back.  The epoch keeps a
+     * region opens, before `left` is written.  If they are dealt: written by the master before `left`, and
+     * a bit is cleared by the thread that takes the last one of the share, before the region can end. */
+    _Atomic uint64_t shared;
+    /* Like `left`: put by the thread on the share's core, when it is empty, or by the master (release);
+     * taken by CAS (acquire): by that thread from the front, by others from the back.  The epoch keeps a
      * thread that has slept from taking a ticket of another region. */
     struct gomp_ticket_share {
         _Atomic uint64_t range __attribute__((aligned(64)));
     } share[GOMP_TICKET_SHARES];
 };
 
-/* Has the core a share of its own? */
-static inline bool gomp_seat_has_share (int seat)
+/* The share of a core, or GOMP_TICKET_SHARES: none. */
+static inline unsigned gomp_share_of (int seat, unsigned ncores)
 {
-    return seat >= 0 && seat < GOMP_TICKET_SHARES;
+    if (seat < 0)
+        return GOMP_TICKET_SHARES;
+    unsigned share = (unsigned)seat;
+    if (ncores > GOMP_TICKET_SHARES)
+        share = share * GOMP_TICKET_SHARES / ncores;
+    return share < GOMP_TICKET_SHARES ? share : GOMP_TICKET_SHARES;
 }
 
-/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: from the share of this seat,
- * if it is one that has a share. */
+/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, with homes,
+ * from the shares of these cores, of which there is one. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads,
-                               uint32_t task_ns, bool together, int seat);
+                               uint32_t task_ns, bool together, const struct gomp_homes *);
 /* Take one; for the thread that has the seat.  With it the region cannot end before the
  * taker has counted it done. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int seat, unsigned *id);
@@ -73,11 +93,17 @@ static inline uint32_t gomp_tickets_in (uint64_t left)
     return (uint32_t)(uint16_t)left - (uint16_t)(left >> 16);
 }
 
-/* Those that are not in shares: what a spinning thread may look at all the time. */
-static inline uint32_t gomp_tickets_unshared (struct gomp_tickets *t)
+/* What a thread that spins on a core may look at all the time: those that are not in shares, and those of
+ * the core's share (GOMP_TICKET_SHARES: none), which may be a region's that has not been opened yet. */
+static inline bool gomp_tickets_near (struct gomp_tickets *t, unsigned share)
 {
-    return gomp_tickets_in(atomic_load_explicit(&t->left, memory_order_relaxed));
+    return gomp_tickets_in(atomic_load_explicit(&t->left, memory_order_relaxed)) > 0 ||
+           (share < GOMP_TICKET_SHARES &&
+            gomp_tickets_in(atomic_load_explicit(&t->share[share].range, memory_order_relaxed)) > 0);
 }
+
+/* How many of the epoch's there are; may miss some that are on their way into a share. */
+extern uint32_t gomp_tickets_count (struct gomp_tickets *, uint32_t epoch);
 
 #ifdef HAVE_ATTRIBUTE_VISIBILITY
 #pragma GCC visibility pop

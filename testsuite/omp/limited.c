@@ -5,6 +5,7 @@
  * @helper
  */
 #include "check.h"
+#include "meet.h"
 #include <omp.h>
 #include <string.h>
 
@@ -19,8 +20,8 @@ int main(int argc, char **argv)
             char big[1 << 20];
             memset(big, 1, sizeof big);
             sum += big[omp_get_thread_num()];
-#pragma omp barrier
-#pragma omp single
+            meet();
+#pragma omp single nowait
             size = omp_get_num_threads();
         }
         CHECK(size == asked && sum == size, "%d threads, sum %ld, not %d", size, sum, asked);

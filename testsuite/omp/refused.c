@@ -4,6 +4,7 @@
  * @helper
  */
 #include "check.h"
+#include "meet.h"
 #include <omp.h>
 #include <sys/resource.h>
 
@@ -17,9 +18,8 @@ int main(int argc, char **argv)
 #pragma omp parallel reduction(+ : sum)
         {
             sum += omp_get_num_threads() == told;
-            if (wait) {
-#pragma omp barrier
-            }
+            if (wait)
+                meet();
         }
         CHECK(sum == told, "%d of %d", sum, told);
     }
