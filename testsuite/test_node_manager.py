@@ -209,13 +209,14 @@ def test_a_name_that_is_bound_but_not_listened_on_yet_is_waited_for(asks, launch
     ('_Pragma("omp for") for (int i = 0; i < 9; i++) n++; n--;', "6\n"),
     ('_Pragma("omp for schedule(dynamic)") for (int i = 0; i < 9; i++) n++; n--;', "6\n"),
     ('_Pragma("omp for schedule(dynamic) nowait") for (int i = 0; i < 9; i++) n++; n--;', "18\n")])
-def test_the_default_team_fits_this_node(compiled, launch, run_program, inside, of_ranks):
+@pytest.mark.parametrize("place", ["-pie", "-no-pie"])
+def test_the_default_team_fits_this_node(compiled, launch, run_program, inside, of_ranks, place):
     """Three cores here, whatever the home node has."""
-    program = compiled("#include <omp.h>\n#include <stdio.h>\n"
-                       "int main(void)\n{\n    int n = omp_get_max_threads();\n"
+    program = compiled("int omp_get_max_threads(void), omp_get_thread_num(void), printf();\n"
+                       'int main(void)\n{\n    int n = omp_get_max_threads();\n'
                        '    printf("%d\\n", n);\n'
                        '    _Pragma("omp parallel firstprivate(n)")\n'
-                       f"    {{ {inside} }}\n}}\n")
+                       f"    {{ {inside} }}\n}}\n", options=("-fopenmp", place))
     assert run_program([program], env=launch.env).stdout == "3\n"
     ranks = {"MPI_LOCALNRANKS": "2"}
     assert run_program([program], env={**launch.env, **ranks}).stdout == of_ranks

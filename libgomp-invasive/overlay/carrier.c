@@ -414,9 +414,22 @@ void gomp_context_wait (int *addr, int val)
     leave_waiting(c, self, suspend(c, self));
 }
 
+/* Anything but what lies in the carrier's list. */
+static bool other_work (const struct gomp_carrier *c)
+{
+    return loop_needed(c) || any_public() || gomp_tickets_in_sight();
+}
+
+/* Is a thread that waits to give its core up at once, whatever there is? */
+static bool may_not_idle (void)
+{
+    return gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
+           atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0;
+}
+
 /* All of the carrier's have arrived, `self` as the last one.  Where the other carriers are about as
  * quick the barrier opens before the way to the loop and back would be over.  A carrier that has no other
- * context has nothing else to do there but to look for those of other carriers.  Returns what is next. */
+ * context goes on for a while.  Returns what is next. */
 static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct gomp_context *self)
 {
     enum { CLOCK_EVERY = 32, ALONE_NS = 20000 };
@@ -431,8 +444,8 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
             continue;
         uint64_t now = inv_now_ns();
         start = start ? start : now;
-        if (atomic_load_explicit(&c->count, memory_order_relaxed) > 1 || loop_needed(c) ||
-            now - start > ALONE_NS)
+        if (atomic_load_explicit(&c->count, memory_order_relaxed) > 1 || other_work(c) ||
+            may_not_idle() || now - start > ALONE_NS)
             break;
     }
     return &c->loop;
@@ -485,12 +498,6 @@ void gomp_context_make_way (void)
 struct gomp_ended *gomp_carrier_tasks (void)
 {
     return &carrier()->tasks;
-}
-
-/* Anything but what lies in the carrier's list. */
-static bool other_work (const struct gomp_carrier *c)
-{
-    return loop_needed(c) || any_public() || gomp_tickets_in_sight();
 }
 
 bool gomp_context_has_others (void)

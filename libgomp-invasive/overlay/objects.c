@@ -59,17 +59,28 @@ static bool is_one_of (const char *name, const char *const *names)
     return false;
 }
 
-/* Symbols of other objects come before those that the object's hash table knows. */
+/* Symbols of other objects come before those that the object's hash table knows.  Where it knows none, as in
+ * programs at fixed addresses, all are of other objects: linkers put the text of their names behind them. */
+static size_t count_used (const uint32_t *hash, const ElfW(Sym) *symbols, const char *text)
+{
+    enum { BUCKETS, FIRST_DEFINED, FILTER_WORDS, HEAD = 4 };
+    const uint32_t *buckets = hash + HEAD + hash[FILTER_WORDS] * (sizeof(ElfW(Addr)) / sizeof *hash);
+    for (uint32_t i = 0; i < hash[BUCKETS]; i++)
+        if (buckets[i] != 0)
+            return hash[FIRST_DEFINED];
+    return text > (const char *)symbols ? (size_t)(text - (const char *)symbols) / sizeof *symbols : 0;
+}
+
 bool gomp_object_uses (const struct dl_phdr_info *info, const char *const *names)
 {
     const ElfW(Dyn) *strings = dynamic_entry(info, DT_STRTAB), *hash = dynamic_entry(info, DT_GNU_HASH),
                     *table = dynamic_entry(info, DT_SYMTAB);
     if (!strings || !hash || !table)
         return false;
-    uint32_t first_defined = ((const uint32_t *)address_of(info, hash))[1];
     const ElfW(Sym) *symbols = address_of(info, table);
     const char *text = address_of(info, strings);
-    for (uint32_t i = 1; i < first_defined; i++)
+    size_t count = count_used(address_of(info, hash), symbols, text);
+    for (size_t i = 1; i < count; i++)
         if (symbols[i].st_shndx == SHN_UNDEF && is_one_of(text + symbols[i].st_name, names))
             return true;
     return false;

@@ -86,7 +86,8 @@ static bool large_team_gains (unsigned cores)
 static int has_barriers (struct dl_phdr_info *info, size_t size, void *found)
 {
     static const char *const names[] = {"GOMP_barrier",  "GOMP_barrier_cancel", "GOMP_loop_end",
-                                        "GOMP_loop_end_cancel", "GOMP_sections_end", NULL};
+                                        "GOMP_loop_end_cancel", "GOMP_sections_end",
+                                        "GOMP_sections_end_cancel", "GOMP_single_copy_start", NULL};
     (void)size;
     *(bool *)found = gomp_object_needs(info, "libgomp") && gomp_object_uses(info, names);
     return *(bool *)found;

@@ -207,9 +207,9 @@ static bool has_tickets (struct gomp_region *region)
     return !gomp_region_is_alone(region) && gomp_tickets_any(&region->tickets);
 }
 
-static bool has_tickets_near (struct gomp_region *region)
+static bool has_tickets_in_view (struct gomp_region *region)
 {
-    return gomp_tickets_near(&region->tickets, gomp_share_of(inv_seat, inv_process.ncores));
+    return !gomp_region_is_alone(region) && gomp_tickets_in_view(&region->tickets);
 }
 
 bool gomp_tickets_left (void)
@@ -219,7 +219,7 @@ bool gomp_tickets_left (void)
 
 bool gomp_tickets_in_sight (void)
 {
-    return any_registered(has_tickets_near);
+    return any_registered(has_tickets_in_view);
 }
 
 /* Other threads may run explicit tasks under these numbers.  release; partner: adopt */
@@ -623,26 +623,46 @@ static bool has_share (int seat)
     return gomp_share_of(seat, inv_process.ncores) < GOMP_TICKET_SHARES;
 }
 
-/* Of two cores, each of which takes from an end of the range, both keep to their half by themselves. */
+/* Of two cores, each of which takes from an end of the range where that helps, both have the same half each
+ * time without more. */
 enum { FEW_CORES = 2 };
 
-/* The cores that the region's implicit tasks are dealt to: the process's own, and the master's.  Those that it
- * has borrowed take from the others' shares.  False: all cores take from one range. */
-static bool find_homes (struct gomp_homes *homes, bool alone)
+/* The process's own cores, and the master's.  Returns how many. */
+static unsigned find_homes (struct gomp_homes *homes)
 {
-    unsigned us = inv_process.slot + 1, ncores = inv_process.ncores;
-    if (!has_share(inv_seat) || (!alone && ncores <= FEW_CORES))
-        return false;
+    unsigned us = inv_process.slot + 1, ncores = inv_process.ncores, found = 1;
     memset(homes->cores, 0, sizeof homes->cores);
     homes->first = gomp_share_of(inv_seat, ncores);
     homes->cores[homes->first] = 1;
-    for (unsigned core = 0; !alone && core < ncores; core++) {
+    for (unsigned core = 0; core < ncores; core++) {
         /* relaxed: a hint */
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word, memory_order_relaxed);
-        if (inv_word_owner(w) == us && (int)core != inv_seat)
-            homes->cores[gomp_share_of((int)core, ncores)]++;
+        if (inv_word_owner(w) != us || (int)core == inv_seat)
+            continue;
+        homes->cores[gomp_share_of((int)core, ncores)]++;
+        found++;
     }
-    return true;
+    return found;
+}
+
+/* Are the region's implicit tasks, which take so long each, to be dealt to cores?  Else all cores take from one
+ * range. */
+static bool have_homes (const struct gomp_region *region, bool alone, uint64_t task_ns,
+                        struct gomp_homes *homes)
+{
+    if (!has_share(inv_seat))
+        return false;
+    if (alone) {
+        memset(homes->cores, 0, sizeof homes->cores);
+        homes->first = gomp_share_of(inv_seat, inv_process.ncores);
+        homes->cores[homes->first] = 1;
+        return true;
+    }
+    if (inv_process.ncores <= FEW_CORES)
+        return false;
+    unsigned cores = find_homes(homes);
+    return region->start.nthreads <= cores || (region->light && region->inside == GOMP_WAITS) ||
+           (task_ns < UINT32_MAX && gomp_tickets_are_short((uint32_t)task_ns));
 }
 
 void gomp_region_open (struct gomp_region *region, bool elastic)
@@ -679,7 +699,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     struct gomp_homes homes;
     gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0,
                       region->light && region->inside == GOMP_WAITS,
-                      find_homes(&homes, alone) ? &homes : NULL);
+                      have_homes(region, alone, task_ns, &homes) ? &homes : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)
         gomp_want_cores_later();

@@ -112,7 +112,7 @@ extern void gomp_region_finish (struct gomp_region *);
 
 /* Workers. */
 extern bool gomp_tickets_left (void);
-/* The same for a thread that looks all the time: without those that are in shares. */
+/* The same for a thread that looks all the time: without those that threads have put into shares. */
 extern bool gomp_tickets_in_sight (void);
 extern bool gomp_run_ticket (void);
 static inline bool gomp_region_is_alone (struct gomp_region *region)

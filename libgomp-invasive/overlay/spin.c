@@ -7,8 +7,8 @@
  * the seat up.
  *
  * Unmanaged: only the kernel knows.  After some microseconds the thread yields now and then:
- * a yield that comes back late has let another thread run.  When that happens again and
- * again the threads share a core: it sleeps, and the kernel wakes it on an idle core if there is
+ * a yield that comes back late may have let another thread run, which the kernel has counted then.  When
+ * that happens again and again the threads share a core: it sleeps, and the kernel wakes it on an idle core if there is
  * one.  (To go on yielding would keep two threads of a team on one core beside an idle one:
  * whoever has just run is not moved.)
  *
@@ -43,7 +43,7 @@ enum {
     NOTICED_YIELDS = 3,     /* so many noticed one after the other: the core is shared */
     SHARED_SLEEPS = 8,      /* then sleep in so many waits before it is tried again, */
     STRANGER_SLEEPS = 250,  /* and in so many after a long one, which costs that much more, */
-    STRANGER_WORTH = 16,    /* ... or for so many times as long as that one, if that is over sooner; */
+    STRANGER_WORTH = 16,    /* ... but not for longer than so many times the length of that yield; */
     STRANGER_DOUBLINGS = 4, /* twice as many after each that follows */
     STRANGER_GONE_NS = 100000000, /* before it is taken for another one */
     CROWDED_MOST = 32,      /* yields among more threads of our own than processors */
@@ -70,7 +70,7 @@ static __thread unsigned short company __attribute__((tls_model("initial-exec"),
 /* Long yields, each no later than STRANGER_GONE_NS after the sleeps for the one before: one may be a daemon
  * that is gone again, several a program that stays. */
 static __thread unsigned char strangers __attribute__((tls_model("initial-exec"), used));
-/* The sleeps for the last one are over by then, also where waits are long and so not many. */
+/* When the thread is to idle again after the last one, however few waits there have been. */
 static __thread uint64_t stranger_until_ns __attribute__((tls_model("initial-exec"), used));
 #define strangers GOMP_OWN(strangers)
 #define stranger_until_ns GOMP_OWN(stranger_until_ns)
@@ -124,10 +124,10 @@ static bool sleep_at_once (void)
 
 /* --- managed, on a seat */
 
-/* How long a thread of the process idles on a core of its own that nobody wants: SPIN_KEEP_NS, or
- * SPIN_KEEP_MOST_NS.  Written by threads that have slept after that, read by those that idle; relaxed, it is
- * a guess. */
-static _Atomic uint64_t keep_ns = SPIN_KEEP_NS;
+/* How long the thread idles on a core of the process's own that is not wanted: SPIN_KEEP_NS, or
+ * SPIN_KEEP_MOST_NS where it was to sleep after that and had work again within this time. */
+static __thread uint64_t keep_ns __attribute__((tls_model("initial-exec"), used)) = SPIN_KEEP_NS;
+#define keep_ns GOMP_OWN(keep_ns)
 /* When the thread began its last wait, if it has idled for keep_ns then and is to sleep; else 0. */
 static __thread uint64_t idle_since_ns __attribute__((tls_model("initial-exec"), used));
 #define idle_since_ns GOMP_OWN(idle_since_ns)
@@ -136,9 +136,8 @@ void gomp_idle_slept (void)
 {
     if (idle_since_ns == 0)
         return;
-    bool soon = inv_now_ns() - idle_since_ns < SPIN_KEEP_MOST_NS;
+    keep_ns = inv_now_ns() - idle_since_ns < SPIN_KEEP_MOST_NS ? SPIN_KEEP_MOST_NS : SPIN_KEEP_NS;
     idle_since_ns = 0;
-    atomic_store_explicit(&keep_ns, soon ? SPIN_KEEP_MOST_NS : SPIN_KEEP_NS, memory_order_relaxed);
 }
 
 /* Should a thread that idles on its seat go on doing so?  Looks at the clock and the
@@ -162,7 +161,7 @@ static bool may_idle (uint64_t start)
         return idle < SPIN_WANTED_NS;
     if (!inv_seat_owned())
         return idle < SPIN_BORROWED_NS;
-    if (idle < atomic_load_explicit(&keep_ns, memory_order_relaxed))
+    if (idle < keep_ns)
         return true;
     idle_since_ns = start;
     return false;
@@ -172,6 +171,7 @@ enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0;
     bool hurry = sleep_at_once();
+    idle_since_ns = 0;
     for (unsigned i = 1;; i++) {
         if (ready(arg))
             return GOMP_IDLE_READY;
@@ -182,7 +182,7 @@ enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
             continue;
         if (start == 0) {
             start = inv_now_ns();
-            idle_since_ns = 0;
+            was_switched(); /* from here on */
         }
         if (hurry || !may_idle(start))
             return GOMP_IDLE_LONG;
@@ -267,8 +267,10 @@ static bool spin_alone (bool (*ready) (void *), void *arg)
         if (i % POLL_EVERY)
             continue;
         uint64_t now = inv_now_ns();
-        if (start == 0)
+        if (start == 0) {
             start = now;
+            was_switched();
+        }
         if (hurry || now - start > limit)
             return false;
         if (now - start > SPIN_ALONE_NS && yield_shared())
@@ -284,6 +286,7 @@ static bool spin_unmanaged (bool (*ready) (void *), void *arg)
 /* Managed, without a seat: on somebody else's core, so hardly at all. */
 static bool spin_unseated (bool (*ready) (void *), void *arg)
 {
+    idle_since_ns = 0;
     for (unsigned i = 0; i < 100; i++) {
         if (ready(arg))
             return true;
@@ -316,7 +319,9 @@ static bool word_changed (void *arg)
 int gomp_spin (int *addr, int val)
 {
     struct word_wait w = {addr, val};
-    if (gomp_in_context() && gomp_context_has_others())
+    if (gomp_in_context() && gomp_context_has_others()) {
+        idle_since_ns = 0;
         return 1;
+    }
     return !gomp_spin_until(word_changed, &w);
 }

@@ -105,13 +105,18 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
 }
 
 /* From which end a core takes short implicit tasks: always the same, so that what it brings into
- * its cache of one region's is there for the next one's.  (Long ones are taken in order: a program
- * may be made for that.) */
+ * its cache of one region's is there for the next one's. */
 static bool takes_last (struct gomp_tickets *t, int seat)
 {
     uint32_t task_ns = atomic_load_explicit(&t->task_ns, memory_order_relaxed);
     return seat > 0 && seat % 2 == 1 &&
-           (are_together(t) || (task_ns > 0 && task_ns < SHORT_NS));
+           (are_together(t) || gomp_tickets_are_short(task_ns));
+}
+
+/* May the thread put tickets into a share?  Not where cores have one together: all might be full. */
+static bool may_put (int seat)
+{
+    return inv_process.ncores <= GOMP_TICKET_SHARES && share_of(seat) < GOMP_TICKET_SHARES;
 }
 
 /* From the word that all share. */
@@ -124,7 +129,7 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
         if (is_empty(now))
             return false;
         epoch = (uint32_t)(now >> 32);
-        n = how_many(t, end_of(now) - first_of(now), share_of(seat) < GOMP_TICKET_SHARES);
+        n = how_many(t, end_of(now) - first_of(now), may_put(seat));
         first = last ? end_of(now) - n : first_of(now);
         next = last ? range_of(epoch, first_of(now), first)
                     : range_of(epoch, first + n, end_of(now));
@@ -213,7 +218,7 @@ bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
 
 /* --- opening */
 
-/* Put neighbouring thread numbers into the shares of the cores, of no more than there are threads.  The
+/* Put neighbouring thread numbers into the shares of the first n cores, or of all if these are fewer.  The
  * region before is over, so nothing is left in any share, and no thread is about to put anything there.
  * Returns which shares have any. */
 static uint64_t deal (struct gomp_tickets *t, uint32_t epoch, uint32_t n, const struct gomp_homes *homes)
@@ -238,6 +243,11 @@ static uint64_t deal (struct gomp_tickets *t, uint32_t epoch, uint32_t n, const 
         shared |= UINT64_C(1) << i;
     }
     return shared;
+}
+
+bool gomp_tickets_are_short (uint32_t task_ns)
+{
+    return task_ns > 0 && task_ns < SHORT_NS;
 }
 
 void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,

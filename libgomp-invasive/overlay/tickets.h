@@ -2,15 +2,17 @@
 /*
  * tickets.h - handing out the implicit tasks of an elastic region.
  *
- * Where there are more than two cores the implicit tasks are dealt to the process's own cores when the
- * region opens: each core's share is a range of neighbouring thread numbers, the same ones in every region as
- * long as the cores and the number of threads are the same.  What an implicit task has left in a core's caches, or
+ * Where there are more than two cores, and one for each implicit task, or implicit tasks are short or wait for
+ * each other, they are dealt to the process's own cores when the region opens: each core's share is a range
+ * of neighbouring thread numbers, the same ones in every region as long as the cores, that of the master among
+ * them, and the number of threads are the same.  What an implicit task has left in a core's caches, or
  * has been given memory for near a core, is there for the next region's.  The thread on a core takes from the front
  * of the core's share without disturbing others; they, when they have nothing left to do, take from its
  * other end.
  *
  * Else one word is the range of those that have not been taken.  Where implicit tasks are long each is
- * taken from there by itself, in order.  Where the function's are known to be shorter than it
+ * taken from there by itself, in order: a program may be made for that, whose threads wait for the one
+ * before.  Where the function's are known to be shorter than it
  * takes to bring that word from another core (history.h), a thread takes a core's fair share at
  * once, every second core from the range's end, and puts all but the first into the core's share.
  *
@@ -47,8 +49,8 @@ struct gomp_tickets {
     /* Written by the master before `left`; relaxed: a late thread may look at the next region's. */
     _Atomic uint32_t nthreads;
     _Atomic uint32_t task_ns; /* what one takes, 0: not known */
-    /* Whatever they take, a core's fair share is taken at once: they wait for each other, so all of
-     * them must be started first. */
+    /* Whatever they take, a core's fair share is taken at once if they are not dealt: they wait for each
+     * other, so all of them must be started first. */
     _Atomic bool together;
     _Atomic bool dealt; /* all are in shares from the beginning */
     /* Bit i: there may be tickets in share i.  Set (relaxed) before they are put there; cleared when the
@@ -74,8 +76,10 @@ static inline unsigned gomp_share_of (int seat, unsigned ncores)
     return share < GOMP_TICKET_SHARES ? share : GOMP_TICKET_SHARES;
 }
 
-/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, with homes,
- * from the shares of these cores, of which there is one. */
+/* Are implicit tasks of that length taken several at once?  0: it is not known. */
+extern bool gomp_tickets_are_short (uint32_t task_ns);
+/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, if homes is not
+ * NULL, from the shares of these cores; there is one at least. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads,
                                uint32_t task_ns, bool together, const struct gomp_homes *);
 /* Take one; for the thread that has the seat.  With it the region cannot end before the
@@ -93,13 +97,13 @@ static inline uint32_t gomp_tickets_in (uint64_t left)
     return (uint32_t)(uint16_t)left - (uint16_t)(left >> 16);
 }
 
-/* What a thread that spins on a core may look at all the time: those that are not in shares, and those of
- * the core's share (GOMP_TICKET_SHARES: none), which may be a region's that has not been opened yet. */
-static inline bool gomp_tickets_near (struct gomp_tickets *t, unsigned share)
+/* Are there any, but for those that threads have put into shares?  A thread that spins may look at that all
+ * the time. */
+static inline bool gomp_tickets_in_view (struct gomp_tickets *t)
 {
     return gomp_tickets_in(atomic_load_explicit(&t->left, memory_order_relaxed)) > 0 ||
-           (share < GOMP_TICKET_SHARES &&
-            gomp_tickets_in(atomic_load_explicit(&t->share[share].range, memory_order_relaxed)) > 0);
+           (atomic_load_explicit(&t->dealt, memory_order_relaxed) &&
+            atomic_load_explicit(&t->shared, memory_order_relaxed) != 0);
 }
 
 /* How many of the epoch's there are; may miss some that are on their way into a share. */
