@@ -66,6 +66,10 @@ BUILD = Path(os.environ.get("INVASIVE_BUILD") or TOP / "build").resolve()
 TIMEOUT_S = 120  # of a machine that is as quick as ours
 # Random examples: a fifth with a sanitizer, half without --full.
 FEWER = 5 if BUILD.name in ("asan", "tsan") else 1 if os.environ.get("INVASIVE_FULL") else 2
+# What these test is the same whichever library a program has: with the second one for --full.
+ONE_LIBRARY = {"test_invade_compare.py", "test_invade_report.py", "test_invade_teams.py",
+               "test_shim_fortran.py", "test_shim_tasks.py",
+               "test_a_host_without_us_makes_all_ranks_unmanaged"}
 SLOWER = 2  # it may be; limits end what hangs, and say nothing of speed
 ALONGSIDE = pytest.StashKey()  # are there tests for a second pytest?
 MACHINE = pytest.StashKey()  # of a test that this machine cannot run
@@ -102,6 +106,10 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Tests for --full are left out, not skipped: a skip means that something is missing.  Those
     whose command runs beside the others come last, and those of a second pytest after them."""
+    for item in items:
+        library = item.callspec.params.get("mpi") if hasattr(item, "callspec") else None
+        if library == "openmpi" and {item.path.name, item.originalname} & ONE_LIBRARY:
+            item.add_marker(pytest.mark.full)
     if not config.getoption("--full"):
         left_out = [item for item in items if item.get_closest_marker("full")]
         if left_out:

@@ -60,7 +60,8 @@ def cases():
             for argument in about.get("each", [""])[0].split() or [None]:
                 name = f"{path.stem}-{argument}" if argument else path.stem
                 # That a promise is OpenMP's, and not ours alone, changes with the program only.
-                marks = [pytest.mark.full] if condition == "stock" else []
+                # One core is had by pairs and crowds, too.
+                marks = [pytest.mark.full] if condition in ("stock", "one-core") else []
                 yield pytest.param(path.stem, argument, condition, id=f"{name}-{condition}",
                                    marks=marks)
 

@@ -1090,13 +1090,15 @@ def real_tree(version):
             (tree / name).write_text((root / name).read_text())
         yield tree
     finally:
-        groups = sorted((p for p in tree.rglob("*") if p.is_dir()), reverse=True)
-        for group in [*groups, tree]:
-            for pid in (group / "cgroup.procs").read_text().split():
-                with contextlib.suppress(ProcessLookupError):
-                    (root / "cgroup.procs").write_text(pid)
-            eventually(lambda g=group: (g / "cgroup.procs").read_text(), "")
-            group.rmdir()
+        # An rmd that ends removes its groups meanwhile.
+        for name, _, _ in os.walk(tree, topdown=False):
+            group = Path(name)
+            with contextlib.suppress(FileNotFoundError):
+                for pid in (group / "cgroup.procs").read_text().split():
+                    with contextlib.suppress(ProcessLookupError):
+                        (root / "cgroup.procs").write_text(pid)
+                eventually(lambda g=group: (g / "cgroup.procs").read_text(), "")
+                group.rmdir()
         if enable:
             delegated.write_text("-cpuset")
 
