@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("what_mpi_leaves_when_it_is_killed_goes")
 
-RANKS = [1, 2, 3]  # alone; pinned cores; more ranks than cores
+RANKS = [1, 2, 3, pytest.param(5, marks=pytest.mark.full)]  # alone; pinned; more than cores
 PROGRAMS = ["every", "construct", "onesided", "files"]
 # Functions that none of these calls: they need a name server, a socket to another job, or groups
 # that MPICH 4.0 does not know (test_shim_sessions.py).

@@ -12,6 +12,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import FEWER
 from machine import TWO_CORES
 
 PROGRAM = "mpi-shim/tests/random/random"
@@ -122,7 +123,8 @@ def runner(mpi, build, run_program, tmp_path):
 
 
 # A rank alone; a core each; more ranks than cores.
-FIXED = [(1, 1, 10), (2, 100, 12), (3, 200, 3), pytest.param(5, 300, 1, marks=pytest.mark.full)]
+FIXED = [(1, 1, 20 // FEWER), (2, 100, 12), (3, 200, 3),
+         pytest.param(5, 300, 1, marks=pytest.mark.full)]
 
 
 @pytest.mark.parametrize("ranks,seed,count", FIXED)

@@ -420,13 +420,6 @@ static bool other_work (const struct gomp_carrier *c)
     return loop_needed(c) || any_public() || gomp_tickets_in_sight();
 }
 
-/* Is a thread that waits to give its core up at once, whatever there is? */
-static bool may_not_idle (void)
-{
-    return gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
-           atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0;
-}
-
 /* All of the carrier's have arrived, `self` as the last one.  Where the other carriers are about as
  * quick the barrier opens before the way to the loop and back would be over.  A carrier that has no other
  * context goes on for a while.  Returns what is next. */
@@ -445,7 +438,7 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
         uint64_t now = inv_now_ns();
         start = start ? start : now;
         if (atomic_load_explicit(&c->count, memory_order_relaxed) > 1 || other_work(c) ||
-            may_not_idle() || now - start > ALONE_NS)
+            gomp_leaves_at_once() || now - start > ALONE_NS)
             break;
     }
     return &c->loop;

@@ -627,13 +627,10 @@ static bool has_share (int seat)
  * time without more. */
 enum { FEW_CORES = 2 };
 
-/* The process's own cores, and the master's.  Returns how many. */
-static unsigned find_homes (struct gomp_homes *homes)
+/* Add the process's own cores to that of the master.  Returns how many they are. */
+static unsigned add_own_cores (struct gomp_homes *homes)
 {
     unsigned us = inv_process.slot + 1, ncores = inv_process.ncores, found = 1;
-    memset(homes->cores, 0, sizeof homes->cores);
-    homes->first = gomp_share_of(inv_seat, ncores);
-    homes->cores[homes->first] = 1;
     for (unsigned core = 0; core < ncores; core++) {
         /* relaxed: a hint */
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word, memory_order_relaxed);
@@ -647,22 +644,16 @@ static unsigned find_homes (struct gomp_homes *homes)
 
 /* Are the region's implicit tasks, which take so long each, to be dealt to cores?  Else all cores take from one
  * range. */
-static bool have_homes (const struct gomp_region *region, bool alone, uint64_t task_ns,
+static bool have_homes (const struct gomp_region *region, bool alone, bool together, uint32_t task_ns,
                         struct gomp_homes *homes)
 {
-    if (!has_share(inv_seat))
+    if (!has_share(inv_seat) || (!alone && inv_process.ncores <= FEW_CORES))
         return false;
-    if (alone) {
-        memset(homes->cores, 0, sizeof homes->cores);
-        homes->first = gomp_share_of(inv_seat, inv_process.ncores);
-        homes->cores[homes->first] = 1;
-        return true;
-    }
-    if (inv_process.ncores <= FEW_CORES)
-        return false;
-    unsigned cores = find_homes(homes);
-    return region->start.nthreads <= cores || (region->light && region->inside == GOMP_WAITS) ||
-           (task_ns < UINT32_MAX && gomp_tickets_are_short((uint32_t)task_ns));
+    memset(homes->cores, 0, sizeof homes->cores);
+    homes->first = gomp_share_of(inv_seat, inv_process.ncores);
+    homes->cores[homes->first] = 1;
+    return alone || region->start.nthreads <= add_own_cores(homes) || together ||
+           gomp_tickets_are_short(task_ns);
 }
 
 void gomp_region_open (struct gomp_region *region, bool elastic)
@@ -697,9 +688,10 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
     atomic_store_explicit(&region->alone, alone, memory_order_relaxed);
     struct gomp_homes homes;
-    gomp_tickets_open(&region->tickets, epoch, n, task_ns < UINT32_MAX ? (uint32_t)task_ns : 0,
-                      region->light && region->inside == GOMP_WAITS,
-                      have_homes(region, alone, task_ns, &homes) ? &homes : NULL);
+    uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;
+    bool together = region->light && region->inside == GOMP_WAITS;
+    gomp_tickets_open(&region->tickets, epoch, n, short_ns, together,
+                      have_homes(region, alone, together, short_ns, &homes) ? &homes : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)
         gomp_want_cores_later();

@@ -140,6 +140,12 @@ void gomp_idle_slept (void)
     idle_since_ns = 0;
 }
 
+bool gomp_leaves_at_once (void)
+{
+    return gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
+           atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0;
+}
+
 /* Should a thread that idles on its seat go on doing so?  Looks at the clock and the
  * table; called every POLL_EVERY pauses. */
 static bool may_idle (uint64_t start)
@@ -148,8 +154,7 @@ static bool may_idle (uint64_t start)
     if (verdict == INV_GIVE || verdict == INV_LOST)
         return false;
     uint64_t now = inv_now_ns(), idle = now - start;
-    if (gomp_spin_count_var == 0 || /* OMP_WAIT_POLICY=passive */
-        atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0)
+    if (gomp_leaves_at_once())
         return false;
     if (idle > STEAL_AFTER_NS && gomp_threads_queued())
         return false;

@@ -94,6 +94,8 @@ extern bool gomp_core_needed (void);
 extern bool gomp_work_waiting (void);
 /* taskpoint.c: what waits outside OpenMP may run. */
 extern const struct inv_task_point gomp_task_point;
+/* Is a thread that waits on a seat to give it up at once, also where the core is not wanted? */
+extern bool gomp_leaves_at_once (void);
 /* Wait for something without sleeping as long as that is right (spin.c); for a thread that has
  * or has not a seat, managed or not.  True when `ready` says so; false when it is time to sleep,
  * or to give the seat to other work. */
