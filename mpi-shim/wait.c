@@ -132,9 +132,12 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
     return false;
 }
 
+/* Only where the core would be of use to another process: where more threads compute than there are
+ * cores, no thread can take what this one gives up, and a sleep and its end cost more than yields. */
 bool shim_lends_at_once(const struct shim_site *site)
 {
     return inv_others_want(inv_process.table, inv_process.slot) &&
+           (!inv_process.anonymous || !inv_token_overdrawn(inv_process.table)) &&
            shim_site_expects(site) > LEND_US * shim_us;
 }
 

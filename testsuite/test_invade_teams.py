@@ -300,6 +300,15 @@ def test_teams_that_cannot_borrow_are_told(job, hints, imbalance):
     assert small["small_teams_seconds"] > 0.03 * small["elapsed_seconds"]
 
 
+def test_ranks_that_are_many_a_core_are_not_said_to_have_small_teams(job, hints, mpi):
+    command = mpi.run(8, mpi.program("apps/imbalance/imbalance"), "--loads=1:1:1:1:1:1:1:9",
+                      "--work-ms=20", "--iterations=10")
+    whole = job(*command)
+    assert [p["team_threads"] for p in whole["processes"]] == [1] * 8
+    assert whole["small_teams_seconds"] is None
+    assert not any("had teams of" in line for line in hints(*command))
+
+
 def test_teams_that_can_borrow_are_not_said_to_be_small(job, hints, imbalance):
     assert job(*imbalance)["small_teams_seconds"] is None
     assert not any("had teams of" in line for line in hints(*imbalance))

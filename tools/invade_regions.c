@@ -185,12 +185,22 @@ static double in_teams(const struct process *p)
     return p->team_threads > 1 ? least(elapsed, p->useful) : p->useful;
 }
 
+/* With so many ranks for each core teams of one thread are the default, since larger ones lose. */
+static bool crowded(const struct job *j, unsigned node, double cores)
+{
+    enum { MANY_RANKS = 4 }; /* as in libgomp-invasive/overlay/proc.c */
+    unsigned here = 0;
+    for (unsigned i = 0; i < j->count; i++)
+        here += j->at[i].node == node;
+    return here >= MANY_RANKS * cores;
+}
+
 void regions_small_teams(struct job *j, const struct launch *l)
 {
     for (unsigned i = 0; i < j->count; i++) {
         const struct process *p = &j->at[i];
         double threads = p->team_threads, cores = l->nodes[p->node].cores;
-        if (threads < 1 || threads >= cores)
+        if (threads < 1 || threads >= cores || crowded(j, p->node, cores))
             continue;
         j->small_teams++;
         j->small_threads = p->team_threads > j->small_threads ? p->team_threads : j->small_threads;

@@ -104,6 +104,15 @@ static unsigned grain (void)
     return barriers ? GRAIN_WITH_BARRIERS : GRAIN;
 }
 
+/* Are there so many ranks for each core that each has enough to do with one thread of each?  What its ranks
+ * have more than others is evened out by which core each has (rmd/partition.c); a second implicit task costs
+ * more than it gains (doc/design.md). */
+static bool one_thread_is_enough (unsigned cores)
+{
+    enum { MANY_RANKS = 4 };
+    return inv_ranks_here() >= MANY_RANKS * cores;
+}
+
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or
  * the smallest multiple of them that is large enough, if limits allow. */
 static unsigned find_default_team (void)
@@ -113,6 +122,8 @@ static unsigned find_default_team (void)
     if (wanted > 0 && wanted <= 65536)
         return (unsigned)wanted;
     unsigned cores = inv_domain_cores();
+    if (one_thread_is_enough(cores))
+        return 1;
     unsigned multiple = large_team_gains(cores) ? (grain() + cores - 1) / cores : 1;
     return fit_team(cores * multiple, cores);
 }
