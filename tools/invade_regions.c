@@ -185,10 +185,10 @@ static double in_teams(const struct process *p)
     return p->team_threads > 1 ? least(elapsed, p->useful) : p->useful;
 }
 
-/* With so many ranks for each core teams of one thread are the default, since larger ones lose. */
+/* With several ranks for each core teams of one thread are the default, since larger ones lose. */
 static bool crowded(const struct job *j, unsigned node, double cores)
 {
-    enum { MANY_RANKS = 4 }; /* as in libgomp-invasive/overlay/proc.c */
+    enum { MANY_RANKS = 2 }; /* as in libgomp-invasive/overlay/proc.c */
     unsigned here = 0;
     for (unsigned i = 0; i < j->count; i++)
         here += j->at[i].node == node;

@@ -104,12 +104,12 @@ static unsigned grain (void)
     return barriers ? GRAIN_WITH_BARRIERS : GRAIN;
 }
 
-/* Are there so many ranks for each core that each has enough to do with one thread of each?  What its ranks
- * have more than others is evened out by which core each has (rmd/partition.c); a second implicit task costs
- * more than it gains (doc/design.md). */
+/* Does each core have several ranks?  What one has more to do than others is evened out by which core each
+ * has (rmd/partition.c), for which its thread is bound; a second implicit task costs more than it gains
+ * (doc/design.md). */
 static bool one_thread_is_enough (unsigned cores)
 {
-    enum { MANY_RANKS = 4 };
+    enum { MANY_RANKS = 2 };
     return inv_ranks_here() >= MANY_RANKS * cores;
 }
 
@@ -183,11 +183,12 @@ void gomp_settle_default_team (void)
         return;
     n = least(default_team(), limit);
     gomp_threads_scarce = found_scarce;
-    gomp_default_team_is_one = n == 1 && inv_domain_cores() == 1;
+    unsigned cores = inv_domain_cores();
+    gomp_default_team_is_one = n == 1 && (cores == 1 || one_thread_is_enough(cores));
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
         large_team = (unsigned)n;
-        small_team = (unsigned)least(n, inv_domain_cores());
+        small_team = (unsigned)least(n, cores);
     }
 }
 
