@@ -104,13 +104,20 @@ static unsigned grain (void)
     return barriers ? GRAIN_WITH_BARRIERS : GRAIN;
 }
 
-/* Does each core have several ranks?  What one has more to do than others is evened out by which core each
- * has (rmd/partition.c), for which its thread is bound; a second implicit task costs more than it gains
- * (doc/design.md). */
+enum { SEVERAL_RANKS = 2, MANY_RANKS = 4 }; /* for each core */
+
+/* Does each core have several ranks?  Then a second implicit task costs more than it gains (doc/design.md). */
 static bool one_thread_is_enough (unsigned cores)
 {
-    enum { MANY_RANKS = 2 };
-    return inv_ranks_here() >= MANY_RANKS * cores;
+    return inv_ranks_here() >= SEVERAL_RANKS * cores;
+}
+
+/* Are threads of teams of one to be bound?  On one core; and where what a rank has more to do than others is
+ * evened out by which core each has (rmd/partition.c).  Of many ranks for each core one is ready to run on each
+ * most of the time, wherever the kernel puts them. */
+static bool single_threads_are_bound (unsigned cores)
+{
+    return cores == 1 || (one_thread_is_enough(cores) && inv_ranks_here() < MANY_RANKS * cores);
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or
@@ -184,7 +191,7 @@ void gomp_settle_default_team (void)
     n = least(default_team(), limit);
     gomp_threads_scarce = found_scarce;
     unsigned cores = inv_domain_cores();
-    gomp_default_team_is_one = n == 1 && (cores == 1 || one_thread_is_enough(cores));
+    gomp_default_team_is_one = n == 1 && single_threads_are_bound(cores);
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
         large_team = (unsigned)n;
