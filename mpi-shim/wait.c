@@ -132,8 +132,8 @@ static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint
     return false;
 }
 
-/* Only where the core would be of use to another process: where more threads compute than there are
- * cores, no thread can take what this one gives up, and a sleep and its end cost more than yields. */
+/* Only where the core would be of use to another process: while more threads hold a core than there are, none
+ * comes free by what this one gives up, and a sleep and its end cost more than yields. */
 bool shim_lends_at_once(const struct shim_site *site)
 {
     return inv_others_want(inv_process.table, inv_process.slot) &&

@@ -220,9 +220,13 @@ def test_the_default_team_fits_this_node(compiled, launch, run_program, inside, 
     assert run_program([program], env=launch.env).stdout == "3\n"
     ranks = {"MPI_LOCALNRANKS": "2"}
     assert run_program([program], env={**launch.env, **ranks}).stdout == of_ranks
-    for ranks, threads in (("5", "3\n"), ("6", "1\n")):
-        many = {"MPI_LOCALNRANKS": ranks}
-        assert run_program([program], env={**launch.env, **many}).stdout == threads
+    for ranks, threads in (({"MPI_LOCALNRANKS": "5"}, "3\n"),
+                           ({"MPI_LOCALNRANKS": "6"}, "1\n"),
+                           ({"OMPI_COMM_WORLD_LOCAL_SIZE": "6"}, "1\n"),
+                           ({"MPI_LOCALNRANKS": "6", "INVASIVE_MPI_TASKS": "1"}, "3\n"),
+                           ({"PMI_SIZE": "64"}, "3\n"),  # on all nodes
+                           ({"SLURM_PROCID": "0", "SLURM_NTASKS": "64"}, "3\n")):
+        assert run_program([program], env={**launch.env, **ranks}).stdout == threads
 
 
 def test_the_manager_is_found_while_another_thread_loads_a_library(compiled, launch, run_program):

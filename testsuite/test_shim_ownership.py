@@ -97,13 +97,14 @@ def ranks_of(mark):
 
 
 @pytest.mark.machine(len(os.sched_getaffinity(0)) > 1, "one processor")
-def test_ranks_that_share_cores_are_bound_to_them_by_load(build, mpiexec, stock_env):
+@pytest.mark.parametrize("team", [{}, {"OMP_NUM_THREADS": "2"}], ids=["default", "two threads"])
+def test_ranks_that_share_cores_are_bound_to_them_by_load(build, mpiexec, stock_env, team):
     one, other = (str(cpu) for cpu in sorted(os.sched_getaffinity(0))[:2])
     command = [build / "invade", f"--cores={one},{other}", "--", mpiexec, "-n", "4",
                build / "apps/imbalance/imbalance", "--loads=1:2:3:4", "--units-per-ms=1000",
                "--work-ms=8", "--iterations=1000000"]
     mark = str(os.getpid())
-    with subprocess.Popen([str(c) for c in command], env={**stock_env, "MARK": mark},
+    with subprocess.Popen([str(c) for c in command], env={**stock_env, **team, "MARK": mark},
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as job:
         try:
             deadline = time.monotonic() + 100

@@ -2,7 +2,7 @@
 /*
  * icv.c - internal control variables: upstream's functions, of which four concern the default
  * size of teams.  It is decided when the program is told of it.  A program that enables nested
- * regions before gets teams of the cores: each thread of a large team would begin a large team.
+ * regions before gets teams no larger than the cores: each thread of a large team would begin a large team.
  */
 #include "libgomp.h"
 #include "parallel.h"

@@ -34,9 +34,9 @@ extern void gomp_settle_teams (void);
  * control variables have the size that was decided when this returns.  Any thread. */
 enum gomp_team_default { GOMP_TEAM_OPEN, GOMP_TEAM_LARGE, GOMP_TEAM_SMALL };
 extern void gomp_decide_default_team (enum gomp_team_default);
-/* A default team is one thread, since there is one core, or each has some ranks: the process joins the
- * resource manager all the same when it begins a region, and its thread is bound.  Constant after the first use. */
-extern bool gomp_default_team_is_one;
+/* The default team is one thread, since there is one core, or each has a few ranks: a region of one thread makes
+ * the process join the resource manager all the same, and its thread is bound.  Constant after the first use. */
+extern bool gomp_single_threads_join;
 /* Is this a default size that we have chosen, so that limits leave room for such a team? */
 extern bool gomp_team_is_default (unsigned nthreads);
 /* Does the calling thread's default size need no decision any more? */

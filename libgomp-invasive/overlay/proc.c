@@ -3,8 +3,8 @@
  * proc.c - how many processors there are: upstream's answers when nobody manages us,
  * the domain's cores when somebody does.
  *
- * A managed team is larger than the cores under it, so that cores that come and go in
- * the middle of a static loop find implicit tasks to run: see default_team.
+ * Where ranks share a small node a team is larger than the cores under it, so that cores that come and go in
+ * the middle of a static loop find implicit tasks to run: see find_default_team.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -106,10 +106,19 @@ static unsigned grain (void)
 
 enum { SEVERAL_RANKS = 2, MANY_RANKS = 4 }; /* for each core */
 
-/* Does each core have several ranks?  Then a second implicit task costs more than it gains (doc/design.md). */
+/* Has the launcher started so many ranks for each core here?  Where it does not say how many are on this node
+ * (Slurm says how many the job has), not. */
+static bool cores_have_each (unsigned ranks, unsigned cores)
+{
+    int here = inv_local_size();
+    return here > 0 && (unsigned)here >= ranks * cores;
+}
+
+/* Does each core have several ranks?  Then a second implicit task costs more than it gains (doc/design.md).  Not
+ * where tasks run while others wait in MPI: in a team of one each runs where it is created. */
 static bool one_thread_is_enough (unsigned cores)
 {
-    return inv_ranks_here() >= SEVERAL_RANKS * cores;
+    return cores_have_each(SEVERAL_RANKS, cores) && !inv_getenv("INVASIVE_MPI_TASKS");
 }
 
 /* Are threads of teams of one to be bound?  On one core; and where what a rank has more to do than others is
@@ -117,11 +126,11 @@ static bool one_thread_is_enough (unsigned cores)
  * most of the time, wherever the kernel puts them. */
 static bool single_threads_are_bound (unsigned cores)
 {
-    return cores == 1 || (one_thread_is_enough(cores) && inv_ranks_here() < MANY_RANKS * cores);
+    return cores == 1 || (one_thread_is_enough(cores) && !cores_have_each(MANY_RANKS, cores));
 }
 
-/* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or the cores, or
- * the smallest multiple of them that is large enough, if limits allow. */
+/* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or 1 where each core has
+ * several ranks, or the cores, or the smallest multiple of them that is large enough, if limits allow. */
 static unsigned find_default_team (void)
 {
     const char *text = inv_getenv("INVASIVE_THREADS");
@@ -156,7 +165,7 @@ static unsigned large_team, small_team;
  * first use. */
 static struct gomp_task_icv small_icv;
 bool gomp_threads_scarce;
-bool gomp_default_team_is_one;
+bool gomp_single_threads_join;
 
 /* When the environment is read.  A process that may never use OpenMP is not to ask for a resource
  * manager: it finds the size at its first use, when what OMP_DISPLAY_ENV shows is written (use.c). */
@@ -191,7 +200,7 @@ void gomp_settle_default_team (void)
     n = least(default_team(), limit);
     gomp_threads_scarce = found_scarce;
     unsigned cores = inv_domain_cores();
-    gomp_default_team_is_one = n == 1 && single_threads_are_bound(cores);
+    gomp_single_threads_join = n == 1 && single_threads_are_bound(cores);
     gomp_global_icv.nthreads_var = n;
     if (!inv_getenv("INVASIVE_THREADS")) {
         large_team = (unsigned)n;

@@ -612,12 +612,10 @@ static void count_region (struct gomp_region *region)
 }
 
 /* With more processes than cores each core has a process that could compute: a second one for this
- * process costs more than it gains, unless the region takes long.  While more threads compute than there are
- * cores there is none to call: the watchdog looks again. */
+ * process costs more than it gains, unless the region takes long. */
 static bool is_for_own_core (uint64_t core_ns)
 {
-    return inv_process.anonymous &&
-           ((core_ns > 0 && core_ns < OWN_CORE_NS) || inv_token_overdrawn(inv_process.table));
+    return inv_process.anonymous && core_ns > 0 && core_ns < OWN_CORE_NS;
 }
 
 static bool has_share (int seat)

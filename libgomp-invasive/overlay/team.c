@@ -467,7 +467,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     bool nested = thr->ts.level > 0;
     struct gomp_region_start alone;
 
-    if (nthreads > 1 || __builtin_expect(gomp_default_team_is_one, 0)) {
+    if (nthreads > 1 || __builtin_expect(gomp_single_threads_join, 0)) {
         gomp_sched_join(nthreads);
         inv_polls_until = 0; /* what the caller tested for is not what it waits for */
     }
