@@ -31,4 +31,11 @@ static inline const char *inv_getenv(const char *name)
     return value && !inv_privileged() ? value : NULL;
 }
 
+/* Are OpenMP tasks to run while ranks wait in MPI (invade --mpi-tasks)? */
+static inline bool inv_mpi_tasks_asked(void)
+{
+    const char *wish = inv_getenv("INVASIVE_MPI_TASKS");
+    return wish && *wish && *wish != '0';
+}
+
 #endif

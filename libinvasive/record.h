@@ -34,6 +34,10 @@ enum {
     INV_MODULE_BYTES = 248,
 };
 
+/* Where a node has at least so many ranks for each core, teams of one thread are the default (proc.c of
+ * libgomp-invasive), and a report does not advise larger ones. */
+enum { INV_SEVERAL_RANKS = 2 };
+
 /* A place of the program that calls an MPI function. */
 struct inv_site {
     _Atomic uint64_t calls;         /* made from here */

@@ -17,8 +17,7 @@ bool shim_tasks_wanted;
 
 void shim_tasks_start(void)
 {
-    const char *wish = inv_getenv("INVASIVE_MPI_TASKS");
-    shim_tasks_wanted = wish && *wish && *wish != '0';
+    shim_tasks_wanted = inv_mpi_tasks_asked();
 }
 
 struct either {

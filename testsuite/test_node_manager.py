@@ -224,6 +224,7 @@ def test_the_default_team_fits_this_node(compiled, launch, run_program, inside, 
                            ({"MPI_LOCALNRANKS": "6"}, "1\n"),
                            ({"OMPI_COMM_WORLD_LOCAL_SIZE": "6"}, "1\n"),
                            ({"MPI_LOCALNRANKS": "6", "INVASIVE_MPI_TASKS": "1"}, "3\n"),
+                           ({"MPI_LOCALNRANKS": "6", "INVASIVE_MPI_TASKS": "0"}, "1\n"),
                            ({"PMI_SIZE": "64"}, "3\n"),  # on all nodes
                            ({"SLURM_PROCID": "0", "SLURM_NTASKS": "64"}, "3\n")):
         assert run_program([program], env={**launch.env, **ranks}).stdout == threads

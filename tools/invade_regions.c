@@ -188,11 +188,10 @@ static double in_teams(const struct process *p)
 /* With several ranks for each core teams of one thread are the default, since larger ones lose. */
 static bool crowded(const struct job *j, unsigned node, double cores)
 {
-    enum { SEVERAL_RANKS = 2 }; /* as in libgomp-invasive/overlay/proc.c */
     unsigned here = 0;
     for (unsigned i = 0; i < j->count; i++)
         here += j->at[i].node == node;
-    return here >= SEVERAL_RANKS * cores;
+    return here >= INV_SEVERAL_RANKS * cores;
 }
 
 void regions_small_teams(struct job *j, const struct launch *l)

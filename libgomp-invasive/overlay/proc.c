@@ -104,8 +104,6 @@ static unsigned grain (void)
     return barriers ? GRAIN_WITH_BARRIERS : GRAIN;
 }
 
-enum { SEVERAL_RANKS = 2, MANY_RANKS = 4 }; /* for each core */
-
 /* Has the launcher started so many ranks for each core here?  Where it does not say how many are on this node
  * (Slurm says how many the job has), not. */
 static bool cores_have_each (unsigned ranks, unsigned cores)
@@ -118,7 +116,7 @@ static bool cores_have_each (unsigned ranks, unsigned cores)
  * where tasks run while others wait in MPI: in a team of one each runs where it is created. */
 static bool one_thread_is_enough (unsigned cores)
 {
-    return cores_have_each(SEVERAL_RANKS, cores) && !inv_getenv("INVASIVE_MPI_TASKS");
+    return cores_have_each(INV_SEVERAL_RANKS, cores) && !inv_mpi_tasks_asked();
 }
 
 /* Are threads of teams of one to be bound?  On one core; and where what a rank has more to do than others is
@@ -126,6 +124,7 @@ static bool one_thread_is_enough (unsigned cores)
  * most of the time, wherever the kernel puts them. */
 static bool single_threads_are_bound (unsigned cores)
 {
+    enum { MANY_RANKS = 4 };
     return cores == 1 || (one_thread_is_enough(cores) && !cores_have_each(MANY_RANKS, cores));
 }
 
