@@ -65,24 +65,25 @@ static bool is_of_plugin (const struct dl_phdr_info *info)
 }
 
 /* Objects whose thread-local data is of the call that uses it, or is taken along (context.c): the C, C++
- * and Fortran libraries, libraries for numbers, ours, MPI's with what it is linked with, and drivers that
- * only plugins use, as OpenCL's loader with the devices' parts of it. */
+ * and Fortran libraries, the compiler's (it has some since GCC 14, see keeps_data_of_threads), libraries for
+ * numbers, ours, MPI's with what it is linked with, and drivers that only plugins use, as OpenCL's loader with
+ * the devices' parts of it. */
 static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
 {
     static const char *const beginnings[] = {
-        "ld-linux", "libc.", "libstdc++", "libgfortran", "libquadmath", "libgomp", "libinvasive",
-        "libmpi",   "libuc", "libnuma",   "libudev",     "libsystemd",  "librdmacm", "libgnutls",
-        "libp11-",  "libopenblas", "libblas", "libfabric", "libpmix", "libopen-",
-        "libpocl",  "libnvidia-opencl", "libamdocl", "libigdrcl", NULL};
+        "ld-linux", "libc.", "libgcc_s.", "libstdc++", "libgfortran", "libquadmath", "libgomp",
+        "libinvasive", "libmpi", "libuc", "libnuma", "libudev", "libsystemd", "librdmacm", "libgnutls",
+        "libp11-", "libopenblas", "libblas", "libfabric", "libpmix", "libopen-", "libpocl",
+        "libnvidia-opencl", "libamdocl", "libigdrcl", NULL};
     return begins_with_one_of(gomp_object_name(info), beginnings) || is_of_plugin(info);
 }
 
-/* Does code that is compiled for OpenMP keep data of a kernel thread otherwise, or mutexes that know their
- * owner? */
+/* Does code that is compiled for OpenMP keep data of a kernel thread otherwise, mutexes that know their
+ * owner, or nested functions whose trampolines are in a list of the kernel thread? */
 static bool keeps_data_of_threads (const struct dl_phdr_info *info)
 {
     static const char *const names[] = {"pthread_setspecific", "tss_set", "pthread_mutexattr_settype",
-                                        NULL};
+                                        "__gcc_nested_func_ptr_created", NULL};
     return gomp_object_needs(info, "libgomp") && !keeps_nothing_for_callers(info) &&
            gomp_object_uses(info, names);
 }
