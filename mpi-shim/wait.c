@@ -78,6 +78,12 @@ static bool is_to_hold(void)
     return word != 0 && shim_hold_way(word, inv_now_ns()) == SHIM_HOLDS;
 }
 
+void shim_hold_refresh(void)
+{
+    if (!inv_process.anonymous)
+        atomic_store_explicit(&inv_process.holds, is_to_hold(), memory_order_relaxed);
+}
+
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is
  * likely to be over by then, next to nothing where it is not; and longer where that has shown to be
  * better for the whole. */
@@ -359,6 +365,7 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
     uint64_t end = shim_ticks();
     shim_site_learn(site, end - start);
     shim_workload_waited(start, end, slept);
+    shim_hold_refresh();
 }
 
 /* --- waiting for one request */

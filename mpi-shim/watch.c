@@ -196,6 +196,7 @@ void shim_watch_waited(void)
     uint64_t end = shim_ticks();
     shim_site_learn(shim_watch.site, end - shim_watch.start);
     shim_workload_waited(shim_watch.start, end, slept);
+    shim_hold_refresh();
 }
 
 /* Threads that poll by turns share a lock of the library, which this one may hold: it would keep

@@ -16,6 +16,9 @@
  * With ALONE a region's implicit tasks are left to the master's core: in its share, where no other thread
  * looks.  The watchdog, which comes at any time, gives those of a region that lasts to all.
  *
+ * With HELD the process does not say that it wants cores while it holds one for each implicit task: the
+ * master's and those of the workers that are awake.
+ *
  * What is checked:
  *  - every implicit task is run once, in its own region (assertions in execute and the master)
  *  - nobody touches a team that the master has left               (assertions of `alive`)
@@ -50,6 +53,7 @@ bool master_waits;
 
 /* --- workers */
 bool want, bell[3], over;
+bool holds[3] = true; /* its core: the master (0), each worker */
 
 /* --- what the model knows besides */
 bool alone;       /* the region's tickets are left to the master */
@@ -71,10 +75,16 @@ inline look_for_tickets(unseen)
     fi
 }
 
+#ifdef HELD
+#define HOLDS_ALL (holds[0] + holds[1] + holds[2] >= nthreads)
+#else
+#define HOLDS_ALL false
+#endif
+
 inline want_cores()
 {
     STEP(if
-         :: !want -> want = true; bell[1] = true; bell[2] = true
+         :: !want && !HOLDS_ALL -> want = true; bell[1] = true; bell[2] = true
          :: else
          fi)
 }
@@ -237,6 +247,14 @@ inline run_tickets(seat)
 
 inline open_region()
 {
+#ifdef HELD
+    STEP(nthreads = SIZE; ok = want && HOLDS_ALL);
+    if
+    :: ok -> stop_wanting()
+    :: else
+    fi;
+    ok = false;
+#endif
     STEP(alive = region; unfinished = SIZE; inside = 1;
          id = 0; do :: id < N -> ran[id] = false; id++ :: else -> break od;
          id = 0);
@@ -298,8 +316,10 @@ inline wait_for_end()
     if
     :: ok
     :: else ->
+        STEP(holds[0] = false);
         stop_wanting(); /* its core goes to who finds tickets, or to another process */
-        end_word != word
+        end_word != word;
+        STEP(holds[0] = true)
     fi;
     STEP(master_waits = false; ok = false; word = 0)
 }
@@ -373,11 +393,15 @@ proctype worker(byte me, seat)
             :: ok -> run_tickets(seat)
             :: else ->
                 STEP(bell[me] = false);
+#ifndef BUG_HELD_UNTIL_ASLEEP
+                STEP(holds[me] = false);
+#endif
                 stop_wanting();
                 if
                 :: ok -> ok = false
-                :: else -> bell[me] || over
-                fi
+                :: else -> holds[me] = false; bell[me] || over
+                fi;
+                STEP(holds[me] = true)
             fi
         fi
     od

@@ -197,7 +197,7 @@ static void find_seats (bool call)
     } else if (inv_want_get(inv_process.table, inv_process.slot))
         gomp_take_free_cores();
     else if (call)
-        gomp_want_cores(); /* nothing has called any: a short region's barrier, say */
+        gomp_call_cores(); /* nothing has called any: a short region's barrier, say */
 }
 
 /* With more processes than cores short regions have no second core called (region.c), so only those

@@ -13,6 +13,7 @@
 #include "tasks.h"
 #include "tls.h"
 #include <libinvasive/tool.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -656,6 +657,13 @@ static bool have_homes (const struct gomp_region *region, bool alone, bool toget
            gomp_tickets_are_short(task_ns);
 }
 
+/* No more cores than implicit tasks, where there are no other regions. */
+static unsigned useful_cores (const struct gomp_region *region, bool elastic)
+{
+    bool alone = region->start.team->prev_ts.level == 0 && !gomp_use_has_further_threads();
+    return elastic && alone ? region->start.nthreads : UINT_MAX;
+}
+
 void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
@@ -671,6 +679,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
     gomp_history_region_opens(region);
     count_region(region);
+    gomp_cores_are_useful(useful_cores(region, elastic));
     atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     if (!elastic)
         return;

@@ -160,11 +160,14 @@ static bool may_idle (uint64_t start)
         return false;
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
      * may have to run before it can ask for the core. */
-    if (idle > SPIN_ALONE_NS && yield_shared() && company > NOTICED_YIELDS + SHARED_SLEEPS)
+    if (idle > SPIN_ALONE_NS && yield_shared() && company > NOTICED_YIELDS + SHARED_SLEEPS &&
+        !inv_process.emulated)
         return false;
+    bool owned = inv_seat_owned();
+    bool holds = owned && atomic_load_explicit(&inv_process.holds, memory_order_relaxed);
     if (verdict == INV_WANTED)
-        return idle < SPIN_WANTED_NS;
-    if (!inv_seat_owned())
+        return idle < (holds ? SPIN_KEEP_NS : SPIN_WANTED_NS);
+    if (!owned)
         return idle < SPIN_BORROWED_NS;
     if (idle < keep_ns)
         return true;
@@ -175,7 +178,7 @@ static bool may_idle (uint64_t start)
 enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0;
-    bool hurry = sleep_at_once();
+    bool hurry = sleep_at_once() && !(inv_managed() && inv_process.emulated);
     idle_since_ns = 0;
     for (unsigned i = 1;; i++) {
         if (ready(arg))

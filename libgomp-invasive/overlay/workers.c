@@ -295,6 +295,37 @@ static void show_a_worker (void)
     atomic_store(&showing, false);
 }
 
+/* So many cores the process can use at most; UINT_MAX: not known.  Writers: threads that begin a region.
+ * relaxed: what a thread that reads an older value does not ask for the watchdog does. */
+static _Atomic unsigned useful_cores = UINT_MAX;
+
+/* Has the process all cores that it can use?  Those that it has borrowed and that are asked back do not count.
+ * After a full fence behind the queueing of work; partner: a thread that gives its core up, which looks for work
+ * after that (gomp_seat_dispose). */
+static bool has_all_useful_cores (void)
+{
+    unsigned us = inv_process.slot + 1, found = 0;
+    unsigned useful = atomic_load_explicit(&useful_cores, memory_order_relaxed);
+    if (inv_process.anonymous || useful > inv_process.ncores)
+        return false;
+    for (unsigned core = 0; core < inv_process.ncores && found < useful; core++) {
+        inv_word w = atomic_load(&inv_core_at(inv_process.table, core)->word);
+        found += inv_word_holder(w) == us && (inv_word_owner(w) == us || !inv_word_reclaim(w));
+    }
+    return found == useful;
+}
+
+void gomp_cores_are_useful (unsigned count)
+{
+    if (!inv_managed())
+        return;
+    /* Threads that begin regions at the same time are not to write to one line each time. */
+    if (atomic_load_explicit(&useful_cores, memory_order_relaxed) != count)
+        atomic_store_explicit(&useful_cores, count, memory_order_relaxed);
+    if (inv_want_get(inv_process.table, inv_process.slot) && has_all_useful_cores())
+        gomp_stop_wanting();
+}
+
 void gomp_want_cores (void)
 {
     if (!inv_managed())
@@ -303,6 +334,12 @@ void gomp_want_cores (void)
      * they sleep, or end, before they look for work once more, and gomp_stop_wanting. */
     atomic_thread_fence(memory_order_seq_cst);
     gomp_progress_arm();
+    if (!has_all_useful_cores())
+        gomp_call_cores();
+}
+
+void gomp_call_cores (void)
+{
     if (none_to_be_found())
         show_a_worker();
     if (inv_want_get(inv_process.table, inv_process.slot) &&

@@ -79,6 +79,11 @@ extern bool gomp_others_could_run (void);
 extern void gomp_want_cores (void);
 /* The same for a region that is left to one core: the watchdog sees to it if the region lasts. */
 extern void gomp_want_cores_later (void);
+/* gomp_want_cores of a managed process, whatever it holds: what is held seems not to serve what waits. */
+extern void gomp_call_cores (void);
+/* A region begins: the process can use no more cores than count; UINT_MAX: not known.  While it has so many
+ * gomp_want_cores does not say that it wants any, for which others would lend cores that come back at once. */
+extern void gomp_cores_are_useful (unsigned count);
 /* Use cores that are free now for work that waits. */
 extern void gomp_take_free_cores (void);
 /* There is none, it seems: do not ask for cores any more. */
