@@ -35,47 +35,56 @@ static bool begins_with_one_of (const char *name, const char *const *beginnings)
     return false;
 }
 
-/* Plugins of hwloc and MPI, which load drivers to look at the machine. */
+/* Plugins of hwloc and MPI, which load drivers to look at the machine, and those drivers that OpenCL's loader
+ * loads in turn. */
 static bool is_plugin (const struct dl_phdr_info *info)
 {
-    static const char *const beginnings[] = {"hwloc_", "mca_", NULL};
+    static const char *const beginnings[] = {"hwloc_",           "mca_",      "libpocl",
+                                             "libnvidia-opencl", "libamdocl", "libigdrcl", NULL};
     return begins_with_one_of(gomp_object_name(info), beginnings);
 }
 
+/* An object, by name, and how many more objects may stand between it and a plugin. */
 struct need {
     const char *name;
+    unsigned depth;
     bool of_plugin, of_others;
 };
+
+static bool is_of_plugin (const struct dl_phdr_info *info, unsigned depth);
 
 static int note_need (struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct need *need = arg;
     (void)size;
     if (gomp_object_needs(info, need->name))
-        *(is_plugin(info) ? &need->of_plugin : &need->of_others) = true;
+        *(is_plugin(info) || is_of_plugin(info, need->depth) ? &need->of_plugin : &need->of_others) = true;
     return need->of_others;
 }
 
-/* Has a plugin brought the object, and is nothing of the program linked with it? */
-static bool is_of_plugin (const struct dl_phdr_info *info)
+/* Has a plugin brought the object, by itself or as what one of its objects is linked with, and is nothing of the
+ * program linked with it? */
+static bool is_of_plugin (const struct dl_phdr_info *info, unsigned depth)
 {
-    struct need need = {.name = gomp_object_name(info)};
+    struct need need = {.name = gomp_object_name(info), .depth = depth - 1};
+    if (depth == 0)
+        return false;
     dl_iterate_phdr(note_need, &need);
     return need.of_plugin && !need.of_others;
 }
 
 /* Objects whose thread-local data is of the call that uses it, or is taken along (context.c): the C, C++
  * and Fortran libraries, the compiler's (it has some since GCC 14, see keeps_data_of_threads), libraries for
- * numbers, ours, MPI's with what it is linked with, and drivers that only plugins use, as OpenCL's loader with
- * the devices' parts of it. */
+ * numbers, ours, MPI's with what it is linked with, plugins, and what only these use, as a compiler. */
 static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
 {
+    enum { DEPTH = 4 };
     static const char *const beginnings[] = {
         "ld-linux", "libc.", "libgcc_s.", "libstdc++", "libgfortran", "libquadmath", "libgomp",
         "libinvasive", "libmpi", "libuc", "libnuma", "libudev", "libsystemd", "librdmacm", "libgnutls",
-        "libp11-", "libopenblas", "libblas", "libfabric", "libpmix", "libopen-", "libpocl",
-        "libnvidia-opencl", "libamdocl", "libigdrcl", NULL};
-    return begins_with_one_of(gomp_object_name(info), beginnings) || is_of_plugin(info);
+        "libp11-", "libopenblas", "libblas", "libfabric", "libpmix", "libopen-", NULL};
+    return begins_with_one_of(gomp_object_name(info), beginnings) || is_plugin(info) ||
+           is_of_plugin(info, DEPTH);
 }
 
 /* Does code that is compiled for OpenMP keep data of a kernel thread otherwise, mutexes that know their
