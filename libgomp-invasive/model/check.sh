@@ -40,8 +40,11 @@ check_tickets() {
     holds 'workers that help' -DREGIONS=1 -DHELPS=1
     holds 'two regions that are left to one core' -DALONE
     holds 'two regions that are dealt to the cores' -DDEALT
+    holds 'two regions that are dealt alike' -DDEALT -DSAME
     holds 'two regions, no core is called while each has one' -DHELD
     finds HELD_UNTIL_ASLEEP -DHELD
+    finds NO_SECOND_LOOK -DDEALT
+    finds RENEWS_OPEN -DDEALT
     finds SHARED_UNTOLD -DREGIONS=1 -DALONE
     finds NO_LOOK_AFTER_OPEN -DREGIONS=1 -DALONE
     for bug in PUT_UNTOLD OWN_WITHOUT_CAS GATE_TOO_EARLY LOOK_BEFORE_WAITS; do

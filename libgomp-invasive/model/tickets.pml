@@ -11,7 +11,8 @@
  * evicted and has not seen it), or, with SHARELESS, has a seat without a share.  How many tickets
  * are taken at once is left open.  There is no watchdog: nothing here heals what got lost.
  *
- * With DEALT a region's implicit tasks are in the two shares from the beginning.
+ * With DEALT a region's implicit tasks are in the two shares from the beginning.  What each share begins with is
+ * written when it is other than in the region before: each time, or, with SAME, the first time only.
  *
  * With ALONE a region's implicit tasks are left to the master's core: in its share, where no other thread
  * looks.  The watchdog, which comes at any time, gives those of a region that lasts to all.
@@ -38,13 +39,26 @@
 #ifndef HELPS
 #define HELPS 0 /* how often each worker comes to help */
 #endif
+#ifdef SAME
+#define SIZE N
+#define CUT 2
+#else
 #define SIZE (region == 1 -> N : N - 1)
+#define CUT (region == 1 -> N : 1) /* the second share begins with none, then the first one does */
+#endif
 #define NS 2 /* shares */
 #define STEP(x) d_step { x }
 
 /* --- tickets: the word `left`, and the shares, each one word as well */
 byte left_epoch, left_first, left_end, nthreads;
 byte share_epoch[NS], share_first[NS], share_end[NS];
+bool left_dealt;                      /* in `left`: a share that nobody has taken from is whole */
+byte begins_first[NS], begins_end[NS]; /* what that is; not one word */
+#ifdef DEALT
+#define DEALS 1
+#else
+#define DEALS 0
+#endif
 
 /* --- the gate, one word, and the master's wait */
 byte unfinished, inside;
@@ -62,6 +76,9 @@ bool ran[N];
 
 #define IS_EMPTY(i) (share_first[i] >= share_end[i])
 #define LEFT (left_end - left_first)
+#define IS_WHOLE(i, of) (DEALS && share_epoch[i] != of && left_epoch == of && left_dealt && \
+                         begins_first[i] < begins_end[i])
+#define HAS_ANY(i, of) ((share_epoch[i] == of && !IS_EMPTY(i)) || IS_WHOLE(i, of))
 
 /* ok: there are tickets, here or in shares; not those in shares that are unseen.  Two looks: what was taken from
  * the one in between and not put into the other yet is missed. */
@@ -70,8 +87,7 @@ inline look_for_tickets(unseen)
     STEP(ok = LEFT > 0; seen = left_epoch);
     if
     :: ok || unseen -> seen = 0
-    :: else -> STEP(ok = (share_epoch[0] == seen && !IS_EMPTY(0)) ||
-                         (share_epoch[1] == seen && !IS_EMPTY(1)); seen = 0)
+    :: else -> STEP(ok = HAS_ANY(0, seen) || HAS_ANY(1, seen); seen = 0)
     fi
 }
 
@@ -102,16 +118,58 @@ inline stop_wanting()
 
 /* --- taking */
 
-/* In a STEP: from share i. */
-inline take_from(i, own)
+/* In a STEP: from share i, which has first .. end - 1. */
+inline cut(i, own, from, to)
 {
-    ok = share_epoch[i] == epoch && !IS_EMPTY(i);
+    share_epoch[i] = epoch;
     if
-    :: ok && own -> id = share_first[i]; share_first[i] = id + 1
-    :: ok && !own -> share_end[i] = share_end[i] - 1; id = share_end[i]
-    :: else
+    :: own -> id = from; share_first[i] = from + 1; share_end[i] = to
+    :: else -> id = to - 1; share_first[i] = from; share_end[i] = to - 1
     fi
 }
+
+#if DEALS
+/* From share i.  What it begins with is read between two looks at `left`, of which `take` has had the first. */
+inline take_from(i, own)
+{
+    do
+    :: STEP(w_epoch = share_epoch[i]; lo = share_first[i]; hi = share_end[i]);
+        if
+        :: w_epoch == epoch
+        :: else ->
+            STEP(w_first = lo; w_end = hi; lo = begins_first[i]; hi = begins_end[i]);
+#ifndef BUG_NO_SECOND_LOOK
+            STEP(if :: left_epoch != epoch || !left_dealt || !was_dealt -> lo = 0; hi = 0 :: else fi)
+#endif
+        fi;
+        /* compare and exchange; `done` says more than ok: nothing is left, or it has been taken */
+        STEP(ok = lo < hi && share_epoch[i] == w_epoch &&
+                  (w_epoch == epoch -> share_first[i] == lo && share_end[i] == hi :
+                                       share_first[i] == w_first && share_end[i] == w_end);
+             if
+             :: ok -> cut(i, own, lo, hi)
+             :: else
+             fi;
+             again = !ok && lo < hi;
+             w_epoch = 0; w_first = 0; w_end = 0; lo = 0; hi = 0);
+        if
+        :: again -> again = false
+        :: else -> break
+        fi
+    od;
+    skip
+}
+#else
+/* From share i, by compare and exchange. */
+inline take_from(i, own)
+{
+    STEP(ok = share_epoch[i] == epoch && !IS_EMPTY(i);
+         if
+         :: ok -> cut(i, own, share_first[i], share_end[i])
+         :: else
+         fi)
+}
+#endif
 
 /* In a STEP, and there are so many: from the front, those on seat 1 from the back. */
 inline take_count(n, seat)
@@ -160,10 +218,13 @@ inline take_unshared(seat)
     fi
 }
 
+/* That of others' shares comes when what has been executed has been counted. */
+#define OWN_ONLY (DEALS && done > 0)
+
 /* ok: id is the taker's.  With BUG_OWN_WITHOUT_CAS the share's thread reads it, then writes it. */
 inline take(seat)
 {
-    STEP(epoch = left_epoch; ok = false);
+    STEP(epoch = left_epoch; was_dealt = left_dealt; ok = false);
     if
     :: seat < NS ->
 #ifdef BUG_OWN_WITHOUT_CAS
@@ -174,7 +235,7 @@ inline take(seat)
         :: else
         fi
 #else
-        STEP(take_from(seat, true))
+        take_from(seat, true)
 #endif
     :: else
     fi;
@@ -183,12 +244,12 @@ inline take(seat)
     :: else -> take_unshared(seat)
     fi;
     if
-    :: ok
-    :: else -> STEP(take_from(0, false))
+    :: ok || OWN_ONLY
+    :: else -> take_from(0, false)
     fi;
     if
-    :: ok
-    :: else -> STEP(take_from(1, false))
+    :: ok || OWN_ONLY
+    :: else -> take_from(1, false)
     fi
 }
 
@@ -245,6 +306,20 @@ inline run_tickets(seat)
 
 /* --- the master */
 
+/* What share i begins with is other than in the region before. */
+inline renew(i, from, to)
+{
+    if
+    :: begins_first[i] != from || begins_end[i] != to ->
+#ifndef BUG_RENEWS_OPEN
+        STEP(left_epoch = region; left_dealt = false);
+#endif
+        STEP(begins_first[i] = from);
+        STEP(begins_end[i] = to)
+    :: else
+    fi
+}
+
 inline open_region()
 {
 #ifdef HELD
@@ -265,13 +340,13 @@ inline open_region()
     STEP(nthreads = SIZE);
 #ifdef ALONE
     STEP(alone = true);
-    STEP(share_epoch[0] = region; share_first[0] = 1; share_end[0] = SIZE);
+    STEP(share_epoch[0] = region; share_first[0] = 1; share_end[0] = SIZE); /* as if it were dealt */
     STEP(left_epoch = region; left_first = SIZE; left_end = SIZE);
 #else
 #ifdef DEALT
-    STEP(share_epoch[0] = region; share_first[0] = 1; share_end[0] = 2);
-    STEP(share_epoch[1] = region; share_first[1] = 2; share_end[1] = SIZE);
-    STEP(left_epoch = region; left_first = SIZE; left_end = SIZE);
+    renew(0, 1, CUT);
+    renew(1, CUT, SIZE);
+    STEP(left_epoch = region; left_dealt = true);
 #else
     STEP(left_epoch = region; left_first = 1; left_end = SIZE);
 #endif
@@ -326,8 +401,8 @@ inline wait_for_end()
 
 proctype master()
 {
-    byte region = 0, epoch, id, count, first, at, seen, done, word;
-    bool ok;
+    byte region = 0, epoch, id, count, first, at, seen, done, word, w_epoch, w_first, w_end, lo, hi;
+    bool ok, again, was_dealt;
     do
     :: region < REGIONS ->
         region++;
@@ -380,8 +455,8 @@ inline help()
 
 proctype worker(byte me, seat)
 {
-    byte epoch, id, count, first, at, seen, done, helps = HELPS;
-    bool ok;
+    byte epoch, id, count, first, at, seen, done, helps = HELPS, w_epoch, w_first, w_end, lo, hi;
+    bool ok, again, was_dealt;
     do
     :: over -> break
     :: else ->

@@ -39,6 +39,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->shared_ns, 0);
         SET(h->waits, 0);
         SET(h->inside, GOMP_INSIDE_UNKNOWN);
+        SET(h->tasks, GOMP_TASKS_UNKNOWN);
         SET(h->narrow, 0);
         SET(h->fn, fn);
     }
@@ -116,13 +117,16 @@ void gomp_history_region_ends (struct gomp_region *region)
     enum gomp_inside inside = GET(region->waited) ? GOMP_WAITS : GOMP_NEVER_WAITS;
     if (region->elastic && inside > region->inside)
         SET(gomp_history_of(region->start.fn)->inside, inside);
+    enum gomp_has_tasks tasks = GET(region->had_tasks) ? GOMP_TASKS_SOME : GOMP_TASKS_NONE;
+    if (region->elastic && tasks > region->tasks)
+        SET(gomp_history_of(region->start.fn)->tasks, tasks);
     if (sleeps == 0 && region->began_ns == 0)
         return;
     unsigned cores = gomp_cores_at_hand();
     struct gomp_history *h = gomp_history_of(region->start.fn);
     if (region->began_ns != 0) {
         uint64_t ns = inv_now_ns() - region->began_ns;
-        bool alone = GET(region->alone);
+        bool alone = GET(region->tickets.alone);
         if (is_second_half(GET(region->epoch)))
             note_duration(alone ? &h->alone_ns : &h->shared_ns, ns);
         note_duration(&h->core_ns, alone ? ns : ns * (cores < n ? cores : n));

@@ -145,7 +145,7 @@ static bool share_lasting_regions (uint32_t seen[GOMP_REGIONS_REGISTERED])
         uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
         open = true;
         if (seen[i] == epoch) {
-            atomic_store_explicit(&region->alone, false, memory_order_relaxed);
+            atomic_store_explicit(&region->tickets.alone, false, memory_order_relaxed);
             gomp_want_cores();
         }
         seen[i] = epoch;

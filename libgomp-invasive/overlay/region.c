@@ -210,7 +210,7 @@ static bool has_tickets (struct gomp_region *region)
 
 static bool has_tickets_in_view (struct gomp_region *region)
 {
-    return !gomp_region_is_alone(region) && gomp_tickets_in_view(&region->tickets);
+    return gomp_tickets_in_view(&region->tickets, inv_seat);
 }
 
 bool gomp_tickets_left (void)
@@ -226,6 +226,8 @@ bool gomp_tickets_in_sight (void)
 /* Other threads may run explicit tasks under these numbers.  release; partner: adopt */
 static void make_vacant (struct gomp_region *region, const uint64_t *numbers)
 {
+    if (!region->has_vacant)
+        return;
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
         if (numbers[word])
             atomic_fetch_or_explicit(&region->vacant[word], numbers[word], memory_order_release);
@@ -238,10 +240,10 @@ static void set_number (uint64_t *numbers, unsigned id)
 }
 
 /* Take an implicit task that nobody has started, and run it; `first`: the thread has run none of the
- * region before.  False: there is none. */
+ * region that is not counted done.  False: there is none. */
 static bool run_next (struct gomp_region *region, bool first, unsigned *id)
 {
-    if (!gomp_ticket_take(&region->tickets, inv_seat, id))
+    if (!gomp_ticket_take(&region->tickets, inv_seat, !first, id))
         return false;
     if (__builtin_expect(inv_seat == INV_SEAT_NONE, 0))
         gomp_progress_note_extra();
@@ -458,6 +460,7 @@ static bool help_elastic (struct gomp_region *region)
 /* seq_cst: partner is who sleeps after a look at `help` (linger, wait_for_end) */
 void gomp_region_help_wanted (struct gomp_region *region)
 {
+    atomic_store_explicit(&region->had_tasks, true, memory_order_relaxed);
     atomic_store(&region->help, true);
     if (region->elastic && inv_managed())
         gomp_want_cores();
@@ -670,10 +673,12 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
     region->elastic = elastic;
     region->brief = false;
-    atomic_store_explicit(&region->alone, false, memory_order_relaxed);
     region->light = false;
+    region->has_vacant = true;
+    atomic_store_explicit(&region->had_tasks, false, memory_order_relaxed);
     atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
-    atomic_store_explicit(&region->help, false, memory_order_relaxed);
+    if (atomic_load_explicit(&region->help, memory_order_relaxed))
+        atomic_store_explicit(&region->help, false, memory_order_relaxed);
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
         atomic_store_explicit(&region->vacant[word], 0, memory_order_relaxed);
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
@@ -687,19 +692,20 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
     uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
     region->inside = h ? atomic_load_explicit(&h->inside, memory_order_relaxed) : GOMP_INSIDE_UNKNOWN;
+    region->tasks = h ? atomic_load_explicit(&h->tasks, memory_order_relaxed) : GOMP_TASKS_UNKNOWN;
     atomic_store_explicit(&region->waited, false, memory_order_relaxed);
     /* What never waits needs no stack of its own, which would cost it two switches. */
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
+    region->has_vacant = !region->brief || region->tasks != GOMP_TASKS_NONE;
     /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
     bool can_be_alone = !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
                         has_share(inv_seat);
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
-    atomic_store_explicit(&region->alone, alone, memory_order_relaxed);
     struct gomp_homes homes;
     uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;
     bool together = region->light && region->inside == GOMP_WAITS;
-    gomp_tickets_open(&region->tickets, epoch, n, short_ns, together,
+    gomp_tickets_open(&region->tickets, epoch, n, short_ns, together, alone,
                       have_homes(region, alone, together, short_ns, &homes) ? &homes : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)

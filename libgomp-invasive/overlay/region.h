@@ -73,23 +73,28 @@ struct gomp_region {
     /* elastic: thread numbers (the first 256) whose implicit task has finished and that nobody
      * executes tasks under now.  Set and cleared by atomic or and and, from inside the gate. */
     _Atomic uint64_t vacant[GOMP_VACANT_WORDS];
+    /* Idle workers look at `help` all the time, so its line is not written when a region opens: explicit tasks are
+     * queued.  A hint, set by a thread that queues one, cleared by a thread that finds none; says nothing of a
+     * region that is closed. */
+    _Atomic bool help __attribute__((aligned(64)));
     _Atomic unsigned sleeping_members; /* in a barrier; seq_cst as `asleep` of gomp_team_tasks */
-    _Atomic bool help; /* explicit tasks are queued: a hint for idle workers, set by who queues one,
-                          cleared by who finds none; says nothing of a region that is closed */
-    bool elastic, registered;
+    bool elastic __attribute__((aligned(64)));
+    bool registered;
+    /* vacant says which numbers are; else, in short regions of functions that have never queued a task, none is
+     * said to be: each thread would write that word.  The master's, written before the region opens */
+    bool has_vacant;
     /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
      * late thread may take it for the next region's, and start an implicit task the other way */
     _Atomic bool light;
     /* It is known to take less core time than a core that sleeps takes to come.  The master's, written
      * before the region opens */
     bool brief;
-    /* Its implicit tasks are left to the master's core (gomp_history_prefers_alone).  Written by the master
-     * before `left` of the tickets, cleared by the watchdog if the region lasts; relaxed: a hint, and a
-     * late thread may look at the next region's */
-    _Atomic bool alone;
     /* An implicit task has waited in this use of the struct.  Set by whoever waits, relaxed */
     _Atomic bool waited;
-    enum gomp_inside inside; /* what was known of the function when the region was opened */
+    /* An explicit task has been queued in it.  Likewise */
+    _Atomic bool had_tasks;
+    enum gomp_inside inside;    /* what was known of the function when the region was opened */
+    enum gomp_has_tasks tasks; /* likewise */
     struct gomp_region_start start;
     struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
     struct gomp_region *next_free;
@@ -117,7 +122,7 @@ extern bool gomp_tickets_in_sight (void);
 extern bool gomp_run_ticket (void);
 static inline bool gomp_region_is_alone (struct gomp_region *region)
 {
-    return atomic_load_explicit(&region->alone, memory_order_relaxed);
+    return atomic_load_explicit(&region->tickets.alone, memory_order_relaxed);
 }
 /* The same of one region, in a context only: for a thread that waits in the middle of it. */
 extern bool gomp_region_start_in_context (struct gomp_region *);

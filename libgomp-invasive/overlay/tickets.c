@@ -5,8 +5,10 @@
 #include "libgomp.h"
 #include "tickets.h"
 #include "workers.h"
+#include <string.h>
 
 enum {
+    LOOK_EVERY = 16, /* looks of a thread that spins between two into others' shares */
     SHORT_NS = 2000,    /* an implicit task is taken with others when it is shorter, */
     TOGETHER_NS = 2000, /* so many that they take about this long, and no more than a core's fair
                            share of all, */
@@ -37,23 +39,55 @@ static bool is_empty (uint64_t range)
 
 /* --- shares */
 
+static struct gomp_deal *deal_of (struct gomp_tickets *t, uint64_t left)
+{
+    return &t->deals[left >> GOMP_DEAL_SHIFT & 1];
+}
+
+/* Which shares may have tickets, as `left` says. */
+static uint64_t shares_of (struct gomp_tickets *t, uint64_t left)
+{
+    return atomic_load_explicit(gomp_tickets_are_dealt(left) ? &deal_of(t, left)->shares : &t->shared,
+                                memory_order_relaxed);
+}
+
+/* What share i begins with in the region of `left`, which nobody has taken from there; empty if the region is
+ * over, or begins with none there. */
+static uint64_t whole_share (struct gomp_tickets *t, unsigned i, uint64_t left)
+{
+    struct gomp_deal *deal = deal_of(t, left);
+    if (!gomp_tickets_are_dealt(left))
+        return 0;
+    uint64_t shares = atomic_load_explicit(&deal->shares, memory_order_relaxed);
+    uint32_t begins = atomic_load_explicit(&deal->begins[i], memory_order_relaxed);
+    /* Partner: the fence of renew. */
+    atomic_thread_fence(memory_order_acquire);
+    bool same = atomic_load_explicit(&t->left, memory_order_relaxed) == left;
+    return same && shares >> i & 1 ? left >> 32 << 32 | begins : 0;
+}
+
+/* What share i has, whose word is `range`. */
+static inline uint64_t share_now (struct gomp_tickets *t, unsigned i, uint64_t left, uint64_t range)
+{
+    return range >> 32 == left >> 32 ? range : whole_share(t, i, left);
+}
+
 /* From share i. */
 static inline __attribute__((always_inline)) bool take_from (struct gomp_tickets *t, unsigned i,
-                                                             uint32_t epoch, bool own,
-                                                             unsigned *id)
+                                                             uint64_t left, bool own, unsigned *id)
 {
     struct gomp_ticket_share *share = &t->share[i];
-    uint64_t now = atomic_load_explicit(&share->range, memory_order_relaxed), next;
+    uint32_t epoch = (uint32_t)(left >> 32);
+    uint64_t word = atomic_load_explicit(&share->range, memory_order_relaxed), now, next;
     do {
-        if (now >> 32 != epoch || is_empty(now))
+        now = share_now(t, i, left, word);
+        if (is_empty(now))
             return false;
         next = own ? range_of(epoch, first_of(now) + 1, end_of(now))
                    : range_of(epoch, first_of(now), end_of(now) - 1);
         *id = own ? first_of(now) : end_of(next);
-    } while (!atomic_compare_exchange_weak_explicit(&share->range, &now, next,
+    } while (!atomic_compare_exchange_weak_explicit(&share->range, &word, next,
                                                     memory_order_acquire, memory_order_relaxed));
-    if (is_empty(next) && atomic_load_explicit(&t->dealt, memory_order_relaxed))
-        atomic_fetch_and_explicit(&t->shared, ~(UINT64_C(1) << i), memory_order_relaxed);
     return true;
 }
 
@@ -126,7 +160,7 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
     uint64_t now = atomic_load_explicit(&t->left, memory_order_relaxed), next;
     uint32_t epoch, first, n;
     do {
-        if (is_empty(now))
+        if (is_empty(now)) /* as where they are dealt */
             return false;
         epoch = (uint32_t)(now >> 32);
         n = how_many(t, end_of(now) - first_of(now), may_put(seat));
@@ -148,60 +182,99 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
     return true;
 }
 
-/* From the next share after the own one that has any. */
-static bool steal (struct gomp_tickets *t, unsigned own, uint32_t epoch, unsigned *id)
+/* The last region of which the thread has seen that nothing is left in any share.  Nothing is ever put
+ * into a share of one that is dealt. */
+static __thread const struct gomp_tickets *drained __attribute__((tls_model("initial-exec")));
+static __thread uint32_t drained_epoch __attribute__((tls_model("initial-exec")));
+
+static bool is_drained (const struct gomp_tickets *t, uint64_t left)
 {
+    return drained == t && drained_epoch == left >> 32;
+}
+
+static void note_drained (const struct gomp_tickets *t, uint64_t left)
+{
+    if (!gomp_tickets_are_dealt(left))
+        return;
+    drained = t;
+    drained_epoch = (uint32_t)(left >> 32);
+}
+
+/* From the next share after the own one that has any. */
+static bool steal (struct gomp_tickets *t, unsigned own, uint64_t left, unsigned *id)
+{
+    if (is_drained(t, left))
+        return false;
     unsigned start = (own + 1) % GOMP_TICKET_SHARES;
-    uint64_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
-    shared = shared >> start | (start ? shared << (GOMP_TICKET_SHARES - start) : 0);
-    for (; shared != 0; shared &= shared - 1) {
-        unsigned i = ((unsigned)__builtin_ctzll(shared) + start) % GOMP_TICKET_SHARES;
-        if (take_from(t, i, epoch, false, id))
+    uint64_t shares = shares_of(t, left);
+    shares = shares >> start | (start ? shares << (GOMP_TICKET_SHARES - start) : 0);
+    for (; shares != 0; shares &= shares - 1) {
+        unsigned i = ((unsigned)__builtin_ctzll(shares) + start) % GOMP_TICKET_SHARES;
+        if (take_from(t, i, left, false, id))
             return true;
     }
+    note_drained(t, left);
     return false;
 }
 
 /* Apart, so that a ticket of the own share costs no more than it must. */
-static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int seat,
-                                                      uint32_t epoch, unsigned *id)
+static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int seat, uint64_t left,
+                                                      unsigned *id)
 {
-    return take_unshared(t, seat, id) || steal(t, share_of(seat), epoch, id);
+    return take_unshared(t, seat, id) || steal(t, share_of(seat), left, id);
 }
 
-bool gomp_ticket_take (struct gomp_tickets *t, int seat, unsigned *id)
+bool gomp_ticket_take (struct gomp_tickets *t, int seat, bool more, unsigned *id)
 {
-    uint32_t epoch =
-        (uint32_t)(atomic_load_explicit(&t->left, memory_order_acquire) >> 32);
+    uint64_t left = atomic_load_explicit(&t->left, memory_order_acquire);
     unsigned own = share_of(seat);
-    return (own < GOMP_TICKET_SHARES && take_from(t, own, epoch, true, id)) ||
-           take_elsewhere(t, seat, epoch, id);
+    if (own < GOMP_TICKET_SHARES && take_from(t, own, left, true, id))
+        return true;
+    return !(more && gomp_tickets_are_dealt(left)) && take_elsewhere(t, seat, left, id);
 }
 
-static uint32_t count_in (const struct gomp_ticket_share *share, uint32_t epoch)
+static uint32_t count_in (struct gomp_tickets *t, unsigned i, uint64_t left)
 {
-    uint64_t range = atomic_load_explicit(&share->range, memory_order_relaxed);
-    return range >> 32 == epoch && !is_empty(range) ? gomp_tickets_in(range) : 0;
+    uint64_t range = share_now(t, i, left, atomic_load_explicit(&t->share[i].range, memory_order_relaxed));
+    return is_empty(range) ? 0 : gomp_tickets_in(range);
 }
 
 static bool any_left (struct gomp_tickets *t, uint64_t left)
 {
     if (!is_empty(left))
         return true;
-    uint64_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
-    for (; shared != 0; shared &= shared - 1)
-        if (count_in(&t->share[__builtin_ctzll(shared)], (uint32_t)(left >> 32)) > 0)
+    if (is_drained(t, left))
+        return false;
+    uint64_t shares = shares_of(t, left);
+    for (; shares != 0; shares &= shares - 1)
+        if (count_in(t, (unsigned)__builtin_ctzll(shares), left) > 0)
             return true;
+    note_drained(t, left);
     return false;
+}
+
+bool gomp_tickets_dealt_in_view (struct gomp_tickets *t, uint64_t left, int seat)
+{
+    static __thread unsigned looks __attribute__((tls_model("initial-exec")));
+    unsigned own = share_of(seat);
+    if (is_drained(t, left))
+        return false;
+    /* To read a share's word makes it slower for its core to change.  So threads that have had their own wait a
+     * little: the others are most likely about to begin theirs. */
+    if (own >= GOMP_TICKET_SHARES || !(shares_of(t, left) >> own & 1))
+        return true;
+    return count_in(t, own, left) > 0 || ++looks % LOOK_EVERY == 0;
 }
 
 uint32_t gomp_tickets_count (struct gomp_tickets *t, uint32_t epoch)
 {
     uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
-    uint32_t count = left >> 32 == epoch && !is_empty(left) ? gomp_tickets_in(left) : 0;
-    uint64_t shared = atomic_load_explicit(&t->shared, memory_order_relaxed);
-    for (; shared != 0; shared &= shared - 1)
-        count += count_in(&t->share[__builtin_ctzll(shared)], epoch);
+    if (left >> 32 != epoch)
+        return 0;
+    uint32_t count = is_empty(left) ? 0 : gomp_tickets_in(left);
+    uint64_t shares = shares_of(t, left);
+    for (; shares != 0; shares &= shares - 1)
+        count += count_in(t, (unsigned)__builtin_ctzll(shares), left);
     return count;
 }
 
@@ -218,13 +291,12 @@ bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
 
 /* --- opening */
 
-/* Put neighbouring thread numbers into the shares of the first n cores, or of all if these are fewer.  The
- * region before is over, so nothing is left in any share, and no thread is about to put anything there.
- * Returns which shares have any. */
-static uint64_t deal (struct gomp_tickets *t, uint32_t epoch, uint32_t n, const struct gomp_homes *homes)
+/* Neighbouring thread numbers for the shares of the first n cores, or of all if these are fewer. */
+static void deal (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch)
 {
-    unsigned all = 0, cores, before = 0;
-    uint64_t shared = 0;
+    const struct gomp_homes *homes = &d->homes;
+    unsigned all = 0, cores, before = 0, n = d->nthreads;
+    uint64_t shares = 0;
     for (unsigned i = 0; i < GOMP_TICKET_SHARES; i++)
         all += homes->cores[i];
     cores = all < n ? all : n;
@@ -238,11 +310,32 @@ static uint64_t deal (struct gomp_tickets *t, uint32_t epoch, uint32_t n, const 
         before = after;
         if (first >= end)
             continue;
-        /* release: partner is who takes from there */
-        atomic_store_explicit(&t->share[i].range, range_of(epoch, first, end), memory_order_release);
-        shared |= UINT64_C(1) << i;
+        atomic_store_explicit(&d->begins[i], first << 16 | end, memory_order_relaxed);
+        shares |= UINT64_C(1) << i;
+        /* The word may be of a region with the same epoch, 2^32 regions ago. */
+        if (atomic_load_explicit(&t->share[i].range, memory_order_relaxed) >> 32 == epoch)
+            atomic_store_explicit(&t->share[i].range, range_of(epoch - 1, 0, 0), memory_order_relaxed);
     }
-    return shared;
+    atomic_store_explicit(&d->shares, shares, memory_order_relaxed);
+}
+
+/* The cores or the number of threads are others than in the last region that was dealt so.  The region before is
+ * over, so nothing is left in any share, and no thread is about to put anything there; but threads may read. */
+static void renew (struct gomp_tickets *t, struct gomp_deal *d, uint32_t epoch, uint32_t nthreads,
+                   const struct gomp_homes *homes)
+{
+    atomic_store_explicit(&t->left, range_of(epoch, 0, 0), memory_order_relaxed);
+    /* Partner: the fence of whole_share.  A thread that has read any of the following sees this as well. */
+    atomic_thread_fence(memory_order_release);
+    d->homes = *homes;
+    d->nthreads = nthreads;
+    deal(t, d, epoch);
+}
+
+static bool is_new (const struct gomp_deal *d, uint32_t nthreads, const struct gomp_homes *homes)
+{
+    return d->nthreads != nthreads || d->homes.first != homes->first ||
+           memcmp(d->homes.cores, homes->cores, sizeof homes->cores) != 0;
 }
 
 bool gomp_tickets_are_short (uint32_t task_ns)
@@ -250,16 +343,26 @@ bool gomp_tickets_are_short (uint32_t task_ns)
     return task_ns > 0 && task_ns < SHORT_NS;
 }
 
-void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads,
-                        uint32_t task_ns, bool together, const struct gomp_homes *homes)
+/* All look at these lines, so what is the same is not written. */
+#define RENEW(field, value) \
+    do \
+        if (atomic_load_explicit(&(field), memory_order_relaxed) != (value)) \
+            atomic_store_explicit(&(field), value, memory_order_relaxed); \
+    while (0)
+
+void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
+                        bool together, bool alone, const struct gomp_homes *homes)
 {
-    uint64_t shared = homes ? deal(t, epoch, nthreads, homes) : 0;
-    atomic_store_explicit(&t->together, together, memory_order_relaxed);
-    atomic_store_explicit(&t->dealt, homes != NULL, memory_order_relaxed);
-    atomic_store_explicit(&t->nthreads, nthreads, memory_order_relaxed);
-    atomic_store_explicit(&t->task_ns, task_ns, memory_order_relaxed);
-    atomic_store_explicit(&t->shared, shared, memory_order_relaxed);
+    unsigned which = alone ? GOMP_DEAL_ALONE : GOMP_DEAL_HOMES;
+    if (homes && is_new(&t->deals[which], nthreads, homes))
+        renew(t, &t->deals[which], epoch, nthreads, homes);
+    RENEW(t->together, together);
+    RENEW(t->alone, alone);
+    RENEW(t->nthreads, nthreads);
+    RENEW(t->task_ns, task_ns);
+    RENEW(t->shared, 0);
+    uint64_t left = homes ? (uint64_t)epoch << 32 | GOMP_DEALT | which << GOMP_DEAL_SHIFT | nthreads
+                          : range_of(epoch, 1, nthreads);
     /* release: takers see everything above, and what the caller has written */
-    atomic_store_explicit(&t->left, range_of(epoch, homes ? nthreads : 1, nthreads),
-                          memory_order_release);
+    atomic_store_explicit(&t->left, left, memory_order_release);
 }

@@ -7,8 +7,10 @@
  * of neighbouring thread numbers, the same ones in every region as long as the cores, that of the master among
  * them, and the number of threads are the same.  What an implicit task has left in a core's caches, or
  * has been given memory for near a core, is there for the next region's.  The thread on a core takes from the front
- * of the core's share without disturbing others; they, when they have nothing left to do, take from its
- * other end.
+ * of the core's share; threads that have nothing left to do take from the other end of others' shares.
+ * While the cores stay the same nobody writes the shares when a region opens: a share that no thread has taken
+ * from in this region is whole.  So what a core writes to take its own is in its cache already, and the master
+ * and the threads write one line that all look at: the word with the epoch, by the master.
  *
  * Else one word is the range of those that have not been taken.  Where implicit tasks are long each is
  * taken from there by itself, in order: a program may be made for that, whose threads wait for the one
@@ -41,10 +43,27 @@ struct gomp_homes {
     unsigned char cores[GOMP_TICKET_SHARES];
 };
 
+/* What each share begins with in regions that are dealt to these cores.  Written by the master when the cores or
+ * the number of threads have changed, while `left` says that the region is not open yet: a thread that has read
+ * this between two looks at `left` which are the same has read what belongs to it (whole_share). */
+struct gomp_deal {
+    struct gomp_homes homes; /* the master's own */
+    uint32_t nthreads;       /* likewise */
+    _Atomic uint64_t shares __attribute__((aligned(64))); /* bit i: share i begins with some */
+    _Atomic uint32_t begins[GOMP_TICKET_SHARES];          /* first << 16 | end */
+};
+
+enum {
+    GOMP_DEAL_HOMES, /* to all own cores */
+    GOMP_DEAL_ALONE, /* to that of the master */
+    GOMP_DEALS
+};
+
 struct gomp_tickets {
     /* epoch << 32 | first << 16 | end: nobody has taken implicit tasks first .. end - 1.  Written
      * by the master when the region opens (release; partner: the takers' acquire CAS), then
-     * cut down by takers from either end. */
+     * cut down by takers from either end.  If they are dealt: GOMP_DEALT, and which of the deals, in place of
+     * `first`, and never cut down. */
     _Atomic uint64_t left __attribute__((aligned(64)));
     /* Written by the master before `left`; relaxed: a late thread may look at the next region's. */
     _Atomic uint32_t nthreads;
@@ -52,18 +71,30 @@ struct gomp_tickets {
     /* Whatever they take, a core's fair share is taken at once if they are not dealt: they wait for each
      * other, so all of them must be started first. */
     _Atomic bool together;
-    _Atomic bool dealt; /* all are in shares from the beginning */
-    /* Bit i: there may be tickets in share i.  Set (relaxed) before they are put there; cleared when the
-     * region opens, before `left` is written.  If they are dealt: written by the master before `left`, and
-     * a bit is cleared by the thread that takes the last one of the share, before the region can end. */
+    /* They are left to the master's core (gomp_history_prefers_alone).  Cleared by the watchdog if the region
+     * lasts; relaxed: a hint, and a late thread may look at the next region's. */
+    _Atomic bool alone;
+    /* If they are not dealt, bit i: there may be tickets in share i.  Set (relaxed) before they are put there;
+     * cleared when the region opens, before `left` is written. */
     _Atomic uint64_t shared;
-    /* Like `left`: put by the thread on the share's core, when it is empty, or by the master (release);
-     * taken by CAS (acquire): by that thread from the front, by others from the back.  The epoch keeps a
-     * thread that has slept from taking a ticket of another region. */
+    struct gomp_deal deals[GOMP_DEALS];
+    /* Like `left`, if the epoch is that of `left`.  Else nobody has taken from or put into this share in this
+     * region: it is empty, or whole if they are dealt.  Put by the thread on the share's core, when it is empty
+     * (release); taken by CAS (acquire): by that thread from the front, by others from the back.  The
+     * epoch keeps a thread that has slept from taking a ticket of another region: to end, that one has taken all
+     * that was dealt, and so has changed each share's word. */
     struct gomp_ticket_share {
         _Atomic uint64_t range __attribute__((aligned(64)));
     } share[GOMP_TICKET_SHARES];
 };
+
+#define GOMP_DEALT UINT64_C(0x80000000)
+enum { GOMP_DEAL_SHIFT = 16 };
+
+static inline bool gomp_tickets_are_dealt (uint64_t left)
+{
+    return (left & GOMP_DEALT) != 0;
+}
 
 /* The share of a core, or GOMP_TICKET_SHARES: none. */
 static inline unsigned gomp_share_of (int seat, unsigned ncores)
@@ -79,31 +110,37 @@ static inline unsigned gomp_share_of (int seat, unsigned ncores)
 /* Are implicit tasks of that length taken several at once?  0: it is not known. */
 extern bool gomp_tickets_are_short (uint32_t task_ns);
 /* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, if homes is not
- * NULL, from the shares of these cores; there is one at least. */
-extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads,
-                               uint32_t task_ns, bool together, const struct gomp_homes *);
+ * NULL, from the shares of these cores; there is one at least.  alone: the only one is the master's. */
+extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
+                               bool together, bool alone, const struct gomp_homes *);
 /* Take one; for the thread that has the seat.  With it the region cannot end before the
- * taker has counted it done. */
-extern bool gomp_ticket_take (struct gomp_tickets *, int seat, unsigned *id);
+ * taker has counted it done.  more: the taker has taken of this region before, and not counted it done yet.  Where
+ * they are dealt it gets one of its own share only: the region may be able to end before it has looked at
+ * the others. */
+extern bool gomp_ticket_take (struct gomp_tickets *, int seat, bool more, unsigned *id);
 /* Are there any, those in shares included?  A hint: there may be some on their way into a share.
  * Who has put them there then calls gomp_want_cores, for those who have looked before. */
 extern bool gomp_tickets_any (struct gomp_tickets *);
 /* The same for one region only. */
 extern bool gomp_tickets_any_of (struct gomp_tickets *, uint32_t epoch);
 
-/* How many the word `left` speaks of. */
+/* How many the word `left` speaks of, if they are not dealt. */
 static inline uint32_t gomp_tickets_in (uint64_t left)
 {
     return (uint32_t)(uint16_t)left - (uint16_t)(left >> 16);
 }
 
+/* Are there any that are dealt, which this thread, on the seat, is to take now? */
+extern bool gomp_tickets_dealt_in_view (struct gomp_tickets *, uint64_t left, int seat);
+
 /* Are there any, but for those that threads have put into shares?  A thread that spins may look at that all
- * the time. */
-static inline bool gomp_tickets_in_view (struct gomp_tickets *t)
+ * the time: while there are none it reads one line that others write. */
+static inline bool gomp_tickets_in_view (struct gomp_tickets *t, int seat)
 {
-    return gomp_tickets_in(atomic_load_explicit(&t->left, memory_order_relaxed)) > 0 ||
-           (atomic_load_explicit(&t->dealt, memory_order_relaxed) &&
-            atomic_load_explicit(&t->shared, memory_order_relaxed) != 0);
+    uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
+    bool any = gomp_tickets_are_dealt(left) ? gomp_tickets_dealt_in_view(t, left, seat)
+                                            : gomp_tickets_in(left) > 0;
+    return any && !atomic_load_explicit(&t->alone, memory_order_relaxed);
 }
 
 /* How many of the epoch's there are; may miss some that are on their way into a share. */
