@@ -95,7 +95,8 @@ static bool is_second_half (uint32_t epoch)
 
 static bool is_for_trial (uint32_t epoch, uint32_t one_of)
 {
-    return (epoch / WINDOW * UINT32_C(0x9e3779b1) >> 16) % one_of == 0;
+    enum { NOT_THE_FIRST = 5 }; /* the second window is one of four, the first is none */
+    return ((epoch / WINDOW + NOT_THE_FIRST) * UINT32_C(0x9e3779b1) >> 16) % one_of == 0;
 }
 
 bool gomp_history_prefers_alone (const struct gomp_history *h, const struct gomp_region *region)
