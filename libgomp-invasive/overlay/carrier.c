@@ -674,7 +674,11 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
         if (run_once(region))
             continue;
         count_arrivals(c);
-        if (gomp_idle_spin(loop_ready, &c->loop) != GOMP_IDLE_READY && !run_once(region))
+        enum gomp_idle_end end = gomp_idle_spin(loop_ready, &c->loop);
+        if (end == GOMP_IDLE_READY || run_once(region))
+            continue;
+        /* What needed the core a moment ago may have found another one. */
+        if (end == GOMP_IDLE_LONG || gomp_core_needed())
             break;
     }
     c->loop.addr = NULL;

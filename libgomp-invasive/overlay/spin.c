@@ -146,18 +146,21 @@ bool gomp_leaves_at_once (void)
            atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0;
 }
 
-/* Should a thread that idles on its seat go on doing so?  Looks at the clock and the
+/* Should a thread that idles on its seat go on doing so?  Else *end says why not.  Looks at the clock and the
  * table; called every POLL_EVERY pauses. */
-static bool may_idle (uint64_t start)
+static bool may_idle (uint64_t start, enum gomp_idle_end *end)
 {
     enum inv_verdict verdict = inv_seat_poll();
+    *end = GOMP_IDLE_LONG;
     if (verdict == INV_GIVE || verdict == INV_LOST)
         return false;
     uint64_t now = inv_now_ns(), idle = now - start;
     if (gomp_leaves_at_once())
         return false;
-    if (idle > STEAL_AFTER_NS && gomp_threads_queued())
+    if (idle > STEAL_AFTER_NS && gomp_threads_queued()) {
+        *end = GOMP_IDLE_NEEDED;
         return false;
+    }
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
      * may have to run before it can ask for the core. */
     if (idle > SPIN_ALONE_NS && yield_shared() && company > NOTICED_YIELDS + SHARED_SLEEPS &&
@@ -192,8 +195,9 @@ enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
             start = inv_now_ns();
             was_switched(); /* from here on */
         }
-        if (hurry || !may_idle(start))
-            return GOMP_IDLE_LONG;
+        enum gomp_idle_end end = GOMP_IDLE_LONG;
+        if (hurry || !may_idle(start, &end))
+            return end;
     }
 }
 
