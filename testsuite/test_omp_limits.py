@@ -49,6 +49,17 @@ def test_without_limits_the_default_team_is_what_it_is(run_program, invade, comp
         assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks)
 
 
+def test_ranks_whose_kernel_threads_meet_in_barriers_have_teams_of_their_share_of_the_cores(
+        run_program, invade, compiled):  # noqa: F811
+    strict = {"INVASIVE_BIND": "strict"}
+    for cores, ranks, how, team in ((4, SEVERAL, {}, 4), (4, SEVERAL, KERNEL_THREADS, 2),
+                                    (5, SEVERAL, KERNEL_THREADS, 3), (20, SEVERAL, strict, 10),
+                                    (4, {}, KERNEL_THREADS, 4)):
+        done = run_program([invade, f"--emulate-cores={cores}", compiled("meets")],
+                           env={**ranks, **how})
+        assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks, how)
+
+
 @pytest.mark.parametrize("bind", BINDS)
 @pytest.mark.parametrize("how", ["variable", "clause"])
 def test_a_team_that_was_asked_for_fails_as_without_us(

@@ -93,15 +93,20 @@ static int has_barriers (struct dl_phdr_info *info, size_t size, void *found)
     return *(bool *)found;
 }
 
+static bool has_barriers_inside (void)
+{
+    bool found = false;
+    dl_iterate_phdr(has_barriers, &found);
+    return found;
+}
+
 /* How many implicit tasks a large team has at least.  Where regions have barriers in them (also those at
  * the end of worksharing loops) each implicit task is switched to at each of them, and programs of that kind
  * keep more arrays for each thread: they gain by few more than the cores, and lose by many (doc/design.md). */
 static unsigned grain (void)
 {
     enum { GRAIN = 16, GRAIN_WITH_BARRIERS = 4 };
-    bool barriers = false;
-    dl_iterate_phdr(has_barriers, &barriers);
-    return barriers ? GRAIN_WITH_BARRIERS : GRAIN;
+    return has_barriers_inside() ? GRAIN_WITH_BARRIERS : GRAIN;
 }
 
 /* Has the launcher started so many ranks for each core here?  Where it does not say how many are on this node
@@ -128,8 +133,16 @@ static bool single_threads_are_bound (unsigned cores)
     return cores == 1 || (one_thread_is_enough(cores) && !cores_have_each(MANY_RANKS, cores));
 }
 
+/* Do implicit tasks meet in barriers as kernel threads (tls.h), among other ranks?  Those beyond the rank's share
+ * of the cores sleep there each time, and wake up again. */
+static bool meets_in_the_kernel (void)
+{
+    return inv_ranks_here() > 1 && !gomp_may_move_threads() && has_barriers_inside();
+}
+
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or 1 where each core has
- * several ranks, or the cores, or the smallest multiple of them that is large enough, if limits allow. */
+ * several ranks, or the cores, the rank's share of them, or the smallest multiple of them that is large enough,
+ * if limits allow. */
 static unsigned find_default_team (void)
 {
     const char *text = inv_getenv("INVASIVE_THREADS");
@@ -139,6 +152,8 @@ static unsigned find_default_team (void)
     unsigned cores = inv_domain_cores();
     if (one_thread_is_enough(cores))
         return 1;
+    if (meets_in_the_kernel())
+        return fit_team((cores + inv_ranks_here() - 1) / inv_ranks_here(), cores);
     unsigned multiple = large_team_gains(cores) ? (grain() + cores - 1) / cores : 1;
     return fit_team(cores * multiple, cores);
 }
