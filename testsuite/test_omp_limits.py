@@ -51,10 +51,14 @@ def test_without_limits_the_default_team_is_what_it_is(run_program, invade, comp
 
 def test_ranks_whose_kernel_threads_meet_in_barriers_have_teams_of_their_share_of_the_cores(
         run_program, invade, compiled):  # noqa: F811
+    """Where the launcher says how many ranks are on this node; these say how many the job has."""
     strict = {"INVASIVE_BIND": "strict"}
+    slurm = {"SLURM_PROCID": "0", "SLURM_NTASKS": "64"}
     for cores, ranks, how, team in ((4, SEVERAL, {}, 4), (4, SEVERAL, KERNEL_THREADS, 2),
                                     (5, SEVERAL, KERNEL_THREADS, 3), (20, SEVERAL, strict, 10),
-                                    (4, {}, KERNEL_THREADS, 4)):
+                                    (4, {}, KERNEL_THREADS, 4), (4, slurm, KERNEL_THREADS, 4),
+                                    (4, {"PMI_SIZE": "64"}, KERNEL_THREADS, 4),
+                                    (4, {"PMIX_RANK": "0"}, KERNEL_THREADS, 4)):
         done = run_program([invade, f"--emulate-cores={cores}", compiled("meets")],
                            env={**ranks, **how})
         assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks, how)

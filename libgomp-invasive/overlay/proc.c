@@ -53,7 +53,7 @@ static unsigned fit_team (unsigned wanted, unsigned cores)
     if (!found_scarce)
         return (unsigned)(n >= wanted ? wanted : n - n % cores);
     n = least(left > OTHERS ? left - OTHERS : 0, gomp_threads_to_spare());
-    return (unsigned)least(n, cores - 1) + 1;
+    return (unsigned)least(n, least(wanted, cores) - 1) + 1;
 }
 
 /* Does the environment enable nested regions?  (It has not been parsed yet where that matters.) */
@@ -133,11 +133,15 @@ static bool single_threads_are_bound (unsigned cores)
     return cores == 1 || (one_thread_is_enough(cores) && !cores_have_each(MANY_RANKS, cores));
 }
 
-/* Do implicit tasks meet in barriers as kernel threads (tls.h), among other ranks?  Those beyond the rank's share
- * of the cores sleep there each time, and wake up again. */
-static bool meets_in_the_kernel (void)
+/* The rank's share of the cores, rounded up, where implicit tasks meet in barriers as kernel threads (tls.h): more of
+ * them would sleep there each time, and wake up again.  Else, and where the launcher does not say how many ranks
+ * are on this node, all cores. */
+static unsigned cores_that_meet (unsigned cores)
 {
-    return inv_ranks_here() > 1 && !gomp_may_move_threads() && has_barriers_inside();
+    int here = inv_local_size();
+    if (here <= 1 || gomp_may_move_threads() || !has_barriers_inside())
+        return cores;
+    return (cores + (unsigned)here - 1) / (unsigned)here;
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or 1 where each core has
@@ -152,10 +156,8 @@ static unsigned find_default_team (void)
     unsigned cores = inv_domain_cores();
     if (one_thread_is_enough(cores))
         return 1;
-    if (meets_in_the_kernel())
-        return fit_team((cores + inv_ranks_here() - 1) / inv_ranks_here(), cores);
     unsigned multiple = large_team_gains(cores) ? (grain() + cores - 1) / cores : 1;
-    return fit_team(cores * multiple, cores);
+    return fit_team(multiple > 1 ? cores * multiple : cores_that_meet(cores), cores);
 }
 
 /* Found once: what is left of limits changes.  While the library is loaded, or under the lock of
