@@ -52,7 +52,7 @@
 /* --- tickets: the word `left`, and the shares, each one word as well */
 byte left_epoch, left_first, left_end, nthreads;
 byte share_epoch[NS], share_first[NS], share_end[NS];
-bool left_dealt;                      /* in `left`: a share that nobody has taken from is whole */
+bool left_dealt;                      /* in `left`: a share that no thread has taken from is whole */
 byte begins_first[NS], begins_end[NS]; /* what that is; not one word */
 #ifdef DEALT
 #define DEALS 1

@@ -39,7 +39,6 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->shared_ns, 0);
         SET(h->waits, 0);
         SET(h->inside, GOMP_INSIDE_UNKNOWN);
-        SET(h->tasks, GOMP_TASKS_UNKNOWN);
         SET(h->narrow, 0);
         SET(h->fn, fn);
     }
@@ -118,9 +117,6 @@ void gomp_history_region_ends (struct gomp_region *region)
     enum gomp_inside inside = GET(region->waited) ? GOMP_WAITS : GOMP_NEVER_WAITS;
     if (region->elastic && inside > region->inside)
         SET(gomp_history_of(region->start.fn)->inside, inside);
-    enum gomp_has_tasks tasks = GET(region->had_tasks) ? GOMP_TASKS_SOME : GOMP_TASKS_NONE;
-    if (region->elastic && tasks > region->tasks)
-        SET(gomp_history_of(region->start.fn)->tasks, tasks);
     if (sleeps == 0 && region->began_ns == 0)
         return;
     unsigned cores = gomp_cores_at_hand();

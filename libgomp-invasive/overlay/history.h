@@ -33,9 +33,6 @@ enum gomp_verdict {
 /* Do implicit tasks of a function wait inside the region, for each other or for locks? */
 enum gomp_inside { GOMP_INSIDE_UNKNOWN, GOMP_NEVER_WAITS, GOMP_WAITS };
 
-/* Do they queue explicit tasks? */
-enum gomp_has_tasks { GOMP_TASKS_UNKNOWN, GOMP_TASKS_NONE, GOMP_TASKS_SOME };
-
 struct gomp_history {
     _Atomic(void (*) (void *)) fn;
     /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
@@ -56,8 +53,6 @@ struct gomp_history {
     _Atomic uint32_t waits;
     /* enum gomp_inside; once they have waited it stays so.  Writers: masters at the end of a region. */
     _Atomic uint32_t inside;
-    /* enum gomp_has_tasks; once there have been some it stays so.  Writers: likewise. */
-    _Atomic uint32_t tasks;
     /* 0: regions are as large as they are asked for.  Else: so many of them have been made no
      * larger than the cores, because of `waits`.  Writers: masters (parallel.c). */
     _Atomic uint32_t narrow;

@@ -226,8 +226,6 @@ bool gomp_tickets_in_sight (void)
 /* Other threads may run explicit tasks under these numbers.  release; partner: adopt */
 static void make_vacant (struct gomp_region *region, const uint64_t *numbers)
 {
-    if (!region->has_vacant)
-        return;
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
         if (numbers[word])
             atomic_fetch_or_explicit(&region->vacant[word], numbers[word], memory_order_release);
@@ -460,7 +458,6 @@ static bool help_elastic (struct gomp_region *region)
 /* seq_cst: partner is who sleeps after a look at `help` (linger, wait_for_end) */
 void gomp_region_help_wanted (struct gomp_region *region)
 {
-    atomic_store_explicit(&region->had_tasks, true, memory_order_relaxed);
     atomic_store(&region->help, true);
     if (region->elastic && inv_managed())
         gomp_want_cores();
@@ -660,11 +657,17 @@ static bool have_homes (const struct gomp_region *region, bool alone, bool toget
            gomp_tickets_are_short(task_ns);
 }
 
-/* No more cores than implicit tasks, where there are no other regions. */
-static unsigned useful_cores (const struct gomp_region *region, bool elastic)
+static bool is_open (struct gomp_region *region)
 {
-    bool alone = region->start.team->prev_ts.level == 0 && !gomp_use_has_further_threads();
-    return elastic && alone ? region->start.nthreads : UINT_MAX;
+    return atomic_load_explicit(&region->gate, memory_order_relaxed) != 0;
+}
+
+/* A region that is about to open: no more cores than implicit tasks, where there is no other region. */
+static unsigned cores_of_use_to (const struct gomp_region *region, bool elastic)
+{
+    bool only = elastic && region->start.team->prev_ts.level == 0 && !gomp_use_has_further_threads() &&
+                !any_registered(is_open);
+    return only ? region->start.nthreads : UINT_MAX;
 }
 
 void gomp_region_open (struct gomp_region *region, bool elastic)
@@ -674,8 +677,6 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     region->elastic = elastic;
     region->brief = false;
     region->light = false;
-    region->has_vacant = true;
-    atomic_store_explicit(&region->had_tasks, false, memory_order_relaxed);
     atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
     if (atomic_load_explicit(&region->help, memory_order_relaxed))
         atomic_store_explicit(&region->help, false, memory_order_relaxed);
@@ -684,20 +685,21 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
     gomp_history_region_opens(region);
     count_region(region);
-    gomp_cores_are_useful(useful_cores(region, elastic));
+    gomp_cores_are_useful(cores_of_use_to(region, elastic));
     atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
-    if (!elastic)
+    if (!elastic) {
+        if (gomp_region_is_alone(region)) /* the last use of the struct was */
+            atomic_store_explicit(&region->tickets.alone, false, memory_order_relaxed);
         return;
+    }
     struct gomp_history *h = gomp_history_find(region->start.fn);
     bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
     uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
     region->inside = h ? atomic_load_explicit(&h->inside, memory_order_relaxed) : GOMP_INSIDE_UNKNOWN;
-    region->tasks = h ? atomic_load_explicit(&h->tasks, memory_order_relaxed) : GOMP_TASKS_UNKNOWN;
     atomic_store_explicit(&region->waited, false, memory_order_relaxed);
     /* What never waits needs no stack of its own, which would cost it two switches. */
     region->light = !spins && region->inside != GOMP_NEVER_WAITS && may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
-    region->has_vacant = !region->brief || region->tasks != GOMP_TASKS_NONE;
     /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
     bool can_be_alone = !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
                         has_share(inv_seat);

@@ -80,9 +80,6 @@ struct gomp_region {
     _Atomic unsigned sleeping_members; /* in a barrier; seq_cst as `asleep` of gomp_team_tasks */
     bool elastic __attribute__((aligned(64)));
     bool registered;
-    /* vacant says which numbers are; else, in short regions of functions that have never queued a task, none is
-     * said to be: each thread would write that word.  The master's, written before the region opens */
-    bool has_vacant;
     /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
      * late thread may take it for the next region's, and start an implicit task the other way */
     _Atomic bool light;
@@ -91,10 +88,7 @@ struct gomp_region {
     bool brief;
     /* An implicit task has waited in this use of the struct.  Set by whoever waits, relaxed */
     _Atomic bool waited;
-    /* An explicit task has been queued in it.  Likewise */
-    _Atomic bool had_tasks;
-    enum gomp_inside inside;    /* what was known of the function when the region was opened */
-    enum gomp_has_tasks tasks; /* likewise */
+    enum gomp_inside inside; /* what was known of the function when the region was opened */
     struct gomp_region_start start;
     struct gomp_worker **workers; /* bound: workers[1..nthreads-1] */
     struct gomp_region *next_free;

@@ -51,9 +51,9 @@ static uint64_t shares_of (struct gomp_tickets *t, uint64_t left)
                                 memory_order_relaxed);
 }
 
-/* What share i begins with in the region of `left`, which nobody has taken from there; empty if the region is
+/* What share i begins with in the region of `left`, in which no thread has taken from it; empty if the region is
  * over, or begins with none there. */
-static uint64_t whole_share (struct gomp_tickets *t, unsigned i, uint64_t left)
+static uint64_t __attribute__((noinline)) whole_share (struct gomp_tickets *t, unsigned i, uint64_t left)
 {
     struct gomp_deal *deal = deal_of(t, left);
     if (!gomp_tickets_are_dealt(left))
@@ -69,7 +69,7 @@ static uint64_t whole_share (struct gomp_tickets *t, unsigned i, uint64_t left)
 /* What share i has, whose word is `range`. */
 static inline uint64_t share_now (struct gomp_tickets *t, unsigned i, uint64_t left, uint64_t range)
 {
-    return range >> 32 == left >> 32 ? range : whole_share(t, i, left);
+    return __builtin_expect(range >> 32 == left >> 32, 1) ? range : whole_share(t, i, left);
 }
 
 /* From share i. */
@@ -77,14 +77,12 @@ static inline __attribute__((always_inline)) bool take_from (struct gomp_tickets
                                                              uint64_t left, bool own, unsigned *id)
 {
     struct gomp_ticket_share *share = &t->share[i];
-    uint32_t epoch = (uint32_t)(left >> 32);
     uint64_t word = atomic_load_explicit(&share->range, memory_order_relaxed), now, next;
     do {
         now = share_now(t, i, left, word);
         if (is_empty(now))
             return false;
-        next = own ? range_of(epoch, first_of(now) + 1, end_of(now))
-                   : range_of(epoch, first_of(now), end_of(now) - 1);
+        next = own ? now + (1 << 16) : now - 1;
         *id = own ? first_of(now) : end_of(next);
     } while (!atomic_compare_exchange_weak_explicit(&share->range, &word, next,
                                                     memory_order_acquire, memory_order_relaxed));
@@ -217,6 +215,12 @@ static bool steal (struct gomp_tickets *t, unsigned own, uint64_t left, unsigned
     return false;
 }
 
+/* May the thread's own share have any in this region? */
+static bool has_own (struct gomp_tickets *t, unsigned own, uint64_t left)
+{
+    return own < GOMP_TICKET_SHARES && (shares_of(t, left) >> own & 1) != 0;
+}
+
 /* Apart, so that a ticket of the own share costs no more than it must. */
 static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int seat, uint64_t left,
                                                       unsigned *id)
@@ -230,7 +234,9 @@ bool gomp_ticket_take (struct gomp_tickets *t, int seat, bool more, unsigned *id
     unsigned own = share_of(seat);
     if (own < GOMP_TICKET_SHARES && take_from(t, own, left, true, id))
         return true;
-    return !(more && gomp_tickets_are_dealt(left)) && take_elsewhere(t, seat, left, id);
+    if (more && gomp_tickets_are_dealt(left) && has_own(t, own, left))
+        return false;
+    return take_elsewhere(t, seat, left, id);
 }
 
 static uint32_t count_in (struct gomp_tickets *t, unsigned i, uint64_t left)
@@ -239,6 +245,7 @@ static uint32_t count_in (struct gomp_tickets *t, unsigned i, uint64_t left)
     return is_empty(range) ? 0 : gomp_tickets_in(range);
 }
 
+/* (left has been read with acquire: what the thread concludes from it it keeps.) */
 static bool any_left (struct gomp_tickets *t, uint64_t left)
 {
     if (!is_empty(left))
@@ -261,7 +268,7 @@ bool gomp_tickets_dealt_in_view (struct gomp_tickets *t, uint64_t left, int seat
         return false;
     /* To read a share's word makes it slower for its core to change.  So threads that have had their own wait a
      * little: the others are most likely about to begin theirs. */
-    if (own >= GOMP_TICKET_SHARES || !(shares_of(t, left) >> own & 1))
+    if (!has_own(t, own, left))
         return true;
     return count_in(t, own, left) > 0 || ++looks % LOOK_EVERY == 0;
 }
@@ -280,12 +287,12 @@ uint32_t gomp_tickets_count (struct gomp_tickets *t, uint32_t epoch)
 
 bool gomp_tickets_any (struct gomp_tickets *t)
 {
-    return any_left(t, atomic_load_explicit(&t->left, memory_order_relaxed));
+    return any_left(t, atomic_load_explicit(&t->left, memory_order_acquire));
 }
 
 bool gomp_tickets_any_of (struct gomp_tickets *t, uint32_t epoch)
 {
-    uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
+    uint64_t left = atomic_load_explicit(&t->left, memory_order_acquire);
     return left >> 32 == epoch && any_left(t, left);
 }
 

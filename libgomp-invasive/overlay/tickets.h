@@ -8,7 +8,7 @@
  * them, and the number of threads are the same.  What an implicit task has left in a core's caches, or
  * has been given memory for near a core, is there for the next region's.  The thread on a core takes from the front
  * of the core's share; threads that have nothing left to do take from the other end of others' shares.
- * While the cores stay the same nobody writes the shares when a region opens: a share that no thread has taken
+ * While the cores stay the same no share is written when a region opens: a share that no thread has taken
  * from in this region is whole.  So what a core writes to take its own is in its cache already, and the master
  * and the threads write one line that all look at: the word with the epoch, by the master.
  *
@@ -60,7 +60,7 @@ enum {
 };
 
 struct gomp_tickets {
-    /* epoch << 32 | first << 16 | end: nobody has taken implicit tasks first .. end - 1.  Written
+    /* epoch << 32 | first << 16 | end: implicit tasks first .. end - 1 have not been taken.  Written
      * by the master when the region opens (release; partner: the takers' acquire CAS), then
      * cut down by takers from either end.  If they are dealt: GOMP_DEALT, and which of the deals, in place of
      * `first`, and never cut down. */
@@ -78,7 +78,7 @@ struct gomp_tickets {
      * cleared when the region opens, before `left` is written. */
     _Atomic uint64_t shared;
     struct gomp_deal deals[GOMP_DEALS];
-    /* Like `left`, if the epoch is that of `left`.  Else nobody has taken from or put into this share in this
+    /* Like `left`, if the epoch is that of `left`.  Else no thread has taken from or put into this share in this
      * region: it is empty, or whole if they are dealt.  Put by the thread on the share's core, when it is empty
      * (release); taken by CAS (acquire): by that thread from the front, by others from the back.  The
      * epoch keeps a thread that has slept from taking a ticket of another region: to end, that one has taken all
@@ -115,8 +115,8 @@ extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t n
                                bool together, bool alone, const struct gomp_homes *);
 /* Take one; for the thread that has the seat.  With it the region cannot end before the
  * taker has counted it done.  more: the taker has taken of this region before, and not counted it done yet.  Where
- * they are dealt it gets one of its own share only: the region may be able to end before it has looked at
- * the others. */
+ * they are dealt, to its core among others, it gets one of its own share only then: the region may be able to end
+ * before it has looked at the other shares. */
 extern bool gomp_ticket_take (struct gomp_tickets *, int seat, bool more, unsigned *id);
 /* Are there any, those in shares included?  A hint: there may be some on their way into a share.
  * Who has put them there then calls gomp_want_cores, for those who have looked before. */
