@@ -677,8 +677,9 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
         enum gomp_idle_end end = gomp_idle_spin(loop_ready, &c->loop);
         if (end == GOMP_IDLE_READY || run_once(region))
             continue;
-        /* What needed the core a moment ago may have found another one. */
-        if (end == GOMP_IDLE_LONG || gomp_core_needed())
+        /* What waited a moment ago may have found a core. */
+        if (end == GOMP_IDLE_LONG || gomp_core_needed() ||
+            (end == GOMP_IDLE_ELSEWHERE && gomp_threads_queued()))
             break;
     }
     c->loop.addr = NULL;

@@ -296,7 +296,7 @@ static void show_a_worker (void)
 }
 
 /* So many cores the process can use at most; UINT_MAX: not known.  Writers: threads that begin a region.
- * relaxed: what a thread that reads an older value does not ask for the watchdog does. */
+ * relaxed: a thread that reads an older value may not ask for cores, and then the watchdog does. */
 static _Atomic unsigned useful_cores = UINT_MAX;
 
 /* Has the process all cores that it can use?  Those that it has borrowed and that are asked back do not count.
@@ -720,6 +720,8 @@ static bool idle_for_work (void)
     INV_TELL(idle_begin());
     enum gomp_idle_end end = gomp_idle_spin(help_waiting, NULL);
     INV_TELL(idle_end());
+    if (end == GOMP_IDLE_ELSEWHERE)
+        pull_dozing();
     return end != GOMP_IDLE_LONG || pull_dozing() || gomp_threads_waiting();
 }
 

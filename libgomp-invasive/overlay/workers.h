@@ -82,7 +82,8 @@ extern void gomp_want_cores_later (void);
 /* gomp_want_cores of a managed process, whatever it holds: what is held seems not to serve what waits. */
 extern void gomp_call_cores (void);
 /* A region begins: the process can use no more cores than count; UINT_MAX: not known.  While it has so many
- * gomp_want_cores does not say that it wants any, for which others would lend cores that come back at once. */
+ * gomp_want_cores does not say that it wants any, for which other processes would lend cores that come back at
+ * once. */
 extern void gomp_cores_are_useful (unsigned count);
 /* Use cores that are free now for work that waits. */
 extern void gomp_take_free_cores (void);
@@ -109,6 +110,7 @@ extern bool gomp_spin_until (bool (*ready) (void *), void *arg);
 enum gomp_idle_end {
     GOMP_IDLE_READY,
     GOMP_IDLE_NEEDED, /* another thread or implicit task could use the core, at least just now */
+    GOMP_IDLE_ELSEWHERE, /* something waits for another core of the process's, for longer than to come here takes */
     GOMP_IDLE_LONG
 };
 extern enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg);
