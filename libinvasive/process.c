@@ -365,6 +365,7 @@ static void after_fork_in_child(void)
     inv_table_unmap(inv_process.table);
     inv_process.table = NULL;
     atomic_store(&inv_process.waiting, 0);
+    atomic_store(&inv_process.holds_until_ns, 0);
     inv_seat_forget_thread();
     inv_agents_forget();
     inv_strangers_forget();

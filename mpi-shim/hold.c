@@ -63,6 +63,11 @@ enum shim_hold_way shim_hold_way(uint32_t word, uint64_t ns)
     return way_in(word, window_at(ns));
 }
 
+uint64_t shim_hold_until(uint32_t word, uint64_t ns)
+{
+    return shim_hold_way(word, ns) == SHIM_HOLDS ? (window_at(ns) + 1) << WINDOW_BITS : 0;
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;

@@ -410,7 +410,7 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks);
  * lend?  Where the core's owner asks for it, the thread may move to another one. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);
 
-/* Let the idle threads of the process know whether cores are held in short waits (hold.h). */
+/* Let the idle threads of the process know until when cores are held in short waits (hold.h). */
 void shim_hold_refresh(void);
 
 /* With more processes than cores: does another process want the core that the caller will not need for long, and

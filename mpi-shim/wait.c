@@ -70,18 +70,18 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks)
     atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
 }
 
-/* As the first rank has decided. */
-static bool is_to_hold(void)
+/* As the first rank has decided; 0: not to hold. */
+static uint64_t hold_until(void)
 {
     const struct inv_slot *first = inv_slot_at(inv_process.table, shim_world.member[0].slot);
     uint32_t word = atomic_load_explicit(&first->hold, memory_order_relaxed);
-    return word != 0 && shim_hold_way(word, inv_now_ns()) == SHIM_HOLDS;
+    return word != 0 ? shim_hold_until(word, inv_now_ns()) : 0;
 }
 
 void shim_hold_refresh(void)
 {
     if (!inv_process.anonymous)
-        atomic_store_explicit(&inv_process.holds, is_to_hold(), memory_order_relaxed);
+        atomic_store_explicit(&inv_process.holds_until_ns, hold_until(), memory_order_relaxed);
 }
 
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is
@@ -90,7 +90,7 @@ void shim_hold_refresh(void)
 static uint64_t patience(const struct shim_site *site)
 {
     uint64_t expects = shim_site_expects(site);
-    if (expects <= HOLD_US * shim_us && is_to_hold())
+    if (expects <= HOLD_US * shim_us && hold_until() != 0)
         return HOLD_US * shim_us;
     return (expects <= LEND_US * shim_us ? LEND_US : SHORT_US) * shim_us;
 }

@@ -158,7 +158,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     if (gomp_leaves_at_once())
         return false;
     if (idle > STEAL_AFTER_NS && gomp_threads_queued()) {
-        *end = GOMP_IDLE_NEEDED;
+        *end = GOMP_IDLE_ELSEWHERE;
         return false;
     }
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
@@ -167,7 +167,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
         !inv_process.emulated)
         return false;
     bool owned = inv_seat_owned();
-    bool holds = owned && atomic_load_explicit(&inv_process.holds, memory_order_relaxed);
+    bool holds = owned && now < atomic_load_explicit(&inv_process.holds_until_ns, memory_order_relaxed);
     if (verdict == INV_WANTED)
         return idle < (holds ? SPIN_KEEP_NS : SPIN_WANTED_NS);
     if (!owned)
@@ -181,7 +181,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
 enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0;
-    bool hurry = sleep_at_once() && !(inv_managed() && inv_process.emulated);
+    bool hurry = sleep_at_once() && !inv_process.emulated;
     idle_since_ns = 0;
     for (unsigned i = 1;; i++) {
         if (ready(arg))
