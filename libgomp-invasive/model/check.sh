@@ -57,6 +57,8 @@ check_tickets() {
     [ $full = yes ] || return
     holds 'two regions, workers that help' -DHELPS=1
     holds 'more tickets' -DN=4 -DREGIONS=1
+    holds 'regions that are dealt, no core is called while each has one' -DHELD -DDEALT
+    holds 'regions that are left to one core, likewise' -DHELD -DALONE
 }
 
 check_contexts() {
