@@ -39,7 +39,8 @@ PROCESS = {"rank": (int, None), "node": str, "pid": int, "program": (str, None),
            "evictions": int, "reclaim_wait_seconds": float, "reclaim_wait_longest_seconds": float,
            "sleeping_waits": int, "metrics": METRICS, "iteration_classes": [CLASS],
            "team_threads": (int, None), "context_switch_seconds": (float, None),
-           "team_cost_seconds": float, "call_sites": [SITE], "parallel_regions": [REGIONS]}
+           "team_cost_seconds": float, "kernel_threads_by": (str, None), "call_sites": [SITE],
+           "parallel_regions": [REGIONS]}
 JOB = {"program": (str, None), "mpi": bool, "ranks": (int, None), "missing_ranks": int,
        "launched_ranks": (int, None), "without_moving_seconds": (float, None),
        "without_moving_is_bound": (bool, None),

@@ -284,6 +284,37 @@ def test_only_a_team_of_more_threads_than_cores_costs_something(job, teams):
         assert whole["team_cost_seconds"] >= f["team_cost_seconds"]
 
 
+# --- implicit tasks that are kernel threads
+
+OWN_DATA = """_Thread_local int of_each;
+int main(void)
+{
+    for (int i = 0; i < 200; i++)
+#pragma omp parallel num_threads(8)
+    {
+#pragma omp atomic
+        of_each++;
+#pragma omp barrier
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("variable, by", [("elastic", None), ("strict", "INVASIVE_BIND"),
+                                          ("", "ties")])
+def test_what_makes_kernel_threads_of_implicit_tasks_is_told(
+        job, invade, run_program, compiled, variable, by):
+    program = compiled("ties", OWN_DATA) if by == "ties" else \
+        compiled("free", OWN_DATA.replace("_Thread_local int", "int"))
+    env = {"INVASIVE_BIND": variable} if variable else {}
+    p, = job(program, env=env)["processes"]
+    assert p["kernel_threads_by"] == by
+    said = run_program([invade, TWO_CORES, "--report", program], env=env).stderr
+    told = re.findall("are kernel threads, which .* in a region, because of (.*): see", said)
+    assert told == ([by] if by else [])
+
+
 # --- teams that are too small
 
 @pytest.fixture

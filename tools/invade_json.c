@@ -174,6 +174,7 @@ static json_t *process(const struct launch *l, const struct process *p, bool wit
     put(o, "team_threads", p->team_threads ? json_integer(p->team_threads) : NULL);
     put(o, "context_switch_seconds", p->switching > 0 ? json_real(p->switching) : NULL);
     put_real(o, "team_cost_seconds", p->team_cost);
+    put(o, "kernel_threads_by", p->tied_by[0] ? json_string(p->tied_by) : NULL);
     if (with_sites) {
         put(o, "call_sites", sites(&p->sites));
         put(o, "parallel_regions", functions(&p->functions));

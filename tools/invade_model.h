@@ -85,6 +85,7 @@ struct process {
     struct sites sites;
     struct functions functions;
     unsigned team_threads; /* the largest team; 0: it had none */
+    char tied_by[INV_FUNCTION_BYTES]; /* what keeps its implicit tasks on kernel threads; "": nothing */
     double switching;      /* mean seconds of a context switch; 0: none was timed */
     double team_cost;      /* seconds that teams of the cores would save */
 };

@@ -99,6 +99,9 @@ bool regions_fill(struct process *p, unsigned cores)
     const struct inv_record *r = p->record;
     p->team_threads = (unsigned)within(get32(&r->team_threads), 0, THREADS_MOST);
     p->switching = switch_of(r);
+    if (get32(&r->tied))
+        copy_clean(p->tied_by, sizeof p->tied_by, r->tied_by[0] ? r->tied_by : p->counters->program,
+                   sizeof r->tied_by);
     uint32_t room = get32(&r->functions);
     room = room < INV_FUNCTIONS ? room : INV_FUNCTIONS;
     p->functions.at = room ? calloc(room, sizeof *p->functions.at) : NULL;

@@ -150,6 +150,24 @@ static void print_team_cost(FILE *to, const struct launch *l, const struct job *
             l->nodes[j->at[0].node].cores, j->team_cost, 100 * j->team_cost / elapsed);
 }
 
+/* Where implicit tasks slept in regions: what has made kernel threads of them. */
+static void print_what_ties(FILE *to, const struct job *j)
+{
+    uint64_t regions = 0, sleeps = 0;
+    const char *by = "";
+    for (unsigned i = 0; i < j->functions.count; i++) {
+        regions += j->functions.at[i].regions;
+        sleeps += j->functions.at[i].sleeps;
+    }
+    for (unsigned i = 0; i < j->count && !by[0]; i++)
+        by = j->at[i].tied_by;
+    if (!by[0] || sleeps < regions || sleeps == 0)
+        return;
+    fprintf(to, "implicit tasks that wait are kernel threads, which slept %.3g times in a region, because of "
+                "%s: see INVASIVE_CONTEXTS and INVASIVE_BIND in invade(1)\n",
+            (double)sleeps / (double)regions, by);
+}
+
 static void print_small_teams(FILE *to, const struct job *j)
 {
     double elapsed = j->until - j->from;
@@ -216,6 +234,7 @@ static void print_job(FILE *to, const struct launch *l, struct job *j)
                     "MPI_Finalize\n", j->missing, j->size);
     print_unmoved(to, l, j);
     print_metrics(to, l, j);
+    print_what_ties(to, j);
     print_team_cost(to, l, j);
     print_small_teams(to, j);
     print_classes(to, j);

@@ -12,6 +12,7 @@
 #include "carrier.h"
 #include "history.h"
 #include "region.h"
+#include "tls.h"
 #include "use.h"
 #include "workers.h"
 #include <link.h>
@@ -204,11 +205,25 @@ static uint32_t gap_after (const struct gomp_cost_sampling *s, uint32_t seen)
     return GAP + scatter(seen) / (UINT32_MAX / GAP + 1);
 }
 
+/* What is in the record stays: another object may be found later. */
+static void note_what_ties (struct inv_record *r)
+{
+    gomp_spinlock_lock(&naming);
+    if (!GET(r->tied) && gomp_what_ties_threads(r->tied_by, sizeof r->tied_by))
+        /* release: partner is the acquire load of a reader of the record */
+        atomic_store_explicit(&r->tied, 1, memory_order_release);
+    gomp_spinlock_unlock(&naming);
+}
+
 void gomp_cost_team (unsigned nthreads)
 {
     struct inv_record *r = record();
-    if (r && nthreads > GET(r->team_threads))
+    if (!r)
+        return;
+    if (nthreads > GET(r->team_threads))
         SET(r->team_threads, nthreads);
+    if (__builtin_expect(!gomp_movable_threads(), 0) && nthreads > 1 && !GET(r->tied))
+        note_what_ties(r);
 }
 
 void gomp_cost_region_opens (struct gomp_region *region)

@@ -16,6 +16,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,6 +201,30 @@ bool gomp_strict_threads (void)
         gomp_contexts_find_exceptions();
     atomic_store_explicit(&decision, now, memory_order_relaxed);
     return now == STRICT;
+}
+
+struct tie {
+    char *name;
+    size_t bytes;
+};
+
+static int note_tie (struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct tie *tie = arg;
+    bool found = false;
+    if (has_own_tls(info, size, &found) || ties_to_thread(info, size, &found))
+        snprintf(tie->name, tie->bytes, "%s", gomp_object_name(info));
+    return found;
+}
+
+bool gomp_what_ties_threads (char *name, size_t bytes)
+{
+    struct tie tie = {name, bytes};
+    if (!gomp_strict_threads() && !gomp_threads_stay())
+        return false;
+    if (!dl_iterate_phdr(note_tie, &tie))
+        snprintf(name, bytes, "INVASIVE_BIND");
+    return true;
 }
 
 static int binds_threads (struct dl_phdr_info *info, size_t size, void *found)

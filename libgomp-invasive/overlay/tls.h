@@ -6,6 +6,7 @@
 #define GOMP_TLS_H 1
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* True when the program or a library that is linked with libgomp has thread-local variables (and so
  * may have threadprivate ones, whose values persist from region to region), or when
@@ -23,6 +24,9 @@ extern bool gomp_movable_threads (void);
 extern bool gomp_threads_stay (void);
 /* The same of the objects that are loaded now, and may implicit tasks be contexts?  For the default team. */
 extern bool gomp_may_move_threads (void);
+/* Does something keep implicit tasks on their kernel threads?  Then its name: a file's, "" the program, or
+ * INVASIVE_BIND; at most `bytes` with the final 0.  Of the objects that are loaded now; takes microseconds. */
+extern bool gomp_what_ties_threads (char *name, size_t bytes);
 /* Does an object that is linked with libgomp bind threads to processors itself?  Of those loaded now. */
 extern bool gomp_program_binds_threads (void);
 #pragma GCC visibility pop
