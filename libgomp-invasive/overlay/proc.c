@@ -134,12 +134,12 @@ static bool single_threads_are_bound (unsigned cores)
 }
 
 /* The rank's share of the cores, rounded up, where implicit tasks meet in barriers as kernel threads (tls.h): more of
- * them would sleep there each time, and wake up again.  Else, and where the launcher does not say how many ranks
- * are on this node, all cores. */
+ * them would sleep there each time, and wake up again.  Else, where the launcher does not say how many ranks
+ * are on this node, and where tasks run while others wait in MPI (see above), all cores. */
 static unsigned cores_that_meet (unsigned cores)
 {
     int here = inv_local_size();
-    if (here <= 1 || gomp_may_move_threads() || !has_barriers_inside())
+    if (here <= 1 || inv_mpi_tasks_asked() || gomp_may_move_threads() || !has_barriers_inside())
         return cores;
     return (cores + (unsigned)here - 1) / (unsigned)here;
 }
