@@ -205,9 +205,9 @@ def test_a_name_that_is_bound_but_not_listened_on_yet_is_waited_for(asks, launch
 
 @pytest.mark.parametrize("inside, of_ranks", [
     ("", "18\n"),  # the first multiple of three from 16 on
-    ('_Pragma("omp barrier") omp_get_thread_num();', "6\n"),  # from 4 on
-    ('_Pragma("omp for") for (int i = 0; i < 9; i++) n++; n--;', "6\n"),
-    ('_Pragma("omp for schedule(dynamic)") for (int i = 0; i < 9; i++) n++; n--;', "6\n"),
+    ('_Pragma("omp barrier") omp_get_thread_num();', "3\n"),
+    ('_Pragma("omp for") for (int i = 0; i < 9; i++) n++; n--;', "3\n"),
+    ('_Pragma("omp for schedule(dynamic)") for (int i = 0; i < 9; i++) n++; n--;', "3\n"),
     ('_Pragma("omp for schedule(dynamic) nowait") for (int i = 0; i < 9; i++) n++; n--;', "18\n")])
 @pytest.mark.parametrize("place", ["-pie", "-no-pie"])
 def test_the_default_team_fits_this_node(compiled, launch, run_program, inside, of_ranks, place):

@@ -68,21 +68,6 @@ static bool nesting_wanted (void)
     return bind && strchr(bind, ',');
 }
 
-/* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
- * where several ranks share a small node; there the last implicit tasks to start are the unit of what
- * stays unbalanced.  Not where the process is alone, nor where ranks or cores are so many that teams of
- * the cores are fine enough.  Nor where regions may be nested, since each thread of a large team would begin a
- * large team, nor where implicit tasks that wait are kernel threads (tls.h), which cost a switch of the
- * kernel each.  Nor where a library is there whose threads wait for each other by
- * spinning: those beyond the cores would take the cores from those that compute. */
-static bool large_team_gains (unsigned cores)
-{
-    enum { MANY_CORES = 16 };
-    unsigned ranks = inv_ranks_here();
-    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() &&
-           gomp_may_move_threads() && !gomp_spinning_library_loaded();
-}
-
 static int has_barriers (struct dl_phdr_info *info, size_t size, void *found)
 {
     static const char *const names[] = {"GOMP_barrier",  "GOMP_barrier_cancel", "GOMP_loop_end",
@@ -100,13 +85,21 @@ static bool has_barriers_inside (void)
     return found;
 }
 
-/* How many implicit tasks a large team has at least.  Where regions have barriers in them (also those at
- * the end of worksharing loops) each implicit task is switched to at each of them, and programs of that kind
- * keep more arrays for each thread: they gain by few more than the cores, and lose by many (doc/design.md). */
-static unsigned grain (void)
+/* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
+ * where several ranks share a small node; there the last implicit tasks to start are the unit of what
+ * stays unbalanced.  Not where the process is alone, nor where ranks or cores are so many that teams of
+ * the cores are fine enough.  Nor where regions may be nested, since each thread of a large team would begin a
+ * large team, nor where implicit tasks that wait are kernel threads (tls.h), which cost a switch of the
+ * kernel each.  Nor where regions have barriers in them (also those at the end of worksharing loops), at each of
+ * which each implicit task is switched to: programs of that kind gain nothing by more than the cores, and keep
+ * more arrays for each thread (doc/design.md).  Nor where a library is there whose threads wait for each other by
+ * spinning: those beyond the cores would take the cores from those that compute. */
+static bool large_team_gains (unsigned cores)
 {
-    enum { GRAIN = 16, GRAIN_WITH_BARRIERS = 4 };
-    return has_barriers_inside() ? GRAIN_WITH_BARRIERS : GRAIN;
+    enum { MANY_CORES = 16 };
+    unsigned ranks = inv_ranks_here();
+    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() && !has_barriers_inside() &&
+           gomp_may_move_threads() && !gomp_spinning_library_loaded();
 }
 
 /* Has the launcher started so many ranks for each core here?  Where it does not say how many are on this node
@@ -149,6 +142,7 @@ static unsigned cores_that_meet (unsigned cores)
  * if limits allow. */
 static unsigned find_default_team (void)
 {
+    enum { GRAIN = 16 }; /* implicit tasks that a large team has at least */
     const char *text = inv_getenv("INVASIVE_THREADS");
     unsigned long wanted = text ? strtoul(text, NULL, 10) : 0;
     if (wanted > 0 && wanted <= 65536)
@@ -156,8 +150,9 @@ static unsigned find_default_team (void)
     unsigned cores = inv_domain_cores();
     if (one_thread_is_enough(cores))
         return 1;
-    unsigned multiple = large_team_gains(cores) ? (grain() + cores - 1) / cores : 1;
-    return fit_team(multiple > 1 ? cores * multiple : cores_that_meet(cores), cores);
+    if (large_team_gains(cores))
+        return fit_team((GRAIN + cores - 1) / cores * cores, cores);
+    return fit_team(cores_that_meet(cores), cores);
 }
 
 /* Found once: what is left of limits changes.  While the library is loaded, or under the lock of
