@@ -40,7 +40,6 @@ check_tickets() {
     holds 'workers that help' -DREGIONS=1 -DHELPS=1
     holds 'two regions that are left to one core' -DALONE
     holds 'two regions that are dealt to the cores' -DDEALT
-    holds 'two regions that are dealt alike' -DDEALT -DSAME
     holds 'two regions, no core is called while each has one' -DHELD
     finds HELD_UNTIL_ASLEEP -DHELD
     finds NO_SECOND_LOOK -DDEALT
@@ -57,6 +56,7 @@ check_tickets() {
     [ $full = yes ] || return
     holds 'two regions, workers that help' -DHELPS=1
     holds 'more tickets' -DN=4 -DREGIONS=1
+    holds 'two regions that are dealt alike' -DDEALT -DSAME
     holds 'regions that are dealt, no core is called while each has one' -DHELD -DDEALT
     holds 'regions that are left to one core, likewise' -DHELD -DALONE
 }
