@@ -681,9 +681,7 @@ void inv_want_if_work(void)
 {
     bool (*work_waiting)(void) = atomic_load(&work_probe);
     bool work = work_waiting && work_waiting(); /* first: it may find work */
-    if (work)
-        inv_want(true); /* the process may have held a core for each implicit task until now */
-    if (work || !inv_want_get(inv_process.table, inv_process.slot))
+    if (!inv_want_get(inv_process.table, inv_process.slot) || work)
         return;
     inv_want(false); /* ends with a full fence; whoever queues work does so before it looks here */
     if (work_waiting && work_waiting())

@@ -18,6 +18,7 @@ enum {
     /* Windows of which one is for each way. */
     KNOWN_WINDOWS = 64,
     CLEAR_WINDOWS = 512,
+    AHEAD_WINDOWS = 4, /* for which idle threads are told at once */
     NEAR_WINDOWS = 4, /* apart at most: two windows whose iterations are compared */
     LEAST_COUNT = 3,  /* ends of iterations in a window that says something */
     LEAST_RATIOS = 4, /* before a way is chosen */
@@ -65,7 +66,10 @@ enum shim_hold_way shim_hold_way(uint32_t word, uint64_t ns)
 
 uint64_t shim_hold_until(uint32_t word, uint64_t ns)
 {
-    return shim_hold_way(word, ns) == SHIM_HOLDS ? (window_at(ns) + 1) << WINDOW_BITS : 0;
+    uint64_t now = window_at(ns), window = now;
+    while (window < now + AHEAD_WINDOWS && way_in(word, window) == SHIM_HOLDS)
+        window++;
+    return window > now ? window << WINDOW_BITS : 0;
 }
 
 static int compare(const void *a, const void *b)

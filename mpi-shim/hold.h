@@ -36,7 +36,8 @@ struct shim_hold {
 /* What is to be done at that time, ns of a clock that all processes of the node have, by the word of the
  * rank that decides. */
 enum shim_hold_way shim_hold_way(uint32_t word, uint64_t ns);
-/* For how long at least waits hold, from then on: the time at which the window ends; 0: they lend. */
+/* Until when waits hold, as it is decided now: the time at which a window ends, some windows later at most; 0: they
+ * lend. */
 uint64_t shim_hold_until(uint32_t word, uint64_t ns);
 /* An iteration of the usual kind has ended; returns the word from now on. */
 uint32_t shim_hold_iteration(struct shim_hold *hold, uint64_t end_ns);

@@ -678,8 +678,7 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
         if (end == GOMP_IDLE_READY || run_once(region))
             continue;
         /* What waited a moment ago may have found a core. */
-        if (end == GOMP_IDLE_LONG || gomp_core_needed() ||
-            (end == GOMP_IDLE_ELSEWHERE && gomp_threads_queued()))
+        if (end == GOMP_IDLE_LONG || gomp_core_needed() || gomp_threads_queued())
             break;
     }
     c->loop.addr = NULL;

@@ -159,7 +159,7 @@ bool gomp_contexts_usable (void)
     int known = atomic_load_explicit(&answer, memory_order_relaxed);
     if (__builtin_expect(known == 0, 0)) {
         const char *wish = inv_getenv("INVASIVE_CONTEXTS");
-        const char *tasks = inv_getenv("INVASIVE_MPI_TASKS"); /* taskpoint.c counts by kernel thread */
+        bool tasks = inv_mpi_tasks_asked(); /* taskpoint.c counts by kernel thread */
         bool wanted = wish ? strcmp(wish, "off") != 0 : SWITCH_BY_DEFAULT;
         bool yes = wanted && switchable() && !__asan_init && !__tsan_init && !under_tool() && !tasks;
         known = yes ? 1 : 2;

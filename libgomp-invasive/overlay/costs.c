@@ -205,13 +205,18 @@ static uint32_t gap_after (const struct gomp_cost_sampling *s, uint32_t seen)
     return GAP + scatter(seen) / (UINT32_MAX / GAP + 1);
 }
 
-/* What is in the record stays: another object may be found later. */
+/* What is in the record stays.  (Looked for without the lock: a thread that has the loader's may wait for it.) */
 static void note_what_ties (struct inv_record *r)
 {
+    char name[sizeof r->tied_by];
+    if (!gomp_what_ties_threads(name, sizeof name))
+        return;
     gomp_spinlock_lock(&naming);
-    if (!GET(r->tied) && gomp_what_ties_threads(r->tied_by, sizeof r->tied_by))
+    if (!GET(r->tied)) {
+        memcpy(r->tied_by, name, sizeof name);
         /* release: partner is the acquire load of a reader of the record */
         atomic_store_explicit(&r->tied, 1, memory_order_release);
+    }
     gomp_spinlock_unlock(&naming);
 }
 
@@ -222,7 +227,7 @@ void gomp_cost_team (unsigned nthreads)
         return;
     if (nthreads > GET(r->team_threads))
         SET(r->team_threads, nthreads);
-    if (__builtin_expect(!gomp_movable_threads(), 0) && nthreads > 1 && !GET(r->tied))
+    if (__builtin_expect(nthreads > 1 && gomp_ties_are_new(), 0))
         note_what_ties(r);
 }
 

@@ -63,6 +63,7 @@ bool gomp_region_register (struct gomp_region *region)
     gomp_spinlock_lock(&registry_lock);
     for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED && !region->registered; i++)
         if (!atomic_load_explicit(&registered[i], memory_order_relaxed)) {
+            region->tickets.number = i;
             atomic_store_explicit(&registered[i], region, memory_order_release);
             if (i >= registered_high)
                 atomic_store_explicit(&registered_high, i + 1, memory_order_release);

@@ -52,10 +52,7 @@ struct gomp_region_start {
     bool master_seated;
 };
 
-enum {
-    GOMP_VACANT_WORDS = 4,
-    GOMP_REGIONS_REGISTERED = 16 /* those that idle workers look at, at most */
-};
+enum { GOMP_VACANT_WORDS = 4 };
 
 struct gomp_region {
     struct gomp_tickets tickets; /* implicit tasks not started */

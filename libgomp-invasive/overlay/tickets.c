@@ -180,22 +180,24 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
     return true;
 }
 
-/* The last region of which the thread has seen that nothing is left in any share.  Nothing is ever put
- * into a share of one that is dealt. */
-static __thread const struct gomp_tickets *drained __attribute__((tls_model("initial-exec")));
-static __thread uint32_t drained_epoch __attribute__((tls_model("initial-exec")));
+/* By the numbers of regions: the last use of each of which the thread has seen that nothing is left in any
+ * share.  Nothing is ever put into a share of one that is dealt. */
+static __thread struct {
+    const struct gomp_tickets *of;
+    uint32_t epoch;
+} drained[GOMP_REGIONS_REGISTERED] __attribute__((tls_model("initial-exec")));
 
 static bool is_drained (const struct gomp_tickets *t, uint64_t left)
 {
-    return drained == t && drained_epoch == left >> 32;
+    return drained[t->number].of == t && drained[t->number].epoch == left >> 32;
 }
 
 static void note_drained (const struct gomp_tickets *t, uint64_t left)
 {
     if (!gomp_tickets_are_dealt(left))
         return;
-    drained = t;
-    drained_epoch = (uint32_t)(left >> 32);
+    drained[t->number].of = t;
+    drained[t->number].epoch = (uint32_t)(left >> 32);
 }
 
 /* From the next share after the own one that has any. */

@@ -32,6 +32,7 @@
 #endif
 
 enum {
+    GOMP_REGIONS_REGISTERED = 16, /* those that idle workers look at, at most */
     GOMP_TICKETS_MOST = 4096, /* implicit tasks of an elastic region: 16 bits below must do */
     GOMP_TICKET_SHARES = 64 /* neighbouring cores have one together where there are more */
 };
@@ -77,6 +78,8 @@ struct gomp_tickets {
     /* If they are not dealt, bit i: there may be tickets in share i.  Set (relaxed) before they are put there;
      * cleared when the region opens, before `left` is written. */
     _Atomic uint64_t shared;
+    /* Of the regions that idle workers look at, which one this is; the same while it is one of them. */
+    unsigned number;
     struct gomp_deal deals[GOMP_DEALS];
     /* Like `left`, if the epoch is that of `left`.  Else no thread has taken from or put into this share in this
      * region: it is empty, or whole if they are dealt.  Put by the thread on the share's core, when it is empty

@@ -203,7 +203,16 @@ bool gomp_strict_threads (void)
     return now == STRICT;
 }
 
+bool gomp_ties_are_new (void)
+{
+    static _Atomic int seen;
+    int now = atomic_load_explicit(&decision, memory_order_relaxed);
+    return now != atomic_load_explicit(&seen, memory_order_relaxed) &&
+           atomic_exchange_explicit(&seen, now, memory_order_relaxed) != now;
+}
+
 struct tie {
+    int (*ties) (struct dl_phdr_info *, size_t, void *);
     char *name;
     size_t bytes;
 };
@@ -212,19 +221,32 @@ static int note_tie (struct dl_phdr_info *info, size_t size, void *arg)
 {
     struct tie *tie = arg;
     bool found = false;
-    if (has_own_tls(info, size, &found) || ties_to_thread(info, size, &found))
+    if (tie->ties(info, size, &found))
         snprintf(tie->name, tie->bytes, "%s", gomp_object_name(info));
     return found;
 }
 
+/* A variable that makes kernel threads of implicit tasks; NULL: none does. */
+static const char *variable_that_ties (int now)
+{
+    const char *wish = inv_getenv("INVASIVE_BIND");
+    if (wish && strcmp(wish, now == STRICT ? "strict" : "elastic") == 0 && now != MOVABLE)
+        return "INVASIVE_BIND";
+    if (now != MOVABLE || gomp_contexts_usable())
+        return NULL;
+    return inv_mpi_tasks_asked() ? "INVASIVE_MPI_TASKS" : "INVASIVE_CONTEXTS";
+}
+
 bool gomp_what_ties_threads (char *name, size_t bytes)
 {
-    struct tie tie = {name, bytes};
-    if (!gomp_strict_threads() && !gomp_threads_stay())
-        return false;
-    if (!dl_iterate_phdr(note_tie, &tie))
-        snprintf(name, bytes, "INVASIVE_BIND");
-    return true;
+    int now = atomic_load_explicit(&decision, memory_order_relaxed);
+    const char *variable = now == UNKNOWN ? NULL : variable_that_ties(now);
+    struct tie tie = {now == STRICT ? has_own_tls : ties_to_thread, name, bytes};
+    if (variable) {
+        snprintf(name, bytes, "%s", variable);
+        return true;
+    }
+    return (now == STRICT || now == STAYS) && dl_iterate_phdr(note_tie, &tie);
 }
 
 static int binds_threads (struct dl_phdr_info *info, size_t size, void *found)

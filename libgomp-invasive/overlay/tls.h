@@ -24,8 +24,12 @@ extern bool gomp_movable_threads (void);
 extern bool gomp_threads_stay (void);
 /* The same of the objects that are loaded now, and may implicit tasks be contexts?  For the default team. */
 extern bool gomp_may_move_threads (void);
-/* Does something keep implicit tasks on their kernel threads?  Then its name: a file's, "" the program, or
- * INVASIVE_BIND; at most `bytes` with the final 0.  Of the objects that are loaded now; takes microseconds. */
+/* Has what the functions above say changed since the last call by any thread?  Then gomp_what_ties_threads may
+ * say something else. */
+extern bool gomp_ties_are_new (void);
+/* Does something keep implicit tasks that wait on their kernel threads, as of the last call of
+ * gomp_strict_threads?  Then its name: a file's, "" the program, or a variable; at most `bytes` with the final 0.
+ * Takes microseconds. */
 extern bool gomp_what_ties_threads (char *name, size_t bytes);
 /* Does an object that is linked with libgomp bind threads to processors itself?  Of those loaded now. */
 extern bool gomp_program_binds_threads (void);

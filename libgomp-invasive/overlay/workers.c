@@ -43,7 +43,10 @@ static bool leaves_work (void)
 {
     if (gomp_contexts_publish())
         gomp_want_cores();
-    return gomp_work_waiting();
+    bool work = gomp_work_waiting();
+    if (work && !inv_process.anonymous)
+        gomp_call_cores(); /* until now the process may have held a core for each implicit task */
+    return work;
 }
 
 /* Without a manager, more threads than processors take turns on these as they do on cores, where that
