@@ -698,7 +698,7 @@ def test_what_rmd_does_to_words_ends_whatever_they_are(build, run_program):
     done = run_program([build / "testsuite/rmd_loops"], timeout=30)
     assert done.stdout.splitlines()[-1] == "traced"
 
-MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 6, 1, 2, 3, 4
+MAGIC, VERSION, JOIN, OBSERVE, LEAVE, REPORT = 0x44564E49, 7, 1, 2, 3, 4
 REQUEST, REPLY = struct.Struct("=IIIiiii12x64s"), struct.Struct("=IIIII128s")
 
 
