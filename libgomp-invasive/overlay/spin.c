@@ -103,7 +103,8 @@ static bool yield_shared (void)
     uint64_t before = inv_now_ns();
     sched_yield();
     uint64_t now = inv_now_ns(), took = now - before;
-    company = took > YIELD_NOTICED_NS && was_switched() ? company + 1 : 0;
+    bool real = !(inv_managed() && inv_process.emulated); /* on emulated ones our own threads take turns */
+    company = real && took > YIELD_NOTICED_NS && was_switched() ? company + 1 : 0;
     if (company > 0 && took > YIELD_LONG_NS)
         note_stranger(now, took);
     else if (company >= NOTICED_YIELDS)
@@ -163,8 +164,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     }
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
      * may have to run before it can ask for the core. */
-    if (idle > SPIN_ALONE_NS && yield_shared() && company > NOTICED_YIELDS + SHARED_SLEEPS &&
-        !inv_process.emulated)
+    if (idle > SPIN_ALONE_NS && yield_shared() && company > NOTICED_YIELDS + SHARED_SLEEPS)
         return false;
     bool owned = inv_seat_owned();
     bool holds = owned && now < atomic_load_explicit(&inv_process.holds_until_ns, memory_order_relaxed);
@@ -181,7 +181,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
 enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg)
 {
     uint64_t start = 0;
-    bool hurry = sleep_at_once() && !inv_process.emulated;
+    bool hurry = sleep_at_once();
     idle_since_ns = 0;
     for (unsigned i = 1;; i++) {
         if (ready(arg))

@@ -723,9 +723,8 @@ static bool idle_for_work (void)
     INV_TELL(idle_begin());
     enum gomp_idle_end end = gomp_idle_spin(help_waiting, NULL);
     INV_TELL(idle_end());
-    if (end == GOMP_IDLE_ELSEWHERE)
-        pull_dozing();
-    return end != GOMP_IDLE_LONG || pull_dozing() || gomp_threads_waiting();
+    bool pulled = (end == GOMP_IDLE_LONG || end == GOMP_IDLE_ELSEWHERE) && pull_dozing();
+    return pulled || end != GOMP_IDLE_LONG || gomp_threads_waiting();
 }
 
 /* One round of a free worker that has a seat.  False: nothing to do. */
