@@ -10,10 +10,10 @@
 #include "ready.h"
 #include "riders.h"
 #include "region.h"
-#include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum {
     PERIOD_NS = 5000000,      /* between two looks, and the least patience in CPU time */
@@ -326,17 +326,27 @@ static void look_once (struct watch *w)
 /* The initial thread has ended before the process.  Written by it, seq_cst. */
 static _Atomic bool initial_ended;
 
-/* Are there threads of the runtime only?  The initial thread is counted to the end of the process. */
+/* Threads of the process, the initial one included to the end of the process; 0: unknown.  The kernel
+ * counts them at one moment; a reader of that folder's entries can miss some while threads end. */
+static unsigned threads_now (void)
+{
+    enum { OTHER_LINKS = 2 };
+    struct stat tasks;
+    if (stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink < OTHER_LINKS)
+        return 0;
+    return (unsigned)tasks.st_nlink - OTHER_LINKS;
+}
+
+/* Are there threads of the runtime only?  Free workers leave their count before they end, so those that
+ * are counted last have been there all the time unless one was being started. */
 static bool only_ours_left (void)
 {
     enum { INITIAL_AND_WATCHDOG = 2 };
-    unsigned threads = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *entry; tasks && (entry = readdir(tasks));)
-        threads += entry->d_name[0] != '.';
-    if (tasks)
-        closedir(tasks);
-    return threads > 0 && threads <= INITIAL_AND_WATCHDOG + gomp_free_workers();
+    unsigned before, after;
+    if (!gomp_free_workers_started(&before))
+        return false;
+    unsigned threads = threads_now(), ours = INITIAL_AND_WATCHDOG + gomp_free_workers();
+    return threads > 0 && threads <= ours && gomp_free_workers_started(&after) && after == before;
 }
 
 void gomp_progress_initial_ends (void)

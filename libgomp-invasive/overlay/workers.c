@@ -746,6 +746,10 @@ static bool work_once (void)
 static _Atomic int free_workers, kept;
 static _Atomic uint32_t leave_word;
 
+/* See gomp_free_workers_started.  Written by starters, after `starting` and before free_workers (seq_cst;
+ * partner: only_ours_left). */
+static _Atomic unsigned started;
+
 /* The signals that the master of the last pool to grow had blocked.  Free workers have the same
  * mask, as a team's threads have with stock libgomp, whoever creates them; the watchdog, who
  * may, blocks all, and a handler for faults must run where the fault is. */
@@ -908,6 +912,7 @@ bool gomp_free_worker_start (int seat)
 {
     pthread_t handle;
     atomic_fetch_add(&starting, 1);
+    atomic_fetch_add(&started, 1);
     atomic_fetch_add(&free_workers, 1);
     if (gomp_create_thread(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)seat) != 0) {
         atomic_fetch_sub(&free_workers, 1);
@@ -923,6 +928,12 @@ unsigned gomp_free_workers (void)
 {
     int n = atomic_load(&free_workers);
     return n > 0 ? (unsigned)n : 0;
+}
+
+bool gomp_free_workers_started (unsigned *n)
+{
+    *n = atomic_load(&started);
+    return atomic_load(&starting) == 0;
 }
 
 bool gomp_run_unseated (unsigned count)

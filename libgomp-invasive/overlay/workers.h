@@ -174,6 +174,9 @@ extern void gomp_nested_workers_return (struct gomp_worker **idle);
 extern bool gomp_free_worker_start (int seat);
 /* Free workers that there are now, those that are about to begin included. */
 extern unsigned gomp_free_workers (void);
+/* Has each free worker that was to be started begun, or been refused?  *started: how many there were,
+ * modulo 2^32.  Between two answers of yes with the same number none is started. */
+extern bool gomp_free_workers_started (unsigned *started);
 /* The system has refused a thread; has it done so some milliseconds ago? */
 extern void gomp_thread_refused (void);
 extern bool gomp_refused_lately (void);
