@@ -120,11 +120,6 @@ bool gomp_ride_end (void)
 {
     return inv_seat != INV_SEAT_NONE;
 }
-bool gomp_yield_was_long (void)
-{
-    sched_yield();
-    return false;
-}
 int gomp_spin (int *addr, int val)
 {
     return __atomic_load_n(addr, __ATOMIC_RELAXED) == val;
@@ -137,9 +132,7 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
 
 static bool place (int seat)
 {
-    if (gomp_ready_offer(seat))
-        return true;
-    struct gomp_waiter *w = gomp_ready_pop_any(seat);
+    struct gomp_waiter *w = gomp_ready_pop(seat);
     if (w)
         gomp_waiter_wake(w, seat);
     return w != NULL;
@@ -150,28 +143,16 @@ static void give_back (int seat)
     atomic_fetch_or(&free_cores, 1u << seat);
 }
 
-static _Atomic unsigned asked; /* for cores, so often */
-
-/* Who queues and finds no free core has asked first: so who gives one back that it could not
- * place looks whether anybody has asked meanwhile, and stops if not.  The threads that are left
- * in the queues then are on a core that is on offer, and the caller, on its way to sleep, may be
- * the one that is to take it.  (libinvasive calls an agent instead.) */
+/* Called after a thread has queued and after a core has been given back, so one of the two sees the other.
+ * (libinvasive calls an agent instead.) */
 void gomp_want_cores (void)
 {
-    unsigned before, set;
-    atomic_fetch_add(&asked, 1);
-    do {
-        before = atomic_load(&asked);
-        while (atomic_load(&gomp_ready_count) > 0 && (set = atomic_load(&free_cores)) != 0) {
-            int seat = __builtin_ctz(set);
-            if (!atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << seat)))
-                continue;
-            if (place(seat))
-                continue;
+    unsigned set;
+    while (atomic_load(&gomp_ready_count) > 0 && (set = atomic_load(&free_cores)) != 0) {
+        int seat = __builtin_ctz(set);
+        if (atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << seat)) && !place(seat))
             give_back(seat);
-            break;
-        }
-    } while (atomic_load(&asked) != before);
+    }
 }
 
 void gomp_seat_yield (void)

@@ -51,7 +51,7 @@ def test_the_same_with_more_tickets_and_helpers(checked):
 @pytest.mark.beside(command=check(SCRIPT, "handover"))
 def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(checked):
     lines = checked()
-    assert sum("finds" in line for line in lines) == 6
+    assert sum("finds" in line for line in lines) == 3
 
 
 @pytest.mark.full
@@ -59,14 +59,14 @@ def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(checked):
 @pytest.mark.beside(command=check(SCRIPT, "handover", "--full"))
 def test_the_same_with_three_threads_from_the_start(checked):
     lines = checked()
-    assert sum("3 threads" in line for line in lines) == 4
+    assert sum("3 threads" in line for line in lines) == 3
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.beside(command=check(SCRIPT, "eviction"))
 def test_a_core_that_its_owner_takes_back_strands_nobody(checked):
     lines = checked()
-    assert sum("finds" in line for line in lines) == 3
+    assert sum("finds" in line for line in lines) == 1
 
 
 @pytest.mark.full

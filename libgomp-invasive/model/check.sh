@@ -81,15 +81,13 @@ check_handover() {
     holds '2 threads, a barrier twice' -DNT=2 -DROUNDS=2 -DPINNED
     holds '2 threads, a lock' -DNT=2 -DROUNDS=1 -DWITH_LOCK
     holds '2 threads, a stranger takes cores' -DNT=2 -DROUNDS=1 -DSTRANGER=1
-    for bug in LOOK_WITHOUT_LOCK NO_LOOK_ASLEEP READY_SET_LATE STEAL_FROM_OFFERED \
-        LOOK_BEFORE_SLEEPER; do
+    for bug in SLEEP_OVERWRITES LOOK_BEFORE_SLEEPER; do
         finds $bug -DNT=2 -DROUNDS=1
     done
     finds NO_LOOK_AFTER_STOP -DNT=3 -DROUNDS=1 -DCOARSE
     [ $full = yes ] || return
     optimize=-O1
-    holds '3 threads, a barrier' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED -DWITHOUT_PULL
-    holds '3 threads, a barrier, idle cores pull' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED
+    holds '3 threads, a barrier' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED
     holds '3 threads, a barrier, pinned nowhere yet' -DNT=3 -DROUNDS=1 -DCOARSE
     holds '3 threads, a barrier, agents in full' -DNT=3 -DROUNDS=1 -DPINNED
     holds '2 threads, a lock twice, a stranger' -DNT=2 -DROUNDS=2 -DWITH_LOCK -DSTRANGER=1
@@ -102,9 +100,6 @@ check_eviction() {
     model=$here/handover.pml
     owner='-DNT=2 -DROUNDS=1 -DPINNED'
     holds 'the owner takes a core back' $owner -DOWNER=1 -DCOARSE
-    for bug in TAKE_LEAVES_OFFER PULL_FORGETS_OFFER; do
-        finds $bug $owner -DOWNER=1 -DCOARSE
-    done
     finds LOST_LOOKS_AWAY $owner -DOWNER=2 -DCOARSE
     [ $full = yes ] || return
     optimize=-O1

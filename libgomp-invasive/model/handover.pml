@@ -4,27 +4,26 @@
  * (overlay/parking.c, ready.c, and the seats of workers.c), every interleaving.
  *
  * NT threads on two cores pass a barrier ROUNDS times, or, with WITH_LOCK, each enters a critical
- * section so often.  Who has to wait parks and passes its core on: to a thread that is ready, or
- * the core is lent.  Then it dozes as long as it likes, and falls asleep.  Thread 0 has core 0 in
- * the beginning, the others are pinned nowhere yet.  NW free workers are parked as agents, and with
- * STRANGER another process takes free cores and lends them back.  With OWNER core 1 is another
- * process's, which asks for it as often, takes it when it is given up or in the middle of whatever
- * goes on there, and lends it again.  No watchdog: nothing here heals what got lost.
+ * section so often.  A thread that has to wait parks and passes its core on: to a thread that is ready,
+ * or the core is lent.  Then it sleeps.  Thread 0 has core 0 in the beginning, the others are pinned
+ * nowhere yet.  NW free workers are parked as agents, and with STRANGER another process takes free cores
+ * and lends them back.  With OWNER core 1 is another process's, which asks for it as often, takes it when
+ * it is given up or in the middle of whatever goes on there, and lends it again.  No watchdog: nothing
+ * here heals what got lost.
  *
  * What is checked:
  *  - at most one thread sits on a core, and the process holds it            (assertions in sit);
  *    but a core that was evicted may have been sat on or given away on the way: who sits down last
  *    has it, if the process has it again, and the other finds out at its next scheduling point
- *  - a core on offer has somebody in its queue who is going to look       (ready_offer, last_look)
  *  - when nothing moves any more, every thread has come to its end: no wake-up is lost
- *  - then no core is held or on offer any more: no seat is lost              (both in init)
+ *  - then no core is held any more: no seat is lost                           (both in init)
  *
  * One STEP is one access to memory that others race for, or several of which only one matters to
  * the others.  A critical section is one step where nobody can tell (its lock must be free then).
  * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
- * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  Who is
- * woken without a seat rides to its next wait.  WITHOUT_PULL is for fewer states.  Left out: seats
- * for riders, tickets (tickets.pml), tokens.
+ * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  A thread that
+ * is woken without a seat rides to its next wait.  Left out: seats for riders, tickets (tickets.pml),
+ * tokens.
  *
  * BUG_* break it on purpose; check.sh sees that each is found.
  */
@@ -43,18 +42,15 @@
 #define STEP(x) d_step { x }
 
 /* --- a waiter, one for each thread */
-#define DOZING 0
+#define AWAKE 0
 #define GO 1
 #define ASLEEP 2
 byte word[NT];
 byte seat[NT];        /* what its waker gives it */
 byte core[NT];        /* where it sat last, UNPINNED: nowhere */
-bool ready[NT];       /* is or was in a queue of the ready */
 
 /* --- ready.c */
 chan queue[NC + 1] = [NT] of { byte };
-bool locked[NC + 1];  /* in a critical section of more than one step */
-bool offered[NC];
 
 #define READY_COUNT (len(queue[0]) + len(queue[1]) + len(queue[UNPINNED]))
 
@@ -74,7 +70,6 @@ byte agent_core[NW];  /* a hint: to be borrowed */
 
 /* --- what the model knows besides */
 byte sitter[NC] = NONE;
-bool sound[NT];       /* has looked for an offer after falling asleep: does not look again */
 byte ended = 0;
 
 /* --- the program: a barrier, a lock (0 free, 1 taken, 2 taken and somebody may sleep) */
@@ -102,187 +97,53 @@ inline detach(s, who)
     fi
 }
 
-/* The first of the queue that matches goes into w; the order stays.  x is the one looked at. */
-inline extract(q, match)
+/* The first of the queue goes into w, if that is NONE. */
+inline take_first(q)
 {
-    w = NONE;
-    i = len(q);
-    do
-    :: i > 0 -> q?x;
-        if
-        :: w == NONE && (match) -> w = x
-        :: else -> q!x
-        fi;
-        i--
-    :: else -> break
-    od;
-    x = 0
+    if
+    :: w == NONE && len(queue[q]) > 0 -> queue[q]?w
+    :: else
+    fi
 }
 
 /* --- ready.c */
 
 inline ready_push(who)
 {
-#ifdef BUG_READY_SET_LATE
-    atomic { !locked[core[who]] -> queue[core[who]]!who };
-    STEP(ready[who] = true)
-#else
-    atomic { !locked[core[who]] -> ready[who] = true; queue[core[who]]!who }
-#endif
+    STEP(queue[core[who]]!who)
 }
 
-#define NONE_LOCKED (!locked[0] && !locked[1] && !locked[UNPINNED])
-
-#ifndef BUG_STEAL_FROM_OFFERED
-#define MAY_STEAL(q) (q == UNPINNED || !offered[(q) % NC])
-#else
-#define MAY_STEAL(q) true
-#endif
-
-/* In a STEP: the core goes to who is first in its queue, also if it was evicted while on offer and
- * has come back meanwhile. */
-inline take_first(s)
+/* ok: a thread that is ready has been given seat s: with taking it (gomp_waiter_wake) one step, as only
+ * its falling asleep comes in between.  The real one has each queue's lock in turn.  What comes to a queue
+ * after the look at it is the same as what comes after all. */
+inline place_seat(s)
 {
-    extract(queue[s], true);
-#ifndef BUG_TAKE_LEAVES_OFFER
-    if
-    :: w != NONE -> offered[s] = false
-    :: else
-    fi
-#endif
-}
-
-/* in a STEP */
-inline take_from_other(q, asleep_only)
-{
-    if
-    :: w == NONE && MAY_STEAL(q) -> extract(queue[q], !(asleep_only) || word[x] == ASLEEP)
-    :: else
-    fi
-}
-
-/* in a STEP; ok: w has been given seat s (gomp_waiter_wake: one step with taking it, as only its
- * falling asleep comes in between).  w is reset. */
-inline wake_taken(s)
-{
-    ok = w != NONE;
-    if
-    :: ok -> seat[w] = s; word[w] = GO; w = NONE
-    :: else
-    fi
-}
-
-/* The real one has each queue's lock in turn.  What comes to a queue after the look at it is the
- * same as what comes after all. */
-inline wake_popped(s)
-{
-    d_step { NONE_LOCKED ->
+    d_step {
         take_first(s);
-        take_from_other((s + 1) % (NC + 1), true);
-        take_from_other((s + 2) % (NC + 1), true);
-        wake_taken(s) }
-}
-
-inline wake_popped_any(s)
-{
-    d_step { NONE_LOCKED ->
-        take_first(s);
-        take_from_other((s + 1) % (NC + 1), true);
-        take_from_other((s + 2) % (NC + 1), true);
-        take_from_other((s + 1) % (NC + 1), false);
-        take_from_other((s + 2) % (NC + 1), false);
-        wake_taken(s) }
-}
-
-/* A core on offer has somebody in its queue who is going to look. */
-#define LOOKS(q, t) (queue[q]??[eval(t)] && !sound[t])
-#if NT == 2
-#define SOMEBODY_LOOKS(q) (LOOKS(q, 0) || LOOKS(q, 1))
-#elif NT == 3
-#define SOMEBODY_LOOKS(q) (LOOKS(q, 0) || LOOKS(q, 1) || LOOKS(q, 2))
-#endif
-
-/* ok: the seat is on offer.  The lock is kept for that between the look and the offer. */
-inline ready_offer(s)
-{
-    d_step { !locked[s] ->
-        ok = false;
+        take_first((s + 1) % (NC + 1));
+        take_first((s + 2) % (NC + 1));
+        ok = w != NONE;
         if
-        :: len(queue[s]) > 0 -> queue[s]?<x>; ok = word[x] != ASLEEP; x = 0; locked[s] = ok
+        :: ok -> seat[w] = s; word[w] = GO; w = NONE
         :: else
-        fi };
-    if
-    :: ok -> STEP(offered[s] = true; locked[s] = false; assert(SOMEBODY_LOOKS(s)))
-    :: else
-    fi
-}
-
-#define MAY_CLAIM(me) (core[me] != UNPINNED && ready[me] && offered[core[me] % NC])
-
-/* in a STEP; ok: me has taken its core */
-inline claim(me)
-{
-    ok = false;
-    if
-    :: core[me] != UNPINNED && offered[core[me] % NC] && !held[core[me] % NC] ->
-        offered[core[me]] = false /* its owner has taken it */
-    :: else
-    fi;
-    if
-    :: MAY_CLAIM(me) && queue[core[me]]??[eval(me)] ->
-        extract(queue[core[me]], x == me);
-        w = NONE;
-        offered[core[me]] = false;
-        seat[me] = core[me];
-        ok = true
-    :: else
-    fi
+        fi }
 }
 
 /* --- parking.c */
 
-/* in a STEP */
-inline last_look(me)
-{
-    sound[me] = !ok && core[me] != UNPINNED;
-    assert(core[me] == UNPINNED || !offered[core[me] % NC] || SOMEBODY_LOOKS(core[me]))
-}
-
-/* Returns with a seat, on which the thread sits.  Looks that find nothing are left out.  Whoever
- * has fallen asleep looks under the lock: an offerer that has seen it doze might put the core on
- * offer after a look without. */
+/* Returns with a seat, on which the thread sits. */
 inline waiter_sleep(me)
 {
-    do
-    :: word[me] == GO -> break
-    :: d_step { MAY_CLAIM(me) && !locked[core[me]] -> claim(me) };
-        if
-        :: ok -> break
-        :: else
-        fi
-    :: d_step { word[me] == DOZING -> word[me] = ASLEEP };
-#if defined(BUG_LOOK_WITHOUT_LOCK)
-        if
-        :: MAY_CLAIM(me) -> d_step { !locked[core[me]] -> claim(me); last_look(me) }
-        :: else -> STEP(last_look(me))
-        fi;
-#elif defined(BUG_NO_LOOK_ASLEEP)
-        STEP(last_look(me));
+#ifdef BUG_SLEEP_OVERWRITES
+    STEP(word[me] = ASLEEP);
 #else
-        if
-        :: core[me] != UNPINNED -> d_step { !locked[core[me]] -> claim(me); last_look(me) }
-        :: else
-        fi;
+    STEP(if
+         :: word[me] == AWAKE -> word[me] = ASLEEP
+         :: else
+         fi);
 #endif
-        if
-        :: !ok -> word[me] == GO
-        :: else
-        fi;
-        break
-    od;
-    skip; /* a break may not lead into a d_step */
-    STEP(mine = seat[me]; seat[me] = NONE; ready[me] = false;
-         word[me] = DOZING; sound[me] = false; ok = false;
+    word[me] == GO;
+    STEP(mine = seat[me]; seat[me] = NONE; word[me] = AWAKE;
          assert(mine != NONE || evicted);
          if
          :: mine != NONE -> core[me] = mine; sit(mine, me)
@@ -329,25 +190,6 @@ inline seat_return(s)
 }
 
 /* --- workers.c */
-
-/* ok: the seat has found somebody */
-inline place_on_ready(s)
-{
-    ready_offer(s);
-    if
-    :: ok
-    :: else -> wake_popped(s)
-    fi
-}
-
-inline place_seat(s)
-{
-    place_on_ready(s);
-    if
-    :: ok
-    :: else -> wake_popped_any(s)
-    fi
-}
 
 /* Where the real one starts a worker because none is parked or on its way, here those that there
  * are must do: they park some time. */
@@ -556,7 +398,7 @@ inline critical_section(me)
 
 proctype thread(byte me)
 {
-    byte mine = NONE, got = NONE, w = NONE, x, i, g, n, left, rounds = ROUNDS;
+    byte mine = NONE, got = NONE, w = NONE, g, n, left, rounds = ROUNDS;
     byte taken[NT];
     bool ok;
     if
@@ -613,34 +455,9 @@ inline agent_park()
     fi
 }
 
-/* An idle core takes the first thread of the other core's queue, even if that is on offer to it
- * (pull_dozing). */
-inline pull()
-{
-    d_step { !locked[1 - mine] ->
-        extract(queue[1 - mine], true);
-        ok = w != NONE;
-        got = NONE;
-        if
-        :: ok && offered[1 - mine] -> got = 1 - mine; offered[1 - mine] = false
-        :: else
-        fi };
-    if
-    :: ok ->
-        STEP(detach(mine, NT + me); wake_taken(mine); mine = NONE; ok = false);
-#ifndef BUG_PULL_FORGETS_OFFER
-        if
-        :: got != NONE -> mine = got; got = NONE; seat_dispose(mine); mine = NONE
-        :: else
-        fi
-#endif
-    :: else
-    fi
-}
-
 proctype worker(byte me)
 {
-    byte mine = NONE, got = NONE, w = NONE, x, i;
+    byte mine = NONE, got = NONE, w = NONE;
     bool ok;
     do
     :: mine == NONE ->
@@ -657,7 +474,7 @@ proctype worker(byte me)
             if
             :: mine == NONE
             :: else ->
-                place_on_ready(mine);
+                place_seat(mine);
                 if
                 :: ok -> ok = false; mine = NONE
                 :: else -> STEP(sit(mine, NT + me))
@@ -668,9 +485,6 @@ proctype worker(byte me)
         if
         :: mine == NONE
         :: mine != NONE && len(queue[mine % NC]) > 0
-#ifndef WITHOUT_PULL
-        :: mine != NONE && len(queue[1 - mine % NC]) > 0 -> pull()
-#endif
         :: mine != NONE -> seat_yield(NT + me) /* idled for long enough */
         fi
     od
@@ -759,6 +573,5 @@ init
     timeout;
     d_step { assert(ended == NT);
              assert(!held[0] && !held[1]);
-             assert(!offered[0] && !offered[1]);
              assert(READY_COUNT == 0 && sleepers == 0) }
 }

@@ -8,7 +8,6 @@
 #include "ready.h"
 #include "riders.h"
 #include "workers.h"
-#include <sched.h>
 #include <string.h>
 
 enum { BUCKETS = 256 };
@@ -29,50 +28,13 @@ static struct bucket *bucket_of (int *addr)
     return &lot[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 56 & (BUCKETS - 1)];
 }
 
-/* How often a thread looks before it sleeps.  When it goes on within its core's next round it
- * has looked once or twice.  More where that has worked lately, less where it has not. */
-enum { DOZE_MOST = 6, DOZE_LEAST = 1 };
-static __thread unsigned char doze_looks __attribute__((tls_model("initial-exec"))) = 2;
-/* Where strangers compute on the core too, who yields comes back after them, and who sleeps
- * before: do not doze the next times. */
-enum { DOZE_NOT = 4000 };
-static __thread unsigned short doze_not __attribute__((tls_model("initial-exec")));
-
-/* Doze as long as the core is this process's.  True when the word has been set. */
-static bool doze (struct gomp_waiter *w)
-{
-    if (w->core < 0 || inv_unpinned())
-        return false;
-    if (doze_not > 0) {
-        doze_not--;
-        return false;
-    }
-    for (unsigned i = 0; i < doze_looks && inv_core_is_held(w->core); i++) {
-        bool strangers = gomp_yield_was_long();
-        if (atomic_load_explicit(&w->word, memory_order_acquire) == GOMP_GO ||
-            gomp_ready_claim(w)) {
-            doze_looks += doze_looks < DOZE_MOST;
-            return true;
-        }
-        if (strangers) {
-            doze_not = DOZE_NOT;
-            break;
-        }
-    }
-    doze_looks -= doze_looks > DOZE_LEAST;
-    return false;
-}
-
 /* Sleep until woken, or until the time is over (negative: never) and the waiter has left the queue
  * of the ready. */
 static void sleep_soundly (struct gomp_waiter *w, int64_t timeout_ns)
 {
-    uint32_t expected = GOMP_DOZING;
-    if (!atomic_compare_exchange_strong(&w->word, &expected, GOMP_ASLEEP))
-        return;
-    /* Whoever offers the core has the queue's lock from before its look whether we sleep until
-     * after the offer.  So do we while we look: either we see the offer, or it sees us asleep. */
-    if (w->core >= 0 && gomp_ready_claim_asleep(w))
+    uint32_t expected = GOMP_AWAKE;
+    if (!atomic_compare_exchange_strong_explicit(&w->word, &expected, GOMP_ASLEEP,
+                                                 memory_order_acquire, memory_order_acquire))
         return;
     if (timeout_ns >= 0) {
         inv_futex_wait(&w->word, GOMP_ASLEEP, timeout_ns, false);
@@ -86,8 +48,7 @@ static void sleep_soundly (struct gomp_waiter *w, int64_t timeout_ns)
 
 void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns)
 {
-    if (!doze(w))
-        sleep_soundly(w, timeout_ns);
+    sleep_soundly(w, timeout_ns);
     if (w->pinning == GOMP_PIN_FAILED)
         inv_seat_was_asleep();
     if (w->seat != INV_SEAT_NONE)

@@ -26,7 +26,6 @@ struct gomp_waiter {
     int *addr;
     int tid;
     int core;        /* where it sat last and is pinned, INV_SEAT_NONE if it is not */
-    _Atomic bool ready; /* is or was in a queue of the ready; set under its lock (ready.c) */
     struct gomp_context *context; /* this is no thread but a context (context.h), or NULL */
     bool needs_seat; /* had a seat when it went to sleep, so must get one to go on */
     /* written by the waker before word, read by the sleeper after it */
@@ -41,15 +40,8 @@ struct gomp_waiter {
     _Atomic uint32_t word;
 };
 
-/* Between parking and sleeping a thread dozes: it lets the threads of its core run (by
- * sched_yield) and looks whether it may go on.  Handing the core to a dozing thread costs one
- * system call instead of three: the yield of who hands it over. */
-enum gomp_waiting { GOMP_DOZING, GOMP_GO, GOMP_ASLEEP };
-
-static inline bool gomp_waiter_asleep (struct gomp_waiter *w)
-{
-    return atomic_load_explicit(&w->word, memory_order_relaxed) == GOMP_ASLEEP;
-}
+/* A waker makes a system call only for a thread that sleeps by now. */
+enum gomp_waiting { GOMP_AWAKE, GOMP_GO, GOMP_ASLEEP };
 
 /* Sleep while *addr == val, until unparked.  May return early; callers re-check. */
 extern void gomp_park (int *addr, int val);

@@ -192,7 +192,6 @@ static void find_seats (bool call)
     int seat;
     if ((seat = inv_seat_evict_overdue()) != INV_SEAT_NONE ||
         (seat = inv_seat_retake_idle()) != INV_SEAT_NONE) {
-        gomp_ready_withdraw(seat);
         gomp_seat_dispose(seat);
     } else if (inv_want_get(inv_process.table, inv_process.slot))
         gomp_take_free_cores();

@@ -15,10 +15,6 @@ static struct queue {
     _Atomic unsigned count;    /* its length; written under the lock, read without: a hint */
     _Atomic unsigned taken;    /* threads taken so far; likewise */
     _Atomic unsigned turns;    /* of gomp_ready_overdue; by whoever has the core */
-    /* The core itself is up for whoever of the queue dozes on it and is run next: the kernel's
-     * order is not ours, and to wait until it comes to a certain thread costs a yield for each
-     * other one.  Set and taken under the lock, looked at without. */
-    _Atomic bool offered;
     struct gomp_waiter *first, *last;
 } __attribute__((aligned(64))) queues[INV_MAX_CORES + 1];
 
@@ -40,7 +36,6 @@ void gomp_ready_push (struct gomp_waiter *w)
     struct queue *q = queue_of(w->core);
     w->next = NULL;
     gomp_spinlock_lock(&q->lock);
-    atomic_store_explicit(&w->ready, true, memory_order_relaxed); /* partner: gomp_ready_claim */
     if (q->first)
         q->last->next = w;
     else
@@ -71,54 +66,8 @@ static struct gomp_waiter *take_first (struct queue *q)
     struct gomp_waiter *w = q->first;
     if (w)
         unlink_after(q, NULL, w);
-    /* The core goes to w.  (The watchdog may have taken it back from an offer.) */
-    atomic_store_explicit(&q->offered, false, memory_order_relaxed);
     gomp_spinlock_unlock(&q->lock);
     return w;
-}
-
-void gomp_ready_withdraw (int seat)
-{
-    struct queue *q = queue_of(seat);
-    if (!atomic_load_explicit(&q->offered, memory_order_relaxed))
-        return;
-    gomp_spinlock_lock(&q->lock);
-    atomic_store_explicit(&q->offered, false, memory_order_relaxed);
-    gomp_spinlock_unlock(&q->lock);
-}
-
-/* For another core: the first thread of the queue, or the first that sleeps.  Not from a queue
- * whose core is on offer: the one that is about to take it must stay. */
-static struct gomp_waiter *take_from_other (struct queue *q, bool asleep_only)
-{
-    if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
-        return NULL;
-    gomp_spinlock_lock(&q->lock);
-    struct gomp_waiter *before = NULL, *w = q->first;
-    while (w && asleep_only && !gomp_waiter_asleep(w)) {
-        before = w;
-        w = w->next;
-    }
-    if (atomic_load_explicit(&q->offered, memory_order_relaxed))
-        w = NULL;
-    if (w)
-        unlink_after(q, before, w);
-    gomp_spinlock_unlock(&q->lock);
-    return w;
-}
-
-bool gomp_ready_offer (int seat)
-{
-    struct queue *q = queue_of(seat);
-    if (atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
-        return false;
-    gomp_spinlock_lock(&q->lock);
-    /* First come, first served, as far as the first sleeps. */
-    bool dozing = q != &queues[INV_MAX_CORES] && q->first && !gomp_waiter_asleep(q->first);
-    if (dozing)
-        atomic_store_explicit(&q->offered, true, memory_order_relaxed);
-    gomp_spinlock_unlock(&q->lock);
-    return dozing;
 }
 
 /* The waiter in its queue, whose lock the caller has, or NULL; *before is the one ahead. */
@@ -143,40 +92,13 @@ bool gomp_ready_leave (struct gomp_waiter *w)
     return found;
 }
 
-bool gomp_ready_claim_asleep (struct gomp_waiter *w)
-{
-    struct queue *q = queue_of(w->core);
-    struct gomp_waiter *before = NULL, *x = NULL;
-    gomp_spinlock_lock(&q->lock);
-    /* A core on offer that its owner has taken is nobody's to claim. */
-    if (atomic_load_explicit(&q->offered, memory_order_relaxed) && !inv_core_is_held(w->core))
-        atomic_store_explicit(&q->offered, false, memory_order_relaxed);
-    if (atomic_load_explicit(&q->offered, memory_order_relaxed) &&
-        atomic_load_explicit(&w->ready, memory_order_relaxed))
-        x = find(q, w, &before);
-    if (x) {
-        unlink_after(q, before, w);
-        atomic_store_explicit(&q->offered, false, memory_order_relaxed);
-        w->seat = w->core;
-    }
-    gomp_spinlock_unlock(&q->lock);
-    return x != NULL;
-}
-
-bool gomp_ready_claim (struct gomp_waiter *w)
-{
-    return atomic_load_explicit(&w->ready, memory_order_relaxed) &&
-           atomic_load_explicit(&queue_of(w->core)->offered, memory_order_relaxed) &&
-           gomp_ready_claim_asleep(w);
-}
-
-static struct gomp_waiter *steal (const struct queue *own, bool asleep_only)
+static struct gomp_waiter *steal (const struct queue *own)
 {
     struct gomp_waiter *w = NULL;
     for (unsigned i = 0; i <= inv_process.ncores && !w; i++) {
         struct queue *q = &queues[i < inv_process.ncores ? i : INV_MAX_CORES];
         if (q != own)
-            w = take_from_other(q, asleep_only);
+            w = take_first(q);
     }
     return w;
 }
@@ -188,7 +110,7 @@ static struct gomp_waiter *take_from_orphans (void)
     for (unsigned core = 0; core < inv_process.ncores && !w; core++)
         if (atomic_load_explicit(&queues[core].count, memory_order_relaxed) > 0 &&
             !inv_core_is_held((int)core))
-            w = take_from_other(&queues[core], false);
+            w = take_first(&queues[core]);
     return w;
 }
 
@@ -205,7 +127,7 @@ struct gomp_waiter *gomp_ready_overdue (int seat)
     if (turn % ORPHANS_EVERY != 0)
         return NULL;
     struct gomp_waiter *w = take_from_orphans();
-    return w || turn % OTHERS_EVERY != 0 ? w : steal(own, true);
+    return w || turn % OTHERS_EVERY != 0 ? w : steal(own);
 }
 
 struct gomp_waiter *gomp_ready_pop (int seat)
@@ -214,37 +136,7 @@ struct gomp_waiter *gomp_ready_pop (int seat)
         return NULL;
     struct queue *own = queue_of(seat);
     struct gomp_waiter *w = take_first(own);
-    return w ? w : steal(own, true);
-}
-
-struct gomp_waiter *gomp_ready_pop_any (int seat)
-{
-    struct gomp_waiter *w = gomp_ready_pop(seat);
-    if (!w && atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) > 0)
-        w = steal(NULL, false);
-    return w;
-}
-
-struct gomp_waiter *gomp_ready_pull (int seat, int *left)
-{
-    struct queue *own = queue_of(seat);
-    for (unsigned core = 0; core < inv_process.ncores; core++) {
-        struct queue *q = &queues[core];
-        if (q == own || atomic_load_explicit(&q->count, memory_order_relaxed) == 0)
-            continue;
-        gomp_spinlock_lock(&q->lock);
-        struct gomp_waiter *w = q->first;
-        bool offered = atomic_load_explicit(&q->offered, memory_order_relaxed);
-        if (w) {
-            unlink_after(q, NULL, w);
-            atomic_store_explicit(&q->offered, false, memory_order_relaxed);
-        }
-        gomp_spinlock_unlock(&q->lock);
-        *left = w && offered ? (int)core : INV_SEAT_NONE;
-        if (w)
-            return w;
-    }
-    return NULL;
+    return w ? w : steal(own);
 }
 
 bool gomp_ready_here (int seat)

@@ -3,10 +3,8 @@
  * ready.h - threads of a managed process that could go on and wait for a seat.
  *
  * One queue for each core: of the threads that sat there last.  They are pinned there, so
- * giving the core to one of them is a store when it dozes (parking.h) and a system call when
- * it sleeps; giving it to a thread of another queue is a migration.  So a core serves its own
- * queue first, then those that sleep elsewhere, and those that doze elsewhere (another core
- * is likely to come to them within microseconds) only when it would stand idle otherwise.
+ * giving the core to one of them is one system call; giving it to a thread of another queue is a
+ * migration, and two.  So a core serves its own queue first.
  * Each queue is first come, first served: a barrier's threads go round.
  */
 #ifndef GOMP_READY_H
@@ -22,29 +20,11 @@
 extern _Atomic unsigned gomp_ready_count;
 
 extern void gomp_ready_push (struct gomp_waiter *);
-/* Take a thread for the seat: from its own queue, else one that sleeps in another's.  NULL:
- * none. */
+/* Take a thread for the seat: from its own queue, else from another's.  NULL: none. */
 extern struct gomp_waiter *gomp_ready_pop (int seat);
-/* Leave the seat to whoever dozes on its core and is run first.  False: the first in its queue
- * does not doze there. */
-extern bool gomp_ready_offer (int seat);
-/* The seat has come another way: it is on offer no more. */
-extern void gomp_ready_withdraw (int seat);
-/* The other side, for a thread that dozes: true when it has taken its core, which is its seat
- * now.  May miss an offer that is just being made. */
-extern bool gomp_ready_claim (struct gomp_waiter *);
-/* The same for one that has just fallen asleep, and will not look again: misses none.  (An offer
- * is made under the queue's lock, to a thread that does not sleep yet; so this looks under it.) */
-extern bool gomp_ready_claim_asleep (struct gomp_waiter *);
 /* Take a thread that may wait in vain while this core serves its own queue only: now and then,
- * one whose core is not held any more; more rarely, any that sleeps. */
+ * one whose core is not held any more; more rarely, any. */
 extern struct gomp_waiter *gomp_ready_overdue (int seat);
-/* Take any thread. */
-extern struct gomp_waiter *gomp_ready_pop_any (int seat);
-/* For a core that stands idle: the first thread of another core's queue, even if that core is on
- * offer to it.  Then the offer is withdrawn, and *left is that core, which the caller disposes of;
- * else INV_SEAT_NONE. */
-extern struct gomp_waiter *gomp_ready_pull (int seat, int *left);
 /* The waiter does not want to wait for a seat any longer.  False: somebody is about to wake it. */
 extern bool gomp_ready_leave (struct gomp_waiter *);
 /* Is anybody in the seat's own queue?  A hint. */

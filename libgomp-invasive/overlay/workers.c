@@ -184,12 +184,10 @@ static bool place_on_ticket (int seat)
            (inv_agent_call(seat) || call_spare(seat) || gomp_free_worker_start(seat));
 }
 
-/* Give a seat to a thread that is ready for it and does not doze on another core. */
+/* Give a seat to a thread that is ready for it. */
 static bool place_on_ready (int seat)
 {
     struct gomp_waiter *w = gomp_ready_overdue(seat);
-    if (!w && gomp_ready_offer(seat))
-        return true;
     if (!w)
         w = gomp_ready_pop(seat);
     if (w)
@@ -200,12 +198,7 @@ static bool place_on_ready (int seat)
 /* Give a seat to a thread that needs one.  False: there is none. */
 static bool place_seat (int seat)
 {
-    if (place_on_ready(seat) || place_on_ticket(seat))
-        return true;
-    struct gomp_waiter *w = gomp_ready_pop_any(seat);
-    if (w)
-        gomp_waiter_wake(w, seat);
-    return w || gomp_rider_place(seat);
+    return place_on_ready(seat) || place_on_ticket(seat) || gomp_rider_place(seat);
 }
 
 void gomp_take_free_cores (void)
@@ -698,24 +691,6 @@ static bool pass_seat (_Atomic unsigned *count, bool (*place) (int seat))
     return false;
 }
 
-/* This core has idled while threads were ready: take one that dozes on another, whose turn
- * there has not come. */
-static bool pull_dozing (void)
-{
-    if (inv_seat == INV_SEAT_NONE || gomp_seat_called_back() ||
-        atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
-        return false;
-    int left = INV_SEAT_NONE;
-    struct gomp_waiter *w = gomp_ready_pull(inv_seat, &left);
-    if (w) {
-        gomp_contexts_publish();
-        gomp_waiter_wake(w, inv_seat_detach()); /* without a seat, should it just have been lost */
-    }
-    if (left != INV_SEAT_NONE)
-        gomp_seat_dispose(left);
-    return w != NULL;
-}
-
 /* Spin for work; false: for too long.  (That others have taken what was in sight before we came to
  * it is no reason to give the core up.) */
 static bool idle_for_work (void)
@@ -723,8 +698,7 @@ static bool idle_for_work (void)
     INV_TELL(idle_begin());
     enum gomp_idle_end end = gomp_idle_spin(help_waiting, NULL);
     INV_TELL(idle_end());
-    bool pulled = (end == GOMP_IDLE_LONG || end == GOMP_IDLE_ELSEWHERE) && pull_dozing();
-    return pulled || end != GOMP_IDLE_LONG || gomp_threads_waiting();
+    return end != GOMP_IDLE_LONG || gomp_threads_waiting();
 }
 
 /* One round of a free worker that has a seat.  False: nothing to do. */
@@ -939,7 +913,7 @@ bool gomp_free_workers_started (unsigned *n)
 bool gomp_run_unseated (unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct gomp_waiter *w = gomp_ready_pop_any(INV_SEAT_NONE);
+        struct gomp_waiter *w = gomp_ready_pop(INV_SEAT_NONE);
         if (w)
             gomp_waiter_wake(w, INV_SEAT_NONE);
         else if (!gomp_tickets_left() && gomp_carriers_look().ready == 0)
