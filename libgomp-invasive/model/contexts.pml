@@ -11,8 +11,8 @@
  * heals what got lost.
  *
  * With BARRIER the word is that of the team's barrier.  A context that waits has arrived there, and its
- * carrier counts it later, with others (count_arrivals of carrier.c).  The carrier that counts the last
- * one changes the word.
+ * carrier counts it later, with others (count_arrivals of carrier.c), or at once if it has no other and
+ * none is to be started (arrive_alone).  The carrier that counts the last one changes the word.
  *
  * What is checked:
  *  - every context goes on, once (the count, and the invalid end states)
@@ -58,32 +58,6 @@ inline call_cores()
     :: true -> skip
 #endif
     :: list[0] > 0 || list[1] > 0 -> want_cores()
-    :: else
-    fi
-}
-
-/* A context begins, and waits unless the word has changed. */
-inline start()
-{
-    STEP(if
-         :: to_start > 0 -> to_start--; began = true
-         :: else -> began = false
-         fi);
-#ifdef BARRIER
-    if
-    :: began -> assert(!word); uncounted[id]++
-    :: else
-    fi;
-#endif
-    if
-    :: began && word -> STEP(gone_on++)
-    :: began && !word ->
-        STEP(list[id]++; fresh[id] = true);
-        /* the switch to itself: it has found that it may go on */
-        if
-        :: word -> STEP(fresh[id] = false; list[id]--; gone_on++)
-        :: true -> STEP(fresh[id] = false)
-        fi
     :: else
     fi
 }
@@ -181,6 +155,38 @@ inline count_arrivals()
 #else
     skip
 #endif
+}
+
+/* A context begins, and waits unless the word has changed. */
+inline start()
+{
+    STEP(if
+         :: to_start > 0 -> to_start--; began = true
+         :: else -> began = false
+         fi);
+#ifdef BARRIER
+    if
+    :: began ->
+        assert(!word);
+        uncounted[id]++;
+        if
+        :: to_start == 0 && list[id] == 0 && uncounted[id] == 1 -> count_arrivals() /* arrive_alone */
+        :: else
+        fi
+    :: else
+    fi;
+#endif
+    if
+    :: began && word -> STEP(gone_on++)
+    :: began && !word ->
+        STEP(list[id]++; fresh[id] = true);
+        /* the switch to itself: it has found that it may go on */
+        if
+        :: word -> STEP(fresh[id] = false; list[id]--; gone_on++)
+        :: true -> STEP(fresh[id] = false)
+        fi
+    :: else
+    fi
 }
 
 /* The core is given up. */

@@ -265,6 +265,27 @@ static void arrive (struct gomp_carrier *c, struct gomp_region *region)
     c->arrivals.count++;
 }
 
+/* The same, and a short wait, where the carrier has this one implicit task of the region and could start
+ * none: if the others are about as quick the barrier opens before the way into the list and back would be
+ * over.  True: it is open. */
+static bool arrive_alone (struct gomp_carrier *c, struct gomp_region *region, const int *addr, int val)
+{
+    enum { LOOKS = 32 };
+    if (c->arrivals.count > 0 || atomic_load_explicit(&c->count, memory_order_relaxed) > 0 ||
+        gomp_region_may_start(region)) {
+        arrive(c, region);
+        return false;
+    }
+    gomp_barrier_arrived(barrier_of(region), 1);
+    gomp_cost_idles();
+    for (unsigned i = 0; i < LOOKS; i++) {
+        if (__atomic_load_n(addr, __ATOMIC_ACQUIRE) != val)
+            return true;
+        inv_cpu_relax();
+    }
+    return false;
+}
+
 bool gomp_contexts_publish (void)
 {
     struct gomp_carrier *c = carrier();
@@ -450,10 +471,13 @@ bool __attribute__((flatten)) gomp_context_arrive (int *addr, int val)
     struct gomp_context *self = c->running;
     if (addr != (int *)&barrier_of(self->region)->generation)
         return false; /* of a nested region that this implicit task has begun */
+    gomp_region_waits(self->region);
+    if (arrive_alone(c, self->region, addr, val) && !loop_needed(c)) {
+        count_switch(c);
+        return true;
+    }
     self->addr = addr;
     self->val = val;
-    gomp_region_waits(self->region);
-    arrive(c, self->region);
     struct gomp_context *next = suspend(c, self);
     if (next == &c->loop) {
         count_arrivals(c);
@@ -700,8 +724,8 @@ bool gomp_carrier_arrive (struct gomp_region *region, int *addr, int val)
         gomp_thread()->ts.team_id != 0)
         return false;
     struct gomp_carrier *c = carrier_made();
-    arrive(c, region);
-    run_until(c, region, addr, val);
+    if (!arrive_alone(c, region, addr, val))
+        run_until(c, region, addr, val);
     return true;
 }
 
