@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Threads that wait for each other in loops of their own, in a default team larger than the rank's share of
-the cores: a line on standard error says which size is better, and only there."""
+"""Threads that wait for each other in loops of their own, in a default team larger than the rank's
+share of the cores: a line on standard error says which size is better, and only there."""
 
 import os
 
@@ -25,4 +25,5 @@ def test_a_default_team_that_spins_is_told_once(compiled, run_program, invade): 
 
 
 def test_a_team_that_the_user_has_asked_for_is_not(compiled, run_program, invade):  # noqa: F811
-    assert "invasive:" not in run(run_program, invade, compiled("spin_rounds"), OMP_NUM_THREADS="16")
+    said = run(run_program, invade, compiled("spin_rounds"), OMP_NUM_THREADS="16")
+    assert "invasive:" not in said
