@@ -265,27 +265,6 @@ static void arrive (struct gomp_carrier *c, struct gomp_region *region)
     c->arrivals.count++;
 }
 
-/* The same, and a short wait, where the carrier has this one implicit task of the region and could start
- * none: if the others are about as quick the barrier opens before the way into the list and back would be
- * over.  True: it is open. */
-static bool arrive_alone (struct gomp_carrier *c, struct gomp_region *region, const int *addr, int val)
-{
-    enum { LOOKS = 32 };
-    if (c->arrivals.count > 0 || atomic_load_explicit(&c->count, memory_order_relaxed) > 0 ||
-        gomp_region_may_start(region)) {
-        arrive(c, region);
-        return false;
-    }
-    gomp_barrier_arrived(barrier_of(region), 1);
-    gomp_cost_idles();
-    for (unsigned i = 0; i < LOOKS; i++) {
-        if (__atomic_load_n(addr, __ATOMIC_ACQUIRE) != val)
-            return true;
-        inv_cpu_relax();
-    }
-    return false;
-}
-
 bool gomp_contexts_publish (void)
 {
     struct gomp_carrier *c = carrier();
@@ -463,6 +442,27 @@ static struct gomp_context *wait_shortly (struct gomp_carrier *c, const struct g
             break;
     }
     return &c->loop;
+}
+
+/* Arrive at the barrier and wait shortly, where the carrier has this one implicit task of the region and could
+ * start none: if the others are about as quick the barrier opens before the way into the list and back would be
+ * over.  True: it is open. */
+static bool arrive_alone (struct gomp_carrier *c, struct gomp_region *region, const int *addr, int val)
+{
+    enum { LOOKS = 32 };
+    if (c->arrivals.count > 0 || atomic_load_explicit(&c->count, memory_order_relaxed) > 0 ||
+        gomp_region_may_start(region) || loop_needed(c)) {
+        arrive(c, region);
+        return false;
+    }
+    gomp_barrier_arrived(barrier_of(region), 1);
+    gomp_cost_idles();
+    for (unsigned i = 0; i < LOOKS; i++) {
+        if (__atomic_load_n(addr, __ATOMIC_ACQUIRE) != val)
+            return true;
+        inv_cpu_relax();
+    }
+    return false;
 }
 
 bool __attribute__((flatten)) gomp_context_arrive (int *addr, int val)

@@ -33,7 +33,6 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
     struct gomp_history *h = entry_of(fn);
     if (GET(h->fn) != fn) {
         SET(h->patience_ns, 0);
-        SET(h->looks, 0);
         SET(h->verdict, GOMP_UNKNOWN);
         SET(h->core_ns, 0);
         SET(h->alone_ns, 0);

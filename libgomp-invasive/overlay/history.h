@@ -38,9 +38,6 @@ struct gomp_history {
     /* How long an implicit task may take, in CPU time of the process, before the watchdog thinks
      * that it waits for another one; 0: as long as any.  Writer: the watchdog (progress.c). */
     _Atomic uint64_t patience_ns;
-    /* Looks of the watchdog at which implicit tasks of it waited to be started, while it knows nothing of
-     * them; as far as it counts.  Writer: the watchdog. */
-    _Atomic uint32_t looks;
     /* What the watchdog thinks of its implicit tasks.  Writer: the watchdog; masters read it. */
     _Atomic uint32_t verdict;
     /* Core time that a region takes, waiting and switching included: a mean over some regions, the

@@ -7,22 +7,16 @@
 #include "carrier.h"
 #include "progress.h"
 #include "history.h"
-#include "parallel.h"
 #include "ready.h"
 #include "riders.h"
 #include "region.h"
-#include <libinvasive/complain.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 enum {
     PERIOD_NS = 5000000,      /* between two looks, and the least patience in CPU time */
-    FIRST_PERIOD_NS = 500000, /* between the first FIRST_LOOKS at a function, and */
-    FIRST_PATIENCE_NS = 1000000, /* the patience then */
-    FIRST_LOOKS = 32,
     WALL_FACTOR = 20,         /* patience in wall time: implicit tasks may wait asleep */
     IDLE_PERIODS = 20,        /* this long without waiting work: sleep until armed again */
     STARVED_HELPS = 30,       /* so many times help was in vain: for 3 s, where patience is least */
@@ -110,31 +104,11 @@ static struct view look (void)
     return v;
 }
 
-/* A function of which nothing is known, nor that its implicit tasks go on by themselves? */
-static bool is_new (void (*fn) (void *))
-{
-    if (!fn)
-        return false;
-    struct gomp_history *h = gomp_history_find(fn);
-    return !h || (atomic_load_explicit(&h->looks, memory_order_relaxed) < FIRST_LOOKS &&
-                  atomic_load_explicit(&h->patience_ns, memory_order_relaxed) == 0 &&
-                  atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_UNKNOWN);
-}
-
-/* Such a function is looked at.  One whose implicit tasks have gone on since the last look, wherever that was, is
- * soon none of them any more. */
-static void note_look (void (*fn) (void *), bool gone_on)
-{
-    struct gomp_history *h = gomp_history_of(fn);
-    atomic_fetch_add_explicit(&h->looks, gone_on ? FIRST_LOOKS / 2 : 1, memory_order_relaxed);
-}
-
 static uint64_t patience_of (void (*fn) (void *))
 {
     struct gomp_history *h = gomp_history_find(fn);
     uint64_t ns = h ? atomic_load_explicit(&h->patience_ns, memory_order_relaxed) : 0;
-    uint64_t least = is_new(fn) ? FIRST_PATIENCE_NS : PERIOD_NS;
-    return ns > least ? ns : least;
+    return ns > PERIOD_NS ? ns : PERIOD_NS;
 }
 
 static void judge (void (*fn) (void *), uint64_t patience_ns, enum gomp_verdict verdict)
@@ -182,18 +156,13 @@ static bool share_lasting_regions (uint32_t seen[GOMP_REGIONS_REGISTERED])
 struct watch {
     struct view last;
     uint64_t since_cpu, since_wall; /* of the last progress; 0: none seen yet */
-    long faults;                    /* of the process, at the last look at a new function that got nowhere */
     unsigned idle;                  /* periods without waiting work */
     struct view helped;             /* the region that we last ran threads of unseated */
     uint64_t helped_cpu;            /* when they had last got somewhere before */
     unsigned helped_nthreads;
-    unsigned helped_unfinished;     /* implicit tasks that had not ended then */
-    unsigned helped_looks;          /* since then, while none of them had ended */
-    uint64_t helped_quiet;          /* CPU time from there to the last of these */
     struct {
         void (*fn) (void *);
         unsigned count; /* looks at which most of its threads slept, less those at which they did not */
-        uint64_t at_ns; /* the last of these looks; as many as there are periods of PERIOD_NS */
     } blocked;
     uint32_t alone[GOMP_REGIONS_REGISTERED]; /* epochs of regions that were left to one core */
     unsigned starved; /* helps in sequence for which threads could not be made while all slept */
@@ -266,72 +235,24 @@ static bool most_are_asleep (void)
 /* Work waits: see to it that cores do it. */
 static void serve_work (struct watch *w, const struct view *now)
 {
-    uint64_t wall = inv_now_ns();
-    if (wall - w->blocked.at_ns >= PERIOD_NS) {
-        w->blocked.at_ns = wall;
-        note_blocked(w, now, most_are_asleep());
-    }
+    note_blocked(w, now, most_are_asleep());
     find_seats(is_to_call(&w->last, now));
 }
 
-/* Implicit tasks that wait for each other end at about the same time, others one after the other. */
-static void watch_ends (struct watch *w, uint64_t cpu)
-{
-    if (gomp_region_unfinished(w->helped.region) < w->helped_unfinished)
-        return;
-    w->helped_looks++;
-    w->helped_quiet = cpu - w->helped_cpu;
-}
-
-/* Did the implicit tasks of the helped region wait for each other in loops of their own, as far as it shows?
- * Then it has ended soon after they had all been started; or none had ended for most of the time, and they have
- * not met at barriers. */
-static bool waited_for_each_other (const struct watch *w, uint64_t took)
-{
-    enum { ENOUGH = 8 };
-    bool met = atomic_load_explicit(&w->helped.region->waited, memory_order_relaxed);
-    return took < w->helped.count * FIRST_PATIENCE_NS / 2 ||
-           (w->helped_looks >= ENOUGH && !met && w->helped_quiet >= took - took / 8);
-}
-
-/* Where the default team is larger than the rank's share of the cores, such threads wait for the kernel to
- * take turns: say once how the user can avoid that, when it has cost enough. */
-static void tell_user (const struct watch *w, uint64_t took)
-{
-    enum { WORTH_NS = 200000000 };
-    static uint64_t waited_ns;
-    static bool told;
-    unsigned cores = inv_domain_cores(), ranks = inv_ranks_here();
-    unsigned share = ranks < cores ? cores / ranks : 1;
-    if (told || !gomp_team_is_default(w->helped_nthreads) || w->helped_nthreads <= share)
-        return;
-    waited_ns += took;
-    told = waited_ns > WORTH_NS;
-    if (told)
-        inv_say_on_stderr("invasive: %u threads of a parallel region wait for each other in loops of their own, "
-                          "and are more than the cores: with --threads=%u of invade, or OMP_NUM_THREADS=%u, "
-                          "they would not.\n", w->helped_nthreads, share, share);
-}
-
-/* A region in which we had to start implicit tasks unseated has ended.  If they have not waited for each
- * other they may be long: next time wait twice as long as one of them would have taken then.  If that
- * passes too, they wait for each other, for good: had we been wrong, so that they are long after all, they
- * are long beside each other. */
+/* A region in which we had to start implicit tasks unseated has ended.  If they had waited for
+ * each other it has ended soon after.  If not they may be long: next time wait twice as long as
+ * one of them would have taken then.  If that passes too, they wait for each other, for good: had
+ * we been wrong, so that they are long after all, they are long beside each other. */
 static void learn_from_end (struct watch *w, uint64_t cpu)
 {
     struct gomp_region *region = w->helped.region;
-    if (!region)
+    if (!region || gomp_region_is_open(region, w->helped.epoch))
         return;
-    if (gomp_region_is_open(region, w->helped.epoch)) {
-        watch_ends(w, cpu);
-        return;
-    }
     uint64_t took = cpu - w->helped_cpu;
     enum gomp_verdict before = verdict_on(w->helped.fn);
-    if (before != GOMP_UNKNOWN || waited_for_each_other(w, took)) {
+    if (before != GOMP_UNKNOWN || took < 4 * PERIOD_NS)
         judge(w->helped.fn, 0, GOMP_SPINS);
-        tell_user(w, took);
-    } else
+    else
         judge(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
     w->helped.region = NULL;
 }
@@ -370,26 +291,10 @@ static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_
         w->helped = *now;
         w->helped_cpu = w->since_cpu;
         w->helped_nthreads = now->nthreads;
-        w->helped_unfinished = gomp_region_unfinished(now->region);
-        w->helped_looks = 0;
-        w->helped_quiet = 0;
     }
     /* Patience begins anew: what was started must have time to show that it helps. */
     w->since_cpu = cpu;
     w->since_wall = wall;
-}
-
-/* Has the process touched memory for the first time since the last call?  Implicit tasks that wait for each
- * other in loops do not, and those of a program's first regions often do little else. */
-static bool memory_is_new (struct watch *w)
-{
-    enum { PAGES = 8 };
-    struct rusage used;
-    if (getrusage(RUSAGE_SELF, &used) != 0)
-        return false;
-    long before = w->faults;
-    w->faults = used.ru_minflt;
-    return w->faults - before >= PAGES;
 }
 
 static void look_once (struct watch *w)
@@ -409,24 +314,12 @@ static void look_once (struct watch *w)
         atomic_store_explicit(&extras, 0, memory_order_relaxed); /* for regions that are over */
     if (!now.waiting || now.seated != w->last.seated || w->since_wall == 0)
         progress_seen(w, &now, cpu, wall);
-    else if (is_new(now.fn) && memory_is_new(w)) {
-        w->since_cpu = cpu;
-        w->since_wall = wall;
-    } else {
+    else {
         uint64_t limit = patience_of(now.fn);
         if (cpu - w->since_cpu >= limit || wall - w->since_wall >= WALL_FACTOR * limit)
             help(w, &now, cpu, wall);
     }
-    if (now.waiting && is_new(now.fn))
-        note_look(now.fn, now.seated != w->last.seated);
     w->last = now;
-}
-
-/* Until the next look: short while a function is new, or has just been helped and is judged. */
-static uint64_t next_look_ns (const struct watch *w)
-{
-    return (w->last.waiting && is_new(w->last.fn)) || (w->helped.region && is_new(w->helped.fn)) ? FIRST_PERIOD_NS
-                                                                                               : PERIOD_NS;
 }
 
 /* The initial thread has ended before the process.  Written by it, seq_cst. */
@@ -477,6 +370,7 @@ static void end_with_program (void)
 static void *watchdog_main (void *arg)
 {
     struct watch watch = {0};
+    const struct timespec period = {0, PERIOD_NS};
     (void)arg;
     inv_background_thread();
     for (;;) {
@@ -491,7 +385,6 @@ static void *watchdog_main (void *arg)
             if (!gomp_work_waiting() && !share_lasting_regions(watch.alone))
                 inv_futex_wait(&armed, 0, -1, false);
         }
-        const struct timespec period = {0, (long)next_look_ns(&watch)};
         nanosleep(&period, NULL);
         look_once(&watch);
     }

@@ -133,11 +133,6 @@ static inline void gomp_region_waits (struct gomp_region *region)
 /* Keep an open region, and its team, from ending; the second one ends that. */
 extern void gomp_region_hold (struct gomp_region *);
 extern void gomp_region_let_go (struct gomp_region *);
-/* Implicit tasks of an open region that have not ended.  A hint. */
-static inline unsigned gomp_region_unfinished (const struct gomp_region *region)
-{
-    return (unsigned)(atomic_load_explicit(&region->gate, memory_order_relaxed) >> 32);
-}
 /* Count those that have ended on a carrier. */
 extern void gomp_region_count_ended (struct gomp_ended *);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,

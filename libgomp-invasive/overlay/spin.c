@@ -159,7 +159,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     if (gomp_leaves_at_once())
         return false;
     if (idle > STEAL_AFTER_NS && gomp_threads_queued()) {
-        *end = GOMP_IDLE_ELSEWHERE;
+        *end = GOMP_IDLE_NEEDED;
         return false;
     }
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and

@@ -110,7 +110,6 @@ extern bool gomp_spin_until (bool (*ready) (void *), void *arg);
 enum gomp_idle_end {
     GOMP_IDLE_READY,
     GOMP_IDLE_NEEDED, /* another thread or implicit task could use the core, at least just now */
-    GOMP_IDLE_ELSEWHERE, /* something waits for another core of the process's, for longer than to come here takes */
     GOMP_IDLE_LONG
 };
 extern enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg);
