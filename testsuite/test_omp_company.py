@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from machine import debugged
 from test_omp_programs import SOURCES, compiled, in_condition, shake  # noqa: F401 (fixtures)
 
 PYTHON = "/usr/bin/python3"  # Debian's, whose packages use Debian's libgomp
@@ -154,7 +155,7 @@ def test_a_debugger_stops_in_a_region_and_goes_on(
     debugger = [tool("gdb"), "-q", "-nx", "-batch"]
     for text in commands:
         debugger += ["-ex", text]
-    ran = run_program([*words, *debugger, compiled("few_regions", "-g")], env=environment,
-                      timeout=100)
-    assert "hit Breakpoint 1" in ran.stdout and "in stop_here" in ran.stdout, ran.stdout
+    ran = debugged(run_program, [*words, *debugger, compiled("few_regions", "-g")],
+                   env=environment, timeout=100)
+    assert "hit Breakpoint 1" in ran.stdout and "stop_here (" in ran.stdout, ran.stdout
     assert "exited normally" in ran.stdout, ran.stdout

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from machine import TWO_CORES
+from machine import TWO_CORES, debugged
 
 INTERFACES = ["USE_MPIF_H", "USE_MPI", "USE_MPI_F08"]
 WAITS = ["receive", "wait_for_one", "test_for_one", "wait_for_all", "wait_for_any", "probe",
@@ -103,8 +103,8 @@ def test_the_place_of_a_call_is_in_the_fortran_program(build, run_program, compi
     script = tmp_path / "script"
     script.write_text("set pagination off\nset breakpoint pending on\nset confirm off\n" + GDB
                       + "run all 0 1\n")
-    done = run_program([build / "invade", TWO_CORES, "--", "gdb", "-q", "-batch", "-x", script,
-                        compiled(interface)])
+    done = debugged(run_program, [build / "invade", TWO_CORES, "--", "gdb", "-q", "-batch", "-x",
+                                  script, compiled(interface)])
     places = re.findall(r"^(\w+) \+ \d+ in section", done.stdout, re.M)
     assert {"common_parts_MOD_barrier", "common_parts_MOD_exchange", "common_parts_MOD_errors"} <= {
         place.lstrip("_") for place in places}

@@ -6,7 +6,7 @@ import re
 import shutil
 
 import pytest
-from machine import TWO_CORES
+from machine import TWO_CORES, debugged
 
 ONE_CORE = TWO_CORES.split(",")[0]
 LEVELS = ["init", "0", "1", "2", "3"]
@@ -131,8 +131,8 @@ def test_waits_are_inside_the_library_unless_threads_may_call_it_at_once(
         pytest.skip("gdb is missing")
     script = tmp_path / "script"
     script.write_text(DEBUGGER)
-    done = run_program([build / "invade", TWO_CORES, "--", "gdb", "-q", "-nx", "-batch", "-x",
-                        script, "--args", threads, "level", level], env=env)
+    done = debugged(run_program, [build / "invade", TWO_CORES, "--", "gdb", "-q", "-nx", "-batch",
+                                  "-x", script, "--args", threads, "level", level], env=env)
     assert re.findall(r"^hooked (\d)", done.stdout, re.M) == [str(hooked)], done.stdout
 
 
