@@ -70,26 +70,17 @@ static struct gomp_waiter *take_first (struct queue *q)
     return w;
 }
 
-/* The waiter in its queue, whose lock the caller has, or NULL; *before is the one ahead. */
-static struct gomp_waiter *find (const struct queue *q, const struct gomp_waiter *w,
-                                 struct gomp_waiter **before)
-{
-    struct gomp_waiter *x = q->first;
-    for (*before = NULL; x && x != w; x = x->next)
-        *before = x;
-    return x;
-}
-
 bool gomp_ready_leave (struct gomp_waiter *w)
 {
     struct queue *q = queue_of(w->core);
-    struct gomp_waiter *before;
+    struct gomp_waiter *before = NULL, *x;
     gomp_spinlock_lock(&q->lock);
-    bool found = find(q, w, &before) != NULL;
-    if (found)
-        unlink_after(q, before, w);
+    for (x = q->first; x && x != w; x = x->next)
+        before = x;
+    if (x)
+        unlink_after(q, before, x);
     gomp_spinlock_unlock(&q->lock);
-    return found;
+    return x != NULL;
 }
 
 static struct gomp_waiter *steal (const struct queue *own)
