@@ -167,8 +167,9 @@ static void run_region (uint32_t epoch, unsigned *seed)
     atomic_store(&next_is_done, false);
     atomic_store_explicit(&gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     const struct gomp_homes *homes = some_homes(last, &alone, seed);
-    gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6],
-                      (unsigned)rand_r(seed) % 4 == 0, alone, homes);
+    struct gomp_ticket_ways ways = {.together = (unsigned)rand_r(seed) % 4 == 0, .alone = alone};
+    ways.apart = ways.together || rand_r(seed) % 2;
+    gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6], ways, homes);
     gomp_want_cores();
     run(0);
     leave_gate(1);
@@ -206,7 +207,7 @@ static void check_dealt (uint32_t epoch)
     struct gomp_homes homes = {.first = 5, .cores = {[2] = 1, [5] = 1, [6] = 1, [7] = 1}};
     unsigned id;
     region.nthreads = 14;
-    gomp_tickets_open(&tickets, epoch, 14, 0, false, false, &homes);
+    gomp_tickets_open(&tickets, epoch, 14, 0, (struct gomp_ticket_ways){0}, &homes);
     expect(epoch, 6, 3);
     expect(epoch, 2, 10);
     expect(epoch, 9, 13); /* the next share after its own is core 2's */

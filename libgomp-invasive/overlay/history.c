@@ -9,7 +9,8 @@
 enum {
     ENTRIES = 256,
     MOST_GROWTH = 4,
-    ALONE_MOST_NS = 30000 /* core time of a region that could be better off on one core */
+    ALONE_MOST_NS = 30000, /* core time of a region that could be better off on one core */
+    APART_MOST_NS = 1000000, /* of an implicit task that brings no more into a cache than it takes to compute */
 };
 
 static struct gomp_history table[ENTRIES];
@@ -37,6 +38,8 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->core_ns, 0);
         SET(h->alone_ns, 0);
         SET(h->shared_ns, 0);
+        SET(h->in_order_ns, 0);
+        SET(h->apart_ns, 0);
         SET(h->waits, 0);
         SET(h->inside, GOMP_INSIDE_UNKNOWN);
         SET(h->narrow, 0);
@@ -82,32 +85,45 @@ static void note_duration (_Atomic uint64_t *where, uint64_t ns)
     SET(*where, mean(old, old > 0 && ns > MOST_GROWTH * old ? MOST_GROWTH * old : ns));
 }
 
-/* The other way than the better one is tried for WINDOW regions in sequence, so that a core that sleeps has
+/* The other way than the better one is tried for a window of regions in sequence, so that a core that sleeps has
  * come to help, or has given up, before its regions are timed: in the second half.  One window of 32 is for
  * trials; of a way that is much worse one of 512, of one that is not known one of 4. */
-enum { WINDOW = 2048 };
+enum { ALONE_WINDOW = 2048, APART_WINDOW = 128 };
 
-static bool is_second_half (uint32_t epoch)
+static bool is_second_half (uint32_t epoch, uint32_t window)
 {
-    return epoch % WINDOW >= WINDOW / 2;
+    return epoch % window >= window / 2;
 }
 
-static bool is_for_trial (uint32_t epoch, uint32_t one_of)
+static bool is_for_trial (uint32_t epoch, uint32_t window, uint32_t one_of)
 {
     enum { NOT_THE_FIRST = 5 }; /* the second window is one of four, the first is none */
-    return ((epoch / WINDOW + NOT_THE_FIRST) * UINT32_C(0x9e3779b1) >> 16) % one_of == 0;
+    return ((epoch / window + NOT_THE_FIRST) * UINT32_C(0x9e3779b1) >> 16) % one_of == 0;
 }
 
+/* Is this region to go the first of two ways, of which each takes so long, or 0: it is not known?  That one is the
+ * better one where there is no difference. */
+static bool goes_first_way (uint64_t first_ns, uint64_t second_ns, uint32_t epoch, uint32_t window)
+{
+    bool known = first_ns > 0 && second_ns > 0, better = known && first_ns <= second_ns + second_ns / 32;
+    uint64_t worse_ns = better ? second_ns : first_ns, better_ns = better ? first_ns : second_ns;
+    uint32_t one_of = !known ? 4 : worse_ns < better_ns + better_ns / 4 ? 32 : 512;
+    return better != is_for_trial(epoch, window, one_of);
+}
+
+/* Where there is no difference the other core is of more use elsewhere. */
 bool gomp_history_prefers_alone (const struct gomp_history *h, const struct gomp_region *region)
 {
-    uint64_t core_ns = GET(h->core_ns), alone = GET(h->alone_ns), shared = GET(h->shared_ns);
-    if (core_ns == 0 || core_ns > ALONE_MOST_NS)
-        return false;
-    /* Where there is no difference the other core is of more use elsewhere. */
-    bool known = alone > 0 && shared > 0, better = known && alone <= shared + shared / 32;
-    uint64_t worse_ns = better ? shared : alone, better_ns = better ? alone : shared;
-    uint32_t one_of = !known ? 4 : worse_ns < better_ns + better_ns / 4 ? 32 : 512;
-    return better != is_for_trial(GET(region->epoch), one_of);
+    uint64_t core_ns = GET(h->core_ns);
+    return core_ns > 0 && core_ns <= ALONE_MOST_NS &&
+           goes_first_way(GET(h->alone_ns), GET(h->shared_ns), GET(region->epoch), ALONE_WINDOW);
+}
+
+bool gomp_history_prefers_apart (const struct gomp_history *h, const struct gomp_region *region)
+{
+    uint64_t task_ns = gomp_history_task_ns(h, region->start.nthreads);
+    return task_ns > 0 && task_ns <= APART_MOST_NS && GET(h->verdict) == GOMP_UNKNOWN &&
+           goes_first_way(GET(h->apart_ns), GET(h->in_order_ns), GET(region->epoch), APART_WINDOW);
 }
 
 void gomp_history_region_ends (struct gomp_region *region)
@@ -124,8 +140,10 @@ void gomp_history_region_ends (struct gomp_region *region)
     if (region->began_ns != 0) {
         uint64_t ns = inv_now_ns() - region->began_ns;
         bool alone = GET(region->tickets.alone);
-        if (is_second_half(GET(region->epoch)))
+        if (is_second_half(GET(region->epoch), ALONE_WINDOW))
             note_duration(alone ? &h->alone_ns : &h->shared_ns, ns);
+        if (region->elastic && !alone && is_second_half(GET(region->epoch), APART_WINDOW))
+            note_duration(region->apart ? &h->apart_ns : &h->in_order_ns, ns);
         note_duration(&h->core_ns, alone ? ns : ns * (cores < n ? cores : n));
     }
     if (n <= cores)

@@ -48,6 +48,9 @@ struct gomp_history {
      * first, and where all cores may take them.  Means over those that are timed; 0: not known.  Writers:
      * masters at the end of a region. */
     _Atomic uint64_t alone_ns, shared_ns;
+    /* The same, where long implicit tasks are taken in order, and where each core begins with those that it has had
+     * before. */
+    _Atomic uint64_t in_order_ns, apart_ns;
     /* How often an implicit task sleeps inside a region that has more of them than the process has
      * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
     _Atomic uint32_t waits;
@@ -80,6 +83,11 @@ static inline bool gomp_history_samples (uint32_t epoch)
  * that to have others help takes longer than what they do; tried now and then, and measured.  One that
  * lasts is given to all cores by the watchdog. */
 extern bool gomp_history_prefers_alone (const struct gomp_history *, const struct gomp_region *);
+
+/* Is each core to begin with implicit tasks that it has had in the region before, rather than all with the next one
+ * in order?  Their data is in its cache then; but threads that wait for the one before, as a program may be made,
+ * take turns.  Tried now and then, and measured.  Only while implicit tasks are short enough for caches to matter. */
+extern bool gomp_history_prefers_apart (const struct gomp_history *, const struct gomp_region *);
 
 /* The master, managed: a region of more than one implicit task opens, is over. */
 extern void gomp_history_region_opens (struct gomp_region *);

@@ -644,18 +644,15 @@ static unsigned add_own_cores (struct gomp_homes *homes)
     return found;
 }
 
-/* Are the region's implicit tasks, which take so long each, to be dealt to cores?  Else all cores take from one
- * range. */
-static bool have_homes (const struct gomp_region *region, bool alone, bool together, uint32_t task_ns,
-                        struct gomp_homes *homes)
+/* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range. */
+static bool have_homes (const struct gomp_region *region, struct gomp_ticket_ways ways, struct gomp_homes *homes)
 {
-    if (!has_share(inv_seat) || (!alone && inv_process.ncores <= FEW_CORES))
+    if (!has_share(inv_seat) || (!ways.alone && inv_process.ncores <= FEW_CORES))
         return false;
     memset(homes->cores, 0, sizeof homes->cores);
     homes->first = gomp_share_of(inv_seat, inv_process.ncores);
     homes->cores[homes->first] = 1;
-    return alone || region->start.nthreads <= add_own_cores(homes) || together ||
-           gomp_tickets_are_short(task_ns);
+    return ways.alone || region->start.nthreads <= add_own_cores(homes) || ways.apart;
 }
 
 static bool is_open (struct gomp_region *region)
@@ -707,9 +704,10 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
     struct gomp_homes homes;
     uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;
-    bool together = region->light && region->inside == GOMP_WAITS;
-    gomp_tickets_open(&region->tickets, epoch, n, short_ns, together, alone,
-                      have_homes(region, alone, together, short_ns, &homes) ? &homes : NULL);
+    struct gomp_ticket_ways ways = {.together = region->light && region->inside == GOMP_WAITS, .alone = alone};
+    region->apart = h && gomp_history_prefers_apart(h, region);
+    ways.apart = ways.together || gomp_tickets_are_short(short_ns) || region->apart;
+    gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, have_homes(region, ways, &homes) ? &homes : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)
         gomp_want_cores_later();

@@ -80,6 +80,9 @@ struct gomp_region {
     /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
      * late thread may take it for the next region's, and start an implicit task the other way */
     _Atomic bool light;
+    /* Each core begins with implicit tasks that it has had before (gomp_history_prefers_apart).  The master's,
+     * written before the region opens */
+    bool apart;
     /* It is known to take less core time than a core that sleeps takes to come.  The master's, written
      * before the region opens */
     bool brief;

@@ -136,13 +136,11 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
     return part < most ? part : most;
 }
 
-/* From which end a core takes short implicit tasks: always the same, so that what it brings into
- * its cache of one region's is there for the next one's. */
+/* From which end a core takes implicit tasks that are not to be taken in order: always the same, so that what it
+ * brings into its cache of one region's is there for the next one's. */
 static bool takes_last (struct gomp_tickets *t, int seat)
 {
-    uint32_t task_ns = atomic_load_explicit(&t->task_ns, memory_order_relaxed);
-    return seat > 0 && seat % 2 == 1 &&
-           (are_together(t) || gomp_tickets_are_short(task_ns));
+    return seat > 0 && seat % 2 == 1 && atomic_load_explicit(&t->apart, memory_order_relaxed);
 }
 
 /* May the thread put tickets into a share?  Not where cores have one together: all might be full. */
@@ -360,13 +358,14 @@ bool gomp_tickets_are_short (uint32_t task_ns)
     while (0)
 
 void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
-                        bool together, bool alone, const struct gomp_homes *homes)
+                        struct gomp_ticket_ways ways, const struct gomp_homes *homes)
 {
-    unsigned which = alone ? GOMP_DEAL_ALONE : GOMP_DEAL_HOMES;
+    unsigned which = ways.alone ? GOMP_DEAL_ALONE : GOMP_DEAL_HOMES;
     if (homes && is_new(&t->deals[which], nthreads, homes))
         renew(t, &t->deals[which], epoch, nthreads, homes);
-    RENEW(t->together, together);
-    RENEW(t->alone, alone);
+    RENEW(t->together, ways.together);
+    RENEW(t->apart, ways.apart);
+    RENEW(t->alone, ways.alone);
     RENEW(t->nthreads, nthreads);
     RENEW(t->task_ns, task_ns);
     RENEW(t->shared, 0);

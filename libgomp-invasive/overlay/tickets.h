@@ -72,6 +72,8 @@ struct gomp_tickets {
     /* Whatever they take, a core's fair share is taken at once if they are not dealt: they wait for each
      * other, so all of them must be started first. */
     _Atomic bool together;
+    /* Each core begins with those that it has had in the region before. */
+    _Atomic bool apart;
     /* They are left to the master's core (gomp_history_prefers_alone).  Cleared by the watchdog if the region
      * lasts; relaxed: a hint, and a late thread may look at the next region's. */
     _Atomic bool alone;
@@ -113,9 +115,13 @@ static inline unsigned gomp_share_of (int seat, unsigned ncores)
 /* Are implicit tasks of that length taken several at once?  0: it is not known. */
 extern bool gomp_tickets_are_short (uint32_t task_ns);
 /* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, if homes is not
- * NULL, from the shares of these cores; there is one at least.  alone: the only one is the master's. */
+ * NULL, from the shares of these cores; there is one at least. */
+struct gomp_ticket_ways {
+    bool together, apart; /* as in gomp_tickets */
+    bool alone;           /* the only core is the master's */
+};
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
-                               bool together, bool alone, const struct gomp_homes *);
+                               struct gomp_ticket_ways, const struct gomp_homes *);
 /* Take one; for the thread that has the seat.  With it the region cannot end before the
  * taker has counted it done.  more: the taker has taken of this region before, and not counted it done yet.  Where
  * they are dealt, to its core among others, it gets one of its own share only then: the region may be able to end

@@ -330,7 +330,8 @@ void gomp_want_cores (void)
      * they sleep, or end, before they look for work once more, and gomp_stop_wanting. */
     atomic_thread_fence(memory_order_seq_cst);
     gomp_progress_arm();
-    if (!has_all_useful_cores())
+    bool called = !inv_process.anonymous && inv_want_get(inv_process.table, inv_process.slot);
+    if (!(called && !none_to_be_found()) && !has_all_useful_cores())
         gomp_call_cores();
 }
 
