@@ -8,6 +8,10 @@
  * iterations, so both ways are tried, in windows of time that are the same in all ranks of a node.
  * One rank decides for all that are here, since one rank's way changes all ranks' iterations.
  *
+ * Iterations differ by more than what is to be seen, so one comparison says little unless the ranks are far out of
+ * balance.  Until enough of them agree most windows are for holding: what is lost meanwhile is a part of a gain,
+ * and not of what the program takes without us.
+ *
  * Pure: times go in, a word comes out that the other ranks are to see; no clock, no MPI.
  */
 #ifndef SHIM_HOLD_H
@@ -16,7 +20,7 @@
 #include <stdint.h>
 
 enum shim_hold_way { SHIM_LENDS, SHIM_HOLDS };
-enum { SHIM_HOLD_RATIOS = 8 };
+enum { SHIM_HOLD_RATIOS = 32 };
 
 /* Of the rank that decides, zero-initialised; for one thread. */
 struct shim_hold {
@@ -28,7 +32,7 @@ struct shim_hold {
      * iterations; 0: none. */
     uint64_t window_of[2];
     double mean_ns[2];
-    double ratio[SHIM_HOLD_RATIOS]; /* the latest: length where waits hold over where they lend */
+    double ratio[SHIM_HOLD_RATIOS]; /* the latest: logarithms of the length where waits hold over where they lend */
     unsigned ratios;                /* so far */
     unsigned vain;                  /* in sequence: long iterations, or none */
 };
