@@ -22,6 +22,7 @@
 #endif
 #include "invade.h"
 #include "cpulist.h"
+#include "now.h"
 #include "policy.h"
 #include "preload.h"
 #include "smt.h"
@@ -49,6 +50,7 @@ enum {
     OPT_TRACE,
     OPT_COMPARE,
     OPT_THREADS,
+    OPT_LEARN,
     OPT_TEAM,
     OPT_MPI_TASKS,
     OPT_CORES,
@@ -71,6 +73,9 @@ static const struct argp_option argp_options[] = {
      "run the command N times (default 3) as if invade were not there and N times managed, in "
      "turns, and say on stderr what that changed", 0},
     {"threads", OPT_THREADS, "N", 0, "OpenMP team size of every process", 0},
+    {"learn", OPT_LEARN, "FILE", OPTION_ARG_OPTIONAL,
+     "remember in FILE (default ~/.local/state/invasive/learnt.json) how long the command takes with smaller teams, "
+     "and use the fastest from then on", 0},
     {"team", OPT_TEAM, "KIND", 0,
      "fixed (default), or adaptive: no more threads than cores where many of them would sleep", 0},
     {"mpi-tasks", OPT_MPI_TASKS, NULL, 0,
@@ -138,6 +143,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case OPT_THREADS:
         o->threads = number(state, "threads", arg, 1 << 16);
         return 0;
+    case OPT_LEARN:
+        if (arg && !*arg)
+            argp_error(state, "--learn=: the name of the file is empty; leave out = for your own one");
+        o->learn = true;
+        o->learn_file = arg;
+        o->after_learn = !arg && state->next < state->argc &&
+                         state->argv[state->next][0] != '-'; /* which is the command then */
+        return 0;
     case OPT_TEAM:
         if (strcmp(arg, "fixed") && strcmp(arg, "adaptive"))
             argp_error(state, "'%s' is no kind of team: use fixed or adaptive", arg);
@@ -189,6 +202,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         if (o->compare && (o->report || o->trace_file))
             argp_error(state, "--compare measures runs without --report and --trace, which take "
                               "time: use them in a run of their own");
+        if (o->learn && o->threads)
+            argp_error(state, "--learn finds the size of teams, which --threads gives: use one");
+        if (o->learn && o->compare)
+            argp_error(state, "--compare and --learn: both time runs of the command; let --learn finish first, and "
+                              "compare with the --threads that it says");
+        if (o->learn && o->trace_file)
+            argp_error(state, "--learn measures runs without --trace, which takes time: use it in a run of its own");
         if (o->compare && o->off)
             argp_error(state, "--compare and --off: there would be nothing to compare");
         if (o->compare && o->emulate)
@@ -392,8 +412,9 @@ static void run_off(const struct invade_options *o)
 }
 
 static void run_managed(const struct invade_options *o) __attribute__((noreturn));
-static void run_managed(const struct invade_options *o)
+static void run_managed(const struct invade_options *given)
 {
+    struct invade_options options = *given, *o = &options;
     static struct invade_paths paths;
     static struct invade_manager manager = {.control = -1};
     struct invade_report report;
@@ -404,19 +425,23 @@ static void run_managed(const struct invade_options *o)
     if (o->verbose)
         invade_say("%s rmd at %s, %u cores", manager.pid ? "private" : "using the", manager.socket,
                    manager.ncores);
+    invade_learn_begin(o, manager.ncores);
     if (!invade_environment(&paths, &manager, o, &report)) {
         invade_stop(&manager);
         run_unmanaged(o, &report);
     }
     bool traced = invade_trace_start(&manager);
-    if (!manager.pid && !report.ours && !traced)
+    if (!manager.pid && !report.ours && !traced && !o->learn)
         invade_exec(o);
     report.before = invade_load_now(&manager);
     struct run run = {&report, &manager, o->command};
+    uint64_t begin_ns = inv_now_ns();
     int status = invade_run(o, invade_exec, report_so_far, &run);
+    double seconds = 1e-9 * (double)(inv_now_ns() - begin_ns);
     report.traced = invade_trace_stop(&manager, o);
     if (report.ours || report.traced)
         invade_report_write(&report, &manager, o->command, status);
+    invade_learn_end(o, &report, &manager, status, seconds);
     invade_stop(&manager);
     invade_end_as(status);
 }

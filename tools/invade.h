@@ -20,6 +20,9 @@ struct invade_options {
     const char *socket, *cores, *policy, *smt, *team, *report_file, *trace_file;
     unsigned threads, emulate, reclaim_bound_us; /* 0: not given */
     bool report, mpi_tasks, off, verbose;
+    bool learn;             /* --learn; while the command runs: how long it takes is to be remembered */
+    const char *learn_file; /* NULL: the user's own */
+    bool after_learn;       /* the command is the word after --learn: maybe meant as its file */
     bool after_report; /* the command is the word after --report: maybe meant as its file */
     unsigned compare;   /* runs of each kind; 0: no comparison */
     bool after_compare; /* the command is the number after --compare: maybe meant as that */
@@ -121,6 +124,18 @@ bool invade_report_open(struct invade_report *report, const struct invade_option
 void invade_report_unmanaged(struct invade_report *report, char **command);
 void invade_report_write(struct invade_report *report, const struct invade_manager *manager,
                          char **command, int status);
+
+/* The same file: fill the launch with what the resource manager knows of our processes; launch_free frees it.  False:
+ * nothing, or no memory, which has been said; error is -1 when the resource manager cannot be asked, else 0. */
+struct launch;
+bool invade_report_fetch(const struct invade_report *report, const struct invade_manager *manager,
+                         struct launch *launch, int *error);
+
+/* invade_learn.c: choose options->threads (0: the default team) for this run on so many cores by what earlier runs of
+ * the command have shown; and remember how long it took, by its wait status.  What does not work is said. */
+void invade_learn_begin(struct invade_options *options, unsigned cores);
+void invade_learn_end(const struct invade_options *options, const struct invade_report *report,
+                      const struct invade_manager *manager, int status, double seconds);
 
 /* invade_others.c: processor time of all processes that we have waited for, in seconds. */
 double invade_cpu_of_children(void);

@@ -584,4 +584,9 @@ void launch_free(struct launch *l)
     free(l->processes);
     free(l->jobs);
     rmd_client_reports_free(l->reports, l->count);
+    l->nodes = NULL;
+    l->processes = NULL;
+    l->jobs = NULL;
+    l->reports = NULL;
+    l->count = l->njobs = l->nnodes = 0;
 }

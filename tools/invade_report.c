@@ -71,7 +71,7 @@ bool invade_report_open(struct invade_report *r, const struct invade_options *o)
     *r = (struct invade_report){.file = o->report_file, .since_ns = inv_now_ns()};
     const char *outer = getenv("INVASIVE_REPORT");
     bool outers = !o->report && o->trace_file && outer && *outer; /* its report, our trace */
-    r->wanted = o->report || (o->trace_file && !outers);
+    r->wanted = o->report || o->learn || (o->trace_file && !outers);
     r->launch = outers ? strtoull(outer, NULL, 16) : r->wanted ? launch_number() : 0;
     r->ours = o->report && invade_rank() == 0;
     if (!r->ours)
@@ -180,25 +180,34 @@ static unsigned count_cores(const struct invade_manager *m)
     return cores && cores < m->ncores ? cores : m->ncores;
 }
 
+bool invade_report_fetch(const struct invade_report *r, const struct invade_manager *m, struct launch *l, int *error)
+{
+    unsigned count;
+    struct rmd_client_report *all = rmd_client_reports(m->socket, &count, error);
+    if (!m->pid)
+        count = only_ours(r, all, count);
+    if (count && launch_fill(l, all, count))
+        return true;
+    if (count) {
+        invade_say("cannot read what the processes have reported: no memory");
+        launch_free(l);
+    } else
+        rmd_client_reports_free(all, 0);
+    return false;
+}
+
 void invade_report_write(struct invade_report *r, const struct invade_manager *m, char **command,
                          int status)
 {
-    unsigned count;
     int error;
-    struct rmd_client_report *all = rmd_client_reports(m->socket, &count, &error);
-    if (!m->pid)
-        count = only_ours(r, all, count);
     struct launch l = {
         .command = command, .status = status, .ncores = count_cores(m), .emulated = m->emulated,
         .beside = !m->pid && !m->of_job};
-    if (count && !launch_fill(&l, all, count)) {
-        invade_say("cannot write the report: no memory");
-        count = 0;
-    }
+    bool some = invade_report_fetch(r, m, &l, &error);
     fill_others(&l, r, m);
     if (r->text)
         begin_text(r, command, status);
-    if (r->text && count)
+    if (r->text && some)
         launch_print(r->text, &l);
     else if (r->text)
         fprintf(r->text, "invade: %s: %s\n", command[0],
@@ -211,8 +220,6 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
     bool two = status == INVADE_STILL_RUNS && r->json && is_stdout(r->file); /* no JSON is */
     if (r->json && !two && !launch_write_json(r->file, &l, command))
         cannot_write(r->file);
-    if (l.reports)
+    if (some)
         launch_free(&l);
-    else
-        rmd_client_reports_free(all, count);
 }

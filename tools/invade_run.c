@@ -66,6 +66,8 @@ void invade_exec(const struct invade_options *o)
         invade_say("is %s the file of the report? Write --report=%s", command[0], command[0]);
     if (o->after_compare)
         invade_say("is %s the number of runs? Write --compare=%s", command[0], command[0]);
+    if (o->after_learn)
+        invade_say("is %s the file to learn in? Write --learn=%s", command[0], command[0]);
     _exit(error == ENOENT ? INVADE_NOT_FOUND : INVADE_CANNOT_RUN);
 }
 

@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * invade_learn.c - --learn: the team size with which earlier runs of the same command were fastest.
+ *
+ * A file remembers, for each command line, how long it took with the default team and with smaller ones.  The
+ * first runs try them in turns; from then on the fastest is used.  The same program with other arguments, whose times
+ * cannot be compared, uses what is known of it.  The format is in invade(1), LEARNING.
+ *
+ * Users may write anything into that file: it is checked as it is read, and a file that is not understood is left
+ * as it is.
+ */
+#define _GNU_SOURCE
+#include "invade.h"
+#include "hash.h"
+#include "invade_model.h"
+#include "text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    VERSION = 1,
+    TRIES = 2,        /* runs with each team before one is chosen */
+    KEPT = 5,         /* times that are remembered of each, the latest */
+    COMMANDS = 1000,  /* remembered; the one that was used least lately goes */
+    HASHED = 1 << 26, /* bytes of a program that tell it from others */
+};
+/* So much faster than the default team another one must be. */
+static const double FASTER = 1.03;
+
+/* --- the program of a command */
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+/* The file that execvp would take for that word.  False: none. */
+static bool find_file(const char *word, char path[PATH_MAX])
+{
+    const char *at = getenv("PATH");
+    if (strchr(word, '/'))
+        return snprintf(path, PATH_MAX, "%s", word) < PATH_MAX && is_program(path);
+    for (at = at ? at : "/bin:/usr/bin";; at++) {
+        size_t length = strcspn(at, ":");
+        const char *folder = length ? at : ".";
+        int n = snprintf(path, PATH_MAX, "%.*s/%s", length ? (int)length : 1, folder, word);
+        if (n < PATH_MAX && is_program(path))
+            return true;
+        at += length;
+        if (!*at)
+            return false;
+    }
+}
+
+enum { HASH_BYTES = 17 };
+
+/* False: the file cannot be read. */
+static bool hash_file(const char *path, char text[HASH_BYTES])
+{
+    char bytes[1 << 16];
+    uint64_t hash = INV_HASH_BASIS;
+    ssize_t got = -1, all = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    while (file >= 0 && all < HASHED && (got = read(file, bytes, sizeof bytes)) > 0) {
+        hash = inv_hash(hash, bytes, (size_t)got);
+        all += got;
+    }
+    if (file >= 0)
+        close(file);
+    snprintf(text, HASH_BYTES, "%016llx", (unsigned long long)hash);
+    return file >= 0 && got >= 0;
+}
+
+/* Of the program that a word of the command names; "": it names none that can be read.  The latest is kept, since all
+ * entries of a program ask for the same. */
+static const char *hash_of(const char *word)
+{
+    static char text[HASH_BYTES];
+    static const char *of;
+    char path[PATH_MAX];
+    if (of != word && !(find_file(word, path) && hash_file(path, text)))
+        text[0] = '\0';
+    of = word;
+    return text;
+}
+
+static const char *base_name(const char *word)
+{
+    const char *slash = strrchr(word, '/');
+    return slash ? slash + 1 : word;
+}
+
+/* What such a program does is in its arguments. */
+static bool is_interpreter(const char *name)
+{
+    static const char *const names[] = {"python", "perl", "ruby", "julia", "java", "octave", "R", "sh", "bash",
+                                        "dash", "zsh", "env", "time", "make"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], strlen(names[i])) && !strpbrk(name + strlen(names[i]), "abcdefghijklmnopqrstuvwxyz_"))
+            return true;
+    return !strcmp(name, "Rscript");
+}
+
+/* Which word of the command is the program that the resource manager has seen.  False: none that can be read, and
+ * the whole command is taken for the program. */
+static bool find_word(char **command, const char *program, size_t *at)
+{
+    for (*at = 0; command[*at]; ++*at)
+        if (program[0] && !strcmp(base_name(command[*at]), program) && hash_of(command[*at])[0])
+            return true;
+    *at = 0;
+    return false;
+}
+
+/* --- entries */
+
+static const char *text_in(const json_t *entry, const char *key)
+{
+    const char *text = json_string_value(json_object_get(entry, key));
+    return text ? text : "";
+}
+
+static unsigned number_in(const json_t *entry, const char *key)
+{
+    json_int_t n = json_integer_value(json_object_get(entry, key));
+    return n > 0 && n <= 1 << 16 ? (unsigned)n : 0;
+}
+
+/* Are these the first `count` words of the command? */
+static bool are_words(const json_t *list, char **words, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *word = json_string_value(json_array_get(list, i));
+        if (!words[i] || !word || strcmp(word, words[i]))
+            return false;
+    }
+    return true;
+}
+
+static size_t count_words(char **words)
+{
+    size_t count = 0;
+    while (words[count])
+        count++;
+    return count;
+}
+
+enum match { NO_MATCH, OTHER_ARGUMENTS, SAME_COMMAND };
+
+static enum match matches(const json_t *entry, char **command, unsigned cores)
+{
+    const json_t *before = json_object_get(entry, "before"), *after = json_object_get(entry, "arguments");
+    size_t at = json_array_size(before);
+    if (at >= count_words(command) || !are_words(before, command, at) || number_in(entry, "cores") != cores ||
+        strcmp(base_name(command[at]), text_in(entry, "program")))
+        return NO_MATCH;
+    char **rest = &command[at + 1];
+    size_t count = json_array_size(after);
+    bool same = count == count_words(rest) && are_words(after, rest, count);
+    if (!same && !json_is_true(json_object_get(entry, "any_arguments")))
+        return NO_MATCH;
+    const char *hash = hash_of(command[at]);
+    if (!hash[0] || strcmp(hash, text_in(entry, "hash")))
+        return NO_MATCH;
+    return same ? SAME_COMMAND : OTHER_ARGUMENTS;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* NaN: none. */
+static double median(const json_t *team)
+{
+    const json_t *list = json_object_get(team, "seconds");
+    double sorted[KEPT];
+    size_t n = json_array_size(list) < KEPT ? json_array_size(list) : KEPT;
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = json_number_value(json_array_get(list, i));
+    if (n == 0)
+        return NAN;
+    qsort(sorted, n, sizeof *sorted, ascending);
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+}
+
+/* A list that a user has made something else is not tried. */
+static size_t runs_of(const json_t *team)
+{
+    const json_t *list = json_object_get(team, "seconds");
+    return json_is_array(list) ? json_array_size(list) : TRIES;
+}
+
+/* The team that has to be tried next; NULL: all have been. */
+static json_t *to_try(const json_t *entry)
+{
+    json_t *team, *least = NULL;
+    size_t i;
+    json_array_foreach(json_object_get(entry, "teams"), i, team)
+        if (runs_of(team) < TRIES && (!least || runs_of(team) < runs_of(least)))
+            least = team;
+    return least;
+}
+
+/* The default team is the first. */
+static json_t *fastest(const json_t *entry)
+{
+    json_t *team, *teams = json_object_get(entry, "teams"), *best = json_array_get(teams, 0);
+    double usual = median(best), least = usual / FASTER;
+    size_t i;
+    json_array_foreach(teams, i, team)
+        if (i > 0 && median(team) < least) {
+            best = team;
+            least = median(team);
+        }
+    return best;
+}
+
+/* --- the file */
+
+static const char *default_file(void)
+{
+    static char path[PATH_MAX];
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int n = state && state[0] == '/' ? snprintf(path, sizeof path, "%s/invasive/learnt.json", state)
+            : home && *home ? snprintf(path, sizeof path, "%s/.local/state/invasive/learnt.json", home)
+                            : -1;
+    return n > 0 && n < (int)sizeof path ? path : NULL;
+}
+
+/* Its commands; a new object where there is no file, or an empty one.  NULL: has said why it is of no use. */
+static json_t *read_file(const char *file)
+{
+    json_error_t why;
+    struct stat st;
+    bool there = !stat(file, &st);
+    if (there ? S_ISREG(st.st_mode) && st.st_size == 0 : errno == ENOENT || errno == ENOTDIR)
+        return json_pack("{s:i, s:[]}", "invade_learn", VERSION, "commands");
+    if (!there || !S_ISREG(st.st_mode) || access(file, R_OK)) {
+        invade_say("--learn: cannot read %s: %s. Nothing is learnt.", file,
+                   there && !S_ISREG(st.st_mode) ? "it is not a regular file" : strerror(errno));
+        return NULL;
+    }
+    json_t *root = json_load_file(file, 0, &why);
+    if (!root)
+        invade_say("--learn: cannot read %s, line %d: %s. It is left as it is, and nothing is learnt.", file,
+                   why.line, why.text);
+    else if (json_integer_value(json_object_get(root, "invade_learn")) != VERSION ||
+             !json_is_array(json_object_get(root, "commands"))) {
+        invade_say("--learn: %s is no file of invade --learn (it has no \"invade_learn\": %d with \"commands\"). "
+                   "It is left as it is, and nothing is learnt.", file, VERSION);
+        json_decref(root);
+        root = NULL;
+    }
+    return root;
+}
+
+/* The entry of the command, or one of the same program with other arguments: the one that was used last. */
+static json_t *find(const json_t *root, char **command, unsigned cores, enum match least)
+{
+    json_t *entry, *found = NULL;
+    size_t i;
+    json_array_foreach(json_object_get(root, "commands"), i, entry)
+        if (matches(entry, command, cores) >= least &&
+            (!found || strcmp(text_in(entry, "used"), text_in(found, "used")) >= 0))
+            found = entry;
+    return found;
+}
+
+static bool make_folders(const char *file)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s", file) >= (int)sizeof path)
+        return false;
+    for (char *at = path + 1; (at = strchr(at, '/')); *at++ = '/') {
+        *at = '\0';
+        if (mkdir(path, 0700) && errno != EEXIST)
+            return false;
+    }
+    return true;
+}
+
+/* Of the folder that the file is in, until it is closed; -1. */
+static int lock(const char *file)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", file);
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[slash == path] = '\0';
+    int folder = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        flock(folder, LOCK_EX);
+    return folder;
+}
+
+/* As a whole or not at all; where a symbolic link leads to.  Command lines may be nobody else's business. */
+static bool write_file(const char *file, const json_t *root)
+{
+    enum { OWN_MODE = 0600, MODE_BITS = 07777 };
+    char other[PATH_MAX], real[PATH_MAX];
+    struct stat st;
+    bool there = !stat(file, &st);
+    if (!there || !realpath(file, real))
+        snprintf(real, sizeof real, "%s", file);
+    if (snprintf(other, sizeof other, "%s.%ld", real, (long)getpid()) >= (int)sizeof other)
+        return false;
+    int out = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, OWN_MODE);
+    bool good = out >= 0 && !json_dumpfd(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) &&
+                (!there || !fchmod(out, st.st_mode & MODE_BITS));
+    good = out >= 0 && !close(out) && good && !rename(other, real);
+    int error = errno;
+    if (!good)
+        unlink(other);
+    errno = error;
+    return good;
+}
+
+/* --- before the run */
+
+static void say_choice(const json_t *entry, const json_t *team, enum match match)
+{
+    double usual = median(json_array_get(json_object_get(entry, "teams"), 0));
+    unsigned threads = number_in(team, "threads");
+    const char *other = match == SAME_COMMAND ? "" : ", with other arguments";
+    if (threads)
+        invade_say("--learn: %u thread%s, which took %.2f of the default team's time%s", threads,
+                   rmd_plural(threads, "s"), median(team) / usual, other);
+    else
+        invade_say("--learn: the default team, which was the fastest%s", other);
+}
+
+static const char *why_not(const struct invade_options *o)
+{
+    char job[32];
+    const char *size = getenv("OMP_NUM_THREADS");
+    if (inv_job_name(job, sizeof job))
+        return "one rank cannot choose for all: write invade --learn mpiexec ...";
+    if (size && *size)
+        return "OMP_NUM_THREADS gives teams their size: unset it";
+    return o->learn_file ? NULL : "neither HOME nor XDG_STATE_HOME says where: use --learn=FILE";
+}
+
+/* Of the same command: the team to try, or the fastest. */
+static unsigned team_of_same(const json_t *entry)
+{
+    const json_t *team = to_try(entry);
+    unsigned threads = number_in(team, "threads");
+    if (!team)
+        say_choice(entry, team = fastest(entry), SAME_COMMAND);
+    else if (threads)
+        invade_say("--learn: a trial with %u thread%s", threads, rmd_plural(threads, "s"));
+    return number_in(team, "threads");
+}
+
+void invade_learn_begin(struct invade_options *o, unsigned cores)
+{
+    if (!o->learn)
+        return;
+    if (!o->learn_file)
+        o->learn_file = default_file();
+    const char *why = why_not(o);
+    json_t *root = why ? NULL : read_file(o->learn_file);
+    if (why)
+        invade_say("--learn: %s. Nothing is learnt.", why);
+    json_t *same = find(root, o->command, cores, SAME_COMMAND);
+    json_t *other = same ? NULL : find(root, o->command, cores, OTHER_ARGUMENTS);
+    bool known = other && !to_try(other);
+    if (same)
+        o->threads = team_of_same(same);
+    if (known) {
+        say_choice(other, fastest(other), OTHER_ARGUMENTS);
+        o->threads = number_in(fastest(other), "threads");
+    }
+    o->learn = root && !known;
+    json_decref(root);
+}
+
+/* --- after it */
+
+/* What the resource manager knows of the run: of the job with most processes, and of the node of its first one. */
+struct facts {
+    char program[INV_NAME_BYTES];
+    unsigned processes, team;
+};
+
+static bool learn_facts(struct facts *f, const struct invade_report *report, const struct invade_manager *m)
+{
+    struct launch l = {.ncores = m->ncores};
+    int error;
+    if (!invade_report_fetch(report, m, &l, &error))
+        return false;
+    const struct job *most = NULL;
+    for (unsigned i = 0; i < l.njobs; i++)
+        if (!most || l.jobs[i].count > most->count)
+            most = &l.jobs[i];
+    for (unsigned i = 0; most && i < most->count; i++)
+        if (most->at[i].team_threads > f->team)
+            f->team = most->at[i].team_threads;
+    for (unsigned i = 0; most && i < most->count; i++)
+        f->processes += most->at[i].node == most->at[0].node;
+    if (most) {
+        snprintf(f->program, sizeof f->program, "%s", most->at[0].counters->program);
+    }
+    launch_free(&l);
+    return f->processes > 0;
+}
+
+static void add_team(json_t *teams, unsigned threads)
+{
+    json_t *team;
+    size_t i;
+    json_array_foreach(teams, i, team)
+        if (number_in(team, "threads") == threads)
+            return;
+    json_array_append_new(teams, json_pack("{s:i, s:[]}", "threads", (int)threads, "seconds"));
+}
+
+/* 0 is the default team.  Smaller ones: a process's share of the cores, which it needs to compute while all do, and
+ * twice that; one that has all cores may be better off with half of them, or with one. */
+static json_t *teams_for(const struct facts *f, unsigned cores)
+{
+    json_t *teams = json_array();
+    unsigned share = (cores + f->processes - 1) / f->processes;
+    unsigned sizes[] = {share, share < cores ? 2 * share : (cores + 1) / 2, share < cores ? share : 1};
+    add_team(teams, 0);
+    for (size_t i = 0; f->team && i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i] < f->team && sizes[i] <= cores)
+            add_team(teams, sizes[i]);
+    return teams;
+}
+
+static json_t *words(char **from, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_string(from[i]));
+    return list;
+}
+
+/* JSON has no other words, and an entry without a hash would never be found again. */
+static bool can_be_remembered(char **command, size_t at)
+{
+    for (size_t i = 0; command[i]; i++) {
+        json_t *word = json_string(command[i]);
+        json_decref(word);
+        if (!word) {
+            invade_say("--learn: word %zu of the command is not UTF-8. Nothing is learnt.", i + 1);
+            return false;
+        }
+    }
+    if (hash_of(command[at])[0])
+        return true;
+    invade_say("--learn: the file of %s cannot be read. Nothing is learnt.", command[at]);
+    return false;
+}
+
+/* The command has run with the default team, for the first time.  NULL: it cannot be remembered, which has been
+ * said. */
+static json_t *new_entry(char **command, const struct facts *f, unsigned cores)
+{
+    size_t at;
+    bool any_arguments = find_word(command, f->program, &at) && !is_interpreter(f->program);
+    if (!can_be_remembered(command, at))
+        return NULL;
+    return json_pack("{s:o, s:s, s:s, s:o, s:b, s:i, s:i, s:i, s:o}", "before", words(command, at), "program",
+                     base_name(command[at]), "hash", hash_of(command[at]), "arguments",
+                     words(&command[at + 1], count_words(&command[at + 1])), "any_arguments", any_arguments, "cores",
+                     (int)cores, "processes", (int)f->processes, "team", (int)f->team, "teams", teams_for(f, cores));
+}
+
+/* Where there is none, the command that was used least lately goes. */
+static void make_room(json_t *commands)
+{
+    json_t *entry, *oldest = NULL;
+    size_t i, where = 0;
+    if (json_array_size(commands) < COMMANDS)
+        return;
+    json_array_foreach(commands, i, entry)
+        if (!oldest || strcmp(text_in(entry, "used"), text_in(oldest, "used")) < 0) {
+            oldest = entry;
+            where = i;
+        }
+    json_array_remove(commands, where);
+}
+
+static void note(json_t *entry, unsigned threads, double seconds)
+{
+    char now[32];
+    json_t *team;
+    size_t i;
+    time_t clock = time(NULL);
+    struct tm utc;
+    strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&clock, &utc));
+    json_object_set_new(entry, "used", json_string(now));
+    json_array_foreach(json_object_get(entry, "teams"), i, team) {
+        json_t *list = json_object_get(team, "seconds");
+        if (number_in(team, "threads") != threads)
+            continue;
+        json_array_append_new(list, json_real(round(1e4 * seconds) / 1e4));
+        while (json_array_size(list) > KEPT)
+            json_array_remove(list, 0);
+    }
+}
+
+void invade_learn_end(const struct invade_options *o, const struct invade_report *report,
+                      const struct invade_manager *m, int status, double seconds)
+{
+    struct facts facts = {0};
+    if (!o->learn || status != 0 || invade_told_by())
+        return; /* how long a run takes that has failed, or was told to end, says nothing */
+    bool ours = learn_facts(&facts, report, m);
+    if (!ours && !o->threads)
+        return; /* none of the processes has teams of ours */
+    bool made = make_folders(o->learn_file);
+    int folder = made ? lock(o->learn_file) : -1;
+    json_t *root = folder < 0 ? NULL : read_file(o->learn_file); /* again: others may have written it */
+    json_t *commands = json_object_get(root, "commands");
+    json_t *entry = find(root, o->command, m->ncores, SAME_COMMAND);
+    if (root && !entry && !o->threads && (entry = new_entry(o->command, &facts, m->ncores))) {
+        make_room(commands);
+        json_array_append_new(commands, entry);
+    }
+    if (entry)
+        note(entry, o->threads, seconds);
+    if (folder < 0 || (entry && !write_file(o->learn_file, root)))
+        invade_say("--learn: cannot write %s: %s", o->learn_file, strerror(errno));
+    json_decref(root);
+    if (folder >= 0)
+        close(folder);
+}
