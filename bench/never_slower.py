@@ -6,13 +6,15 @@ Each program has several stock shapes.  All are run once or twice; the fastest t
 managed one, and beside itself, in turns.  A ratio is of the wall clock of the whole command, with
 the start and end of MPI and of the resource manager in it.  Results are compared in each turn.
 
-sweep is one of the rows, with a goal of its own.
+sweep is one of the rows, with a goal of its own.  learned is the same with --learn, after the runs
+that it needs.
 """
 
 from __future__ import annotations
 
 import statistics
 import sys
+import tempfile
 from dataclasses import dataclass
 
 import own_programs
@@ -28,6 +30,7 @@ except ModuleNotFoundError as error:  # there is no such module
 
 LEAST_S = 1.0  # a run; what takes less says more of starts than of programs
 TRIALS = 2  # of each stock shape, to find the best
+LEARNING = 6  # runs of invade --learn: the default team and two others, each of them twice
 HOPELESS = 4  # times the best so far: a shape that takes longer is not waited for
 GOAL_EACH, GOAL_MEAN, GOAL_SWEEP = 1.03, 0.90, 0.92
 
@@ -74,9 +77,9 @@ def run_stock(ctx: Context, program: Program, shape: Shape, variant: str = "") -
     return ctx.run(variant or f"{program.name}-stock-{shape.name}", shape.command, dict(shape.env))
 
 
-def run_managed(ctx: Context, program: Program, shape: Shape) -> Run:
+def run_managed(ctx: Context, program: Program, shape: Shape, options: tuple = ()) -> Run:
     return ctx.run(f"{program.name}-invade-{shape.name}",
-                   [str(ctx.build / "invade"), "--", *shape.command], dict(shape.env))
+                   [str(ctx.build / "invade"), *options, "--", *shape.command], dict(shape.env))
 
 
 def find_best(ctx: Context, program: Program) -> tuple[Shape, Run]:
@@ -105,9 +108,9 @@ def find_best(ctx: Context, program: Program) -> tuple[Shape, Run]:
     return best
 
 
-def row(ctx: Context, program: Program, shape: Shape, best: Shape) -> Row:
+def row(ctx: Context, program: Program, shape: Shape, best: Shape, options: tuple = ()) -> Row:
     turns = ctx.turns(lambda: run_stock(ctx, program, best),
-                      lambda: run_managed(ctx, program, shape),
+                      lambda: run_managed(ctx, program, shape, options),
                       lambda: run_stock(ctx, program, best, f"{program.name}-stock-again"))
     for turn in turns:
         for run in turn[1:]:
@@ -124,8 +127,11 @@ def row(ctx: Context, program: Program, shape: Shape, best: Shape) -> Row:
                statistics.median(b / a for a, b in inner) if all(map(all, inner)) else None)
 
 
-def rows_of(ctx: Context, programs: list[Program]) -> tuple[list[Row], list[str]]:
-    """The rows, and what could not be had."""
+def rows_of(ctx: Context, programs: list[Program],
+            learn: str = "") -> tuple[list[Row], list[str]]:
+    """The rows, and what could not be had.  learn: a file; shapes with a number of threads are left
+    out then."""
+    options = (f"--learn={learn}",) if learn else ()
     rows, missing = [], []
     for program in programs:
         try:
@@ -136,25 +142,40 @@ def rows_of(ctx: Context, programs: list[Program]) -> tuple[list[Row], list[str]
             continue
         best, _ = find_best(ctx, program)
         for shape in program.managed:
-            rows.append(row(ctx, program, shape, best))
+            if learn and shape.env:
+                continue
+            for _ in range(LEARNING if learn else 0):
+                run_managed(ctx, program, shape, options)
+            rows.append(row(ctx, program, shape, best, options))
             ctx.say(rows[-1].line())
     if not rows:
         raise BenchError("; ".join(missing) or "no programs")
     return rows, missing
 
 
-def never_slower(ctx: Context) -> list[Figure]:
-    known = all_programs()
+def chosen(ctx: Context, known: list[Program]) -> list[Program]:
     ctx.check_only(*(program.name for program in known))
-    rows, missing = rows_of(ctx, [p for p in known if not ctx.only or p.name in ctx.only])
+    return [p for p in known if not ctx.only or p.name in ctx.only]
+
+
+def figures(name: str, rows: list[Row], missing: list[str]) -> list[Figure]:
     worst = max(rows, key=lambda r: r.ratio)
     mean = statistics.geometric_mean(r.ratio for r in rows)
     note = "; ".join([f"{len(rows)} rows", *missing])
-    return [Figure(f"never-slower-{r.name}", r.ratio, f"x stock's best ({r.stock})", "<=",
+    return [Figure(f"{name}-{r.name}", r.ratio, f"x stock's best ({r.stock})", "<=",
                    GOAL_EACH, r.line()) for r in rows] + [
-        Figure("never-slower-mean", mean, "x stock's best, geometric mean", "<=", GOAL_MEAN, note),
-        Figure("never-slower", worst.ratio, f"x stock's best, the worst ({worst.name})", "<=",
-               GOAL_EACH)]
+        Figure(f"{name}-mean", mean, "x stock's best, geometric mean", "<=", GOAL_MEAN, note),
+        Figure(name, worst.ratio, f"x stock's best, the worst ({worst.name})", "<=", GOAL_EACH)]
+
+
+def never_slower(ctx: Context) -> list[Figure]:
+    return figures("never-slower", *rows_of(ctx, chosen(ctx, all_programs())))
+
+
+def learned(ctx: Context) -> list[Figure]:
+    programs = chosen(ctx, own_programs.PROGRAMS)
+    with tempfile.TemporaryDirectory() as folder:
+        return figures("learned", *rows_of(ctx, programs, f"{folder}/learnt.json"))
 
 
 def sweep(ctx: Context) -> list[Figure]:

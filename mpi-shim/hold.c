@@ -21,15 +21,18 @@ enum {
     AHEAD_WINDOWS = 4, /* for which idle threads are told at once */
     NEAR_WINDOWS = 4, /* apart at most: two windows whose iterations are compared */
     LEAST_COUNT = 3,    /* ends of iterations in a window that says something */
-    CLEAR_RATIOS = 4,   /* before one way is taken to be clearly better */
+    LEAST_RATIOS = 2,   /* before lending is chosen, */
+    CLEAR_RATIOS = 8,   /* and one way is taken to be clearly better */
     ENOUGH_RATIOS = 16, /* after which holding is chosen, unless lending has been shown to be better */
     MOST_VAIN = 4,      /* before both ways are taken to be the same */
 };
 #define LONGEST_NS (UINT64_C(1) << (WINDOW_BITS - 1))
-/* Ratios are of iterations with holding over those with lending, as logarithms.  From WORTH on lending is better;
- * from CLEARLY on one way is clearly; what is further off than MOST is an interruption. */
+/* Ratios are of iterations with holding over those with lending, as logarithms: a mean above WORTH speaks for
+ * lending, one that is further from 0 than CLEARLY is clear, and a ratio further from 0 than MOST is an
+ * interruption. */
 static const double WORTH = 0.02, CLEARLY = 0.15, MOST = 0.7;
-/* So many standard errors of the mean apart it is no chance; and the least standard deviation that is believed. */
+/* A mean is taken for more than chance when it is so many standard errors above WORTH; and the least standard
+ * deviation that is believed, so that lending must save 10 % or more to be chosen within 16 comparisons. */
 static const double CERTAIN = 2, LEAST_DEVIATION = 0.15;
 
 static enum state state_of(uint32_t word)
@@ -97,17 +100,18 @@ static struct ratios summarise(const struct shim_hold *h)
     return r;
 }
 
-/* Is lending better, and that no chance? */
+/* Is lending better, and more than by chance? */
 static bool lending_is_worth_it(const struct ratios *r)
 {
     double more = r->mean - WORTH;
-    return more > 0 && more * more * r->count > CERTAIN * CERTAIN * r->variance;
+    return r->count >= LEAST_RATIOS && more > 0 && more * more * r->count > CERTAIN * CERTAIN * r->variance;
 }
 
 static void choose(struct shim_hold *h, double latest)
 {
     bool held = h->word & 1;
-    if (state_of(h->word) > OPEN && (held ? latest > CLEARLY : latest < -CLEARLY)) {
+    double against = held ? latest : -latest;
+    if ((state_of(h->word) == CLEAR && against > CLEARLY) || (state_of(h->word) == KNOWN && against > 2 * CLEARLY)) {
         h->word = word_of(OPEN, SHIM_LENDS); /* the program may do something else now */
         h->ratios = 0;
     }

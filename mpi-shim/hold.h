@@ -8,9 +8,8 @@
  * iterations, so both ways are tried, in windows of time that are the same in all ranks of a node.
  * One rank decides for all that are here, since one rank's way changes all ranks' iterations.
  *
- * Iterations differ by more than what is to be seen, so one comparison says little unless the ranks are far out of
- * balance.  Until enough of them agree most windows are for holding: what is lost meanwhile is a part of a gain,
- * and not of what the program takes without us.
+ * The mean length of iterations differs from window to window for other reasons, too, so one comparison says little.
+ * Until enough of them agree two of three windows are for holding, with which a program takes as long as without us.
  *
  * Pure: times go in, a word comes out that the other ranks are to see; no clock, no MPI.
  */

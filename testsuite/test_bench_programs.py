@@ -106,6 +106,16 @@ def test_never_slower_ends_with_the_figures_of_its_programs(build, monkeypatch, 
     capsys.readouterr()
 
 
+def test_learned_runs_a_program_until_its_team_is_known(build, monkeypatch, capsys):
+    short = own_programs.Own("tree")
+    short.arguments = SHORT["tree"]
+    monkeypatch.setattr(own_programs, "PROGRAMS", [short])
+    figures = never_slower.learned(Context(build, 2, verbose=False))
+    assert [f.name for f in figures] == ["learned-tree-1", "learned-mean", "learned"]
+    assert figures[0].value > 0
+    capsys.readouterr()
+
+
 @pytest.mark.parametrize("name", SHORT)
 def test_a_program_takes_part_in_the_shapes_that_are_compared(name, build):
     program = OWN[name]

@@ -124,7 +124,8 @@ def test_the_default_team_is_kept_where_it_is_the_fastest(learn, program):
     ({0: [1.0, 1.0], 2: [0.98, 0.98], 1: [2.0, 2.0]}, 4),  # as fast, but for 3 %
     ({0: [1.0, 1.0], 2: [0.96, 0.96], 1: [2.0, 2.0]}, 2),
     ({0: [1.0, 1.0], 2: [0.9, 0.9], 1: [0.8, 0.8]}, 1),
-    ({0: [1.0, 1.0, 9.0], 2: [0.9, 9.0, 0.9], 1: [0.1, 2.0, 2.0]}, 2),  # by their medians
+    ({0: [9.0, 1.0, 9.0], 2: [0.9, 9.0, 9.0], 1: [2.0, 2.0]}, 2),  # by the shortest
+    ({0: [1.0, 1.0], 2: ["0.1", 2.0], 1: [-1, 2.0]}, 4),  # what is no time
     ({0: [2.0, 1.0], 2: [1.2, 2.2], 1: [5.0, 5.0]}, 4),
     ({0: [1.0, 1.0], 2: [0.1, 0.1], 1: [2.0]}, 1)])  # which has still to be tried
 def test_the_team_is_chosen_by_what_is_in_the_file(learn, known, program, times, threads):
@@ -233,6 +234,20 @@ def test_omp_num_threads_is_the_users(learn, known, program, file):
     done = learn(program, 4, env={"OMP_NUM_THREADS": "3"})
     assert int(done.stdout) == 3 and file.read_bytes() == content
     assert "OMP_NUM_THREADS gives teams their size: unset it" in done.stderr
+
+
+def test_a_size_from_outside_is_the_users(learn, program, file):
+    said = learn(program, 4, env={"INVASIVE_THREADS": "2"})
+    assert said.stdout == "2\n" and "INVASIVE_THREADS" in said.stderr
+    assert not file.exists()
+
+
+def test_a_size_that_the_program_does_not_follow_is_not_tried_again(learn, program, file):
+    learn(program, 4)
+    command = ["env", "OMP_NUM_THREADS=3", program, 4]
+    said = [learn(*command).stderr for _ in range(4)]
+    assert said[0] == said[3] == ""
+    assert all("the program has teams of its own size" in text for text in said[1:3])
 
 
 def test_a_command_without_openmp_is_not_remembered(learn, known, file):

@@ -105,12 +105,14 @@ static const char *base_name(const char *word)
 /* What such a program does is in its arguments. */
 static bool is_interpreter(const char *name)
 {
-    static const char *const names[] = {"python", "perl", "ruby", "julia", "java", "octave", "R", "sh", "bash",
-                                        "dash", "zsh", "env", "time", "make"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strncmp(name, names[i], strlen(names[i])) && !strpbrk(name + strlen(names[i]), "abcdefghijklmnopqrstuvwxyz_"))
-            return true;
-    return !strcmp(name, "Rscript");
+    static const char *const names[] = {"python", "perl", "ruby", "julia", "java", "octave", "R",    "Rscript",
+                                        "sh",     "bash", "dash", "zsh",   "env",  "time",   "make"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t length = strlen(names[i]);
+        if (!strncmp(name, names[i], length) && !name[length + strspn(name + length, "0123456789.-")])
+            return true; /* python3.11 */
+    }
+    return false;
 }
 
 /* Which word of the command is the program that the resource manager has seen.  False: none that can be read, and
@@ -177,24 +179,17 @@ static enum match matches(const json_t *entry, char **command, unsigned cores)
     return same ? SAME_COMMAND : OTHER_ARGUMENTS;
 }
 
-static int ascending(const void *a, const void *b)
+/* The shortest of its times, since whatever else the machine does makes a run longer, and so does the first reading of
+ * files; infinite: there is none. */
+static double shortest(const json_t *team)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* NaN: none. */
-static double median(const json_t *team)
-{
-    const json_t *list = json_object_get(team, "seconds");
-    double sorted[KEPT];
-    size_t n = json_array_size(list) < KEPT ? json_array_size(list) : KEPT;
-    for (size_t i = 0; i < n; i++)
-        sorted[i] = json_number_value(json_array_get(list, i));
-    if (n == 0)
-        return NAN;
-    qsort(sorted, n, sizeof *sorted, ascending);
-    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+    json_t *time;
+    size_t i;
+    double least = INFINITY;
+    json_array_foreach(json_object_get(team, "seconds"), i, time)
+        if (json_number_value(time) > 0)
+            least = fmin(least, json_number_value(time));
+    return least;
 }
 
 /* A list that a user has made something else is not tried. */
@@ -219,12 +214,12 @@ static json_t *to_try(const json_t *entry)
 static json_t *fastest(const json_t *entry)
 {
     json_t *team, *teams = json_object_get(entry, "teams"), *best = json_array_get(teams, 0);
-    double usual = median(best), least = usual / FASTER;
+    double least = shortest(best) / FASTER;
     size_t i;
     json_array_foreach(teams, i, team)
-        if (i > 0 && median(team) < least) {
+        if (i > 0 && shortest(team) < least) {
             best = team;
-            least = median(team);
+            least = shortest(team);
         }
     return best;
 }
@@ -268,13 +263,14 @@ static json_t *read_file(const char *file)
     return root;
 }
 
-/* The entry of the command, or one of the same program with other arguments: the one that was used last. */
-static json_t *find(const json_t *root, char **command, unsigned cores, enum match least)
+/* The entry of the command; or, of those of the same program with other arguments that have no trials left, the one
+ * that was used last. */
+static json_t *find(const json_t *root, char **command, unsigned cores, enum match wanted)
 {
     json_t *entry, *found = NULL;
     size_t i;
     json_array_foreach(json_object_get(root, "commands"), i, entry)
-        if (matches(entry, command, cores) >= least &&
+        if (matches(entry, command, cores) == wanted && (wanted == SAME_COMMAND || !to_try(entry)) &&
             (!found || strcmp(text_in(entry, "used"), text_in(found, "used")) >= 0))
             found = entry;
     return found;
@@ -293,37 +289,47 @@ static bool make_folders(const char *file)
     return true;
 }
 
-/* Of the folder that the file is in, until it is closed; -1. */
+/* Lock the folder that the file is in.  Returns its descriptor, which ends that when it is closed; -1 with errno. */
 static int lock(const char *file)
 {
+    enum { TRIES_MOST = 500, PAUSE_US = 10000 }; /* others hold it for milliseconds */
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", file);
     char *slash = strrchr(path, '/');
     if (slash)
         slash[slash == path] = '\0';
     int folder = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0)
-        flock(folder, LOCK_EX);
+    for (int i = 0; folder >= 0 && flock(folder, LOCK_EX | LOCK_NB); i++) {
+        if (errno == EWOULDBLOCK && i < TRIES_MOST) {
+            usleep(PAUSE_US);
+            continue;
+        }
+        int error = errno;
+        close(folder);
+        folder = -1;
+        errno = error;
+    }
     return folder;
 }
 
-/* As a whole or not at all; where a symbolic link leads to.  Command lines may be nobody else's business. */
+/* As a whole or not at all; where a symbolic link leads to, if there is a file.  A new one is the user's alone, since
+ * it has command lines in it. */
 static bool write_file(const char *file, const json_t *root)
 {
-    enum { OWN_MODE = 0600, MODE_BITS = 07777 };
+    enum { MODE_BITS = 07777 };
     char other[PATH_MAX], real[PATH_MAX];
     struct stat st;
     bool there = !stat(file, &st);
     if (!there || !realpath(file, real))
         snprintf(real, sizeof real, "%s", file);
-    if (snprintf(other, sizeof other, "%s.%ld", real, (long)getpid()) >= (int)sizeof other)
+    if (snprintf(other, sizeof other, "%s.XXXXXX", real) >= (int)sizeof other)
         return false;
-    int out = open(other, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, OWN_MODE);
+    int out = mkostemp(other, O_CLOEXEC);
     bool good = out >= 0 && !json_dumpfd(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) &&
                 (!there || !fchmod(out, st.st_mode & MODE_BITS));
     good = out >= 0 && !close(out) && good && !rename(other, real);
     int error = errno;
-    if (!good)
+    if (out >= 0 && !good)
         unlink(other);
     errno = error;
     return good;
@@ -333,12 +339,14 @@ static bool write_file(const char *file, const json_t *root)
 
 static void say_choice(const json_t *entry, const json_t *team, enum match match)
 {
-    double usual = median(json_array_get(json_object_get(entry, "teams"), 0));
+    const json_t *teams = json_object_get(entry, "teams");
     unsigned threads = number_in(team, "threads");
     const char *other = match == SAME_COMMAND ? "" : ", with other arguments";
+    if (json_array_size(teams) < 2)
+        return; /* nothing was tried */
     if (threads)
         invade_say("--learn: %u thread%s, which took %.2f of the default team's time%s", threads,
-                   rmd_plural(threads, "s"), median(team) / usual, other);
+                   rmd_plural(threads, "s"), shortest(team) / shortest(json_array_get(teams, 0)), other);
     else
         invade_say("--learn: the default team, which was the fastest%s", other);
 }
@@ -346,11 +354,13 @@ static void say_choice(const json_t *entry, const json_t *team, enum match match
 static const char *why_not(const struct invade_options *o)
 {
     char job[32];
-    const char *size = getenv("OMP_NUM_THREADS");
+    const char *size = getenv("OMP_NUM_THREADS"), *ours = getenv("INVASIVE_THREADS");
     if (inv_job_name(job, sizeof job))
         return "one rank cannot choose for all: write invade --learn mpiexec ...";
     if (size && *size)
         return "OMP_NUM_THREADS gives teams their size: unset it";
+    if (ours && *ours)
+        return "INVASIVE_THREADS, which a surrounding invade may have set, gives teams their size";
     return o->learn_file ? NULL : "neither HOME nor XDG_STATE_HOME says where: use --learn=FILE";
 }
 
@@ -378,14 +388,13 @@ void invade_learn_begin(struct invade_options *o, unsigned cores)
         invade_say("--learn: %s. Nothing is learnt.", why);
     json_t *same = find(root, o->command, cores, SAME_COMMAND);
     json_t *other = same ? NULL : find(root, o->command, cores, OTHER_ARGUMENTS);
-    bool known = other && !to_try(other);
     if (same)
         o->threads = team_of_same(same);
-    if (known) {
+    if (other) {
         say_choice(other, fastest(other), OTHER_ARGUMENTS);
         o->threads = number_in(fastest(other), "threads");
     }
-    o->learn = root && !known;
+    o->learn = root && !other;
     json_decref(root);
 }
 
@@ -397,11 +406,11 @@ struct facts {
     unsigned processes, team;
 };
 
-static bool learn_facts(struct facts *f, const struct invade_report *report, const struct invade_manager *m)
+static bool learn_facts(struct facts *f, const struct invade_report *report, const struct invade_manager *m,
+                        int *error)
 {
     struct launch l = {.ncores = m->ncores};
-    int error;
-    if (!invade_report_fetch(report, m, &l, &error))
+    if (!invade_report_fetch(report, m, &l, error))
         return false;
     const struct job *most = NULL;
     for (unsigned i = 0; i < l.njobs; i++)
@@ -482,7 +491,7 @@ static json_t *new_entry(char **command, const struct facts *f, unsigned cores)
                      (int)cores, "processes", (int)f->processes, "team", (int)f->team, "teams", teams_for(f, cores));
 }
 
-/* Where there is none, the command that was used least lately goes. */
+/* Removes the command that was used least lately if there is no room for another one. */
 static void make_room(json_t *commands)
 {
     json_t *entry, *oldest = NULL;
@@ -516,15 +525,30 @@ static void note(json_t *entry, unsigned threads, double seconds)
     }
 }
 
+/* The program gives its teams another size. */
+static void forget_team(json_t *entry, unsigned threads)
+{
+    json_t *team, *teams = json_object_get(entry, "teams");
+    size_t i;
+    json_array_foreach(teams, i, team)
+        if (number_in(team, "threads") == threads) {
+            json_array_remove(teams, i);
+            break;
+        }
+    invade_say("--learn: the program has teams of its own size: %u thread%s %s not tried again", threads,
+               rmd_plural(threads, "s"), threads == 1 ? "is" : "are");
+}
+
 void invade_learn_end(const struct invade_options *o, const struct invade_report *report,
                       const struct invade_manager *m, int status, double seconds)
 {
     struct facts facts = {0};
     if (!o->learn || status != 0 || invade_told_by())
         return; /* how long a run takes that has failed, or was told to end, says nothing */
-    bool ours = learn_facts(&facts, report, m);
-    if (!ours && !o->threads)
-        return; /* none of the processes has teams of ours */
+    int error;
+    bool ours = learn_facts(&facts, report, m, &error);
+    if (error || (!ours && !o->threads))
+        return; /* none of the processes has teams of ours, as far as is known */
     bool made = make_folders(o->learn_file);
     int folder = made ? lock(o->learn_file) : -1;
     json_t *root = folder < 0 ? NULL : read_file(o->learn_file); /* again: others may have written it */
@@ -534,7 +558,9 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
         make_room(commands);
         json_array_append_new(commands, entry);
     }
-    if (entry)
+    if (entry && o->threads && facts.team > 1 && facts.team != o->threads)
+        forget_team(entry, o->threads);
+    else if (entry)
         note(entry, o->threads, seconds);
     if (folder < 0 || (entry && !write_file(o->learn_file, root)))
         invade_say("--learn: cannot write %s: %s", o->learn_file, strerror(errno));

@@ -10,7 +10,7 @@ enum {
     ENTRIES = 256,
     MOST_GROWTH = 4,
     ALONE_MOST_NS = 30000, /* core time of a region that could be better off on one core */
-    APART_MOST_NS = 1000000, /* of an implicit task that brings no more into a cache than it takes to compute */
+    APART_MOST_NS = 1000000, /* of an implicit task whose core is chosen by what is in its cache */
 };
 
 static struct gomp_history table[ENTRIES];
@@ -101,8 +101,8 @@ static bool is_for_trial (uint32_t epoch, uint32_t window, uint32_t one_of)
     return ((epoch / window + NOT_THE_FIRST) * UINT32_C(0x9e3779b1) >> 16) % one_of == 0;
 }
 
-/* Is this region to go the first of two ways, of which each takes so long, or 0: it is not known?  That one is the
- * better one where there is no difference. */
+/* Is this region to go the first of two ways?  first_ns, second_ns: what they take; 0: not known.  Where there is no
+ * difference the first one is the better one. */
 static bool goes_first_way (uint64_t first_ns, uint64_t second_ns, uint32_t epoch, uint32_t window)
 {
     bool known = first_ns > 0 && second_ns > 0, better = known && first_ns <= second_ns + second_ns / 32;
@@ -123,7 +123,24 @@ bool gomp_history_prefers_apart (const struct gomp_history *h, const struct gomp
 {
     uint64_t task_ns = gomp_history_task_ns(h, region->start.nthreads);
     return task_ns > 0 && task_ns <= APART_MOST_NS && GET(h->verdict) == GOMP_UNKNOWN &&
+           GET(h->apart_ns) != UINT64_MAX &&
            goes_first_way(GET(h->apart_ns), GET(h->in_order_ns), GET(region->epoch), APART_WINDOW);
+}
+
+void gomp_history_apart_stalls (void (*fn) (void *))
+{
+    SET(gomp_history_of(fn)->apart_ns, UINT64_MAX);
+}
+
+/* A region that all cores could take part in has taken so long. */
+static void note_order (struct gomp_history *h, struct gomp_region *region, uint64_t ns)
+{
+    if (!GET(region->order_is_chosen) || !is_second_half(GET(region->epoch), APART_WINDOW))
+        return;
+    if (!GET(region->apart))
+        note_duration(&h->in_order_ns, ns);
+    else if (GET(h->apart_ns) != UINT64_MAX)
+        note_duration(&h->apart_ns, ns);
 }
 
 void gomp_history_region_ends (struct gomp_region *region)
@@ -142,8 +159,8 @@ void gomp_history_region_ends (struct gomp_region *region)
         bool alone = GET(region->tickets.alone);
         if (is_second_half(GET(region->epoch), ALONE_WINDOW))
             note_duration(alone ? &h->alone_ns : &h->shared_ns, ns);
-        if (region->elastic && !alone && is_second_half(GET(region->epoch), APART_WINDOW))
-            note_duration(region->apart ? &h->apart_ns : &h->in_order_ns, ns);
+        if (region->elastic && !alone)
+            note_order(h, region, ns);
         note_duration(&h->core_ns, alone ? ns : ns * (cores < n ? cores : n));
     }
     if (n <= cores)

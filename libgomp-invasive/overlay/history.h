@@ -50,7 +50,7 @@ struct gomp_history {
     _Atomic uint64_t alone_ns, shared_ns;
     /* The same, where long implicit tasks are taken in order, and where each core begins with those that it has had
      * before. */
-    _Atomic uint64_t in_order_ns, apart_ns;
+    _Atomic uint64_t in_order_ns, apart_ns; /* UINT64_MAX: never so; writer: the watchdog */
     /* How often an implicit task sleeps inside a region that has more of them than the process has
      * cores: a mean as above, in 1/GOMP_WAITS_ONE. */
     _Atomic uint32_t waits;
@@ -85,9 +85,11 @@ static inline bool gomp_history_samples (uint32_t epoch)
 extern bool gomp_history_prefers_alone (const struct gomp_history *, const struct gomp_region *);
 
 /* Is each core to begin with implicit tasks that it has had in the region before, rather than all with the next one
- * in order?  Their data is in its cache then; but threads that wait for the one before, as a program may be made,
- * take turns.  Tried now and then, and measured.  Only while implicit tasks are short enough for caches to matter. */
+ * in order?  Their data is in its cache then; but threads of a program may wait for the one before.  Both are tried
+ * and measured, if implicit tasks take less than 1 ms: for longer ones caches matter less. */
 extern bool gomp_history_prefers_apart (const struct gomp_history *, const struct gomp_region *);
+/* Threads of this region, whose order has been chosen so, have waited for one that was not started: not again. */
+extern void gomp_history_apart_stalls (void (*fn) (void *));
 
 /* The master, managed: a region of more than one implicit task opens, is over. */
 extern void gomp_history_region_opens (struct gomp_region *);

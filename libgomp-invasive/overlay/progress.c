@@ -160,6 +160,7 @@ struct watch {
     struct view helped;             /* the region that we last ran threads of unseated */
     uint64_t helped_cpu;            /* when they had last got somewhere before */
     unsigned helped_nthreads;
+    bool helped_apart; /* its implicit tasks were not taken in order, by choice */
     struct {
         void (*fn) (void *);
         unsigned count; /* looks at which most of its threads slept, less those at which they did not */
@@ -250,7 +251,9 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
         return;
     uint64_t took = cpu - w->helped_cpu;
     enum gomp_verdict before = verdict_on(w->helped.fn);
-    if (before != GOMP_UNKNOWN || took < 4 * PERIOD_NS)
+    if (w->helped_apart)
+        gomp_history_apart_stalls(w->helped.fn); /* in order they may not have to wait */
+    else if (before != GOMP_UNKNOWN || took < 4 * PERIOD_NS)
         judge(w->helped.fn, 0, GOMP_SPINS);
     else
         judge(w->helped.fn, 2 * took / w->helped_nthreads + 2 * PERIOD_NS, GOMP_SUSPECTED);
@@ -291,6 +294,8 @@ static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_
         w->helped = *now;
         w->helped_cpu = w->since_cpu;
         w->helped_nthreads = now->nthreads;
+        w->helped_apart = atomic_load_explicit(&now->region->order_is_chosen, memory_order_relaxed) &&
+                          atomic_load_explicit(&now->region->apart, memory_order_relaxed);
     }
     /* Patience begins anew: what was started must have time to show that it helps. */
     w->since_cpu = cpu;

@@ -668,6 +668,15 @@ static unsigned cores_of_use_to (const struct gomp_region *region, bool elastic)
     return only ? region->start.nthreads : UINT_MAX;
 }
 
+/* Does each core begin with implicit tasks that it has had before?  certain: without a look at what is quicker. */
+static bool is_apart (struct gomp_region *region, const struct gomp_history *h, bool certain)
+{
+    bool chosen = h && !certain, apart = certain || (chosen && gomp_history_prefers_apart(h, region));
+    atomic_store_explicit(&region->order_is_chosen, chosen, memory_order_relaxed);
+    atomic_store_explicit(&region->apart, apart, memory_order_relaxed);
+    return apart;
+}
+
 void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
@@ -705,8 +714,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     struct gomp_homes homes;
     uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;
     struct gomp_ticket_ways ways = {.together = region->light && region->inside == GOMP_WAITS, .alone = alone};
-    region->apart = h && gomp_history_prefers_apart(h, region);
-    ways.apart = ways.together || gomp_tickets_are_short(short_ns) || region->apart;
+    ways.apart = is_apart(region, h, ways.together || gomp_tickets_are_short(short_ns));
     gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, have_homes(region, ways, &homes) ? &homes : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)

@@ -2,8 +2,8 @@
 /*
  * tickets.h - handing out the implicit tasks of an elastic region.
  *
- * Where there are more than two cores, and one for each implicit task, or implicit tasks are short or wait for
- * each other, they are dealt to the process's own cores when the region opens: each core's share is a range
+ * Where there are more than two cores, and one for each implicit task, or implicit tasks are short, wait for
+ * each other or have been quicker so (history.h), they are dealt to the process's own cores when the region opens: each core's share is a range
  * of neighbouring thread numbers, the same ones in every region as long as the cores, that of the master among
  * them, and the number of threads are the same.  What an implicit task has left in a core's caches, or
  * has been given memory for near a core, is there for the next region's.  The thread on a core takes from the front
@@ -16,7 +16,8 @@
  * taken from there by itself, in order: a program may be made for that, whose threads wait for the one
  * before.  Where the function's are known to be shorter than it
  * takes to bring that word from another core (history.h), a thread takes a core's fair share at
- * once, every second core from the range's end, and puts all but the first into the core's share.
+ * once, and puts all but the first into the core's share.  Where implicit tasks would be dealt if there were more cores,
+ * every second core takes from the range's end.
  *
  * Either way an implicit task that waits for another one never keeps that from being started.
  */
@@ -114,12 +115,12 @@ static inline unsigned gomp_share_of (int seat, unsigned ncores)
 
 /* Are implicit tasks of that length taken several at once?  0: it is not known. */
 extern bool gomp_tickets_are_short (uint32_t task_ns);
-/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, if homes is not
- * NULL, from the shares of these cores; there is one at least. */
 struct gomp_ticket_ways {
     bool together, apart; /* as in gomp_tickets */
     bool alone;           /* the only core is the master's */
 };
+/* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, if homes is not
+ * NULL, from the shares of these cores; there is one at least. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
                                struct gomp_ticket_ways, const struct gomp_homes *);
 /* Take one; for the thread that has the seat.  With it the region cannot end before the

@@ -331,7 +331,9 @@ void gomp_want_cores (void)
     atomic_thread_fence(memory_order_seq_cst);
     gomp_progress_arm();
     bool called = !inv_process.anonymous && inv_want_get(inv_process.table, inv_process.slot);
-    if (!(called && !none_to_be_found()) && !has_all_useful_cores())
+    if (called && !none_to_be_found())
+        return; /* gomp_call_cores would do nothing */
+    if (!has_all_useful_cores())
         gomp_call_cores();
 }
 
