@@ -116,7 +116,8 @@ static void choose(struct shim_hold *h, double latest)
         h->ratios = 0;
     }
     struct ratios r = summarise(h);
-    bool lends = lending_is_worth_it(&r), clear = fabs(r.mean) > CLEARLY && r.count >= CLEAR_RATIOS;
+    bool lends = lending_is_worth_it(&r);
+    bool clear = r.count >= CLEAR_RATIOS && (lends ? r.mean > CLEARLY : r.mean < -CLEARLY);
     if (lends || r.count >= ENOUGH_RATIOS)
         h->word = word_of(clear ? CLEAR : KNOWN, lends ? SHIM_LENDS : SHIM_HOLDS);
     else if (state_of(h->word) > OPEN && !held) /* what spoke for lending was chance, perhaps */

@@ -525,7 +525,7 @@ static void note(json_t *entry, unsigned threads, double seconds)
     }
 }
 
-/* The program gives its teams another size. */
+/* The largest team of the program has the same size as by default: its own. */
 static void forget_team(json_t *entry, unsigned threads)
 {
     json_t *team, *teams = json_object_get(entry, "teams");
@@ -547,8 +547,8 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
         return; /* how long a run takes that has failed, or was told to end, says nothing */
     int error;
     bool ours = learn_facts(&facts, report, m, &error);
-    if (error || (!ours && !o->threads))
-        return; /* none of the processes has teams of ours, as far as is known */
+    if (error || (!ours && o->threads != 1))
+        return; /* none of the processes has teams of ours; of those with one thread nothing is known without MPI */
     bool made = make_folders(o->learn_file);
     int folder = made ? lock(o->learn_file) : -1;
     json_t *root = folder < 0 ? NULL : read_file(o->learn_file); /* again: others may have written it */
@@ -558,9 +558,9 @@ void invade_learn_end(const struct invade_options *o, const struct invade_report
         make_room(commands);
         json_array_append_new(commands, entry);
     }
-    if (entry && o->threads && facts.team > 1 && facts.team != o->threads)
+    if (entry && facts.team > o->threads && o->threads && facts.team == number_in(entry, "team"))
         forget_team(entry, o->threads);
-    else if (entry)
+    else if (entry && !(ours && facts.team < o->threads)) /* else something has made the team smaller this time */
         note(entry, o->threads, seconds);
     if (folder < 0 || (entry && !write_file(o->learn_file, root)))
         invade_say("--learn: cannot write %s: %s", o->learn_file, strerror(errno));

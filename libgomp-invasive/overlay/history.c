@@ -82,6 +82,8 @@ static uint64_t mean (uint64_t old, uint64_t new)
 static void note_duration (_Atomic uint64_t *where, uint64_t ns)
 {
     uint64_t old = GET(*where);
+    if (old == UINT64_MAX)
+        return; /* it is not to be */
     SET(*where, mean(old, old > 0 && ns > MOST_GROWTH * old ? MOST_GROWTH * old : ns));
 }
 
@@ -137,10 +139,7 @@ static void note_order (struct gomp_history *h, struct gomp_region *region, uint
 {
     if (!GET(region->order_is_chosen) || !is_second_half(GET(region->epoch), APART_WINDOW))
         return;
-    if (!GET(region->apart))
-        note_duration(&h->in_order_ns, ns);
-    else if (GET(h->apart_ns) != UINT64_MAX)
-        note_duration(&h->apart_ns, ns);
+    note_duration(GET(region->apart) ? &h->apart_ns : &h->in_order_ns, ns);
 }
 
 void gomp_history_region_ends (struct gomp_region *region)

@@ -208,6 +208,13 @@ static bool is_to_call (const struct view *last, const struct view *now)
            (now->region == last->region && now->epoch == last->epoch);
 }
 
+/* Are the region's implicit tasks not taken in order, by choice? */
+static bool order_is_apart (struct gomp_region *region)
+{
+    return region && atomic_load_explicit(&region->order_is_chosen, memory_order_relaxed) &&
+           atomic_load_explicit(&region->apart, memory_order_relaxed);
+}
+
 /* Implicit tasks of a function that sleep in the kernel, for files or timers, take their time beside each
  * other if all have been started.  A function is one of those whose threads are asleep on most of the
  * cores at many looks. */
@@ -221,8 +228,13 @@ static void note_blocked (struct watch *w, const struct view *now, bool asleep)
     w->blocked.fn = now->fn;
     if (!asleep)
         w->blocked.count -= w->blocked.count > 0;
-    else if (++w->blocked.count == ENOUGH)
-        judge(now->fn, 0, GOMP_SPINS);
+    else if (++w->blocked.count == ENOUGH) {
+        w->blocked.count = 0;
+        if (order_is_apart(now->region))
+            gomp_history_apart_stalls(now->fn); /* in order they may not have to wait */
+        else
+            judge(now->fn, 0, GOMP_SPINS);
+    }
 }
 
 /* Are more than half of the cores that we hold, of which there is one, held by threads that sleep?  On
@@ -252,7 +264,7 @@ static void learn_from_end (struct watch *w, uint64_t cpu)
     uint64_t took = cpu - w->helped_cpu;
     enum gomp_verdict before = verdict_on(w->helped.fn);
     if (w->helped_apart)
-        gomp_history_apart_stalls(w->helped.fn); /* in order they may not have to wait */
+        gomp_history_apart_stalls(w->helped.fn);
     else if (before != GOMP_UNKNOWN || took < 4 * PERIOD_NS)
         judge(w->helped.fn, 0, GOMP_SPINS);
     else
@@ -294,8 +306,7 @@ static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_
         w->helped = *now;
         w->helped_cpu = w->since_cpu;
         w->helped_nthreads = now->nthreads;
-        w->helped_apart = atomic_load_explicit(&now->region->order_is_chosen, memory_order_relaxed) &&
-                          atomic_load_explicit(&now->region->apart, memory_order_relaxed);
+        w->helped_apart = order_is_apart(now->region);
     }
     /* Patience begins anew: what was started must have time to show that it helps. */
     w->since_cpu = cpu;
