@@ -2,38 +2,32 @@
 /* hold.c - see hold.h. */
 #include "hold.h"
 
-#include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum state {
     IDLE,  /* no iterations, or long ones, whose waits are long themselves */
-    OPEN,  /* both ways are tried in turns, holding most of the time */
+    OPEN,  /* both ways are tried in turns */
     KNOWN, /* one is better; the other one is tried now and then, */
     CLEAR, /* or seldom, where it is much worse */
 };
 
 enum {
     WINDOW_BITS = 24, /* ns: windows of 17 ms */
-    OPEN_WINDOWS = 3, /* of which one is for lending */
     /* Windows of which one is for each way. */
     KNOWN_WINDOWS = 64,
     CLEAR_WINDOWS = 512,
     AHEAD_WINDOWS = 4, /* for which idle threads are told at once */
     NEAR_WINDOWS = 4, /* apart at most: two windows whose iterations are compared */
-    LEAST_COUNT = 3,    /* ends of iterations in a window that says something */
-    LEAST_RATIOS = 2,   /* before lending is chosen, */
-    CLEAR_RATIOS = 8,   /* and one way is taken to be clearly better */
-    ENOUGH_RATIOS = 16, /* after which holding is chosen, unless lending has been shown to be better */
-    MOST_VAIN = 4,      /* before both ways are taken to be the same */
+    LEAST_COUNT = 3,  /* ends of iterations in a window that says something */
+    LEAST_RATIOS = 4, /* before a way is chosen */
+    MOST_VAIN = 4,    /* before both ways are taken to be the same */
 };
 #define LONGEST_NS (UINT64_C(1) << (WINDOW_BITS - 1))
-/* Ratios are of iterations with holding over those with lending, as logarithms: a mean above WORTH speaks for
- * lending, one that is further from 0 than CLEARLY is clear, and a ratio further from 0 than MOST is an
- * interruption. */
-static const double WORTH = 0.02, CLEARLY = 0.15, MOST = 0.7;
-/* A mean is taken for more than chance when it is so many standard errors above WORTH; and the least standard
- * deviation that is believed, so that lending must save 10 % or more to be chosen within 16 comparisons. */
-static const double CERTAIN = 2, LEAST_DEVIATION = 0.15;
+/* Iterations that are so much shorter are worth it that cores are held: one that is lent may be of use
+ * elsewhere.  And so much shorter or longer ones are clear. */
+static const double WORTH = 0.97, CLEARLY = 0.15;
 
 static enum state state_of(uint32_t word)
 {
@@ -57,7 +51,7 @@ static enum shim_hold_way way_in(uint32_t word, uint64_t window)
     if (state == IDLE)
         return SHIM_LENDS;
     if (state == OPEN)
-        return window % OPEN_WINDOWS ? SHIM_HOLDS : SHIM_LENDS;
+        return window % 2 ? SHIM_HOLDS : SHIM_LENDS;
     if (window % windows == 0)
         return SHIM_HOLDS;
     if (window % windows == windows / 2)
@@ -78,50 +72,34 @@ uint64_t shim_hold_until(uint32_t word, uint64_t ns)
     return window > now ? window << WINDOW_BITS : 0;
 }
 
-/* The latest ratios. */
-struct ratios {
-    unsigned count;
-    double mean, variance;
-};
-
-static struct ratios summarise(const struct shim_hold *h)
+static int compare(const void *a, const void *b)
 {
-    struct ratios r = {.count = h->ratios < SHIM_HOLD_RATIOS ? h->ratios : SHIM_HOLD_RATIOS};
-    if (r.count == 0)
-        return r;
-    double sum = 0, squares = 0;
-    for (unsigned i = 0; i < r.count; i++)
-        sum += h->ratio[i];
-    r.mean = sum / r.count;
-    for (unsigned i = 0; i < r.count; i++)
-        squares += (h->ratio[i] - r.mean) * (h->ratio[i] - r.mean);
-    double least = LEAST_DEVIATION * LEAST_DEVIATION;
-    r.variance = r.count > 1 && squares > least * (r.count - 1) ? squares / (r.count - 1) : least;
-    return r;
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-/* Is lending better, and more than by chance? */
-static bool lending_is_worth_it(const struct ratios *r)
+/* The median: other things interrupt iterations, too. */
+static double usual_ratio(const struct shim_hold *h)
 {
-    double more = r->mean - WORTH;
-    return r->count >= LEAST_RATIOS && more > 0 && more * more * r->count > CERTAIN * CERTAIN * r->variance;
+    double sorted[SHIM_HOLD_RATIOS];
+    unsigned n = h->ratios < SHIM_HOLD_RATIOS ? h->ratios : SHIM_HOLD_RATIOS;
+    memcpy(sorted, h->ratio, sizeof sorted);
+    qsort(sorted, n, sizeof *sorted, compare);
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
 }
 
 static void choose(struct shim_hold *h, double latest)
 {
     bool held = h->word & 1;
-    double against = held ? latest : -latest;
-    if ((state_of(h->word) == CLEAR && against > CLEARLY) || (state_of(h->word) == KNOWN && against > 2 * CLEARLY)) {
-        h->word = word_of(OPEN, SHIM_LENDS); /* the program may do something else now */
+    if (state_of(h->word) == CLEAR && (held ? latest > 1 + CLEARLY : latest < 1 - CLEARLY)) {
+        h->word = word_of(OPEN, SHIM_LENDS); /* the program does something else now */
         h->ratios = 0;
     }
-    struct ratios r = summarise(h);
-    bool lends = lending_is_worth_it(&r);
-    bool clear = r.count >= CLEAR_RATIOS && (lends ? r.mean > CLEARLY : r.mean < -CLEARLY);
-    if (lends || r.count >= ENOUGH_RATIOS)
-        h->word = word_of(clear ? CLEAR : KNOWN, lends ? SHIM_LENDS : SHIM_HOLDS);
-    else if (state_of(h->word) > OPEN && !held) /* what spoke for lending was chance, perhaps */
-        h->word = word_of(OPEN, SHIM_LENDS);
+    if (h->ratios < LEAST_RATIOS)
+        return;
+    double ratio = usual_ratio(h);
+    enum state state = ratio > 1 + CLEARLY || ratio < 1 - CLEARLY ? CLEAR : KNOWN;
+    h->word = word_of(state, ratio < WORTH ? SHIM_HOLDS : SHIM_LENDS);
 }
 
 /* The window is over: compare it with one of the other way that was shortly before. */
@@ -135,7 +113,7 @@ static void end_window(struct shim_hold *h)
     h->mean_ns[way] = (double)(h->last_ns - h->first_ns) / (h->count - 1);
     if (!(h->mean_ns[other] > 0) || h->window - h->window_of[other] > NEAR_WINDOWS)
         return;
-    double ratio = fmin(fmax(log(h->mean_ns[SHIM_HOLDS] / h->mean_ns[SHIM_LENDS]), -MOST), MOST);
+    double ratio = h->mean_ns[SHIM_HOLDS] / h->mean_ns[SHIM_LENDS];
     h->ratio[h->ratios++ % SHIM_HOLD_RATIOS] = ratio;
     h->mean_ns[SHIM_LENDS] = h->mean_ns[SHIM_HOLDS] = 0;
     choose(h, ratio);

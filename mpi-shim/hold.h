@@ -8,9 +8,6 @@
  * iterations, so both ways are tried, in windows of time that are the same in all ranks of a node.
  * One rank decides for all that are here, since one rank's way changes all ranks' iterations.
  *
- * The mean length of iterations differs from window to window for other reasons, too, so one comparison says little.
- * Until enough of them agree two of three windows are for holding, with which a program takes as long as without us.
- *
  * Pure: times go in, a word comes out that the other ranks are to see; no clock, no MPI.
  */
 #ifndef SHIM_HOLD_H
@@ -19,7 +16,7 @@
 #include <stdint.h>
 
 enum shim_hold_way { SHIM_LENDS, SHIM_HOLDS };
-enum { SHIM_HOLD_RATIOS = 32 };
+enum { SHIM_HOLD_RATIOS = 8 };
 
 /* Of the rank that decides, zero-initialised; for one thread. */
 struct shim_hold {
@@ -31,7 +28,7 @@ struct shim_hold {
      * iterations; 0: none. */
     uint64_t window_of[2];
     double mean_ns[2];
-    double ratio[SHIM_HOLD_RATIOS]; /* the latest: logarithms of the length where waits hold over where they lend */
+    double ratio[SHIM_HOLD_RATIOS]; /* the latest: length where waits hold over where they lend */
     unsigned ratios;                /* so far */
     unsigned vain;                  /* in sequence: long iterations, or none */
 };

@@ -445,51 +445,6 @@ static void what_is_better_is_done(void)
     CHECK(held_part(&other, &now, ns, 1.4 * ns, 4000 * (uint64_t)MS) < 0.1);
 }
 
-/* Iterations of ns, which differ from window to window by up to 15 %; in lending windows times `lends`. */
-static double held_in_noise(struct shim_hold *h, uint64_t *now, double ns, double lends, uint64_t duration_ns)
-{
-    uint64_t end = *now + duration_ns, held = 0, window = 0;
-    double noise = 1;
-    while (*now < end) {
-        enum shim_hold_way way = shim_hold_way(h->word, *now);
-        if (*now >> 24 != window) {
-            window = *now >> 24;
-            noise = 0.85 + 0.3 * uniform();
-        }
-        double length = ns * noise * (way == SHIM_LENDS ? lends : 1);
-        held += way == SHIM_HOLDS ? (uint64_t)length : 0;
-        *now += (uint64_t)length;
-        shim_hold_iteration(h, *now);
-    }
-    return (double)held / (double)duration_ns;
-}
-
-static void cores_are_held_unless_lending_is_better(void)
-{
-    test = __func__;
-    state = seed + 9;
-    uint64_t now = (uint64_t)random32() * 1000;
-    double ns = among(100, 3000) * 1000.0;
-    struct shim_hold same = {0}, worse = {0}, better = {0};
-    CHECK(held_in_noise(&same, &now, ns, 1, 20000 * (uint64_t)MS) > 0.6);
-    CHECK(held_in_noise(&worse, &now, ns, 1.1, 20000 * (uint64_t)MS) > 0.8);
-    CHECK(held_in_noise(&better, &now, ns, 0.7, 20000 * (uint64_t)MS) < 0.2);
-}
-
-static void one_interruption_does_not_make_cores_lent(void)
-{
-    struct shim_hold h = {0};
-    test = __func__;
-    state = seed + 10;
-    uint64_t now = (uint64_t)random32() * 1000;
-    held_part(&h, &now, MS, MS, 100 * (uint64_t)MS);
-    now += 60 * (uint64_t)MS;
-    double held = 0; /* in seconds that are some apart: others may make cores lent for one */
-    for (int i = 0; i < 8; i++)
-        held += held_part(&h, &now, MS, MS, 3000 * (uint64_t)MS) / 8;
-    CHECK(held > 0.5);
-}
-
 static void long_iterations_lend(void)
 {
     struct shim_hold h = {0};
@@ -515,8 +470,6 @@ static void any_word_is_understood(void)
 
 static void (*const tests[])(void) = {
     what_is_better_is_done,
-    cores_are_held_unless_lending_is_better,
-    one_interruption_does_not_make_cores_lent,
     long_iterations_lend,
     any_word_is_understood,
     a_loop_is_found_after_any_prologue_and_kept,
