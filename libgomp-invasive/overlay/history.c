@@ -139,7 +139,7 @@ static void note_order (struct gomp_history *h, struct gomp_region *region, uint
 {
     if (!GET(region->order_is_chosen) || !is_second_half(GET(region->epoch), APART_WINDOW))
         return;
-    note_duration(GET(region->apart) ? &h->apart_ns : &h->in_order_ns, ns);
+    note_duration(GET(region->tickets.apart) ? &h->apart_ns : &h->in_order_ns, ns);
 }
 
 void gomp_history_region_ends (struct gomp_region *region)

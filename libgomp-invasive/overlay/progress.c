@@ -212,7 +212,7 @@ static bool is_to_call (const struct view *last, const struct view *now)
 static bool order_is_apart (struct gomp_region *region)
 {
     return region && atomic_load_explicit(&region->order_is_chosen, memory_order_relaxed) &&
-           atomic_load_explicit(&region->apart, memory_order_relaxed);
+           atomic_load_explicit(&region->tickets.apart, memory_order_relaxed);
 }
 
 /* Implicit tasks of a function that sleep in the kernel, for files or timers, take their time beside each

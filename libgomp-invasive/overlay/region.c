@@ -671,10 +671,9 @@ static unsigned cores_of_use_to (const struct gomp_region *region, bool elastic)
 /* Does each core begin with implicit tasks that it has had before?  certain: without a look at what is quicker. */
 static bool is_apart (struct gomp_region *region, const struct gomp_history *h, bool certain)
 {
-    bool chosen = h && !certain, apart = certain || (chosen && gomp_history_prefers_apart(h, region));
+    bool chosen = h && !certain;
     atomic_store_explicit(&region->order_is_chosen, chosen, memory_order_relaxed);
-    atomic_store_explicit(&region->apart, apart, memory_order_relaxed);
-    return apart;
+    return certain || (chosen && gomp_history_prefers_apart(h, region));
 }
 
 void gomp_region_open (struct gomp_region *region, bool elastic)

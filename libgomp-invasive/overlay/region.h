@@ -80,9 +80,9 @@ struct gomp_region {
     /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
      * late thread may take it for the next region's, and start an implicit task the other way */
     _Atomic bool light;
-    /* Which core begins with which implicit tasks has been chosen by time (gomp_history_prefers_apart), and how.
-     * Writer: the master before the region opens; the watchdog reads.  relaxed: a hint */
-    _Atomic bool order_is_chosen, apart;
+    /* Whether each core begins with implicit tasks that it has had before (tickets.apart) has been chosen by time
+     * (gomp_history_prefers_apart).  Writer: the master before the region opens; the watchdog reads.  relaxed: a hint */
+    _Atomic bool order_is_chosen;
     /* It is known to take less core time than a core that sleeps takes to come.  The master's, written
      * before the region opens */
     bool brief;

@@ -322,6 +322,13 @@ void gomp_cores_are_useful (unsigned count)
         gomp_stop_wanting();
 }
 
+/* Has the process said that it wants cores, so that there is nothing more to do? */
+static bool has_called (void)
+{
+    return inv_want_get(inv_process.table, inv_process.slot) &&
+           !(inv_process.anonymous && inv_tokens_held() == 0);
+}
+
 void gomp_want_cores (void)
 {
     if (!inv_managed())
@@ -330,8 +337,7 @@ void gomp_want_cores (void)
      * they sleep, or end, before they look for work once more, and gomp_stop_wanting. */
     atomic_thread_fence(memory_order_seq_cst);
     gomp_progress_arm();
-    bool called = !inv_process.anonymous && inv_want_get(inv_process.table, inv_process.slot);
-    if (called && !none_to_be_found())
+    if (has_called() && !none_to_be_found())
         return; /* gomp_call_cores would do nothing */
     if (!has_all_useful_cores())
         gomp_call_cores();
@@ -341,8 +347,7 @@ void gomp_call_cores (void)
 {
     if (none_to_be_found())
         show_a_worker();
-    if (inv_want_get(inv_process.table, inv_process.slot) &&
-        !(inv_process.anonymous && inv_tokens_held() == 0))
+    if (has_called())
         return;
     inv_want(true);
     gomp_take_free_cores();
