@@ -208,8 +208,7 @@ static void say(struct work *work, const char *who)
 
 /* --- the environment */
 
-/* The program that execvp would start. */
-static const char *search_path(const char *file, char path[PATH_MAX])
+const char *inv_search_path(const char *file, char path[PATH_MAX])
 {
     const char *list = inv_getenv("PATH");
     struct stat s;
@@ -220,16 +219,15 @@ static const char *search_path(const char *file, char path[PATH_MAX])
             return path;
         list += length;
         if (!*list)
-            return file;
+            return NULL;
     }
 }
 
 static void look(struct work *work, const char *file, bool search, const char *preload,
                  const char *library_path)
 {
-    if (search && !strchr(file, '/'))
-        file = search_path(file, work->path);
-    inv_image_look(&work->image, file, preload, library_path);
+    const char *found = search && !strchr(file, '/') ? inv_search_path(file, work->path) : NULL;
+    inv_image_look(&work->image, found ? found : file, preload, library_path);
 }
 
 /* The entries of `envp` but for the two that differ, then these. */

@@ -16,6 +16,7 @@
 #ifndef INV_PRELOAD_H
 #define INV_PRELOAD_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,6 +27,9 @@ struct inv_preload_entry {
     size_t length;
     bool ours, openmp; /* openmp: our libgomp.so.1 */
 };
+
+/* The file that execvp would start for a name without a slash, in path; NULL: there is none.  Async-signal-safe. */
+const char *inv_search_path(const char *file, char path[PATH_MAX]);
 
 /* The next entry of LD_PRELOAD's value from *rest on, which moves behind it; *entry is the one
  * before, {0} at first.  False: there are no more. */

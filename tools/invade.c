@@ -113,6 +113,12 @@ static unsigned number(struct argp_state *state, const char *option, const char 
     return n;
 }
 
+/* Is the word after an option, whose file may follow after =, the command? */
+static bool command_follows(const struct argp_state *state, const char *file)
+{
+    return !file && state->next < state->argc && state->argv[state->next][0] != '-';
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     struct invade_options *o = state->input;
@@ -122,8 +128,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--report=: the name of the file is empty; leave out = for stderr");
         o->report = true;
         o->report_file = arg;
-        o->after_report = !arg && state->next < state->argc &&
-                          state->argv[state->next][0] != '-'; /* which is the command then */
+        o->after_report = command_follows(state, arg);
         return 0;
     case OPT_TRACE:
         if (!*arg)
@@ -148,8 +153,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             argp_error(state, "--learn=: the name of the file is empty; leave out = for your own one");
         o->learn = true;
         o->learn_file = arg;
-        o->after_learn = !arg && state->next < state->argc &&
-                         state->argv[state->next][0] != '-'; /* which is the command then */
+        o->after_learn = command_follows(state, arg);
         return 0;
     case OPT_TEAM:
         if (strcmp(arg, "fixed") && strcmp(arg, "adaptive"))

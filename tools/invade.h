@@ -137,6 +137,11 @@ void invade_learn_begin(struct invade_options *options, unsigned cores);
 void invade_learn_end(const struct invade_options *options, const struct invade_report *report,
                       const struct invade_manager *manager, int status, double seconds);
 
+/* invade_json.c: put the object into the file, which has that mode then and is there as a whole or not at all.  False
+ * with errno. */
+struct json_t;
+bool invade_json_replace(const char *file, mode_t mode, struct json_t *object);
+
 /* invade_others.c: processor time of all processes that we have waited for, in seconds. */
 double invade_cpu_of_children(void);
 /* The same file: now; and between two such instants, core-seconds of others on our cores.  cpu:

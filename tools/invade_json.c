@@ -299,29 +299,36 @@ static bool write_stdout(struct launch *l, char **command)
     return good;
 }
 
-bool launch_write_json(const char *file, struct launch *l, char **command)
+bool invade_json_replace(const char *file, mode_t mode, json_t *o)
 {
-    if (!strcmp(file, INVADE_STDOUT_JSON))
-        return write_stdout(l, command);
     char *beside = NULL;
-    mode_t mask = umask(0);
-    umask(mask);
     if (asprintf(&beside, "%s.XXXXXX", file) < 0)
         return false;
     int fd = mkostemp(beside, O_CLOEXEC);
     bool good = fd >= 0;
     if (good) {
-        fchmod(fd, 0666 & ~mask);
-        json_t *o = report(l, command, true);
+        fchmod(fd, mode);
         errno = ENOMEM; /* what jansson does not say */
-        good = o && !write_out(fd, o) && !rename(beside, file);
-        json_decref(o);
+        good = !write_out(fd, o) && !rename(beside, file);
         int saved = errno;
         if (!good)
             unlink(beside);
         errno = saved;
     }
     free(beside);
+    return good;
+}
+
+bool launch_write_json(const char *file, struct launch *l, char **command)
+{
+    if (!strcmp(file, INVADE_STDOUT_JSON))
+        return write_stdout(l, command);
+    mode_t mask = umask(0);
+    umask(mask);
+    json_t *o = report(l, command, true);
+    errno = ENOMEM;
+    bool good = o && invade_json_replace(file, 0666 & ~mask, o);
+    json_decref(o);
     return good;
 }
 

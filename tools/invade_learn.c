@@ -13,11 +13,13 @@
 #include "invade.h"
 #include "hash.h"
 #include "invade_model.h"
+#include "preload.h"
 #include "text.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <libgen.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -40,35 +42,14 @@ static const double FASTER = 1.03;
 
 /* --- the program of a command */
 
-static bool is_program(const char *path)
-{
-    struct stat st;
-    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
-}
-
-/* The file that execvp would take for that word.  False: none. */
-static bool find_file(const char *word, char path[PATH_MAX])
-{
-    const char *at = getenv("PATH");
-    if (strchr(word, '/'))
-        return snprintf(path, PATH_MAX, "%s", word) < PATH_MAX && is_program(path);
-    for (at = at ? at : "/bin:/usr/bin";; at++) {
-        size_t length = strcspn(at, ":");
-        const char *folder = length ? at : ".";
-        int n = snprintf(path, PATH_MAX, "%.*s/%s", length ? (int)length : 1, folder, word);
-        if (n < PATH_MAX && is_program(path))
-            return true;
-        at += length;
-        if (!*at)
-            return false;
-    }
-}
-
 enum { HASH_BYTES = 17 };
 
-/* False: the file cannot be read. */
+/* False: it is no program, or cannot be read. */
 static bool hash_file(const char *path, char text[HASH_BYTES])
 {
+    struct stat st;
+    if (stat(path, &st) || !S_ISREG(st.st_mode) || access(path, X_OK))
+        return false;
     char bytes[1 << 16];
     uint64_t hash = INV_HASH_BASIS;
     ssize_t got = -1, all = 0;
@@ -90,7 +71,8 @@ static const char *hash_of(const char *word)
     static char text[HASH_BYTES];
     static const char *of;
     char path[PATH_MAX];
-    if (of != word && !(find_file(word, path) && hash_file(path, text)))
+    const char *file = strchr(word, '/') ? word : inv_search_path(word, path);
+    if (of != word && !(file && hash_file(file, text)))
         text[0] = '\0';
     of = word;
     return text;
@@ -295,10 +277,7 @@ static int lock(const char *file)
     enum { TRIES_MOST = 500, PAUSE_US = 10000 }; /* others hold it for milliseconds */
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s", file);
-    char *slash = strrchr(path, '/');
-    if (slash)
-        slash[slash == path] = '\0';
-    int folder = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int folder = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int i = 0; folder >= 0 && flock(folder, LOCK_EX | LOCK_NB); i++) {
         if (errno == EWOULDBLOCK && i < TRIES_MOST) {
             usleep(PAUSE_US);
@@ -312,27 +291,15 @@ static int lock(const char *file)
     return folder;
 }
 
-/* As a whole or not at all; where a symbolic link leads to, if there is a file.  A new one is the user's alone, since
- * it has command lines in it. */
-static bool write_file(const char *file, const json_t *root)
+/* Where a symbolic link leads to, if there is a file.  A new one is the user's alone, since it has command lines in
+ * it. */
+static bool write_file(const char *file, json_t *root)
 {
-    enum { MODE_BITS = 07777 };
-    char other[PATH_MAX], real[PATH_MAX];
+    enum { OWN_MODE = 0600, MODE_BITS = 07777 };
+    char real[PATH_MAX];
     struct stat st;
-    bool there = !stat(file, &st);
-    if (!there || !realpath(file, real))
-        snprintf(real, sizeof real, "%s", file);
-    if (snprintf(other, sizeof other, "%s.XXXXXX", real) >= (int)sizeof other)
-        return false;
-    int out = mkostemp(other, O_CLOEXEC);
-    bool good = out >= 0 && !json_dumpfd(root, out, JSON_INDENT(1) | JSON_REAL_PRECISION(6)) &&
-                (!there || !fchmod(out, st.st_mode & MODE_BITS));
-    good = out >= 0 && !close(out) && good && !rename(other, real);
-    int error = errno;
-    if (out >= 0 && !good)
-        unlink(other);
-    errno = error;
-    return good;
+    bool there = !stat(file, &st) && realpath(file, real);
+    return invade_json_replace(there ? real : file, there ? st.st_mode & MODE_BITS : OWN_MODE, root);
 }
 
 /* --- before the run */
@@ -364,16 +331,23 @@ static const char *why_not(const struct invade_options *o)
     return o->learn_file ? NULL : "neither HOME nor XDG_STATE_HOME says where: use --learn=FILE";
 }
 
+static unsigned use_fastest(const json_t *entry, enum match match)
+{
+    const json_t *team = fastest(entry);
+    say_choice(entry, team, match);
+    return number_in(team, "threads");
+}
+
 /* Of the same command: the team to try, or the fastest. */
 static unsigned team_of_same(const json_t *entry)
 {
     const json_t *team = to_try(entry);
     unsigned threads = number_in(team, "threads");
     if (!team)
-        say_choice(entry, team = fastest(entry), SAME_COMMAND);
-    else if (threads)
+        return use_fastest(entry, SAME_COMMAND);
+    if (threads)
         invade_say("--learn: a trial with %u thread%s", threads, rmd_plural(threads, "s"));
-    return number_in(team, "threads");
+    return threads;
 }
 
 void invade_learn_begin(struct invade_options *o, unsigned cores)
@@ -390,10 +364,8 @@ void invade_learn_begin(struct invade_options *o, unsigned cores)
     json_t *other = same ? NULL : find(root, o->command, cores, OTHER_ARGUMENTS);
     if (same)
         o->threads = team_of_same(same);
-    if (other) {
-        say_choice(other, fastest(other), OTHER_ARGUMENTS);
-        o->threads = number_in(fastest(other), "threads");
-    }
+    if (other)
+        o->threads = use_fastest(other, OTHER_ARGUMENTS);
     o->learn = root && !other;
     json_decref(root);
 }
@@ -416,26 +388,30 @@ static bool learn_facts(struct facts *f, const struct invade_report *report, con
     for (unsigned i = 0; i < l.njobs; i++)
         if (!most || l.jobs[i].count > most->count)
             most = &l.jobs[i];
-    for (unsigned i = 0; most && i < most->count; i++)
-        if (most->at[i].team_threads > f->team)
-            f->team = most->at[i].team_threads;
-    for (unsigned i = 0; most && i < most->count; i++)
-        f->processes += most->at[i].node == most->at[0].node;
-    if (most) {
-        snprintf(f->program, sizeof f->program, "%s", most->at[0].counters->program);
+    for (unsigned i = 0; most && i < most->count; i++) {
+        const struct process *p = &most->at[i];
+        f->team = p->team_threads > f->team ? p->team_threads : f->team;
+        f->processes += p->node == most->at[0].node;
     }
+    if (most)
+        snprintf(f->program, sizeof f->program, "%s", most->at[0].counters->program);
     launch_free(&l);
     return f->processes > 0;
 }
 
+/* Where the team is among them; their number: nowhere. */
+static size_t place_of(const json_t *teams, unsigned threads)
+{
+    size_t i = 0;
+    while (i < json_array_size(teams) && number_in(json_array_get(teams, i), "threads") != threads)
+        i++;
+    return i;
+}
+
 static void add_team(json_t *teams, unsigned threads)
 {
-    json_t *team;
-    size_t i;
-    json_array_foreach(teams, i, team)
-        if (number_in(team, "threads") == threads)
-            return;
-    json_array_append_new(teams, json_pack("{s:i, s:[]}", "threads", (int)threads, "seconds"));
+    if (place_of(teams, threads) == json_array_size(teams))
+        json_array_append_new(teams, json_pack("{s:i, s:[]}", "threads", (int)threads, "seconds"));
 }
 
 /* 0 is the default team.  Smaller ones: a process's share of the cores, which it needs to compute while all do, and
@@ -509,32 +485,22 @@ static void make_room(json_t *commands)
 static void note(json_t *entry, unsigned threads, double seconds)
 {
     char now[32];
-    json_t *team;
-    size_t i;
     time_t clock = time(NULL);
     struct tm utc;
     strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&clock, &utc));
     json_object_set_new(entry, "used", json_string(now));
-    json_array_foreach(json_object_get(entry, "teams"), i, team) {
-        json_t *list = json_object_get(team, "seconds");
-        if (number_in(team, "threads") != threads)
-            continue;
-        json_array_append_new(list, json_real(round(1e4 * seconds) / 1e4));
-        while (json_array_size(list) > KEPT)
-            json_array_remove(list, 0);
-    }
+    json_t *teams = json_object_get(entry, "teams");
+    json_t *list = json_object_get(json_array_get(teams, place_of(teams, threads)), "seconds");
+    json_array_append_new(list, json_real(round(1e4 * seconds) / 1e4));
+    while (json_array_size(list) > KEPT)
+        json_array_remove(list, 0);
 }
 
 /* The largest team of the program has the same size as by default: its own. */
 static void forget_team(json_t *entry, unsigned threads)
 {
-    json_t *team, *teams = json_object_get(entry, "teams");
-    size_t i;
-    json_array_foreach(teams, i, team)
-        if (number_in(team, "threads") == threads) {
-            json_array_remove(teams, i);
-            break;
-        }
+    json_t *teams = json_object_get(entry, "teams");
+    json_array_remove(teams, place_of(teams, threads));
     invade_say("--learn: the program has teams of its own size: %u thread%s %s not tried again", threads,
                rmd_plural(threads, "s"), threads == 1 ? "is" : "are");
 }

@@ -220,6 +220,5 @@ void invade_report_write(struct invade_report *r, const struct invade_manager *m
     bool two = status == INVADE_STILL_RUNS && r->json && is_stdout(r->file); /* no JSON is */
     if (r->json && !two && !launch_write_json(r->file, &l, command))
         cannot_write(r->file);
-    if (some)
-        launch_free(&l);
+    launch_free(&l);
 }
