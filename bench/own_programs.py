@@ -54,6 +54,7 @@ PROGRAMS = [
     Own("cg", 1e-7, ranks=((2, None),)),
     Own("multizone", ranks=((2, None), (4, None), (8, None)), usual=((4, 1), (8, 1))),
     SWEEP,
+    Own("wavefront", ranks=((1, None), (2, None))),
     Own("tree"),
     Own("amr"),
     Own("md", 1e-6),

@@ -64,6 +64,24 @@ def test_ranks_whose_kernel_threads_meet_in_barriers_have_teams_of_their_share_o
         assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks, how)
 
 
+@pytest.mark.parametrize("name, at_least", [("waits_by_hand", 1), ("waits_in_sections", 2),
+                                            ("waits_yielding", 1)])
+def test_ranks_whose_threads_wait_by_hand_have_teams_of_their_share_of_the_cores(
+        run_program, invade, compiled, name, at_least):  # noqa: F811
+    """One section can wait for another one, so there are two threads for them at least.  Where
+    the launcher does not say how many ranks are on this node, and with one rank, teams have all
+    cores."""
+    full = {"MPI_LOCALNRANKS": "8"}
+    for cores, ranks, options, team in ((2, SEVERAL, [], at_least), (4, SEVERAL, [], 2),
+                                        (5, SEVERAL, [], 3), (8, full, [], at_least),
+                                        (20, SEVERAL, [], 10), (4, {}, [], 4),
+                                        (4, SEVERAL, ["--mpi-tasks"], 4),
+                                        (4, {"PMI_SIZE": "64"}, [], 4)):
+        done = run_program([invade, f"--emulate-cores={cores}", *options, compiled(name)],
+                           env=ranks)
+        assert (done.stdout, done.stderr) == (f"{team}\n", ""), (cores, ranks, options)
+
+
 @pytest.mark.parametrize("bind", BINDS)
 @pytest.mark.parametrize("how", ["variable", "clause"])
 def test_a_team_that_was_asked_for_fails_as_without_us(

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "objects.h"
+#include "busy_wait.h"
 #include <string.h>
 
 const char *gomp_object_name (const struct dl_phdr_info *info)
@@ -108,20 +109,41 @@ static int is_other_copy (struct dl_phdr_info *info, size_t size, void *found)
 }
 
 /* Libraries of which it is known, by the beginnings of their files' names. */
-static int spins (struct dl_phdr_info *info, size_t size, void *found)
+static bool is_known_to_wait (const struct dl_phdr_info *info)
 {
     static const char *const beginnings[] = {"libopenblas", "libblis"};
+    const char *name = gomp_object_name(info);
+    for (unsigned i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool has_waiting_code (const struct dl_phdr_info *info)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & (PF_X | PF_R)) == (PF_X | PF_R) &&
+            gomp_code_busy_waits((const unsigned char *)(info->dlpi_addr + segment->p_vaddr),
+                                 segment->p_filesz))
+            return true;
+    }
+    return false;
+}
+
+static int busy_waits (struct dl_phdr_info *info, size_t size, void *found)
+{
+    static const char *const yields[] = {"sched_yield", NULL};
     (void)size;
-    for (unsigned i = 0; i < sizeof beginnings / sizeof beginnings[0] && !*(bool *)found; i++)
-        *(bool *)found = strncmp(gomp_object_name(info), beginnings[i], strlen(beginnings[i])) == 0 &&
-                         gomp_object_needs(info, "libgomp.so.1");
+    *(bool *)found = gomp_object_needs(info, "libgomp") &&
+                     (is_known_to_wait(info) || gomp_object_uses(info, yields) || has_waiting_code(info));
     return *(bool *)found;
 }
 
-bool gomp_spinning_library_loaded (void)
+bool gomp_program_busy_waits (void)
 {
     bool found = false;
-    dl_iterate_phdr(spins, &found);
+    dl_iterate_phdr(busy_waits, &found);
     return found;
 }
 

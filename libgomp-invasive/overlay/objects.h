@@ -22,7 +22,9 @@ extern bool gomp_program_needs_libgomp (void);
 /* Has a package brought a libgomp of its own, under a longer name ("libgomp-a34b3233.so.1.0.0")?
  * The initialisation of such a copy has run then, although its functions are never called. */
 extern bool gomp_other_copy_loaded (void);
-/* Is a library loaded whose implicit tasks wait for each other in loops of their own (OpenBLAS, BLIS)? */
-extern bool gomp_spinning_library_loaded (void);
+/* Do implicit tasks of the program, or of a library that is loaded, wait for each other in loops of their own?
+ * So it is of OpenBLAS and BLIS, by name, of objects that call sched_yield, and of those in whose code such a
+ * loop is found (busy_wait.h): objects that are linked with libgomp.  Milliseconds for each megabyte of code. */
+extern bool gomp_program_busy_waits (void);
 #pragma GCC visibility pop
 #endif

@@ -68,21 +68,41 @@ static bool nesting_wanted (void)
     return bind && strchr(bind, ',');
 }
 
-static int has_barriers (struct dl_phdr_info *info, size_t size, void *found)
+/* Does an object that is linked with libgomp call one of these functions, up to NULL? */
+struct calls {
+    const char *const *names;
+    bool found;
+};
+
+static int object_calls (struct dl_phdr_info *info, size_t size, void *arg)
 {
-    static const char *const names[] = {"GOMP_barrier",  "GOMP_barrier_cancel", "GOMP_loop_end",
-                                        "GOMP_loop_end_cancel", "GOMP_sections_end",
-                                        "GOMP_sections_end_cancel", "GOMP_single_copy_start", NULL};
+    struct calls *calls = arg;
     (void)size;
-    *(bool *)found = gomp_object_needs(info, "libgomp") && gomp_object_uses(info, names);
-    return *(bool *)found;
+    calls->found = gomp_object_needs(info, "libgomp") && gomp_object_uses(info, calls->names);
+    return calls->found;
+}
+
+static bool program_calls (const char *const *names)
+{
+    struct calls calls = {.names = names};
+    dl_iterate_phdr(object_calls, &calls);
+    return calls.found;
 }
 
 static bool has_barriers_inside (void)
 {
-    bool found = false;
-    dl_iterate_phdr(has_barriers, &found);
-    return found;
+    static const char *const names[] = {"GOMP_barrier",  "GOMP_barrier_cancel", "GOMP_loop_end",
+                                        "GOMP_loop_end_cancel", "GOMP_sections_end",
+                                        "GOMP_sections_end_cancel", "GOMP_single_copy_start", NULL};
+    return program_calls(names);
+}
+
+/* Sections of which one may wait for another need a thread each. */
+static bool has_sections (void)
+{
+    static const char *const names[] = {"GOMP_parallel_sections", "GOMP_sections_start", "GOMP_sections2_start",
+                                        NULL};
+    return program_calls(names);
 }
 
 /* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
@@ -92,14 +112,14 @@ static bool has_barriers_inside (void)
  * large team, nor where implicit tasks that wait are kernel threads (tls.h), which cost a switch of the
  * kernel each.  Nor where regions have barriers in them (also those at the end of worksharing loops), at each of
  * which each implicit task is switched to: programs of that kind gain nothing by more than the cores, and keep
- * more arrays for each thread (doc/design.md).  Nor where a library is there whose threads wait for each other by
- * spinning: those beyond the cores would take the cores from those that compute. */
-static bool large_team_gains (unsigned cores)
+ * more arrays for each thread (doc/design.md).  Nor where threads wait for each other in loops of their own: those
+ * beyond the cores would take the cores from those that compute. */
+static bool large_team_gains (unsigned cores, bool busy_waits)
 {
     enum { MANY_CORES = 16 };
     unsigned ranks = inv_ranks_here();
-    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() && !has_barriers_inside() &&
-           gomp_may_move_threads() && !gomp_spinning_library_loaded();
+    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !busy_waits && !nesting_wanted() &&
+           !has_barriers_inside() && gomp_may_move_threads();
 }
 
 /* Has the launcher started so many ranks for each core here?  Where it does not say how many are on this node
@@ -126,15 +146,18 @@ static bool single_threads_are_bound (unsigned cores)
     return cores == 1 || (one_thread_is_enough(cores) && !cores_have_each(MANY_RANKS, cores));
 }
 
-/* The rank's share of the cores, rounded up, where implicit tasks meet in barriers as kernel threads (tls.h): more of
- * them would sleep there each time, and wake up again.  Else, where the launcher does not say how many ranks
- * are on this node, and where tasks run while others wait in MPI (see above), all cores. */
-static unsigned cores_that_meet (unsigned cores)
+/* The rank's share of the cores, rounded up, where more threads would wait for each other on the same cores: in
+ * loops of their own, each for a time slice of the kernel, or in barriers as kernel threads (tls.h), which sleep and
+ * wake up there.  Else, where the launcher does not say how many ranks are on this node, and where tasks run while
+ * others wait in MPI (see above), all cores. */
+static unsigned cores_that_meet (unsigned cores, bool busy_waits)
 {
     int here = inv_local_size();
-    if (here <= 1 || inv_mpi_tasks_asked() || gomp_may_move_threads() || !has_barriers_inside())
+    if (here <= 1 || inv_mpi_tasks_asked() ||
+        !(busy_waits || (!gomp_may_move_threads() && has_barriers_inside())))
         return cores;
-    return (cores + (unsigned)here - 1) / (unsigned)here;
+    unsigned share = (cores + (unsigned)here - 1) / (unsigned)here;
+    return share == 1 && cores > 1 && busy_waits && has_sections() ? 2 : share;
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or 1 where each core has
@@ -150,9 +173,10 @@ static unsigned find_default_team (void)
     unsigned cores = inv_domain_cores();
     if (one_thread_is_enough(cores))
         return 1;
-    if (large_team_gains(cores))
+    bool busy_waits = inv_ranks_here() > 1 && gomp_program_busy_waits();
+    if (large_team_gains(cores, busy_waits))
         return fit_team((GRAIN + cores - 1) / cores * cores, cores);
-    return fit_team(cores_that_meet(cores), cores);
+    return fit_team(cores_that_meet(cores, busy_waits), cores);
 }
 
 /* Found once: what is left of limits changes.  While the library is loaded, or under the lock of

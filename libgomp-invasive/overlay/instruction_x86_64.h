@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * instruction_x86_64.h - the instructions of x86-64 that a busy-wait loop may have (busy_wait.c): moves to
+ * registers and to variables on the stack, integer arithmetic, comparisons, jumps, fences, pauses.
+ *
+ * Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, chapter 2 and appendix A.
+ */
+#ifndef GOMP_INSTRUCTION_X86_64_H
+#define GOMP_INSTRUCTION_X86_64_H 1
+
+#include "instruction.h"
+#include <string.h>
+
+enum { INSTRUCTION_ALIGNMENT = 1 };
+
+enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8 };
+enum { RAX = 0, RCX = 1, RDX = 2, RSP = 4, RBP = 5 };
+
+/* An instruction that is being read.  `bad` once it is none of those above, or the code ends in it. */
+struct reader {
+    const unsigned char *at, *end;
+    struct instruction *i;
+    bool bad;
+    bool lock, wide, repeated, narrow; /* prefixes: F0, REX.W, F3, 66 */
+    unsigned rex;
+    /* the operands that the byte behind the code of the operation names */
+    unsigned reg, rm;
+    bool in_memory;   /* rm is no register; then: */
+    uint64_t address; /* the registers of its address */
+    uint64_t slot;    /* it is this place on the stack; 0: it is elsewhere */
+};
+
+static unsigned byte (struct reader *r)
+{
+    if (r->at >= r->end) {
+        r->bad = true;
+        return 0;
+    }
+    return *r->at++;
+}
+
+static int number (struct reader *r, unsigned bytes)
+{
+    uint32_t n = 0;
+    for (unsigned b = 0; b < bytes; b++)
+        n |= byte(r) << 8 * b;
+    return bytes == 1 ? (int8_t)n : (int)n;
+}
+
+static uint64_t in_register (unsigned n)
+{
+    return UINT64_C(1) << n;
+}
+
+/* How many bytes operands have. */
+static unsigned width (const struct reader *r, bool byte_wide)
+{
+    return byte_wide ? 1 : r->narrow ? 2 : r->wide ? 8 : 4;
+}
+
+/* Operands: registers, or an address of base, index and distance, where there are `bytes`.  An instruction with a
+ * distance like none in programs was not read from where an instruction begins. */
+static void read_operands (struct reader *r, unsigned bytes)
+{
+    enum { FARTHEST = 1 << 26, NEAREST = -(1 << 16), FARTHEST_STATIC = 1 << 29 };
+    unsigned b = byte(r), mode = b >> 6, low = b & 7;
+    r->reg = (b >> 3 & 7) | (r->rex & REX_R ? 8 : 0);
+    r->rm = low | (r->rex & REX_B ? 8 : 0);
+    r->in_memory = mode != 3;
+    if (!r->in_memory)
+        return;
+    unsigned base = r->rm;
+    bool indexed = false, has_base = true;
+    if (low == RSP) {
+        unsigned sib = byte(r), index = (sib >> 3 & 7) | (r->rex & REX_X ? 8 : 0);
+        base = (sib & 7) | (r->rex & REX_B ? 8 : 0);
+        indexed = index != RSP;
+        r->address = indexed ? in_register(index) : 0;
+        has_base = mode != 0 || (sib & 7) != RBP;
+    } else if (mode == 0 && low == RBP)
+        has_base = false; /* relative to the instruction */
+    int distance = mode == 1 ? number(r, 1) : mode == 2 || !has_base ? number(r, 4) : 0;
+    if (has_base)
+        r->bad = r->bad || distance < NEAREST || distance > FARTHEST || distance % (int)bytes != 0;
+    else
+        r->bad = r->bad || distance < -FARTHEST_STATIC || distance > FARTHEST_STATIC;
+    if (has_base)
+        r->address |= in_register(base);
+    /* Below the frame pointer are variables; above it may be anything, if it is a register like others. */
+    if (has_base && !indexed && (base == RSP || (base == RBP && distance < 0)))
+        r->slot = stack_place(distance);
+}
+
+static void reads (struct reader *r, unsigned reg)
+{
+    r->i->reads |= in_register(reg);
+}
+
+static void writes (struct reader *r, unsigned reg)
+{
+    r->i->writes |= in_register(reg);
+}
+
+static void reads_rm (struct reader *r)
+{
+    r->i->reads |= r->in_memory ? r->address | r->slot : in_register(r->rm);
+    r->i->loads = r->i->loads || (r->in_memory && !r->slot);
+}
+
+static void writes_rm (struct reader *r)
+{
+    if (r->in_memory && !r->slot)
+        r->bad = true; /* other threads may wait for it */
+    r->i->reads |= r->in_memory ? r->address : 0;
+    r->i->writes |= r->in_memory ? r->slot : in_register(r->rm);
+}
+
+static void sets_flags (struct reader *r)
+{
+    r->i->writes |= FLAGS;
+}
+
+/* The condition of a jump is the low half of its code; it and its opposite are a pair. */
+static bool is_of_a_comparison (unsigned code)
+{
+    enum { OVERFLOW, PARITY = 5 };
+    unsigned pair = (code & 0xf) >> 1;
+    return pair != OVERFLOW && pair != PARITY;
+}
+
+static void jumps (struct reader *r, enum flow flow, unsigned bytes)
+{
+    int distance = number(r, bytes);
+    r->i->flow = flow;
+    r->i->target = r->at + distance;
+}
+
+static void branches (struct reader *r, unsigned code, unsigned bytes)
+{
+    r->bad = r->bad || !is_of_a_comparison(code);
+    r->i->reads |= FLAGS;
+    jumps(r, FLOW_BRANCH, bytes);
+}
+
+/* A number in the instruction, as long as its operands but for eight bytes. */
+static int immediate (struct reader *r, bool byte_wide)
+{
+    return number(r, byte_wide ? 1 : r->narrow ? 2 : 4);
+}
+
+/* add, or, and, sub, xor, cmp; with carry neither. */
+enum { OR = 1, ADC = 2, SBB = 3, SUB = 5, XOR = 6, CMP = 7 };
+
+/* Of two operands, the first of which is rm or, with to_register, reg.  A register less itself is how programs
+ * set it to 0, which none needs to do again in each turn. */
+static void arithmetic (struct reader *r, unsigned code)
+{
+    unsigned operation = code >> 3;
+    bool to_register = code & 2;
+    read_operands(r, width(r, !(code & 1)));
+    r->bad = r->bad || operation == ADC || operation == SBB || (!r->in_memory && r->reg == r->rm);
+    sets_flags(r);
+    reads(r, r->reg);
+    reads_rm(r);
+    if (operation == CMP)
+        return;
+    if (to_register)
+        writes(r, r->reg);
+    else
+        writes_rm(r);
+}
+
+/* Of rax and a number. */
+static void arithmetic_of_rax (struct reader *r, unsigned code)
+{
+    unsigned operation = code >> 3;
+    r->bad = r->bad || operation == ADC || operation == SBB;
+    immediate(r, !(code & 1));
+    reads(r, RAX);
+    sets_flags(r);
+    if (operation != CMP)
+        writes(r, RAX);
+}
+
+/* Of rm and a number. */
+static void arithmetic_immediate (struct reader *r, unsigned code)
+{
+    enum { BYTES = 0x80, SHORT = 0x83 };
+    read_operands(r, width(r, code == BYTES));
+    unsigned operation = r->reg & 7;
+    int value = code == SHORT ? number(r, 1) : immediate(r, code == BYTES);
+    if (r->lock) { /* `lock or $0, (%rsp)` is a fence */
+        r->bad = r->bad || operation != OR || value != 0 || !r->slot;
+        return;
+    }
+    r->bad = r->bad || operation == ADC || operation == SBB;
+    sets_flags(r);
+    reads_rm(r);
+    if (operation != CMP)
+        writes_rm(r);
+}
+
+/* By a number, by one, or by what is in rcx. */
+static void shift (struct reader *r, unsigned code)
+{
+    enum { ROTATIONS = 4, BY_NUMBER = 0xc1, BY_RCX = 0xd2 };
+    read_operands(r, 1);
+    r->bad = r->bad || r->in_memory || (r->reg & 7) < ROTATIONS;
+    if (code <= BY_NUMBER)
+        number(r, 1);
+    else if (code >= BY_RCX)
+        reads(r, RCX);
+    sets_flags(r);
+    reads_rm(r);
+    writes_rm(r);
+}
+
+/* test with a number, not, neg */
+static void unary (struct reader *r, bool byte_wide)
+{
+    enum { TEST, NOT = 2, NEG = 3 };
+    read_operands(r, 1);
+    unsigned operation = r->reg & 7;
+    r->bad = r->bad || (r->in_memory && !byte_wide);
+    reads_rm(r);
+    if (operation == TEST)
+        immediate(r, byte_wide);
+    else if (operation == NOT || operation == NEG)
+        writes_rm(r);
+    else
+        r->bad = true;
+    if (operation != NOT)
+        sets_flags(r);
+}
+
+/* inc, dec; the others of that code are calls, jumps and push */
+static void step (struct reader *r)
+{
+    enum { DEC = 1 };
+    read_operands(r, 1);
+    r->bad = r->bad || r->in_memory || (r->reg & 7) > DEC;
+    sets_flags(r);
+    reads_rm(r);
+    writes_rm(r);
+}
+
+static void load (struct reader *r, unsigned bytes)
+{
+    read_operands(r, bytes);
+    reads_rm(r);
+    writes(r, r->reg);
+}
+
+static void multiply (struct reader *r)
+{
+    load(r, 1);
+    r->bad = r->bad || r->in_memory;
+    sets_flags(r);
+}
+
+static void conditional_move (struct reader *r)
+{
+    load(r, width(r, false));
+    reads(r, r->reg);
+    r->i->reads |= FLAGS;
+}
+
+static void set_by_condition (struct reader *r)
+{
+    read_operands(r, 1);
+    r->i->reads |= FLAGS;
+    writes_rm(r);
+}
+
+static void fence (struct reader *r)
+{
+    enum { LFENCE = 5 }; /* mfence, sfence */
+    read_operands(r, 1);
+    r->bad = r->bad || r->in_memory || (r->reg & 7) < LFENCE;
+}
+
+/* Of a register, by another one or by a number. */
+static void test_bit (struct reader *r, bool by_number)
+{
+    enum { ONLY_TEST = 4 };
+    read_operands(r, 1);
+    r->bad = r->bad || r->in_memory || (by_number && (r->reg & 7) != ONLY_TEST);
+    if (by_number)
+        number(r, 1);
+    else
+        reads(r, r->reg);
+    reads_rm(r);
+    sets_flags(r);
+}
+
+/* Those whose code begins with 0F. */
+static void two_bytes (struct reader *r)
+{
+    unsigned code = byte(r);
+    if (code >= 0x80 && code <= 0x8f)
+        branches(r, code, 4);
+    else if (code >= 0x40 && code <= 0x4f)
+        conditional_move(r);
+    else if (code >= 0x90 && code <= 0x9f)
+        set_by_condition(r);
+    else if (code == 0xb6 || code == 0xbe) /* movzx, movsx of a byte */
+        load(r, 1);
+    else if (code == 0xb7 || code == 0xbf) /* ... of two */
+        load(r, 2);
+    else if (code == 0xaf) {
+        multiply(r);
+        reads(r, r->reg);
+    } else if (code == 0x1e || code == 0x1f) /* endbr64, nop */
+        read_operands(r, 1);
+    else if (code == 0xa3 || code == 0xba)
+        test_bit(r, code == 0xba);
+    else if (code == 0xae)
+        fence(r);
+    else
+        r->bad = true;
+}
+
+static void move_immediate (struct reader *r, bool byte_wide)
+{
+    read_operands(r, width(r, byte_wide));
+    immediate(r, byte_wide);
+    writes_rm(r);
+}
+
+static void move_from_register (struct reader *r, bool byte_wide)
+{
+    read_operands(r, width(r, byte_wide));
+    reads(r, r->reg);
+    writes_rm(r);
+}
+
+/* test of two registers: with one in memory compilers compare */
+static void test_registers (struct reader *r)
+{
+    read_operands(r, 1);
+    r->bad = r->bad || r->in_memory;
+    reads(r, r->reg);
+    reads_rm(r);
+    sets_flags(r);
+}
+
+static void address (struct reader *r)
+{
+    read_operands(r, 1);
+    r->bad = r->bad || !r->in_memory;
+    r->i->reads |= r->address;
+    writes(r, r->reg);
+}
+
+/* test of rax with a number */
+static void test_rax (struct reader *r, bool byte_wide)
+{
+    immediate(r, byte_wide);
+    reads(r, RAX);
+    sets_flags(r);
+}
+
+/* Sign extension of rax, into it or into rdx. */
+static void extend_rax (struct reader *r, unsigned to)
+{
+    reads(r, RAX);
+    writes(r, to);
+}
+
+static void one_byte (struct reader *r, unsigned code)
+{
+    switch (code) {
+    case 0x63: load(r, 4); break; /* movslq */
+    case 0x69:
+    case 0x6b:
+        multiply(r);
+        code == 0x69 ? immediate(r, false) : number(r, 1);
+        break;
+    case 0x80:
+    case 0x81:
+    case 0x83: arithmetic_immediate(r, code); break;
+    case 0x84:
+    case 0x85: test_registers(r); break;
+    case 0x88:
+    case 0x89: move_from_register(r, code == 0x88); break;
+    case 0x8a:
+    case 0x8b: load(r, width(r, code == 0x8a)); break;
+    case 0x8d: address(r); break; /* lea */
+    case 0x90: break;             /* nop, pause */
+    case 0x98: extend_rax(r, RAX); break;
+    case 0x99: extend_rax(r, RDX); break;
+    case 0xa8:
+    case 0xa9: test_rax(r, code == 0xa8); break;
+    case 0xc0:
+    case 0xc1:
+    case 0xd0:
+    case 0xd1:
+    case 0xd2:
+    case 0xd3: shift(r, code); break;
+    case 0xc6:
+    case 0xc7: move_immediate(r, code == 0xc6); break;
+    case 0xe9:
+    case 0xeb: jumps(r, FLOW_JUMP, code == 0xe9 ? 4 : 1); break;
+    case 0xf6:
+    case 0xf7: unary(r, code == 0xf6); break;
+    case 0xfe:
+    case 0xff: step(r); break;
+    default: r->bad = true;
+    }
+}
+
+static unsigned prefixes (struct reader *r)
+{
+    enum { REX = 0x40 };
+    for (;;) {
+        unsigned code = byte(r);
+        if (code == 0x66)
+            r->narrow = true;
+        else if (code == 0xf0)
+            r->lock = true;
+        else if (code == 0xf3)
+            r->repeated = true;
+        else if (code != 0x2e && code != 0x3e && code != 0x64) /* of segments: fs is thread-local data */
+            return (code & 0xf0) == REX ? (r->rex = code & 0xf, r->wide = code & REX_W, byte(r)) : code;
+        if (r->bad)
+            return 0;
+    }
+}
+
+/* mov of a number, which has eight bytes if operands do. */
+static void move_to_register (struct reader *r, unsigned n)
+{
+    immediate(r, false);
+    if (r->wide)
+        number(r, 4);
+    writes(r, n);
+}
+
+static void operation (struct reader *r, unsigned code)
+{
+    enum { FIRST_OF_ONE = 0x40, IN_MODE = 4, OF_RAX = 6 };
+    if (code == 0x0f)
+        two_bytes(r);
+    else if (code < FIRST_OF_ONE && (code & 7) < IN_MODE)
+        arithmetic(r, code);
+    else if (code < FIRST_OF_ONE && (code & 7) < OF_RAX)
+        arithmetic_of_rax(r, code);
+    else if (code >= 0x70 && code <= 0x7f)
+        branches(r, code, 1);
+    else if (code >= 0xb8 && code <= 0xbf)
+        move_to_register(r, (code & 7) | (r->rex & REX_B ? 8 : 0));
+    else
+        one_byte(r, code);
+}
+
+static void decode (const unsigned char *at, const unsigned char *end, struct instruction *i)
+{
+    struct reader r = {.at = at, .end = end, .i = i};
+    unsigned code = prefixes(&r);
+    /* lock is part of a fence, and F3 of pause and endbr64 */
+    if ((r.lock && code != 0x83) || (r.repeated && code != 0x90 && code != 0x0f))
+        r.bad = true;
+    operation(&r, code);
+    i->bytes = r.bad ? 0 : (unsigned)(r.at - at);
+}
+
+/* How many bytes back the jump or branch at `at` goes, from its first byte on; <= 0: there is none.  Without
+ * optimization compilers leave some jumps long. */
+static ptrdiff_t jump_back (const unsigned char *at, const unsigned char *end)
+{
+    enum { SHORT = 2, LONG = 5 };
+    if (end - at < SHORT || ((at[0] & 0xf0) != 0x70 && at[0] != 0xeb && at[0] != 0xe9))
+        return 0;
+    if (at[0] != 0xe9)
+        return -((int8_t)at[1] + SHORT);
+    int32_t distance = 0;
+    if (end - at >= LONG)
+        memcpy(&distance, at + 1, sizeof distance);
+    return -((ptrdiff_t)distance + LONG);
+}
+
+#endif
