@@ -712,7 +712,9 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
     struct gomp_homes homes;
     uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;
-    struct gomp_ticket_ways ways = {.together = region->light && region->inside == GOMP_WAITS, .alone = alone};
+    struct gomp_ticket_ways ways = {.together = region->light && region->inside == GOMP_WAITS,
+                                    .odd_first = inv_seat % 2 == 1,
+                                    .alone = alone};
     ways.apart = is_apart(region, h, ways.together || gomp_tickets_are_short(short_ns));
     gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, have_homes(region, ways, &homes) ? &homes : NULL);
     bool later = alone || is_for_own_core(task_ns * n);

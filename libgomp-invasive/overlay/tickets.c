@@ -137,10 +137,12 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
 }
 
 /* From which end a core takes implicit tasks that are not to be taken in order: always the same, so that what it
- * brings into its cache of one region's is there for the next one's. */
+ * brings into its cache of one region's is there for the next one's.  The master's takes them in order, which is
+ * how processors fetch data ahead. */
 static bool takes_last (struct gomp_tickets *t, int seat)
 {
-    return seat > 0 && seat % 2 == 1 && atomic_load_explicit(&t->apart, memory_order_relaxed);
+    return seat >= 0 && atomic_load_explicit(&t->apart, memory_order_relaxed) &&
+           (seat % 2 == 1) != atomic_load_explicit(&t->odd_first, memory_order_relaxed);
 }
 
 /* May the thread put tickets into a share?  Not where cores have one together: all might be full. */
@@ -365,6 +367,7 @@ void gomp_tickets_open (struct gomp_tickets *t, uint32_t epoch, uint32_t nthread
         renew(t, &t->deals[which], epoch, nthreads, homes);
     RENEW(t->together, ways.together);
     RENEW(t->apart, ways.apart);
+    RENEW(t->odd_first, ways.odd_first);
     RENEW(t->alone, ways.alone);
     RENEW(t->nthreads, nthreads);
     RENEW(t->task_ns, task_ns);

@@ -17,7 +17,7 @@
  * before.  Where the function's are known to be shorter than it
  * takes to bring that word from another core (history.h), a thread takes a core's fair share at
  * once, and puts all but the first into the core's share.  Where implicit tasks would be dealt if there were more cores,
- * every second core takes from the range's end.
+ * every second core takes from the range's end, but not the master's.
  *
  * Either way an implicit task that waits for another one never keeps that from being started.
  */
@@ -75,6 +75,8 @@ struct gomp_tickets {
     _Atomic bool together;
     /* Each core begins with those that it has had in the region before. */
     _Atomic bool apart;
+    /* The master's core has an odd number. */
+    _Atomic bool odd_first;
     /* They are left to the master's core (gomp_history_prefers_alone).  Cleared by the watchdog if the region
      * lasts; relaxed: a hint, and a late thread may look at the next region's. */
     _Atomic bool alone;
@@ -116,7 +118,7 @@ static inline unsigned gomp_share_of (int seat, unsigned ncores)
 /* Are implicit tasks of that length taken several at once?  0: it is not known. */
 extern bool gomp_tickets_are_short (uint32_t task_ns);
 struct gomp_ticket_ways {
-    bool together, apart; /* as in gomp_tickets */
+    bool together, apart, odd_first; /* as in gomp_tickets */
     bool alone;           /* the only core is the master's */
 };
 /* nthreads - 1 implicit tasks, all but the master's, are there to be taken: by any thread, or, if homes is not
