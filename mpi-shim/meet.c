@@ -85,7 +85,7 @@ static _Atomic int threads_met;
  * which threads take turns; but only where waits have been short, since it lends no core. */
 static bool soon(const void *call_site)
 {
-    uint32_t expects = shim_site_expects(shim_site(call_site));
+    uint64_t expects = shim_site_expects(shim_site(call_site));
     return expects != 0 && expects < SOON_US * shim_us;
 }
 

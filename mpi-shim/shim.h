@@ -366,8 +366,8 @@ void shim_ring_set_ring(const struct shim_ring_set *set);
 
 /* What a call site has shown so far.  Written without a lock by any thread: a hint. */
 struct shim_site {
-    _Atomic uint32_t expect; /* weighted mean of its waits, in ticks, saturating */
-    _Atomic uint32_t quick;  /* since then, calls in a row that did not wait to speak of */
+    _Atomic uint32_t log;   /* weighted mean of shim_log of its waits, in ticks */
+    _Atomic uint32_t quick; /* since then, calls in a row that did not wait to speak of */
     /* The booked thread's: which call site was noted in which iteration (workload.c). */
     uint32_t noted;
     const void *where;
@@ -383,12 +383,37 @@ static inline struct shim_site *shim_site(const void *call_site)
     return &shim_sites[key >> 54];
 }
 
-/* How long the next wait will be: each call that was quick takes a quarter off. */
-static inline uint32_t shim_site_expects(const struct shim_site *site)
+/* The logarithm to base 2, in units of SHIM_LOG_ONE, and its inverse: exact for powers of two, linear in between. */
+enum { SHIM_LOG_BITS = 8, SHIM_LOG_ONE = 1 << SHIM_LOG_BITS };
+
+static inline uint32_t shim_log(uint64_t x)
+{
+    uint32_t power = 63 - (uint32_t)__builtin_clzll(x | 1);
+    uint64_t mantissa = power >= SHIM_LOG_BITS ? x >> (power - SHIM_LOG_BITS) : x << (SHIM_LOG_BITS - power);
+    return power << SHIM_LOG_BITS | ((uint32_t)mantissa & (SHIM_LOG_ONE - 1));
+}
+
+static inline uint64_t shim_exp(uint32_t log)
+{
+    uint32_t power = log >> SHIM_LOG_BITS;
+    uint64_t mantissa = SHIM_LOG_ONE | (log & (SHIM_LOG_ONE - 1));
+    return power >= SHIM_LOG_BITS ? mantissa << (power - SHIM_LOG_BITS) : mantissa >> (SHIM_LOG_BITS - power);
+}
+
+/* How long the next wait will be, in ticks: the geometric mean of those before, so that one that was interrupted for a
+ * time slice does not make all of a site be taken for long.  Each call that was quick takes a third off.  0: not
+ * known, or next to nothing. */
+static inline uint32_t shim_site_log(const struct shim_site *site)
 {
     uint32_t quick = atomic_load_explicit(&site->quick, memory_order_relaxed);
-    uint32_t expect = atomic_load_explicit(&site->expect, memory_order_relaxed);
-    return expect >> (quick < 48 ? quick / 2 : 24);
+    uint32_t log = atomic_load_explicit(&site->log, memory_order_relaxed);
+    return quick < 2 * log / SHIM_LOG_ONE ? log - quick * (SHIM_LOG_ONE / 2) : 0;
+}
+
+static inline uint64_t shim_site_expects(const struct shim_site *site)
+{
+    uint32_t log = shim_site_log(site);
+    return log > 0 ? shim_exp(log) : 0;
 }
 
 struct shim_wait {

@@ -13,14 +13,22 @@
 #include "futex.h"
 #include "hold.h"
 
-/* In microseconds.  LEND: giving a core up and having it back, with the other core's
- * wake-up; a wait shorter than that is spun through.  SHORT: what a site with long waits
- * spins before it lends.  HOLD: the same where the rank holds its core in short waits (hold.h), and
- * the longest of these.  PATIENT: spinning on a core that nobody wants ends here.  MOVE: looking for
- * another core than the one that its owner asks for.  LASTS: a report asks for the CPU time of waits
- * that are longer than this.  PREEMPTED: a lend that takes so long has let a borrower run on the core
- * in the middle of it. */
-enum { LEND_US = 30, SHORT_US = 1, HOLD_US = 1000, PATIENT_US = 5000, YIELD_US = 200, MOVE_US = 10 };
+/* In microseconds.  LEND: what it costs to give a core up and to have it back, by wake-ups and by what is missing in
+ * caches then, for both sides; a wait that is likely to be shorter is spun through.  SHORT: what a site with long waits
+ * spins before it lends.  HOLD: the same as LEND where the rank holds its core in short waits (hold.h).  WAKE: a
+ * sleep and its end, where there are more processes than cores.  PATIENT: spinning on a core that nobody
+ * wants ends here.  MOVE: looking for another core than the one that its owner asks for.  LASTS: a report
+ * asks for the CPU time of waits that are longer than this.  PREEMPTED: a lend that takes so long has let a
+ * borrower run on the core in the middle of it. */
+enum {
+    LEND_US = 200,
+    SHORT_US = 1,
+    HOLD_US = 1000,
+    WAKE_US = 30,
+    PATIENT_US = 5000,
+    YIELD_US = 200,
+    MOVE_US = 10
+};
 enum { LASTS_US = 5, PREEMPTED_US = 20 };
 /* A yield that takes longer than this has let somebody else run; so long without: sleep. */
 enum { OTHERS_US = 2, ALONE_US = 10 };
@@ -61,12 +69,13 @@ void shim_clock_measure(void)
         shim_us = 1;
 }
 
-/* A call that was over before anybody looked at the clock counts as one of no time. */
+/* All waits shorter than a part of a microsecond count as that long. */
 void shim_site_learn(struct shim_site *site, uint64_t ticks)
 {
-    uint32_t last = ticks > UINT32_MAX / 4 ? UINT32_MAX / 4 : (uint32_t)ticks;
-    uint32_t mean = shim_site_expects(site);
-    atomic_store_explicit(&site->expect, mean - mean / 4 + last / 4, memory_order_relaxed);
+    enum { LEAST_PART = 4 };
+    uint64_t least = shim_us / LEAST_PART;
+    uint32_t last = shim_log(ticks > least ? ticks : least), mean = shim_site_log(site);
+    atomic_store_explicit(&site->log, mean == 0 ? last : mean - mean / 4 + last / 4, memory_order_relaxed);
     atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
 }
 
@@ -144,7 +153,7 @@ bool shim_lends_at_once(const struct shim_site *site)
 {
     return inv_others_want(inv_process.table, inv_process.slot) &&
            (!inv_process.anonymous || !inv_token_overdrawn(inv_process.table)) &&
-           shim_site_expects(site) > LEND_US * shim_us;
+           shim_site_expects(site) > WAKE_US * shim_us;
 }
 
 /* As much for each of those that share a core where waits are short as a rule: they take the longer
