@@ -21,7 +21,7 @@ from whole_programs import Program, Shape  # noqa: E402
 
 SHORT = {"hydro": ["8", "8"], "structured": ["10", "32"], "cg": ["20", "12"],
          "multizone": ["3", "64"], "sweep": ["2", "8"], "tree": ["50", "2"], "amr": ["25", "64"],
-         "md": ["25", "6"]}
+         "md": ["25", "6"], "wavefront": ["1", "8"]}
 OWN = {program.name: program for program in own_programs.PROGRAMS}
 
 
