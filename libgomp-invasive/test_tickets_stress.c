@@ -167,7 +167,9 @@ static void run_region (uint32_t epoch, unsigned *seed)
     atomic_store(&next_is_done, false);
     atomic_store_explicit(&gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
     const struct gomp_homes *homes = some_homes(last, &alone, seed);
-    struct gomp_ticket_ways ways = {.together = (unsigned)rand_r(seed) % 4 == 0, .alone = alone};
+    struct gomp_ticket_ways ways = {.together = (unsigned)rand_r(seed) % 4 == 0,
+                                    .odd_first = (unsigned)rand_r(seed) % 2,
+                                    .alone = alone};
     ways.apart = ways.together || rand_r(seed) % 2;
     gomp_tickets_open(&tickets, epoch, n, task_ns[(unsigned)rand_r(seed) % 6], ways, homes);
     gomp_want_cores();

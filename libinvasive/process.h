@@ -131,9 +131,10 @@ int inv_seat_evict_overdue(void);
  * it is taken from it, and it finds out at its next scheduling point (INV_LOST).  Returns
  * the seat or INV_SEAT_NONE.  One thread at a time. */
 int inv_seat_retake_idle(void);
-/* How many of the cores that we hold are held by threads that sleep in the kernel now, and have for half of the time
- * since the last call or longer?  Some system calls for each, one for each whose thread computes.  *held: all that we
- * hold.  0 of 0 where it is not known which these are.  One thread at a time. */
+/* How many of the cores that we hold are held by threads that sleep in the kernel now?  A thread that has computed for
+ * more than half of the time since the last call does not count, if that call was within 10 ms.  One system call for each
+ * thread that computes, some for one that sleeps.  *held: all that we hold.  0 of 0 where it is not known which these
+ * are.  One thread at a time. */
 unsigned inv_seats_asleep(unsigned *held);
 /* Anonymous mode, for the thread that joined: from now on inv_seat_follow is for it. */
 void inv_seat_follows(void);

@@ -505,16 +505,18 @@ int inv_seat_retake_idle(void)
     return INV_SEAT_NONE;
 }
 
-/* Has the thread that holds that core slept for the most part since the last call, and does it sleep now?  Its
- * processor time costs a thirtieth of its state, so it is looked at first. */
+/* Does the thread that holds that core sleep now, and has it since the last call for the most part, if that was
+ * lately?  Its processor time costs a thirtieth of its state, so it is looked at first. */
 static bool holder_sleeps(unsigned core, int32_t tid)
 {
+    enum { LATELY_NS = 10000000 };
     static struct {
         int32_t tid;
         uint64_t cpu_ns, wall_ns;
     } last[INV_MAX_CORES];
-    uint64_t cpu = inv_thread_cpu_ns(tid), wall = inv_now_ns();
-    bool computed = last[core].tid == tid && 2 * (cpu - last[core].cpu_ns) > wall - last[core].wall_ns;
+    uint64_t cpu = inv_thread_cpu_ns(tid), wall = inv_now_ns(), passed = wall - last[core].wall_ns;
+    bool comparable = last[core].tid == tid && passed <= LATELY_NS && cpu >= last[core].cpu_ns;
+    bool computed = comparable && 2 * (cpu - last[core].cpu_ns) > passed;
     last[core].tid = tid;
     last[core].cpu_ns = cpu;
     last[core].wall_ns = wall;

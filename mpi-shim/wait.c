@@ -69,13 +69,16 @@ void shim_clock_measure(void)
         shim_us = 1;
 }
 
-/* All waits shorter than a part of a microsecond count as that long. */
+/* All waits shorter than a part of a microsecond count as that long; so does what calls that were quick have left of
+ * the mean. */
 void shim_site_learn(struct shim_site *site, uint64_t ticks)
 {
     enum { LEAST_PART = 4 };
-    uint64_t least = shim_us / LEAST_PART;
-    uint32_t last = shim_log(ticks > least ? ticks : least), mean = shim_site_log(site);
-    atomic_store_explicit(&site->log, mean == 0 ? last : mean - mean / 4 + last / 4, memory_order_relaxed);
+    uint32_t least = shim_log(shim_us / LEAST_PART), last = shim_log(ticks), mean = shim_site_log(site);
+    bool first = atomic_load_explicit(&site->log, memory_order_relaxed) == 0;
+    last = last > least ? last : least;
+    mean = mean > least ? mean : least;
+    atomic_store_explicit(&site->log, first ? last : mean - mean / 4 + last / 4, memory_order_relaxed);
     atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
 }
 

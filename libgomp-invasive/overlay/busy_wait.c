@@ -16,36 +16,36 @@
 #include "instruction_none.h"
 #endif
 
-/* What is known of a loop up to an instruction of it. */
+/* What is known of a loop up to an instruction of it.  Addresses are bytes from its first instruction on. */
 struct loop {
-    const unsigned char *first, *last; /* last: the jump back */
-    const unsigned char *sure;         /* what is before this address may be jumped over */
+    ptrdiff_t last;                     /* the jump back */
+    ptrdiff_t sure;                     /* a jump may lead past what is before this address */
     uint64_t defined, exposed, written; /* places: surely written; read before that; written at all */
     uint64_t loaded;                    /* places whose value depends on what was loaded */
-    unsigned conditions;
-    bool ends; /* under one of these */
+    unsigned conditions;                /* conditional jumps so far */
+    bool ends;                          /* one of them can end the loop */
 };
 
-/* Can the loop go on so, and end?  Each condition has to depend on what was loaded, and something has to lead past
- * a jump out of the loop. */
-static bool follow (struct loop *l, const unsigned char *at, const struct instruction *i)
+/* Can the loop continue after this instruction as a busy-wait loop?  Each condition has to depend on what was loaded, and
+ * what follows a jump out of the loop has to be reached by another jump. */
+static bool follow (struct loop *l, ptrdiff_t at, const struct instruction *i)
 {
-    bool back = i->target == l->first && at == l->last;
-    bool inside = i->target > at && i->target <= l->last;
+    ptrdiff_t target = at + i->target;
+    bool back = target == 0 && at == l->last, inside = target > at && target <= l->last;
     if (i->flow == FLOW_BRANCH && ((i->reads & l->loaded) == 0 || l->conditions++ == BUSY_WAIT_CONDITIONS))
         return false;
     if (i->flow == FLOW_ON || (back && i->flow == FLOW_JUMP))
         return true;
-    if (inside && i->target > l->sure)
-        l->sure = i->target;
+    if (inside && target > l->sure)
+        l->sure = target;
     if (!inside && (i->flow == FLOW_BRANCH || l->conditions > 0))
         l->ends = true;
     if (i->flow == FLOW_JUMP)
-        return inside || l->sure >= at + i->bytes;
-    return inside || back || i->target < l->first || i->target > l->last;
+        return inside || l->sure >= at + (ptrdiff_t)i->bytes;
+    return inside || back || target < 0 || target > l->last;
 }
 
-static bool add (struct loop *l, const unsigned char *at, const struct instruction *i)
+static bool add (struct loop *l, ptrdiff_t at, const struct instruction *i)
 {
     bool depends = i->loads || (i->reads & l->loaded) != 0;
     l->exposed |= i->reads & ~l->defined;
@@ -59,14 +59,14 @@ static bool add (struct loop *l, const unsigned char *at, const struct instructi
     return follow(l, at, i);
 }
 
-/* Does the loop from `first` to the jump back at `last` busy-wait?  end: of the code. */
-static bool busy_waits (const unsigned char *first, const unsigned char *last, const unsigned char *end)
+/* Does the loop busy-wait whose jump back is `last` bytes after its beginning?  end: of the code. */
+static bool busy_waits (const unsigned char *first, ptrdiff_t last, const unsigned char *end)
 {
-    struct loop l = {.first = first, .last = last, .sure = first};
-    const unsigned char *at = first;
+    struct loop l = {.last = last};
+    ptrdiff_t at = 0;
     while (at <= last) {
         struct instruction i = {0};
-        decode(at, end, &i);
+        decode(first + at, end, &i);
         if (i.bytes == 0 || !add(&l, at, &i))
             return false;
         if (at == last)
@@ -78,10 +78,10 @@ static bool busy_waits (const unsigned char *first, const unsigned char *last, c
 
 bool gomp_code_busy_waits (const unsigned char *code, size_t bytes)
 {
-    const unsigned char *end = code + bytes;
-    for (const unsigned char *at = code; at < end; at += INSTRUCTION_ALIGNMENT) {
-        ptrdiff_t back = jump_back(at, end);
-        if (back > 0 && back <= BUSY_WAIT_BYTES && back <= at - code && busy_waits(at - back, at, end))
+    for (size_t at = 0; at < bytes; at += INSTRUCTION_ALIGNMENT) {
+        ptrdiff_t back = jump_back(code + at, code + bytes);
+        if (back > 0 && back <= BUSY_WAIT_BYTES && (size_t)back <= at &&
+            busy_waits(code + at - back, back, code + bytes))
             return true;
     }
     return false;

@@ -11,23 +11,26 @@
 #include <stdint.h>
 
 /* Places that an instruction reads and writes are bits of a set: registers from 0 on, the condition flags,
- * and then variables on the stack, by their distance from a register.  Two variables can have one bit. */
+ * and then variables on the stack, a bit for each four bytes. */
 #define FLAGS (UINT64_C(1) << 32)
-enum { STACK_FIRST = 33, STACK_PLACES = 31 };
+enum { STACK_FIRST = 33, STACK_PLACES = 31, STACK_PLACE_BYTES = 4 };
 
 enum flow { FLOW_ON, FLOW_JUMP, FLOW_BRANCH };
 
 struct instruction {
     unsigned bytes; /* 0: none of those that a busy-wait loop may have */
     enum flow flow;
-    const unsigned char *target; /* of a jump, and of a branch: a jump under a condition */
-    uint64_t reads, writes;      /* places */
-    bool loads;                  /* from memory other than the stack */
+    ptrdiff_t target;       /* of a jump, and of a branch, which is a jump under a condition: from this instruction on */
+    uint64_t reads, writes; /* places */
+    bool loads;             /* from memory other than the stack */
 };
 
+/* The place of what is so many bytes beside a register, in the direction of variables.  0: it is too far away to have
+ * one; such a variable can be read, as one that does not change, but not written. */
 static inline uint64_t stack_place (int distance)
 {
-    return UINT64_C(1) << (STACK_FIRST + (unsigned)distance / 4 % STACK_PLACES);
+    bool near = distance >= 0 && distance < STACK_PLACES * STACK_PLACE_BYTES;
+    return near ? UINT64_C(1) << (STACK_FIRST + distance / STACK_PLACE_BYTES) : 0;
 }
 
 #endif

@@ -56,10 +56,11 @@ static bool load_or_store (uint32_t word, struct instruction *i)
     uint32_t base = word >> 5 & 31, size = word >> 30;
     bool scaled = is(word, 0x3f000000, 0x39000000), unscaled = is(word, 0x3f200c00, 0x38000000),
          indexed = is(word, 0x3f200c00, 0x38200800);
-    if (!scaled && !unscaled && !indexed)
+    bool prefetch = is(word, 0xc0c00000, 0xc0800000), on_stack = base == STACK_POINTER && !indexed;
+    if ((!scaled && !unscaled && !indexed) || prefetch)
         return false;
     uint64_t place = 0;
-    if (base == STACK_POINTER && !indexed)
+    if (on_stack)
         place = stack_place(scaled ? (int)((word >> 10 & 0xfff) << size) : field(word, 12, UNSCALED_BITS));
     i->reads = in_register(base) | (indexed ? in_register(word >> 16) : 0);
     if (is(word, 0x00c00000, 0)) { /* a store */
@@ -69,7 +70,7 @@ static bool load_or_store (uint32_t word, struct instruction *i)
     }
     i->reads |= place;
     i->writes = in_register(word);
-    i->loads = place == 0;
+    i->loads = !on_stack;
     return true;
 }
 
@@ -155,7 +156,7 @@ static void decode (const unsigned char *at, const unsigned char *end, struct in
         return;
     memcpy(&word, at, LENGTH);
     bool good = branch(word, i, &words);
-    i->target = at + (ptrdiff_t)words * LENGTH;
+    i->target = (ptrdiff_t)words * LENGTH;
     if (good || plain(word, i))
         i->bytes = LENGTH;
 }
@@ -165,7 +166,7 @@ static ptrdiff_t jump_back (const unsigned char *at, const unsigned char *end)
 {
     struct instruction i = {0};
     decode(at, end, &i);
-    return i.bytes > 0 && i.flow != FLOW_ON ? at - i.target : 0;
+    return i.bytes > 0 && i.flow != FLOW_ON ? -i.target : 0;
 }
 
 #endif

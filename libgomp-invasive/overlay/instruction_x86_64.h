@@ -16,18 +16,20 @@ enum { INSTRUCTION_ALIGNMENT = 1 };
 enum { REX_B = 1, REX_X = 2, REX_R = 4, REX_W = 8 };
 enum { RAX = 0, RCX = 1, RDX = 2, RSP = 4, RBP = 5 };
 
-/* An instruction that is being read.  `bad` once it is none of those above, or the code ends in it. */
+/* An instruction that is being read. */
 struct reader {
-    const unsigned char *at, *end;
+    const unsigned char *first, *at, *end; /* at: the next byte */
     struct instruction *i;
-    bool bad;
+    bool bad; /* it is none of those above, or the code ends in it */
     bool lock, wide, repeated, narrow; /* prefixes: F0, REX.W, F3, 66 */
+    bool extended;                     /* it has a REX prefix, with these bits: */
     unsigned rex;
     /* the operands that the byte behind the code of the operation names */
     unsigned reg, rm;
     bool in_memory;   /* rm is no register; then: */
     uint64_t address; /* the registers of its address */
-    uint64_t slot;    /* it is this place on the stack; 0: it is elsewhere */
+    bool on_stack;
+    uint64_t slot;    /* then: its place, see stack_place */
 };
 
 static unsigned byte (struct reader *r)
@@ -50,6 +52,19 @@ static int number (struct reader *r, unsigned bytes)
 static uint64_t in_register (unsigned n)
 {
     return UINT64_C(1) << n;
+}
+
+/* The four registers after the first four, as operands of a byte without a REX prefix, are parts of the first four. */
+static bool is_high_byte (const struct reader *r, unsigned reg)
+{
+    enum { FIRST = 4, AFTER = 8 };
+    return !r->extended && reg >= FIRST && reg < AFTER;
+}
+
+/* An instruction whose operands in registers, rm alone or both, are bytes. */
+static void has_bytes (struct reader *r, bool both)
+{
+    r->bad = r->bad || (!r->in_memory && is_high_byte(r, r->rm)) || (both && is_high_byte(r, r->reg));
 }
 
 /* How many bytes operands have. */
@@ -87,8 +102,9 @@ static void read_operands (struct reader *r, unsigned bytes)
     if (has_base)
         r->address |= in_register(base);
     /* Below the frame pointer are variables; above it may be anything, if it is a register like others. */
-    if (has_base && !indexed && (base == RSP || (base == RBP && distance < 0)))
-        r->slot = stack_place(distance);
+    r->on_stack = has_base && !indexed && (base == RSP || (base == RBP && distance < 0));
+    if (r->on_stack)
+        r->slot = stack_place(base == RSP ? distance : -distance - 1);
 }
 
 static void reads (struct reader *r, unsigned reg)
@@ -104,7 +120,7 @@ static void writes (struct reader *r, unsigned reg)
 static void reads_rm (struct reader *r)
 {
     r->i->reads |= r->in_memory ? r->address | r->slot : in_register(r->rm);
-    r->i->loads = r->i->loads || (r->in_memory && !r->slot);
+    r->i->loads = r->i->loads || (r->in_memory && !r->on_stack);
 }
 
 static void writes_rm (struct reader *r)
@@ -132,7 +148,7 @@ static void jumps (struct reader *r, enum flow flow, unsigned bytes)
 {
     int distance = number(r, bytes);
     r->i->flow = flow;
-    r->i->target = r->at + distance;
+    r->i->target = r->at - r->first + distance;
 }
 
 static void branches (struct reader *r, unsigned code, unsigned bytes)
@@ -158,6 +174,8 @@ static void arithmetic (struct reader *r, unsigned code)
     unsigned operation = code >> 3;
     bool to_register = code & 2;
     read_operands(r, width(r, !(code & 1)));
+    if (!(code & 1))
+        has_bytes(r, true);
     r->bad = r->bad || operation == ADC || operation == SBB || (!r->in_memory && r->reg == r->rm);
     sets_flags(r);
     reads(r, r->reg);
@@ -187,6 +205,8 @@ static void arithmetic_immediate (struct reader *r, unsigned code)
 {
     enum { BYTES = 0x80, SHORT = 0x83 };
     read_operands(r, width(r, code == BYTES));
+    if (code == BYTES)
+        has_bytes(r, false);
     unsigned operation = r->reg & 7;
     int value = code == SHORT ? number(r, 1) : immediate(r, code == BYTES);
     if (r->lock) { /* `lock or $0, (%rsp)` is a fence */
@@ -222,6 +242,8 @@ static void unary (struct reader *r, bool byte_wide)
     read_operands(r, 1);
     unsigned operation = r->reg & 7;
     r->bad = r->bad || (r->in_memory && !byte_wide);
+    if (byte_wide)
+        has_bytes(r, false);
     reads_rm(r);
     if (operation == TEST)
         immediate(r, byte_wide);
@@ -234,10 +256,12 @@ static void unary (struct reader *r, bool byte_wide)
 }
 
 /* inc, dec; the others of that code are calls, jumps and push */
-static void step (struct reader *r)
+static void step (struct reader *r, bool byte_wide)
 {
     enum { DEC = 1 };
     read_operands(r, 1);
+    if (byte_wide)
+        has_bytes(r, false);
     r->bad = r->bad || r->in_memory || (r->reg & 7) > DEC;
     sets_flags(r);
     reads_rm(r);
@@ -268,6 +292,7 @@ static void conditional_move (struct reader *r)
 static void set_by_condition (struct reader *r)
 {
     read_operands(r, 1);
+    has_bytes(r, false);
     r->i->reads |= FLAGS;
     writes_rm(r);
 }
@@ -303,9 +328,10 @@ static void two_bytes (struct reader *r)
         conditional_move(r);
     else if (code >= 0x90 && code <= 0x9f)
         set_by_condition(r);
-    else if (code == 0xb6 || code == 0xbe) /* movzx, movsx of a byte */
+    else if (code == 0xb6 || code == 0xbe) { /* movzx, movsx of a byte */
         load(r, 1);
-    else if (code == 0xb7 || code == 0xbf) /* ... of two */
+        has_bytes(r, false);
+    } else if (code == 0xb7 || code == 0xbf) /* ... of two */
         load(r, 2);
     else if (code == 0xaf) {
         multiply(r);
@@ -323,6 +349,8 @@ static void two_bytes (struct reader *r)
 static void move_immediate (struct reader *r, bool byte_wide)
 {
     read_operands(r, width(r, byte_wide));
+    if (byte_wide)
+        has_bytes(r, false);
     immediate(r, byte_wide);
     writes_rm(r);
 }
@@ -330,14 +358,18 @@ static void move_immediate (struct reader *r, bool byte_wide)
 static void move_from_register (struct reader *r, bool byte_wide)
 {
     read_operands(r, width(r, byte_wide));
+    if (byte_wide)
+        has_bytes(r, true);
     reads(r, r->reg);
     writes_rm(r);
 }
 
-/* test of two registers: with one in memory compilers compare */
-static void test_registers (struct reader *r)
+/* test of two registers.  With one in memory it is rare, and often a part of other instructions. */
+static void test_registers (struct reader *r, bool byte_wide)
 {
     read_operands(r, 1);
+    if (byte_wide)
+        has_bytes(r, true);
     r->bad = r->bad || r->in_memory;
     reads(r, r->reg);
     reads_rm(r);
@@ -380,11 +412,14 @@ static void one_byte (struct reader *r, unsigned code)
     case 0x81:
     case 0x83: arithmetic_immediate(r, code); break;
     case 0x84:
-    case 0x85: test_registers(r); break;
+    case 0x85: test_registers(r, code == 0x84); break;
     case 0x88:
     case 0x89: move_from_register(r, code == 0x88); break;
     case 0x8a:
-    case 0x8b: load(r, width(r, code == 0x8a)); break;
+        load(r, 1);
+        has_bytes(r, true);
+        break;
+    case 0x8b: load(r, width(r, false)); break;
     case 0x8d: address(r); break; /* lea */
     case 0x90: break;             /* nop, pause */
     case 0x98: extend_rax(r, RAX); break;
@@ -404,27 +439,27 @@ static void one_byte (struct reader *r, unsigned code)
     case 0xf6:
     case 0xf7: unary(r, code == 0xf6); break;
     case 0xfe:
-    case 0xff: step(r); break;
+    case 0xff: step(r, code == 0xfe); break;
     default: r->bad = true;
     }
 }
 
+/* Read the prefixes and the code of the operation.  Among those of segments fs is that of thread-local data. */
 static unsigned prefixes (struct reader *r)
 {
-    enum { REX = 0x40 };
-    for (;;) {
-        unsigned code = byte(r);
-        if (code == 0x66)
-            r->narrow = true;
-        else if (code == 0xf0)
-            r->lock = true;
-        else if (code == 0xf3)
-            r->repeated = true;
-        else if (code != 0x2e && code != 0x3e && code != 0x64) /* of segments: fs is thread-local data */
-            return (code & 0xf0) == REX ? (r->rex = code & 0xf, r->wide = code & REX_W, byte(r)) : code;
-        if (r->bad)
-            return 0;
+    enum { REX = 0x40, NARROW = 0x66, LOCK = 0xf0, REPEATED = 0xf3, CS = 0x2e, DS = 0x3e, FS = 0x64 };
+    unsigned code = byte(r);
+    for (; code == NARROW || code == LOCK || code == REPEATED || code == CS || code == DS || code == FS; code = byte(r)) {
+        r->narrow = r->narrow || code == NARROW;
+        r->lock = r->lock || code == LOCK;
+        r->repeated = r->repeated || code == REPEATED;
     }
+    r->extended = (code & 0xf0) == REX;
+    if (!r->extended)
+        return code;
+    r->rex = code & 0xf;
+    r->wide = r->rex & REX_W;
+    return byte(r);
 }
 
 /* mov of a number, which has eight bytes if operands do. */
@@ -455,7 +490,7 @@ static void operation (struct reader *r, unsigned code)
 
 static void decode (const unsigned char *at, const unsigned char *end, struct instruction *i)
 {
-    struct reader r = {.at = at, .end = end, .i = i};
+    struct reader r = {.first = at, .at = at, .end = end, .i = i};
     unsigned code = prefixes(&r);
     /* lock is part of a fence, and F3 of pause and endbr64 */
     if ((r.lock && code != 0x83) || (r.repeated && code != 0x90 && code != 0x0f))
@@ -464,19 +499,28 @@ static void decode (const unsigned char *at, const unsigned char *end, struct in
     i->bytes = r.bad ? 0 : (unsigned)(r.at - at);
 }
 
-/* How many bytes back the jump or branch at `at` goes, from its first byte on; <= 0: there is none.  Without
- * optimization compilers leave some jumps long. */
+/* A jump or branch whose distance has four bytes, which begins with so many others; compilers leave some so without
+ * optimization. */
+static ptrdiff_t long_jump_back (const unsigned char *at, const unsigned char *end, ptrdiff_t before)
+{
+    int32_t distance = 0;
+    ptrdiff_t length = before + (ptrdiff_t)sizeof distance;
+    if (end - at >= length)
+        memcpy(&distance, at + before, sizeof distance);
+    return -((ptrdiff_t)distance + length);
+}
+
+/* How many bytes back the jump or branch at `at` goes, from its first byte on; <= 0: there is none. */
 static ptrdiff_t jump_back (const unsigned char *at, const unsigned char *end)
 {
-    enum { SHORT = 2, LONG = 5 };
-    if (end - at < SHORT || ((at[0] & 0xf0) != 0x70 && at[0] != 0xeb && at[0] != 0xe9))
+    enum { SHORT = 2 };
+    if (end - at < SHORT)
         return 0;
-    if (at[0] != 0xe9)
-        return -((int8_t)at[1] + SHORT);
-    int32_t distance = 0;
-    if (end - at >= LONG)
-        memcpy(&distance, at + 1, sizeof distance);
-    return -((ptrdiff_t)distance + LONG);
+    if (at[0] == 0xe9)
+        return long_jump_back(at, end, 1);
+    if (at[0] == 0x0f && (at[1] & 0xf0) == 0x80)
+        return long_jump_back(at, end, 2);
+    return (at[0] & 0xf0) == 0x70 || at[0] == 0xeb ? -((int8_t)at[1] + SHORT) : 0;
 }
 
 #endif

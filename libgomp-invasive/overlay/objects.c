@@ -8,6 +8,8 @@
 #include "busy_wait.h"
 #include <string.h>
 
+enum { SEARCHED_BYTES = 32 << 20 };
+
 const char *gomp_object_name (const struct dl_phdr_info *info)
 {
     const char *slash = strrchr(info->dlpi_name, '/');
@@ -119,32 +121,39 @@ static bool is_known_to_wait (const struct dl_phdr_info *info)
     return false;
 }
 
-static bool has_waiting_code (const struct dl_phdr_info *info)
+struct search {
+    bool found;
+    size_t bytes; /* of code that may still be searched */
+};
+
+static bool has_waiting_code (const struct dl_phdr_info *info, struct search *search)
 {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type == PT_LOAD && (segment->p_flags & (PF_X | PF_R)) == (PF_X | PF_R) &&
-            gomp_code_busy_waits((const unsigned char *)(info->dlpi_addr + segment->p_vaddr),
-                                 segment->p_filesz))
+        if (segment->p_type != PT_LOAD || (segment->p_flags & (PF_X | PF_R)) != (PF_X | PF_R))
+            continue;
+        size_t bytes = segment->p_filesz < search->bytes ? segment->p_filesz : search->bytes;
+        search->bytes -= bytes;
+        if (gomp_code_busy_waits((const unsigned char *)(info->dlpi_addr + segment->p_vaddr), bytes))
             return true;
     }
     return false;
 }
 
-static int busy_waits (struct dl_phdr_info *info, size_t size, void *found)
+static int busy_waits (struct dl_phdr_info *info, size_t size, void *arg)
 {
-    static const char *const yields[] = {"sched_yield", NULL};
+    struct search *search = arg;
     (void)size;
-    *(bool *)found = gomp_object_needs(info, "libgomp") &&
-                     (is_known_to_wait(info) || gomp_object_uses(info, yields) || has_waiting_code(info));
-    return *(bool *)found;
+    search->found = gomp_object_needs(info, "libgomp") &&
+                    (is_known_to_wait(info) || has_waiting_code(info, search));
+    return search->found;
 }
 
 bool gomp_program_busy_waits (void)
 {
-    bool found = false;
-    dl_iterate_phdr(busy_waits, &found);
-    return found;
+    struct search search = {.bytes = SEARCHED_BYTES};
+    dl_iterate_phdr(busy_waits, &search);
+    return search.found;
 }
 
 bool gomp_other_copy_loaded (void)

@@ -23,8 +23,9 @@ extern bool gomp_program_needs_libgomp (void);
  * The initialisation of such a copy has run then, although its functions are never called. */
 extern bool gomp_other_copy_loaded (void);
 /* Do implicit tasks of the program, or of a library that is loaded, wait for each other in loops of their own?
- * So it is of OpenBLAS and BLIS, by name, of objects that call sched_yield, and of those in whose code such a
- * loop is found (busy_wait.h): objects that are linked with libgomp.  Milliseconds for each megabyte of code. */
+ * True with OpenBLAS and BLIS, known by their names, and with an object in whose code such a loop is found
+ * (busy_wait.h); only objects that are linked with libgomp count.  The first 32 MiB of their code are searched, some
+ * milliseconds for each. */
 extern bool gomp_program_busy_waits (void);
 #pragma GCC visibility pop
 #endif

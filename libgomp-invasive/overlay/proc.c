@@ -105,6 +105,15 @@ static bool has_sections (void)
     return program_calls(names);
 }
 
+/* Do threads wait for each other in loops of their own?  Looked for once. */
+static bool busy_waits (void)
+{
+    static int answer; /* 0: not looked yet, 1 yes, 2 no; while the default team is found */
+    if (answer == 0)
+        answer = gomp_program_busy_waits() ? 1 : 2;
+    return answer == 1;
+}
+
 /* Can a team that is larger than the cores gain anything?  Cores come and go in the middle of a region
  * where several ranks share a small node; there the last implicit tasks to start are the unit of what
  * stays unbalanced.  Not where the process is alone, nor where ranks or cores are so many that teams of
@@ -114,12 +123,12 @@ static bool has_sections (void)
  * which each implicit task is switched to: programs of that kind gain nothing by more than the cores, and keep
  * more arrays for each thread (doc/design.md).  Nor where threads wait for each other in loops of their own: those
  * beyond the cores would take the cores from those that compute. */
-static bool large_team_gains (unsigned cores, bool busy_waits)
+static bool large_team_gains (unsigned cores)
 {
     enum { MANY_CORES = 16 };
     unsigned ranks = inv_ranks_here();
-    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !busy_waits && !nesting_wanted() &&
-           !has_barriers_inside() && gomp_may_move_threads();
+    return ranks > 1 && ranks <= cores && cores < MANY_CORES && !nesting_wanted() && !has_barriers_inside() &&
+           gomp_may_move_threads() && !busy_waits();
 }
 
 /* Has the launcher started so many ranks for each core here?  Where it does not say how many are on this node
@@ -148,16 +157,18 @@ static bool single_threads_are_bound (unsigned cores)
 
 /* The rank's share of the cores, rounded up, where more threads would wait for each other on the same cores: in
  * loops of their own, each for a time slice of the kernel, or in barriers as kernel threads (tls.h), which sleep and
- * wake up there.  Else, where the launcher does not say how many ranks are on this node, and where tasks run while
- * others wait in MPI (see above), all cores. */
-static unsigned cores_that_meet (unsigned cores, bool busy_waits)
+ * wake up there.  It is all cores elsewhere, where the launcher does not say how many ranks are on this node, and where
+ * tasks run while others wait in MPI (see above). */
+static unsigned cores_that_meet (unsigned cores)
 {
     int here = inv_local_size();
-    if (here <= 1 || inv_mpi_tasks_asked() ||
-        !(busy_waits || (!gomp_may_move_threads() && has_barriers_inside())))
+    if (here <= 1 || inv_mpi_tasks_asked())
+        return cores;
+    bool waits = busy_waits();
+    if (!waits && (gomp_may_move_threads() || !has_barriers_inside()))
         return cores;
     unsigned share = (cores + (unsigned)here - 1) / (unsigned)here;
-    return share == 1 && cores > 1 && busy_waits && has_sections() ? 2 : share;
+    return share == 1 && cores > 1 && waits && has_sections() ? 2 : share;
 }
 
 /* N, the team size when the program does not say: INVASIVE_THREADS (invade --threads), or 1 where each core has
@@ -173,10 +184,9 @@ static unsigned find_default_team (void)
     unsigned cores = inv_domain_cores();
     if (one_thread_is_enough(cores))
         return 1;
-    bool busy_waits = inv_ranks_here() > 1 && gomp_program_busy_waits();
-    if (large_team_gains(cores, busy_waits))
+    if (large_team_gains(cores))
         return fit_team((GRAIN + cores - 1) / cores * cores, cores);
-    return fit_team(cores_that_meet(cores, busy_waits), cores);
+    return fit_team(cores_that_meet(cores), cores);
 }
 
 /* Found once: what is left of limits changes.  While the library is loaded, or under the lock of

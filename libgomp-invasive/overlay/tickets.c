@@ -136,9 +136,9 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
     return part < most ? part : most;
 }
 
-/* From which end a core takes implicit tasks that are not to be taken in order: always the same, so that what it
- * brings into its cache of one region's is there for the next one's.  The master's takes them in order, which is
- * how processors fetch data ahead. */
+/* From which end a core takes implicit tasks that are not to be taken in order: the same one as long as the master stays
+ * on its core, so that what a core brings into its cache of one region's is there for the next one's.  The master's core
+ * takes them in order, which is how processors fetch data ahead. */
 static bool takes_last (struct gomp_tickets *t, int seat)
 {
     return seat >= 0 && atomic_load_explicit(&t->apart, memory_order_relaxed) &&
