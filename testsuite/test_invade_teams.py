@@ -248,7 +248,7 @@ def told(invade, run_program, build, tmp_path):
         script, member = tmp_path / "script", build / "testsuite/rmd_member"
         script.write_text(f"join SOCKET 0 1 1\nrecord LAUNCH 1 0\nregions {regions}\n")
         edits = "s!SOCKET!$INVASIVE_SOCKET!;s/LAUNCH/${INVASIVE_REPORT%%:*}/"
-        command = f'sed "{edits}" {script} | {member}'
+        command = f'(sed "{edits}" {script}; sleep 0.1) | {member}'  # which runs so long
         said = run_program([invade, "--emulate-cores=4", *options, "--report", "sh", "-c",
                             command], env=env).stderr
         assert "member" in said

@@ -110,8 +110,8 @@ static void print_functions(FILE *to, struct job *j)
     }
 }
 
-/* From this part of the elapsed time on a hint is worth a line. */
-static const double worth = 0.03;
+/* From this part of the elapsed time on a hint is worth a line; and a smaller team from so many seconds on. */
+static const double worth = 0.03, least_saving = 0.001;
 
 /* 12400: "12,400" */
 static void with_commas(char *to, uint64_t n)
@@ -140,7 +140,7 @@ static void print_team_cost(FILE *to, const struct launch *l, const struct job *
         inside += f->elapsed;
         barriers += (double)f->barriers;
     }
-    if (!regions || j->team_cost <= worth * elapsed)
+    if (!regions || j->team_cost < least_saving || j->team_cost <= worth * elapsed)
         return;
     with_commas(count, regions);
     fprintf(to, "%s regions of %.3g us with %.2g barriers each: %s%u would save about %.2g s, "
