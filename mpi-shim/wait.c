@@ -13,10 +13,10 @@
 #include "futex.h"
 #include "hold.h"
 
-/* In microseconds.  LEND: what it costs to give a core up and to have it back, by wake-ups and by what is missing in
- * caches then, for both sides; a wait that is likely to be shorter is spun through.  SHORT: what a site with long waits
- * spins before it lends.  HOLD: the same as LEND where the rank holds its core in short waits (hold.h).  WAKE: a
- * sleep and its end, where there are more processes than cores.  PATIENT: spinning on a core that nobody
+/* In microseconds.  WAKE: what it costs to give a core up and to have it back, by wake-ups alone; a wait that is likely
+ * to be shorter is spun through.  LEND: the same with what is missing in caches then, for both sides, where
+ * the rank waits little, so that there is little to lend.  SHORT: what a site with long waits
+ * spins before it lends.  HOLD: the same as LEND where the rank holds its core in short waits (hold.h).  PATIENT: spinning on a core that nobody
  * wants ends here.  MOVE: looking for another core than the one that its owner asks for.  LASTS: a report
  * asks for the CPU time of waits that are longer than this.  PREEMPTED: a lend that takes so long has let a
  * borrower run on the core in the middle of it. */
@@ -69,6 +69,29 @@ void shim_clock_measure(void)
         shim_us = 1;
 }
 
+/* Ticks since lately, and how many of them the rank has waited.  Written by any thread that has waited, relaxed: a hint. */
+static _Atomic uint64_t lately, waited_lately, lately_end;
+
+static void note_waited(uint64_t end, uint64_t ticks)
+{
+    enum { LATELY_US = 20000 };
+    uint64_t since = end - atomic_exchange_explicit(&lately_end, end, memory_order_relaxed);
+    uint64_t all = atomic_load_explicit(&lately, memory_order_relaxed) + since;
+    uint64_t waited = atomic_load_explicit(&waited_lately, memory_order_relaxed) + ticks;
+    for (; all > LATELY_US * shim_us; all /= 2)
+        waited /= 2;
+    atomic_store_explicit(&lately, all, memory_order_relaxed);
+    atomic_store_explicit(&waited_lately, waited, memory_order_relaxed);
+}
+
+/* Less than a third of the time: a rank that waits more has something to lend. */
+static bool waits_little(void)
+{
+    enum { PART = 3 };
+    return PART * atomic_load_explicit(&waited_lately, memory_order_relaxed) <
+           atomic_load_explicit(&lately, memory_order_relaxed);
+}
+
 /* All waits shorter than a part of a microsecond count as that long; so does what calls that were quick have left of
  * the mean. */
 void shim_site_learn(struct shim_site *site, uint64_t ticks)
@@ -80,6 +103,7 @@ void shim_site_learn(struct shim_site *site, uint64_t ticks)
     mean = mean > least ? mean : least;
     atomic_store_explicit(&site->log, first ? last : mean - mean / 4 + last / 4, memory_order_relaxed);
     atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
+    note_waited(shim_ticks(), ticks);
 }
 
 /* As the first rank has decided; 0: not to hold. */
@@ -104,7 +128,8 @@ static uint64_t patience(const struct shim_site *site)
     uint64_t expects = shim_site_expects(site);
     if (expects <= HOLD_US * shim_us && hold_until() != 0)
         return HOLD_US * shim_us;
-    return (expects <= LEND_US * shim_us ? LEND_US : SHORT_US) * shim_us;
+    uint64_t lend_us = waits_little() ? LEND_US : WAKE_US;
+    return (expects <= lend_us * shim_us ? lend_us : SHORT_US) * shim_us;
 }
 
 /* The owner of our core asks for it while we spin: if there is another one for us, go there
