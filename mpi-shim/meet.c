@@ -160,5 +160,5 @@ void shim_part(struct shim_meeting *m)
     uint64_t end = shim_ticks();
     if (!m->waited)
         shim_workload_waited(m->start, end, false);
-    shim_site_learn(shim_site(m->call_site), end - m->start);
+    shim_site_learn(shim_site(m->call_site), m->start, end);
 }

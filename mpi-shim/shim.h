@@ -430,7 +430,8 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site);
 /* In a wait since `start`, sleep with the core lent until done() or for this long, or until rung.
  * True: done. */
 bool shim_wait_slices(struct shim_wait *w, uint64_t start, uint64_t limit_ticks, bool until_rung);
-void shim_site_learn(struct shim_site *site, uint64_t ticks);
+/* A wait there has lasted from the one time, in ticks, to the other, which is now. */
+void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end);
 /* Is spinning on, in a wait since `start` in which nothing has come since `idle`, still better than a
  * lend?  Where the core's owner asks for it, the thread may move to another one. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);

@@ -72,12 +72,12 @@ void shim_clock_measure(void)
 /* Ticks since lately, and how many of them the rank has waited.  Written by any thread that has waited, relaxed: a hint. */
 static _Atomic uint64_t lately, waited_lately, lately_end;
 
-static void note_waited(uint64_t end, uint64_t ticks)
+static void note_waited(uint64_t start, uint64_t end)
 {
     enum { LATELY_US = 20000 };
     uint64_t since = end - atomic_exchange_explicit(&lately_end, end, memory_order_relaxed);
     uint64_t all = atomic_load_explicit(&lately, memory_order_relaxed) + since;
-    uint64_t waited = atomic_load_explicit(&waited_lately, memory_order_relaxed) + ticks;
+    uint64_t waited = atomic_load_explicit(&waited_lately, memory_order_relaxed) + (end - start);
     for (; all > LATELY_US * shim_us; all /= 2)
         waited /= 2;
     atomic_store_explicit(&lately, all, memory_order_relaxed);
@@ -94,16 +94,16 @@ static bool waits_little(void)
 
 /* All waits shorter than a part of a microsecond count as that long; so does what calls that were quick have left of
  * the mean. */
-void shim_site_learn(struct shim_site *site, uint64_t ticks)
+void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
 {
     enum { LEAST_PART = 4 };
-    uint32_t least = shim_log(shim_us / LEAST_PART), last = shim_log(ticks), mean = shim_site_log(site);
+    uint32_t least = shim_log(shim_us / LEAST_PART), last = shim_log(end - start), mean = shim_site_log(site);
     bool first = atomic_load_explicit(&site->log, memory_order_relaxed) == 0;
     last = last > least ? last : least;
     mean = mean > least ? mean : least;
     atomic_store_explicit(&site->log, first ? last : mean - mean / 4 + last / 4, memory_order_relaxed);
     atomic_store_explicit(&site->quick, 0, memory_order_relaxed);
-    note_waited(shim_ticks(), ticks);
+    note_waited(start, end);
 }
 
 /* As the first rank has decided; 0: not to hold. */
@@ -400,7 +400,7 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
         shim_wait_slices(w, start, UINT64_MAX / 2, false);
     }
     uint64_t end = shim_ticks();
-    shim_site_learn(site, end - start);
+    shim_site_learn(site, start, end);
     shim_workload_waited(start, end, slept);
     shim_hold_refresh();
 }

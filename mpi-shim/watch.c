@@ -194,7 +194,7 @@ void shim_watch_waited(void)
         spread();
     }
     uint64_t end = shim_ticks();
-    shim_site_learn(shim_watch.site, end - shim_watch.start);
+    shim_site_learn(shim_watch.site, shim_watch.start, end);
     shim_workload_waited(shim_watch.start, end, slept);
     shim_hold_refresh();
 }

@@ -164,8 +164,8 @@ static int immediate (struct reader *r, bool byte_wide)
     return number(r, byte_wide ? 1 : r->narrow ? 2 : 4);
 }
 
-/* add, or, and, sub, xor, cmp; with carry neither. */
-enum { OR = 1, ADC = 2, SBB = 3, SUB = 5, XOR = 6, CMP = 7 };
+/* Of eight operations; those with carry are for other purposes. */
+enum { OR = 1, ADC = 2, SBB = 3, CMP = 7 };
 
 /* Of two operands, the first of which is rm or, with to_register, reg.  A register less itself is how programs
  * set it to 0, which none needs to do again in each turn. */

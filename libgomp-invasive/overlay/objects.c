@@ -16,6 +16,15 @@ const char *gomp_object_name (const struct dl_phdr_info *info)
     return slash ? slash + 1 : info->dlpi_name;
 }
 
+bool gomp_object_begins_with (const struct dl_phdr_info *info, const char *const *beginnings)
+{
+    const char *name = gomp_object_name(info);
+    for (; *beginnings; beginnings++)
+        if (strncmp(name, *beginnings, strlen(*beginnings)) == 0)
+            return true;
+    return false;
+}
+
 const ElfW(Phdr) *gomp_object_segment (const struct dl_phdr_info *info, ElfW(Word) type)
 {
     for (int i = 0; i < info->dlpi_phnum; i++)
@@ -113,12 +122,8 @@ static int is_other_copy (struct dl_phdr_info *info, size_t size, void *found)
 /* Libraries of which it is known, by the beginnings of their files' names. */
 static bool is_known_to_wait (const struct dl_phdr_info *info)
 {
-    static const char *const beginnings[] = {"libopenblas", "libblis"};
-    const char *name = gomp_object_name(info);
-    for (unsigned i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++)
-        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
-            return true;
-    return false;
+    static const char *const beginnings[] = {"libopenblas", "libblis", NULL};
+    return gomp_object_begins_with(info, beginnings);
 }
 
 struct search {

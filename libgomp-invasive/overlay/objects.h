@@ -11,6 +11,8 @@
 #pragma GCC visibility push(hidden)
 /* The object's file name without directories; "" for the program. */
 extern const char *gomp_object_name (const struct dl_phdr_info *);
+/* Does that name begin with one of these?  beginnings: up to NULL. */
+extern bool gomp_object_begins_with (const struct dl_phdr_info *, const char *const *beginnings);
 /* The object's segment of this type that is not empty, or NULL. */
 extern const ElfW(Phdr) *gomp_object_segment (const struct dl_phdr_info *, ElfW(Word) type);
 /* Does the object use one of these functions of other objects?  names: up to NULL. */

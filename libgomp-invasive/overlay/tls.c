@@ -28,21 +28,13 @@ static int has_own_tls (struct dl_phdr_info *info, size_t size, void *found)
     return *(bool *)found;
 }
 
-static bool begins_with_one_of (const char *name, const char *const *beginnings)
-{
-    for (; *beginnings; beginnings++)
-        if (strncmp(name, *beginnings, strlen(*beginnings)) == 0)
-            return true;
-    return false;
-}
-
 /* Plugins of hwloc and MPI, which load drivers to look at the machine, and those drivers that OpenCL's loader
  * loads in turn. */
 static bool is_plugin (const struct dl_phdr_info *info)
 {
     static const char *const beginnings[] = {"hwloc_",           "mca_",      "libpocl",
                                              "libnvidia-opencl", "libamdocl", "libigdrcl", NULL};
-    return begins_with_one_of(gomp_object_name(info), beginnings);
+    return gomp_object_begins_with(info, beginnings);
 }
 
 /* An object, by name, and how many more objects may stand between it and a plugin. */
@@ -84,7 +76,7 @@ static bool keeps_nothing_for_callers (const struct dl_phdr_info *info)
         "ld-linux", "libc.", "libgcc_s.", "libstdc++", "libgfortran", "libquadmath", "libgomp",
         "libinvasive", "libmpi", "libuc", "libnuma", "libudev", "libsystemd", "librdmacm", "libgnutls",
         "libp11-", "libopenblas", "libblas", "libfabric", "libpmix", "libopen-", NULL};
-    return begins_with_one_of(gomp_object_name(info), beginnings) || is_plugin(info) ||
+    return gomp_object_begins_with(info, beginnings) || is_plugin(info) ||
            is_of_plugin(info, DEPTH);
 }
 
