@@ -24,7 +24,8 @@ TOOLS = (f"{HOST}-gcc", f"{HOST}-g++", f"{HOST}-gfortran", "qemu-aarch64", "dpkg
 STRESS_MS = 2000
 # Programs of omp/ that are run: each checks itself and says OK.
 OMP = ("barriers", "barriers 40 200", "barriers_in_regions", "cancellation", "contexts",
-       "few_regions", "fork_alone", "locks", "loop_schedules", "nested", "ordered_turns dynamic",
+       "few_regions", "fork_alone", "locks", "loop_schedules", "nested",
+       "nested_waits constructs", "nested_waits tasks", "ordered_turns dynamic",
        "ordered_turns guided", "signals", "stacks", "static_reduction", "task_chain",
        "task_constructs", "task_many_dependences", "tasks", "thread_data", "worksharing")
 MPI_TRIES = 3  # one of some runs of MPICH under qemu-user hangs, without us too

@@ -2,7 +2,7 @@
 /*
  * regions.c - what it costs to enter and leave a parallel region, and to meet at barriers inside: an
  * empty one, or one with work of a certain length, over and over, with the team size that
- * OMP_NUM_THREADS says.  Plain OpenMP.  Prints the median of some batches, so that a batch that was
+ * OMP_NUM_THREADS says; or regions that each thread of these begins inside.  Plain OpenMP.  Prints the median of some batches, so that a batch that was
  * interrupted does not count.
  */
 #include <argp.h>
@@ -17,6 +17,7 @@ struct options {
     double batch_ms; /* about how long a batch goes on */
     int barriers;    /* barriers inside the region */
     double work_us;  /* of all threads between two of them, on both of two cores */
+    int nested;      /* threads of the region that each thread begins inside; 0: none */
     double pause_us; /* in which the initial thread computes alone, before each region */
 };
 
@@ -25,6 +26,8 @@ static const struct argp_option option_table[] = {
     {"barriers", 'b', "N", 0, "Barriers inside the region (default 0)", 0},
     {"work-us", 'w', "US", 0, "Work before, between and after the barriers: each thread has 2/N of it "
                               "(default 0)", 0},
+    {"nested", 'n', "N", 0, "Each thread of a region begins one of N threads inside, which has the barriers "
+                            "and the work (default 0: none)", 0},
     {"pause-us", 'p', "US", 0, "Work of the initial thread alone before each region, which is not counted "
                                "(default 0)", 0},
     {0},
@@ -44,6 +47,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case 'w':
         o->work_us = strtod(arg, &end);
         break;
+    case 'n':
+        o->nested = (int)strtol(arg, &end, 10);
+        break;
     case 'p':
         o->pause_us = strtod(arg, &end);
         break;
@@ -53,8 +59,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-    if (end == arg || *end || !(o->batch_ms > 0) || o->barriers < 0 || !(o->work_us >= 0) ||
-        !(o->pause_us >= 0))
+    if (end == arg || *end || !(o->batch_ms > 0) || o->barriers < 0 || o->nested < 0 ||
+        !(o->work_us >= 0) || !(o->pause_us >= 0))
         argp_error(state, "'%s' is not a positive number", arg);
     return 0;
 }
@@ -75,6 +81,17 @@ static void work(double seconds)
         ;
 }
 
+/* What each thread of a team does. */
+static void meet_and_work(const struct options *o, double mine_s)
+{
+    work(mine_s);
+    for (int b = 0; b < o->barriers; b++) {
+#pragma omp barrier
+        work(mine_s);
+    }
+    __asm__ volatile("" ::: "memory");
+}
+
 /* What the regions of a batch take, without the pauses. */
 static double batch_s(long regions, const struct options *o)
 {
@@ -88,12 +105,12 @@ static double batch_s(long regions, const struct options *o)
 #pragma omp parallel
         {
             double mine_s = 2e-6 * o->work_us / omp_get_num_threads();
-            work(mine_s);
-            for (int b = 0; b < o->barriers; b++) {
-#pragma omp barrier
-                work(mine_s);
+            if (o->nested == 0)
+                meet_and_work(o, mine_s);
+            else {
+#pragma omp parallel num_threads(o->nested)
+                meet_and_work(o, mine_s / o->nested);
             }
-            __asm__ volatile("" ::: "memory");
         }
     }
     return now_s() - start - paused;
@@ -112,6 +129,8 @@ int main(int argc, char **argv)
                               NULL,         NULL,         NULL};
     argp_parse(&argp, argc, argv, 0, NULL, &o);
 
+    if (o.nested > 0)
+        omp_set_max_active_levels(2);
     long regions = 16;
     double t = batch_s(regions, &o); /* makes the threads */
     while ((t = batch_s(regions, &o)) * 1e3 < o.batch_ms)

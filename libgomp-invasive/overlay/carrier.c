@@ -179,6 +179,12 @@ static bool any_for_thieves (struct gomp_carrier *c)
     return ready;
 }
 
+/* Does it run implicit tasks of the region, or of one within it?  of NULL: any. */
+static bool is_of (const struct gomp_context *x, const struct gomp_region *of)
+{
+    return !of || x->region == of || gomp_region_is_within(x->region, of);
+}
+
 /* Nor one whose stack has not been left yet. */
 static struct gomp_context *take_as_thief (struct gomp_carrier *c, const struct gomp_region *of)
 {
@@ -187,7 +193,7 @@ static struct gomp_context *take_as_thief (struct gomp_carrier *c, const struct 
     gomp_spinlock_lock(&c->lock);
     struct gomp_context **link = find_ready(c);
     /* acquire; partner: arrive of context.c */
-    bool left = *link && (!of || (*link)->region == of) && !gomp_region_is_alone((*link)->region) &&
+    bool left = *link && is_of(*link, of) && !gomp_region_is_alone((*link)->region) &&
                 !atomic_load_explicit(&(*link)->running, memory_order_acquire);
     struct gomp_context *x = left ? unlink_at(c, link) : NULL;
     gomp_spinlock_unlock(&c->lock);
@@ -212,14 +218,14 @@ void gomp_context_is_ready (struct gomp_context *x)
     gomp_spinlock_unlock(&ready_lock);
 }
 
-/* of: only one of that region; NULL: any. */
+/* of: only one of that region, or within it; NULL: any. */
 static struct gomp_context *take_public (const struct gomp_region *of)
 {
     if (!any_public())
         return NULL;
     gomp_spinlock_lock(&ready_lock);
     struct gomp_context *x, **link = &ready_first;
-    while ((x = *link) && of && x->region != of)
+    while ((x = *link) && !is_of(x, of))
         link = &x->next;
     if (x) {
         *link = x->next;
@@ -376,6 +382,24 @@ static struct gomp_context *new_context (struct gomp_carrier *c, struct gomp_reg
     return x;
 }
 
+/* The region in which the context is: that whose implicit task it runs, or a nested one that this has begun. */
+static struct gomp_region *innermost (const struct gomp_context *x)
+{
+    const struct gomp_team *team = x->thread.ts.team;
+    struct gomp_region *region = team ? team->barrier.region : NULL;
+    return region ? region : x->region;
+}
+
+/* For implicit tasks of the innermost region, which end first, or the context's own.  NULL: there are none, or there
+ * is no memory. */
+static struct gomp_context *context_to_start (struct gomp_carrier *c, const struct gomp_context *self)
+{
+    struct gomp_region *inner = innermost(self);
+    if (inner != self->region && gomp_region_may_start(inner))
+        return new_context(c, inner);
+    return gomp_region_may_start(self->region) ? new_context(c, self->region) : NULL;
+}
+
 /* Wait in the list; returns what is to run instead, which may be `self`. */
 static struct gomp_context *suspend (struct gomp_carrier *c, struct gomp_context *self)
 {
@@ -386,8 +410,8 @@ static struct gomp_context *suspend (struct gomp_carrier *c, struct gomp_context
     if (!loop)
         next = unlink_at(c, find_ready(c));
     gomp_spinlock_unlock(&c->lock);
-    if (!loop && !next && gomp_region_may_start(self->region))
-        next = new_context(c, self->region);
+    if (!loop && !next)
+        next = context_to_start(c, self);
     return next ? next : &c->loop;
 }
 
@@ -408,9 +432,11 @@ void gomp_context_wait (int *addr, int val)
 {
     struct gomp_carrier *c = carrier();
     struct gomp_context *self = c->running;
+    struct gomp_region *region = innermost(self);
     self->addr = addr;
     self->val = val;
-    gomp_region_waits(self->region);
+    if (addr != (int *)&region->end_word)
+        gomp_region_waits(region);
     leave_waiting(c, self, suspend(c, self));
 }
 

@@ -25,8 +25,8 @@ enum {
 #define UNFINISHED_ONE (UINT64_C(1) << 32)
 #define INSIDE_ONE UINT64_C(1)
 
-/* Regions that idle workers look at.  Slots are set under registry_lock and read
- * without; NULL: none.  `registered_high` only grows. */
+/* Regions that idle workers look at.  Slots are set under registry_lock and read without; NULL: none.  Both they and
+ * `registered_high` stay as they are once set: the struct of a region that is over is used again for another one. */
 static _Atomic (struct gomp_region *) registered[GOMP_REGIONS_REGISTERED];
 static _Atomic unsigned registered_high;
 static struct gomp_spinlock registry_lock;
@@ -71,16 +71,6 @@ bool gomp_region_register (struct gomp_region *region)
         }
     gomp_spinlock_unlock(&registry_lock);
     return region->registered;
-}
-
-void gomp_region_unregister (struct gomp_region *region)
-{
-    gomp_spinlock_lock(&registry_lock);
-    for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED; i++)
-        if (atomic_load_explicit(&registered[i], memory_order_relaxed) == region)
-            atomic_store_explicit(&registered[i], NULL, memory_order_relaxed);
-    region->registered = false;
-    gomp_spinlock_unlock(&registry_lock);
 }
 
 struct gomp_region *gomp_region_registered (unsigned index)
@@ -333,9 +323,36 @@ bool gomp_region_run_in_context (struct gomp_region *region)
     return found;
 }
 
-bool gomp_region_start_in_context (struct gomp_region *region)
+bool gomp_region_is_within (struct gomp_region *region, const struct gomp_region *of)
+{
+    while (region && region != of)
+        region = atomic_load_explicit(&region->outer, memory_order_relaxed);
+    return region != NULL;
+}
+
+static bool start_in_context (struct gomp_region *region)
 {
     return gomp_region_may_start(region) && gomp_contexts_start(region) == GOMP_STARTED;
+}
+
+/* One that is nested in it. */
+static struct gomp_region *begun_within (const struct gomp_region *region)
+{
+    struct gomp_region *inner;
+    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
+    for (unsigned i = 0; i < high; i++)
+        if ((inner = gomp_region_registered(i)) && inner != region && gomp_region_may_start(inner) &&
+            gomp_region_is_within(inner, region))
+            return inner;
+    return NULL;
+}
+
+bool gomp_region_start_in_context (struct gomp_region *region)
+{
+    if (start_in_context(region))
+        return true;
+    struct gomp_region *inner = begun_within(region);
+    return inner && start_in_context(inner);
 }
 
 /* The worker's last access to the team is the gate. */
@@ -481,6 +498,7 @@ void gomp_region_no_tasks (struct gomp_region *region)
 static bool help_needed (struct gomp_region *region)
 {
     if (!atomic_load_explicit(&region->help, memory_order_relaxed) ||
+        !atomic_load_explicit(&region->elastic, memory_order_relaxed) ||
         atomic_load_explicit(&region->gate, memory_order_relaxed) == 0)
         return false;
     uint64_t vacant = atomic_load_explicit(&region->sleeping_members, memory_order_relaxed);
@@ -596,7 +614,7 @@ void gomp_region_run_bound (struct gomp_region *region, unsigned id, struct gomp
 
 /* Team sizes that adapt do so by what kernel threads cost that wait (parallel.c).  Tools are promised
  * that an implicit task begins and ends on one kernel thread. */
-static bool may_be_light (void)
+bool gomp_regions_may_be_light (void)
 {
     return gomp_movable_threads() && !gomp_team_adaptive && !inv_tool_get() &&
            gomp_contexts_usable();
@@ -668,6 +686,15 @@ static unsigned cores_of_use_to (const struct gomp_region *region, bool elastic)
     return only ? region->start.nthreads : UINT_MAX;
 }
 
+/* The region of the innermost team of more than one thread that the master is in. */
+static struct gomp_region *outer_of (const struct gomp_region *region)
+{
+    const struct gomp_team *team = region->start.team->prev_ts.team;
+    while (team && !team->barrier.region)
+        team = team->prev_ts.team;
+    return team ? team->barrier.region : NULL;
+}
+
 /* Does each core begin with implicit tasks that it has had before?  certain: without a look at what is quicker. */
 static bool is_apart (struct gomp_region *region, const struct gomp_history *h, bool certain)
 {
@@ -680,7 +707,9 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
-    region->elastic = elastic;
+    struct gomp_region *outer = outer_of(region);
+    atomic_store_explicit(&region->elastic, elastic, memory_order_relaxed);
+    atomic_store_explicit(&region->outer, outer, memory_order_relaxed);
     region->brief = false;
     region->light = false;
     atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
@@ -698,16 +727,18 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
             atomic_store_explicit(&region->tickets.alone, false, memory_order_relaxed);
         return;
     }
+    if (outer)
+        gomp_region_waits(outer); /* for the end of this one, if not now then another time */
     struct gomp_history *h = gomp_history_find(region->start.fn);
     bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
     uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
     region->inside = h ? atomic_load_explicit(&h->inside, memory_order_relaxed) : GOMP_INSIDE_UNKNOWN;
     atomic_store_explicit(&region->waited, false, memory_order_relaxed);
     /* What never waits needs no stack of its own, which would cost it two switches. */
-    region->light = !spins && region->inside != GOMP_NEVER_WAITS && may_be_light();
+    region->light = !spins && region->inside != GOMP_NEVER_WAITS && gomp_regions_may_be_light();
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
     /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
-    bool can_be_alone = !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
+    bool can_be_alone = !outer && !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
                         has_share(inv_seat);
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
     struct gomp_homes homes;
@@ -748,6 +779,8 @@ static bool end_ready (void *arg)
 static bool end_spin (struct gomp_region *region)
 {
     struct gomp_team *team = region->start.team;
+    if (gomp_in_context() && gomp_context_has_others())
+        return false;
     if (gomp_barrier_flags(&team->barrier) & BAR_TASKS)
         return gomp_tasks_idle(team, all_over, region);
     return gomp_spin_until(end_ready, region);
@@ -787,7 +820,7 @@ static bool stack_suffices (void)
     return known == 1;
 }
 
-/* (A master that is a context itself, in a region of a target construct, waits, so that its carrier
+/* (A master that is a context itself, in a nested region or one of a target construct, waits, so that its carrier
  * can start them.) */
 static bool elastic_work (struct gomp_region *region)
 {

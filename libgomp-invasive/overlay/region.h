@@ -10,8 +10,9 @@
  * end, and a worker that never came is never waited for.
  *
  * Two ways to hand implicit tasks out:
- *   elastic  by ticket, to whoever holds a core.  Managed top-level regions.
- *   bound    implicit task i to worker i, by mail: when nobody manages us, in nested
+ *   elastic  by ticket, to whichever thread holds a core.  In managed processes; nested regions only where
+ *            implicit tasks are contexts, so that a nested team is no more kernel threads.
+ *   bound    implicit task i to worker i, by mail: in processes that are not managed, in other nested
  *            regions, and when thread-local data must stay with the thread number.
  *
  * Region structs are never freed (type-stable), so that a worker may look at one that
@@ -75,8 +76,14 @@ struct gomp_region {
      * region that is closed. */
     _Atomic bool help __attribute__((aligned(64)));
     _Atomic unsigned sleeping_members; /* in a barrier; seq_cst as `asleep` of gomp_team_tasks */
-    bool elastic __attribute__((aligned(64)));
+    /* Written by the master before the region opens; relaxed: a thread that is not inside the gate may read the next
+     * region's */
+    _Atomic bool elastic __attribute__((aligned(64)));
     bool registered;
+    /* The region in which the master has begun this one; NULL: none.  Written by the master before the region opens;
+     * relaxed: for a thread that has an implicit task of this region it is right, for others a hint.  No cycle of
+     * these lasts: a region is open as long as those within it, and is written to when it opens */
+    _Atomic(struct gomp_region *) outer;
     /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
      * late thread may take it for the next region's, and start an implicit task the other way */
     _Atomic bool light;
@@ -100,9 +107,12 @@ struct gomp_region {
 
 extern struct gomp_region *gomp_region_alloc (void);
 extern void gomp_region_free (struct gomp_region *);
-/* Let idle workers look for tickets here.  False: too many are registered. */
+/* Let idle workers look for tickets here, now and in later uses of the struct.  False: too many are registered. */
 extern bool gomp_region_register (struct gomp_region *);
-extern void gomp_region_unregister (struct gomp_region *);
+/* Is the region `of`, or within it, as a nested region is? */
+extern bool gomp_region_is_within (struct gomp_region *, const struct gomp_region *of);
+/* May implicit tasks run in contexts in this process? */
+extern bool gomp_regions_may_be_light (void);
 
 /* The master: open the region (start is filled in) and, at its end, run what nobody
  * has started and wait for the rest. */
@@ -118,7 +128,7 @@ static inline bool gomp_region_is_alone (struct gomp_region *region)
 {
     return atomic_load_explicit(&region->tickets.alone, memory_order_relaxed);
 }
-/* The same of one region, in a context only: for a thread that waits in the middle of it. */
+/* The same of one region and those within it, in a context only: for a thread that waits in the middle of it. */
 extern bool gomp_region_start_in_context (struct gomp_region *);
 /* Does the calling thread, which has begun a region and is thread number 0, wait on addr for all
  * others of the region: at a barrier of the team, or at its end? */

@@ -196,10 +196,8 @@ static void free_pool (struct gomp_thread *thr, bool join)
     if (pool->threads_size > 0) {
         gomp_simple_barrier_t *dock = &pool->threads_dock;
         end_workers(dock, join);
-        if (dock->region) {
-            gomp_region_unregister(dock->region);
+        if (dock->region)
             gomp_region_free(dock->region);
-        }
         gomp_workers_keep(-(int)dock->kept);
         if (dock->alone)
             free_team(dock->alone);
@@ -409,7 +407,6 @@ static void mail_nested_workers (struct gomp_region *region)
     unsigned n = region->start.nthreads;
     struct gomp_worker **idle = &dock_of(region->start.pool)->idle_nested;
     region->workers = gomp_malloc_cleared(n * sizeof region->workers[0]);
-    __sync_fetch_and_add(&gomp_managed_threads, n - 1UL);
     for (unsigned i = 1; i < n; i++)
         region->workers[i] = gomp_nested_worker(idle, region, i);
     gomp_nested_workers_return(idle);
@@ -440,13 +437,38 @@ static bool is_elastic (const struct gomp_region *region, const gomp_simple_barr
     return !gomp_threads_scarce || dock->size < n || !dock->workers[n - 1];
 }
 
+/* The same of a nested region.  Only where implicit tasks are contexts: kernel threads that wait in a nested region
+ * would each need one more in their place. */
+static bool nested_is_elastic (const struct gomp_region *region)
+{
+    return inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST && !gomp_strict_threads() &&
+           !gomp_threads_scarce && gomp_regions_may_be_light();
+}
+
+static void open_nested (struct gomp_region *region)
+{
+    region->workers = NULL;
+    __sync_fetch_and_add(&gomp_managed_threads, region->start.nthreads - 1UL);
+    bool elastic = nested_is_elastic(region) && gomp_region_register(region);
+    gomp_region_open(region, elastic);
+    if (!elastic)
+        mail_nested_workers(region);
+}
+
+/* Nested regions make work for all cores. */
+static unsigned workers_of_use_to (const struct gomp_region *region)
+{
+    unsigned n = region->start.nthreads, cores = inv_domain_cores();
+    return n < cores && region->start.icv->max_active_levels_var > 1 ? cores : n;
+}
+
 static void open_top_level (struct gomp_region *region, struct gomp_thread_pool *pool)
 {
     bool display = gomp_display_affinity_var && pool->threads_used != region->start.nthreads;
     count_threads(pool, region->start.nthreads);
     if (is_elastic(region, &pool->threads_dock) && gomp_region_register(region)) {
         region->workers = NULL;
-        keep_free_workers(&pool->threads_dock, region->start.nthreads);
+        keep_free_workers(&pool->threads_dock, workers_of_use_to(region));
         gomp_region_open(region, true);
     } else {
         if (inv_managed()) /* they look for cores, whoever computes on those */
@@ -495,8 +517,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
         open_top_level(region, pool);
         return;
     }
-    gomp_region_open(region, false);
-    mail_nested_workers(region);
+    open_nested(region);
     if (__builtin_expect(gomp_display_affinity_var, 0))
         display_affinity(&region->start, region->workers);
 }
@@ -506,7 +527,7 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
 static void end_nested (struct gomp_team *team, struct gomp_region *region)
 {
     struct gomp_worker **idle = &region->start.pool->threads_dock.idle_nested;
-    for (unsigned i = 1; i < team->nthreads; i++)
+    for (unsigned i = 1; region->workers && i < team->nthreads; i++)
         gomp_nested_worker_return(idle, region->workers[i]);
     __sync_fetch_and_add(&gomp_managed_threads, 1UL - team->nthreads);
     free(region->workers);

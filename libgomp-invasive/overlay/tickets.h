@@ -33,7 +33,7 @@
 #endif
 
 enum {
-    GOMP_REGIONS_REGISTERED = 16, /* those that idle workers look at, at most */
+    GOMP_REGIONS_REGISTERED = 64, /* those that idle workers look at, at most */
     GOMP_TICKETS_MOST = 4096, /* implicit tasks of an elastic region: 16 bits below must do */
     GOMP_TICKET_SHARES = 64 /* neighbouring cores have one together where there are more */
 };

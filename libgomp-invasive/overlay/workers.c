@@ -71,8 +71,8 @@ static unsigned processors_now (void)
  * so; relaxed, no data goes with them. */
 static _Atomic bool begun, looked;
 
-/* Looked at once: at the process's first region that is so large.  Not where other threads of the program
- * use OpenMP already, which would be in the middle of a region. */
+/* Looked at once: at the process's first region that has so many threads, or may have within it.  Not where other
+ * threads of the program use OpenMP already, which would be in the middle of a region. */
 static void join_alone (unsigned nthreads)
 {
     unsigned here = atomic_load_explicit(&looked, memory_order_relaxed) ? 0 : processors_now();
@@ -80,6 +80,14 @@ static void join_alone (unsigned nthreads)
         return;
     if (is_better_alone() && !gomp_use_has_further_threads())
         inv_join_alone(here);
+}
+
+/* So many threads a region of that size has at most, if each of them begins a region of the default size. */
+static unsigned with_nested (unsigned nthreads)
+{
+    const struct gomp_task_icv *icv = gomp_icv(false);
+    unsigned long all = icv->max_active_levels_var > 1 ? nthreads * icv->nthreads_var : nthreads;
+    return all < UINT_MAX ? (unsigned)all : UINT_MAX;
 }
 
 static void join_first (unsigned nthreads)
@@ -103,9 +111,11 @@ static void join_first (unsigned nthreads)
 void gomp_sched_join (unsigned nthreads)
 {
     join_first(nthreads);
-    if (__builtin_expect(nthreads > gomp_available_cpus, 0) && nthreads <= GOMP_TICKETS_MOST &&
-        !inv_managed() && gomp_thread()->ts.level == 0)
-        join_alone(nthreads);
+    if (inv_managed() || nthreads > GOMP_TICKETS_MOST || gomp_thread()->ts.level > 0)
+        return;
+    unsigned all = with_nested(nthreads);
+    if (__builtin_expect(all > gomp_available_cpus, 0))
+        join_alone(all);
 }
 
 void gomp_ready (struct gomp_waiter *w)
