@@ -80,17 +80,27 @@ static int opal_polled(void)
     return 0;
 }
 
-void hook_set(hook_polled *polled, unsigned every_polls)
+/* Once: MPI begins, so the library is there if it is used at all.  (To look for one that is not there takes the
+ * dynamic linker some tenths of a millisecond.) */
+static void enter_opal(void)
 {
     static const char *const libraries[] = {"libopen-pal.so.40", "libopen-pal.so.80", NULL};
-    static bool registered;
+    static bool entered;
+    if (entered)
+        return;
+    entered = true;
     int (*opal_progress_register)(int (*)(void)) =
-        registered ? NULL : (int (*)(int (*)(void)))find(libraries, "opal_progress_register_lp");
-    atomic_store_explicit(&every, every_polls, memory_order_relaxed);
-    /* release: what polled() reads was written before */
-    atomic_store_explicit(&on_poll, polled, memory_order_release);
+        (int (*)(int (*)(void)))find(libraries, "opal_progress_register_lp");
     atomic_store_explicit(&opal_yields, find(libraries, "opal_progress_yield_when_idle"),
                           memory_order_relaxed);
     if (opal_progress_register)
-        registered = opal_progress_register(opal_polled) == 0;
+        opal_progress_register(opal_polled);
+}
+
+void hook_set(hook_polled *polled, unsigned every_polls)
+{
+    atomic_store_explicit(&every, every_polls, memory_order_relaxed);
+    /* release: what polled() reads was written before */
+    atomic_store_explicit(&on_poll, polled, memory_order_release);
+    enter_opal();
 }

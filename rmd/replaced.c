@@ -147,11 +147,18 @@ static void file_closed(struct rmd_source *source, uint32_t events)
     look((void *)((char *)source - offsetof(struct rmd_domain, closed_files)), begun);
 }
 
+static bool left_to_checks;
+
+void rmd_replaced_leave_to_checks(void)
+{
+    left_to_checks = true;
+}
+
 void rmd_replaced_watch(struct rmd_domain *d)
 {
     char path[PATH_BYTES];
     name_of(path, d->table_fd);
-    int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    int fd = left_to_checks ? -1 : inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     d->closed_files = (struct rmd_source){fd, file_closed};
     d->closed_files_wait = false;
     if (fd < 0 ||

@@ -19,6 +19,10 @@
  * not be noticed. */
 int rmd_replaced_begin(struct rmd_domain *domain, unsigned slot);
 
+/* For an rmd whose end a launcher waits for: no inotify from here on, since the kernel takes some 20 ms (250 ticks
+ * a second) to end a watch.  A member that is replaced and does not join again is seen by a check. */
+void rmd_replaced_leave_to_checks(void);
+
 /* Hear of files of the domain's table that are closed.  Where the kernel gives no more watches to this
  * user, rmd_replaced_look is called by the checks only. */
 void rmd_replaced_watch(struct rmd_domain *domain);

@@ -22,6 +22,7 @@
 #include "log.h"
 #include "machine.h"
 #include "metrics.h"
+#include "replaced.h"
 #include "server.h"
 #include "service.h"
 #include "settings.h"
@@ -333,6 +334,8 @@ static int watch_signals(void)
 /* Tell the launcher that clients may come, and notice when it goes. */
 static int watch_launcher(void)
 {
+    if (line.private)
+        rmd_replaced_leave_to_checks();
     if (line.ready_fd >= 0)
         return rmd_launcher_watch(line.ready_fd, line.private, topology.ncores);
     return line.private ? prctl(PR_SET_PDEATHSIG, SIGTERM) : 0;
