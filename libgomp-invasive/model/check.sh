@@ -65,7 +65,10 @@ check_contexts() {
     pan_run=-m100000 # no -E: an invalid end state is a context that waits for ever
     holds '3 contexts on 2 carriers'
     holds '3 contexts meet at a barrier' -DBARRIER
+    holds 'a nested region of 3 threads ends' -DNESTED
     finds SLEEP_UNCOUNTED -DN=2 -DBARRIER
+    finds END_UNCOUNTED -DN=2 -DNESTED
+    finds LOOK_BEFORE_WAITS -DN=2 -DNESTED
     for bug in LOOK_BEFORE_SLEEPERS STEAL_FRESH NO_PUBLISH_NO_CALL NO_LOOK_AFTER_STOP; do
         finds $bug -DN=2
     done

@@ -14,6 +14,11 @@
  * carrier counts it later, with others (count_arrivals of carrier.c), or at once if it has no other and
  * none is to be started (arrive_alone).  The carrier that counts the last one changes the word.
  *
+ * With NESTED the word is that of a nested region's end.  One context begins the region, says that it waits, and
+ * waits; the region's N implicit tasks are run by both carriers, each of which counts those that have ended on it
+ * when it goes back to its loop (leave of carrier.c, leave_gate of region.c).  The carrier that counts the last one
+ * changes the word, if the context has said that it waits.
+ *
  * What is checked:
  *  - every context goes on, once (the count, and the invalid end states)
  *  - none is taken before the stack of it has been left (the assertion in steal)
@@ -29,7 +34,14 @@
 #define STEP(x) atomic { x } /* never blocks inside */
 
 bool word;               /* has it changed? */
+#ifdef NESTED
+#define CONTEXTS 1
+byte to_start = 0;       /* implicit tasks that have not begun, when the region is open */
+bool waits;              /* the context that has begun it */
+#else
+#define CONTEXTS N
 byte to_start = N;       /* contexts that have not begun */
+#endif
 byte list[2];            /* in a carrier's list */
 bool fresh[2];           /* the last one there is still on its stack */
 byte lot, sleepers;      /* in the parking lot; and those about to be */
@@ -143,9 +155,12 @@ inline change_word()
 
 inline count_arrivals()
 {
-#ifdef BARRIER
+#if defined BARRIER || defined NESTED
     STEP(counts = uncounted[id] > 0; awaited = awaited - uncounted[id]; uncounted[id] = 0;
          opens = counts && awaited == 0);
+#ifdef NESTED
+    STEP(opens = opens && waits);
+#endif
     if
     :: opens -> change_word()
     :: else
@@ -157,6 +172,46 @@ inline count_arrivals()
 #endif
 }
 
+#ifdef NESTED
+/* wait_for_end of region.c, in a context of this carrier. */
+inline begin_region()
+{
+    STEP(to_start = N);
+    want_cores();
+#ifdef BUG_LOOK_BEFORE_WAITS
+    STEP(changed = awaited == 0);
+    STEP(waits = true);
+#else
+    STEP(waits = true);
+    STEP(changed = awaited == 0);
+#endif
+    if
+    :: changed -> STEP(gone_on++)
+    :: else ->
+        STEP(list[id]++; fresh[id] = true);
+        STEP(fresh[id] = false)
+    fi;
+    changed = false
+}
+
+/* An implicit task of it runs to its end.  Its context takes the next one, or ends. */
+inline start()
+{
+    STEP(if
+         :: to_start > 0 -> to_start--; began = true
+         :: else -> began = false
+         fi);
+    if
+    :: began ->
+        uncounted[id]++;
+        if
+        :: count_arrivals()
+        :: true -> skip
+        fi
+    :: else
+    fi
+}
+#else
 /* A context begins, and waits unless the word has changed. */
 inline start()
 {
@@ -188,11 +243,12 @@ inline start()
     :: else
     fi
 }
+#endif
 
 /* The core is given up. */
 inline sleep()
 {
-#ifndef BUG_SLEEP_UNCOUNTED
+#if !defined BUG_SLEEP_UNCOUNTED && !defined NESTED
     count_arrivals();
 #endif
     publish();
@@ -211,10 +267,19 @@ proctype carrier(byte id)
 {
     bool began, found, changed, counts, opens;
     byte mine, moved;
+#ifdef NESTED
+    if
+    :: id == 0 -> begin_region()
+    :: else
+    fi;
+#endif
     do
     :: over -> break
     :: to_start > 0 -> start()
     :: else ->
+#if defined NESTED && !defined BUG_END_UNCOUNTED
+        count_arrivals();
+#endif
         found = false;
         run_own();
         if
@@ -237,10 +302,10 @@ active proctype opener()
     byte moved;
     run carrier(0);
     run carrier(1);
-#ifndef BARRIER
+#if !defined BARRIER && !defined NESTED
     change_word();
 #endif
-    (gone_on == N);
+    (gone_on == CONTEXTS);
     STEP(over = true);
     assert(list[0] + list[1] + lot + ready + to_start == 0)
 }
