@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What regions cost that each thread of a region begins inside, with and without barriers in them
-and work between those: above the work, against the stock runtime at its best, managed and
-unmanaged.
+"""The cost of nested regions, of which each thread of a region begins one, with and without
+barriers in them and work between those: above the work, against the stock runtime at its best,
+managed and unmanaged.
 
 The limit is the work itself, divided by the cores: 0 above it.  The clock of the work loop is part
 of what is measured.

@@ -19,8 +19,9 @@
  * not be noticed. */
 int rmd_replaced_begin(struct rmd_domain *domain, unsigned slot);
 
-/* For an rmd whose end a launcher waits for: no inotify from here on, since the kernel takes some 20 ms (250 ticks
- * a second) to end a watch.  A member that is replaced and does not join again is seen by a check. */
+/* For an rmd whose launcher waits for its end: no inotify from here on, since the kernel takes some 20 ms to end a
+ * watch (at 250 ticks a second).  The next check, within a second, notices a member that has called exec and does not
+ * join again. */
 void rmd_replaced_leave_to_checks(void);
 
 /* Hear of files of the domain's table that are closed.  Where the kernel gives no more watches to this

@@ -2,7 +2,7 @@
 /*
  * regions.c - what it costs to enter and leave a parallel region, and to meet at barriers inside: an
  * empty one, or one with work of a certain length, over and over, with the team size that
- * OMP_NUM_THREADS says; or regions that each thread of these begins inside.  Plain OpenMP.  Prints the median of some batches, so that a batch that was
+ * OMP_NUM_THREADS says; or of nested regions, of which each thread of a region begins one.  Plain OpenMP.  Prints the median of some batches, so that a batch that was
  * interrupted does not count.
  */
 #include <argp.h>
@@ -26,8 +26,8 @@ static const struct argp_option option_table[] = {
     {"barriers", 'b', "N", 0, "Barriers inside the region (default 0)", 0},
     {"work-us", 'w', "US", 0, "Work before, between and after the barriers: each thread has 2/N of it "
                               "(default 0)", 0},
-    {"nested", 'n', "N", 0, "Each thread of a region begins one of N threads inside, which has the barriers "
-                            "and the work (default 0: none)", 0},
+    {"nested", 'n', "N", 0, "Each thread of a region begins a nested region of N threads, which has the "
+                            "barriers and the work (default 0: none)", 0},
     {"pause-us", 'p', "US", 0, "Work of the initial thread alone before each region, which is not counted "
                                "(default 0)", 0},
     {0},
@@ -61,7 +61,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
     if (end == arg || *end || !(o->batch_ms > 0) || o->barriers < 0 || o->nested < 0 ||
         !(o->work_us >= 0) || !(o->pause_us >= 0))
-        argp_error(state, "'%s' is not a positive number", arg);
+        argp_error(state, "'%s' is not a number, or too small", arg);
     return 0;
 }
 
@@ -109,7 +109,7 @@ static double batch_s(long regions, const struct options *o)
                 meet_and_work(o, mine_s);
             else {
 #pragma omp parallel num_threads(o->nested)
-                meet_and_work(o, mine_s / o->nested);
+                meet_and_work(o, mine_s / omp_get_num_threads());
             }
         }
     }

@@ -75,6 +75,7 @@ check_contexts() {
     [ $full = yes ] || return
     holds '5 contexts' -DN=5
     holds '5 contexts meet at a barrier' -DN=5 -DBARRIER
+    holds 'a nested region of 5 threads ends' -DN=5 -DNESTED
 }
 
 check_handover() {

@@ -17,7 +17,8 @@
  * With NESTED the word is that of a nested region's end.  One context begins the region, says that it waits, and
  * waits; the region's N implicit tasks are run by both carriers, each of which counts those that have ended on it
  * when it goes back to its loop (leave of carrier.c, leave_gate of region.c).  The carrier that counts the last one
- * changes the word, if the context has said that it waits.
+ * changes the word, if the context has said that it waits.  (The thread that begins a nested region may also be a
+ * carrier's own, which this does not have.)
  *
  * What is checked:
  *  - every context goes on, once (the count, and the invalid end states)

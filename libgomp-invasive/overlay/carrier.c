@@ -179,7 +179,7 @@ static bool any_for_thieves (struct gomp_carrier *c)
     return ready;
 }
 
-/* Does it run implicit tasks of the region, or of one within it?  of NULL: any. */
+/* Does the context run implicit tasks of the region, or of a region nested in it?  of NULL: of any region. */
 static bool is_of (const struct gomp_context *x, const struct gomp_region *of)
 {
     return !of || x->region == of || gomp_region_is_within(x->region, of);
@@ -382,16 +382,16 @@ static struct gomp_context *new_context (struct gomp_carrier *c, struct gomp_reg
     return x;
 }
 
-/* The region in which the context is: that whose implicit task it runs, or a nested one that this has begun. */
+/* The innermost region that the context is in: the one whose implicit task it runs, or a nested region that this
+ * task has begun. */
 static struct gomp_region *innermost (const struct gomp_context *x)
 {
-    const struct gomp_team *team = x->thread.ts.team;
-    struct gomp_region *region = team ? team->barrier.region : NULL;
+    struct gomp_region *region = gomp_region_around(x->thread.ts.team);
     return region ? region : x->region;
 }
 
-/* For implicit tasks of the innermost region, which end first, or the context's own.  NULL: there are none, or there
- * is no memory. */
+/* A context for implicit tasks of the innermost region, or else of the context's own.  Inner regions go first since they
+ * end first.  NULL: no implicit task is left to start, or there is no memory. */
 static struct gomp_context *context_to_start (struct gomp_carrier *c, const struct gomp_context *self)
 {
     struct gomp_region *inner = innermost(self);

@@ -279,7 +279,7 @@ static void count_sample (struct gomp_region *region, uint32_t weight, bool shar
     uint64_t usual = usual_of(&region->cost.sampling->mean_ns, elapsed);
     add(&f->elapsed_ns, elapsed + (weight - 1) * usual, shared);
     add(&f->cores, (uint64_t)weight * cores_at_hand(), shared);
-    if (region->light)
+    if (region->light && region->start.level == 1) /* those of all carriers, which other nested regions have, too */
         add(&f->switches, weight * (gomp_carriers_switches() - region->cost.switches), shared);
 }
 

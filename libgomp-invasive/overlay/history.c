@@ -65,10 +65,10 @@ unsigned gomp_cores_at_hand (void)
     return cores > 1 ? cores : 1;
 }
 
-void gomp_history_region_opens (struct gomp_region *region)
+void gomp_history_region_opens (struct gomp_region *region, bool nested)
 {
     SET(region->sleeps, 0);
-    bool timed = inv_managed() && gomp_history_samples(GET(region->epoch));
+    bool timed = !nested && inv_managed() && gomp_history_samples(GET(region->epoch));
     region->began_ns = timed ? inv_now_ns() : 0;
 }
 

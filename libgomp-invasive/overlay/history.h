@@ -91,8 +91,9 @@ extern bool gomp_history_prefers_apart (const struct gomp_history *, const struc
 /* Threads of this region, whose order has been chosen so, have waited for one that was not started: not again. */
 extern void gomp_history_apart_stalls (void (*fn) (void *));
 
-/* The master, managed: a region of more than one implicit task opens, is over. */
-extern void gomp_history_region_opens (struct gomp_region *);
+/* The master, managed: a region of more than one implicit task opens, is over.  A nested region is not timed: other
+ * regions have the cores meanwhile, too. */
+extern void gomp_history_region_opens (struct gomp_region *, bool nested);
 extern void gomp_history_region_ends (struct gomp_region *);
 /* The calling thread goes to sleep on addr: count it if that is in the middle of a region. */
 extern void gomp_history_sleeps (const int *addr);

@@ -30,16 +30,17 @@ enum {
 static _Atomic (struct gomp_region *) registered[GOMP_REGIONS_REGISTERED];
 static _Atomic unsigned registered_high;
 static struct gomp_spinlock registry_lock;
-static struct gomp_region *free_regions;
+/* Structs that no region uses: those that are registered, which are used first, and others. */
+static struct gomp_region *free_registered, *free_others;
 
 /* --- allocation and registry */
 
 struct gomp_region *gomp_region_alloc (void)
 {
     gomp_spinlock_lock(&registry_lock);
-    struct gomp_region *region = free_regions;
+    struct gomp_region **list = free_registered ? &free_registered : &free_others, *region = *list;
     if (region)
-        free_regions = region->next_free;
+        *list = region->next_free;
     gomp_spinlock_unlock(&registry_lock);
     if (!region) {
         region = gomp_aligned_alloc(__alignof__(*region), sizeof *region);
@@ -50,9 +51,10 @@ struct gomp_region *gomp_region_alloc (void)
 
 void gomp_region_free (struct gomp_region *region)
 {
+    struct gomp_region **list = region->registered ? &free_registered : &free_others;
     gomp_spinlock_lock(&registry_lock);
-    region->next_free = free_regions;
-    free_regions = region;
+    region->next_free = *list;
+    *list = region;
     gomp_spinlock_unlock(&registry_lock);
 }
 
@@ -99,6 +101,7 @@ static inline bool any_registered (bool (*fn) (struct gomp_region *))
 void gomp_regions_forget (void)
 {
     memset(registered, 0, sizeof registered);
+    free_registered = free_others = NULL;
     atomic_store(&registered_high, 0);
     atomic_store(&registry_lock.held, 0);
 }
@@ -323,6 +326,13 @@ bool gomp_region_run_in_context (struct gomp_region *region)
     return found;
 }
 
+struct gomp_region *gomp_region_around (const struct gomp_team *team)
+{
+    while (team && !team->barrier.region)
+        team = team->prev_ts.team;
+    return team ? team->barrier.region : NULL;
+}
+
 bool gomp_region_is_within (struct gomp_region *region, const struct gomp_region *of)
 {
     while (region && region != of)
@@ -330,29 +340,9 @@ bool gomp_region_is_within (struct gomp_region *region, const struct gomp_region
     return region != NULL;
 }
 
-static bool start_in_context (struct gomp_region *region)
-{
-    return gomp_region_may_start(region) && gomp_contexts_start(region) == GOMP_STARTED;
-}
-
-/* One that is nested in it. */
-static struct gomp_region *begun_within (const struct gomp_region *region)
-{
-    struct gomp_region *inner;
-    unsigned high = atomic_load_explicit(&registered_high, memory_order_relaxed);
-    for (unsigned i = 0; i < high; i++)
-        if ((inner = gomp_region_registered(i)) && inner != region && gomp_region_may_start(inner) &&
-            gomp_region_is_within(inner, region))
-            return inner;
-    return NULL;
-}
-
 bool gomp_region_start_in_context (struct gomp_region *region)
 {
-    if (start_in_context(region))
-        return true;
-    struct gomp_region *inner = begun_within(region);
-    return inner && start_in_context(inner);
+    return gomp_region_may_start(region) && gomp_contexts_start(region) == GOMP_STARTED;
 }
 
 /* The worker's last access to the team is the gate. */
@@ -681,18 +671,10 @@ static bool is_open (struct gomp_region *region)
 /* A region that is about to open: no more cores than implicit tasks, where there is no other region. */
 static unsigned cores_of_use_to (const struct gomp_region *region, bool elastic)
 {
-    bool only = elastic && region->start.team->prev_ts.level == 0 && !gomp_use_has_further_threads() &&
+    bool only = elastic && region->start.team->prev_ts.level == 0 &&
+                region->start.icv->max_active_levels_var <= 1 && !gomp_use_has_further_threads() &&
                 !any_registered(is_open);
     return only ? region->start.nthreads : UINT_MAX;
-}
-
-/* The region of the innermost team of more than one thread that the master is in. */
-static struct gomp_region *outer_of (const struct gomp_region *region)
-{
-    const struct gomp_team *team = region->start.team->prev_ts.team;
-    while (team && !team->barrier.region)
-        team = team->prev_ts.team;
-    return team ? team->barrier.region : NULL;
 }
 
 /* Does each core begin with implicit tasks that it has had before?  certain: without a look at what is quicker. */
@@ -707,9 +689,11 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
 {
     unsigned n = region->start.nthreads;
     uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed) + 1;
-    struct gomp_region *outer = outer_of(region);
+    struct gomp_region *outer = gomp_region_around(region->start.team->prev_ts.team);
     atomic_store_explicit(&region->elastic, elastic, memory_order_relaxed);
     atomic_store_explicit(&region->outer, outer, memory_order_relaxed);
+    if (outer)
+        gomp_region_waits(outer); /* for the end of this region, if not now then another time */
     region->brief = false;
     region->light = false;
     atomic_store_explicit(&region->fn, region->start.fn, memory_order_release);
@@ -718,7 +702,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     for (int word = 0; word < GOMP_VACANT_WORDS; word++)
         atomic_store_explicit(&region->vacant[word], 0, memory_order_relaxed);
     atomic_store_explicit(&region->epoch, epoch, memory_order_relaxed);
-    gomp_history_region_opens(region);
+    gomp_history_region_opens(region, outer != NULL);
     count_region(region);
     gomp_cores_are_useful(cores_of_use_to(region, elastic));
     atomic_store_explicit(&region->gate, n * UNFINISHED_ONE + INSIDE_ONE, memory_order_release);
@@ -727,8 +711,6 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
             atomic_store_explicit(&region->tickets.alone, false, memory_order_relaxed);
         return;
     }
-    if (outer)
-        gomp_region_waits(outer); /* for the end of this one, if not now then another time */
     struct gomp_history *h = gomp_history_find(region->start.fn);
     bool spins = h && atomic_load_explicit(&h->verdict, memory_order_relaxed) == GOMP_SPINS;
     uint64_t task_ns = h ? gomp_history_task_ns(h, n) : 0;
@@ -747,16 +729,19 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
                                     .odd_first = inv_seat % 2 == 1,
                                     .alone = alone};
     ways.apart = is_apart(region, h, ways.together || gomp_tickets_are_short(short_ns));
-    gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, have_homes(region, ways, &homes) ? &homes : NULL);
+    /* (The cores of a nested region are those that happen to be free.) */
+    bool dealt = !outer && have_homes(region, ways, &homes);
+    gomp_tickets_open(&region->tickets, epoch, n, short_ns, ways, dealt ? &homes : NULL);
     bool later = alone || is_for_own_core(task_ns * n);
     if (later)
         gomp_want_cores_later();
     /* After its fence: the watchdog may have come between, before there were tickets. */
     if (!later || (alone && !gomp_region_is_alone(region)))
         gomp_want_cores();
-    unsigned cores = spins ? gomp_cores_at_hand() : n;
+    /* They wait for each other without telling us; the threads of the region around may have the other cores. */
+    unsigned cores = !spins ? n : outer ? 1 : gomp_cores_at_hand();
     if (n > cores)
-        gomp_run_unseated(n - cores); /* they wait for each other without telling us */
+        gomp_run_unseated(n - cores);
 }
 
 static bool all_over (void *arg)

@@ -76,13 +76,14 @@ struct gomp_region {
      * region that is closed. */
     _Atomic bool help __attribute__((aligned(64)));
     _Atomic unsigned sleeping_members; /* in a barrier; seq_cst as `asleep` of gomp_team_tasks */
-    /* Written by the master before the region opens; relaxed: a thread that is not inside the gate may read the next
-     * region's */
+    /* Written by the master before the region opens; relaxed: a thread that is not inside the gate may read the value
+     * of the next region that uses the struct */
     _Atomic bool elastic __attribute__((aligned(64)));
     bool registered;
     /* The region in which the master has begun this one; NULL: none.  Written by the master before the region opens;
-     * relaxed: for a thread that has an implicit task of this region it is right, for others a hint.  No cycle of
-     * these lasts: a region is open as long as those within it, and is written to when it opens */
+     * relaxed: for a thread that has an implicit task of this region it is right, for others a hint.  A thread may see a
+     * cycle of values that are out of date, which does not last: each region writes this when it opens, and stays open
+     * as long as the regions within it */
     _Atomic(struct gomp_region *) outer;
     /* elastic, and implicit tasks but the master's run in contexts.  Written by the master, relaxed: a
      * late thread may take it for the next region's, and start an implicit task the other way */
@@ -109,8 +110,11 @@ extern struct gomp_region *gomp_region_alloc (void);
 extern void gomp_region_free (struct gomp_region *);
 /* Let idle workers look for tickets here, now and in later uses of the struct.  False: too many are registered. */
 extern bool gomp_region_register (struct gomp_region *);
-/* Is the region `of`, or within it, as a nested region is? */
+/* Is the region `of`, or a region nested in it?  Certain for a region that stays open meanwhile. */
 extern bool gomp_region_is_within (struct gomp_region *, const struct gomp_region *of);
+/* The region of the team, or, if that has one thread, of the innermost team around it that has more.  NULL: none.  The
+ * team must not end meanwhile. */
+extern struct gomp_region *gomp_region_around (const struct gomp_team *);
 /* May implicit tasks run in contexts in this process? */
 extern bool gomp_regions_may_be_light (void);
 
@@ -128,7 +132,7 @@ static inline bool gomp_region_is_alone (struct gomp_region *region)
 {
     return atomic_load_explicit(&region->tickets.alone, memory_order_relaxed);
 }
-/* The same of one region and those within it, in a context only: for a thread that waits in the middle of it. */
+/* The same of one region, in a context only: for a thread that waits in the middle of it. */
 extern bool gomp_region_start_in_context (struct gomp_region *);
 /* Does the calling thread, which has begun a region and is thread number 0, wait on addr for all
  * others of the region: at a barrier of the team, or at its end? */

@@ -437,8 +437,8 @@ static bool is_elastic (const struct gomp_region *region, const gomp_simple_barr
     return !gomp_threads_scarce || dock->size < n || !dock->workers[n - 1];
 }
 
-/* The same of a nested region.  Only where implicit tasks are contexts: kernel threads that wait in a nested region
- * would each need one more in their place. */
+/* The same of a nested region.  Only where implicit tasks are contexts: for each kernel thread that waits in a nested
+ * region another one would have to be made. */
 static bool nested_is_elastic (const struct gomp_region *region)
 {
     return inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST && !gomp_strict_threads() &&
@@ -455,7 +455,7 @@ static void open_nested (struct gomp_region *region)
         mail_nested_workers(region);
 }
 
-/* Nested regions make work for all cores. */
+/* So many workers may find work in the region, where regions that are nested in it make work for all cores. */
 static unsigned workers_of_use_to (const struct gomp_region *region)
 {
     unsigned n = region->start.nthreads, cores = inv_domain_cores();
@@ -489,6 +489,9 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
     bool nested = thr->ts.level > 0;
     struct gomp_region_start alone;
 
+    if (nested && nthreads > 1)
+        gomp_note_nested(nthreads);
+
     if (nthreads > 1 || __builtin_expect(gomp_single_threads_join, 0)) {
         gomp_sched_join(nthreads);
         inv_polls_until = 0; /* what the caller tested for is not what it waits for */
@@ -508,6 +511,9 @@ void gomp_team_start (void (*fn) (void *), void *data, unsigned nthreads, unsign
             gomp_cost_team(1);
         return;
     }
+    /* Contexts in this carrier's list may wait for what the caller does after the region, and must not run above it. */
+    if (!gomp_in_context())
+        gomp_contexts_publish();
     struct gomp_thread_pool *pool = gomp_get_thread_pool(thr, nthreads);
     struct gomp_region *region = nested ? gomp_region_alloc() : pool_region(pool);
     fill_start(&region->start, team, fn, data, flags, parent, icv, taskgroup);

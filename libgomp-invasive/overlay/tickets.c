@@ -180,27 +180,19 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
     return true;
 }
 
-/* The last use of some regions, by their numbers, of which the thread has seen that nothing is left in any share.
- * Nothing is ever put into a share of one that is dealt. */
-enum { DRAINED = 16 };
-static __thread struct {
-    const struct gomp_tickets *of;
-    uint32_t epoch;
-} drained[DRAINED] __attribute__((tls_model("initial-exec")));
+/* By the numbers of regions: the epoch of the last use in which the thread has seen that nothing is left in any
+ * share.  Nothing is ever put into a share of a region that is dealt. */
+static __thread uint32_t drained[GOMP_REGIONS_REGISTERED] __attribute__((tls_model("initial-exec")));
 
 static bool is_drained (const struct gomp_tickets *t, uint64_t left)
 {
-    unsigned i = t->number % DRAINED;
-    return drained[i].of == t && drained[i].epoch == left >> 32;
+    return drained[t->number] == left >> 32;
 }
 
 static void note_drained (const struct gomp_tickets *t, uint64_t left)
 {
-    unsigned i = t->number % DRAINED;
-    if (!gomp_tickets_are_dealt(left))
-        return;
-    drained[i].of = t;
-    drained[i].epoch = (uint32_t)(left >> 32);
+    if (gomp_tickets_are_dealt(left))
+        drained[t->number] = (uint32_t)(left >> 32);
 }
 
 /* From the next share after the own one that has any. */

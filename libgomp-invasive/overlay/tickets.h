@@ -83,7 +83,8 @@ struct gomp_tickets {
     /* If they are not dealt, bit i: there may be tickets in share i.  Set (relaxed) before they are put there;
      * cleared when the region opens, before `left` is written. */
     _Atomic uint64_t shared;
-    /* Of the regions that idle workers look at, which one this is; the same while it is one of them. */
+    /* Of the regions that idle workers look at, which one this is: no other region ever has the number.  Written before the
+     * region is one of them. */
     unsigned number;
     struct gomp_deal deals[GOMP_DEALS];
     /* Like `left`, if the epoch is that of `left`.  Else no thread has taken from or put into this share in this

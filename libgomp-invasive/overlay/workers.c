@@ -71,8 +71,20 @@ static unsigned processors_now (void)
  * so; relaxed, no data goes with them. */
 static _Atomic bool begun, looked;
 
-/* Looked at once: at the process's first region that has so many threads, or may have within it.  Not where other
- * threads of the program use OpenMP already, which would be in the middle of a region. */
+/* So many threads have been in the teams of a nested region and of the region around it together, at most.  relaxed: a
+ * top-level region that does not see it leaves it to the next one. */
+static _Atomic unsigned most_nested;
+
+void gomp_note_nested (unsigned nthreads)
+{
+    const struct gomp_team *around = gomp_thread()->ts.team;
+    uint64_t all = (uint64_t)nthreads * around->nthreads;
+    if (all > atomic_load_explicit(&most_nested, memory_order_relaxed) && all <= UINT_MAX)
+        atomic_store_explicit(&most_nested, (unsigned)all, memory_order_relaxed);
+}
+
+/* Looked at once: at the process's first region that has so many threads, or whose like had so many in nested regions.
+ * Not where other threads of the program use OpenMP already, which would be in the middle of a region. */
 static void join_alone (unsigned nthreads)
 {
     unsigned here = atomic_load_explicit(&looked, memory_order_relaxed) ? 0 : processors_now();
@@ -80,14 +92,6 @@ static void join_alone (unsigned nthreads)
         return;
     if (is_better_alone() && !gomp_use_has_further_threads())
         inv_join_alone(here);
-}
-
-/* So many threads a region of that size has at most, if each of them begins a region of the default size. */
-static unsigned with_nested (unsigned nthreads)
-{
-    const struct gomp_task_icv *icv = gomp_icv(false);
-    unsigned long all = icv->max_active_levels_var > 1 ? nthreads * icv->nthreads_var : nthreads;
-    return all < UINT_MAX ? (unsigned)all : UINT_MAX;
 }
 
 static void join_first (unsigned nthreads)
@@ -113,7 +117,8 @@ void gomp_sched_join (unsigned nthreads)
     join_first(nthreads);
     if (inv_managed() || nthreads > GOMP_TICKETS_MOST || gomp_thread()->ts.level > 0)
         return;
-    unsigned all = with_nested(nthreads);
+    unsigned nested = atomic_load_explicit(&most_nested, memory_order_relaxed);
+    unsigned all = nthreads > nested ? nthreads : nested;
     if (__builtin_expect(all > gomp_available_cpus, 0))
         join_alone(all);
 }

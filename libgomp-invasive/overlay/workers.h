@@ -170,6 +170,8 @@ extern void gomp_nested_worker_return (struct gomp_worker **idle, struct gomp_wo
  * returns those that are left over. */
 extern unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wanted);
 extern void gomp_nested_workers_return (struct gomp_worker **idle);
+/* The calling thread begins a nested region of so many threads. */
+extern void gomp_note_nested (unsigned nthreads);
 extern bool gomp_free_worker_start (int seat);
 /* Free workers that there are now, those that are about to begin included. */
 extern unsigned gomp_free_workers (void);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Threads of nested regions may wait for each other and for those of other regions, by every construct, as
- * if each were a kernel thread, and no kernel thread is needed for each that waits.  The argument says
- * which.
- * @each constructs tasks locks recursive many unbalanced cancelled sizes
+/* Threads of nested regions may wait for each other and for threads of other regions, by every construct, as
+ * if each were a kernel thread.  The argument says how.
+ * @each constructs tasks locks mutex flag recursive many unbalanced cancelled sizes
  * @env OMP_MAX_ACTIVE_LEVELS=8
  * @env OMP_CANCELLATION=true
  * @changing
  */
 #include "check.h"
 #include <omp.h>
+#include <pthread.h>
 #include <string.h>
 
 enum { OUTER = 3, INNER = 5, ROUNDS = 8 };
@@ -122,6 +122,17 @@ static void tasks(int outer, int inner)
     CHECK(after[outer] == INNER, "%d of thread %d", after[outer], inner);
 }
 
+static int members_of_nested(void)
+{
+    int members = 0;
+#pragma omp parallel num_threads(INNER) reduction(+ : members)
+    {
+#pragma omp barrier
+        members++;
+    }
+    return members;
+}
+
 /* The outer thread that begins a nested region holds a lock that the others wait for. */
 static void locks(void)
 {
@@ -133,18 +144,51 @@ static void locks(void)
         {
             omp_set_lock(&lock);
             inside++;
-            int seen = inside, members = 0;
-#pragma omp parallel num_threads(INNER) reduction(+ : members)
-            {
-#pragma omp barrier
-                members++;
-            }
+            int seen = inside, members = members_of_nested();
             CHECK(members == INNER && inside == seen, "another thread has the lock, too");
             omp_unset_lock(&lock);
         }
     }
     CHECK(inside == ROUNDS * OUTER * 2, "%d times inside", inside);
     omp_destroy_lock(&lock);
+}
+
+/* The same with a mutex, for which a thread waits in the kernel.  All have met at a barrier before, so any of them
+ * may be the one that goes on first. */
+static void mutex(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    int inside = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+#pragma omp parallel num_threads(OUTER)
+        {
+#pragma omp barrier
+            pthread_mutex_lock(&lock);
+            int members = omp_get_thread_num() == round % OUTER ? members_of_nested() : INNER;
+            CHECK(members == INNER, "team of %d", members);
+            inside++;
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    CHECK(inside == ROUNDS * OUTER, "%d times inside", inside);
+}
+
+/* One outer thread waits in a loop for what another one does after its nested region. */
+static void flag(void)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        int over = 0, one = round % 2;
+#pragma omp parallel num_threads(2)
+        {
+#pragma omp barrier
+            if (omp_get_thread_num() == one) {
+                CHECK(members_of_nested() == INNER, "a team of another size");
+                __atomic_store_n(&over, 1, __ATOMIC_RELEASE);
+            } else
+                while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+                    ;
+        }
+    }
 }
 
 static int descend(int levels)
@@ -170,31 +214,38 @@ static void recursive(void)
     }
 }
 
-/* More regions at a time than are open in any sensible program. */
-static void many(void)
+/* All of these are open at a time: of 100 more than in any sensible program. */
+static void open_at_once(int regions)
 {
-    enum { REGIONS = 100 };
-    int open = 0, most = 0;
-#pragma omp parallel num_threads(REGIONS)
-    for (int round = 0; round < 2; round++) {
+    int open = 0;
+#pragma omp parallel num_threads(regions)
+    for (int round = 1; round <= 2; round++) {
 #pragma omp parallel num_threads(2)
         {
-#pragma omp single
-            {
+            if (omp_get_thread_num() == 0) {
                 int now;
-#pragma omp atomic capture
-                now = ++open;
-#pragma omp critical
-                most = now > most ? now : most;
+#pragma omp atomic
+                open++;
+                do {
+#pragma omp taskyield
+#pragma omp atomic read
+                    now = open;
+                } while (now < round * regions);
             }
 #pragma omp barrier
-#pragma omp single
-#pragma omp atomic
-            open--;
         }
-#pragma omp barrier
     }
-    CHECK(open == 0 && most >= 1 && most <= REGIONS, "%d open, %d at most", open, most);
+    CHECK(open == 2 * regions, "%d regions have been open", open);
+}
+
+/* Afterwards regions are what they were. */
+static void many(void)
+{
+    static const int regions[] = {20, 100, 20};
+    for (int i = 0; i < 3; i++) {
+        open_at_once(regions[i]);
+        CHECK(members_of_nested() == INNER, "a team of another size");
+    }
 }
 
 /* Only one outer thread has work, in nested regions; the others wait at the outer barrier. */
@@ -260,26 +311,28 @@ static void cancelled_teams(void)
 /* Teams of changing sizes, and of one thread in between; the struct of an ended region is used again. */
 static void sizes(void)
 {
-    int before = kernel_threads(), most = 0;
     for (int round = 0; round < 40; round++) {
-        int outer = 1 + round % 5, total = 0;
-#pragma omp parallel num_threads(outer) reduction(+ : total) reduction(max : most)
+        int outer = 1 + round % 5, total = 0, expected = 0;
+        for (int i = 0; i < outer; i++)
+            expected += 1 + (round + i) % 7;
+#pragma omp parallel num_threads(outer) reduction(+ : total)
         {
             int inner = 1 + (round + omp_get_thread_num()) % 7, members = 0;
 #pragma omp parallel num_threads(1)
 #pragma omp parallel num_threads(inner) reduction(+ : members)
             {
+#pragma omp parallel num_threads(1)
+                {
+#pragma omp critical(in_sizes)
+                    members++;
+                }
 #pragma omp barrier
-                members++;
             }
             CHECK(members == inner, "team of %d, not %d", members, inner);
             total += members;
-            int now = kernel_threads();
-            most = now > most ? now : most;
         }
-        CHECK(total >= outer, "%d threads in %d teams", total, outer);
+        CHECK(total == expected, "%d threads in %d teams, not %d", total, outer, expected);
     }
-    CHECK(most >= before, "%d kernel threads at most, %d before", most, before);
 }
 
 int main(int argc, char **argv)
@@ -293,6 +346,10 @@ int main(int argc, char **argv)
         in_each_inner_team(cancelled), cancelled_teams();
     else if (strcmp(what, "locks") == 0)
         locks();
+    else if (strcmp(what, "mutex") == 0)
+        mutex();
+    else if (strcmp(what, "flag") == 0)
+        flag();
     else if (strcmp(what, "recursive") == 0)
         recursive();
     else if (strcmp(what, "many") == 0)
@@ -302,6 +359,6 @@ int main(int argc, char **argv)
     else if (strcmp(what, "sizes") == 0)
         sizes();
     else
-        CHECK(0, "usage: nested_waits constructs|tasks|locks|recursive|many|unbalanced|cancelled|sizes");
+        CHECK(0, "usage: nested_waits constructs|tasks|locks|mutex|flag|recursive|many|unbalanced|cancelled|sizes");
     return check_ok();
 }
