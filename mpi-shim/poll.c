@@ -26,9 +26,9 @@
 
 /* Microseconds.  GAP: more than this between two tests is computing, and more than 1/GAP_PART of
  * the run so far, since a core may be taken from us for a moment by others.  RUN: tests have
- * failed for this long.  YIELD: with more processes than cores, time to let the others
- * run before we sleep. */
-enum { GAP_US = 5, RUN_US = 30, YIELD_US = 200, PATIENT_US = 5000 };
+ * failed for this long.  YIELD: with more processes than cores the others
+ * are let run by yields for so long, about what a sleep and a wake-up on another core cost, before the caller sleeps. */
+enum { GAP_US = 5, RUN_US = 30, YIELD_US = 50, PATIENT_US = 5000 };
 enum { STAY_FIRST_US = 250, STAY_MOST_US = 10000, STAY_UNWANTED_US = 20000, STAY_PART = 16 };
 enum { GAP_PART = 64 };
 enum { RUN_TESTS = 16, RUN_NAPS = 2 };
