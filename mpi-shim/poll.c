@@ -60,7 +60,7 @@ static __thread struct {
     uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
     unsigned tests, naps;
     unsigned site; /* of the first one (account.h) */
-    bool slept;
+    bool slept, looked; /* has it; at the other threads */
 } run __attribute__((tls_model("initial-exec")));
 
 /* Long gaps to look at, and to let pass before that; of all runs of the thread. */
@@ -117,9 +117,48 @@ static bool napped(uint64_t gap)
 
 static bool is_wait(void) { return run.tests >= RUN_TESTS || run.naps >= RUN_NAPS; }
 
+/* Has another thread run in the caller's sleep? */
+static void learn(bool ran)
+{
+    uint64_t need = atomic_load_explicit(&quiet_needed, memory_order_relaxed);
+    need = need < QUIET_FIRST_US * 1000 ? QUIET_FIRST_US * 1000 : need;
+    need = ran ? need * QUIET_GROWS : need - need / 4;
+    need = need < QUIET_MOST_US * 1000 ? need : QUIET_MOST_US * 1000;
+    atomic_store_explicit(&quiet_needed, need, memory_order_relaxed);
+}
+
+/* A run has ended in which the others had not been quiet for long enough.  If they could have run, and have not, a sleep
+ * would have been as good. */
+static void learn_awake(void)
+{
+    if (atomic_load_explicit(&quiet_needed, memory_order_relaxed) <= QUIET_FIRST_US * 1000)
+        return;
+    inv_others_quiet_ns(&others.looks);
+    if (others.looks.spent_ns >= QUIET_FIRST_US * 1000)
+        learn(false);
+}
+
+/* How long the others have been quiet (ns).  If the caller has slept since the last look, that tells whether one of
+ * them has run in the sleep. */
+static uint64_t look_at_others(void)
+{
+    uint64_t ran = others.looks.ran_ns;
+    uint64_t quiet = inv_others_quiet_ns(&others.looks);
+    if (!others.slept)
+        return quiet;
+    others.slept = false;
+    learn(others.looks.ran_ns != ran);
+    return quiet;
+}
+
 static void end_run(uint64_t end, bool hit)
 {
     inv_polls_until = 0;
+    if (others.slept && hit)
+        look_at_others(); /* not at the next run: the process may compute with all its threads before that */
+    else if (run.looked && hit && !run.slept)
+        learn_awake();
+    others.slept = run.looked = false;
     if (is_wait()) {
         unsigned here = shim_account_here();
         shim_account_return_to(run.site);
@@ -164,17 +203,10 @@ bool shim_poll_failed(void)
 /* So long may the caller sleep in a test (ns); 0: another thread of the process could run. */
 static uint64_t longest_stay(void)
 {
-    uint64_t ran = others.looks.ran_ns;
+    uint64_t quiet = look_at_others();
+    run.looked = true;
     uint64_t need = atomic_load_explicit(&quiet_needed, memory_order_relaxed);
-    uint64_t quiet = inv_others_quiet_ns(&others.looks);
-    if (need < QUIET_FIRST_US * 1000)
-        need = QUIET_FIRST_US * 1000;
-    if (others.slept) {
-        need = others.looks.ran_ns != ran ? need * QUIET_GROWS : need - need / 4;
-        need = need < QUIET_MOST_US * 1000 ? need : QUIET_MOST_US * 1000;
-        atomic_store_explicit(&quiet_needed, need, memory_order_relaxed);
-    }
-    others.slept = false;
+    need = need < QUIET_FIRST_US * 1000 ? QUIET_FIRST_US * 1000 : need;
     if (quiet == UINT64_MAX || others.looks.spent_ns >= need)
         return quiet;
     uint64_t rest = shim_ns_to_ticks(need - others.looks.spent_ns); /* before it could be enough */
