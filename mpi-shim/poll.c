@@ -117,11 +117,16 @@ static bool napped(uint64_t gap)
 
 static bool is_wait(void) { return run.tests >= RUN_TESTS || run.naps >= RUN_NAPS; }
 
+static uint64_t quiet_need_ns(void)
+{
+    uint64_t need = atomic_load_explicit(&quiet_needed, memory_order_relaxed);
+    return need < QUIET_FIRST_US * 1000 ? QUIET_FIRST_US * 1000 : need;
+}
+
 /* Has another thread run in the caller's sleep? */
 static void learn(bool ran)
 {
-    uint64_t need = atomic_load_explicit(&quiet_needed, memory_order_relaxed);
-    need = need < QUIET_FIRST_US * 1000 ? QUIET_FIRST_US * 1000 : need;
+    uint64_t need = quiet_need_ns();
     need = ran ? need * QUIET_GROWS : need - need / 4;
     need = need < QUIET_MOST_US * 1000 ? need : QUIET_MOST_US * 1000;
     atomic_store_explicit(&quiet_needed, need, memory_order_relaxed);
@@ -131,7 +136,7 @@ static void learn(bool ran)
  * would have been as good. */
 static void learn_awake(void)
 {
-    if (atomic_load_explicit(&quiet_needed, memory_order_relaxed) <= QUIET_FIRST_US * 1000)
+    if (quiet_need_ns() == QUIET_FIRST_US * 1000)
         return;
     inv_others_quiet_ns(&others.looks);
     if (others.looks.spent_ns >= QUIET_FIRST_US * 1000)
@@ -205,8 +210,7 @@ static uint64_t longest_stay(void)
 {
     uint64_t quiet = look_at_others();
     run.looked = true;
-    uint64_t need = atomic_load_explicit(&quiet_needed, memory_order_relaxed);
-    need = need < QUIET_FIRST_US * 1000 ? QUIET_FIRST_US * 1000 : need;
+    uint64_t need = quiet_need_ns();
     if (quiet == UINT64_MAX || others.looks.spent_ns >= need)
         return quiet;
     uint64_t rest = shim_ns_to_ticks(need - others.looks.spent_ns); /* before it could be enough */

@@ -2,8 +2,8 @@
 /*
  * regions.c - what it costs to enter and leave a parallel region, and to meet at barriers inside: an
  * empty one, or one with work of a certain length, over and over, with the team size that
- * OMP_NUM_THREADS says; or of nested regions, of which each thread of a region begins one.  Plain OpenMP.  Prints the median of some batches, so that a batch that was
- * interrupted does not count.
+ * OMP_NUM_THREADS says; or of nested regions, of which each thread of a region begins one.  Plain
+ * OpenMP.  Prints the median of some batches, so that a batch that was interrupted does not count.
  */
 #include <argp.h>
 #include <omp.h>

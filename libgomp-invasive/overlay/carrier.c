@@ -182,7 +182,7 @@ static bool any_for_thieves (struct gomp_carrier *c)
 /* Does the context run implicit tasks of the region, or of a region nested in it?  of NULL: of any region. */
 static bool is_of (const struct gomp_context *x, const struct gomp_region *of)
 {
-    return !of || x->region == of || gomp_region_is_within(x->region, of);
+    return !of || gomp_region_is_within(x->region, of);
 }
 
 /* Nor one whose stack has not been left yet. */

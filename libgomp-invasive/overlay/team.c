@@ -423,6 +423,11 @@ static bool may_have_both (const gomp_simple_barrier_t *dock)
     return atomic_compare_exchange_strong(&first, &now, dock) || now == dock;
 }
 
+static bool may_be_elastic (const struct gomp_region *region)
+{
+    return inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST && !gomp_strict_threads();
+}
+
 /* May implicit tasks of the region be run by whichever thread holds a core?  Not where threads are
  * scarce and each has its own already: more would be made for the others.  Nor, if implicit tasks that wait
  * stay on their kernel threads, where there is a core for each: a thread that waits would give its core to
@@ -430,7 +435,7 @@ static bool may_have_both (const gomp_simple_barrier_t *dock)
 static bool is_elastic (const struct gomp_region *region, const gomp_simple_barrier_t *dock)
 {
     unsigned n = region->start.nthreads;
-    if (!inv_managed() || n > GOMP_TICKETS_MOST || gomp_strict_threads())
+    if (!may_be_elastic(region))
         return false;
     if (gomp_threads_stay() && n <= gomp_cores_at_hand() && may_have_both(dock))
         return false;
@@ -441,8 +446,7 @@ static bool is_elastic (const struct gomp_region *region, const gomp_simple_barr
  * region another one would have to be made. */
 static bool nested_is_elastic (const struct gomp_region *region)
 {
-    return inv_managed() && region->start.nthreads <= GOMP_TICKETS_MOST && !gomp_strict_threads() &&
-           !gomp_threads_scarce && gomp_regions_may_be_light();
+    return may_be_elastic(region) && !gomp_threads_scarce && gomp_regions_may_be_light();
 }
 
 static void open_nested (struct gomp_region *region)
