@@ -335,30 +335,29 @@ static void sizes(void)
     }
 }
 
+/* Called once, or by each thread of each inner team. */
+static const struct {
+    const char *name;
+    void (*once)(void);
+    void (*in_teams)(int outer, int inner);
+} kinds[] = {
+    {"constructs", NULL, constructs}, {"tasks", NULL, tasks},        {"locks", locks, NULL},
+    {"mutex", mutex, NULL},           {"flag", flag, NULL},          {"recursive", recursive, NULL},
+    {"many", many, NULL},             {"unbalanced", unbalanced, NULL},
+    {"cancelled", cancelled_teams, cancelled},                       {"sizes", sizes, NULL},
+};
+
 int main(int argc, char **argv)
 {
-    const char *what = argc == 2 ? argv[1] : "";
-    if (strcmp(what, "constructs") == 0)
-        in_each_inner_team(constructs);
-    else if (strcmp(what, "tasks") == 0)
-        in_each_inner_team(tasks);
-    else if (strcmp(what, "cancelled") == 0)
-        in_each_inner_team(cancelled), cancelled_teams();
-    else if (strcmp(what, "locks") == 0)
-        locks();
-    else if (strcmp(what, "mutex") == 0)
-        mutex();
-    else if (strcmp(what, "flag") == 0)
-        flag();
-    else if (strcmp(what, "recursive") == 0)
-        recursive();
-    else if (strcmp(what, "many") == 0)
-        many();
-    else if (strcmp(what, "unbalanced") == 0)
-        unbalanced();
-    else if (strcmp(what, "sizes") == 0)
-        sizes();
-    else
-        CHECK(0, "usage: nested_waits constructs|tasks|locks|mutex|flag|recursive|many|unbalanced|cancelled|sizes");
+    enum { KINDS = sizeof kinds / sizeof kinds[0] };
+    int kind = 0;
+    while (kind < KINDS && (argc != 2 || strcmp(argv[1], kinds[kind].name) != 0))
+        kind++;
+    CHECK(kind < KINDS, "usage: nested_waits constructs|tasks|locks|mutex|flag|recursive|many|"
+                        "unbalanced|cancelled|sizes");
+    if (kinds[kind].in_teams)
+        in_each_inner_team(kinds[kind].in_teams);
+    if (kinds[kind].once)
+        kinds[kind].once();
     return check_ok();
 }
