@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 
-from common import Context, Figure, Run, median_ratio
+from common import Context, Figure, median_ratio
 
 BARRIERS = (0, 1, 4, 20)
 WORK_US = (0, 2, 20, 100)
@@ -54,11 +54,7 @@ def row(ctx: Context, count: int, work: int) -> dict[str, Figure]:
 def unmanaged(ctx: Context) -> str:
     """4 barriers without work, preloaded and without a resource manager."""
     command = [ctx.app("regions"), "--barriers=4", "--batch-ms=5"]
-    library = str(ctx.build / "lib" / "invasive" / "libgomp.so.1")
-
-    def run(n: int) -> Run:
-        return ctx.stock(command, threads=n, variant=f"unmanaged-{n}", LD_PRELOAD=library)
-
-    turns = ctx.turns(*(lambda n=n: run(n) for n in THREADS))
+    turns = ctx.turns(*(lambda n=n: ctx.unmanaged(command, threads=n, variant=f"unmanaged-{n}")
+                        for n in THREADS))
     return ", ".join(f"{n} threads {statistics.median(t[i].values['us_above'] for t in turns):.2f}"
                      for i, n in enumerate(THREADS))

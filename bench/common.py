@@ -227,6 +227,11 @@ class Context:
             env["OMP_NUM_THREADS"] = str(threads)
         return self.run(variant, command, env)
 
+    def unmanaged(self, command: list[str], threads: int, variant: str = "unmanaged") -> Run:
+        """With our OpenMP runtime preloaded, without a resource manager."""
+        library = self.build / "lib" / "invasive" / "libgomp.so.1"
+        return self.stock(command, threads=threads, variant=variant, LD_PRELOAD=str(library))
+
     def invade(self, command: list[str], threads: int | None = None, variant: str = "invade",
                **env: str) -> Run:
         """Under invade the team size is our own default unless a benchmark says otherwise."""

@@ -37,13 +37,12 @@ def measure(ctx: Context, name: str, outer: int, inner: int, barriers: int,
             work: int) -> list[Figure]:
     command = [ctx.app("regions"), f"--nested={inner}", f"--barriers={barriers}",
                f"--work-us={work}", "--batch-ms=5"]
-    library = str(ctx.build / "lib" / "invasive" / "libgomp.so.1")
     ways = ("stock", "stock, passive", "managed", "unmanaged")
     turns = ctx.turns(
         lambda: ctx.stock(command, threads=outer),
         lambda: ctx.stock(command, threads=outer, variant="passive", OMP_WAIT_POLICY="passive"),
         lambda: ctx.invade(command, threads=outer),
-        lambda: ctx.stock(command, threads=outer, variant="unmanaged", LD_PRELOAD=library))
+        lambda: ctx.unmanaged(command, threads=outer))
     above = [statistics.median(turn[i].values["us_above"] for turn in turns)
              for i in range(len(ways))]
     ctx.say(f"{outer} x {inner} threads, {barriers} barriers, {work} us: us above the ideal: " +
