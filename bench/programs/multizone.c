@@ -269,7 +269,7 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int steps = number_argument(argc, argv, 1, 400), points = number_argument(argc, argv, 2, 96);
+    int steps = number_argument(argc, argv, 1, 700), points = number_argument(argc, argv, 2, 96);
     if (points < 64 || points > 4096) {
         fprintf(stderr, "multizone: 64 to 4096 points\n");
         MPI_Abort(MPI_COMM_WORLD, 2);

@@ -26,7 +26,7 @@ program structured
   call mpi_init_thread(MPI_THREAD_FUNNELED, provided, ierr)
   call mpi_comm_rank(MPI_COMM_WORLD, rank, ierr)
   call mpi_comm_size(MPI_COMM_WORLD, ranks, ierr)
-  steps = argument(1, 900)
+  steps = argument(1, 1600)
   n = argument(2, 256)
   if (n < 4 * ranks .or. n > 8192) call fail('cells are from four times the ranks to 8192')
   call set_up

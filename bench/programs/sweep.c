@@ -261,7 +261,7 @@ int main(int argc, char **argv)
     int provided;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int iterations = number_argument(argc, argv, 1, 60);
+    int iterations = number_argument(argc, argv, 1, 110);
     n = number_argument(argc, argv, 2, 24);
     chunks = n / CHUNK;
     if (n % CHUNK || n < ranks || n > 400) {

@@ -64,7 +64,7 @@ static void search(uint64_t state, int count, uint64_t depth, struct result *fou
 int main(int argc, char **argv)
 {
     int wide = number_argument(argc, argv, 1, 12000);
-    rounds = number_argument(argc, argv, 2, 100);
+    rounds = number_argument(argc, argv, 2, 150);
     struct result *part = calloc((size_t)wide, sizeof *part), all = {.nodes = 1};
     if (!part) {
         fprintf(stderr, "tree: no memory for %d results\n", wide);
