@@ -17,8 +17,8 @@
 
 enum { STEPS = 64 };
 
-/* Who delays within one repeat. */
-enum share { ALL_THREADS, ONE_THREAD, NOBODY };
+/* Which threads execute the delay within one repeat. */
+enum share { ALL_THREADS, ONE_THREAD, NO_DELAY };
 
 static void delays(long repeats, const void *what)
 {
@@ -181,6 +181,102 @@ static void reduction(long repeats, const void *what)
     demand(sum == repeats * omp_get_max_threads(), "reduction");
 }
 
+/* Each construct as the only one in a short region, in which each thread meets it once. */
+
+static void region_barrier(long repeats, const void *what)
+{
+    (void)what;
+    for (long i = 0; i < repeats; i++) {
+#pragma omp parallel
+        {
+            delay(STEPS);
+#pragma omp barrier
+        }
+    }
+}
+
+static void region_single(long repeats, const void *what)
+{
+    (void)what;
+    long count = 0;
+    for (long i = 0; i < repeats; i++) {
+#pragma omp parallel
+#pragma omp single
+        {
+            delay(STEPS);
+            count++;
+        }
+    }
+    demand(count == repeats, "region_single");
+}
+
+static void region_critical(long repeats, const void *what)
+{
+    (void)what;
+    long count = 0;
+    for (long i = 0; i < repeats; i++) {
+#pragma omp parallel
+#pragma omp critical
+        count++;
+    }
+    demand(count == repeats * omp_get_max_threads(), "region_critical");
+}
+
+static void region_lock(long repeats, const void *what)
+{
+    (void)what;
+    long count = 0;
+    for (long i = 0; i < repeats; i++) {
+#pragma omp parallel
+        {
+            omp_set_lock(&the_lock);
+            count++;
+            omp_unset_lock(&the_lock);
+        }
+    }
+    demand(count == repeats * omp_get_max_threads(), "region_lock");
+}
+
+static void region_ordered(long repeats, const void *what)
+{
+    (void)what;
+    long next = 0, wrong = 0, threads = omp_get_max_threads();
+    for (long i = 0; i < repeats; i++) {
+        next = 0;
+#pragma omp parallel for ordered schedule(static, 1)
+        for (long k = 0; k < threads; k++) {
+#pragma omp ordered
+            wrong += next++ != k;
+        }
+    }
+    demand(wrong == 0, "region_ordered");
+}
+
+static void region_dynamic(long repeats, const void *what)
+{
+    (void)what;
+    int threads = omp_get_max_threads();
+    for (long i = 0; i < repeats; i++) {
+#pragma omp parallel for schedule(dynamic, 1)
+        for (int k = 0; k < threads; k++)
+            delay(STEPS);
+    }
+}
+
+static void region_tasks(long repeats, const void *what)
+{
+    (void)what;
+    int threads = omp_get_max_threads();
+    for (long i = 0; i < repeats; i++) {
+#pragma omp parallel
+#pragma omp single
+        for (int k = 0; k < threads; k++) {
+#pragma omp task
+            delay(STEPS);
+        }
+    }
+}
+
 static const struct construct {
     const char *name;
     sample_fn fn;
@@ -195,8 +291,15 @@ static const struct construct {
     {"lock", lock, ONE_THREAD},
     {"ordered", ordered, ONE_THREAD},
     {"ordered_dynamic", ordered_dynamic, ONE_THREAD},
-    {"atomic", atomic, NOBODY},
+    {"atomic", atomic, NO_DELAY},
     {"reduction", reduction, ALL_THREADS},
+    {"region_barrier", region_barrier, ALL_THREADS},
+    {"region_single", region_single, ONE_THREAD},
+    {"region_critical", region_critical, NO_DELAY},
+    {"region_lock", region_lock, NO_DELAY},
+    {"region_ordered", region_ordered, NO_DELAY},
+    {"region_dynamic", region_dynamic, ALL_THREADS},
+    {"region_tasks", region_tasks, ALL_THREADS},
 };
 
 int main(int argc, char **argv)
