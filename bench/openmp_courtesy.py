@@ -69,9 +69,9 @@ def spin_sync(ctx: Context) -> list[Figure]:
     for name in [n for n in names if n in OURS]:
         worst, row, setting = max((over_stock(results, s, r, name), r, s)
                                   for s, r in results.values)
-        figures.append(Figure(f"spin-sync-{name}", worst, "x stock", "<=", 1.5,
+        figures.append(Figure(f"spin-sync-{name}", worst, "x stock", "<=", 1.05,
                               f"worst: {row}, {setting}"))
-    figures.append(Figure("spin-sync", max(f.value for f in figures), "x stock", "<=", 1.5,
+    figures.append(Figure("spin-sync", max(f.value for f in figures), "x stock", "<=", 1.05,
                           "limit 1.0"))
     return figures
 
