@@ -5,6 +5,7 @@ numerical libraries, debuggers.  The programs are in omp/.
 
 import json
 import math
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -144,6 +145,24 @@ def test_valgrind_finds_no_errors(condition, compiled, in_condition, run_program
     ran = run_program([*words, *memcheck, compiled("few_regions")], env=environment, timeout=200,
                       check=False)
     assert ran.returncode == 0 and ran.stdout == "OK\n", ran.stderr
+
+
+@pytest.mark.parametrize("condition", ["unmanaged", "managed"])
+def test_a_debugger_shows_the_stack_of_an_implicit_task_that_has_waited(
+        condition, compiled, in_condition, run_program):  # noqa: F811
+    words, environment, _ = in_condition(condition)
+    line = 1 + next(i for i, text in enumerate((SOURCES / "contexts.c").read_text().splitlines())
+                    if "byte %zu of %d" in text)
+    debugger = [tool("gdb"), "-q", "-nx", "-batch"]
+    for text in ["set breakpoint pending on", f"break contexts.c:{line} if me == 3", "run",
+                 "info threads", "backtrace", "delete", "continue"]:
+        debugger += ["-ex", text]
+    ran = debugged(run_program, [*words, *debugger, compiled("contexts", "-g")], timeout=100,
+                   env={**environment, "OMP_NUM_THREADS": "48", "OMP_STACKSIZE": "4M"})
+    assert "hit Breakpoint 1" in ran.stdout and "exited normally" in ran.stdout, ran.stdout
+    threads, stack = ran.stdout.split("#0 ", 1)
+    assert len(re.findall(r"^\*? +\d+ +(?:Thread|LWP) ", threads, re.MULTILINE)) > 1, threads
+    assert "alloca_is_kept._omp_fn" in stack and "Backtrace stopped" not in stack, stack
 
 
 @pytest.mark.parametrize("condition", ["unmanaged", "managed"])

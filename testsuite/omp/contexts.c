@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* An implicit task that waits inside a region goes on with what it had: errno, the rounding mode, its
- * stack, and what setjmp has saved on it; thread 0 stays on its kernel thread.  No kernel thread is
- * needed for each that waits.
+ * stack, what alloca has taken there, and what setjmp has saved on it; thread 0 stays on its kernel thread.
+ * No kernel thread is needed for each implicit task that waits, and no memory for stacks that are not used.
  * @managed counts kernel threads
  * @changing
  * @env OMP_NUM_THREADS=48
  * @env OMP_STACKSIZE=4M
  */
 #include "check.h"
+#include <alloca.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <fenv.h>
@@ -15,6 +16,7 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { N = 48, ROUNDS = 20, DEPTH = 200, FRAME_BYTES = 8192 };
 
@@ -64,6 +66,46 @@ static void state_is_kept(void)
         fesetround(FE_TONEAREST);
         CHECK(deep(DEPTH, me) == me, "the stack of %d", me);
     }
+}
+
+/* Memory of alloca and of an array whose length is known at run time only lies on the context's stack. */
+static void alloca_is_kept(void)
+{
+#pragma omp parallel num_threads(N)
+    {
+        int me = omp_get_thread_num();
+        size_t bytes = 1000 + 100 * (size_t)me;
+        volatile char *taken = alloca(bytes), array[bytes];
+        memset((char *)taken, me, bytes);
+        memset((char *)array, ~me, bytes);
+#pragma omp barrier
+        for (size_t i = 0; i < bytes; i++)
+            CHECK(taken[i] == (char)me && array[i] == (char)~me, "byte %zu of %d", i, me);
+    }
+}
+
+static void jump_in_a_task(int *jumped)
+{
+    jmp_buf place;
+    if (setjmp(place) == 0) {
+#pragma omp taskyield
+        longjmp(place, 1);
+    }
+#pragma omp atomic
+    ++*jumped;
+}
+
+static void jumps_in_tasks(void)
+{
+    int jumped = 0;
+#pragma omp parallel num_threads(N)
+    for (int i = 0; i < ROUNDS; i++) {
+#pragma omp task
+        jump_in_a_task(&jumped);
+#pragma omp taskwait
+#pragma omp barrier
+    }
+    CHECK(jumped == N * ROUNDS, "%d tasks have jumped", jumped);
 }
 
 static void jumps_stay_on_their_stack(void)
@@ -134,11 +176,32 @@ static void waits(void)
     CHECK(sum == N * ROUNDS * (ROUNDS + 1) / 2 + 2 * N * ROUNDS, "sum %d", sum);
 }
 
+/* Most memory that the process has had so far, KiB. */
+static long peak_kib(void)
+{
+    struct rusage use;
+    CHECK(getrusage(RUSAGE_SELF, &use) == 0, "getrusage");
+    return use.ru_maxrss;
+}
+
+/* N stacks of 4 MiB, of which a wait uses some pages; the kernel may give a kernel thread's stack a page of 2 MiB. */
+static void stacks_are_not_touched(void)
+{
+#pragma omp parallel num_threads(N)
+    {
+#pragma omp barrier
+    }
+    CHECK(peak_kib() < N * 2048L + 16384, "%ld KiB", peak_kib());
+}
+
 int main(void)
 {
     omp_set_dynamic(0);
+    stacks_are_not_touched();
     state_is_kept();
+    alloca_is_kept();
     jumps_stay_on_their_stack();
+    jumps_in_tasks();
     bool ours = getenv("INVASIVE_SOCKET") || getenv("LD_LIBRARY_PATH");
     if (ours && omp_get_num_procs() < N / 4) {
         int here = kernel_threads();
