@@ -305,6 +305,18 @@ def test_pictures_are_png_or_svg(traced, trace_tool, tmp_path):
     assert refused.returncode == 2 and "png or .svg" in refused.stderr
 
 
+def test_a_picture_of_rows_shows_one_run_above_another(traced, trace_tool, tmp_path):
+    picture = tmp_path / "a.svg"
+    trace_tool("picture", "--rows", "--above", traced, "--title=before", "--title=after", traced,
+               "-o", picture)
+    svg = picture.read_text()
+    assert "before" in svg and "after" in svg and "rank 1" in svg and svg.count("core<") == 2
+    refused = trace_tool("picture", "--rows", "--title=one", "--title=two", traced, check=False)
+    assert refused.returncode == 2 and "2 titles for 1 traces" in refused.stderr
+    refused = trace_tool("picture", "--above", traced, traced, check=False)
+    assert refused.returncode == 2 and "--above needs --rows" in refused.stderr
+
+
 DOLLARS = """
 import sys
 import numpy as np

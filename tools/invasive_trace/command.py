@@ -84,11 +84,21 @@ def do_dump(args: argparse.Namespace) -> int:
 
 
 def do_picture(args: argparse.Namespace) -> int:
-    from . import picture
+    from . import picture, rows
+    if args.above and not args.rows:
+        raise fmt.TraceError("--above needs --rows")
     out = Output(args, ".png")
     kind = out.path.suffix[1:].lower() if out.path else "svg"
     if kind not in ("png", "svg"):
         raise fmt.TraceError(f"{out.path}: pictures are .png or .svg")
+    if args.rows:
+        files = [*args.above, args.file]
+        views = [series.whole(fmt.load(file)) for file in files]
+        titles = args.title or [str(file) for file in files]
+        if len(titles) != len(files):
+            raise fmt.TraceError(f"{len(titles)} titles for {len(files)} traces")
+        out.write(rows.render(views, titles, kind))
+        return 0
     out.write(picture.render(series.whole(fmt.load(args.file)), kind))
     return 0
 
@@ -158,6 +168,13 @@ def parse(argv: list[str], version: str) -> argparse.Namespace:
         if name not in ("check", "dump"):
             verb.add_argument("-o", "--output", metavar="OUT",
                               help="where to (default: beside FILE; -: standard output)")
+        if name == "picture":
+            verb.add_argument("--rows", action="store_true",
+                              help="a row for each core, whose colour is the process that holds it")
+            verb.add_argument("--above", type=Path, action="append", default=[], metavar="FILE",
+                              help="with --rows: another trace above it, on the same axis of time")
+            verb.add_argument("--title", action="append", metavar="TEXT",
+                              help="with --rows: of each trace, from the top (default: its file)")
         if name == "workload":
             verb.add_argument("--piece-ms", type=piece_ms, default=1, metavar="MS",
                               help="pieces of work take so long at least (default: 1)")
