@@ -401,15 +401,25 @@ def mpi_binds_ranks() -> bool | None:
 
 
 def write_record(name: str, figures: list[Figure], context: Context) -> Path:
-    """bench/results/NAME.json: the figures, the machine and every run."""
+    """The figures and the machine become the benchmark's line in bench/results.jsonl.  These and
+    every run become BUILD/bench/results/NAME.json, whose path is returned."""
     record = {
         "benchmark": name,
         "machine": machine(),
         "figures": [{**asdict(f), "reached": f.reached} for f in figures],
-        "runs": [{"variant": r.variant, "wall_s": round(r.wall_s, 4), "cpu_s": round(r.cpu_s, 4),
-                  **r.values} for r in context.runs],
     }
-    path = TOP / "bench" / "results" / f"{name}.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    keep_line(TOP / "bench" / "results.jsonl", record)
+    runs = [{"variant": r.variant, "wall_s": round(r.wall_s, 4), "cpu_s": round(r.cpu_s, 4),
+             **r.values} for r in context.runs]
+    path = context.build / "bench" / "results" / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**record, "runs": runs}, indent=1) + "\n")
     return path
+
+
+def keep_line(path: Path, record: dict) -> None:
+    """In the order of the benchmarks' names, one line each."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    records = {known["benchmark"]: known for known in map(json.loads, lines)}
+    records[record["benchmark"]] = record
+    path.write_text("".join(json.dumps(records[name]) + "\n" for name in sorted(records)))

@@ -16,7 +16,7 @@ sys.path.insert(0, str(BENCH))
 import never_slower  # noqa: E402
 import own_programs  # noqa: E402
 import whole_programs  # noqa: E402
-from common import BenchError, Context, Run, parse_values  # noqa: E402
+from common import BenchError, Context, Run, keep_line, parse_values  # noqa: E402
 from whole_programs import Program, Shape  # noqa: E402
 
 SHORT = {"hydro": ["8", "8"], "structured": ["10", "32"], "cg": ["20", "12"],
@@ -131,3 +131,11 @@ def test_a_program_takes_part_in_the_shapes_that_are_compared(name, build):
     assert whole_programs.CORES == cores
     assert [shape.name for shape in program.managed] == [
         f"{r}x{t}" if t else str(r) for r, t in program.ranks or ((1, None),)]
+
+
+def test_a_benchmark_has_one_line_of_results_in_the_order_of_names(tmp_path):
+    path = tmp_path / "results.jsonl"
+    for name, value in [("swe", 1), ("balanced", 2), ("swe", 3)]:
+        keep_line(path, {"benchmark": name, "value": value})
+    assert path.read_text() == ('{"benchmark": "balanced", "value": 2}\n'
+                                '{"benchmark": "swe", "value": 3}\n')

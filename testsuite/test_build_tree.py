@@ -131,7 +131,7 @@ def test_configure_names_the_package_of_a_missing_thing(top, tmp_path):
 
 
 # The licences themselves, and files in whose form there is no place for a line about it.
-SILENT = re.compile(r"COPYING(\.RUNTIME)?|bench/results/[^/]+\.json|doc/([^/]+/)*[^/]+\.png"
+SILENT = re.compile(r"COPYING(\.RUNTIME)?|bench/results\.jsonl|doc/([^/]+/)*[^/]+\.png"
                     r"|bench/fuzz/corpus/[^/]+/[^/]+")
 
 
