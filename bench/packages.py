@@ -214,9 +214,10 @@ class Lammps(Package):
                         for r in ((2,) if half else self.RANKS)]
 
     def mpi(self, ctx: Context, ranks: int, count: int) -> list[str]:
-        """count: of threads; 0: as many as OpenMP has."""
+        """count: of threads; 0: as many as OpenMP has.  One rank has the box as a whole."""
+        whole = ["-var", "px", "1", "-var", "py", "1"] if ranks == 1 else []
         return ctx.mpi(ranks, self.lmp, "-in", str(lammps_half.INPUT), "-log", "none", "-sf",
-                       "omp", "-pk", "omp", str(count), *self.options, mpiexec=self.mpiexec)
+                       "omp", "-pk", "omp", str(count), *self.options, *whole, mpiexec=self.mpiexec)
 
     def same(self, one: Run, other: Run) -> None:
         """The numbers of the last line of the thermodynamic output."""
