@@ -153,6 +153,13 @@ def test_the_same_for_aarch64(search):
             assert search(code, "aarch64") == expected, name
 
 
+def test_a_distance_is_not_taken_for_a_jump(search):
+    """cmpw $0xbbef,(%rbx); jne far back: from the second byte on it looks like cmpl and a short
+    jbe."""
+    assert search(bytes.fromhex("66813befbb0f8576f8ffff807b02bf")) == "no"
+    assert search(bytes.fromhex("66813befbb0f8576f8")) == "waits"  # bytes that look so to their end
+
+
 @pytest.mark.parametrize("processor", ["", "aarch64"])
 def test_code_that_ends_anywhere_and_data_are_read_to_the_end_only(search, processor):
     """The sanitizers see what is read behind it."""

@@ -510,6 +510,13 @@ static ptrdiff_t long_jump_back (const unsigned char *at, const unsigned char *e
     return -((ptrdiff_t)distance + length);
 }
 
+/* Are the two bytes at `at` the end of a negative distance of four bytes?  No instruction begins with both, so what
+ * looks like a short jump before them is the beginning of that distance. */
+static bool ends_distance (const unsigned char *at, const unsigned char *end)
+{
+    return end - at >= 2 && at[0] == 0xff && at[1] == 0xff;
+}
+
 /* How many bytes back the jump or branch at `at` goes, from its first byte on; <= 0: there is none. */
 static ptrdiff_t jump_back (const unsigned char *at, const unsigned char *end)
 {
@@ -520,7 +527,8 @@ static ptrdiff_t jump_back (const unsigned char *at, const unsigned char *end)
         return long_jump_back(at, end, 1);
     if (at[0] == 0x0f && (at[1] & 0xf0) == 0x80)
         return long_jump_back(at, end, 2);
-    return (at[0] & 0xf0) == 0x70 || at[0] == 0xeb ? -((int8_t)at[1] + SHORT) : 0;
+    bool jump = (at[0] & 0xf0) == 0x70 || at[0] == 0xeb;
+    return jump && !ends_distance(at + SHORT, end) ? -((int8_t)at[1] + SHORT) : 0;
 }
 
 #endif
