@@ -32,9 +32,9 @@ struct inv_process {
     /* threads that wait in MPI now: while there are any, idle workers give their cores
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
     _Atomic unsigned waiting;
-    /* until then idle threads hold own cores for a while although other processes want them, since
-     * iterations are shorter so (mpi-shim/hold.h); ns.  Writer: the MPI shim, at the end of a wait.  Relaxed: a
-     * hint */
+    /* until this time (ns) idle threads hold own cores for a while although other processes want them,
+     * since iterations are shorter so (mpi-shim/short_waits.h).  Writer: the MPI shim, at the end of a
+     * wait.  Relaxed: a hint */
     _Atomic uint64_t holds_until_ns;
     /* our record, where INVASIVE_REPORT asks for one; else NULL.  release/acquire; partner: the
      * end of inv_join.  NULL again when the slot is not ours any more */

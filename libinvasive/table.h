@@ -177,9 +177,9 @@ struct inv_slot {
     _Atomic uint64_t owned_ns, settled_ns;
     _Atomic uint32_t owned_cores;
 
-    /* --- for the other ranks of the job: are cores held in short waits (mpi-shim/hold.h); 0: they are
-     * lent.  Writer: the process, the job's first rank here */
-    _Atomic uint32_t hold;
+    /* --- for the other ranks of the job: are cores held in short waits (mpi-shim/short_waits.h)?
+     * 0: they are lent.  Writer: the process, the job's first rank here */
+    _Atomic uint32_t short_waits;
 
     struct inv_counters counters __attribute__((aligned(64)));
     struct inv_agent agents[INV_AGENTS] __attribute__((aligned(64)));

@@ -436,8 +436,8 @@ void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end);
  * lend?  Where the core's owner asks for it, the thread may move to another one. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);
 
-/* Let the idle threads of the process know until when cores are held in short waits (hold.h). */
-void shim_hold_refresh(void);
+/* Tells the idle threads of the process until when cores are held in short waits (short_waits.h). */
+void shim_short_waits_refresh(void);
 
 /* With more processes than cores: does another process want the core that the caller will not need for long, and
  * would it have it?  A thread that yields comes back when the others here have computed, and has held it all

@@ -11,15 +11,16 @@
  */
 #include "shim.h"
 #include "futex.h"
-#include "hold.h"
+#include "short_waits.h"
 
 /* In microseconds.  WAKE: what it costs to give a core up and to have it back, by wake-ups alone; a wait that is likely
  * to be shorter is spun through.  LEND: the same with what is missing in caches then, for both sides, where
  * the rank waits little, so that there is little to lend.  SHORT: what a site with long waits
- * spins before it lends.  HOLD: the same as LEND where the rank holds its core in short waits (hold.h).  PATIENT: spinning on a core that nobody
- * wants ends here.  MOVE: looking for another core than the one that its owner asks for.  LASTS: a report
- * asks for the CPU time of waits that are longer than this.  PREEMPTED: a lend that takes so long has let a
- * borrower run on the core in the middle of it. */
+ * spins before it lends.  HOLD: the same as LEND where the rank holds its core in short waits
+ * (short_waits.h).  PATIENT: spinning on a core that no process wants ends here.  MOVE: looking for
+ * another core than the one that its owner asks for.  LASTS: a report asks for the CPU time of waits
+ * that are longer than this.  PREEMPTED: a lend that takes so long has let a borrower run on the core in
+ * the middle of it. */
 enum {
     LEND_US = 200,
     SHORT_US = 1,
@@ -110,11 +111,11 @@ void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
 static uint64_t hold_until(void)
 {
     const struct inv_slot *first = inv_slot_at(inv_process.table, shim_world.member[0].slot);
-    uint32_t word = atomic_load_explicit(&first->hold, memory_order_relaxed);
-    return word != 0 ? shim_hold_until(word, inv_now_ns()) : 0;
+    uint32_t word = atomic_load_explicit(&first->short_waits, memory_order_relaxed);
+    return word != 0 ? shim_short_waits_hold_until(word, inv_now_ns()) : 0;
 }
 
-void shim_hold_refresh(void)
+void shim_short_waits_refresh(void)
 {
     if (!inv_process.anonymous)
         atomic_store_explicit(&inv_process.holds_until_ns, hold_until(), memory_order_relaxed);
@@ -402,7 +403,7 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
     uint64_t end = shim_ticks();
     shim_site_learn(site, start, end);
     shim_workload_waited(start, end, slept);
-    shim_hold_refresh();
+    shim_short_waits_refresh();
 }
 
 /* --- waiting for one request */

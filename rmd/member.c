@@ -145,7 +145,7 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->workload_bits, 0);
     atomic_store(&s->iteration_bits, 0);
     atomic_store(&s->rate_bits, 0);
-    atomic_store(&s->hold, 0);
+    atomic_store(&s->short_waits, 0);
     rmd_domain_show_owned(s, p);
     inv_scalability_write(s, &(struct inv_scalability){0});
     memset((void *)&s->counters, 0, sizeof s->counters);
