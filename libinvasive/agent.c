@@ -2,11 +2,10 @@
 /*
  * agent.c - workers with nothing to do, parked where lenders find them.
  *
- * A parked worker shows one bit in its process's slot.  Whoever clears the bit has
- * taken the agent and must wake it: a lender of any process, with a core to borrow, or
- * a thread of this process, with a seat to hand over.  The waker pins the agent to the
- * core while it still sleeps, so that it wakes there: on the core that is just being
- * given up a wake costs 2 us, across cores 60.
+ * A parked worker shows one bit in its process's slot.  The thread that clears the bit has taken the
+ * agent and must wake it: a lender of any process, with a core to borrow, or a thread of this
+ * process, with a hold to hand over.  The waker pins the agent to the core while it still sleeps, so
+ * that it wakes there: on the core that is just being given up a wake costs 2 us, across cores 60.
  */
 #define _GNU_SOURCE
 #include "futex.h"
@@ -15,10 +14,10 @@
 
 /* Indices that no thread of this process uses now. */
 static _Atomic uint64_t free_agents = ~UINT64_C(0);
-/* Seat that a thread of this process hands to the agent that it wakes, and how many threads
- * are about to.  The agent may be woken by others at the same time (rmd, when it buries a
- * process), so it looks here until nobody is about to: a seat is never left behind. */
-static _Atomic int handed[INV_AGENTS] = {[0 ... INV_AGENTS - 1] = INV_SEAT_NONE};
+/* The hold that a thread of this process hands to the agent that it wakes, and how many threads are
+ * about to hand one over.  Another process may wake the agent at the same time (rmd, when it buries
+ * a process).  So the agent looks here until no thread is about to: a hold is never left behind. */
+static _Atomic int handed[INV_AGENTS] = {[0 ... INV_AGENTS - 1] = INV_HOLD_NONE};
 static _Atomic unsigned callers[INV_AGENTS];
 
 static struct inv_slot *our_slot(void)
@@ -50,43 +49,43 @@ static bool agent_withdraw(struct inv_slot *slot, int a)
     return atomic_fetch_and_explicit(&slot->parked, ~bit, memory_order_seq_cst) & bit;
 }
 
-/* The seat that a thread of this process hands to agent a, if one does. */
+/* The hold that a thread of this process hands to agent a; INV_HOLD_NONE: none does. */
 static int take_handed(int a)
 {
     for (;;) {
         /* seq_cst, and callers before handed: partner is inv_agent_call */
         bool coming = atomic_load(&callers[a]) > 0;
-        int seat = atomic_exchange(&handed[a], INV_SEAT_NONE);
-        if (seat != INV_SEAT_NONE || !coming)
-            return seat;
+        int hold = atomic_exchange(&handed[a], INV_HOLD_NONE);
+        if (hold != INV_HOLD_NONE || !coming)
+            return hold;
         inv_cpu_relax();
     }
 }
 
-/* The seat that a woken agent has: handed over, or borrowed on the waker's hint. */
-static int agent_seat(struct inv_agent *agent, int a)
+/* The hold of a woken agent: handed over, or borrowed on the waker's hint. */
+static int agent_hold(struct inv_agent *agent, int a)
 {
-    int seat = take_handed(a);
-    inv_seat_was_asleep();
+    int hold = take_handed(a);
+    inv_thread_was_asleep();
     int core = atomic_load_explicit(&agent->core, memory_order_relaxed);
-    if (seat != INV_SEAT_NONE) {
-        inv_seat_sit(seat);
-        return seat;
+    if (hold != INV_HOLD_NONE) {
+        inv_hold_begin(hold);
+        return hold;
     }
     if (core >= 0 && (unsigned)core < inv_process.ncores && !inv_process.anonymous &&
         inv_core_borrow(inv_process.table, (unsigned)core, inv_process.slot)) {
         inv_tool_arrived(core);
-        inv_seat_sit(core); /* pins where the waker has not: rmd does not */
+        inv_hold_begin(core); /* pins where the waker has not: rmd does not */
         return core;
     }
     if (inv_want_get(inv_process.table, inv_process.slot) &&
-        (seat = inv_seat_try()) != INV_SEAT_NONE)
-        inv_seat_sit(seat);
-    if (seat == INV_SEAT_NONE && core >= 0)
-        inv_seat_woken_on(core);
-    if (seat == INV_SEAT_NONE && inv_process.anonymous)
+        (hold = inv_hold_acquire()) != INV_HOLD_NONE)
+        inv_hold_begin(hold);
+    if (hold == INV_HOLD_NONE && core >= 0)
+        inv_thread_woken_on(core);
+    if (hold == INV_HOLD_NONE && inv_process.anonymous)
         inv_token_offer(inv_process.table); /* whoever woke us has told nobody else */
-    return seat;
+    return hold;
 }
 
 bool inv_agent_park(_Atomic uint32_t *word, uint32_t expected)
@@ -104,78 +103,78 @@ bool inv_agent_park(_Atomic uint32_t *word, uint32_t expected)
     atomic_fetch_or_explicit(&slot->parked, UINT64_C(1) << a, memory_order_seq_cst);
     atomic_thread_fence(memory_order_seq_cst);
 
-    int seat = INV_SEAT_NONE;
+    int hold = INV_HOLD_NONE;
     bool leave = atomic_load_explicit(word, memory_order_relaxed) != expected;
     if (!leave && inv_want_get(inv_process.table, inv_process.slot)) {
-        leave = (seat = inv_seat_try()) != INV_SEAT_NONE;
+        leave = (hold = inv_hold_acquire()) != INV_HOLD_NONE;
         if (!leave)
-            inv_seat_reclaim_owned(); /* what was free when we asked may be another's now */
+            inv_hold_reclaim_owned(); /* what was free when we asked may be another's now */
     }
     while (!leave && atomic_load_explicit(&agent->bell, memory_order_acquire) == seen)
         inv_futex_wait(&agent->bell, seen, -1, true);
     if (agent_withdraw(slot, a)) {
         agent_free(a);
-        inv_seat_was_asleep(); /* a caller that came too late last time may have pinned us */
-        if (seat != INV_SEAT_NONE)
-            inv_seat_sit(seat);
+        inv_thread_was_asleep(); /* a caller that came too late last time may have pinned us */
+        if (hold != INV_HOLD_NONE)
+            inv_hold_begin(hold);
         return true;
     }
     while (atomic_load_explicit(&agent->bell, memory_order_acquire) == seen)
         inv_futex_wait(&agent->bell, seen, -1, true);
-    int second = agent_seat(agent, a);
+    int second = agent_hold(agent, a);
     agent_free(a);
-    if (seat == INV_SEAT_NONE)
+    if (hold == INV_HOLD_NONE)
         return true;
-    /* We had found a core ourselves when somebody woke us with another one: sit on the
-     * first, hand the other on. */
-    if (second != INV_SEAT_NONE) {
-        inv_seat_detach();
+    /* The agent had acquired a hold itself when a waker gave it another one.  It keeps the first and
+     * hands the other on. */
+    if (second != INV_HOLD_NONE) {
+        inv_hold_detach();
         if (!inv_agent_call(second))
-            inv_seat_return(second);
+            inv_hold_release(second);
     }
-    inv_seat_sit(seat);
+    inv_hold_begin(hold);
     return true;
 }
 
-/* Take agent a, if it is parked, and give it the seat; it wakes on the core. */
-static bool call_one(int a, int seat, int core)
+/* Takes agent a, if it is parked, and gives it the hold.  The agent wakes on the core. */
+static bool call_one(int a, int hold, int core)
 {
-    /* Nobody waits for who brings no seat.  The agent may wake on the caller's core and run
-     * before the caller has come out of the system call that wakes it. */
-    if (seat != INV_SEAT_NONE)
+    /* An agent does not wait for a caller that brings no hold.  It may wake on the caller's core and
+     * run before the caller has come out of the system call that wakes it. */
+    if (hold != INV_HOLD_NONE)
         atomic_fetch_add(&callers[a], 1);
     bool taken = agent_withdraw(our_slot(), a);
     if (taken) {
-        /* Without a seat it stays NONE, as take_handed leaves it: when we come here the agent may
-         * have been woken by somebody else, have parked again and been handed a seat. */
-        if (seat != INV_SEAT_NONE)
-            atomic_store(&handed[a], seat);
+        /* A caller without a hold leaves NONE here, as take_handed does.  Meanwhile another waker
+         * may have woken the agent, and the agent may have parked again and been handed a hold. */
+        if (hold != INV_HOLD_NONE)
+            atomic_store(&handed[a], hold);
         inv_agent_wake(inv_process.table, inv_process.slot, a, core);
     }
-    if (seat != INV_SEAT_NONE)
+    if (hold != INV_HOLD_NONE)
         atomic_fetch_sub(&callers[a], 1);
     return taken;
 }
 
-static bool call_any(int seat, int core)
+static bool call_any(int hold, int core)
 {
     /* seq_cst: partner is inv_agent_park, which sets its bit and then looks at the word that the
      * caller may have raised before (gomp_workers_trim) */
     uint64_t bits = atomic_load(&our_slot()->parked);
     for (; bits; bits &= bits - 1)
-        if (call_one(__builtin_ctzll(bits), seat, core))
+        if (call_one(__builtin_ctzll(bits), hold, core))
             return true;
     return false;
 }
 
-bool inv_agent_call(int seat)
+bool inv_agent_call(int hold)
 {
-    return call_any(seat, seat >= 0 ? seat : INV_NO_CORE);
+    return call_any(hold, hold >= 0 ? hold : INV_NO_CORE);
 }
 
-bool inv_agent_call_unseated(int core)
+bool inv_agent_call_unheld(int core)
 {
-    return call_any(INV_SEAT_NONE, core);
+    return call_any(INV_HOLD_NONE, core);
 }
 
 unsigned inv_agents_parked(void)
@@ -188,7 +187,7 @@ void inv_agents_forget(void)
 {
     atomic_store(&free_agents, ~UINT64_C(0));
     for (int a = 0; a < INV_AGENTS; a++) {
-        atomic_store(&handed[a], INV_SEAT_NONE);
+        atomic_store(&handed[a], INV_HOLD_NONE);
         atomic_store(&callers[a], 0);
     }
 }

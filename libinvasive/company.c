@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * company.c - do threads compute that have no seat?
+ * company.c - do threads compute that hold no core?
  *
- * Those that the program makes itself do not tell us what they do, but their CPU time shows: it is
- * the process's less what threads with a seat can have used, one core for each seat.  A thread
- * that waits in MPI looks now and then (wait.c): where others compute, its core is not idle.
+ * Threads that the program makes itself do not tell us what they do, but their CPU time shows.  It
+ * is the CPU time of the process less what threads that hold cores can have used, one core for
+ * each.  A thread that waits in MPI looks now and then (wait.c): where others compute, its core is
+ * not idle.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -54,8 +55,9 @@ static int64_t sleeps_of_others(void)
                : all.ru_nvcsw - own.ru_nvcsw;
 }
 
-/* What threads with a seat can have used since the last look, but for one that is only kept. */
-static double used_by_seats(struct inv_company *c, uint64_t now, bool keeps)
+/* CPU time (ns) that threads which hold cores can have used since the last look.  A hold that is
+ * only kept does not count. */
+static double used_by_holders(struct inv_company *c, uint64_t now, bool keeps)
 {
     double time = (double)(now - c->now_ns);
     uint64_t held = inv_held_ns(now);
@@ -76,8 +78,8 @@ static bool is_time(struct inv_company *c, uint64_t now)
     return now - c->since_ns >= SETTLED_NS;
 }
 
-/* Of what others than seats have computed between two looks.  Who has run and has not gone to sleep
- * since is waiting for its turn. */
+/* How many threads without a hold are at work, by what they have computed between two looks.  A
+ * thread that has run and has not gone to sleep since waits for its turn. */
 static int threads_at_work(struct inv_company *c, double computed, double time, bool slept)
 {
     bool ran = computed >= TRACE * time && computed >= LEAST_TRACE_NS;
@@ -95,7 +97,7 @@ int inv_company_look(struct inv_company *c, bool keeps)
         return INV_COMPANY_UNKNOWN;
     uint64_t cpu = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID) - inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int64_t asleep = sleeps_of_others();
-    double computed = (double)(int64_t)(cpu - c->cpu_ns) - used_by_seats(c, now, keeps);
+    double computed = (double)(int64_t)(cpu - c->cpu_ns) - used_by_holders(c, now, keeps);
     double time = (double)(now - c->now_ns);
     bool first = c->now_ns == 0, slept = asleep != c->asleep;
     c->now_ns = now;

@@ -21,19 +21,19 @@
  *   (inv_core_reclaim; the core that was free when it asked last may be another's now) and
  *   borrow a free one of the others, then sleep.  The lender's side: free the core, fence,
  *   look at wanting and parked (inv_core_offer).
- * - Awake again for whatever reason, an agent withdraws its bit.  If it was still set nobody
- *   has taken the agent: a timer, or rmd that buries somebody (inv_bury).  If not, whoever
- *   took it has rung or will.
- * - An agent that was woken with a core borrows it and uses it, or, when it has nothing to
- *   do, lends and offers it again: it was woken instead of somebody else.
+ * - Awake again for whatever reason, an agent withdraws its bit.  If the bit was still set, no
+ *   waker has taken the agent: a timer has woken it, or rmd that buries a process (inv_bury).
+ *   If not, the waker that took it has rung or will.
+ * - An agent that was woken with a core borrows it and uses it.  When it has nothing to
+ *   do, it lends and offers the core again: it was woken instead of another one.
  * - Sleeping in MPI: store `home`, then again and again: read the bell, look for what it
  *   waits for, if home has been handed to it (inv_core_claim) lend and offer it, sleepers++,
  *   sleep on the bell, sleepers--.
- * - When the wait is over, and the thread sits on home after inv_core_claim,
- *   inv_core_reclaim or inv_core_evict: store INV_NO_CORE in `home`.  When it sits elsewhere:
- *   store INV_NO_CORE, then inv_core_forgo, or somebody who saw it sleep makes the core
- *   ours after we have looked and nobody ever sits there.
- * - Whoever stops wanting withdraws its reclaims (inv_core_reclaim_cancel).
+ * - When the wait is over, and the thread holds home after inv_core_claim,
+ *   inv_core_reclaim or inv_core_evict: store INV_NO_CORE in `home`.  When it holds another core:
+ *   store INV_NO_CORE, then inv_core_forgo.  Otherwise a process that saw it sleep makes the core
+ *   ours after we have looked, and no thread ever computes there.
+ * - A process that stops wanting withdraws its reclaims (inv_core_reclaim_cancel).
  */
 
 /* borrow: nobody -> me.  Refused when the core is reserved for another owner; clears the
@@ -60,8 +60,8 @@ enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned o
  * holds it: the caller then takes it (inv_core_borrow) or offers it. */
 bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner);
 
-/* claim: has `core` been handed to a sleeping thread of mine?  Then the caller, and no other
- * thread of this process, has it from now on and sits on it or lends it. */
+/* claim: has `core` been handed to a sleeping thread of mine?  Then the caller, and no other thread
+ * of this process, has it from now on.  It holds the core or lends it. */
 bool inv_core_claim(struct inv_table *t, unsigned core, unsigned me);
 
 /* forgo: `core` was the home of a thread that does not need it any more and has stored

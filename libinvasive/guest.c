@@ -14,8 +14,8 @@ static struct inv_core *core_at(int core)
     return inv_core_at(inv_process.table, (unsigned)core);
 }
 
-/* Has the thread noticed, and found another seat? */
-static bool is_seated(int32_t tid)
+/* Has the thread noticed, and does it hold another core? */
+static bool thread_holds_core(int32_t tid)
 {
     for (unsigned c = 0; c < inv_process.ncores; c++)
         if (atomic_load_explicit(&core_at((int)c)->holder_tid, memory_order_relaxed) == tid)
@@ -51,7 +51,7 @@ void inv_guest_invite(struct inv_guest *g, int core)
     w = atomic_load_explicit(&core_at(core)->word, memory_order_relaxed);
     if (inv_word_holder(w) != INV_NOBODY)
         return;
-    if (is_seated(g->tid) || !is_alive(g) || inv_pin(inv_process.table, g->tid, core) != 0) {
+    if (thread_holds_core(g->tid) || !is_alive(g) || inv_pin(inv_process.table, g->tid, core) != 0) {
         g->tid = 0;
         return;
     }
@@ -66,7 +66,7 @@ void inv_guest_dismiss(struct inv_guest *g, int core)
     if (!g->tid || !g->in || g->core != core)
         return;
     g->in = false;
-    if (is_seated(g->tid) || !is_alive(g))
+    if (thread_holds_core(g->tid) || !is_alive(g))
         g->tid = 0;
     else
         inv_repin_but(core, g->tid, g->binds);

@@ -74,7 +74,7 @@ bool inv_give_way(uint64_t limit_ns)
     return !way || way->give(limit_ns);
 }
 
-bool inv_go_on_unseated(void)
+bool inv_go_on_unheld(void)
 {
     const struct inv_give_way *way = atomic_load_explicit(&give_way, memory_order_acquire);
     if (way)

@@ -61,13 +61,13 @@ enum inv_mode {
 /*
  * The word of a core.  One 64-bit value, so that every transition is one CAS.
  *
- *   bits  0..15  holder   slot + 1 of who computes on it now, 0 nobody
- *   bits 16..31  owner    slot + 1 of who has it by policy, 0 nobody
+ *   bits  0..15  holder   slot + 1 of the process that computes on it now, 0 none
+ *   bits 16..31  owner    slot + 1 of the process that has it by policy, 0 none
  *   bit  32      reclaim  the owner wants it back: the holder gives it up at its next
- *                         scheduling point; while nobody holds it, it is reserved for
+ *                         scheduling point; while it has no holder, it is reserved for
  *                         the owner
  *   bit  33      handed   taken on behalf of a thread of the holder that sleeps in MPI and
- *                         has not sat down on it yet
+ *                         has not begun to hold it yet
  *   bits 40..63  epoch    changes with every transition (no ABA)
  */
 typedef uint64_t inv_word;

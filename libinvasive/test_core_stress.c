@@ -80,7 +80,7 @@ static void compute(unsigned me, int core, unsigned *seed)
         inv_cpu_relax();
     }
     if (!atomic_compare_exchange_strong(&occupant[core], &mine, 0))
-        fail("somebody else sat on a core that we held", me, core);
+        fail("another process was on a core that we held", me, core);
 }
 
 static void lend_and_offer(unsigned me, int core)
@@ -178,14 +178,14 @@ static int wait_for_message(unsigned me, int core)
     atomic_store(&slot->home, core);
     lend_and_offer(me, core);
     sleep_for_message(me, seen_messages);
-    int seat = inv_core_claim(table, (unsigned)core, me) ? core : get_core(me);
+    int hold = inv_core_claim(table, (unsigned)core, me) ? core : get_core(me);
     atomic_store(&slot->home, INV_NO_CORE);
-    if (seat != core && inv_core_forgo(table, (unsigned)core, me))
+    if (hold != core && inv_core_forgo(table, (unsigned)core, me))
         inv_core_offer(table, (unsigned)core, me);
-    if (seat == INV_NO_CORE)
+    if (hold == INV_NO_CORE)
         return park(me);
     withdraw_reclaims(me);
-    return seat;
+    return hold;
 }
 
 static void send_message(unsigned to)

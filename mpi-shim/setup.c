@@ -243,7 +243,7 @@ static bool holds_core(void)
 {
     struct inv_claim claim;
     return inv_managed() && inv_invade(NULL, INV_NONBLOCKING, &claim) == 0 &&
-           (inv_seat != INV_SEAT_NONE || claim.held_cores > 0);
+           (inv_hold != INV_HOLD_NONE || claim.held_cores > 0);
 }
 
 /* True when every rank holds a core.  All ranks leave in the same round. */

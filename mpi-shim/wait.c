@@ -133,22 +133,22 @@ static uint64_t patience(const struct shim_site *site)
     return (expects <= lend_us * shim_us ? lend_us : SHORT_US) * shim_us;
 }
 
-/* The owner of our core asks for it while we spin: if there is another one for us, go there
- * rather than sleep.  Often it is one of our own, and an idle worker sits on it, who gives
- * it up when it sees that somebody waits. */
+/* The owner of our core asks for it while we spin.  If there is another core for us, go there
+ * rather than sleep.  Often that one is our own, and an idle worker holds it, which gives it up
+ * when it sees that a thread waits. */
 static bool move_to_other_core(void)
 {
     uint64_t start = shim_ticks();
-    int seat;
+    int hold;
     atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    while ((seat = inv_seat_try()) == INV_SEAT_NONE && shim_ticks() - start < MOVE_US * shim_us)
+    while ((hold = inv_hold_acquire()) == INV_HOLD_NONE && shim_ticks() - start < MOVE_US * shim_us)
         inv_cpu_relax();
     atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    if (seat == INV_SEAT_NONE)
+    if (hold == INV_HOLD_NONE)
         return false;
-    int old = inv_seat_detach();
-    inv_seat_sit(seat); /* first, so that whoever is woken on the old core does not meet us */
-    inv_seat_return(old);
+    int old = inv_hold_detach();
+    inv_hold_begin(hold); /* first: the thread woken on the old core is not to meet us */
+    inv_hold_release(old);
     return true;
 }
 
@@ -157,7 +157,7 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
     uint64_t now = shim_ticks(), spun = now - idle;
     if (now - start > LASTS_US * shim_us)
         shim_account_lasts(start);
-    enum inv_verdict verdict = inv_seat_poll();
+    enum inv_verdict verdict = inv_hold_poll();
     if (verdict == INV_GIVE)
         return move_to_other_core();
     return verdict != INV_LOST && spun <= PATIENT_US * shim_us &&
@@ -395,8 +395,8 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
     uint64_t start = shim_ticks();
     struct shim_site *site = shim_site(call_site);
     bool slept = false;
-    bool seated = !inv_process.anonymous && inv_seat >= 0;
-    if (!(seated ? spin_on_core(w, site, start) : spin_yielding(w, site, start))) {
+    bool holds_core = !inv_process.anonymous && inv_hold >= 0;
+    if (!(holds_core ? spin_on_core(w, site, start) : spin_yielding(w, site, start))) {
         slept = true;
         shim_wait_slices(w, start, UINT64_MAX / 2, false);
     }

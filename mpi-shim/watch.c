@@ -154,7 +154,7 @@ static void watch_poll(unsigned polls, bool library_yields)
     unsigned before = shim_watch.polls / SHIM_WATCH_POLLS;
     shim_watch.polls += polls;
     bool due = shim_watch.polls / SHIM_WATCH_POLLS != before;
-    if (inv_process.anonymous || inv_seat < 0)
+    if (inv_process.anonymous || inv_hold < 0)
         yield(library_yields, due);
     else if (due)
         spin();

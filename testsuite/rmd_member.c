@@ -27,7 +27,7 @@
  *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
- *   seats                        -> {CPU PID THREAD EPOCH}*NCORES: who computes there, 0 nobody;
+ *   holds                        -> {CPU PID THREAD EPOCH}*NCORES: what computes there, 0 nothing;
  *                                   THREAD 0: not known; EPOCH: of the word
  *   states                       -> slots that are not free
  *   assigned                     -> the core that each of these is to compute on, -1 any
@@ -366,7 +366,7 @@ static void show_table(void)
     printf("\n");
 }
 
-static void show_seats(void)
+static void show_holds(void)
 {
     unsigned ncores = at_most(table->ncores, INV_MAX_CORES);
     for (unsigned c = 0; c < ncores; c++) {
@@ -690,8 +690,8 @@ static void *serve(void *arguments)
         } else if (!strcmp(verb, "behead")) {
             printf("0\n");
             go_on_in_thread(serve, argv);
-        } else if (!strcmp(verb, "seats")) {
-            show_seats();
+        } else if (!strcmp(verb, "holds")) {
+            show_holds();
         } else if (!strcmp(verb, "states")) {
             show_states();
         } else if (!strcmp(verb, "assigned")) {

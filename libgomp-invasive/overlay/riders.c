@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * riders.c - threads that compute without a seat (riders.h).
+ * riders.c - threads that compute without a hold (riders.h).
  */
 #include "libgomp.h"
 #include "riders.h"
@@ -11,8 +11,8 @@
 struct gomp_rider {
     struct gomp_rider *next;
     int tid;
-    int core; /* where it is pinned, INV_SEAT_NONE: nowhere */
-    int seat; /* what it has been given and has not seen yet */
+    int core; /* where it is pinned, INV_HOLD_NONE: nowhere */
+    int hold; /* what it has been given and has not seen yet */
 };
 
 #undef gomp_riding
@@ -20,27 +20,27 @@ __thread struct gomp_rider *gomp_riding;
 #define gomp_riding GOMP_OWN(gomp_riding)
 _Atomic unsigned gomp_riders_waiting;
 
-/* The list and all that is in it are changed under the lock only.  Held across the system
- * call that moves a rider: it must not go on and hand its seat over meanwhile. */
+/* The list and all that is in it are changed under the lock only.  Held across the system call that
+ * moves a rider: it must not go on and hand its hold over meanwhile. */
 static struct gomp_spinlock lock;
 static struct gomp_rider *riders;
-static unsigned short riders_on[INV_MAX_CORES]; /* of those without a seat, for each core */
+static unsigned short riders_on[INV_MAX_CORES]; /* of those without a hold, for each core */
 
-/* Where a rider is, and whether it has a seat there, changes here only. */
-static void put_rider (struct gomp_rider *r, int core, int seat)
+/* Where a rider is, and whether it has a hold there, changes here only. */
+static void put_rider (struct gomp_rider *r, int core, int hold)
 {
-    if (r->seat == INV_SEAT_NONE && r->core >= 0)
+    if (r->hold == INV_HOLD_NONE && r->core >= 0)
         riders_on[r->core]--;
     r->core = core;
-    r->seat = seat;
-    if (r->seat == INV_SEAT_NONE && r->core >= 0)
+    r->hold = hold;
+    if (r->hold == INV_HOLD_NONE && r->core >= 0)
         riders_on[r->core]++;
 }
 
 /* Is the core still ours, and tid on it? */
-static bool still_sits (const struct gomp_rider *r)
+static bool hold_is_current (const struct gomp_rider *r)
 {
-    return r->seat < 0 || inv_seat_is_of(r->seat, r->tid);
+    return r->hold < 0 || inv_hold_is_of(r->hold, r->tid);
 }
 
 static void unlink_rider (struct gomp_rider *r)
@@ -49,17 +49,17 @@ static void unlink_rider (struct gomp_rider *r)
     while (*link != r)
         link = &(*link)->next;
     *link = r->next;
-    if (r->seat == INV_SEAT_NONE) {
-        put_rider(r, INV_SEAT_NONE, INV_SEAT_NONE);
+    if (r->hold == INV_HOLD_NONE) {
+        put_rider(r, INV_HOLD_NONE, INV_HOLD_NONE);
         atomic_fetch_sub_explicit(&gomp_riders_waiting, 1, memory_order_relaxed);
     }
 }
 
-/* Of the cores that this process holds one that has fewest riders but r, which has no seat: r's
+/* Of the cores that this process holds one that has fewest riders but r, which has no hold: r's
  * own, if no other has fewer. */
 static int lightest_core (const struct gomp_rider *r)
 {
-    int best = r->core >= 0 && inv_core_is_held(r->core) ? r->core : INV_SEAT_NONE;
+    int best = r->core >= 0 && inv_core_is_held(r->core) ? r->core : INV_HOLD_NONE;
     unsigned least = best >= 0 ? riders_on[best] - 1U : 0;
     for (int core = 0; core < (int)inv_process.ncores; core++)
         if (core != best && inv_core_is_held(core) && (best < 0 || riders_on[core] < least)) {
@@ -77,13 +77,13 @@ static void find_core (struct gomp_rider *r)
         return;
     int core = lightest_core(r);
     if (core >= 0 && core != r->core && inv_pin(inv_process.table, r->tid, core) == 0)
-        put_rider(r, core, INV_SEAT_NONE);
+        put_rider(r, core, INV_HOLD_NONE);
 }
 
 int gomp_rider_core (unsigned i, unsigned count)
 {
     if (inv_process.anonymous)
-        return INV_SEAT_NONE;
+        return INV_HOLD_NONE;
     unsigned held = 0, own = (unsigned)inv_thread_core(); /* none: -1, before the first */
     for (int core = 0; core < (int)inv_process.ncores; core++)
         held += inv_core_is_held(core);
@@ -97,17 +97,17 @@ void gomp_ride (void)
 {
     struct gomp_rider *r = gomp_malloc(sizeof *r);
     *r = (struct gomp_rider){
-        .tid = inv_own_tid(), .core = INV_SEAT_NONE, .seat = INV_SEAT_NONE};
+        .tid = inv_own_tid(), .core = INV_HOLD_NONE, .hold = INV_HOLD_NONE};
     gomp_riding = r;
     gomp_spinlock_lock(&lock);
     r->next = riders;
     riders = r;
     int core = inv_thread_core();
-    put_rider(r, core, INV_SEAT_NONE);
+    put_rider(r, core, INV_HOLD_NONE);
     find_core(r);
     if (core >= 0 && r->core == core && !inv_process.anonymous)
         inv_pin(inv_process.table, r->tid, core); /* it may have been a guess */
-    /* seq_cst: partner is gomp_seat_dispose, which gives a seat up and looks again */
+    /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
     atomic_fetch_add(&gomp_riders_waiting, 1);
     gomp_spinlock_unlock(&lock);
     gomp_want_cores();
@@ -117,33 +117,33 @@ bool gomp_ride_end (void)
 {
     struct gomp_rider *r = gomp_riding;
     if (!r)
-        return inv_seat != INV_SEAT_NONE;
+        return inv_hold != INV_HOLD_NONE;
     gomp_spinlock_lock(&lock);
-    bool given = r->seat != INV_SEAT_NONE && still_sits(r);
+    bool given = r->hold != INV_HOLD_NONE && hold_is_current(r);
     unlink_rider(r);
     gomp_spinlock_unlock(&lock);
     gomp_riding = NULL;
-    inv_seat_was_asleep(); /* others have pinned it */
+    inv_thread_was_asleep(); /* others have pinned it */
     if (given)
-        inv_seat_adopt(r->seat, r->seat >= 0 && r->core == r->seat);
+        inv_hold_begin_handed(r->hold, r->hold >= 0 && r->core == r->hold);
     free(r);
-    return inv_seat != INV_SEAT_NONE;
+    return inv_hold != INV_HOLD_NONE;
 }
 
 bool gomp_ride_check (void)
 {
     gomp_spinlock_lock(&lock);
-    bool given = gomp_riding->seat != INV_SEAT_NONE && still_sits(gomp_riding);
+    bool given = gomp_riding->hold != INV_HOLD_NONE && hold_is_current(gomp_riding);
     gomp_spinlock_unlock(&lock);
     return given && gomp_ride_end();
 }
 
-/* A rider without a seat, if possible one on that core. */
+/* A rider without a hold, if possible one on that core. */
 static struct gomp_rider *who_waits (int core)
 {
     struct gomp_rider *any = NULL;
     for (struct gomp_rider *r = riders; r; r = r->next)
-        if (r->seat == INV_SEAT_NONE) {
+        if (r->hold == INV_HOLD_NONE) {
             if (r->core == core)
                 return r;
             any = r;
@@ -151,30 +151,30 @@ static struct gomp_rider *who_waits (int core)
     return any;
 }
 
-bool gomp_rider_place (int seat)
+bool gomp_rider_place (int hold)
 {
     if (atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) == 0)
         return false;
     gomp_spinlock_lock(&lock);
-    struct gomp_rider *r = who_waits(seat);
+    struct gomp_rider *r = who_waits(hold);
     if (r) {
-        bool pin = r->core != seat;
-        put_rider(r, r->core, seat);
+        bool pin = r->core != hold;
+        put_rider(r, r->core, hold);
         atomic_fetch_sub_explicit(&gomp_riders_waiting, 1, memory_order_relaxed);
-        if (inv_seat_pass(seat, r->tid, pin))
-            put_rider(r, seat, seat);
+        if (inv_hold_handover(hold, r->tid, pin))
+            put_rider(r, hold, hold);
     }
     gomp_spinlock_unlock(&lock);
     return r != NULL;
 }
 
-void gomp_riders_leave (int seat)
+void gomp_riders_leave (int hold)
 {
-    if (seat < 0 || atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) == 0)
+    if (hold < 0 || atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) == 0)
         return;
     gomp_spinlock_lock(&lock);
     for (struct gomp_rider *r = riders; r; r = r->next)
-        if (r->seat == INV_SEAT_NONE && r->core == seat)
+        if (r->hold == INV_HOLD_NONE && r->core == hold)
             find_core(r);
     gomp_spinlock_unlock(&lock);
 }
@@ -183,12 +183,12 @@ void gomp_riders_look (void)
 {
     gomp_spinlock_lock(&lock);
     for (struct gomp_rider *r = riders; r; r = r->next) {
-        if (r->seat != INV_SEAT_NONE && !still_sits(r)) {
+        if (r->hold != INV_HOLD_NONE && !hold_is_current(r)) {
             /* who took the core has moved the thread */
-            put_rider(r, INV_SEAT_NONE, INV_SEAT_NONE);
+            put_rider(r, INV_HOLD_NONE, INV_HOLD_NONE);
             atomic_fetch_add(&gomp_riders_waiting, 1);
         }
-        if (r->seat == INV_SEAT_NONE && (r->core < 0 || !inv_core_is_held(r->core)))
+        if (r->hold == INV_HOLD_NONE && (r->core < 0 || !inv_core_is_held(r->core)))
             find_core(r);
     }
     gomp_spinlock_unlock(&lock);

@@ -232,7 +232,7 @@ static void thread_ends (void *arg)
     gomp_carrier_leave();
     gomp_ride_end();
     if (inv_managed())
-        gomp_seat_yield(); /* it may be the thread that joined the resource manager */
+        gomp_hold_yield(); /* it may be the thread that joined the resource manager */
     gomp_workers_trim(false);
     if (syscall(SYS_gettid) == getpid())
         gomp_progress_initial_ends();
@@ -246,12 +246,12 @@ int gomp_pause_host (void)
     if (thr->ts.level)
         return -1;
     INV_UNCANCELLED; /* workers are waited for while the pool is half gone */
-    bool seated = inv_managed() && inv_seat != INV_SEAT_NONE;
-    if (seated)
-        gomp_seat_yield(); /* who is to end must run once more */
+    bool holds_core = inv_managed() && inv_hold != INV_HOLD_NONE;
+    if (holds_core)
+        gomp_hold_yield(); /* a thread that is to end must run once more */
     free_pool(thr, true);
-    if (seated)
-        gomp_seat_acquire();
+    if (holds_core)
+        gomp_hold_acquire();
     if (inv_managed())
         gomp_stop_wanting();
     gomp_workers_trim(true);
@@ -339,7 +339,7 @@ static void fill_start (struct gomp_region_start *s, struct gomp_team *team, voi
     s->master_place = thr->place;
     s->partition_off = thr->ts.place_partition_off;
     s->partition_len = thr->ts.place_partition_len;
-    s->master_seated = inv_seat != INV_SEAT_NONE;
+    s->master_holds_core = inv_hold != INV_HOLD_NONE;
 }
 
 /* The caller becomes thread number 0 of the team. */

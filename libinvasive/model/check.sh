@@ -71,8 +71,8 @@ finds BURY_WITHOUT_WAKING -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
 finds BURY_KEEPS_WORD -DWITH_RING -DWITH_MOVE -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=0
 finds LEFT_WITHOUT_RINGING -DWITH_AGENTS $elsewhere
 finds ONLY_WHO_ASKED_IS_TOLD $sleeper
-sits='-DONE_SITS -DWITH_AGENTS'
-brief="$sits -DROUNDS0=0"
+one_holds='-DONE_HOLDS -DWITH_AGENTS'
+brief="$one_holds -DROUNDS0=0"
 optimize=-O0 # as in finds
 holds 'a core is moved, rmd is killed at any step' $brief -DWITH_RESTART -DWITH_MOVE
 holds 'process 2 is stopped at any step' $brief -DSTOPS=2
@@ -108,19 +108,19 @@ finds BURY_CORES_FIRST -DWITH_RING -DVICTIM=1
 finds BURY_WAKES_SLEEPERS_ONLY -DWITH_RING -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=2
 
 optimize=-O0 # the compiler takes minutes else
-holds 'agents, ownership moves, rmd is killed at any step' $sits -DWITH_RESTART -DWITH_MOVE
+holds 'agents, ownership moves, rmd is killed at any step' $one_holds -DWITH_RESTART -DWITH_MOVE
 for victim in 0 2; do
     holds "rmd is killed at any step, process $victim dies at any step" \
-        $sits -DWITH_RESTART -DVICTIM=$victim
+        $one_holds -DWITH_RESTART -DVICTIM=$victim
 done
 for stops in 0 2; do
-    holds "agents, process $stops is stopped at any step" $sits -DSTOPS=$stops
+    holds "agents, process $stops is stopped at any step" $one_holds -DSTOPS=$stops
     holds "process $stops is stopped, rmd is killed at any step" \
         $brief -DSTOPS=$stops -DWITH_RESTART
 done
-finds ASKS_HOLDERS_ONLY $sits -DWITH_MOVE -DROUNDS2=1
-finds RESCUE_WITHOUT_ASKING $sits -DWITH_RESTART -DWITH_MOVE
-finds KEPT_FOR_THE_STOPPED $sits -DSTOPS=0 -DROUNDS2=1
+finds ASKS_HOLDERS_ONLY $one_holds -DWITH_MOVE -DROUNDS2=1
+finds RESCUE_WITHOUT_ASKING $one_holds -DWITH_RESTART -DWITH_MOVE
+finds KEPT_FOR_THE_STOPPED $one_holds -DSTOPS=0 -DROUNDS2=1
 finds GOES_ON_NOTED_FIRST $brief -DSTOPS=2 -DWITH_RESTART
-finds GOES_ON_WITHOUT_RESCUE $sits -DSTOPS=0
+finds GOES_ON_WITHOUT_RESCUE $one_holds -DSTOPS=0
 exit $failed

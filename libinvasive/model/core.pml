@@ -47,7 +47,7 @@
 #define ROUNDS2 0
 #endif
 #ifdef ONE_WAITS
-#define ONE_SITS /* a smaller search: 1 computes for ever */
+#define ONE_HOLDS /* a smaller search: 1 computes for ever */
 #endif
 #define NP 3
 #define NC 2
@@ -70,7 +70,7 @@ byte home[NP];
 byte watching[4];                /* core whose word this process has loaded, unchanged yet */
 bool message[NP];                /* what a wait is for has happened */
 bool stubborn[NP];
-byte sits[NP];                   /* core that the thread computes on */
+byte computes_on[NP];                   /* core that the thread computes on */
 bool evicted[NP];
 bool dead[4];                    /* [RMD] never */
 #ifdef WITH_RESTART
@@ -371,7 +371,7 @@ inline get_core(c, me)
 }
 
 /* All cores, own ones first. */
-inline seat_try(me)
+inline hold_acquire(me)
 {
     STEP(x = (owner[1] == NAME(me) -> 1 : 0); get_core(x, me); x = 1 - x);
     if
@@ -381,7 +381,7 @@ inline seat_try(me)
     x = NONE
 }
 
-/* Park as an agent until there is a seat (inv_agent_park); mine = the core. */
+/* Park as an agent until it holds a core (inv_agent_park); mine = the core. */
 inline park(me)
 {
     STEP(want[me] = true);
@@ -392,11 +392,11 @@ inline park(me)
     do
     :: true -> STEP(agent_bell[me] = false; agent_core[me] = NONE);
 #ifdef BUG_NO_FENCE
-        seat_try(me);             /* the look at the words moves before the store */
+        hold_acquire(me);             /* the look at the words moves before the store */
         STEP(parked[me] = true);
 #else
         STEP(parked[me] = true);
-        seat_try(me);
+        hold_acquire(me);
 #endif
         if
         :: ok ->
@@ -525,20 +525,20 @@ inline wait_for_message(me)
 }
 
 #define MAY_COMPUTE(me) \
-    ((holder[sits[me]] == NAME(me) && !AWAY(sits[me])) || evicted[me])
+    ((holder[computes_on[me]] == NAME(me) && !AWAY(computes_on[me])) || evicted[me])
 
 /* Compute on `mine` for a while or for ever. */
 inline compute(me)
 {
     skip;
-    STEP(evicted[me] = holder[mine] != NAME(me) && evicted[me]; sits[me] = mine;
+    STEP(evicted[me] = holder[mine] != NAME(me) && evicted[me]; computes_on[me] = mine;
              assert(MAY_COMPUTE(me)));
     if
     :: skip
     :: WAIT(holder[mine] != NAME(me) || (reclaim[mine] && owner[mine] != NAME(me)))
     :: STEP(stubborn[me] = true); WAIT(holder[mine] != NAME(me)); stubborn[me] = false
     fi;
-    STEP(assert(MAY_COMPUTE(me)); sits[me] = NONE; evicted[me] = false)
+    STEP(assert(MAY_COMPUTE(me)); computes_on[me] = NONE; evicted[me] = false)
 }
 
 proctype process(byte me; byte mine; byte rounds)
@@ -579,7 +579,7 @@ proctype process(byte me; byte mine; byte rounds)
             :: holder[mine] != NAME(me) -> mine = NONE /* evicted: look for another */
             :: else ->
                 if
-#ifdef ONE_WAITS              /* a smaller search: 0 waits, 2 rings, and 1 sits */
+#ifdef ONE_WAITS              /* a smaller search: 0 waits, 2 rings, and 1 holds a core */
                 :: me == 2 -> ring(0, me)
                 :: me == 0 -> wait_for_message(me)
 #elif defined(WITH_RING)
@@ -732,7 +732,7 @@ inline wake_stranded(p)
 inline wake_all_stranded()
 {
     wake_stranded(0);
-#ifndef ONE_SITS
+#ifndef ONE_HOLDS
     wake_stranded(1);
 #endif
     wake_stranded(2)
@@ -755,7 +755,7 @@ inline bury()
     offer(0, RMD);
     offer(1, RMD);
 #endif
-    d_step { stubborn[gone] = false; sits[gone] = NONE; buried = true };
+    d_step { stubborn[gone] = false; computes_on[gone] = NONE; buried = true };
     NOTE(noted_buried = true;
          if :: noted[0] == NAME(gone) -> noted[0] = 0 :: else fi;
          if :: noted[1] == NAME(gone) -> noted[1] = 0 :: else fi);
@@ -1017,7 +1017,7 @@ inline quiescent(c)
     /* no free core beside one who wants it, and none kept for somebody who does not come */
     assert(!(holder[c] == 0 && ANY_WAITS));
     /* a core that nobody computes on is free */
-    assert(holder[c] == 0 || sits[holder[c] - 1] == c);
+    assert(holder[c] == 0 || computes_on[holder[c] - 1] == c);
     assert(holder[c] == 0 || (!dead[holder[c] - 1] && RUNS(holder[c] - 1)));
     assert(!OWNED(c) || !dead[owner[c] - 1]);
 #ifdef WITH_RESTART
@@ -1035,7 +1035,7 @@ init
     d_step {
         do
         :: p < NP ->
-            agent_core[p] = NONE; home[p] = NONE; watching[p] = NONE; sits[p] = NONE; p++
+            agent_core[p] = NONE; home[p] = NONE; watching[p] = NONE; computes_on[p] = NONE; p++
         :: else -> break
         od;
         watching[RMD] = NONE;
@@ -1047,8 +1047,8 @@ init
 #ifdef WITH_RESTART
         noted[0] = NAME(0); noted[1] = NAME(1);
 #endif
-#ifdef ONE_SITS
-        sits[1] = 1;
+#ifdef ONE_HOLDS
+        computes_on[1] = 1;
 #else
         run process(1, 1, ROUNDS1);
 #endif

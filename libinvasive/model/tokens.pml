@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * tokens.pml - the protocol of anonymous mode (inv_token_* of core.c, and what seat.c, agent.c and
+ * tokens.pml - the protocol of anonymous mode (inv_token_* of core.c, and what hold.c, agent.c and
  * wait.c do with it): more processes than cores, so that free cores are only counted.
  *
  * NP processes share TOKENS of them.  Each has a main thread, which computes, makes work for a
@@ -165,7 +165,7 @@ inline force()
     ok = true
 }
 
-/* inv_seat_try */
+/* inv_hold_acquire */
 inline try()
 {
     STEP(ok = tokens[me] > 0);
@@ -210,7 +210,7 @@ inline give_back()
 
 /* --- a process */
 
-/* A worker that has been woken (agent_seat); ok: it has a token. */
+/* A worker that has been woken (agent_hold); ok: it has a token. */
 inline woken()
 {
     STEP(asleep[me] = false; ok = handed[me]; handed[me] = false);
@@ -302,7 +302,7 @@ proctype worker(byte me)
 #endif
                     STEP(polls[me] = false; work[me] = true);
                     give_back();
-                    STEP(want[me] = true);   /* gomp_seat_dispose */
+                    STEP(want[me] = true);   /* gomp_hold_handover */
                     try()
                 fi
             fi
