@@ -13,7 +13,7 @@
 #include "carrier.h"
 #include "history.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "wait.h"
 #include "workers.h"
 
@@ -26,11 +26,11 @@ enum { CORES = 2, THREADS = 5, HANG_S = 40 };
 
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
 #undef inv_hold /* own.h */
-#undef gomp_riding
+#undef gomp_unheld_self
 #undef gomp_current
 __thread int inv_hold = INV_HOLD_NONE;
-__thread struct gomp_rider *gomp_riding;
-_Atomic unsigned gomp_riders_waiting;
+__thread struct gomp_unheld *gomp_unheld_self;
+_Atomic unsigned gomp_unheld_waiting;
 
 static __thread int last_hold = INV_HOLD_NONE;
 static _Atomic int computing[CORES]; /* 0, or 1 while a thread computes there */
@@ -102,7 +102,7 @@ void gomp_context_is_ready (struct gomp_context *context)
     fail("there is no context");
 }
 
-/* --- riders.c, spin.c, workers.c, history.c */
+/* --- unheld.c, spin.c, workers.c, history.c */
 
 void gomp_check_starved (void)
 {
@@ -112,11 +112,11 @@ void gomp_history_sleeps (const int *addr)
 {
     (void)addr;
 }
-void gomp_ride (void)
+void gomp_unheld_begin (void)
 {
     fail("a thread that needs a hold goes on without one");
 }
-bool gomp_ride_end (void)
+bool gomp_unheld_end (void)
 {
     return inv_hold != INV_HOLD_NONE;
 }

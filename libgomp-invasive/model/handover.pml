@@ -23,8 +23,8 @@
  * the others.  A critical section is one step where no process can tell (its lock must be free then).
  * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
  * them with COARSE.  With PINNED each thread has held a core before, and two hold one now.  A thread that
- * is woken without a hold rides to its next wait.  Left out: holds for riders, tickets (tickets.pml),
- * tokens.
+ * is woken without a hold runs unheld to its next wait.  Left out: holds for unheld threads, tickets
+ * (tickets.pml), tokens.
  *
  * BUG_* break it on purpose; check.sh sees that each is found.
  */

@@ -8,7 +8,7 @@
 #include "overflow.h"
 #include "ready.h"
 #include "region.h"
-#include "riders.h"
+#include "unheld.h"
 #include "workers.h"
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "carrier.h"
 #include "history.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "workers.h"
 #include <string.h>
 
@@ -54,7 +54,7 @@ void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns)
     if (w->hold != INV_HOLD_NONE)
         inv_hold_begin_handed(w->hold, w->pinning == GOMP_PIN_DONE);
     else if (w->needs_hold && inv_managed())
-        gomp_ride();
+        gomp_unheld_begin();
 }
 
 void gomp_waiter_sleep (struct gomp_waiter *w)
@@ -96,8 +96,8 @@ static bool needs_hold (void)
 {
     if (!inv_managed())
         return false;
-    bool rides = gomp_riding != NULL;
-    return gomp_ride_end() || rides;
+    bool is_unheld = gomp_unheld_self != NULL;
+    return gomp_unheld_end() || is_unheld;
 }
 
 bool gomp_park_context (struct gomp_waiter *w, struct gomp_context *context, int *addr, int val)
@@ -129,7 +129,7 @@ void gomp_park (int *addr, int val)
     }
     if (!enqueue(bucket_of(addr), &w, addr, val)) {
         if (w.needs_hold && inv_hold == INV_HOLD_NONE)
-            gomp_ride(); /* on */
+            gomp_unheld_begin(); /* on */
         return;
     }
     if (w.needs_hold) {

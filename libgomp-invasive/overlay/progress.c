@@ -8,7 +8,7 @@
 #include "progress.h"
 #include "history.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "region.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -316,16 +316,16 @@ static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_
 static void look_once (struct watch *w)
 {
     struct view now = look();
-    bool riders = atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+    bool unheld = atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
     if (share_lasting_regions(w->alone))
         w->idle = 0;
     if (inv_managed())
-        gomp_riders_look();
+        gomp_unheld_look();
     if (inv_managed() && gomp_work_waiting())
         serve_work(w, &now);
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     learn_from_end(w, cpu);
-    w->idle = now.waiting || riders || w->helped.region ? 0 : w->idle + 1;
+    w->idle = now.waiting || unheld || w->helped.region ? 0 : w->idle + 1;
     if (!now.waiting)
         atomic_store_explicit(&extras, 0, memory_order_relaxed); /* for regions that are over */
     if (!now.waiting || now.progress != w->last.progress || w->since_wall == 0)

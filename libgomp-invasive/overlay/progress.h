@@ -7,7 +7,7 @@
  * A thread that spins so never gives its core up, and the implicit task that would set the flag
  * may not have been started.  A watchdog looks every few milliseconds.  If work waits and no thread
  * that holds a core has taken any since, it lets all of it run without a hold, beside the others on
- * the cores that we hold (riders.h).  It remembers what came of that (history.h): a function whose
+ * the cores that we hold (unheld.h).  It remembers what came of that (history.h): a function whose
  * implicit tasks wait for each other has all of them started at once the next time; if they are
  * merely long, it gets more patience.
  */

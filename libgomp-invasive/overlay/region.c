@@ -9,7 +9,7 @@
 #include "parallel.h"
 #include "progress.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "tasks.h"
 #include "tls.h"
 #include <libinvasive/tool.h>

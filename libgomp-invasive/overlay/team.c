@@ -13,7 +13,7 @@
 #include "parallel.h"
 #include "pool.h"
 #include "region.h"
-#include "riders.h"
+#include "unheld.h"
 #include "workers.h"
 #include "progress.h"
 #include "tls.h"
@@ -230,7 +230,7 @@ static void thread_ends (void *arg)
 {
     gomp_free_thread(arg);
     gomp_carrier_leave();
-    gomp_ride_end();
+    gomp_unheld_end();
     if (inv_managed())
         gomp_hold_yield(); /* it may be the thread that joined the resource manager */
     gomp_workers_trim(false);

@@ -8,7 +8,7 @@
 #include "workers.h"
 #include "progress.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "region.h"
 #include "parallel.h"
 #include "taskpool.h"
@@ -138,13 +138,13 @@ bool gomp_threads_queued (void)
 bool gomp_threads_waiting (void)
 {
     return gomp_threads_queued() ||
-           atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+           atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
 }
 
 bool gomp_core_needed (void)
 {
     return gomp_ready_at(inv_hold) || gomp_tickets_in_sight() || gomp_contexts_look() ||
-           atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+           atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
 }
 
 bool gomp_work_waiting (void)
@@ -213,7 +213,7 @@ static bool place_on_ready (int hold)
 /* Gives the hold to a thread that needs one.  False: there is none. */
 static bool place_hold (int hold)
 {
-    return place_on_ready(hold) || place_on_ticket(hold) || gomp_rider_place(hold);
+    return place_on_ready(hold) || place_on_ticket(hold) || gomp_unheld_place(hold);
 }
 
 void gomp_take_free_cores (void)
@@ -399,7 +399,7 @@ void gomp_hold_handover (int hold)
     gomp_stop_wanting();
     if (verdict != INV_LOST) {
         inv_hold_release(hold);
-        gomp_riders_leave(hold);
+        gomp_unheld_leave(hold);
     }
     if (!gomp_work_waiting())
         return;
@@ -422,7 +422,7 @@ void gomp_hold_yield (void)
 /* The same until the time is over (negative: never); then the caller computes without a hold. */
 static void acquire_within (int64_t timeout_ns)
 {
-    if (!inv_managed() || gomp_ride_end())
+    if (!inv_managed() || gomp_unheld_end())
         return;
     struct gomp_waiter w = {.tid = inv_own_tid(),
                             .core = inv_thread_core(),
@@ -490,24 +490,24 @@ void gomp_yield_point (void)
 
 static bool way_wanted (void)
 {
-    return gomp_riding || gomp_threads_queued() || gomp_help_waiting();
+    return gomp_unheld_self || gomp_threads_queued() || gomp_help_waiting();
 }
 
 static bool let_others_go_first (uint64_t limit_ns)
 {
-    if (!inv_managed() || !(gomp_holds_core() || gomp_riding))
+    if (!inv_managed() || !(gomp_holds_core() || gomp_unheld_self))
         return true;
     if (!gomp_threads_queued() && !gomp_help_waiting())
         return inv_hold != INV_HOLD_NONE;
     if (inv_hold != INV_HOLD_NONE)
         pass_on(inv_hold_detach());
     else
-        gomp_ride_end();
+        gomp_unheld_end();
     acquire_within((int64_t)limit_ns);
     return inv_hold != INV_HOLD_NONE;
 }
 
-static const struct inv_give_way give_way = {way_wanted, let_others_go_first, gomp_ride};
+static const struct inv_give_way give_way = {way_wanted, let_others_go_first, gomp_unheld_begin};
 
 void gomp_unlock_wake (int *addr, int count)
 {
@@ -555,7 +555,7 @@ static void *bound_worker_main (void *arg)
     thr->thread_pool = NULL;
     thr->task = NULL;
     gomp_pool_donate();
-    gomp_ride_end();
+    gomp_unheld_end();
     gomp_hold_yield();
     free(self);
     return NULL;
@@ -733,7 +733,7 @@ static bool work_once (void)
     if (hand_hold_over(&gomp_ready_count, place_on_ready))
         return true;
     return gomp_contexts_run() || gomp_run_ticket() || gomp_help_tasks() ||
-           hand_hold_over(&gomp_riders_waiting, gomp_rider_place) || gomp_contexts_steal() ||
+           hand_hold_over(&gomp_unheld_waiting, gomp_unheld_place) || gomp_contexts_steal() ||
            idle_for_work();
 }
 
@@ -838,14 +838,14 @@ static bool leave (struct free_worker *self, bool *stays)
 }
 
 /* Runs an implicit task without a hold, if the watchdog wants a thread to. */
-static bool ride_one (void)
+static bool run_one_unheld (void)
 {
     if (!gomp_progress_take_extra())
         return false;
-    gomp_ride();
+    gomp_unheld_begin();
     if (!gomp_run_ticket())
         gomp_contexts_run_others();
-    gomp_ride_end();
+    gomp_unheld_end();
     return true;
 }
 
@@ -858,7 +858,7 @@ static bool wait_for_hold (struct free_worker *self)
         inv_futex_wait(&leave_word, seen, -1, false);
         return true;
     }
-    if (gomp_ride_end() || ride_one()) /* the watchdog may have let us finish without a hold */
+    if (gomp_unheld_end() || run_one_unheld()) /* the watchdog may have let us finish without a hold */
         return true;
     bool stays = false;
     if (leave(self, &stays))
@@ -872,7 +872,7 @@ static bool wait_for_hold (struct free_worker *self)
         gomp_idle_slept();
     if (stays)
         atomic_store(&staying, false);
-    if (inv_hold == INV_HOLD_NONE && !ride_one())
+    if (inv_hold == INV_HOLD_NONE && !run_one_unheld())
         gomp_stop_wanting();
     return true;
 }
@@ -943,7 +943,7 @@ bool gomp_run_unheld (unsigned count)
             break;
         else {
             gomp_progress_add_extra();
-            if (!inv_agent_call_unheld(gomp_rider_core(i, count)) &&
+            if (!inv_agent_call_unheld(gomp_unheld_core(i, count)) &&
                 !call_spare(INV_HOLD_NONE) && !gomp_free_worker_start(INV_HOLD_NONE))
                 return false;
         }
@@ -967,6 +967,6 @@ void gomp_sched_forget (void)
     atomic_store(&staying, false);
     atomic_store(&tickets_first, 0);
     gomp_ready_forget();
-    gomp_riders_forget();
+    gomp_unheld_forget();
     gomp_carriers_forget();
 }

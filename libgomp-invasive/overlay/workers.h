@@ -4,15 +4,15 @@
  *
  * In a managed process a thread needs a *hold* of a core (libinvasive/process.h) to
  * compute.  There are never more running threads than holds, unless the watchdog lets more
- * (riders.h):
+ * (unheld.h):
  *  - a thread that blocks hands its hold over (gomp_hold_yield): to a thread that is
  *    ready and waits for a core; else to a worker that starts the next implicit task, or takes
- *    explicit ones; else to a rider; else the core is lent to another process;
+ *    explicit ones; else to an unheld thread; else the core is lent to another process;
  *  - a thread that becomes runnable queues for a core (gomp_ready) instead of running;
  *  - workers with neither work nor a hold are parked as agents, where lenders of other
  *    processes find them.
- * In an unmanaged process no thread needs a hold and all of this is skipped.  A process that has joined a
- * domain of its own (inv_join_alone) counts as managed here.
+ * In an unmanaged process no thread needs a hold and all of this is skipped.  A process that has
+ * joined a domain of its own (inv_join_alone) counts as managed here.
  */
 #ifndef GOMP_WORKERS_H
 #define GOMP_WORKERS_H 1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * test_riders_stress.c - threads that compute without a hold under fire: they ride, are given cores
- * and give them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * overlay/riders.c; what that needs of libinvasive and workers.c is played here: three cores, whose
+ * test_unheld_stress.c - unheld threads under fire: they run without a hold, are given cores and
+ * give them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
+ * overlay/unheld.c; what that needs of libinvasive and workers.c is played here: three cores, whose
  * states are free, held, and taken away by an owner.
  *
  * What it checks:
@@ -10,11 +10,11 @@
  *    atomic, the next one sees (ThreadSanitizer watches);
  *  - in the second half, in which an owner takes cores out of the middle of all this, and the
  *    watchdog looks after threads that have lost theirs, no core is lost or given back twice;
- *  - in the end no thread rides, and no rider is counted.
+ *  - in the end no thread is unheld, and none is counted.
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
-#include "riders.h"
+#include "unheld.h"
 #include "workers.h"
 
 #include <sched.h>
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { CORES = 3, RIDERS = 5, HANG_S = 40 };
+enum { CORES = 3, THREADS = 5, HANG_S = 40 };
 enum state { FREE, HELD, AWAY };
 
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
@@ -37,7 +37,7 @@ static _Atomic unsigned long given, evicted;
 
 static _Noreturn void fail (const char *what)
 {
-    fprintf(stderr, "riders: %s\n", what);
+    fprintf(stderr, "unheld: %s\n", what);
     abort();
 }
 
@@ -107,13 +107,13 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
 
 static void hand_over (int hold)
 {
-    if (gomp_rider_place(hold)) {
+    if (gomp_unheld_place(hold)) {
         atomic_fetch_add_explicit(&given, 1, memory_order_relaxed);
         return;
     }
     int expected = HELD;
     atomic_compare_exchange_strong(&state[hold], &expected, FREE);
-    gomp_riders_leave(hold);
+    gomp_unheld_leave(hold);
 }
 
 void gomp_want_cores (void)
@@ -134,16 +134,16 @@ static void compute_on (int core)
     computed[core]++;
 }
 
-static void *rider_main (void *arg)
+static void *unheld_main (void *arg)
 {
     own_tid = (int)(intptr_t)arg;
     unsigned seed = (unsigned)own_tid;
     while (!atomic_load(&stopping)) {
-        gomp_ride();
+        gomp_unheld_begin();
         for (unsigned i = (unsigned)rand_r(&seed) % 20; i > 0 && !gomp_holds_core(); i--)
             if (i % 8 == 0)
                 sched_yield();
-        if (!gomp_ride_end())
+        if (!gomp_unheld_end())
             continue;
         compute_on(inv_hold);
         int hold = inv_hold_detach();
@@ -173,7 +173,7 @@ static void *watchdog_main (void *arg)
     while (!atomic_load(&stopping)) {
         if (atomic_load(&evicting))
             evict((int)((unsigned)rand_r(&seed) % CORES));
-        gomp_riders_look();
+        gomp_unheld_look();
         gomp_want_cores();
         sched_yield();
     }
@@ -183,23 +183,23 @@ static void *watchdog_main (void *arg)
 int main (int argc, char **argv)
 {
     unsigned ms = argc > 1 ? (unsigned)atoi(argv[1]) : 2000;
-    pthread_t threads[RIDERS + 1];
+    pthread_t threads[THREADS + 1];
     alarm(HANG_S);
-    for (intptr_t i = 0; i <= RIDERS; i++)
-        if (pthread_create(&threads[i], NULL, i < RIDERS ? rider_main : watchdog_main,
+    for (intptr_t i = 0; i <= THREADS; i++)
+        if (pthread_create(&threads[i], NULL, i < THREADS ? unheld_main : watchdog_main,
                            (void *)(i + 1)))
             fail("no thread");
     usleep(500 * ms);
     atomic_store(&evicting, true);
     usleep(500 * ms);
     atomic_store(&stopping, true);
-    for (int i = 0; i <= RIDERS; i++)
+    for (int i = 0; i <= THREADS; i++)
         pthread_join(threads[i], NULL);
     for (int core = 0; core < CORES; core++)
         if (atomic_load(&state[core]) != FREE)
             fail("a core is left");
-    if (atomic_load(&gomp_riders_waiting) != 0)
-        fail("a rider is left");
-    printf("riders: %lu cores given, %lu taken away\n", given, evicted);
+    if (atomic_load(&gomp_unheld_waiting) != 0)
+        fail("an unheld thread is left");
+    printf("unheld: %lu cores given, %lu taken away\n", given, evicted);
     return given == 0 || evicted == 0;
 }
