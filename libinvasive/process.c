@@ -33,7 +33,7 @@
 
 struct inv_process inv_process;
 
-enum { JOIN_TIMEOUT_S = 5, FIRST_HOLD_TIMEOUT_MS = 2000, GUEST_HOLD_TIMEOUT_MS = 250 };
+enum { JOIN_TIMEOUT_S = 5, FIRST_HOLD_TIMEOUT_MS = 2000, BORROWER_HOLD_TIMEOUT_MS = 250 };
 enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -401,7 +401,7 @@ static uint64_t first_patience_ms(int local_size)
 {
     if (inv_first_owned_core() != INV_NO_CORE)
         return FIRST_HOLD_TIMEOUT_MS;
-    return local_size <= (int)inv_process.ncores ? GUEST_HOLD_TIMEOUT_MS : 0;
+    return local_size <= (int)inv_process.ncores ? BORROWER_HOLD_TIMEOUT_MS : 0;
 }
 
 /* The first hold: the process's own core; in a crowded start the core that is given back first. */

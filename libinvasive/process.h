@@ -152,9 +152,9 @@ void inv_repin_evicted(int core, unsigned slot);
  * thread's process binds its threads.  If it does not, the thread is moved off the core and has its
  * former affinity again: its process may be about to ask the kernel how many threads it may have. */
 void inv_repin_but(int core, int tid, bool binds);
-/* Would a thread compute on the caller's core, which evicted it from there, when the caller waits
- * (guest.h)?  As far as is known. */
-bool inv_guest_waits(void);
+/* Would a thread that the caller evicted compute on the caller's core while the caller waits
+ * (evicted.h)?  As far as is known. */
+bool inv_evicted_waits(void);
 /* Makes the hold the calling thread's: sets inv_hold, and pins the thread if it is not pinned
  * there. */
 void inv_hold_begin(int hold);

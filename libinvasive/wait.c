@@ -14,7 +14,7 @@
  */
 #define _GNU_SOURCE
 #include "futex.h"
-#include "guest.h"
+#include "evicted.h"
 #include "process.h"
 #include "prompt.h"
 #include "tool.h"
@@ -59,10 +59,10 @@ static __thread struct inv_company looks;
 static __thread int asked_core = INV_NO_CORE;
 static __thread uint64_t asked_ns;
 
-/* Whom this thread has evicted from a core that it needed after a wait. */
-static __thread struct inv_guest guest;
+/* The thread that this one has evicted from a core that it needed after a wait. */
+static __thread struct inv_evicted evicted_thread;
 
-bool inv_guest_waits(void) { return guest.tid != 0; }
+bool inv_evicted_waits(void) { return evicted_thread.tid != 0; }
 
 uint32_t inv_bell_read(void)
 {
@@ -140,7 +140,7 @@ static void lend_hold(void)
         take_home(own != INV_NO_CORE ? own : hold);
     }
     inv_hold_release(hold);
-    inv_guest_invite(&guest, hold);
+    inv_evicted_admit(&evicted_thread, hold);
 }
 
 void inv_wait_begin(void)
@@ -265,7 +265,7 @@ static bool evict_from(int core)
     unsigned evicted;
     if (!inv_core_evict(inv_process.table, (unsigned)core, inv_process.slot, &evicted))
         return false;
-    inv_guest_evicted(&guest, core, evicted);
+    inv_evicted_note(&evicted_thread, core, evicted);
     return true;
 }
 
@@ -361,7 +361,7 @@ static void start_keeping(void)
     if (hold == INV_HOLD_NONE)
         return;
     leave_home(hold);
-    inv_guest_dismiss(&guest, hold);
+    inv_evicted_remove(&evicted_thread, hold);
     inv_thread_was_asleep();
     inv_hold_begin(hold);
     if (!keep_hold())
@@ -420,7 +420,7 @@ void inv_wait_end(void)
     /* Only now: until here idle workers give their cores up when they see it. */
     atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
     leave_home(hold);
-    inv_guest_dismiss(&guest, hold);
+    inv_evicted_remove(&evicted_thread, hold);
     inv_thread_was_asleep();
     if (hold != INV_HOLD_NONE)
         inv_hold_begin(hold);

@@ -179,7 +179,7 @@ static void end_run(uint64_t end, bool hit)
 static bool core_wanted(void)
 {
     return inv_process.anonymous || inv_hold < 0 || inv_hold_poll() != INV_KEEP ||
-           inv_guest_waits();
+           inv_evicted_waits();
 }
 
 /* Before the test: the time that it takes itself, which may be long on a core that others

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
-/* guest.c - see guest.h. */
+/* evicted.c - see evicted.h. */
 #define _GNU_SOURCE
-#include "guest.h"
+#include "evicted.h"
 #include "process.h"
 
 #include <errno.h>
@@ -23,51 +23,51 @@ static bool thread_holds_core(int32_t tid)
     return false;
 }
 
-static bool is_alive(const struct inv_guest *g)
+static bool is_alive(const struct inv_evicted *e)
 {
     int saved = errno;
-    bool alive = syscall(SYS_tgkill, g->pid, g->tid, 0) == 0;
+    bool alive = syscall(SYS_tgkill, e->pid, e->tid, 0) == 0;
     errno = saved;
     return alive;
 }
 
-void inv_guest_evicted(struct inv_guest *g, int core, unsigned slot)
+void inv_evicted_note(struct inv_evicted *e, int core, unsigned slot)
 {
     int32_t tid = atomic_load_explicit(&core_at(core)->holder_tid, memory_order_relaxed);
     inv_repin_evicted(core, slot);
     bool known = tid > 0 && slot != inv_process.slot && inv_slot_valid(inv_process.table, slot);
-    g->tid = known ? tid : 0;
-    g->pid = known ? inv_slot_at(inv_process.table, slot)->pid : 0;
-    g->core = core;
-    g->binds = inv_slot_binds(slot);
-    g->in = false;
+    e->tid = known ? tid : 0;
+    e->pid = known ? inv_slot_at(inv_process.table, slot)->pid : 0;
+    e->core = core;
+    e->binds = inv_slot_binds(slot);
+    e->admitted = false;
 }
 
-void inv_guest_invite(struct inv_guest *g, int core)
+void inv_evicted_admit(struct inv_evicted *e, int core)
 {
     inv_word w;
-    if (!g->tid || g->core != core)
+    if (!e->tid || e->core != core)
         return;
     w = atomic_load_explicit(&core_at(core)->word, memory_order_relaxed);
     if (inv_word_holder(w) != INV_NOBODY)
         return;
-    if (thread_holds_core(g->tid) || !is_alive(g) || inv_pin(inv_process.table, g->tid, core) != 0) {
-        g->tid = 0;
+    if (thread_holds_core(e->tid) || !is_alive(e) || inv_pin(inv_process.table, e->tid, core) != 0) {
+        e->tid = 0;
         return;
     }
-    inv_repin_but(INV_NO_CORE, g->tid, true); /* it is there now, and may go where there is more room */
-    g->in = true;
-    inv_prompt_begin(&g->prompt);
+    inv_repin_but(INV_NO_CORE, e->tid, true); /* it is on the core now, and may move on */
+    e->admitted = true;
+    inv_prompt_begin(&e->prompt);
 }
 
-void inv_guest_dismiss(struct inv_guest *g, int core)
+void inv_evicted_remove(struct inv_evicted *e, int core)
 {
-    inv_prompt_end(&g->prompt);
-    if (!g->tid || !g->in || g->core != core)
+    inv_prompt_end(&e->prompt);
+    if (!e->tid || !e->admitted || e->core != core)
         return;
-    g->in = false;
-    if (thread_holds_core(g->tid) || !is_alive(g))
-        g->tid = 0;
+    e->admitted = false;
+    if (thread_holds_core(e->tid) || !is_alive(e))
+        e->tid = 0;
     else
-        inv_repin_but(core, g->tid, g->binds);
+        inv_repin_but(core, e->tid, e->binds);
 }
