@@ -388,7 +388,7 @@ static void *watchdog_main (void *arg)
     struct watch watch = {0};
     const struct timespec period = {0, PERIOD_NS};
     (void)arg;
-    inv_background_thread();
+    inv_service_thread();
     for (;;) {
         if (__builtin_expect(atomic_load_explicit(&initial_ended, memory_order_relaxed), 0))
             end_with_program();
