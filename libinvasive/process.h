@@ -299,33 +299,33 @@ unsigned inv_agents_parked(void);
 /* For the child of a fork: no thread of the parent is here. */
 void inv_agents_forget(void);
 
-/* --- company: threads that compute without a hold (company.c) */
+/* --- background threads: they compute, hold no core, and are the program's own (background.c) */
 
 /* Core time that this process has held cores until `now` (inv_now_ns); with more processes than
  * cores the processor time that it has used, or 0 where cores are emulated.  Others change the table
  * meanwhile; an interval may be missed or counted twice, and is put right by the next look. */
 uint64_t inv_held_ns(uint64_t now);
 
-/* The looks of one thread in one wait. */
-struct inv_company {
+/* What one thread has seen of them in one wait. */
+struct inv_background {
     unsigned sleeps;                  /* of the caller, in this wait */
-    uint64_t since_ns;                /* the second one */
+    uint64_t since_ns;                /* time of the second one */
     uint64_t now_ns, cpu_ns, held_ns; /* at the last look; 0 before the first */
     int64_t asleep;                   /* how often other threads had gone to sleep then */
     uint64_t ran_ns;                  /* the last look at which others had computed */
-    int found;
+    int found;                        /* how many computed, at the last look */
     uint64_t period_ns; /* the least time until the next look */
 };
-enum { INV_COMPANY_UNKNOWN = -1 };
-void inv_company_begin(struct inv_company *c);
-/* Call before each sleep.  Returns how many threads, except the caller, compute without a
- * hold.  keeps: one of the process's holds is kept for them.  INV_COMPANY_UNKNOWN: too early to say. */
-int inv_company_look(struct inv_company *c, bool keeps);
+enum { INV_BACKGROUND_UNKNOWN = -1 };
+void inv_background_begin(struct inv_background *b);
+/* Call before each sleep.  Returns how many background threads compute; INV_BACKGROUND_UNKNOWN: it is too
+ * early to say.  keeps: one of the process's holds is kept for them. */
+int inv_background_count(struct inv_background *b, bool keeps);
 
 /* --- waiting, for the MPI shim */
 
 /* inv_wait_begin: the caller is about to wait.  Gives its hold up, unless threads of the program
- * compute that have none (company.c).  Read the bell before (inv_bell_read). */
+ * compute that have none (background.c).  Read the bell before (inv_bell_read). */
 uint32_t inv_bell_read(void);
 void inv_wait_begin(void);
 /* Sleep until the bell is not `seen` any more or the time is over.  True when rung.  Now and then it

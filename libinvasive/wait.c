@@ -52,9 +52,9 @@ static __thread bool had_hold;
 static _Atomic int kept_hold = INV_HOLD_NONE;
 /* Does this thread keep it, as far as it knows? */
 static __thread bool keeps;
-/* How many threads computed without a hold at the last look of any thread.  Relaxed: a hint. */
-static _Atomic int company;
-static __thread struct inv_company looks;
+/* How many background threads computed at the last look of any thread.  Relaxed: a hint. */
+static _Atomic int background_threads;
+static __thread struct inv_background looks;
 /* The lent core that this thread has asked for to keep it, and when; INV_NO_CORE: none. */
 static __thread int asked_core = INV_NO_CORE;
 static __thread uint64_t asked_ns;
@@ -92,7 +92,7 @@ int inv_first_owned_core(void)
 /* Is a hold that we could lend to be kept?  Not where it serves our own teams. */
 static bool worth_keeping(void)
 {
-    return atomic_load_explicit(&company, memory_order_relaxed) > 0 &&
+    return atomic_load_explicit(&background_threads, memory_order_relaxed) > 0 &&
            !inv_want_get(inv_process.table, inv_process.slot);
 }
 
@@ -149,7 +149,7 @@ void inv_wait_begin(void)
     if (!had_hold)
         return;
     atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    inv_company_begin(&looks);
+    inv_background_begin(&looks);
     asked_core = INV_NO_CORE;
     inv_want_if_work(); /* or the core would be offered to our own idle workers */
     if (!keep_hold())
@@ -172,12 +172,12 @@ static bool sleep_on_bell(uint32_t seen, int64_t timeout_ns)
 static void start_keeping(void);
 
 /* Lend what we keep, or keep what we have lent, as the other threads of the process go on. */
-static void mind_company(void)
+static void reconsider_keeping(void)
 {
     bool kept = atomic_load_explicit(&kept_hold, memory_order_relaxed) != INV_HOLD_NONE;
-    int found = inv_company_look(&looks, kept);
-    if (found != INV_COMPANY_UNKNOWN)
-        atomic_store_explicit(&company, found, memory_order_relaxed);
+    int found = inv_background_count(&looks, kept);
+    if (found != INV_BACKGROUND_UNKNOWN)
+        atomic_store_explicit(&background_threads, found, memory_order_relaxed);
     if (!keeps && worth_keeping())
         start_keeping();
     else if (keeps && stop_keeping() && !keep_hold())
@@ -187,7 +187,7 @@ static void mind_company(void)
 bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns)
 {
     if (had_hold)
-        mind_company();
+        reconsider_keeping();
     return sleep_on_bell(seen, timeout_ns);
 }
 

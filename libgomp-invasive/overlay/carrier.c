@@ -549,7 +549,7 @@ bool gomp_context_has_others (void)
     return atomic_load_explicit(&c->count, memory_order_relaxed) > 0 || other_work(c);
 }
 
-bool gomp_context_has_company (void)
+bool gomp_context_could_switch (void)
 {
     struct gomp_carrier *c = carrier();
     return any_ready(c) || other_work(c);

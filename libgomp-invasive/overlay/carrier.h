@@ -64,8 +64,8 @@ extern bool gomp_context_is_in_the_way (void);
 /* Then that one goes first: the caller may do something next that depends on it, as when it has opened a
  * barrier, or something that keeps it there for long. */
 extern void gomp_context_make_way (void);
-/* Is there anything that this carrier could run meanwhile? */
-extern bool gomp_context_has_company (void);
+/* Is there anything that this carrier could run in place of the caller? */
+extern bool gomp_context_could_switch (void);
 /* The same, or contexts of this carrier that wait: the loop looks at all of them.  Cheap. */
 extern bool gomp_context_has_others (void);
 

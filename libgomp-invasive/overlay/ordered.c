@@ -312,7 +312,7 @@ static void let_sleepers_pass (struct gomp_work_share *ws)
         if (!inv_managed()) {
             if (gomp_yield_was_long())
                 return;
-        } else if (gomp_in_context() && gomp_context_has_company()) {
+        } else if (gomp_in_context() && gomp_context_could_switch()) {
             gomp_context_yield();
         } else if (inv_hold != INV_HOLD_NONE && gomp_ready_here(inv_hold)) {
             gomp_hold_yield();

@@ -53,7 +53,7 @@ enum {
     NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
 };
 
-/* --- company on the core */
+/* --- other threads on the core */
 
 bool gomp_yield_was_long (void)
 {
@@ -62,10 +62,10 @@ bool gomp_yield_was_long (void)
     return inv_now_ns() - before > YIELD_LONG_NS;
 }
 
-/* What this thread knows of others on its core: yields noticed one after the other, or, when
- * those were enough, NOTICED_YIELDS + waits to sleep in. */
-static __thread unsigned short company __attribute__((tls_model("initial-exec"), used));
-#define company GOMP_OWN(company)
+/* What this thread knows of other threads on its core: the number of long yields in sequence.  When
+ * those were enough, NOTICED_YIELDS plus the number of waits to sleep in. */
+static __thread unsigned short core_shared __attribute__((tls_model("initial-exec"), used));
+#define core_shared GOMP_OWN(core_shared)
 /* Long yields, each no later than STRANGER_GONE_NS after the sleeps for the one before: one may be a daemon
  * that is gone again, several a program that stays. */
 static __thread unsigned char strangers __attribute__((tls_model("initial-exec"), used));
@@ -79,7 +79,7 @@ static void note_stranger (uint64_t now, uint64_t took)
     bool stays = now < stranger_until_ns + STRANGER_GONE_NS;
     strangers = stays ? strangers + (strangers < STRANGER_DOUBLINGS) : 0;
     stranger_until_ns = now + (STRANGER_WORTH * took << strangers);
-    company = (unsigned short)(NOTICED_YIELDS + (STRANGER_SLEEPS << strangers));
+    core_shared = (unsigned short)(NOTICED_YIELDS + (STRANGER_SLEEPS << strangers));
 }
 
 /* Has the kernel let another thread run in place of this one since the last call? */
@@ -103,23 +103,23 @@ static bool yield_shared (void)
     sched_yield();
     uint64_t now = inv_now_ns(), took = now - before;
     bool real = !(inv_managed() && inv_process.emulated); /* on emulated ones our own threads take turns */
-    company = real && took > YIELD_NOTICED_NS && was_switched() ? company + 1 : 0;
-    if (company > 0 && took > YIELD_LONG_NS)
+    core_shared = real && took > YIELD_NOTICED_NS && was_switched() ? core_shared + 1 : 0;
+    if (core_shared > 0 && took > YIELD_LONG_NS)
         note_stranger(now, took);
-    else if (company >= NOTICED_YIELDS)
-        company = NOTICED_YIELDS + SHARED_SLEEPS;
-    return company >= NOTICED_YIELDS;
+    else if (core_shared >= NOTICED_YIELDS)
+        core_shared = NOTICED_YIELDS + SHARED_SLEEPS;
+    return core_shared >= NOTICED_YIELDS;
 }
 
 /* One of those waits. */
 static bool sleep_at_once (void)
 {
-    if (company < NOTICED_YIELDS)
+    if (core_shared < NOTICED_YIELDS)
         return false;
-    bool stranger = company > NOTICED_YIELDS + SHARED_SLEEPS;
-    if (--company < NOTICED_YIELDS || (stranger && inv_now_ns() > stranger_until_ns))
-        company = 0;
-    return company > 0;
+    bool stranger = core_shared > NOTICED_YIELDS + SHARED_SLEEPS;
+    if (--core_shared < NOTICED_YIELDS || (stranger && inv_now_ns() > stranger_until_ns))
+        core_shared = 0;
+    return core_shared > 0;
 }
 
 /* --- managed, on a core that the thread holds */
@@ -163,7 +163,7 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     }
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
      * may have to run before it can ask for the core. */
-    if (idle > SPIN_ALONE_NS && yield_shared() && company > NOTICED_YIELDS + SHARED_SLEEPS)
+    if (idle > SPIN_ALONE_NS && yield_shared() && core_shared > NOTICED_YIELDS + SHARED_SLEEPS)
         return false;
     bool owned = inv_hold_is_owned();
     bool holds = owned && now < atomic_load_explicit(&inv_process.holds_until_ns, memory_order_relaxed);

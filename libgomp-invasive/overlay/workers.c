@@ -154,7 +154,7 @@ bool gomp_work_waiting (void)
 
 bool gomp_others_could_run (void)
 {
-    if (gomp_in_context() && gomp_context_has_company())
+    if (gomp_in_context() && gomp_context_could_switch())
         return true;
     if (inv_managed())
         return inv_hold != INV_HOLD_NONE && gomp_core_needed();
@@ -473,7 +473,7 @@ static void pass_on (int hold)
 
 void gomp_yield_point (void)
 {
-    if (gomp_in_context() && gomp_context_has_company()) {
+    if (gomp_in_context() && gomp_context_could_switch()) {
         gomp_context_yield();
         return;
     }
