@@ -66,7 +66,7 @@ PROGRAMS = {  # ranks and arguments; one run takes a second or two
 CROWD = "crowd 8"  # more than there are cores
 
 
-def be_prompt() -> None:
+def lower_sched_latency() -> None:
     """As systemd starts rmd: Nice of rmd/init/rmd.service.in."""
     with contextlib.suppress(PermissionError):
         os.nice(-15)
@@ -168,7 +168,7 @@ class Chaos:
             self.rmd = subprocess.Popen(
                 [self.ctx.build / "bin/rmd", "--foreground", f"--socket={self.name}",
                  "--socket-group=*", f"--config={self.work}/rmd.conf", f"--ready-fd={writer}",
-                 *options], pass_fds=(writer,), stderr=log, preexec_fn=be_prompt)
+                 *options], pass_fds=(writer,), stderr=log, preexec_fn=lower_sched_latency)
         os.close(writer)
         with os.fdopen(reader) as ready:
             if not ready.readline().startswith("ready "):

@@ -57,12 +57,12 @@ void inv_evicted_admit(struct inv_evicted *e, int core)
     }
     inv_repin_but(INV_NO_CORE, e->tid, true); /* it is on the core now, and may move on */
     e->admitted = true;
-    inv_prompt_begin(&e->prompt);
+    inv_sched_latency_lower(&e->latency);
 }
 
 void inv_evicted_remove(struct inv_evicted *e, int core)
 {
-    inv_prompt_end(&e->prompt);
+    inv_sched_latency_restore(&e->latency);
     if (!e->tid || !e->admitted || e->core != core)
         return;
     e->admitted = false;

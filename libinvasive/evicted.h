@@ -13,7 +13,7 @@
 #ifndef INV_EVICTED_H
 #define INV_EVICTED_H
 
-#include "prompt.h"
+#include "sched_latency.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ struct inv_evicted {
     int core;      /* that it was evicted from */
     bool binds;    /* its process binds its threads */
     bool admitted; /* its affinity lets it in */
-    struct inv_prompt prompt; /* of the waiting thread, which wakes beside it */
+    struct inv_sched_latency latency; /* of the waiting thread, which wakes beside it */
 };
 
 /* The thread that computed on `core` has been evicted.  slot: its process. */

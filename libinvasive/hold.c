@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "process.h"
 #include "strangers.h"
-#include "prompt.h"
+#include "sched_latency.h"
 #include "tool.h"
 #include "uncancelled.h"
 
@@ -43,7 +43,7 @@ static __thread bool waker_pins;
  * the thread is bound to for that, INV_NO_CORE: none. */
 static __thread bool follows;
 static __thread int assigned_seen = INV_NO_CORE, assigned_core = INV_NO_CORE;
-static __thread struct inv_prompt assigned_prompt;
+static __thread struct inv_sched_latency assigned_latency;
 
 int inv_own_tid(void)
 {
@@ -97,7 +97,7 @@ int inv_thread_unpin(void)
         return INV_NO_CORE;
     inv_wide_cpus(&cpus);
     inv_cpus_set(0, &cpus);
-    inv_prompt_end(&assigned_prompt); /* a child would have the short slice, too */
+    inv_sched_latency_restore(&assigned_latency); /* a child would have the short slice, too */
     return inv_process.anonymous ? assigned_core : pinned_core;
 }
 
@@ -145,7 +145,7 @@ void inv_thread_repin(int pinned)
     else
         inv_pin(inv_process.table, 0, pinned);
     if (pinned == assigned_core)
-        inv_prompt_begin(&assigned_prompt);
+        inv_sched_latency_lower(&assigned_latency);
 }
 
 void inv_thread_forget(void)
@@ -154,7 +154,7 @@ void inv_thread_forget(void)
     pinned_core = INV_NO_CORE;
     narrowed = evicted_from = follows = false;
     assigned_seen = assigned_core = INV_NO_CORE;
-    inv_prompt_end(&assigned_prompt);
+    inv_sched_latency_restore(&assigned_latency);
     inv_hold = INV_HOLD_NONE;
 }
 
@@ -187,7 +187,7 @@ void inv_assigned_core_follow(void)
     assigned_seen = core;
     if (may_run_on(core) && inv_pin(t, 0, core) == 0) {
         assigned_core = core;
-        inv_prompt_begin(&assigned_prompt);
+        inv_sched_latency_lower(&assigned_latency);
     } else if (assigned_core != INV_NO_CORE) {
         inv_thread_unpin();
         assigned_core = INV_NO_CORE;

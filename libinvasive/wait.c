@@ -16,7 +16,7 @@
 #include "futex.h"
 #include "evicted.h"
 #include "process.h"
-#include "prompt.h"
+#include "sched_latency.h"
 #include "tool.h"
 
 enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000, EARLY_NS = 90000, EARLY_PART = 16 };
@@ -246,9 +246,9 @@ static int64_t nap_ns(uint64_t left)
     return (int64_t)left;
 }
 
-/* Who evicts is awake this long before: timers and wake-ups come late, and by how much is not
- * known.  Shorter than the slice that it asks for (prompt.h), or its time would be over when it is
- * needed. */
+/* A thread that is to evict is awake this long (ns) before: timers and wake-ups come late, and by how
+ * much is not known.  Shorter than the slice that it asks for (sched_latency.h), or its slice would be
+ * over when it is needed. */
 static uint64_t early_ns(uint64_t bound)
 {
     return bound / EARLY_PART < EARLY_NS ? bound / EARLY_PART : EARLY_NS;
@@ -270,7 +270,7 @@ static bool evict_from(int core)
 }
 
 /* Ask for an own core until it is there; evict when the bound has passed. */
-static int await_hold(uint64_t start, struct inv_prompt *prompt)
+static int await_hold(uint64_t start, struct inv_sched_latency *latency)
 {
     uint64_t bound = reclaim_bound_ns();
     for (;;) {
@@ -286,7 +286,7 @@ static int await_hold(uint64_t start, struct inv_prompt *prompt)
         if (waited < REGAIN_SPIN_NS)
             inv_cpu_relax();
         else if (waited < slept) {
-            inv_prompt_begin(prompt);
+            inv_sched_latency_lower(latency);
             sleep_on_bell(seen, nap_ns(slept - waited));
         } else if (waited < bound)
             inv_cpu_relax();
@@ -305,11 +305,11 @@ static int await_hold(uint64_t start, struct inv_prompt *prompt)
  * handed to this thread then, and not to an agent that has no use for it. */
 static int regain_hold(uint64_t start)
 {
-    struct inv_prompt prompt = {.changed = false};
+    struct inv_sched_latency latency = {.changed = false};
     atomic_fetch_add_explicit(&our_slot()->sleepers, 1, memory_order_seq_cst);
-    int hold = await_hold(start, &prompt);
+    int hold = await_hold(start, &latency);
     atomic_fetch_sub_explicit(&our_slot()->sleepers, 1, memory_order_relaxed);
-    inv_prompt_end(&prompt);
+    inv_sched_latency_restore(&latency);
     return hold;
 }
 
