@@ -143,8 +143,8 @@ static void give_back (int hold)
     atomic_fetch_or(&free_cores, 1u << hold);
 }
 
-/* Called after a thread has queued and after a core has been given back, so one of the two sees the other.
- * (libinvasive calls an agent instead.) */
+/* Called after a thread has queued and after a core has been given back, so one of the two sees the
+ * other.  (libinvasive wakes a parked worker instead.) */
 void gomp_want_cores (void)
 {
     unsigned set;

@@ -367,7 +367,7 @@ static void after_fork_in_child(void)
     atomic_store(&inv_process.waiting, 0);
     atomic_store(&inv_process.holds_until_ns, 0);
     inv_thread_forget();
-    inv_agents_forget();
+    inv_parked_forget();
     inv_strangers_forget();
 }
 

@@ -122,7 +122,7 @@ int inv_tokens_held(void);
 /* Takes a free core: one of our own, else the nearest to the first of our own.  Returns the hold or
  * INV_HOLD_NONE.  Does not pin and does not change inv_hold: see inv_hold_begin. */
 int inv_hold_acquire(void);
-/* Ask for all our own cores that others hold; they come back through the agents. */
+/* Ask for all our own cores that others hold; they come back through parked workers. */
 void inv_hold_reclaim_owned(void);
 /* Evicts the holder of one of our own cores, if it was asked for the core longer ago than the
  * reclaim bound.  Returns the hold or INV_HOLD_NONE.  One thread at a time. */
@@ -283,21 +283,21 @@ bool inv_way_wanted(void);
 bool inv_give_way(uint64_t limit_ns);
 bool inv_go_on_unheld(void);
 
-/* --- agents: workers with nothing to do, parked where lenders can wake them */
+/* --- parked workers: they have nothing to do, and lenders can wake them */
 
-/* Park the calling thread (it holds no core) until a lender or inv_agent_call wakes it, or `*word`
- * is not `expected` any more at the time of parking.  Then it may hold a core.  False, at once: there
- * are INV_AGENTS already, and no waker would find it here. */
-bool inv_agent_park(_Atomic uint32_t *word, uint32_t expected);
-/* Wake one parked agent of this process and give it the hold (INV_HOLD_NONE: none; it looks for
- * work itself).  False when no agent is parked; the hold stays the caller's. */
-bool inv_agent_call(int hold);
+/* Park the calling thread (it holds no core) until a lender or inv_parked_wake wakes it, or `*word`
+ * is not `expected` any more at the time of parking.  Then it may hold a core.  False, at once:
+ * INV_PARKED_MAX workers are parked already, and no waker would find it here. */
+bool inv_worker_park(_Atomic uint32_t *word, uint32_t expected);
+/* Wake one parked worker of this process and give it the hold (INV_HOLD_NONE: none; it looks for
+ * work itself).  False when none is parked; the hold stays the caller's. */
+bool inv_parked_wake(int hold);
 /* The same without a hold: it wakes on that core (INV_NO_CORE: where it fell asleep). */
-bool inv_agent_call_unheld(int core);
-/* Number of parked agents. */
-unsigned inv_agents_parked(void);
+bool inv_parked_wake_unheld(int core);
+/* Number of parked workers. */
+unsigned inv_parked_count(void);
 /* For the child of a fork: no thread of the parent is here. */
-void inv_agents_forget(void);
+void inv_parked_forget(void);
 
 /* --- background threads: they compute, hold no core, and are the program's own (background.c) */
 

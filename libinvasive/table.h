@@ -35,7 +35,7 @@ enum {
     INV_MAX_SLOTS = 16,
 #endif
     INV_SLOT_WORDS = (INV_MAX_SLOTS + 63) / 64, /* of a set of them */
-    INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
+    INV_PARKED_MAX = 64,    /* parked workers that one process can offer for wake-up */
     INV_BOARD_LINES = 4096, /* cache lines for arrival boards (board.h) */
     INV_NAME_BYTES = 64,
     INV_GRAPH_WORDS = 8, /* points of a scalability graph */
@@ -115,8 +115,8 @@ struct inv_core {
 enum inv_slot_state { INV_SLOT_FREE = 0, INV_SLOT_LIVE = 1, INV_SLOT_DEAD = 2 };
 
 /* A parked worker that a lender may wake on a core that it gives up. */
-struct inv_agent {
-    _Atomic uint32_t bell; /* futex word; bumped by whoever took the agent's bit */
+struct inv_parked {
+    _Atomic uint32_t bell; /* futex word; bumped by the thread that took the worker's bit */
     _Atomic int32_t tid;   /* kernel thread; writer: the process, before it sets the bit */
     _Atomic int32_t core;  /* core that the waker offers, INV_NO_CORE none; writer: waker */
 };
@@ -144,8 +144,8 @@ struct inv_slot {
 
     /* --- wants: read by lenders */
     _Atomic uint64_t parked __attribute__((aligned(64)));
-    /* bit a: agent a is parked and may be woken.  Set by the process; cleared by whoever
-     * takes the agent, with fetch_and: the one who cleared the bit wakes it */
+    /* bit a: worker a is parked and may be woken.  Set by the process; cleared by the thread that
+     * takes the worker, with fetch_and: the one that cleared the bit wakes it */
     _Atomic uint32_t bell;     /* futex word of threads that wait in MPI (wait.h) */
     _Atomic uint32_t sleepers; /* how many of them sleep; writer: the process */
     _Atomic int32_t home_tid; /* that thread: whoever hands it the core pins it there in its
@@ -182,7 +182,7 @@ struct inv_slot {
     _Atomic uint32_t short_waits;
 
     struct inv_counters counters __attribute__((aligned(64)));
-    struct inv_agent agents[INV_AGENTS] __attribute__((aligned(64)));
+    struct inv_parked parked_workers[INV_PARKED_MAX] __attribute__((aligned(64)));
 };
 
 /* A line of an arrival board (board.h). */

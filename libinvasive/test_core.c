@@ -42,18 +42,19 @@ static bool reserved(struct inv_table *t, unsigned core)
     return inv_word_reclaim(atomic_load(&inv_core_at(t, core)->word));
 }
 
-/* A parked agent of a process that wants a core. */
-static void park(struct inv_table *t, unsigned slot, unsigned agent)
+/* A parked worker of a process that wants a core. */
+static void park(struct inv_table *t, unsigned slot, unsigned entry)
 {
     inv_want_set(t, slot, true);
-    atomic_fetch_or(&inv_slot_at(t, slot)->parked, UINT64_C(1) << agent);
+    atomic_fetch_or(&inv_slot_at(t, slot)->parked, UINT64_C(1) << entry);
 }
-static bool woken(struct inv_table *t, unsigned slot, unsigned agent, int core)
+static bool woken(struct inv_table *t, unsigned slot, unsigned entry, int core)
 {
     struct inv_slot *s = inv_slot_at(t, slot);
-    bool is = !(atomic_load(&s->parked) >> agent & 1) && atomic_load(&s->agents[agent].bell) == 1 &&
-              atomic_load(&s->agents[agent].core) == core;
-    atomic_store(&s->agents[agent].bell, 0);
+    struct inv_parked *worker = &s->parked_workers[entry];
+    bool is = !(atomic_load(&s->parked) >> entry & 1) && atomic_load(&worker->bell) == 1 &&
+              atomic_load(&worker->core) == core;
+    atomic_store(&worker->bell, 0);
     return is;
 }
 
@@ -288,7 +289,7 @@ static void test_tokens_that_somebody_waits_for(void)
     for (unsigned s = 0; s < 4; s++)
         inv_token_force(t, s);
     park(t, 0, 0);
-    inv_token_return(t, 0); /* its last one: its agent may take one although none is free */
+    inv_token_return(t, 0); /* its last one: its parked worker may take one although none is free */
     CHECK(inv_token_overdrawn(t) && woken(t, 0, 0, INV_NO_CORE));
     inv_token_force(t, 0);
     park(t, 0, 0), park(t, 1, 0);

@@ -3,8 +3,8 @@
  * tool.h - where events are told to a tool, if there is one (include/invasive-tool.h).
  *
  * One line at the place of the event.  Without a tool it is a load and a branch; the arguments are
- * only computed with one.  Called by the OpenMP runtime and, for the cores, by hold.c, wait.c
- * and agent.c.
+ * only computed with one.  Called by the OpenMP runtime and, for the cores, by hold.c, wait.c and
+ * parked.c.
  */
 #ifndef INV_TOOL_H
 #define INV_TOOL_H

@@ -301,8 +301,8 @@ static int await_hold(uint64_t start, struct inv_sched_latency *latency)
     }
 }
 
-/* The same, counted among the sleepers all the time, also while we only spin: the core is
- * handed to this thread then, and not to an agent that has no use for it. */
+/* The same, counted among the sleepers all the time, also while we only spin: the core is handed to
+ * this thread then, and not to a parked worker that has no use for it. */
 static int regain_hold(uint64_t start)
 {
     struct inv_sched_latency latency = {.changed = false};

@@ -149,9 +149,9 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
     rmd_domain_show_owned(s, p);
     inv_scalability_write(s, &(struct inv_scalability){0});
     memset((void *)&s->counters, 0, sizeof s->counters);
-    for (unsigned a = 0; a < INV_AGENTS; a++) {
-        atomic_store(&s->agents[a].tid, 0);
-        atomic_store(&s->agents[a].core, INV_NO_CORE);
+    for (unsigned a = 0; a < INV_PARKED_MAX; a++) {
+        atomic_store(&s->parked_workers[a].tid, 0);
+        atomic_store(&s->parked_workers[a].core, INV_NO_CORE);
     }
     /* release: partner is everyone who reads LIVE before the rest of the slot */
     atomic_store_explicit(&s->state, INV_SLOT_LIVE, memory_order_release);

@@ -6,7 +6,7 @@
  * NT threads on two cores pass a barrier ROUNDS times, or, with WITH_LOCK, each enters a critical
  * section so often.  A thread that has to wait parks and passes its core on: to a thread that is ready,
  * or the core is lent.  Then it sleeps.  Thread 0 has core 0 in the beginning, the others are pinned
- * nowhere yet.  NW free workers are parked as agents, and with STRANGER another process takes free cores
+ * nowhere yet.  NW free workers are parked, and with STRANGER another process takes free cores
  * and lends them back.  With OWNER core 1 is another process's, which asks for it as often, takes it when
  * it is given up or in the middle of whatever goes on there, and lends it again.  No watchdog: nothing
  * here heals what got lost.
@@ -21,7 +21,7 @@
  *
  * One STEP is one access to memory that others race for, or several of which only one matters to
  * the others.  A critical section is one step where no process can tell (its lock must be free then).
- * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
+ * Parts of the protocol of parked workers that libinvasive/model/core.pml checks are coarser here, more of
  * them with COARSE.  With PINNED each thread has held a core before, and two hold one now.  A thread that
  * is woken without a hold runs unheld to its next wait.  Left out: holds for unheld threads, tickets
  * (tickets.pml), tokens.
@@ -60,14 +60,14 @@ chan lot = [NT] of { byte };
 bool lot_locked;
 byte sleepers;
 
-/* --- libinvasive: cores, what this process wants, agents */
+/* --- libinvasive: cores, what this process wants, parked workers */
 bool held[NC];        /* by this process */
 bool lent[NC];        /* held by the stranger, or the owner */
 bool asked[NC];       /* by the owner: nobody else may take it */
 bool evicted;         /* some time */
 bool want;
 bool parked[NW], bell[NW];
-byte agent_core[NW];  /* a hint: to be borrowed */
+byte worker_core[NW];  /* a hint: to be borrowed */
 
 /* --- what the model knows besides */
 byte holder[NC] = NONE;
@@ -166,14 +166,14 @@ inline try_if_wanted(into)
     fi
 }
 
-/* In a STEP: offer a core that has just been lent, to agents of ours if we want one. */
+/* In a STEP: offer a core that has just been lent, to parked workers of ours if we want one. */
 inline core_offer(s)
 {
     if
     :: FREE(s) && want && parked[0] ->
-        parked[0] = false; agent_core[0] = s; bell[0] = true
+        parked[0] = false; worker_core[0] = s; bell[0] = true
     :: FREE(s) && want && !parked[0] && parked[NW - 1] ->
-        parked[NW - 1] = false; agent_core[NW - 1] = s; bell[NW - 1] = true
+        parked[NW - 1] = false; worker_core[NW - 1] = s; bell[NW - 1] = true
     :: else
     fi
 }
@@ -422,10 +422,10 @@ proctype thread(byte me)
     ended++
 }
 
-/* A free worker, parked as agent `me` of libinvasive while it holds no core (inv_agent_park). */
-inline agent_park()
+/* A free worker, parked as number `me` in libinvasive while it holds no core (inv_worker_park). */
+inline worker_park()
 {
-    STEP(bell[me] = false; agent_core[me] = NONE; parked[me] = true
+    STEP(bell[me] = false; worker_core[me] = NONE; parked[me] = true
 #ifdef COARSE
          ; try_if_wanted(mine); parked[me] = mine == NONE
     );
@@ -441,8 +441,8 @@ inline agent_park()
     if
     :: ok -> ok = false
     :: !ok && !bell[me] /* COARSE: was withdrawn at once */
-    :: !ok && bell[me] -> /* somebody has woken us, and offers a core */
-        STEP(got = agent_core[me];
+    :: !ok && bell[me] -> /* another process has woken us, and offers a core */
+        STEP(got = worker_core[me];
             if
             :: got != NONE && FREE(got % NC) -> held[got] = true
             :: else -> try_if_wanted(got)
@@ -462,7 +462,7 @@ proctype worker(byte me)
     bool ok;
     do
     :: mine == NONE ->
-        agent_park();
+        worker_park();
         if
         :: mine != NONE -> STEP(begin_hold(mine, NT + me))
         :: else -> stop_wanting()
@@ -548,7 +548,7 @@ init
         core[2 % NT] = 0; core[NT - 1] = (NT - 1) % NC;
 #endif
         do
-        :: p < NW -> agent_core[p] = NONE; p++
+        :: p < NW -> worker_core[p] = NONE; p++
         :: else -> break
         od;
         p = 0

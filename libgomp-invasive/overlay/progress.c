@@ -186,8 +186,8 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
 
 /* Work waits: use our own cores that others are late to give back, those that a thread of ours
  * holds asleep, and those that are free although we have said that we want them.  Of hundreds of
- * workers lenders find only INV_AGENTS, and a core that is given up while none of these is parked
- * wakes no thread. */
+ * workers lenders find only INV_PARKED_MAX, and a core that is given up while none of these is
+ * parked wakes no thread. */
 static void serve_cores (bool call)
 {
     int hold;

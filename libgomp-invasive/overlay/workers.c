@@ -196,7 +196,7 @@ static void park_spare (void)
 static bool place_on_ticket (int hold)
 {
     return (gomp_tickets_left() || gomp_help_waiting() || gomp_contexts_waiting()) &&
-           (inv_agent_call(hold) || call_spare(hold) || gomp_free_worker_start(hold));
+           (inv_parked_wake(hold) || call_spare(hold) || gomp_free_worker_start(hold));
 }
 
 /* Gives the hold to a thread that is ready for it. */
@@ -289,7 +289,7 @@ static bool a_worker_comes (void)
 
 static bool none_to_be_found (void)
 {
-    return inv_agents_parked() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0;
+    return inv_parked_count() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0;
 }
 
 /* A worker must be there that lenders of cores find.  One thread at a time sees to it: others that
@@ -395,7 +395,7 @@ void gomp_hold_handover (int hold)
     if (ours && place_hold(hold))
         return;
     /* Waiting for another process: what is left here is for others to see first. */
-    /* Say first that we do not want it, or it would be offered to our own agents. */
+    /* Say first that we do not want it, or it would be offered to our own parked workers. */
     gomp_stop_wanting();
     if (verdict != INV_LOST) {
         inv_hold_release(hold);
@@ -790,7 +790,7 @@ void gomp_workers_trim (bool wait)
     atomic_fetch_add(&leave_word, 1);
     inv_futex_wake(&leave_word, INT_MAX, false);
     while (excess-- > 0 && inv_managed() &&
-           (call_spare(INV_HOLD_NONE) || inv_agent_call(INV_HOLD_NONE)))
+           (call_spare(INV_HOLD_NONE) || inv_parked_wake(INV_HOLD_NONE)))
         ;
     const struct timespec look = {0, LOOK_NS};
     uint64_t start = inv_now_ns();
@@ -818,7 +818,7 @@ static bool must_stay (void)
     /* Partner: the fence of gomp_want_cores, after which a thread that has queued work looks at
      * `starting`, of which the caller was one. */
     atomic_thread_fence(memory_order_seq_cst);
-    return gomp_work_waiting() && inv_agents_parked() == 0 && !atomic_exchange(&staying, true);
+    return gomp_work_waiting() && inv_parked_count() == 0 && !atomic_exchange(&staying, true);
 }
 
 /* Is the calling worker, which is not parked, one too many?  (Work that is queued after we looked
@@ -849,7 +849,7 @@ static bool run_one_unheld (void)
     return true;
 }
 
-/* A free worker without a hold: parks as an agent.  False: ends. */
+/* A free worker without a hold: parks where lenders find it.  False: ends. */
 static bool wait_for_hold (struct free_worker *self)
 {
     uint32_t seen = atomic_load(&leave_word);
@@ -865,7 +865,7 @@ static bool wait_for_hold (struct free_worker *self)
         return false;
     gomp_carrier_rest();
     INV_TELL(idle_begin());
-    if (!inv_agent_park(&leave_word, seen))
+    if (!inv_worker_park(&leave_word, seen))
         park_spare();
     INV_TELL(idle_end());
     if (inv_hold != INV_HOLD_NONE)
@@ -878,7 +878,7 @@ static bool wait_for_hold (struct free_worker *self)
 }
 
 /* A free worker: takes unstarted implicit tasks and queued threads while it holds a core, and is
- * parked as an agent while it holds none. */
+ * parked while it holds none. */
 static void *free_worker_main (void *arg)
 {
     init_thread();
@@ -943,7 +943,7 @@ bool gomp_run_unheld (unsigned count)
             break;
         else {
             gomp_progress_add_extra();
-            if (!inv_agent_call_unheld(gomp_unheld_core(i, count)) &&
+            if (!inv_parked_wake_unheld(gomp_unheld_core(i, count)) &&
                 !call_spare(INV_HOLD_NONE) && !gomp_free_worker_start(INV_HOLD_NONE))
                 return false;
         }

@@ -9,8 +9,8 @@
  *    ready and waits for a core; else to a worker that starts the next implicit task, or takes
  *    explicit ones; else to an unheld thread; else the core is lent to another process;
  *  - a thread that becomes runnable queues for a core (gomp_ready) instead of running;
- *  - workers with neither work nor a hold are parked as agents, where lenders of other
- *    processes find them.
+ *  - workers with neither work nor a hold are parked where lenders of other processes find them
+ *    (libinvasive/parked.c).
  * In an unmanaged process no thread needs a hold and all of this is skipped.  A process that has
  * joined a domain of its own (inv_join_alone) counts as managed here.
  */

@@ -4,7 +4,7 @@
  * for 3 processes on 2 cores, any of which may die between any two steps.
  *
  * Processes 0 and 1 own and hold a core each; process 2 owns none and wants one.  One
- * thread each: it computes, hands a core over, waits in MPI, or parks as an agent.  One
+ * thread each: it computes, hands a core over, waits in MPI, or parks.  One
  * d_step is one atomic operation on shared memory, or several of which only one matters to
  * the others.  Compare-and-swap loops that decide by the word alone are one step; where
  * other memory is read between load and swap, the swap fails when the word has moved
@@ -60,8 +60,8 @@
 byte holder[NC], owner[NC];      /* names: process + 1, 0 nobody */
 bool reclaim[NC], handed[NC];
 bool want[NP], parked[NP];
-bool agent_bell[NP];             /* bumped since its agent read it */
-byte agent_core[NP];
+bool worker_bell[NP];             /* bumped since its worker read it */
+byte worker_core[NP];
 bool bell[NP];                   /* bumped since its main thread read it */
 bool sleeping[NP];
 byte home[NP];
@@ -197,12 +197,12 @@ inline evict(c, me)
 
 /* --- offering (inv_core_offer); q and ok are the caller's locals */
 
-/* ok: an agent of q was woken for core c */
-inline give_to_agent(c, q)
+/* ok: a parked worker of q was woken for core c */
+inline give_to_parked(c, q)
 {
     STEP(ok = parked[q]; parked[q] = false);
     if
-    :: ok -> STEP(agent_core[q] = c; agent_bell[q] = true)
+    :: ok -> STEP(worker_core[q] = c; worker_bell[q] = true)
     :: else
     fi
 }
@@ -211,7 +211,7 @@ inline give_if_wants(c, q)
 {
     STEP(ok = want[q] && !dead[q]);
     if
-    :: ok -> give_to_agent(c, q)
+    :: ok -> give_to_parked(c, q)
     :: else
     fi
 }
@@ -245,7 +245,7 @@ inline offer(c, me)
                 :: else
                 fi
             :: else ->
-                give_to_agent(c, q);
+                give_to_parked(c, q);
                 if
                 :: ok -> break
                 :: else ->
@@ -381,7 +381,7 @@ inline hold_acquire(me)
     x = NONE
 }
 
-/* Park as an agent until it holds a core (inv_agent_park); mine = the core. */
+/* Park as a worker until it holds a core (inv_worker_park); mine = the core. */
 inline park(me)
 {
     STEP(want[me] = true);
@@ -390,7 +390,7 @@ inline park(me)
     STEP(if :: owner[1] == NAME(me) && holder[1] != 0 -> reclaim_core(1, me) :: else fi);
 #endif
     do
-    :: true -> STEP(agent_bell[me] = false; agent_core[me] = NONE);
+    :: true -> STEP(worker_bell[me] = false; worker_core[me] = NONE);
 #ifdef BUG_NO_FENCE
         hold_acquire(me);             /* the look at the words moves before the store */
         STEP(parked[me] = true);
@@ -404,8 +404,8 @@ inline park(me)
             if
             :: ok -> break
             :: else ->
-                WAIT(agent_bell[me]);   /* somebody is waking us with another one */
-                STEP(x = agent_core[me]; ok = x != NONE; if :: ok -> borrow(x, me) :: else fi);
+                WAIT(worker_bell[me]);   /* another process wakes us with another core */
+                STEP(x = worker_core[me]; ok = x != NONE; if :: ok -> borrow(x, me) :: else fi);
                 if
                 :: ok ->
 #ifdef BUG_SECOND_CORE_NOT_OFFERED
@@ -421,22 +421,22 @@ inline park(me)
         :: else ->
             x = 0;
             if
-            :: WAIT(agent_bell[me])
+            :: WAIT(worker_bell[me])
             :: TIMER(0, me)
             :: TIMER(1, me) -> x = 1
             fi;
             STEP(ok = parked[me]; parked[me] = false);
             if
-            :: ok && !agent_bell[me] ->       /* the timer */
+            :: ok && !worker_bell[me] ->       /* the timer */
                 STEP(evict(x, me));
                 if
                 :: ok -> mine = x; x = NONE; break
                 :: else
                 fi
-            :: ok && agent_bell[me]           /* woken by a burial: look again */
+            :: ok && worker_bell[me]           /* woken by a burial: look again */
             :: else ->
-                WAIT(agent_bell[me]);
-                STEP(mine = agent_core[me]; ok = mine != NONE;
+                WAIT(worker_bell[me]);
+                STEP(mine = worker_core[me]; ok = mine != NONE;
                          if :: ok -> borrow(mine, me) :: else fi);
                 if
                 :: ok -> break
@@ -586,7 +586,7 @@ proctype process(byte me; byte mine; byte rounds)
                 :: ring((me + 1) % NP, me)
                 :: wait_for_message(me)
 #endif
-#ifdef WITH_AGENTS
+#ifdef WITH_PARKING
                 :: lend_and_offer(mine, me); mine = NONE
 #endif
                 fi
@@ -625,7 +625,7 @@ inline tell()
 }
 
 /* q, if it is the owner, wants a core and has not asked for this one.  Reserved, where nobody holds
- * it, only while the agent sleeps */
+ * it, only while the worker sleeps */
 #ifdef BUG_ASKS_HOLDERS_ONLY
 #define UNASKED(c, q) (holder[c] != 0 && holder[c] != NAME(q) && !reclaim[c])
 #else
@@ -725,7 +725,7 @@ inline bury_slot()
 #endif
 inline wake_stranded(p)
 {
-    STEP(if :: !dead[p] && !parked[p] -> agent_bell[p] = true :: else fi;
+    STEP(if :: !dead[p] && !parked[p] -> worker_bell[p] = true :: else fi;
          if :: MAY_SLEEP(p) -> bell[p] = true :: else fi)
 }
 
@@ -1035,7 +1035,7 @@ init
     d_step {
         do
         :: p < NP ->
-            agent_core[p] = NONE; home[p] = NONE; watching[p] = NONE; computes_on[p] = NONE; p++
+            worker_core[p] = NONE; home[p] = NONE; watching[p] = NONE; computes_on[p] = NONE; p++
         :: else -> break
         od;
         watching[RMD] = NONE;
