@@ -36,7 +36,7 @@ enum {
 #endif
     INV_SLOT_WORDS = (INV_MAX_SLOTS + 63) / 64, /* of a set of them */
     INV_PARKED_MAX = 64,    /* parked workers that one process can offer for wake-up */
-    INV_BOARD_LINES = 4096, /* cache lines for arrival boards (board.h) */
+    INV_ARRIVAL_LINES = 4096, /* cache lines for arrival boards (arrival_board.h) */
     INV_NAME_BYTES = 64,
     INV_GRAPH_WORDS = 8, /* points of a scalability graph */
 };
@@ -185,8 +185,8 @@ struct inv_slot {
     struct inv_parked parked_workers[INV_PARKED_MAX] __attribute__((aligned(64)));
 };
 
-/* A line of an arrival board (board.h). */
-struct inv_board_line {
+/* A line of an arrival board (arrival_board.h). */
+struct inv_arrival_line {
     _Atomic uint64_t epoch;
     _Atomic uint32_t slot; /* slot + 1 of the writer, 0 none */
     _Atomic uint32_t sleeping;
@@ -218,7 +218,8 @@ struct inv_table {
      * Writer: rmd.  seq_cst, as rmd_bell is; partner: ring_manager in claim.c */
     _Atomic uint32_t rmd_busy;
     _Atomic uint32_t rmd_hurry; /* futex: somebody waits for a decision; ends rmd's pause */
-    _Atomic uint64_t board_used[INV_BOARD_LINES / 64] __attribute__((aligned(64)));
+    /* bit i: line i is part of an arrival board; see arrival_board.c */
+    _Atomic uint64_t arrival_lines_used[INV_ARRIVAL_LINES / 64] __attribute__((aligned(64)));
     /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
      * Writer: rmd, after it has */
     _Atomic uint32_t confined_seq __attribute__((aligned(64)));
@@ -236,14 +237,14 @@ struct inv_table {
 enum {
     INV_CORES_OFFSET = (sizeof(struct inv_table) + 127) & ~127,
     INV_SLOTS_OFFSET = INV_CORES_OFFSET + INV_MAX_CORES * (int)sizeof(struct inv_core),
-    INV_BOARD_OFFSET = INV_SLOTS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_slot),
-    INV_BOARD_END = INV_BOARD_OFFSET + INV_BOARD_LINES * (int)sizeof(struct inv_board_line),
-    INV_RECORDS_OFFSET = (INV_BOARD_END + 4095) & ~4095,
+    INV_ARRIVAL_OFFSET = INV_SLOTS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_slot),
+    INV_ARRIVAL_END = INV_ARRIVAL_OFFSET + INV_ARRIVAL_LINES * (int)sizeof(struct inv_arrival_line),
+    INV_RECORDS_OFFSET = (INV_ARRIVAL_END + 4095) & ~4095,
     INV_TRACE_OFFSET = INV_RECORDS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_record),
     INV_TABLE_BYTES = INV_TRACE_OFFSET + INV_TRACE_RINGS * (int)sizeof(struct inv_trace_ring),
 };
 
-/* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_BOARD_LINES: check what was read
+/* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_ARRIVAL_LINES: check what was read
  * from the table (inv_core_valid, inv_slot_valid) before it gets here. */
 static inline struct inv_core *inv_core_at(struct inv_table *t, unsigned core)
 {
@@ -253,9 +254,9 @@ static inline struct inv_slot *inv_slot_at(struct inv_table *t, unsigned slot)
 {
     return (struct inv_slot *)((char *)t + INV_SLOTS_OFFSET) + slot;
 }
-static inline struct inv_board_line *inv_board_at(struct inv_table *t, unsigned line)
+static inline struct inv_arrival_line *inv_arrival_line_at(struct inv_table *t, unsigned line)
 {
-    return (struct inv_board_line *)((char *)t + INV_BOARD_OFFSET) + line;
+    return (struct inv_arrival_line *)((char *)t + INV_ARRIVAL_OFFSET) + line;
 }
 /* What the process in the slot writes down for invade --report. */
 static inline struct inv_record *inv_record_at(struct inv_table *t, unsigned slot)

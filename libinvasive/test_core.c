@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * test_core.c - each transition of core.h on its own, the table's checks and the board, in
+ * test_core.c - each transition of core.h on its own, the table's checks and the arrival board, in
  * one thread.  What threads do to one another is test_core_stress.c's, all interleavings
  * are the model's.
  */
 #define _GNU_SOURCE
-#include "board.h"
+#include "arrival_board.h"
 #include "core.h"
 
 #include <errno.h>
@@ -310,18 +310,20 @@ static void test_tokens_that_somebody_waits_for(void)
     inv_table_unmap(t);
 }
 
-static void test_board(void)
+static void test_arrival_board(void)
 {
     struct inv_table *t = table(1, INV_MODE_PINNED);
-    int a = inv_board_alloc(t, 3), b = inv_board_alloc(t, 130), c = inv_board_alloc(t, 1);
-    CHECK(a == 0 && b == 3 && c == 133 && inv_board_alloc(t, INV_BOARD_LINES) == -1);
-    atomic_store(&inv_board_at(t, 50)->epoch, 7);
-    inv_board_free(t, b, 130);
-    CHECK(inv_board_alloc(t, 131) == 134 && inv_board_alloc(t, 130) == 3);
-    CHECK(atomic_load(&inv_board_at(t, 50)->epoch) == 0);
-    CHECK(inv_board_alloc(t, INV_BOARD_LINES - 134 - 131) == 265 && inv_board_alloc(t, 1) == -1);
-    inv_board_free(t, 4095, 1);
-    CHECK(inv_board_alloc(t, 1) == 4095);
+    int a = inv_arrival_board_alloc(t, 3), b = inv_arrival_board_alloc(t, 130);
+    int c = inv_arrival_board_alloc(t, 1);
+    CHECK(a == 0 && b == 3 && c == 133 && inv_arrival_board_alloc(t, INV_ARRIVAL_LINES) == -1);
+    atomic_store(&inv_arrival_line_at(t, 50)->epoch, 7);
+    inv_arrival_board_free(t, b, 130);
+    CHECK(inv_arrival_board_alloc(t, 131) == 134 && inv_arrival_board_alloc(t, 130) == 3);
+    CHECK(atomic_load(&inv_arrival_line_at(t, 50)->epoch) == 0);
+    CHECK(inv_arrival_board_alloc(t, INV_ARRIVAL_LINES - 134 - 131) == 265);
+    CHECK(inv_arrival_board_alloc(t, 1) == -1);
+    inv_arrival_board_free(t, 4095, 1);
+    CHECK(inv_arrival_board_alloc(t, 1) == 4095);
     inv_table_unmap(t);
 }
 
@@ -339,7 +341,7 @@ int main(void)
     test_bury();
     test_tokens();
     test_tokens_that_somebody_waits_for();
-    test_board();
+    test_arrival_board();
     puts("core: all transitions as documented");
     return 0;
 }

@@ -43,7 +43,7 @@ int shim_request_member(MPI_Request request)
                                                                           : SHIM_MEMBER_NONE;
 }
 
-void shim_ring_line(struct inv_board_line *line, unsigned slot)
+void shim_ring_line(struct inv_arrival_line *line, unsigned slot)
 {
     /* acquire: partner is the sleeper's store in wait.c; a hint, see the top */
     if (atomic_load_explicit(&line->sleeping, memory_order_acquire) &&

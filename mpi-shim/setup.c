@@ -142,10 +142,10 @@ static int leader_of(const struct shim_council *k, const struct shim_whereabouts
 /* The last one to come frees the lines; nobody rings any more after that. */
 static void leave_lines(int first, int lines)
 {
-    struct inv_board_line *line = inv_board_at(inv_process.table, (unsigned)first);
+    struct inv_arrival_line *line = inv_arrival_line_at(inv_process.table, (unsigned)first);
     /* acq_rel: what any member did to its line comes before the lines are freed */
     if (atomic_fetch_add_explicit(&line->epoch, 1, memory_order_acq_rel) + 1 == (uint64_t)lines)
-        inv_board_free(inv_process.table, first, (unsigned)lines);
+        inv_arrival_board_free(inv_process.table, first, (unsigned)lines);
 }
 
 /* One of these lines is mine, unless another thread has got one meanwhile. */
@@ -191,7 +191,7 @@ static void number_members(const struct shim_council *k, const struct shim_where
         if (r == k->rank)
             shim_world.me = n;
         shim_world.member[n].slot = (unsigned)all[r].slot;
-        shim_world.member[n].mail = inv_board_at(inv_process.table, (unsigned)all[r].mail);
+        shim_world.member[n].mail = inv_arrival_line_at(inv_process.table, (unsigned)all[r].mail);
         shim_world.member_of[world_rank] = n;
         shim_world.members = n + 1;
     }
@@ -216,14 +216,14 @@ static bool meet_members(const struct shim_council *k)
         again = again || all[r].threads;
     }
     if (leader == k->rank)
-        first = inv_board_alloc(inv_process.table, (unsigned)lines);
+        first = inv_arrival_board_alloc(inv_process.table, (unsigned)lines);
     int *firsts = calloc((size_t)k->size, sizeof *firsts);
     if (!firsts)
         abort();
     good = shim_tell_all(k, &first, firsts, sizeof first) && good;
     if (leader >= 0) {
         first = firsts[leader];
-        good = good && first >= 0 && first <= INV_BOARD_LINES - lines;
+        good = good && first >= 0 && first <= INV_ARRIVAL_LINES - lines;
         if (good)
             give_lines(k, all, mine.domain, first);
     }
@@ -271,7 +271,7 @@ static uint64_t job_number(void)
 {
     const struct shim_member *first = &shim_world.member[0];
     int32_t pid = inv_slot_at(inv_process.table, first->slot)->pid;
-    uint32_t line = (uint32_t)(first->mail - inv_board_at(inv_process.table, 0));
+    uint32_t line = (uint32_t)(first->mail - inv_arrival_line_at(inv_process.table, 0));
     return (uint64_t)(uint32_t)pid << 32 | (line + 1);
 }
 

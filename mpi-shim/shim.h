@@ -39,7 +39,7 @@
 #ifndef SHIM_H
 #define SHIM_H
 
-#include "board.h"
+#include "arrival_board.h"
 #include "library.h"
 #include "process.h"
 #include "shim-pmpi.h"
@@ -122,7 +122,7 @@ struct shim_member {
     unsigned slot;
     /* `sleeping` is set while a thread of it sleeps in any wait.  Set by the sleeper,
      * cleared with exchange by the one who rings it. */
-    struct inv_board_line *mail;
+    struct inv_arrival_line *mail;
 };
 
 struct shim_world {
@@ -248,7 +248,7 @@ struct shim_comm {
     /* header->epoch counts the ranks that have dropped the board, header->sleeping is the
      * number of those who sleep until all have come; line[r] is rank r's: the collectives that it
      * has come to */
-    struct inv_board_line *header, *line;
+    struct inv_arrival_line *header, *line;
     uint64_t epoch; /* my own line's */
     int *member_of; /* peer rank -> member number or SHIM_MEMBER_NONE */
     struct shim_comm *next;
@@ -321,7 +321,7 @@ static inline bool shim_matched_valid(const MPI_Message *message, MPI_Count coun
 /* --- ringing (ring.c): no effect, and no shared write, when the other does not sleep */
 
 void shim_ring_everybody(void);
-void shim_ring_line(struct inv_board_line *line, unsigned slot);
+void shim_ring_line(struct inv_arrival_line *line, unsigned slot);
 SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
 {
     if (member >= 0) {

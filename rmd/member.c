@@ -63,8 +63,8 @@ void rmd_domain_tidy(struct rmd_domain *d)
         rmd_rest_unowned(d);
     d->tokens = d->here;
     atomic_store(&d->table->free_tokens, (int32_t)d->here);
-    for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
-        atomic_store(&d->table->board_used[i], 0);
+    for (unsigned i = 0; i < INV_ARRIVAL_LINES / 64; i++)
+        atomic_store(&d->table->arrival_lines_used[i], 0);
     rmd_state_save(d);
     if (d->emptied)
         d->emptied(d);
