@@ -120,9 +120,9 @@ enum {
 
 struct shim_member {
     unsigned slot;
-    /* `sleeping` is set while a thread of it sleeps in any wait.  Set by the sleeper,
-     * cleared with exchange by the one who rings it. */
-    struct inv_arrival_line *mail;
+    /* The line whose `sleeping` is set while a thread of the rank sleeps in any wait.  Set by the
+     * sleeper, cleared with exchange by the thread that rings it. */
+    struct inv_arrival_line *sleep_flag;
 };
 
 struct shim_world {
@@ -204,7 +204,7 @@ bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
 /* What a rank tells the others about where it is. */
 struct shim_whereabouts {
     uint64_t domain; /* the same in processes that share a core table */
-    int32_t slot, mail; /* its line on the board; -1: none yet */
+    int32_t slot, flag_line; /* line of its sleep flag; -1: none yet */
     int32_t recorded, reporter_here; /* booleans: it keeps a record; the `invade` that wants it runs
                                         on its node */
     int32_t threads; /* boolean: of it several may call MPI at once */
@@ -327,8 +327,9 @@ SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBE
     if (member >= 0) {
         const struct shim_member *m = &shim_world.member[member];
         /* acquire: partner is the sleeper's store in wait.c; a hint, see ring.c */
-        if (__builtin_expect(atomic_load_explicit(&m->mail->sleeping, memory_order_acquire), 0))
-            shim_ring_line(m->mail, m->slot);
+        _Atomic uint32_t *sleeping = &m->sleep_flag->sleeping;
+        if (__builtin_expect(atomic_load_explicit(sleeping, memory_order_acquire), 0))
+            shim_ring_line(m->sleep_flag, m->slot);
     } else if (member == SHIM_MEMBER_ALL)
         shim_ring_everybody();
 }

@@ -223,7 +223,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
 static void show_sleeping(struct shim_comm *c, bool sleeping)
 {
     /* release: partner is the acquire load in ring.c and meet.c */
-    atomic_store_explicit(&shim_world.member[shim_world.me].mail->sleeping, sleeping,
+    atomic_store_explicit(&shim_world.member[shim_world.me].sleep_flag->sleeping, sleeping,
                           memory_order_release);
     if (c && c->line)
         atomic_store_explicit(&c->line[c->rank].sleeping, sleeping, memory_order_release);
