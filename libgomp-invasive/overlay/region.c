@@ -570,7 +570,7 @@ static void linger_asleep (struct linger *l)
 }
 
 /* Our implicit task is done, the region may not be: execute explicit tasks as they come,
- * until the region ends, the next mail arrives, or idling has lasted too long. */
+ * until the region ends, the next implicit task is assigned, or idling has lasted too long. */
 static void linger (struct linger *l, unsigned id)
 {
     while (!linger_over(l)) {

@@ -12,7 +12,7 @@
  * Two ways to hand implicit tasks out:
  *   elastic  by ticket, to whichever thread holds a core.  In managed processes; nested regions only where
  *            implicit tasks are contexts, so that a nested team is no more kernel threads.
- *   bound    implicit task i to worker i, by mail: in processes that are not managed, in other nested
+ *   bound    implicit task i is assigned to worker i: in processes that are not managed, in other nested
  *            regions, and when thread-local data must stay with the thread number.
  *
  * Region structs are never freed (type-stable), so that a worker may look at one that

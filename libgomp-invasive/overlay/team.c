@@ -390,19 +390,19 @@ static void display_affinity (const struct gomp_region_start *s, struct gomp_wor
     }
 }
 
-static void mail_pool_workers (struct gomp_region *region, gomp_simple_barrier_t *dock)
+static void assign_to_pool_workers (struct gomp_region *region, gomp_simple_barrier_t *dock)
 {
     unsigned n = region->start.nthreads;
     grow_workers(dock, n);
     region->workers = dock->workers;
     for (unsigned i = 1; i < n; i++)
         if (dock->workers[i])
-            gomp_worker_mail(dock->workers[i], region, i);
+            gomp_worker_assign(dock->workers[i], region, i);
         else
             dock->workers[i] = gomp_worker_start(region, i);
 }
 
-static void mail_nested_workers (struct gomp_region *region)
+static void assign_to_nested_workers (struct gomp_region *region)
 {
     unsigned n = region->start.nthreads;
     struct gomp_worker **idle = &dock_of(region->start.pool)->idle_nested;
@@ -456,7 +456,7 @@ static void open_nested (struct gomp_region *region)
     bool elastic = nested_is_elastic(region) && gomp_region_register(region);
     gomp_region_open(region, elastic);
     if (!elastic)
-        mail_nested_workers(region);
+        assign_to_nested_workers(region);
 }
 
 /* So many workers may find work in the region, where regions that are nested in it make work for all cores. */
@@ -478,7 +478,7 @@ static void open_top_level (struct gomp_region *region, struct gomp_thread_pool 
         if (inv_managed()) /* they look for cores, whoever computes on those */
             keep_free_workers(&pool->threads_dock, inv_domain_cores());
         gomp_region_open(region, false);
-        mail_pool_workers(region, &pool->threads_dock);
+        assign_to_pool_workers(region, &pool->threads_dock);
     }
     if (__builtin_expect(display, 0))
         display_affinity(&region->start, region->workers);

@@ -526,15 +526,15 @@ static void init_thread (void)
     gomp_sem_init(&thr->release, 0);
 }
 
-/* A bound worker: runs the implicit task that it is mailed, helps with explicit tasks
- * while the region is open, waits for the next mail. */
+/* A bound worker: runs the implicit task that is assigned to it, helps with explicit tasks
+ * while the region is open, waits for the next assignment. */
 static void *bound_worker_main (void *arg)
 {
     struct gomp_worker *self = arg;
     struct gomp_thread *thr = gomp_thread();
     init_thread();
     if (atomic_load_explicit(&self->word, memory_order_relaxed) != 0)
-        gomp_hold_acquire(); /* there is mail */
+        gomp_hold_acquire(); /* an implicit task is assigned already */
     int seen = 0;
     for (;;) {
         INV_TELL(idle_begin());
@@ -547,7 +547,7 @@ static void *bound_worker_main (void *arg)
         if (seen & GOMP_WORKER_QUIT)
             break;
         if (!region)
-            continue; /* a call for help that came too late, or a mail that is taken already */
+            continue; /* a call for help that came too late, or an assignment that is done already */
         if (inv_managed() && inv_hold == INV_HOLD_NONE)
             gomp_hold_acquire();
         gomp_region_run_bound(region, self->id, self, &seen);
@@ -561,7 +561,7 @@ static void *bound_worker_main (void *arg)
     return NULL;
 }
 
-/* With mail of that region, or none.  Returns an error number. */
+/* A worker with implicit task `id` of the region, or with none (NULL).  Returns an error number. */
 static int create_worker (struct gomp_worker **made, struct gomp_region *region, unsigned id)
 {
     struct gomp_worker *w = gomp_malloc_cleared(sizeof *w);
@@ -655,7 +655,7 @@ struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_r
         w = take_idle(idle);
     if (!w)
         return gomp_worker_start(region, id);
-    gomp_worker_mail(w, region, id);
+    gomp_worker_assign(w, region, id);
     return w;
 }
 
@@ -675,7 +675,7 @@ void gomp_nested_workers_return (struct gomp_worker **idle)
     }
 }
 
-void gomp_worker_mail (struct gomp_worker *w, struct gomp_region *region, unsigned id)
+void gomp_worker_assign (struct gomp_worker *w, struct gomp_region *region, unsigned id)
 {
     w->id = id;
     /* release: partner is bound_worker_main's acquire; it may be awake for a call for help and

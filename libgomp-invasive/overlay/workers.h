@@ -143,13 +143,14 @@ static inline bool gomp_hold_called_back (void)
 enum { GOMP_WORKER_QUIT = 1, GOMP_WORKER_CALL = 2 };
 
 /* A kernel thread of ours.  A *bound* worker belongs to a pool or a nested team and runs
- * the implicit tasks that are mailed to it; a *free* worker takes whatever there is. */
+ * the implicit tasks that are assigned to it; a *free* worker takes any that there is. */
 struct gomp_worker {
-    /* mail: written by the sender, then word raised and unparked; read by the worker */
+    /* The assigned implicit task.  Written by the master, which then raises word and unparks the
+     * worker; read by the worker. */
     _Atomic(struct gomp_region *) region;
     unsigned id;
-    /* Counts mails and calls for help in steps of GOMP_WORKER_CALL; GOMP_WORKER_QUIT: the worker is
-     * to end, and frees this struct.  Release; partner: bound_worker_main's acquire loads */
+    /* Counts assignments and calls for help in steps of GOMP_WORKER_CALL; GOMP_WORKER_QUIT: the
+     * worker is to end, and frees this struct.  Release; partner: bound_worker_main's acquire loads */
     _Atomic int word;
     _Atomic int asleep; /* 1: parked while its region is open, a call for help wakes it.
                            exchanged by the helper-caller, set by the worker */
@@ -158,10 +159,11 @@ struct gomp_worker {
 };
 
 extern struct gomp_worker *gomp_worker_start (struct gomp_region *, unsigned id);
-/* Make bound workers which wait for their first mail, `wanted` of them or as many as limits allow:
- * a list. */
+/* Makes bound workers which wait for their first implicit task, `wanted` of them or as many as limits
+ * allow.  Returns a list. */
 extern struct gomp_worker *gomp_workers_make (unsigned wanted);
-extern void gomp_worker_mail (struct gomp_worker *, struct gomp_region *, unsigned id);
+/* Assigns implicit task `id` of the region to the bound worker, and wakes it. */
+extern void gomp_worker_assign (struct gomp_worker *, struct gomp_region *, unsigned id);
 extern void gomp_worker_quit (struct gomp_worker *);
 /* Bound workers of nested teams are kept, by the pool, and used again. */
 extern struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_region *,
