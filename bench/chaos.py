@@ -10,7 +10,7 @@ must print the checksum that the stock runtime prints.
 
 Who comes first makes the domain what it is until the minute is over.  In turn: an observer, so that
 cores have owners; a program of more ranks than there are cores, so that tokens are anonymous; and
-an observer, and nobody of another user, so that threads move among all cores (chaos_seats.py looks
+an observer, and nobody of another user, so that threads move among all cores (chaos_holds.py looks
 where they compute).
 
 Now and then rmd is left alone for some seconds and writes a trace, in which every change of a core
@@ -39,7 +39,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chaos_seats import Seats
+from chaos_holds import Holds
 from common import MPIEXEC, BenchError, Context, Figure, Run, clean_environment
 
 GUEST, GROUP, ASKERS = 60001, 60000, range(61000, 61040)
@@ -66,7 +66,7 @@ PROGRAMS = {  # ranks and arguments; one run takes a second or two
 CROWD = "crowd 8"  # more than there are cores
 
 
-def be_prompt() -> None:
+def lower_sched_latency() -> None:
     """As systemd starts rmd: Nice of rmd/init/rmd.service.in."""
     with contextlib.suppress(PermissionError):
         os.nice(-15)
@@ -154,7 +154,7 @@ class Chaos:
         self.traced: list[str] = []  # whose: --user of rmctl trace
         self.ready_s = [0.0]                       # from the start of rmd
         self.adopted_s: dict[signal.Signals, list[float]] = {signal.SIGKILL: [], signal.SIGTERM: []}
-        self.seats = Seats()
+        self.holds = Holds()
         self.sums = {kind: self.checksum(self.start_program(kind, stock=True)) for kind in PROGRAMS}
         self.shared = set(os.listdir("/dev/shm"))
 
@@ -168,7 +168,7 @@ class Chaos:
             self.rmd = subprocess.Popen(
                 [self.ctx.build / "bin/rmd", "--foreground", f"--socket={self.name}",
                  "--socket-group=*", f"--config={self.work}/rmd.conf", f"--ready-fd={writer}",
-                 *options], pass_fds=(writer,), stderr=log, preexec_fn=be_prompt)
+                 *options], pass_fds=(writer,), stderr=log, preexec_fn=lower_sched_latency)
         os.close(writer)
         with os.fdopen(reader) as ready:
             if not ready.readline().startswith("ready "):
@@ -246,7 +246,7 @@ class Chaos:
             for pid, until in list(job.stopped.items()):
                 if now >= until:
                     del job.stopped[pid]
-                    self.seats.stopped.add(pid)
+                    self.holds.stopped.add(pid)
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGCONT)
             if job.process.poll() is None and now < job.limit:
@@ -387,9 +387,9 @@ class Chaos:
     def look_at_threads(self) -> None:
         """Where users come and go, a process may have no core left, and go on beside others."""
         if self.members[0].tokens() is None and not (self.guests or self.asleep or self.options):
-            self.wrong += self.seats.look(self.members[0].ask("seats"),
+            self.wrong += self.holds.look(self.members[0].ask("holds"),
                                           [pid for job in self.jobs for pid in job.ranks()])
-            self.counts["looks at threads"] = self.seats.looks
+            self.counts["looks at threads"] = self.holds.looks
 
     def lost(self) -> str:
         """Of what there is when nobody computes, "" nothing: each core is in one table and in

@@ -91,7 +91,7 @@ static void lend(void)
     atomic_store(&sh->first_ns, 0);
     atomic_store(&sh->asked_ns, 0);
     atomic_store(&sh->begun_after_asking, 0);
-    atomic_store(&sh->lent, inv_seat);
+    atomic_store(&sh->lent, inv_hold);
     atomic_store(&sh->lent_ns, two_now_ns());
     inv_wait_begin();
 }
@@ -103,7 +103,7 @@ static void take_back(double *us, unsigned *begun)
     atomic_store(&sh->asked_ns, start);
     inv_wait_end();
     *us = us_of(start, two_now_ns());
-    if (inv_seat != core)
+    if (inv_hold != core)
         *us = -1; /* another core than the one that was lent */
     *begun = atomic_load(&sh->begun_after_asking);
 }
@@ -177,7 +177,7 @@ static int lender(bool forced)
     unsigned borrower = 0; /* who joined first */
     if (!inv_join(-1, -1, -1) || inv_process.slot == borrower)
         return 1;
-    while (inv_first_owned_core() == INV_NO_CORE || !inv_seat_owned())
+    while (inv_first_owned_core() == INV_NO_CORE || !inv_hold_is_owned())
         two_sleep_ns(1000000);
     two_set(&sh->turn, LEND_TO_SLEEPER);
     for (unsigned i = 0; i < (forced ? FORCED_ROUNDS : ROUNDS); i++)
@@ -199,7 +199,7 @@ static int lender(bool forced)
 static void implicit_task(void)
 {
     uint64_t now = two_now_ns(), none = 0;
-    if (inv_seat >= 0 && inv_seat == atomic_load(&sh->lent)) {
+    if (inv_hold >= 0 && inv_hold == atomic_load(&sh->lent)) {
         atomic_compare_exchange_strong(&sh->first_ns, &none, now);
         if (atomic_load(&sh->asked_ns))
             atomic_fetch_add(&sh->begun_after_asking, 1);
@@ -223,11 +223,11 @@ static void look_for_cores(void)
             continue;
         two_set(&sh->turn, 0);
         two_set(&sh->answer, LEND_TO_SPINNER);
-        int seat;
-        while ((seat = inv_seat_try()) == INV_SEAT_NONE)
+        int hold;
+        while ((hold = inv_hold_acquire()) == INV_HOLD_NONE)
             inv_cpu_relax();
         atomic_store(&sh->first_ns, two_now_ns());
-        inv_seat_return(seat);
+        inv_hold_release(hold);
         two_set(&sh->answer, LENDER_IS_READY);
     }
 }

@@ -13,7 +13,7 @@
 #include "carrier.h"
 #include "history.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "wait.h"
 #include "workers.h"
 
@@ -25,16 +25,16 @@
 enum { CORES = 2, THREADS = 5, HANG_S = 40 };
 
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
-#undef inv_seat /* own.h */
-#undef gomp_riding
+#undef inv_hold /* own.h */
+#undef gomp_unheld_self
 #undef gomp_current
-__thread int inv_seat = INV_SEAT_NONE;
-__thread struct gomp_rider *gomp_riding;
-_Atomic unsigned gomp_riders_waiting;
+__thread int inv_hold = INV_HOLD_NONE;
+__thread struct gomp_unheld *gomp_unheld_self;
+_Atomic unsigned gomp_unheld_waiting;
 
-static __thread int sat_last = INV_SEAT_NONE;
-static _Atomic int sitters[CORES]; /* 0, or 1 while somebody computes there */
-static long computed[CORES];       /* by who sits there */
+static __thread int last_hold = INV_HOLD_NONE;
+static _Atomic int computing[CORES]; /* 0, or 1 while a thread computes there */
+static long computed[CORES];       /* by the thread that holds it */
 static _Atomic unsigned free_cores = (1u << CORES) - 1;
 
 static _Noreturn void fail (const char *what)
@@ -60,18 +60,18 @@ int inv_own_tid (void)
 }
 int inv_thread_core (void)
 {
-    return sat_last;
+    return last_hold;
 }
-void inv_seat_was_asleep (void)
+void inv_thread_was_asleep (void)
 {
 }
-void inv_seat_adopt (int seat, bool pinned)
+void inv_hold_begin_handed (int hold, bool pinned)
 {
     (void)pinned;
-    if (atomic_exchange_explicit(&sitters[seat], 1, memory_order_relaxed) != 0)
+    if (atomic_exchange_explicit(&computing[hold], 1, memory_order_relaxed) != 0)
         fail("two threads on one core");
-    inv_seat = sat_last = seat;
-    computed[seat]++;
+    inv_hold = last_hold = hold;
+    computed[hold]++;
 }
 
 /* --- carrier.c: there are no contexts */
@@ -102,7 +102,7 @@ void gomp_context_is_ready (struct gomp_context *context)
     fail("there is no context");
 }
 
-/* --- riders.c, spin.c, workers.c, history.c */
+/* --- unheld.c, spin.c, workers.c, history.c */
 
 void gomp_check_starved (void)
 {
@@ -112,13 +112,13 @@ void gomp_history_sleeps (const int *addr)
 {
     (void)addr;
 }
-void gomp_ride (void)
+void gomp_unheld_begin (void)
 {
-    fail("a thread that needs a seat goes on without one");
+    fail("a thread that needs a hold goes on without one");
 }
-bool gomp_ride_end (void)
+bool gomp_unheld_end (void)
 {
-    return inv_seat != INV_SEAT_NONE;
+    return inv_hold != INV_HOLD_NONE;
 }
 int gomp_spin (int *addr, int val)
 {
@@ -130,40 +130,40 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
         sched_yield();
 }
 
-static bool place (int seat)
+static bool place (int hold)
 {
-    struct gomp_waiter *w = gomp_ready_pop(seat);
+    struct gomp_waiter *w = gomp_ready_pop(hold);
     if (w)
-        gomp_waiter_wake(w, seat);
+        gomp_waiter_wake(w, hold);
     return w != NULL;
 }
 
-static void give_back (int seat)
+static void give_back (int hold)
 {
-    atomic_fetch_or(&free_cores, 1u << seat);
+    atomic_fetch_or(&free_cores, 1u << hold);
 }
 
-/* Called after a thread has queued and after a core has been given back, so one of the two sees the other.
- * (libinvasive calls an agent instead.) */
+/* Called after a thread has queued and after a core has been given back, so one of the two sees the
+ * other.  (libinvasive wakes a parked worker instead.) */
 void gomp_want_cores (void)
 {
     unsigned set;
     while (atomic_load(&gomp_ready_count) > 0 && (set = atomic_load(&free_cores)) != 0) {
-        int seat = __builtin_ctz(set);
-        if (atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << seat)) && !place(seat))
-            give_back(seat);
+        int hold = __builtin_ctz(set);
+        if (atomic_compare_exchange_strong(&free_cores, &set, set & ~(1u << hold)) && !place(hold))
+            give_back(hold);
     }
 }
 
-void gomp_seat_yield (void)
+void gomp_hold_yield (void)
 {
-    int seat = inv_seat;
-    inv_seat = INV_SEAT_NONE;
-    computed[seat]++;
-    atomic_store_explicit(&sitters[seat], 0, memory_order_relaxed);
-    if (place(seat))
+    int hold = inv_hold;
+    inv_hold = INV_HOLD_NONE;
+    computed[hold]++;
+    atomic_store_explicit(&computing[hold], 0, memory_order_relaxed);
+    if (place(hold))
         return;
-    give_back(seat);
+    give_back(hold);
     gomp_want_cores();
 }
 
@@ -190,7 +190,7 @@ static void barrier (void)
 
 static void *thread_main (void *arg)
 {
-    struct gomp_waiter w = {.core = INV_SEAT_NONE, .seat = INV_SEAT_NONE, .needs_seat = true};
+    struct gomp_waiter w = {.core = INV_HOLD_NONE, .hold = INV_HOLD_NONE, .needs_hold = true};
     unsigned seed = (unsigned)(intptr_t)arg;
     gomp_ready_push(&w);
     gomp_want_cores();
@@ -200,7 +200,7 @@ static void *thread_main (void *arg)
             inv_cpu_relax();
         barrier();
     } while (!stop);
-    gomp_seat_yield();
+    gomp_hold_yield();
     return NULL;
 }
 

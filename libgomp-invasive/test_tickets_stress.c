@@ -2,18 +2,18 @@
 /*
  * test_tickets_stress.c - tickets and the gate under fire: a master opens one region after another,
  * for the number of milliseconds in argv[1] (default 2000), and workers take their implicit tasks.
- * Compiled with overlay/tickets.c; the gate is used here as region.c uses it, and workers sleep and
- * are called as workers.c has it.
+ * Compiled with overlay/tickets.c; the gate is used here as region.c uses it, and workers sleep
+ * and are called as workers.c has it.
  *
  * What it checks:
- *  - every implicit task is run once, and by somebody who sees what the master has written,
+ *  - every implicit task is run once, and by a thread that sees what the master has written,
  *    which is not atomic (ThreadSanitizer watches): also when workers come late, from another
- *    region, when two believe that they sit on the same core, and when they have no core or one
+ *    region, when two believe that they hold the same core, and when they have no core or one
  *    without a share;
  *  - dealt among cores, each core has neighbouring ones, the same in every region, and others take
  *    from its end;
  *  - the master leaves a region after the last access of the last worker;
- *  - an implicit task may wait for another one of the same batch although everybody sleeps who
+ *  - an implicit task may wait for another one of the same batch although all workers sleep that
  *    found nothing before the batch was in its share: a run that hangs is ended by an alarm.
  */
 #define _GNU_SOURCE
@@ -99,10 +99,10 @@ static void leave_gate (unsigned done)
     atomic_fetch_sub(&gate, done * UNFINISHED_ONE);
 }
 
-static void take_tickets (int seat, unsigned *seed)
+static void take_tickets (int hold, unsigned *seed)
 {
     unsigned id, done = 0;
-    while (gomp_ticket_take(&tickets, seat, done > 0, &id)) {
+    while (gomp_ticket_take(&tickets, hold, done > 0, &id)) {
         run(id);
         done++;
         if ((unsigned)rand_r(seed) % 32 == 0)
@@ -113,11 +113,11 @@ static void take_tickets (int seat, unsigned *seed)
 }
 
 /* A core with a share, most often; two threads may have the same; a core without; none. */
-static int some_seat (unsigned *seed)
+static int some_hold (unsigned *seed)
 {
-    static const int seats[] = {
-        0, 1, 1, GOMP_TICKET_SHARES - 1, GOMP_TICKET_SHARES, INV_SEAT_NONE, 2, 0};
-    return seats[(unsigned)rand_r(seed) % (sizeof seats / sizeof seats[0])];
+    static const int holds[] = {
+        0, 1, 1, GOMP_TICKET_SHARES - 1, GOMP_TICKET_SHARES, INV_HOLD_NONE, 2, 0};
+    return holds[(unsigned)rand_r(seed) % (sizeof holds / sizeof holds[0])];
 }
 
 static void *worker_main (void *arg)
@@ -125,7 +125,7 @@ static void *worker_main (void *arg)
     unsigned seed = (unsigned)(uintptr_t)arg;
     while (!atomic_load(&over)) {
         if (gomp_tickets_any(&tickets))
-            take_tickets(some_seat(&seed), &seed);
+            take_tickets(some_hold(&seed), &seed);
         else if ((unsigned)rand_r(&seed) % 4 == 0)
             sleep_until_wanted();
     }
@@ -137,8 +137,8 @@ static void *worker_main (void *arg)
 static const struct gomp_homes *some_homes (struct gomp_homes last[GOMP_DEALS], bool *alone, unsigned *seed)
 {
     unsigned kind = (unsigned)rand_r(seed) % 3;
-    int seat = some_seat(seed);
-    unsigned own = gomp_share_of(seat, inv_process.ncores);
+    int hold = some_hold(seed);
+    unsigned own = gomp_share_of(hold, inv_process.ncores);
     *alone = kind == 1;
     if (kind == 0 || own == GOMP_TICKET_SHARES)
         return NULL;
@@ -176,10 +176,10 @@ static void run_region (uint32_t epoch, unsigned *seed)
     run(0);
     leave_gate(1);
     while (gomp_tickets_any(&tickets))
-        take_tickets(some_seat(seed), seed);
+        take_tickets(some_hold(seed), seed);
     while (atomic_load_explicit(&gate, memory_order_acquire) != INSIDE_ONE)
         if (gomp_tickets_any(&tickets))
-            take_tickets(some_seat(seed), seed);
+            take_tickets(some_hold(seed), seed);
         else
             sched_yield();
     atomic_store(&gate, 0);
@@ -194,12 +194,12 @@ static void run_region (uint32_t epoch, unsigned *seed)
             fail("not run", id);
 }
 
-static void expect (uint32_t epoch, int seat, unsigned wanted)
+static void expect (uint32_t epoch, int hold, unsigned wanted)
 {
     unsigned id;
-    if (!gomp_ticket_take(&tickets, seat, false, &id) || id != wanted)
+    if (!gomp_ticket_take(&tickets, hold, false, &id) || id != wanted)
         fail("not where it belongs", wanted);
-    if (gomp_tickets_count(&tickets, epoch) == 0 && gomp_ticket_take(&tickets, seat, false, &id))
+    if (gomp_tickets_count(&tickets, epoch) == 0 && gomp_ticket_take(&tickets, hold, false, &id))
         fail("one too many", id);
 }
 
@@ -220,7 +220,7 @@ static void check_dealt (uint32_t epoch)
         fail("of another share, before the own is counted", id);
     expect(epoch, 5, 6); /* core 6's, from the end */
     expect(epoch, 6, 4);
-    expect(epoch, INV_SEAT_NONE, 12);
+    expect(epoch, INV_HOLD_NONE, 12);
     expect(epoch, 2, 11);
     expect(epoch, 6, 5);
     expect(epoch, 6, 9);

@@ -2,19 +2,19 @@
 /*
  * affinity.c - the program does not see that we pin its threads.
  *
- * A thread that computes on a seat is pinned to one core.  Whatever it then creates or
- * asks would inherit or see that one core: threads that the program makes itself, the
- * number of processors that MPI, hwloc, Python or C++ find.  So functions of the C library
- * are interposed (we are preloaded): a new thread begins with the affinity that the program
- * had, and a pinned thread that asks for its own affinity is told that one.
+ * A thread that holds a core is pinned to it.  Whatever it then creates or asks would inherit or see
+ * that one core: threads that the program makes itself, the number of processors that MPI, hwloc,
+ * Python or C++ find.  So functions of the C library are interposed (we are preloaded): a new thread
+ * begins with the affinity that the program had, and a pinned thread that asks for its own affinity
+ * is told that one.
  *
  * A pinned thread that binds itself stays where it is.  Programs bind each thread of a region to a
- * core of its own; but one worker may run several of these implicit tasks, and its core
- * may be called back.  The worker would compute on the last of these cores, beside the worker
- * that is pinned there.
+ * core of its own; but one worker may run several of these implicit tasks, and its core may be
+ * called back.  The worker would compute on the last of these cores, beside the worker that is
+ * pinned there.
  *
- * Unmanaged, all of these functions only pass through; but where a resource manager has been asked for,
- * threads that the program creates are counted (strangers.h).
+ * Unmanaged, all of these functions only pass through; but where a resource manager has been asked
+ * for, threads that the program creates are counted (strangers.h).
  */
 #define _GNU_SOURCE
 #include "process.h"

@@ -285,44 +285,44 @@ static bool is_parked(struct inv_table *t, unsigned slot)
 }
 
 /* Others may take as many before us, and no more park meanwhile, unless somebody is after rmd. */
-enum { TAKE_TRIES = 16 * INV_AGENTS };
+enum { TAKE_TRIES = 16 * INV_PARKED_MAX };
 
-int inv_agent_take(struct inv_table *t, unsigned whom)
+int inv_parked_take(struct inv_table *t, unsigned whom)
 {
     _Atomic uint64_t *parked = &inv_slot_at(t, whom)->parked;
     uint64_t bits = atomic_load_explicit(parked, memory_order_relaxed);
     for (unsigned tries = 0; bits && tries < TAKE_TRIES; tries++) {
-        int agent = 63 - __builtin_clzll(bits);
-        uint64_t bit = UINT64_C(1) << agent;
-        /* acquire: partner is the owner's fetch_or, so that the agent's tid is there.  Of
-         * several takers one sees the bit still set. */
+        int entry = 63 - __builtin_clzll(bits);
+        uint64_t bit = UINT64_C(1) << entry;
+        /* acquire: partner is the owner's fetch_or, so that the worker's tid is there.  Of several
+         * takers one sees the bit still set. */
         bits = atomic_fetch_and(parked, ~bit);
         if (bits & bit)
-            return agent;
+            return entry;
     }
     return -1;
 }
 
-/* Pinning a thread while it is parked costs 0.4 us, moving it when it runs 100 times as
- * much.  rmd may have more rights than the domain and does not pin what a table names:
- * the agent pins itself then. */
-static void wake_agent(struct inv_table *t, unsigned whom, int agent, int core, bool pin)
+/* Pinning a thread while it is parked costs 0.4 us, moving it when it runs 100 times as much.  rmd
+ * may have more rights than the domain and does not pin what a table names: the worker pins itself
+ * then. */
+static void ring_parked(struct inv_table *t, unsigned whom, int entry, int core, bool pin)
 {
-    if (agent < 0 || agent >= INV_AGENTS)
+    if (entry < 0 || entry >= INV_PARKED_MAX)
         return;
-    struct inv_agent *a = &inv_slot_at(t, whom)->agents[agent];
+    struct inv_parked *a = &inv_slot_at(t, whom)->parked_workers[entry];
     atomic_store_explicit(&a->core, core, memory_order_relaxed);
     int tid = atomic_load_explicit(&a->tid, memory_order_relaxed);
     if (pin && core >= 0 && tid > 0)
         inv_pin(t, tid, core);
-    /* release: partner is the agent's acquire load of its bell, which then reads `core` */
+    /* release: partner is the worker's acquire load of its bell, which then reads `core` */
     atomic_fetch_add_explicit(&a->bell, 1, memory_order_release);
     inv_futex_wake(&a->bell, 1, true);
 }
 
-void inv_agent_wake(struct inv_table *t, unsigned whom, int agent, int core)
+void inv_parked_ring(struct inv_table *t, unsigned whom, int entry, int core)
 {
-    wake_agent(t, whom, agent, core, true);
+    ring_parked(t, whom, entry, core, true);
 }
 
 /* The bump comes after what the sleeper is woken for: whoever is between reading the bell
@@ -348,20 +348,20 @@ static bool needs_home(struct inv_slot *slot, unsigned core)
            atomic_load_explicit(&slot->home, memory_order_relaxed) == (int32_t)core;
 }
 
-/* Wake an agent of `whom` for the core (INV_NO_CORE: for a token). */
-static bool give_to_agent(struct inv_table *t, unsigned whom, int core, bool pin)
+/* Wakes a parked worker of `whom` for the core (INV_NO_CORE: for a token). */
+static bool give_to_parked(struct inv_table *t, unsigned whom, int core, bool pin)
 {
-    int agent = inv_agent_take(t, whom);
-    if (agent < 0)
+    int entry = inv_parked_take(t, whom);
+    if (entry < 0)
         return false;
-    wake_agent(t, whom, agent, core, pin);
+    ring_parked(t, whom, entry, core, pin);
     return true;
 }
 
 static bool give_to_wanting(struct inv_table *t, unsigned whom, int core, bool pin)
 {
     return inv_slot_valid(t, whom) && inv_want_get(t, whom) && live(t, whom) &&
-           is_parked(t, whom) && give_to_agent(t, whom, core, pin);
+           is_parked(t, whom) && give_to_parked(t, whom, core, pin);
 }
 
 /* In turn, so that nobody is always served last: those after `me`, then from the start. */
@@ -407,7 +407,7 @@ static bool offer_to_owner(struct inv_table *t, unsigned core, inv_word w, bool 
         wake_sleepers(slot);
         return true;
     }
-    if (give_to_agent(t, owner, (int)core, pin))
+    if (give_to_parked(t, owner, (int)core, pin))
         return true;
     /* A thread that needs it is awake and may have looked at the word just before the core
      * was lent: it does not sleep on the bell that it has read. */
@@ -505,10 +505,10 @@ static void disown(struct inv_table *t, long old)
         wake_sleepers(inv_slot_at(t, (unsigned)old));
 }
 
-/* A new owner that wanted a core already has asked for those that it owned then, and not for
- * this one.  Where nobody holds it now it is reserved, or somebody takes it before it is offered;
- * but only for one whose agents sleep: who is awake looks at the words before it parks.  Partners
- * of the fence: inv_want_set, and that of an agent that parks. */
+/* A new owner that wanted a core already has asked for those that it owned then, and not for this
+ * one.  If it has no holder now it is reserved, or another process takes it before it is offered;
+ * but only for an owner whose workers are parked: a worker that is awake looks at the words before
+ * it parks.  Partners of the fence: inv_want_set, and that of a worker that parks. */
 static void ask_for_owner(struct inv_table *t, unsigned core, unsigned name)
 {
     atomic_thread_fence(memory_order_seq_cst);
@@ -631,14 +631,15 @@ bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
     return true;
 }
 
-/* The dead may have taken an agent's bit, made a core a sleeper's, or sent a message, and
- * died before it woke them.  A needless wake-up is harmless: the agent finds no core and parks. */
+/* A process that died may have taken a worker's bit, made a core a sleeper's, or sent a message,
+ * and died before it woke them.  A needless wake-up is harmless: the worker finds no core and
+ * parks. */
 static void wake_stranded(struct inv_table *t, unsigned slot)
 {
     struct inv_slot *s = inv_slot_at(t, slot);
     uint64_t parked = atomic_load(&s->parked);
-    for (unsigned i = 0; i < INV_AGENTS; i++) {
-        struct inv_agent *a = &s->agents[i];
+    for (unsigned i = 0; i < INV_PARKED_MAX; i++) {
+        struct inv_parked *a = &s->parked_workers[i];
         if (parked >> i & 1 || !atomic_load_explicit(&a->tid, memory_order_relaxed))
             continue;
         atomic_fetch_add_explicit(&a->bell, 1, memory_order_release);
@@ -654,8 +655,8 @@ static void bury_slot(struct inv_slot *s)
     atomic_store(&s->parked, 0);
     atomic_store(&s->sleepers, 0);
     atomic_store(&s->home, INV_NO_CORE);
-    for (unsigned a = 0; a < INV_AGENTS; a++)
-        atomic_store(&s->agents[a].tid, 0);
+    for (unsigned a = 0; a < INV_PARKED_MAX; a++)
+        atomic_store(&s->parked_workers[a].tid, 0);
 }
 
 static void wake_all_stranded(struct inv_table *t, unsigned but)
@@ -765,7 +766,7 @@ void inv_token_return(struct inv_table *t, unsigned me)
         atomic_fetch_sub_explicit(&inv_slot_at(t, me)->tokens, 1, memory_order_relaxed) - 1;
     /* The lender's half, as in inv_core_offer. */
     atomic_thread_fence(memory_order_seq_cst);
-    /* The last one may be taken although none is free, but a parked agent does not see that it
+    /* The last one may be taken although none is free, but a parked worker does not see that it
      * was. */
     bool given = (n > 0 || left <= 0) && give_to_wanting(t, me, INV_NO_CORE, false);
     if (n > 0 && !given)

@@ -16,24 +16,24 @@
 /*
  * What a process has to do so that no wake-up is lost (process.c, checked in the model):
  *
- * - Parking: set the want bit if there is work, read the agent's bell, set its bit in
+ * - Parking: set the want bit if there is work, read the worker's bell, set its bit in
  *   `parked`, fence (seq_cst), then once more take or ask for its own cores
  *   (inv_core_reclaim; the core that was free when it asked last may be another's now) and
  *   borrow a free one of the others, then sleep.  The lender's side: free the core, fence,
  *   look at wanting and parked (inv_core_offer).
- * - Awake again for whatever reason, an agent withdraws its bit.  If it was still set nobody
- *   has taken the agent: a timer, or rmd that buries somebody (inv_bury).  If not, whoever
- *   took it has rung or will.
- * - An agent that was woken with a core borrows it and uses it, or, when it has nothing to
- *   do, lends and offers it again: it was woken instead of somebody else.
+ * - Awake again for whatever reason, a worker withdraws its bit.  If the bit was still set, no
+ *   waker has taken the worker: a timer has woken it, or rmd that buries a process (inv_bury).
+ *   If not, the waker that took it has rung or will.
+ * - A worker that was woken with a core borrows it and uses it.  When it has nothing to
+ *   do, it lends and offers the core again: it was woken instead of another one.
  * - Sleeping in MPI: store `home`, then again and again: read the bell, look for what it
  *   waits for, if home has been handed to it (inv_core_claim) lend and offer it, sleepers++,
  *   sleep on the bell, sleepers--.
- * - When the wait is over, and the thread sits on home after inv_core_claim,
- *   inv_core_reclaim or inv_core_evict: store INV_NO_CORE in `home`.  When it sits elsewhere:
- *   store INV_NO_CORE, then inv_core_forgo, or somebody who saw it sleep makes the core
- *   ours after we have looked and nobody ever sits there.
- * - Whoever stops wanting withdraws its reclaims (inv_core_reclaim_cancel).
+ * - When the wait is over, and the thread holds home after inv_core_claim,
+ *   inv_core_reclaim or inv_core_evict: store INV_NO_CORE in `home`.  When it holds another core:
+ *   store INV_NO_CORE, then inv_core_forgo.  Otherwise a process that saw it sleep makes the core
+ *   ours after we have looked, and no thread ever computes there.
+ * - A process that stops wanting withdraws its reclaims (inv_core_reclaim_cancel).
  */
 
 /* borrow: nobody -> me.  Refused when the core is reserved for another owner; clears the
@@ -60,8 +60,8 @@ enum inv_reclaim inv_core_reclaim(struct inv_table *t, unsigned core, unsigned o
  * holds it: the caller then takes it (inv_core_borrow) or offers it. */
 bool inv_core_reclaim_cancel(struct inv_table *t, unsigned core, unsigned owner);
 
-/* claim: has `core` been handed to a sleeping thread of mine?  Then the caller, and no other
- * thread of this process, has it from now on and sits on it or lends it. */
+/* claim: has `core` been handed to a sleeping thread of mine?  Then the caller, and no other thread
+ * of this process, has it from now on.  It holds the core or lends it. */
 bool inv_core_claim(struct inv_table *t, unsigned core, unsigned me);
 
 /* forgo: `core` was the home of a thread that does not need it any more and has stored
@@ -112,11 +112,11 @@ bool inv_core_repair(struct inv_table *t, unsigned core, unsigned name,
  * harmless. */
 void inv_rescue(struct inv_table *t);
 
-/* offer: a core has become free; wake one who can use it: a thread of the owner that
- * sleeps in MPI and needs this core, else a parked agent of the owner when it asked for
- * the core, else of `me` when it wants, else of the other wanting processes in turn.
- * The agent is pinned to the core while it is still parked, so that it wakes there.
- * `me` may be INV_MAX_SLOTS for nobody (rmd). */
+/* offer: a core has become free; wakes a thread that can use it: a thread of the owner that sleeps
+ * in MPI and needs this core, else a parked worker of the owner when it asked for the core, else of
+ * `me` when it wants, else of the other wanting processes in turn.  The worker is pinned to the
+ * core while it is still parked, so that it wakes there.  `me` may be INV_MAX_SLOTS: no process
+ * (rmd). */
 void inv_core_offer(struct inv_table *t, unsigned core, unsigned me);
 
 /* ring: tell a process that what its MPI waits are for may have happened.  No system
@@ -129,18 +129,18 @@ bool inv_others_want(struct inv_table *t, unsigned me);
 void inv_want_set(struct inv_table *t, unsigned me, bool wants);
 bool inv_want_get(struct inv_table *t, unsigned me);
 
-/* agents: take one parked agent of a process (highest bit first); -1 none.  The taker
- * must wake it with inv_agent_wake. */
-int inv_agent_take(struct inv_table *t, unsigned whom);
-void inv_agent_wake(struct inv_table *t, unsigned whom, int agent, int core);
+/* parked workers: take one of a process (highest bit first), and return its number; -1 none.  The
+ * taker must wake it with inv_parked_ring. */
+int inv_parked_take(struct inv_table *t, unsigned whom);
+void inv_parked_ring(struct inv_table *t, unsigned whom, int entry, int core);
 
-/* anonymous mode: take a token if one is free; take one in any case (the count may go
- * below zero); return one, and wake an agent of a wanting process, which takes it itself. */
+/* anonymous mode: take a token if one is free; take one in any case (the count may go below zero);
+ * return one, and wake a parked worker of a wanting process, which takes it itself. */
 bool inv_token_take(struct inv_table *t, unsigned me);
 void inv_token_force(struct inv_table *t, unsigned me);
 void inv_token_return(struct inv_table *t, unsigned me);
 bool inv_token_overdrawn(struct inv_table *t);
-/* There are more of them now: rmd wakes agents of processes that want. */
+/* There are more of them now: rmd wakes parked workers of processes that want. */
 void inv_token_offer(struct inv_table *t);
 
 /*

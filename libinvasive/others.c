@@ -6,8 +6,8 @@
  * waits for that lock is woken, or spins, whenever the caller releases the lock: so that thread
  * uses the processor.  Threads that have used none for a while wait for something else.
  *
- * The CPU time of the other threads is that of the process, less the caller's and the runtime's own
- * background thread's.
+ * The CPU time of the other threads is that of the process, less the caller's and that of the
+ * runtime's service thread.
  */
 #define _GNU_SOURCE
 #include "process.h"
@@ -17,21 +17,21 @@ enum { NOISE_NS = 2000 };
 
 __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec")));
 
-/* The background thread's CPU clock; 0: there is none.  Written by that thread when it begins
+/* The service thread's CPU clock; 0: there is none.  Written by that thread when it begins
  * (relaxed: a hint). */
-static _Atomic clockid_t background;
+static _Atomic clockid_t service_clock;
 /* Set once by the OpenMP runtime before its first region (release; partner: the loads below). */
 static _Atomic(const struct inv_give_way *) give_way;
 
-void inv_background_thread(void)
+void inv_service_thread(void)
 {
     clockid_t clock = (clockid_t)((~(unsigned)inv_own_tid() << 3) | 4 | 2);
-    atomic_store_explicit(&background, clock, memory_order_relaxed);
+    atomic_store_explicit(&service_clock, clock, memory_order_relaxed);
 }
 
 static uint64_t cpu_of_others(uint64_t *own)
 {
-    clockid_t clock = atomic_load_explicit(&background, memory_order_relaxed);
+    clockid_t clock = atomic_load_explicit(&service_clock, memory_order_relaxed);
     uint64_t all = inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     *own = inv_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t not_theirs = *own + (clock ? inv_clock_ns(clock) : 0);
@@ -74,7 +74,7 @@ bool inv_give_way(uint64_t limit_ns)
     return !way || way->give(limit_ns);
 }
 
-bool inv_go_on_unseated(void)
+bool inv_go_on_unheld(void)
 {
     const struct inv_give_way *way = atomic_load_explicit(&give_way, memory_order_acquire);
     if (way)

@@ -33,7 +33,7 @@
 
 struct inv_process inv_process;
 
-enum { JOIN_TIMEOUT_S = 5, FIRST_SEAT_TIMEOUT_MS = 2000, GUEST_SEAT_TIMEOUT_MS = 250 };
+enum { JOIN_TIMEOUT_S = 5, FIRST_HOLD_TIMEOUT_MS = 2000, BORROWER_HOLD_TIMEOUT_MS = 250 };
 enum { NODE_TRIES = 1000, CUT_OFF_TRIES = 5 };
 
 static pthread_mutex_t join_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -366,20 +366,21 @@ static void after_fork_in_child(void)
     inv_process.table = NULL;
     atomic_store(&inv_process.waiting, 0);
     atomic_store(&inv_process.holds_until_ns, 0);
-    inv_seat_forget_thread();
-    inv_agents_forget();
+    inv_thread_forget();
+    inv_parked_forget();
     inv_strangers_forget();
 }
 
-/* The thread that joined ends before the process does, and has its seat still.  The OpenMP runtime has
- * a destructor of its own, which knows who of this process could use it: so not in the first round. */
+/* The thread that joined ends before the process does, and still has its hold.  The OpenMP runtime
+ * has a destructor of its own, which knows the threads that could use it.  So not in the first
+ * round. */
 static void joiner_ends(void *round)
 {
     static char second;
     if (round != &second)
         pthread_setspecific(joiner, &second);
-    else if (inv_managed() && inv_seat != INV_SEAT_NONE)
-        inv_seat_lend();
+    else if (inv_managed() && inv_hold != INV_HOLD_NONE)
+        inv_hold_lend();
 }
 
 /* Before anybody can join: a fork may come at any time then. */
@@ -394,31 +395,31 @@ static void __attribute__((constructor)) begin(void)
         own_file = own.dli_fname;
 }
 
-/* How long the first core is waited for.  Ranks that own none, of a job that has more of them than
- * there are cores, will never all sit at once. */
+/* How long (ms) the process waits for its first core.  If a job has more ranks than there are cores,
+ * ranks that own none will never all hold one at once. */
 static uint64_t first_patience_ms(int local_size)
 {
     if (inv_first_owned_core() != INV_NO_CORE)
-        return FIRST_SEAT_TIMEOUT_MS;
-    return local_size <= (int)inv_process.ncores ? GUEST_SEAT_TIMEOUT_MS : 0;
+        return FIRST_HOLD_TIMEOUT_MS;
+    return local_size <= (int)inv_process.ncores ? BORROWER_HOLD_TIMEOUT_MS : 0;
 }
 
-/* The first seat: our own core; in a crowded start the one that is given back first. */
-static bool take_first_seat(int local_size)
+/* The first hold: the process's own core; in a crowded start the core that is given back first. */
+static bool acquire_first_hold(int local_size)
 {
     uint64_t patience_ms = first_patience_ms(local_size);
     uint64_t limit = inv_now_ns() + patience_ms * UINT64_C(1000000);
     if (inv_process.anonymous) {
         inv_token_force(inv_process.table, inv_process.slot);
-        inv_tool_arrived(INV_SEAT_TOKEN);
-        inv_seat_sit(INV_SEAT_TOKEN);
-        inv_seat_follows();
+        inv_tool_arrived(INV_HOLD_TOKEN);
+        inv_hold_begin(INV_HOLD_TOKEN);
+        inv_assigned_core_enable();
         return true;
     }
-    int seat = inv_first_seat(limit);
-    if (seat == INV_SEAT_NONE)
+    int hold = inv_first_hold(limit);
+    if (hold == INV_HOLD_NONE)
         return false;
-    inv_seat_sit(seat);
+    inv_hold_begin(hold);
     return true;
 }
 
@@ -496,12 +497,12 @@ static void join_once(int rank, int size, int local_size)
     widen_mask();
     atomic_store_explicit(&inv_trace_ring, slot, memory_order_relaxed);
     inv_record_begin();
-    bool seated = take_first_seat(request.local_size);
+    bool held = acquire_first_hold(request.local_size);
     if (has_joiner)
         pthread_setspecific(joiner, &joiner);
     atomic_store_explicit(&inv_process.managed, true, memory_order_release);
     inv_slot_tell_binding();
-    if (!seated)
+    if (!held)
         inv_leave("no core became free in time");
 }
 
@@ -546,7 +547,7 @@ static void join_alone_once(unsigned ncores)
     inv_process.ncores = ncores;
     inv_process.alone = true;
     inv_process.table = table;
-    take_first_seat(1);
+    acquire_first_hold(1);
     if (has_joiner)
         pthread_setspecific(joiner, &joiner);
     /* release: partner is inv_managed */
@@ -590,8 +591,8 @@ void inv_leave(const char *reason)
     INV_UNDISTURBED;
     if (reason)
         complain("invasive: %s: running unmanaged.", reason);
-    if (inv_seat != INV_SEAT_NONE)
-        inv_seat_lend();
+    if (inv_hold != INV_HOLD_NONE)
+        inv_hold_lend();
     inv_tool_left_domain();
     inv_thread_unpin();
     inv_cpus_set(0, &inv_process.own_mask);

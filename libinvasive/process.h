@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * process.h - this process as a member of a domain: joining it, the cores that its
- * threads sit on, and waiting.  Used by the OpenMP runtime and the MPI shim, which do
- * not know each other.
+ * process.h - this process as a member of a domain: joining it, the cores that its threads hold,
+ * and waiting.  Used by the OpenMP runtime and the MPI shim, which do not know each other.
  *
- * A *seat* is a thread's right to compute: a core number in pinned mode, a token in
- * anonymous mode.  A thread that has no seat must not compute; it parks.
+ * A *hold* is a thread's right to compute: a core number in pinned mode, a token in anonymous
+ * mode.  In both modes the thread is said to hold a core.  A thread that holds no core must not
+ * compute; it parks.
  */
 #ifndef INV_PROCESS_H
 #define INV_PROCESS_H
@@ -14,11 +14,11 @@
 #include "cpus.h"
 #include "now.h"
 
-enum { INV_SEAT_NONE = -1, INV_SEAT_TOKEN = -2 }; /* >= 0: a core number */
+enum { INV_HOLD_NONE = -1, INV_HOLD_TOKEN = -2 }; /* >= 0: a core number */
 
 struct inv_process {
-    /* We are a process of the domain and had a first seat.  release/acquire; partner:
-     * inv_join.  Cleared by inv_leave; the table stays mapped, for those who are in it */
+    /* We are a process of the domain and have held a first core.  release/acquire; partner:
+     * inv_join.  Cleared by inv_leave; the table stays mapped, for threads that are in it */
     _Atomic bool managed;
     struct inv_table *table;
     unsigned slot;
@@ -32,9 +32,9 @@ struct inv_process {
     /* threads that wait in MPI now: while there are any, idle workers give their cores
      * away at once.  Writers: inv_wait_begin/end.  Relaxed: a hint */
     _Atomic unsigned waiting;
-    /* until then idle threads hold own cores for a while although other processes want them, since
-     * iterations are shorter so (mpi-shim/hold.h); ns.  Writer: the MPI shim, at the end of a wait.  Relaxed: a
-     * hint */
+    /* until this time (ns) idle threads hold own cores for a while although other processes want them,
+     * since iterations are shorter so (mpi-shim/short_waits.h).  Writer: the MPI shim, at the end of a
+     * wait.  Relaxed: a hint */
     _Atomic uint64_t holds_until_ns;
     /* our record, where INVASIVE_REPORT asks for one; else NULL.  release/acquire; partner: the
      * end of inv_join.  NULL again when the slot is not ours any more */
@@ -43,8 +43,8 @@ struct inv_process {
     struct inv_record *_Atomic sites;
 };
 extern struct inv_process inv_process;
-/* The seat of the calling thread; INV_SEAT_NONE in threads that we do not manage. */
-extern __thread int inv_seat __attribute__((tls_model("initial-exec")));
+/* The hold of the calling thread; INV_HOLD_NONE in threads that we do not manage. */
+extern __thread int inv_hold __attribute__((tls_model("initial-exec")));
 
 static inline bool inv_managed(void)
 {
@@ -70,12 +70,12 @@ static inline bool inv_traced(void)
 }
 
 /*
- * inv_join - become a process of the domain that INVASIVE_SOCKET names.  Idempotent and
- * thread safe; only the first call does anything.  The caller becomes the process's
- * main thread and, on success, has a seat.  Hints (rank, world size, ranks on this
- * node) are -1 when unknown; then they are taken from the launcher's environment.
- * Returns true when managed.  When a manager was asked for but cannot be had, says so
- * once on stderr and returns false: the process runs as the stock runtime does.
+ * inv_join - become a process of the domain that INVASIVE_SOCKET names.  Idempotent and thread safe;
+ * only the first call does anything.  The caller becomes the process's main thread and, on success,
+ * holds a core.  Hints (rank, world size, ranks on this node) are -1 when unknown; then they are
+ * taken from the launcher's environment.  Returns true when managed.  When a manager was asked for
+ * but cannot be had, says so once on stderr and returns false: the process runs as the stock
+ * runtime does.
  */
 bool inv_join(int rank, int size, int local_size);
 /*
@@ -109,38 +109,38 @@ int inv_local_size(void);
  * nothing is known; 2 where the launcher only says that there are ranks.  Thread safe. */
 unsigned inv_ranks_here(void);
 
-/* Leave the domain: every seat is given up, the process runs unmanaged from here on.
- * reason, if not NULL, is said once on stderr.  Called by one thread, outside regions. */
+/* Leave the domain: every hold is given up, the process runs unmanaged from here on.  reason, if not
+ * NULL, is said once on stderr.  Called by one thread, outside regions. */
 void inv_leave(const char *reason);
 
-/* --- seats (all: calling thread, managed processes only) */
+/* --- holds (all: calling thread, managed processes only) */
 
 /* Anonymous mode: tokens that this process has.  The last one is never asked back, and a
  * process without one that has work takes one although none is free: every process may
  * run one thread at any time, and the kernel shares the cores out. */
 int inv_tokens_held(void);
-/* Take a free core: one of our own, else the nearest to the first of our own.  Returns the seat or
- * INV_SEAT_NONE.  Does not pin and does not change inv_seat. */
-int inv_seat_try(void);
-/* Ask for all our own cores that others hold; they come back through the agents. */
-void inv_seat_reclaim_owned(void);
-/* One of our own cores whose holder has been asked for it longer ago than the reclaim bound:
- * its holder is evicted.  Returns the seat or INV_SEAT_NONE.  One thread at a time. */
-int inv_seat_evict_overdue(void);
-/* A core of ours whose thread has slept (in a system call of its own) since the last call:
- * it is taken from it, and it finds out at its next scheduling point (INV_LOST).  Returns
- * the seat or INV_SEAT_NONE.  One thread at a time. */
-int inv_seat_retake_idle(void);
+/* Takes a free core: one of our own, else the nearest to the first of our own.  Returns the hold or
+ * INV_HOLD_NONE.  Does not pin and does not change inv_hold: see inv_hold_begin. */
+int inv_hold_acquire(void);
+/* Ask for all our own cores that others hold; they come back through parked workers. */
+void inv_hold_reclaim_owned(void);
+/* Evicts the holder of one of our own cores, if it was asked for the core longer ago than the
+ * reclaim bound.  Returns the hold or INV_HOLD_NONE.  One thread at a time. */
+int inv_hold_evict_overdue(void);
+/* Takes a core of ours from its thread, if the thread has slept (in a system call of its own) since
+ * the last call.  The thread finds out at its next scheduling point (INV_LOST).  Returns the hold or
+ * INV_HOLD_NONE.  One thread at a time. */
+int inv_hold_retake_idle(void);
 /* How many of the cores that we hold are held by threads that sleep in the kernel now?  A thread that has computed for
  * more than half of the time since the last call does not count, if that call was within 10 ms.  One system call for each
  * thread that computes, some for one that sleeps.  *held: all that we hold.  0 of 0 where it is not known which these
  * are.  One thread at a time. */
-unsigned inv_seats_asleep(unsigned *held);
-/* Anonymous mode, for the thread that joined: from now on inv_seat_follow is for it. */
-void inv_seat_follows(void);
+unsigned inv_holds_asleep(unsigned *held);
+/* Anonymous mode, for the thread that joined: from now on inv_assigned_core_follow is for it. */
+void inv_assigned_core_enable(void);
 /* Run on the assigned core from now on, or on any core again, if that has changed and threads are
  * bound.  For that thread; others ignore it.  Two loads when nothing has changed. */
-void inv_seat_follow(void);
+void inv_assigned_core_follow(void);
 /* Say in our slot whether we do, for the caller, which has just joined.  Any thread. */
 void inv_slot_tell_binding(void);
 /* Does the process in this slot bind its threads to their cores (inv_bind_threads)? */
@@ -152,32 +152,33 @@ void inv_repin_evicted(int core, unsigned slot);
  * thread's process binds its threads.  If it does not, the thread is moved off the core and has its
  * former affinity again: its process may be about to ask the kernel how many threads it may have. */
 void inv_repin_but(int core, int tid, bool binds);
-/* Would a thread compute on the caller's core, which evicted it from there, when the caller waits
- * (guest.h)?  As far as is known. */
-bool inv_guest_waits(void);
-/* Make the seat the calling thread's: sets inv_seat, pins the thread if it sits elsewhere. */
-void inv_seat_sit(int seat);
-/* From now on threads that sit on a core are bound to it, the caller first of all.  Before, they are
- * moved there and free to be moved away: a process that has no region of our OpenMP runtime may have
- * another runtime, which asks the kernel how many threads it may have. */
+/* Would a thread that the caller evicted compute on the caller's core while the caller waits
+ * (evicted.h)?  As far as is known. */
+bool inv_evicted_waits(void);
+/* Makes the hold the calling thread's: sets inv_hold, and pins the thread if it is not pinned
+ * there. */
+void inv_hold_begin(int hold);
+/* From now on threads that hold a core are bound to it, the caller first of all.  Before, they are
+ * moved there and free to be moved away: a process that has no region of our OpenMP runtime may
+ * have another runtime, which asks the kernel how many threads it may have. */
 void inv_bind_threads(void);
 bool inv_threads_are_bound(void);
-/* The same for a seat that was handed over; pinned: the thread was pinned to it in its sleep. */
-void inv_seat_adopt(int seat, bool pinned);
+/* The same for a hold that was handed over.  pinned: the waker pinned the thread to it in its sleep. */
+void inv_hold_begin_handed(int hold, bool pinned);
 /* The caller has slept where a waker may have pinned it: what it knew of that is void. */
-void inv_seat_was_asleep(void);
+void inv_thread_was_asleep(void);
 /* The same, and most likely to this core.  (What inv_thread_core says then is a guess.) */
-void inv_seat_woken_on(int core);
-/* For a thread that computes without a seat, `tid`: give it one.  pin: it is not pinned there
- * yet.  False when it could not be pinned. */
-bool inv_seat_pass(int seat, int tid, bool pin);
-/* Is the seat a core that this process holds, and `tid` the thread that sits there? */
-bool inv_seat_is_of(int seat, int tid);
+void inv_thread_woken_on(int core);
+/* Gives the hold to the unheld thread `tid` of this process.  pin: pin the thread to the core, since
+ * it is not there yet.  False when it could not be pinned. */
+bool inv_hold_handover(int hold, int tid, bool pin);
+/* Is `hold` a core of this process, and `tid` the thread that holds it? */
+bool inv_hold_is_of(int hold, int tid);
 /* Does this process hold the core?  Some core that it does hold, the k-th or later, round
  * about; INV_NO_CORE: none. */
 bool inv_core_is_held(int core);
 int inv_some_held_core(unsigned k);
-/* The core that the calling thread is pinned to as far as it knows, INV_SEAT_NONE if it is not. */
+/* The core that the calling thread is pinned to as far as it knows, INV_HOLD_NONE if it is not. */
 int inv_thread_core(void);
 /* May the calling thread's affinity be ours: one core, or, since it was evicted, all but one? */
 bool inv_thread_pinned(void);
@@ -185,9 +186,9 @@ bool inv_thread_pinned(void);
  * child: with the affinity that the program sees. */
 int inv_thread_unpin(void);
 int inv_thread_unpin_for_child(void);
-/* Where threads may run that sit on no core: wide_mask, without the CPUs of cores that are another
- * user's now (table.h, INV_ELSEWHERE); and those that sit on one while the kernel places them
- * (strangers.h): the domain's cores as well. */
+/* Where threads may run that hold no core: wide_mask, without the CPUs of cores that are another
+ * user's now (table.h, INV_ELSEWHERE).  Threads that hold a core while the kernel places them
+ * (strangers.h) may run on the domain's cores as well. */
 void inv_wide_cpus(struct inv_cpus *cpus);
 void inv_spread_cpus(struct inv_cpus *cpus);
 /* What the program has: the same, or the CPUs that its launcher has bound it to. */
@@ -195,30 +196,31 @@ void inv_own_cpus(struct inv_cpus *cpus);
 void inv_thread_repin(int pinned);
 /* CPU time of a thread of this process, 0 when there is none of that number. */
 uint64_t inv_thread_cpu_ns(int tid);
-/* Give a seat up that no thread sits on. */
-void inv_seat_return(int seat);
+/* Gives a hold up that is no thread's. */
+void inv_hold_release(int hold);
 /* The kernel's id of the calling thread, cached in inv_tid, which is 0 before the first call and
- * set in every thread that has a seat; and what a child of fork must call first. */
+ * set in every thread that holds a core.  A child of fork must call inv_thread_forget first. */
 extern __thread int inv_tid __attribute__((tls_model("initial-exec")));
 int inv_own_tid(void);
-void inv_seat_forget_thread(void);
-/* Give the caller's seat up: lend, and wake who can use it.  inv_seat becomes NONE. */
-void inv_seat_lend(void);
-/* Forget the caller's seat without lending: it was passed to another thread. */
-int inv_seat_detach(void);
+void inv_thread_forget(void);
+/* Gives the caller's hold up: lends it, and wakes a thread that can use it.  inv_hold becomes NONE. */
+void inv_hold_lend(void);
+/* Forgets the caller's hold without lending, to give it to another thread.  Returns it, or
+ * INV_HOLD_NONE: it was lost. */
+int inv_hold_detach(void);
 
 enum inv_verdict {
     INV_KEEP,   /* compute on */
     INV_WANTED, /* somebody would use the core if you idle on it */
     INV_GIVE,   /* give it up at this scheduling point: the owner asks for it */
-    INV_LOST    /* evicted: it is not yours any more (inv_seat_detach it) */
+    INV_LOST    /* evicted: it is not yours any more (inv_hold_detach it) */
 };
-/* What to do with a seat of this process.  Two or three loads, no write. */
-enum inv_verdict inv_seat_check(int seat);
-/* Is the caller's seat a core of our own? */
-bool inv_seat_owned(void);
-/* What to do with the caller's seat. */
-enum inv_verdict inv_seat_poll(void);
+/* What to do with a hold of this process.  Two or three loads, no write. */
+enum inv_verdict inv_hold_check(int hold);
+/* Is the caller's hold a core of our own? */
+bool inv_hold_is_owned(void);
+/* What to do with the caller's hold. */
+enum inv_verdict inv_hold_poll(void);
 
 /* Set or clear "this process has work for another core"; setting it also tries to
  * reclaim our own cores.  Cheap when nothing changes. */
@@ -234,7 +236,7 @@ void inv_want_if_work(void);
 
 struct inv_task_point {
     bool (*ready)(void); /* is there a task that the calling thread may run?  A hint; some loads */
-    bool (*run)(void);   /* run one; false: there was none.  The caller has a seat */
+    bool (*run)(void);   /* run one; false: there was none.  The caller holds a core */
 };
 /* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *point stays. */
 void inv_set_task_point(const struct inv_task_point *point);
@@ -254,9 +256,9 @@ struct inv_others {
  * has.  Only the caller's CPU time tells whether one could have run in that time: on a busy machine
  * both may have waited for a processor.  Two or three system calls. */
 uint64_t inv_others_quiet_ns(struct inv_others *o);
-/* The calling thread is the runtime's background thread, which no thread of the program waits
- * for. */
-void inv_background_thread(void);
+/* The calling thread is the runtime's service thread (the watchdog), for which no thread of the
+ * program waits. */
+void inv_service_thread(void);
 
 /* The calling thread waits in a loop of tests of MPI, the latest of which has failed: true until the
  * thread tests with success, waits in another way, begins a region, or has not tested for so long
@@ -266,75 +268,77 @@ extern __thread uint64_t inv_polls_until __attribute__((tls_model("initial-exec"
 bool inv_polls(void);
 
 struct inv_give_way {
-    bool (*wanted)(void); /* do threads or implicit tasks lack a seat, or has the caller none? */
-    /* Let one of them have the caller's seat.  Returns with a seat, true; or when the time is over,
-     * and the caller goes on without one, false. */
+    bool (*wanted)(void); /* does a thread or an implicit task lack a core, or does the caller hold
+                           * none? */
+    /* Lets one of them have the caller's hold.  True: the caller holds a core again.  False: the time
+     * is over, and the caller goes on as an unheld thread. */
     bool (*give)(uint64_t limit_ns);
-    void (*go_on)(void); /* the caller goes on without a seat, and gets the next that is free */
+    void (*go_on)(void); /* the caller goes on as an unheld thread, and gets the next core that is
+                          * free */
 };
 /* Tell libinvasive how.  Set once, by the OpenMP runtime before its first region; *way stays. */
 void inv_set_give_way(const struct inv_give_way *way);
 /* The same for callers that do not know the runtime.  Without one: false; true, at once; false. */
 bool inv_way_wanted(void);
 bool inv_give_way(uint64_t limit_ns);
-bool inv_go_on_unseated(void);
+bool inv_go_on_unheld(void);
 
-/* --- agents: workers with nothing to do, parked where lenders can wake them */
+/* --- parked workers: they have nothing to do, and lenders can wake them */
 
-/* Park the calling thread (it has no seat) until a lender or inv_agent_call wakes it, or
- * `*word` is not `expected` any more at the time of parking.  Then it may have a seat, and sits
- * on it.  False, at once: there are INV_AGENTS already, and nobody would find it here. */
-bool inv_agent_park(_Atomic uint32_t *word, uint32_t expected);
-/* Wake one parked agent of this process and give it the seat (INV_SEAT_NONE: none; it
- * looks for work itself).  False when no agent is parked; the seat stays the caller's. */
-bool inv_agent_call(int seat);
-/* The same without a seat: it wakes on that core (INV_NO_CORE: where it fell asleep). */
-bool inv_agent_call_unseated(int core);
-/* Number of parked agents. */
-unsigned inv_agents_parked(void);
+/* Park the calling thread (it holds no core) until a lender or inv_parked_wake wakes it, or `*word`
+ * is not `expected` any more at the time of parking.  Then it may hold a core.  False, at once:
+ * INV_PARKED_MAX workers are parked already, and no waker would find it here. */
+bool inv_worker_park(_Atomic uint32_t *word, uint32_t expected);
+/* Wake one parked worker of this process and give it the hold (INV_HOLD_NONE: none; it looks for
+ * work itself).  False when none is parked; the hold stays the caller's. */
+bool inv_parked_wake(int hold);
+/* The same without a hold: it wakes on that core (INV_NO_CORE: where it fell asleep). */
+bool inv_parked_wake_unheld(int core);
+/* Number of parked workers. */
+unsigned inv_parked_count(void);
 /* For the child of a fork: no thread of the parent is here. */
-void inv_agents_forget(void);
+void inv_parked_forget(void);
 
-/* --- company: threads that compute without a seat (company.c) */
+/* --- background threads: they compute, hold no core, and are the program's own (background.c) */
 
 /* Core time that this process has held cores until `now` (inv_now_ns); with more processes than
  * cores the processor time that it has used, or 0 where cores are emulated.  Others change the table
  * meanwhile; an interval may be missed or counted twice, and is put right by the next look. */
 uint64_t inv_held_ns(uint64_t now);
 
-/* The looks of one thread in one wait. */
-struct inv_company {
+/* What one thread has seen of them in one wait. */
+struct inv_background {
     unsigned sleeps;                  /* of the caller, in this wait */
-    uint64_t since_ns;                /* the second one */
+    uint64_t since_ns;                /* time of the second one */
     uint64_t now_ns, cpu_ns, held_ns; /* at the last look; 0 before the first */
     int64_t asleep;                   /* how often other threads had gone to sleep then */
     uint64_t ran_ns;                  /* the last look at which others had computed */
-    int found;
+    int found;                        /* how many computed, at the last look */
     uint64_t period_ns; /* the least time until the next look */
 };
-enum { INV_COMPANY_UNKNOWN = -1 };
-void inv_company_begin(struct inv_company *c);
-/* Before each sleep.  How many threads but the caller compute without a seat.  keeps: one
- * of the process's seats is for them.  INV_COMPANY_UNKNOWN: too early to say. */
-int inv_company_look(struct inv_company *c, bool keeps);
+enum { INV_BACKGROUND_UNKNOWN = -1 };
+void inv_background_begin(struct inv_background *b);
+/* Call before each sleep.  Returns how many background threads compute; INV_BACKGROUND_UNKNOWN: it is too
+ * early to say.  keeps: one of the process's holds is kept for them. */
+int inv_background_count(struct inv_background *b, bool keeps);
 
 /* --- waiting, for the MPI shim */
 
-/* The caller is about to wait: gives its seat up, unless threads of the program compute that have
- * none (company.c).  Before it, read the bell. */
+/* inv_wait_begin: the caller is about to wait.  Gives its hold up, unless threads of the program
+ * compute that have none (background.c).  Read the bell before (inv_bell_read). */
 uint32_t inv_bell_read(void);
 void inv_wait_begin(void);
-/* Sleep until the bell is not `seen` any more or the time is over.  True when rung.  What becomes
- * of the seat is thought over now and then, before the sleep. */
+/* Sleep until the bell is not `seen` any more or the time is over.  True when rung.  Now and then it
+ * reconsiders, before the sleep, whether to lend or to keep the hold. */
 bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns);
-/* The wait is over: has a seat again when it returns (its own core first; after the
- * reclaim bound the holder is evicted). */
+/* The wait is over: the caller holds a core again when it returns (its own core first; after the
+ * reclaim bound the borrower is evicted). */
 void inv_wait_end(void);
 
 /* The lowest core that this process owns; INV_NO_CORE when it owns none. */
 int inv_first_owned_core(void);
-/* The first seat of a process, before it is managed: as in inv_wait_end, until `limit_ns`. */
-int inv_first_seat(uint64_t limit_ns);
+/* The first hold of a process, before it is managed: as in inv_wait_end, until `limit_ns`. */
+int inv_first_hold(uint64_t limit_ns);
 
 /* Wake process `slot` of this domain if it waits (see inv_ring). */
 void inv_ring_slot(unsigned slot);

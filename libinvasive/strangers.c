@@ -53,7 +53,7 @@ bool inv_creates_strangers(void)
     return atomic_load_explicit(&answer, memory_order_relaxed) == 1;
 }
 
-/* Not the cached one of a thread with a seat: a child of a fork would have it, too. */
+/* Not the cached id of a thread that holds a core: a child of a fork would have it, too. */
 static int32_t own_tid(void) { return (int32_t)syscall(SYS_gettid); }
 
 static void replace(int32_t from, int32_t to)
@@ -79,7 +79,7 @@ void inv_stranger_ends(void) { replace(own_tid(), 0); }
 static bool holds_core(int32_t tid)
 {
     for (unsigned c = 0; c < inv_process.ncores; c++)
-        if (inv_seat_is_of((int)c, tid))
+        if (inv_hold_is_of((int)c, tid))
             return true;
     return false;
 }
@@ -103,7 +103,7 @@ static uint64_t taken_ns(unsigned *count)
     return taken;
 }
 
-/* Threads that hold a core now have their CPUs at once, the others when they sit down. */
+/* Threads that hold a core now get their CPUs at once, the others when their next hold begins. */
 static void place(bool by_kernel)
 {
     struct inv_table *t = inv_process.table;

@@ -21,7 +21,7 @@ enum { TABLE_SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 _Static_assert(sizeof(struct inv_core) == 128, "a core has its own pair of cache lines");
 _Static_assert(sizeof(struct inv_slot) % 64 == 0, "slots do not share cache lines");
-_Static_assert(INV_AGENTS == 64, "one bit of inv_slot.parked each");
+_Static_assert(INV_PARKED_MAX == 64, "one bit of inv_slot.parked each");
 _Static_assert(INV_MAX_SLOTS < 0xffff, "slot + 1 fits in the field of a core's word");
 
 static struct inv_table *map(int fd, int prot)
@@ -67,8 +67,8 @@ static void fill(struct inv_table *t, unsigned ncores, const int *os_cpus, unsig
         struct inv_slot *slot = inv_slot_at(t, s);
         slot->rank = slot->size = -1;
         atomic_init(&slot->home, INV_NO_CORE);
-        for (unsigned a = 0; a < INV_AGENTS; a++)
-            atomic_init(&slot->agents[a].core, INV_NO_CORE);
+        for (unsigned a = 0; a < INV_PARKED_MAX; a++)
+            atomic_init(&slot->parked_workers[a].core, INV_NO_CORE);
     }
     t->magic = INV_TABLE_MAGIC;
 }

@@ -35,8 +35,8 @@ enum {
     INV_MAX_SLOTS = 16,
 #endif
     INV_SLOT_WORDS = (INV_MAX_SLOTS + 63) / 64, /* of a set of them */
-    INV_AGENTS = 64,       /* parked workers that one process can offer for wake-up */
-    INV_BOARD_LINES = 4096, /* cache lines for arrival boards (board.h) */
+    INV_PARKED_MAX = 64,    /* parked workers that one process can offer for wake-up */
+    INV_ARRIVAL_LINES = 4096, /* cache lines for arrival boards (arrival_board.h) */
     INV_NAME_BYTES = 64,
     INV_GRAPH_WORDS = 8, /* points of a scalability graph */
 };
@@ -61,13 +61,13 @@ enum inv_mode {
 /*
  * The word of a core.  One 64-bit value, so that every transition is one CAS.
  *
- *   bits  0..15  holder   slot + 1 of who computes on it now, 0 nobody
- *   bits 16..31  owner    slot + 1 of who has it by policy, 0 nobody
+ *   bits  0..15  holder   slot + 1 of the process that computes on it now, 0 none
+ *   bits 16..31  owner    slot + 1 of the process that has it by policy, 0 none
  *   bit  32      reclaim  the owner wants it back: the holder gives it up at its next
- *                         scheduling point; while nobody holds it, it is reserved for
+ *                         scheduling point; while it has no holder, it is reserved for
  *                         the owner
  *   bit  33      handed   taken on behalf of a thread of the holder that sleeps in MPI and
- *                         has not sat down on it yet
+ *                         has not begun to hold it yet
  *   bits 40..63  epoch    changes with every transition (no ABA)
  */
 typedef uint64_t inv_word;
@@ -115,8 +115,8 @@ struct inv_core {
 enum inv_slot_state { INV_SLOT_FREE = 0, INV_SLOT_LIVE = 1, INV_SLOT_DEAD = 2 };
 
 /* A parked worker that a lender may wake on a core that it gives up. */
-struct inv_agent {
-    _Atomic uint32_t bell; /* futex word; bumped by whoever took the agent's bit */
+struct inv_parked {
+    _Atomic uint32_t bell; /* futex word; bumped by the thread that took the worker's bit */
     _Atomic int32_t tid;   /* kernel thread; writer: the process, before it sets the bit */
     _Atomic int32_t core;  /* core that the waker offers, INV_NO_CORE none; writer: waker */
 };
@@ -144,8 +144,8 @@ struct inv_slot {
 
     /* --- wants: read by lenders */
     _Atomic uint64_t parked __attribute__((aligned(64)));
-    /* bit a: agent a is parked and may be woken.  Set by the process; cleared by whoever
-     * takes the agent, with fetch_and: the one who cleared the bit wakes it */
+    /* bit a: worker a is parked and may be woken.  Set by the process; cleared by the thread that
+     * takes the worker, with fetch_and: the one that cleared the bit wakes it */
     _Atomic uint32_t bell;     /* futex word of threads that wait in MPI (wait.h) */
     _Atomic uint32_t sleepers; /* how many of them sleep; writer: the process */
     _Atomic int32_t home_tid; /* that thread: whoever hands it the core pins it there in its
@@ -177,16 +177,16 @@ struct inv_slot {
     _Atomic uint64_t owned_ns, settled_ns;
     _Atomic uint32_t owned_cores;
 
-    /* --- for the other ranks of the job: are cores held in short waits (mpi-shim/hold.h); 0: they are
-     * lent.  Writer: the process, the job's first rank here */
-    _Atomic uint32_t hold;
+    /* --- for the other ranks of the job: are cores held in short waits (mpi-shim/short_waits.h)?
+     * 0: they are lent.  Writer: the process, the job's first rank here */
+    _Atomic uint32_t short_waits;
 
     struct inv_counters counters __attribute__((aligned(64)));
-    struct inv_agent agents[INV_AGENTS] __attribute__((aligned(64)));
+    struct inv_parked parked_workers[INV_PARKED_MAX] __attribute__((aligned(64)));
 };
 
-/* A line of an arrival board (board.h). */
-struct inv_board_line {
+/* A line of an arrival board (arrival_board.h). */
+struct inv_arrival_line {
     _Atomic uint64_t epoch;
     _Atomic uint32_t slot; /* slot + 1 of the writer, 0 none */
     _Atomic uint32_t sleeping;
@@ -218,7 +218,8 @@ struct inv_table {
      * Writer: rmd.  seq_cst, as rmd_bell is; partner: ring_manager in claim.c */
     _Atomic uint32_t rmd_busy;
     _Atomic uint32_t rmd_hurry; /* futex: somebody waits for a decision; ends rmd's pause */
-    _Atomic uint64_t board_used[INV_BOARD_LINES / 64] __attribute__((aligned(64)));
+    /* bit i: line i is part of an arrival board; see arrival_board.c */
+    _Atomic uint64_t arrival_lines_used[INV_ARRIVAL_LINES / 64] __attribute__((aligned(64)));
     /* rmd has moved threads to other cores: what a thread knows of its affinity may be wrong.
      * Writer: rmd, after it has */
     _Atomic uint32_t confined_seq __attribute__((aligned(64)));
@@ -236,14 +237,14 @@ struct inv_table {
 enum {
     INV_CORES_OFFSET = (sizeof(struct inv_table) + 127) & ~127,
     INV_SLOTS_OFFSET = INV_CORES_OFFSET + INV_MAX_CORES * (int)sizeof(struct inv_core),
-    INV_BOARD_OFFSET = INV_SLOTS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_slot),
-    INV_BOARD_END = INV_BOARD_OFFSET + INV_BOARD_LINES * (int)sizeof(struct inv_board_line),
-    INV_RECORDS_OFFSET = (INV_BOARD_END + 4095) & ~4095,
+    INV_ARRIVAL_OFFSET = INV_SLOTS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_slot),
+    INV_ARRIVAL_END = INV_ARRIVAL_OFFSET + INV_ARRIVAL_LINES * (int)sizeof(struct inv_arrival_line),
+    INV_RECORDS_OFFSET = (INV_ARRIVAL_END + 4095) & ~4095,
     INV_TRACE_OFFSET = INV_RECORDS_OFFSET + INV_MAX_SLOTS * (int)sizeof(struct inv_record),
     INV_TABLE_BYTES = INV_TRACE_OFFSET + INV_TRACE_RINGS * (int)sizeof(struct inv_trace_ring),
 };
 
-/* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_BOARD_LINES: check what was read
+/* core < INV_MAX_CORES, slot < INV_MAX_SLOTS, line < INV_ARRIVAL_LINES: check what was read
  * from the table (inv_core_valid, inv_slot_valid) before it gets here. */
 static inline struct inv_core *inv_core_at(struct inv_table *t, unsigned core)
 {
@@ -253,9 +254,9 @@ static inline struct inv_slot *inv_slot_at(struct inv_table *t, unsigned slot)
 {
     return (struct inv_slot *)((char *)t + INV_SLOTS_OFFSET) + slot;
 }
-static inline struct inv_board_line *inv_board_at(struct inv_table *t, unsigned line)
+static inline struct inv_arrival_line *inv_arrival_line_at(struct inv_table *t, unsigned line)
 {
-    return (struct inv_board_line *)((char *)t + INV_BOARD_OFFSET) + line;
+    return (struct inv_arrival_line *)((char *)t + INV_ARRIVAL_OFFSET) + line;
 }
 /* What the process in the slot writes down for invade --report. */
 static inline struct inv_record *inv_record_at(struct inv_table *t, unsigned slot)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * test_core.c - each transition of core.h on its own, the table's checks and the board, in
+ * test_core.c - each transition of core.h on its own, the table's checks and the arrival board, in
  * one thread.  What threads do to one another is test_core_stress.c's, all interleavings
  * are the model's.
  */
 #define _GNU_SOURCE
-#include "board.h"
+#include "arrival_board.h"
 #include "core.h"
 
 #include <errno.h>
@@ -42,18 +42,19 @@ static bool reserved(struct inv_table *t, unsigned core)
     return inv_word_reclaim(atomic_load(&inv_core_at(t, core)->word));
 }
 
-/* A parked agent of a process that wants a core. */
-static void park(struct inv_table *t, unsigned slot, unsigned agent)
+/* A parked worker of a process that wants a core. */
+static void park(struct inv_table *t, unsigned slot, unsigned entry)
 {
     inv_want_set(t, slot, true);
-    atomic_fetch_or(&inv_slot_at(t, slot)->parked, UINT64_C(1) << agent);
+    atomic_fetch_or(&inv_slot_at(t, slot)->parked, UINT64_C(1) << entry);
 }
-static bool woken(struct inv_table *t, unsigned slot, unsigned agent, int core)
+static bool woken(struct inv_table *t, unsigned slot, unsigned entry, int core)
 {
     struct inv_slot *s = inv_slot_at(t, slot);
-    bool is = !(atomic_load(&s->parked) >> agent & 1) && atomic_load(&s->agents[agent].bell) == 1 &&
-              atomic_load(&s->agents[agent].core) == core;
-    atomic_store(&s->agents[agent].bell, 0);
+    struct inv_parked *worker = &s->parked_workers[entry];
+    bool is = !(atomic_load(&s->parked) >> entry & 1) && atomic_load(&worker->bell) == 1 &&
+              atomic_load(&worker->core) == core;
+    atomic_store(&worker->bell, 0);
     return is;
 }
 
@@ -288,7 +289,7 @@ static void test_tokens_that_somebody_waits_for(void)
     for (unsigned s = 0; s < 4; s++)
         inv_token_force(t, s);
     park(t, 0, 0);
-    inv_token_return(t, 0); /* its last one: its agent may take one although none is free */
+    inv_token_return(t, 0); /* its last one: its parked worker may take one although none is free */
     CHECK(inv_token_overdrawn(t) && woken(t, 0, 0, INV_NO_CORE));
     inv_token_force(t, 0);
     park(t, 0, 0), park(t, 1, 0);
@@ -309,18 +310,20 @@ static void test_tokens_that_somebody_waits_for(void)
     inv_table_unmap(t);
 }
 
-static void test_board(void)
+static void test_arrival_board(void)
 {
     struct inv_table *t = table(1, INV_MODE_PINNED);
-    int a = inv_board_alloc(t, 3), b = inv_board_alloc(t, 130), c = inv_board_alloc(t, 1);
-    CHECK(a == 0 && b == 3 && c == 133 && inv_board_alloc(t, INV_BOARD_LINES) == -1);
-    atomic_store(&inv_board_at(t, 50)->epoch, 7);
-    inv_board_free(t, b, 130);
-    CHECK(inv_board_alloc(t, 131) == 134 && inv_board_alloc(t, 130) == 3);
-    CHECK(atomic_load(&inv_board_at(t, 50)->epoch) == 0);
-    CHECK(inv_board_alloc(t, INV_BOARD_LINES - 134 - 131) == 265 && inv_board_alloc(t, 1) == -1);
-    inv_board_free(t, 4095, 1);
-    CHECK(inv_board_alloc(t, 1) == 4095);
+    int a = inv_arrival_board_alloc(t, 3), b = inv_arrival_board_alloc(t, 130);
+    int c = inv_arrival_board_alloc(t, 1);
+    CHECK(a == 0 && b == 3 && c == 133 && inv_arrival_board_alloc(t, INV_ARRIVAL_LINES) == -1);
+    atomic_store(&inv_arrival_line_at(t, 50)->epoch, 7);
+    inv_arrival_board_free(t, b, 130);
+    CHECK(inv_arrival_board_alloc(t, 131) == 134 && inv_arrival_board_alloc(t, 130) == 3);
+    CHECK(atomic_load(&inv_arrival_line_at(t, 50)->epoch) == 0);
+    CHECK(inv_arrival_board_alloc(t, INV_ARRIVAL_LINES - 134 - 131) == 265);
+    CHECK(inv_arrival_board_alloc(t, 1) == -1);
+    inv_arrival_board_free(t, 4095, 1);
+    CHECK(inv_arrival_board_alloc(t, 1) == 4095);
     inv_table_unmap(t);
 }
 
@@ -338,7 +341,7 @@ int main(void)
     test_bury();
     test_tokens();
     test_tokens_that_somebody_waits_for();
-    test_board();
+    test_arrival_board();
     puts("core: all transitions as documented");
     return 0;
 }

@@ -80,7 +80,7 @@ static void compute(unsigned me, int core, unsigned *seed)
         inv_cpu_relax();
     }
     if (!atomic_compare_exchange_strong(&occupant[core], &mine, 0))
-        fail("somebody else sat on a core that we held", me, core);
+        fail("another process was on a core that we held", me, core);
 }
 
 static void lend_and_offer(unsigned me, int core)
@@ -119,15 +119,15 @@ static void wait_on(_Atomic uint32_t *bell, uint32_t seen, unsigned me)
     fail("a wake-up was lost", me, INV_NO_CORE);
 }
 
-/* Park as agent 0 until there is a core: the contract in core.h, word for word. */
+/* Park as worker 0 until there is a core: the contract in core.h, word for word. */
 static int park(unsigned me)
 {
     struct inv_slot *slot = slot_of(me);
-    struct inv_agent *agent = &slot->agents[0];
+    struct inv_parked *entry = &slot->parked_workers[0];
     inv_want_set(table, me, true);
     for (;;) {
-        uint32_t seen = atomic_load(&agent->bell);
-        atomic_store(&agent->core, INV_NO_CORE);
+        uint32_t seen = atomic_load(&entry->bell);
+        atomic_store(&entry->core, INV_NO_CORE);
         atomic_fetch_or(&slot->parked, 1);
         atomic_thread_fence(memory_order_seq_cst);
         int core = get_core(me);
@@ -135,8 +135,8 @@ static int park(unsigned me)
         if (core != INV_NO_CORE)
             withdrawn = atomic_fetch_and(&slot->parked, ~UINT64_C(1)) & 1;
         if (!withdrawn) {
-            wait_on(&agent->bell, seen, me);
-            int offered = atomic_load(&agent->core);
+            wait_on(&entry->bell, seen, me);
+            int offered = atomic_load(&entry->core);
             bool got = offered >= 0 && inv_core_borrow(table, (unsigned)offered, me);
             if (got && core != INV_NO_CORE)
                 lend_and_offer(me, offered);
@@ -178,14 +178,14 @@ static int wait_for_message(unsigned me, int core)
     atomic_store(&slot->home, core);
     lend_and_offer(me, core);
     sleep_for_message(me, seen_messages);
-    int seat = inv_core_claim(table, (unsigned)core, me) ? core : get_core(me);
+    int hold = inv_core_claim(table, (unsigned)core, me) ? core : get_core(me);
     atomic_store(&slot->home, INV_NO_CORE);
-    if (seat != core && inv_core_forgo(table, (unsigned)core, me))
+    if (hold != core && inv_core_forgo(table, (unsigned)core, me))
         inv_core_offer(table, (unsigned)core, me);
-    if (seat == INV_NO_CORE)
+    if (hold == INV_NO_CORE)
         return park(me);
     withdraw_reclaims(me);
-    return seat;
+    return hold;
 }
 
 static void send_message(unsigned to)
@@ -330,12 +330,12 @@ static void *token_process(void *arg)
     struct inv_slot *slot = slot_of(me);
     inv_want_set(table, me, true);
     while (!atomic_load(&stopping)) {
-        uint32_t seen = atomic_load(&slot->agents[0].bell);
+        uint32_t seen = atomic_load(&slot->parked_workers[0].bell);
         atomic_fetch_or(&slot->parked, 1);
         atomic_thread_fence(memory_order_seq_cst);
         bool got = inv_token_take(table, me);
         if (!got || !(atomic_fetch_and(&slot->parked, ~UINT64_C(1)) & 1))
-            wait_on(&slot->agents[0].bell, seen, me);
+            wait_on(&slot->parked_workers[0].bell, seen, me);
         if (!got && !inv_token_take(table, me))
             continue;
         if (atomic_fetch_add(&running, 1) >= CORES)

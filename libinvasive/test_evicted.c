@@ -56,16 +56,16 @@ int main(int argc, char **argv)
     bool bound = argc == 2 && strcmp(argv[1], "bound") == 0;
     struct inv_cpus before = kernel_cpus();
     CHECK(inv_cpus_count(&before) >= 2);
-    CHECK(inv_join(-1, -1, -1) && inv_seat >= 0);
+    CHECK(inv_join(-1, -1, -1) && inv_hold >= 0);
     if (failures)
         return 1;
-    size_t cpu = (size_t)inv_core_at(inv_process.table, (unsigned)inv_seat)->os_cpu;
+    size_t cpu = (size_t)inv_core_at(inv_process.table, (unsigned)inv_hold)->os_cpu;
     if (bound) {
         inv_bind_threads();
         struct inv_cpus now = kernel_cpus();
         CHECK(inv_cpus_count(&now) == 1 && inv_cpus_has(&now, cpu));
     }
-    CHECK(evicted_by(argv[0], inv_seat));
+    CHECK(evicted_by(argv[0], inv_hold));
     struct inv_cpus after = kernel_cpus();
     if (bound)
         CHECK(inv_cpus_count(&after) >= 1 && !inv_cpus_has(&after, cpu));

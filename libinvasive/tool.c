@@ -80,11 +80,11 @@ static struct heard {
     unsigned held;               /* arrivals less departures; a core: 0 or 1 */
 } heard[INV_MAX_CORES + 1];
 
-static struct heard *heard_of(int seat)
+static struct heard *heard_of(int hold)
 {
-    if (seat != INV_SEAT_TOKEN && (seat < 0 || seat >= INV_MAX_CORES))
+    if (hold != INV_HOLD_TOKEN && (hold < 0 || hold >= INV_MAX_CORES))
         return NULL;
-    struct heard *h = &heard[seat == INV_SEAT_TOKEN ? INV_MAX_CORES : seat];
+    struct heard *h = &heard[hold == INV_HOLD_TOKEN ? INV_MAX_CORES : hold];
     while (atomic_exchange_explicit(&h->locked, true, memory_order_acquire))
         sched_yield(); /* a function of the tool's is running under it */
     return h;
@@ -101,22 +101,22 @@ static inv_word word_of(int core)
                                 memory_order_acquire);
 }
 
-static bool ours(int seat)
+static bool ours(int hold)
 {
-    return seat == INV_SEAT_TOKEN || inv_word_owner(word_of(seat)) == inv_process.slot + 1;
+    return hold == INV_HOLD_TOKEN || inv_word_owner(word_of(hold)) == inv_process.slot + 1;
 }
 
-static int number_of(int seat)
+static int number_of(int hold)
 {
-    return seat == INV_SEAT_TOKEN ? INV_TOOL_ANY_CORE : seat;
+    return hold == INV_HOLD_TOKEN ? INV_TOOL_ANY_CORE : hold;
 }
 
-/* Why do we give the seat up? */
-static enum inv_tool_departure reason(int seat)
+/* Why does the process give the hold up? */
+static enum inv_tool_departure reason(int hold)
 {
-    if (ours(seat))
+    if (ours(hold))
         return INV_TOOL_LENT;
-    return inv_word_reclaim(word_of(seat)) ? INV_TOOL_RECLAIMED : INV_TOOL_RETURNED;
+    return inv_word_reclaim(word_of(hold)) ? INV_TOOL_RECLAIMED : INV_TOOL_RETURNED;
 }
 
 /* The tool to tell, if there still is one; h is then about what it has heard.  Here and in what
@@ -130,57 +130,57 @@ static const struct inv_tool *listener(struct heard *h)
     return tool;
 }
 
-static void tell_arrival(struct heard *h, int seat)
+static void tell_arrival(struct heard *h, int hold)
 {
     const struct inv_tool *tool = listener(h);
     if (!tool)
         return;
-    if (h->held > 0 && seat != INV_SEAT_TOKEN) {
-        tool->core_left(seat, INV_TOOL_EVICTED);
+    if (h->held > 0 && hold != INV_HOLD_TOKEN) {
+        tool->core_left(hold, INV_TOOL_EVICTED);
         h->held--;
     }
     h->held++;
-    tool->core_arrived(number_of(seat), ours(seat) ? INV_TOOL_OWN : INV_TOOL_BORROWED);
+    tool->core_arrived(number_of(hold), ours(hold) ? INV_TOOL_OWN : INV_TOOL_BORROWED);
 }
 
-static void tell_departure(struct heard *h, int seat, enum inv_tool_departure how)
+static void tell_departure(struct heard *h, int hold, enum inv_tool_departure how)
 {
     const struct inv_tool *tool = listener(h);
     if (!tool || h->held == 0)
         return;
     h->held--;
-    tool->core_left(number_of(seat), how);
+    tool->core_left(number_of(hold), how);
 }
 
-void inv_tool_tell_arrival(int seat)
+void inv_tool_tell_arrival(int hold)
 {
     INV_UNCANCELLED;
-    struct heard *h = heard_of(seat);
+    struct heard *h = heard_of(hold);
     if (!h)
         return;
-    tell_arrival(h, seat);
+    tell_arrival(h, hold);
     unlock(h);
 }
 
-void inv_tool_tell_departure(int seat)
+void inv_tool_tell_departure(int hold)
 {
     INV_UNCANCELLED;
-    struct heard *h = heard_of(seat);
+    struct heard *h = heard_of(hold);
     if (!h)
         return;
-    tell_departure(h, seat, reason(seat));
+    tell_departure(h, hold, reason(hold));
     unlock(h);
 }
 
 /* Another thread of ours may have got the core again since: then its arrival tells of both. */
-void inv_tool_tell_loss(int seat)
+void inv_tool_tell_loss(int hold)
 {
-    if (seat < 0)
+    if (hold < 0)
         return;
     INV_UNCANCELLED;
-    struct heard *h = heard_of(seat);
-    if (h && inv_word_holder(word_of(seat)) != inv_process.slot + 1)
-        tell_departure(h, seat, INV_TOOL_EVICTED);
+    struct heard *h = heard_of(hold);
+    if (h && inv_word_holder(word_of(hold)) != inv_process.slot + 1)
+        tell_departure(h, hold, INV_TOOL_EVICTED);
     if (h)
         unlock(h);
 }
@@ -190,11 +190,11 @@ void inv_tool_left_domain(void)
     if (!inv_tool_get())
         return;
     INV_UNCANCELLED;
-    for (int seat = 0; seat < (int)inv_process.ncores; seat++)
-        inv_tool_tell_departure(seat);
-    struct heard *h = heard_of(INV_SEAT_TOKEN);
+    for (int hold = 0; hold < (int)inv_process.ncores; hold++)
+        inv_tool_tell_departure(hold);
+    struct heard *h = heard_of(INV_HOLD_TOKEN);
     while (listener(h) && h->held > 0)
-        tell_departure(h, INV_SEAT_TOKEN, INV_TOOL_LENT);
+        tell_departure(h, INV_HOLD_TOKEN, INV_TOOL_LENT);
     unlock(h);
 }
 
@@ -208,7 +208,7 @@ static void tell_holdings(void)
      * looks whether there is a tool (tool.h).  One of the two tells of the core. */
     atomic_thread_fence(memory_order_seq_cst);
     for (int tokens = inv_process.anonymous ? inv_tokens_held() : 0; tokens > 0; tokens--)
-        inv_tool_tell_arrival(INV_SEAT_TOKEN);
+        inv_tool_tell_arrival(INV_HOLD_TOKEN);
     for (int core = 0; !inv_process.anonymous && core < (int)inv_process.ncores; core++) {
         struct heard *h = heard_of(core);
         inv_word w = word_of(core);

@@ -3,8 +3,8 @@
  * tool.h - where events are told to a tool, if there is one (include/invasive-tool.h).
  *
  * One line at the place of the event.  Without a tool it is a load and a branch; the arguments are
- * only computed with one.  Called by the OpenMP runtime and, for the cores, by seat.c, wait.c
- * and agent.c.
+ * only computed with one.  Called by the OpenMP runtime and, for the cores, by hold.c, wait.c and
+ * parked.c.
  */
 #ifndef INV_TOOL_H
 #define INV_TOOL_H
@@ -38,29 +38,29 @@ static inline const struct inv_tool *inv_tool_get(void)
     } while (0)
 
 /* The cores are told in order, so there is more to it. */
-void inv_tool_tell_arrival(int seat);
-void inv_tool_tell_departure(int seat);
-void inv_tool_tell_loss(int seat);
+void inv_tool_tell_arrival(int hold);
+void inv_tool_tell_departure(int hold);
+void inv_tool_tell_loss(int hold);
 
-/* This process has got the seat; call it after the core's word says so. */
-static inline void inv_tool_arrived(int seat)
+/* This process has got the core.  Call it after the core's word says so. */
+static inline void inv_tool_arrived(int hold)
 {
     if (__builtin_expect(inv_tool_get() != NULL, 0))
-        inv_tool_tell_arrival(seat);
+        inv_tool_tell_arrival(hold);
 }
 
-/* This process is about to give the seat up; call it while the core's word is still ours. */
-static inline void inv_tool_leaves(int seat)
+/* This process is about to give the core up.  Call it while the core's word is still ours. */
+static inline void inv_tool_leaves(int hold)
 {
     if (__builtin_expect(inv_tool_get() != NULL, 0))
-        inv_tool_tell_departure(seat);
+        inv_tool_tell_departure(hold);
 }
 
-/* A thread has found that the seat it had is not this process's any more. */
-static inline void inv_tool_lost(int seat)
+/* A thread has found that the core it held is not this process's any more. */
+static inline void inv_tool_lost(int hold)
 {
     if (__builtin_expect(inv_tool_get() != NULL, 0))
-        inv_tool_tell_loss(seat);
+        inv_tool_tell_loss(hold);
 }
 
 /* This process leaves its domain, with all that it holds. */

@@ -2,21 +2,21 @@
 /*
  * wait.c - a thread that waits for another process gives its core away meanwhile.
  *
- * The waiting thread names the core that it will need again (its home), lends it and
- * sleeps on the doorbell of its slot.  Whoever causes what it waits for rings (inv_ring):
- * the ringer takes the home core on the sleeper's behalf, or asks its holder for it, so
- * that the sleeper wakes on a core that is its own.  A timer bounds every sleep; a
- * holder that does not give the core back within the reclaim bound is evicted.
+ * The waiting thread names the core that it will need again (its home), lends it and sleeps on the
+ * doorbell of its slot.  The process that causes what it waits for rings (inv_ring).  The ringer
+ * takes the home core on the sleeper's behalf, or asks its holder for it, so that the sleeper wakes
+ * on a core that is its own.  A timer bounds every sleep; a holder that does not give the core back
+ * within the reclaim bound is evicted.
  *
- * Where threads of the program that have no seat compute meanwhile, an own core is not lent, but
+ * Where threads of the program that hold no core compute meanwhile, an own core is not lent, but
  * kept: the waiting thread stays pinned to it, and the kernel has room for one of them there.  One
  * for all threads that wait: the process's other cores are for its teams.
  */
 #define _GNU_SOURCE
 #include "futex.h"
-#include "guest.h"
+#include "evicted.h"
 #include "process.h"
-#include "prompt.h"
+#include "sched_latency.h"
 #include "tool.h"
 
 enum { REGAIN_SPIN_NS = 5000, OWN_WORKER_NAP_NS = 50000, EARLY_NS = 90000, EARLY_PART = 16 };
@@ -44,25 +44,25 @@ static bool owned_by_us(int core)
 
 /* The home core of this thread's wait; INV_NO_CORE when another thread's is in the slot. */
 static __thread int home = INV_NO_CORE;
-/* Did this thread have a seat when it began to wait? */
-static __thread bool had_seat;
+/* Did this thread hold a core when it began to wait? */
+static __thread bool had_hold;
 
-/* The seat that is kept, which a thread has as inv_seat while it sleeps; INV_SEAT_NONE: none is.
- * Another thread of this process that needs a seat may take it: from here, first of all. */
-static _Atomic int kept_seat = INV_SEAT_NONE;
+/* The hold that is kept, which a thread has as inv_hold while it sleeps; INV_HOLD_NONE: none is.
+ * Another thread of this process that needs a hold may take it: from here, first of all. */
+static _Atomic int kept_hold = INV_HOLD_NONE;
 /* Does this thread keep it, as far as it knows? */
 static __thread bool keeps;
-/* How many threads computed without a seat when somebody looked last.  Relaxed: a hint. */
-static _Atomic int company;
-static __thread struct inv_company looks;
+/* How many background threads computed at the last look of any thread.  Relaxed: a hint. */
+static _Atomic int background_threads;
+static __thread struct inv_background looks;
 /* The lent core that this thread has asked for to keep it, and when; INV_NO_CORE: none. */
 static __thread int asked_core = INV_NO_CORE;
 static __thread uint64_t asked_ns;
 
-/* Whom this thread has evicted from a core that it needed after a wait. */
-static __thread struct inv_guest guest;
+/* The thread that this one has evicted from a core that it needed after a wait. */
+static __thread struct inv_evicted evicted_thread;
 
-bool inv_guest_waits(void) { return guest.tid != 0; }
+bool inv_evicted_waits(void) { return evicted_thread.tid != 0; }
 
 uint32_t inv_bell_read(void)
 {
@@ -89,71 +89,71 @@ int inv_first_owned_core(void)
     return INV_NO_CORE;
 }
 
-/* Is a seat that we could lend to be kept?  Not where it serves our own teams. */
+/* Is a hold that we could lend to be kept?  Not where it serves our own teams. */
 static bool worth_keeping(void)
 {
-    return atomic_load_explicit(&company, memory_order_relaxed) > 0 &&
+    return atomic_load_explicit(&background_threads, memory_order_relaxed) > 0 &&
            !inv_want_get(inv_process.table, inv_process.slot);
 }
 
-/* Keep the caller's seat, if it is one that nobody asks for and none is kept. */
-static bool keep_seat(void)
+/* Keeps the caller's hold, if no process asks for it and none is kept. */
+static bool keep_hold(void)
 {
-    int none = INV_SEAT_NONE;
-    if (!worth_keeping() || !(inv_seat == INV_SEAT_TOKEN || inv_seat_owned()))
+    int none = INV_HOLD_NONE;
+    if (!worth_keeping() || !(inv_hold == INV_HOLD_TOKEN || inv_hold_is_owned()))
         return false;
-    enum inv_verdict verdict = inv_seat_poll();
+    enum inv_verdict verdict = inv_hold_poll();
     if (verdict == INV_GIVE || verdict == INV_LOST)
         return false;
-    /* seq_cst: partner is take_kept; nothing but the seat goes with it */
-    keeps = atomic_compare_exchange_strong(&kept_seat, &none, inv_seat);
+    /* seq_cst: partner is take_kept; nothing but the hold goes with it */
+    keeps = atomic_compare_exchange_strong(&kept_hold, &none, inv_hold);
     return keeps;
 }
 
-/* The caller's seat is a usual one again.  False: it has none, another thread has taken it. */
+/* The caller's hold is a usual one again.  False: it has none, another thread has taken it. */
 static bool stop_keeping(void)
 {
-    int seat = inv_seat;
+    int hold = inv_hold;
     keeps = false;
-    if (atomic_compare_exchange_strong(&kept_seat, &seat, INV_SEAT_NONE))
+    if (atomic_compare_exchange_strong(&kept_hold, &hold, INV_HOLD_NONE))
         return true;
-    inv_seat = INV_SEAT_NONE;
-    inv_seat_was_asleep();
+    inv_hold = INV_HOLD_NONE;
+    inv_thread_was_asleep();
     return false;
 }
 
-/* For a thread that needs a seat: the one that is kept. */
+/* The hold that is kept, for a thread that needs one. */
 static int take_kept(void)
 {
-    int seat = atomic_load_explicit(&kept_seat, memory_order_relaxed);
-    if (seat == INV_SEAT_NONE || !atomic_compare_exchange_strong(&kept_seat, &seat, INV_SEAT_NONE))
-        return INV_SEAT_NONE;
-    return seat < 0 || held_by_us(seat) ? seat : INV_SEAT_NONE;
+    int hold = atomic_load_explicit(&kept_hold, memory_order_relaxed);
+    if (hold == INV_HOLD_NONE || !atomic_compare_exchange_strong(&kept_hold, &hold, INV_HOLD_NONE))
+        return INV_HOLD_NONE;
+    return hold < 0 || held_by_us(hold) ? hold : INV_HOLD_NONE;
 }
 
-static void lend_seat(void)
+static void lend_hold(void)
 {
-    int seat = inv_seat_detach();
-    /* An own core rather than the borrowed one that we may sit on: it can be asked back. */
-    if (seat >= 0) {
-        int own = owned_by_us(seat) ? seat : inv_first_owned_core();
-        take_home(own != INV_NO_CORE ? own : seat);
+    int hold = inv_hold_detach();
+    /* An own core rather than the borrowed one that the caller may hold: it can be asked back. */
+    if (hold >= 0) {
+        int own = owned_by_us(hold) ? hold : inv_first_owned_core();
+        take_home(own != INV_NO_CORE ? own : hold);
     }
-    inv_seat_return(seat);
-    inv_guest_invite(&guest, seat);
+    inv_hold_release(hold);
+    inv_evicted_admit(&evicted_thread, hold);
 }
 
 void inv_wait_begin(void)
 {
-    had_seat = inv_seat != INV_SEAT_NONE;
-    if (!had_seat)
+    had_hold = inv_hold != INV_HOLD_NONE;
+    if (!had_hold)
         return;
     atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    inv_company_begin(&looks);
+    inv_background_begin(&looks);
     asked_core = INV_NO_CORE;
     inv_want_if_work(); /* or the core would be offered to our own idle workers */
-    if (!keep_seat())
-        lend_seat();
+    if (!keep_hold())
+        lend_hold();
 }
 
 static bool sleep_on_bell(uint32_t seen, int64_t timeout_ns)
@@ -161,7 +161,7 @@ static bool sleep_on_bell(uint32_t seen, int64_t timeout_ns)
     struct inv_slot *slot = our_slot();
     /* A ringer has taken the core for us, but there was nothing for us: give it on. */
     if (home != INV_NO_CORE && inv_core_claim(inv_process.table, (unsigned)home, inv_process.slot))
-        inv_seat_return(home);
+        inv_hold_release(home);
     /* seq_cst: partner is inv_ring, which bumps the bell and then looks for sleepers. */
     atomic_fetch_add_explicit(&slot->sleepers, 1, memory_order_seq_cst);
     inv_futex_wait(&slot->bell, seen, timeout_ns, true);
@@ -172,22 +172,22 @@ static bool sleep_on_bell(uint32_t seen, int64_t timeout_ns)
 static void start_keeping(void);
 
 /* Lend what we keep, or keep what we have lent, as the other threads of the process go on. */
-static void mind_company(void)
+static void reconsider_keeping(void)
 {
-    bool kept = atomic_load_explicit(&kept_seat, memory_order_relaxed) != INV_SEAT_NONE;
-    int found = inv_company_look(&looks, kept);
-    if (found != INV_COMPANY_UNKNOWN)
-        atomic_store_explicit(&company, found, memory_order_relaxed);
+    bool kept = atomic_load_explicit(&kept_hold, memory_order_relaxed) != INV_HOLD_NONE;
+    int found = inv_background_count(&looks, kept);
+    if (found != INV_BACKGROUND_UNKNOWN)
+        atomic_store_explicit(&background_threads, found, memory_order_relaxed);
     if (!keeps && worth_keeping())
         start_keeping();
-    else if (keeps && stop_keeping() && !keep_seat())
-        lend_seat();
+    else if (keeps && stop_keeping() && !keep_hold())
+        lend_hold();
 }
 
 bool inv_wait_sleep(uint32_t seen, int64_t timeout_ns)
 {
-    if (had_seat)
-        mind_company();
+    if (had_hold)
+        reconsider_keeping();
     return sleep_on_bell(seen, timeout_ns);
 }
 
@@ -220,7 +220,7 @@ static void change_home(int core)
 }
 
 /* One try to get a core: the one that was handed to us, an own one, any free one. */
-static int try_seat(int core)
+static int try_hold(int core)
 {
     struct inv_table *t = inv_process.table;
     if (home != INV_NO_CORE && inv_core_claim(t, (unsigned)home, inv_process.slot)) {
@@ -232,12 +232,12 @@ static int try_seat(int core)
         inv_tool_arrived(core);
         return core;
     }
-    int seat = take_kept();
-    return seat != INV_SEAT_NONE ? seat : inv_seat_try();
+    int hold = take_kept();
+    return hold != INV_HOLD_NONE ? hold : inv_hold_acquire();
 }
 
-/* How long to sleep for a core: until somebody hands it to us; but an idle worker of our
- * own that sits on it only gives it up when it sees that we wait, and tells nobody. */
+/* How long (ns) to sleep for a core: until another process hands it to us.  But an idle worker of
+ * our own that holds it only gives it up when it sees that we wait, and rings no bell. */
 static int64_t nap_ns(uint64_t left)
 {
     for (unsigned core = 0; core < inv_process.ncores; core++)
@@ -246,9 +246,9 @@ static int64_t nap_ns(uint64_t left)
     return (int64_t)left;
 }
 
-/* Who evicts is awake this long before: timers and wake-ups come late, and by how much is not
- * known.  Shorter than the slice that it asks for (prompt.h), or its time would be over when it is
- * needed. */
+/* A thread that is to evict is awake this long (ns) before: timers and wake-ups come late, and by how
+ * much is not known.  Shorter than the slice that it asks for (sched_latency.h), or its slice would be
+ * over when it is needed. */
 static uint64_t early_ns(uint64_t bound)
 {
     return bound / EARLY_PART < EARLY_NS ? bound / EARLY_PART : EARLY_NS;
@@ -265,12 +265,12 @@ static bool evict_from(int core)
     unsigned evicted;
     if (!inv_core_evict(inv_process.table, (unsigned)core, inv_process.slot, &evicted))
         return false;
-    inv_guest_evicted(&guest, core, evicted);
+    inv_evicted_note(&evicted_thread, core, evicted);
     return true;
 }
 
 /* Ask for an own core until it is there; evict when the bound has passed. */
-static int await_seat(uint64_t start, struct inv_prompt *prompt)
+static int await_hold(uint64_t start, struct inv_sched_latency *latency)
 {
     uint64_t bound = reclaim_bound_ns();
     for (;;) {
@@ -279,21 +279,21 @@ static int await_seat(uint64_t start, struct inv_prompt *prompt)
         uint64_t slept = core == INV_NO_CORE ? bound : bound - early_ns(bound);
         if (core != INV_NO_CORE)
             change_home(core); /* before we ask: whoever gives it back looks there */
-        int seat = try_seat(core);
-        if (seat != INV_SEAT_NONE)
-            return seat;
+        int hold = try_hold(core);
+        if (hold != INV_HOLD_NONE)
+            return hold;
         uint64_t waited = inv_now_ns() - start;
         if (waited < REGAIN_SPIN_NS)
             inv_cpu_relax();
         else if (waited < slept) {
-            inv_prompt_begin(prompt);
+            inv_sched_latency_lower(latency);
             sleep_on_bell(seen, nap_ns(slept - waited));
         } else if (waited < bound)
             inv_cpu_relax();
         else if (core == INV_NO_CORE || held_by_us(core))
             /* Owns nothing; or another thread of ours computes there, which may wait for the
              * caller in a loop of its own. */
-            return INV_SEAT_NONE;
+            return INV_HOLD_NONE;
         else if (evict_from(core)) {
             inv_tool_arrived(core);
             return core;
@@ -301,31 +301,30 @@ static int await_seat(uint64_t start, struct inv_prompt *prompt)
     }
 }
 
-/* The same, counted among the sleepers all the time, also while we only spin: the core is
- * handed to this thread then, and not to an agent that has no use for it. */
-static int regain_seat(uint64_t start)
+/* The same, counted among the sleepers all the time, also while we only spin: the core is handed to
+ * this thread then, and not to a parked worker that has no use for it. */
+static int regain_hold(uint64_t start)
 {
-    struct inv_prompt prompt = {.changed = false};
+    struct inv_sched_latency latency = {.changed = false};
     atomic_fetch_add_explicit(&our_slot()->sleepers, 1, memory_order_seq_cst);
-    int seat = await_seat(start, &prompt);
+    int hold = await_hold(start, &latency);
     atomic_fetch_sub_explicit(&our_slot()->sleepers, 1, memory_order_relaxed);
-    inv_prompt_end(&prompt);
-    return seat;
+    inv_sched_latency_restore(&latency);
+    return hold;
 }
 
-/* A thread that was a sleeper with a home and has a seat now is one no more. */
-static void leave_home(int seat)
+/* The thread was a sleeper with a home.  It holds a core now and has no home any more. */
+static void leave_home(int hold)
 {
-    if (home == seat && home != INV_NO_CORE) {
+    if (home == hold && home != INV_NO_CORE) {
         home = INV_NO_CORE;
         atomic_store(&our_slot()->home, INV_NO_CORE);
     } else if (home != INV_NO_CORE)
         change_home(INV_NO_CORE);
 }
 
-/* Ask for an own core, to keep it; its borrower gives it to our home.  Who has not done so by the
- * bound is evicted: it may be ready to run and get no time, where threads without a seat
- * compute. */
+/* Asks for an own core, to keep it; its borrower gives it to our home.  A borrower that has not done
+ * so by the bound is evicted: it may be ready to run and get no time, where unheld threads compute. */
 static bool ask_or_evict(int core)
 {
     struct inv_table *t = inv_process.table;
@@ -343,40 +342,40 @@ static bool ask_or_evict(int core)
     return now - asked_ns >= reclaim_bound_ns() && evict_from(core);
 }
 
-/* A seat that is lent comes back now, or when its borrower gives it or has had its time. */
+/* A hold that is lent comes back now, or when its borrower gives it or has had its time. */
 static void start_keeping(void)
 {
-    int core = owned_core(), seat = INV_SEAT_NONE;
-    if (atomic_load_explicit(&kept_seat, memory_order_relaxed) != INV_SEAT_NONE)
+    int core = owned_core(), hold = INV_HOLD_NONE;
+    if (atomic_load_explicit(&kept_hold, memory_order_relaxed) != INV_HOLD_NONE)
         return;
     if (inv_process.anonymous)
-        seat = inv_seat_try();
+        hold = inv_hold_acquire();
     else if (core != INV_NO_CORE) {
         change_home(core); /* before we ask: whoever gives it back looks there */
         if (ask_or_evict(core)) {
             asked_core = INV_NO_CORE;
             inv_tool_arrived(core);
-            seat = core;
+            hold = core;
         }
     }
-    if (seat == INV_SEAT_NONE)
+    if (hold == INV_HOLD_NONE)
         return;
-    leave_home(seat);
-    inv_guest_dismiss(&guest, seat);
-    inv_seat_was_asleep();
-    inv_seat_sit(seat);
-    if (!keep_seat())
-        lend_seat();
+    leave_home(hold);
+    inv_evicted_remove(&evicted_thread, hold);
+    inv_thread_was_asleep();
+    inv_hold_begin(hold);
+    if (!keep_hold())
+        lend_hold();
 }
 
-int inv_first_seat(uint64_t limit_ns)
+int inv_first_hold(uint64_t limit_ns)
 {
-    int seat;
+    int hold;
     do
-        seat = regain_seat(inv_now_ns());
-    while (seat == INV_SEAT_NONE && inv_now_ns() < limit_ns);
-    leave_home(seat);
-    return seat;
+        hold = regain_hold(inv_now_ns());
+    while (hold == INV_HOLD_NONE && inv_now_ns() < limit_ns);
+    leave_home(hold);
+    return hold;
 }
 
 static void account_reclaim(uint64_t start)
@@ -393,39 +392,39 @@ static void account_reclaim(uint64_t start)
 
 void inv_wait_end(void)
 {
-    if (!had_seat)
+    if (!had_hold)
         return;
-    had_seat = false;
-    if (keeps && stop_keeping() && inv_seat_poll() != INV_LOST) {
+    had_hold = false;
+    if (keeps && stop_keeping() && inv_hold_poll() != INV_LOST) {
         atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
         return;
     }
-    if (inv_seat != INV_SEAT_NONE) /* kept, and lost meanwhile */
-        inv_seat_return(inv_seat_detach());
+    if (inv_hold != INV_HOLD_NONE) /* kept, and lost meanwhile */
+        inv_hold_release(inv_hold_detach());
     if (inv_process.anonymous) {
         atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
         inv_token_force(inv_process.table, inv_process.slot);
-        inv_tool_arrived(INV_SEAT_TOKEN);
-        inv_seat_sit(INV_SEAT_TOKEN);
-        inv_seat_follow();
+        inv_tool_arrived(INV_HOLD_TOKEN);
+        inv_hold_begin(INV_HOLD_TOKEN);
+        inv_assigned_core_follow();
         return;
     }
-    int seat = home;
+    int hold = home;
     if (home == INV_NO_CORE ||
         !inv_core_claim(inv_process.table, (unsigned)home, inv_process.slot)) {
         uint64_t start = inv_now_ns();
-        seat = regain_seat(start);
+        hold = regain_hold(start);
         account_reclaim(start);
     } else
         inv_tool_arrived(home);
     /* Only now: until here idle workers give their cores up when they see it. */
     atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    leave_home(seat);
-    inv_guest_dismiss(&guest, seat);
-    inv_seat_was_asleep();
-    if (seat != INV_SEAT_NONE)
-        inv_seat_sit(seat);
-    else if (owned_core() == INV_NO_CORE || !inv_go_on_unseated())
+    leave_home(hold);
+    inv_evicted_remove(&evicted_thread, hold);
+    inv_thread_was_asleep();
+    if (hold != INV_HOLD_NONE)
+        inv_hold_begin(hold);
+    else if (owned_core() == INV_NO_CORE || !inv_go_on_unheld())
         inv_thread_unpin(); /* runs where the kernel puts it */
 }
 

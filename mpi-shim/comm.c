@@ -205,13 +205,13 @@ static int hear_of_board(struct shim_comm *c, int *first)
 static void make_board(struct shim_comm *c)
 {
     unsigned lines = (unsigned)c->size + 1;
-    int first = c->rank == 0 ? inv_board_alloc(inv_process.table, lines) : -1;
+    int first = c->rank == 0 ? inv_arrival_board_alloc(inv_process.table, lines) : -1;
     c->board_tried = true;
     if (hear_of_board(c, &first) != MPI_SUCCESS || first < 0 ||
-        first > INV_BOARD_LINES - (int)lines)
+        first > INV_ARRIVAL_LINES - (int)lines)
         return;
     c->board_first = first;
-    c->header = inv_board_at(inv_process.table, (unsigned)first);
+    c->header = inv_arrival_line_at(inv_process.table, (unsigned)first);
     c->line = c->header + 1;
     atomic_store_explicit(&c->line[c->rank].slot, inv_process.slot + 1, memory_order_relaxed);
 }
@@ -230,7 +230,7 @@ static void drop_record(struct shim_comm *c)
         /* acq_rel: what any rank did to a line comes before it is freed */
         if (atomic_fetch_add_explicit(&c->header->epoch, 1, memory_order_acq_rel) + 1 ==
             (uint64_t)c->size)
-            inv_board_free(inv_process.table, c->board_first, lines);
+            inv_arrival_board_free(inv_process.table, c->board_first, lines);
     }
     atomic_fetch_add_explicit(&shim_comm_drops, 1, memory_order_release);
     free(c->member_of);

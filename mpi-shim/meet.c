@@ -37,7 +37,7 @@ static bool arrival_done(struct shim_wait *w)
         return true;
     /* Others may need us to send the rest of a message, or to answer a lock, before they can
      * come: at every look of one who sleeps in between. */
-    if (inv_seat == INV_SEAT_NONE || ++m->looks % LOOKS_PER_PROGRESS == 0)
+    if (inv_hold == INV_HOLD_NONE || ++m->looks % LOOKS_PER_PROGRESS == 0)
         shim_progress();
     return false;
 }

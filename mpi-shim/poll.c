@@ -178,8 +178,8 @@ static void end_run(uint64_t end, bool hit)
 
 static bool core_wanted(void)
 {
-    return inv_process.anonymous || inv_seat < 0 || inv_seat_poll() != INV_KEEP ||
-           inv_guest_waits();
+    return inv_process.anonymous || inv_hold < 0 || inv_hold_poll() != INV_KEEP ||
+           inv_evicted_waits();
 }
 
 /* Before the test: the time that it takes itself, which may be long on a core that others
@@ -251,7 +251,7 @@ bool shim_poll_wait(struct shim_wait *w)
 {
     if (inv_way_wanted())
         return give_way(w);
-    if (inv_seat == INV_SEAT_NONE)
+    if (inv_hold == INV_HOLD_NONE)
         inv_give_way(0); /* it may have been given one */
     uint64_t longest = longest_stay();
     if (!longest)

@@ -43,7 +43,7 @@ int shim_request_member(MPI_Request request)
                                                                           : SHIM_MEMBER_NONE;
 }
 
-void shim_ring_line(struct inv_board_line *line, unsigned slot)
+void shim_ring_line(struct inv_arrival_line *line, unsigned slot)
 {
     /* acquire: partner is the sleeper's store in wait.c; a hint, see the top */
     if (atomic_load_explicit(&line->sleeping, memory_order_acquire) &&
@@ -55,7 +55,7 @@ void shim_ring_everybody(void)
 {
     for (int i = 0; i < shim_world.members; i++)
         if (i != shim_world.me)
-            shim_ring_line(shim_world.member[i].mail, shim_world.member[i].slot);
+            shim_ring_line(shim_world.member[i].sleep_flag, shim_world.member[i].slot);
 }
 
 /* Ranks that are bound to the caller's core and have been rung go first: other ranks may wait for
@@ -77,7 +77,7 @@ void shim_ring_comm(const struct shim_comm *c)
         if (member == shim_world.me)
             continue;
         /* relaxed: a hint */
-        rings |= member >= 0 && atomic_load_explicit(&shim_world.member[member].mail->sleeping,
+        rings |= member >= 0 && atomic_load_explicit(&shim_world.member[member].sleep_flag->sleeping,
                                                      memory_order_relaxed);
         shim_ring_member(member);
     }

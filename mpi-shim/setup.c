@@ -71,11 +71,11 @@ static bool threads_may_call;
  * process's own affair only: the others may come to the two in another order. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The lines on which the ranks of this node say that they sleep are reserved by the first of those
- * who have none yet, and freed by the last of them to end. */
+/* The lines with the sleep flags of the ranks of this node.  The first rank that has none yet
+ * reserves them; the last one to end frees them. */
 static struct {
     int first, lines, mine; /* mine: -1 none */
-} mail = {.mine = -1};
+} sleep_flags = {.mine = -1};
 
 bool shim_joined(void) { return joined; }
 bool shim_threads_may_call(void) { return threads_may_call; }
@@ -126,7 +126,7 @@ static struct shim_council council_of(MPI_Comm comm, int number)
 
 static bool is_newcomer(const struct shim_whereabouts *rank, uint64_t domain)
 {
-    return rank->domain == domain && rank->mail < 0;
+    return rank->domain == domain && rank->flag_line < 0;
 }
 
 /* Of all the first whose line is yet to be reserved; -1: there are no such. */
@@ -142,21 +142,21 @@ static int leader_of(const struct shim_council *k, const struct shim_whereabouts
 /* The last one to come frees the lines; nobody rings any more after that. */
 static void leave_lines(int first, int lines)
 {
-    struct inv_board_line *line = inv_board_at(inv_process.table, (unsigned)first);
+    struct inv_arrival_line *line = inv_arrival_line_at(inv_process.table, (unsigned)first);
     /* acq_rel: what any member did to its line comes before the lines are freed */
     if (atomic_fetch_add_explicit(&line->epoch, 1, memory_order_acq_rel) + 1 == (uint64_t)lines)
-        inv_board_free(inv_process.table, first, (unsigned)lines);
+        inv_arrival_board_free(inv_process.table, first, (unsigned)lines);
 }
 
 /* One of these lines is mine, unless another thread has got one meanwhile. */
 static void take_line(int first, int lines, int mine)
 {
     pthread_mutex_lock(&lock);
-    bool need = mail.mine < 0;
+    bool need = sleep_flags.mine < 0;
     if (need) {
-        mail.first = first;
-        mail.lines = lines;
-        mail.mine = mine;
+        sleep_flags.first = first;
+        sleep_flags.lines = lines;
+        sleep_flags.mine = mine;
     }
     pthread_mutex_unlock(&lock);
     if (!need)
@@ -170,9 +170,9 @@ static void give_lines(const struct shim_council *k, struct shim_whereabouts *al
     int lines = 0, mine = -1;
     for (int r = 0; r < k->size; r++)
         if (is_newcomer(&all[r], domain)) {
-            all[r].mail = first + lines++;
+            all[r].flag_line = first + lines++;
             if (r == k->rank)
-                mine = all[r].mail;
+                mine = all[r].flag_line;
         }
     if (mine >= 0)
         take_line(first, lines, mine);
@@ -191,14 +191,15 @@ static void number_members(const struct shim_council *k, const struct shim_where
         if (r == k->rank)
             shim_world.me = n;
         shim_world.member[n].slot = (unsigned)all[r].slot;
-        shim_world.member[n].mail = inv_board_at(inv_process.table, (unsigned)all[r].mail);
+        shim_world.member[n].sleep_flag =
+            inv_arrival_line_at(inv_process.table, (unsigned)all[r].flag_line);
         shim_world.member_of[world_rank] = n;
         shim_world.members = n + 1;
     }
     pthread_mutex_unlock(&lock);
 }
 
-/* Who shares my domain, and the board on which its members say that they sleep.  Every
+/* Finds the ranks that share my domain, and the lines with their sleep flags.  Every
  * rank calls tell_all as often, whatever happens: twice; once more, where some have threads that
  * call at once, since the line that was given to a rank may not be the one that it has taken. */
 static bool meet_members(const struct shim_council *k)
@@ -206,7 +207,7 @@ static bool meet_members(const struct shim_council *k)
     struct shim_whereabouts *all = calloc((size_t)k->size, sizeof *all);
     if (!all)
         abort(); /* the others wait for us */
-    struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, mail.mine,
+    struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, sleep_flags.mine,
                                     shim_recorded(), inv_report_is_here(), threads_may_call};
     bool good = shim_tell_all(k, &mine, all, sizeof mine);
     int leader = leader_of(k, all, mine.domain), lines = 0, first = -1;
@@ -216,18 +217,18 @@ static bool meet_members(const struct shim_council *k)
         again = again || all[r].threads;
     }
     if (leader == k->rank)
-        first = inv_board_alloc(inv_process.table, (unsigned)lines);
+        first = inv_arrival_board_alloc(inv_process.table, (unsigned)lines);
     int *firsts = calloc((size_t)k->size, sizeof *firsts);
     if (!firsts)
         abort();
     good = shim_tell_all(k, &first, firsts, sizeof first) && good;
     if (leader >= 0) {
         first = firsts[leader];
-        good = good && first >= 0 && first <= INV_BOARD_LINES - lines;
+        good = good && first >= 0 && first <= INV_ARRIVAL_LINES - lines;
         if (good)
             give_lines(k, all, mine.domain, first);
     }
-    mine.mail = mail.mine;
+    mine.flag_line = sleep_flags.mine;
     if (again)
         good = shim_tell_all(k, &mine, all, sizeof mine) && good;
     if (good)
@@ -243,7 +244,7 @@ static bool holds_core(void)
 {
     struct inv_claim claim;
     return inv_managed() && inv_invade(NULL, INV_NONBLOCKING, &claim) == 0 &&
-           (inv_seat != INV_SEAT_NONE || claim.held_cores > 0);
+           (inv_hold != INV_HOLD_NONE || claim.held_cores > 0);
 }
 
 /* True when every rank holds a core.  All ranks leave in the same round. */
@@ -266,12 +267,12 @@ static bool all_invade(const struct shim_council *k)
 }
 
 /* The same in all ranks of this job that share our domain, and in no other process: the first
- * one's process and its line on the board. */
+ * one's process and the line of its sleep flag. */
 static uint64_t job_number(void)
 {
     const struct shim_member *first = &shim_world.member[0];
     int32_t pid = inv_slot_at(inv_process.table, first->slot)->pid;
-    uint32_t line = (uint32_t)(first->mail - inv_board_at(inv_process.table, 0));
+    uint32_t line = (uint32_t)(first->sleep_flag - inv_arrival_line_at(inv_process.table, 0));
     return (uint64_t)(uint32_t)pid << 32 | (line + 1);
 }
 
@@ -413,8 +414,8 @@ void shim_tear_down(bool met)
         shim_reduce_end();
         if (met && all)
             shim_gather(all->own);
-        leave_lines(mail.first, mail.lines);
-        mail.mine = -1;
+        leave_lines(sleep_flags.first, sleep_flags.lines);
+        sleep_flags.mine = -1;
         shim_realms_end();
         in_force = false;
     }

@@ -39,7 +39,7 @@
 #ifndef SHIM_H
 #define SHIM_H
 
-#include "board.h"
+#include "arrival_board.h"
 #include "library.h"
 #include "process.h"
 #include "shim-pmpi.h"
@@ -120,9 +120,9 @@ enum {
 
 struct shim_member {
     unsigned slot;
-    /* `sleeping` is set while a thread of it sleeps in any wait.  Set by the sleeper,
-     * cleared with exchange by the one who rings it. */
-    struct inv_board_line *mail;
+    /* The line whose `sleeping` is set while a thread of the rank sleeps in any wait.  Set by the
+     * sleeper, cleared with exchange by the thread that rings it. */
+    struct inv_arrival_line *sleep_flag;
 };
 
 struct shim_world {
@@ -204,7 +204,7 @@ bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
 /* What a rank tells the others about where it is. */
 struct shim_whereabouts {
     uint64_t domain; /* the same in processes that share a core table */
-    int32_t slot, mail; /* its line on the board; -1: none yet */
+    int32_t slot, flag_line; /* line of its sleep flag; -1: none yet */
     int32_t recorded, reporter_here; /* booleans: it keeps a record; the `invade` that wants it runs
                                         on its node */
     int32_t threads; /* boolean: of it several may call MPI at once */
@@ -248,7 +248,7 @@ struct shim_comm {
     /* header->epoch counts the ranks that have dropped the board, header->sleeping is the
      * number of those who sleep until all have come; line[r] is rank r's: the collectives that it
      * has come to */
-    struct inv_board_line *header, *line;
+    struct inv_arrival_line *header, *line;
     uint64_t epoch; /* my own line's */
     int *member_of; /* peer rank -> member number or SHIM_MEMBER_NONE */
     struct shim_comm *next;
@@ -321,14 +321,15 @@ static inline bool shim_matched_valid(const MPI_Message *message, MPI_Count coun
 /* --- ringing (ring.c): no effect, and no shared write, when the other does not sleep */
 
 void shim_ring_everybody(void);
-void shim_ring_line(struct inv_board_line *line, unsigned slot);
+void shim_ring_line(struct inv_arrival_line *line, unsigned slot);
 SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
 {
     if (member >= 0) {
         const struct shim_member *m = &shim_world.member[member];
         /* acquire: partner is the sleeper's store in wait.c; a hint, see ring.c */
-        if (__builtin_expect(atomic_load_explicit(&m->mail->sleeping, memory_order_acquire), 0))
-            shim_ring_line(m->mail, m->slot);
+        _Atomic uint32_t *sleeping = &m->sleep_flag->sleeping;
+        if (__builtin_expect(atomic_load_explicit(sleeping, memory_order_acquire), 0))
+            shim_ring_line(m->sleep_flag, m->slot);
     } else if (member == SHIM_MEMBER_ALL)
         shim_ring_everybody();
 }
@@ -436,8 +437,8 @@ void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end);
  * lend?  Where the core's owner asks for it, the thread may move to another one. */
 bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle);
 
-/* Let the idle threads of the process know until when cores are held in short waits (hold.h). */
-void shim_hold_refresh(void);
+/* Tells the idle threads of the process until when cores are held in short waits (short_waits.h). */
+void shim_short_waits_refresh(void);
 
 /* With more processes than cores: does another process want the core that the caller will not need for long, and
  * would it have it?  A thread that yields comes back when the others here have computed, and has held it all

@@ -11,15 +11,16 @@
  */
 #include "shim.h"
 #include "futex.h"
-#include "hold.h"
+#include "short_waits.h"
 
 /* In microseconds.  WAKE: what it costs to give a core up and to have it back, by wake-ups alone; a wait that is likely
  * to be shorter is spun through.  LEND: the same with what is missing in caches then, for both sides, where
  * the rank waits little, so that there is little to lend.  SHORT: what a site with long waits
- * spins before it lends.  HOLD: the same as LEND where the rank holds its core in short waits (hold.h).  PATIENT: spinning on a core that nobody
- * wants ends here.  MOVE: looking for another core than the one that its owner asks for.  LASTS: a report
- * asks for the CPU time of waits that are longer than this.  PREEMPTED: a lend that takes so long has let a
- * borrower run on the core in the middle of it. */
+ * spins before it lends.  HOLD: the same as LEND where the rank holds its core in short waits
+ * (short_waits.h).  PATIENT: spinning on a core that no process wants ends here.  MOVE: looking for
+ * another core than the one that its owner asks for.  LASTS: a report asks for the CPU time of waits
+ * that are longer than this.  PREEMPTED: a lend that takes so long has let a borrower run on the core in
+ * the middle of it. */
 enum {
     LEND_US = 200,
     SHORT_US = 1,
@@ -110,11 +111,11 @@ void shim_site_learn(struct shim_site *site, uint64_t start, uint64_t end)
 static uint64_t hold_until(void)
 {
     const struct inv_slot *first = inv_slot_at(inv_process.table, shim_world.member[0].slot);
-    uint32_t word = atomic_load_explicit(&first->hold, memory_order_relaxed);
-    return word != 0 ? shim_hold_until(word, inv_now_ns()) : 0;
+    uint32_t word = atomic_load_explicit(&first->short_waits, memory_order_relaxed);
+    return word != 0 ? shim_short_waits_hold_until(word, inv_now_ns()) : 0;
 }
 
-void shim_hold_refresh(void)
+void shim_short_waits_refresh(void)
 {
     if (!inv_process.anonymous)
         atomic_store_explicit(&inv_process.holds_until_ns, hold_until(), memory_order_relaxed);
@@ -132,22 +133,22 @@ static uint64_t patience(const struct shim_site *site)
     return (expects <= lend_us * shim_us ? lend_us : SHORT_US) * shim_us;
 }
 
-/* The owner of our core asks for it while we spin: if there is another one for us, go there
- * rather than sleep.  Often it is one of our own, and an idle worker sits on it, who gives
- * it up when it sees that somebody waits. */
+/* The owner of our core asks for it while we spin.  If there is another core for us, go there
+ * rather than sleep.  Often that one is our own, and an idle worker holds it, which gives it up
+ * when it sees that a thread waits. */
 static bool move_to_other_core(void)
 {
     uint64_t start = shim_ticks();
-    int seat;
+    int hold;
     atomic_fetch_add_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    while ((seat = inv_seat_try()) == INV_SEAT_NONE && shim_ticks() - start < MOVE_US * shim_us)
+    while ((hold = inv_hold_acquire()) == INV_HOLD_NONE && shim_ticks() - start < MOVE_US * shim_us)
         inv_cpu_relax();
     atomic_fetch_sub_explicit(&inv_process.waiting, 1, memory_order_relaxed);
-    if (seat == INV_SEAT_NONE)
+    if (hold == INV_HOLD_NONE)
         return false;
-    int old = inv_seat_detach();
-    inv_seat_sit(seat); /* first, so that whoever is woken on the old core does not meet us */
-    inv_seat_return(old);
+    int old = inv_hold_detach();
+    inv_hold_begin(hold); /* first: the thread woken on the old core is not to meet us */
+    inv_hold_release(old);
     return true;
 }
 
@@ -156,7 +157,7 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
     uint64_t now = shim_ticks(), spun = now - idle;
     if (now - start > LASTS_US * shim_us)
         shim_account_lasts(start);
-    enum inv_verdict verdict = inv_seat_poll();
+    enum inv_verdict verdict = inv_hold_poll();
     if (verdict == INV_GIVE)
         return move_to_other_core();
     return verdict != INV_LOST && spun <= PATIENT_US * shim_us &&
@@ -222,7 +223,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
 static void show_sleeping(struct shim_comm *c, bool sleeping)
 {
     /* release: partner is the acquire load in ring.c and meet.c */
-    atomic_store_explicit(&shim_world.member[shim_world.me].mail->sleeping, sleeping,
+    atomic_store_explicit(&shim_world.member[shim_world.me].sleep_flag->sleeping, sleeping,
                           memory_order_release);
     if (c && c->line)
         atomic_store_explicit(&c->line[c->rank].sleeping, sleeping, memory_order_release);
@@ -394,15 +395,15 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
     uint64_t start = shim_ticks();
     struct shim_site *site = shim_site(call_site);
     bool slept = false;
-    bool seated = !inv_process.anonymous && inv_seat >= 0;
-    if (!(seated ? spin_on_core(w, site, start) : spin_yielding(w, site, start))) {
+    bool holds_core = !inv_process.anonymous && inv_hold >= 0;
+    if (!(holds_core ? spin_on_core(w, site, start) : spin_yielding(w, site, start))) {
         slept = true;
         shim_wait_slices(w, start, UINT64_MAX / 2, false);
     }
     uint64_t end = shim_ticks();
     shim_site_learn(site, start, end);
     shim_workload_waited(start, end, slept);
-    shim_hold_refresh();
+    shim_short_waits_refresh();
 }
 
 /* --- waiting for one request */

@@ -154,7 +154,7 @@ static void watch_poll(unsigned polls, bool library_yields)
     unsigned before = shim_watch.polls / SHIM_WATCH_POLLS;
     shim_watch.polls += polls;
     bool due = shim_watch.polls / SHIM_WATCH_POLLS != before;
-    if (inv_process.anonymous || inv_seat < 0)
+    if (inv_process.anonymous || inv_hold < 0)
         yield(library_yields, due);
     else if (due)
         spin();
@@ -196,7 +196,7 @@ void shim_watch_waited(void)
     uint64_t end = shim_ticks();
     shim_site_learn(shim_watch.site, shim_watch.start, end);
     shim_workload_waited(shim_watch.start, end, slept);
-    shim_hold_refresh();
+    shim_short_waits_refresh();
 }
 
 /* Threads that poll by turns share a lock of the library, which this one may hold: it would keep

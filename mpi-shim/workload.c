@@ -22,11 +22,11 @@
  */
 #include "shim.h"
 #include "estimate.h"
-#include "hold.h"
 #include "invasive.h"
 #include "iteration.h"
 #include "measure.h"
 #include "phase.h"
+#include "short_waits.h"
 #include "steady.h"
 
 #include <math.h>
@@ -78,7 +78,7 @@ static struct {
 } work;
 
 struct shim_phase shim_workload_phase;
-static struct shim_hold hold; /* of the first rank, which decides */
+static struct shim_short_waits short_waits; /* of the first rank, which decides */
 static enum shim_phase_event due; /* an iteration ends with the wait that comes next */
 uint32_t shim_workload_iteration = 2;
 static struct class class[SHIM_CLASSES];
@@ -245,9 +245,9 @@ static void learn_to_hold(unsigned k)
 {
     if (shim_world.me != 0 || inv_process.emulated)
         return;
-    uint32_t word = k == SHIM_CLASS_WINDOWS ? shim_hold_none(&hold)
-                                            : shim_hold_iteration(&hold, inv_now_ns());
-    _Atomic uint32_t *shown = &inv_slot_at(inv_process.table, inv_process.slot)->hold;
+    uint32_t word = k == SHIM_CLASS_WINDOWS ? shim_short_waits_no_iteration(&short_waits)
+                                            : shim_short_waits_add_iteration(&short_waits, inv_now_ns());
+    _Atomic uint32_t *shown = &inv_slot_at(inv_process.table, inv_process.slot)->short_waits;
     if (word != atomic_load_explicit(shown, memory_order_relaxed))
         atomic_store_explicit(shown, word, memory_order_relaxed);
 }

@@ -42,7 +42,7 @@ int rmd_domain_surplus(struct rmd_domain *d)
 static bool tokens_impossible(struct rmd_domain *d)
 {
     int n = atomic_load(&d->table->free_tokens);
-    return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_AGENTS;
+    return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_PARKED_MAX;
 }
 
 /* Of a few looks the one that finds least: processes take and return tokens while we add. */

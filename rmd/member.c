@@ -63,8 +63,8 @@ void rmd_domain_tidy(struct rmd_domain *d)
         rmd_rest_unowned(d);
     d->tokens = d->here;
     atomic_store(&d->table->free_tokens, (int32_t)d->here);
-    for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
-        atomic_store(&d->table->board_used[i], 0);
+    for (unsigned i = 0; i < INV_ARRIVAL_LINES / 64; i++)
+        atomic_store(&d->table->arrival_lines_used[i], 0);
     rmd_state_save(d);
     if (d->emptied)
         d->emptied(d);
@@ -145,13 +145,13 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store(&s->workload_bits, 0);
     atomic_store(&s->iteration_bits, 0);
     atomic_store(&s->rate_bits, 0);
-    atomic_store(&s->hold, 0);
+    atomic_store(&s->short_waits, 0);
     rmd_domain_show_owned(s, p);
     inv_scalability_write(s, &(struct inv_scalability){0});
     memset((void *)&s->counters, 0, sizeof s->counters);
-    for (unsigned a = 0; a < INV_AGENTS; a++) {
-        atomic_store(&s->agents[a].tid, 0);
-        atomic_store(&s->agents[a].core, INV_NO_CORE);
+    for (unsigned a = 0; a < INV_PARKED_MAX; a++) {
+        atomic_store(&s->parked_workers[a].tid, 0);
+        atomic_store(&s->parked_workers[a].core, INV_NO_CORE);
     }
     /* release: partner is everyone who reads LIVE before the rest of the slot */
     atomic_store_explicit(&s->state, INV_SLOT_LIVE, memory_order_release);

@@ -395,7 +395,7 @@ static int find_cores(void)
 /* Cores of the dead are to be free at once even where every CPU is busy.  rmd runs for some
  * microseconds at a time, so it can ask for a short slice, which lets it run soon after it
  * wakes (Linux 6.12), and for a high priority, which only root gets.  Either may fail. */
-static void be_prompt(void)
+static void lower_sched_latency(void)
 {
     struct {
         uint32_t size, policy;
@@ -548,7 +548,7 @@ static int start(void)
     };
     if (has_job())
         rmd_launcher_outlive_signals(); /* first: the launcher counts on it */
-    be_prompt(); /* to find the cores takes a turn on each of them */
+    lower_sched_latency(); /* to find the cores takes a turn on each of them */
     if (check_kernel() || have_table_size() || find_cores())
         return -1;
     have_descriptors();

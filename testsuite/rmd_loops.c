@@ -83,8 +83,8 @@ static void transitions(void)
 static void offers(void)
 {
     begin(INV_NOBODY, false);
-    inv_agent_take(table, OWNER);
-    ended("agent_take");
+    inv_parked_take(table, OWNER);
+    ended("parked_take");
     inv_core_offer(table, 0, INV_MAX_SLOTS);
     ended("offer");
     begin(INV_NOBODY, true);

@@ -10,7 +10,7 @@
  *   near CORE                    -> borrows the nearest free core to that one: it, or -1
  *   reclaim CORE                 -> "asked", or "no" when there is no need or right to
  *   want 0|1                     -> 0
- *   rob SLOT                     -> waits for a parked agent of that process, takes its cores and
+ *   rob SLOT                     -> waits for a parked worker of that process, takes its cores and
  *                                   leaves them free, offered to nobody, as if it had asked for
  *                                   one before, when there was no work: number of cores
  *   token                        -> takes one: 0 or 1
@@ -24,10 +24,10 @@
  *   iteration SECONDS            -> puts this into its slot: 0
  *   spend USEFUL WAIT            -> so many more milliseconds outside of MPI's waits and in them, as
  *                                   the MPI shim counts them: 0
- *   park AGENT                   -> parks until an agent is woken: core offered, or "timeout"
+ *   park ENTRY                   -> parks as that worker until it is woken: core offered, or "timeout"
  *   table                        -> MODE FREE_TOKENS {OWNER HOLDER RECLAIM}*NCORES, slots as
  *                                   numbers, -1 nobody
- *   seats                        -> {CPU PID THREAD EPOCH}*NCORES: who computes there, 0 nobody;
+ *   holds                        -> {CPU PID THREAD EPOCH}*NCORES: what computes there, 0 nothing;
  *                                   THREAD 0: not known; EPOCH: of the word
  *   states                       -> slots that are not free
  *   assigned                     -> the core that each of these is to compute on, -1 any
@@ -52,8 +52,8 @@
  *   scribble WHAT NUMBER         -> writes over the table, see scribble(): 0
  *   hammer                       -> from now on the table's head is written over all the time: 0
  *   storm                        -> from now on all words that rmd changes are, all the time: 0
- *   tids                         -> all agents of all slots are somebody: 0
- *   rung                         -> how often its first agent has been woken
+ *   tids                         -> all parked workers of all slots have a thread: 0
+ *   rung                         -> how often its first parked worker has been woken
  *   exec                         -> this program again, same process, not joined
  *   become HOW                   -> another program that sleeps for two minutes, by the call of that name:
  *                                   "execve"; "raw", the system call; "thread", of another thread
@@ -255,16 +255,16 @@ static void spend(int useful_ms, int wait_ms)
     printf("0\n");
 }
 
-static void park(unsigned agent)
+static void park(unsigned entry)
 {
     struct inv_slot *s = inv_slot_at(table, me);
-    struct inv_agent *a = &s->agents[agent];
+    struct inv_parked *a = &s->parked_workers[entry];
     uint32_t seen = atomic_load(&a->bell);
     atomic_store(&a->tid, (int32_t)getpid());
     atomic_store(&a->core, INV_NO_CORE);
-    atomic_fetch_or(&s->parked, UINT64_C(1) << agent);
+    atomic_fetch_or(&s->parked, UINT64_C(1) << entry);
     printf("parked\n");
-    while (atomic_load(&s->parked) >> agent & 1)
+    while (atomic_load(&s->parked) >> entry & 1)
         if (inv_futex_wait(&a->bell, seen, 10000000000, true) == -ETIMEDOUT) {
             printf("timeout\n");
             return;
@@ -366,7 +366,7 @@ static void show_table(void)
     printf("\n");
 }
 
-static void show_seats(void)
+static void show_holds(void)
 {
     unsigned ncores = at_most(table->ncores, INV_MAX_CORES);
     for (unsigned c = 0; c < ncores; c++) {
@@ -597,8 +597,8 @@ static void reopen(double seconds)
 static void fill_tids(void)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
-        for (unsigned a = 0; a < INV_AGENTS; a++)
-            atomic_store(&inv_slot_at(table, s)->agents[a].tid, 1);
+        for (unsigned a = 0; a < INV_PARKED_MAX; a++)
+            atomic_store(&inv_slot_at(table, s)->parked_workers[a].tid, 1);
     printf("0\n");
 }
 
@@ -676,7 +676,7 @@ static void *serve(void *arguments)
         } else if (!strcmp(verb, "tids")) {
             fill_tids();
         } else if (!strcmp(verb, "rung")) {
-            printf("%u\n", atomic_load(&inv_slot_at(table, me)->agents[0].bell));
+            printf("%u\n", atomic_load(&inv_slot_at(table, me)->parked_workers[0].bell));
         } else if (!strcmp(verb, "records")) {
             printf("%d\n", INV_RECORDS_OFFSET);
         } else if (!strcmp(verb, "token")) {
@@ -690,8 +690,8 @@ static void *serve(void *arguments)
         } else if (!strcmp(verb, "behead")) {
             printf("0\n");
             go_on_in_thread(serve, argv);
-        } else if (!strcmp(verb, "seats")) {
-            show_seats();
+        } else if (!strcmp(verb, "holds")) {
+            show_holds();
         } else if (!strcmp(verb, "states")) {
             show_states();
         } else if (!strcmp(verb, "assigned")) {

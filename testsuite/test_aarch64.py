@@ -99,22 +99,22 @@ def socket(arm, tmp_path, short_path, stock_env):
 def test_each_transition_of_a_core_is_as_documented(top, compile_arm, run_arm):
     ours = top / "libinvasive"
     program = compile_arm("test_core", f"-I{top / 'include'}", f"-I{ours}", "-pthread",
-                          *(ours / name for name in ("table.c", "core.c", "board.c", "trace.c",
-                                                     "test_core.c")))
+                          *(ours / name for name in ("table.c", "core.c", "arrival_board.c",
+                                                     "trace.c", "test_core.c")))
     assert run_arm([program]).stdout == "core: all transitions as documented\n"
 
 
 def test_no_double_holder_and_no_lost_wake_up_under_fire(top, compile_arm, run_arm):
     ours = top / "libinvasive"
     program = compile_arm("test_core_stress", f"-I{top / 'include'}", f"-I{ours}", "-pthread",
-                          *(ours / name for name in ("table.c", "core.c", "board.c", "trace.c",
-                                                     "test_core_stress.c")))
+                          *(ours / name for name in ("table.c", "core.c", "arrival_board.c",
+                                                     "trace.c", "test_core_stress.c")))
     lines = run_arm([program, STRESS_MS]).stdout.splitlines()
     assert lines[-1] == "anonymous: all tokens are back"
 
 
 @pytest.mark.parametrize("name, files", [
-    ("handover", ["parking.c", "ready.c"]), ("tickets", ["tickets.c"]), ("riders", ["riders.c"]),
+    ("handover", ["parking.c", "ready.c"]), ("tickets", ["tickets.c"]), ("unheld", ["unheld.c"]),
     ("taskqueue", ["taskqueue.c", "taskpool.c"]), ("split", [])])
 def test_what_threads_of_the_runtime_share_holds_under_fire(name, files, top, tmp_path, compile_arm,
                                                             run_arm):

@@ -16,7 +16,7 @@ BENCH = Path(__file__).resolve().parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
 
 import chaos  # noqa: E402
-import chaos_seats  # noqa: E402
+import chaos_holds  # noqa: E402
 import common  # noqa: E402
 import fuzz  # noqa: E402
 
@@ -174,27 +174,27 @@ def test_chaos_sees_a_thread_that_computes_where_another_sits():
     try:
         for process in busy:
             process.stdout.readline()
-        seats, found, epoch = chaos_seats.Seats(), [], 1
+        holds, found, epoch = chaos_holds.Holds(), [], 1
         end = time.monotonic() + 60
         while not found and time.monotonic() < end:
-            found = seats.look(f"{cpu} {one} {one} {epoch}", [one, other])
+            found = holds.look(f"{cpu} {one} {one} {epoch}", [one, other])
             time.sleep(0.05)
         assert len(found) == 1 and found[0].startswith(f"thread {other} of {other} ")
-        seats = chaos_seats.Seats()
+        holds = chaos_holds.Holds()
         end = time.monotonic() + 3
         while time.monotonic() < end:  # a core that changes hands
             epoch += 1
-            assert seats.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
+            assert holds.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
             time.sleep(0.05)
-        assert seats.looks > 0
-        seats.stopped.add(other)  # it cannot know yet that it has lost its seat
+        assert holds.looks > 0
+        holds.stopped.add(other)  # it cannot know yet that it has lost its hold
         end = time.monotonic() + 3
         while time.monotonic() < end:
-            assert seats.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
+            assert holds.look(f"{cpu} {one} {one} {epoch}", [one, other]) == []
             time.sleep(0.05)
-        seats.look(f"{cpu} {other} {other} {epoch}", [other])  # now it does
+        holds.look(f"{cpu} {other} {other} {epoch}", [other])  # now it does
         end = time.monotonic() + 60
-        while not (found := seats.look(f"{cpu} {one} {one} {epoch}", [one, other])):
+        while not (found := holds.look(f"{cpu} {one} {one} {epoch}", [one, other])):
             assert time.monotonic() < end
             time.sleep(0.05)
         assert len(found) == 1 and found[0].startswith(f"thread {other} of {other} ")

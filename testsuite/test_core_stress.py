@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-SOURCES = ("table.c", "core.c", "board.c", "trace.c")
+SOURCES = ("table.c", "core.c", "arrival_board.c", "trace.c")
 
 
 @pytest.fixture

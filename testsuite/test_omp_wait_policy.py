@@ -75,7 +75,7 @@ def test_active_and_infinite_do_not_sleep_alone_on_a_core(hints, waits):
     else:  # other programs compute on our cores all the time: the promise is not for now
         assert any(wait.interrupted for wait in everything), everything
         return
-    # Interrupts may look like company now and then.
+    # Interrupts may look like another thread on the core now and then.
     assert len(gave_up) <= len(awake), found
     assert max(wait.cpu_us for wait in awake) > MUCH_US, found
 

@@ -49,7 +49,7 @@ def test_the_same_with_more_tickets_and_helpers(checked):
 
 @pytest.mark.timeout(1200)
 @pytest.mark.beside(command=check(SCRIPT, "handover"))
-def test_every_ready_thread_runs_and_no_seat_is_lost_or_doubled(checked):
+def test_every_ready_thread_runs_and_no_hold_is_lost_or_doubled(checked):
     lines = checked()
     assert sum("finds" in line for line in lines) == 3
 

@@ -54,8 +54,8 @@ def test_every_implicit_task_runs_once_and_the_master_leaves_last(stress):
     assert stress("tickets", "tickets.c").startswith("tickets: ")
 
 
-def test_no_core_that_riders_are_given_is_lost(stress):
-    assert stress("riders", "riders.c").startswith("riders: ")
+def test_no_core_that_unheld_threads_are_given_is_lost(stress):
+    assert stress("unheld", "unheld.c").startswith("unheld: ")
 
 
 def test_every_task_is_taken_once(stress):

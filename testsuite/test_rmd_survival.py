@@ -131,7 +131,7 @@ def test_programs_go_on_and_are_adopted_by_the_next_rmd(mortal):
     assert counts(s.member(BOB), 0) == [3]
 
 
-def test_rmd_is_prompt_before_it_looks_at_each_core(build, tmp_path, short_path):
+def test_rmd_has_low_latency_before_it_looks_at_each_core(build, tmp_path, short_path):
     """hwloc takes a turn on every core, which on a busy machine are long waits for who has the
     usual priority, while no core moves between users.  It waits here for what describes the
     machine."""

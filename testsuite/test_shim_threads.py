@@ -166,7 +166,7 @@ def test_the_core_on_which_another_thread_computes_is_not_lent_by_the_one_that_w
     """As long as it gets more than a quarter of a core: else it does not count as computing."""
     most = 0
     for _ in range(5):
-        held, samples, ran = cores_kept(ours("company", cores=cores))
+        held, samples, ran = cores_kept(ours("background", cores=cores))
         most = max(most, ran)
         if ran >= ENOUGH_PERCENT and samples >= LEAST_SAMPLES:
             break

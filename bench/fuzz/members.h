@@ -55,7 +55,7 @@ static inline void fuzz_write_table(struct fuzz_input *in, struct inv_table *t)
 {
     static const size_t starts[] = {0, INV_CORES_OFFSET, INV_SLOTS_OFFSET,
                                     INV_SLOTS_OFFSET + sizeof(struct inv_slot),
-                                    INV_RECORDS_OFFSET, INV_BOARD_OFFSET};
+                                    INV_RECORDS_OFFSET, INV_ARRIVAL_OFFSET};
     size_t start = starts[fuzz_number(in, 1) % (sizeof starts / sizeof *starts)];
     size_t offset = fuzz_number(in, 2), bytes = fuzz_number(in, 1) % 64;
     if (start + offset + bytes <= INV_TABLE_BYTES)

@@ -43,7 +43,7 @@ static void compute_us(uint64_t us)
 static void compute_a_moment(void)
 {
     compute_us(20);
-    enum inv_verdict verdict = inv_seat_poll();
+    enum inv_verdict verdict = inv_hold_poll();
     if (verdict == INV_GIVE || verdict == INV_LOST) {
         inv_wait_begin();
         inv_wait_end();

@@ -93,7 +93,7 @@ check_handover() {
     optimize=-O1
     holds '3 threads, a barrier' -DNT=3 -DROUNDS=1 -DCOARSE -DPINNED
     holds '3 threads, a barrier, pinned nowhere yet' -DNT=3 -DROUNDS=1 -DCOARSE
-    holds '3 threads, a barrier, agents in full' -DNT=3 -DROUNDS=1 -DPINNED
+    holds '3 threads, a barrier, parked workers in full' -DNT=3 -DROUNDS=1 -DPINNED
     holds '2 threads, a lock twice, a stranger' -DNT=2 -DROUNDS=2 -DWITH_LOCK -DSTRANGER=1
 }
 

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
  * handover.pml - how the threads of one managed process hand their cores to each other
- * (overlay/parking.c, ready.c, and the seats of workers.c), every interleaving.
+ * (overlay/parking.c, ready.c, and the holds of workers.c), every interleaving.
  *
  * NT threads on two cores pass a barrier ROUNDS times, or, with WITH_LOCK, each enters a critical
  * section so often.  A thread that has to wait parks and passes its core on: to a thread that is ready,
  * or the core is lent.  Then it sleeps.  Thread 0 has core 0 in the beginning, the others are pinned
- * nowhere yet.  NW free workers are parked as agents, and with STRANGER another process takes free cores
+ * nowhere yet.  NW free workers are parked, and with STRANGER another process takes free cores
  * and lends them back.  With OWNER core 1 is another process's, which asks for it as often, takes it when
  * it is given up or in the middle of whatever goes on there, and lends it again.  No watchdog: nothing
  * here heals what got lost.
  *
  * What is checked:
- *  - at most one thread sits on a core, and the process holds it            (assertions in sit);
- *    but a core that was evicted may have been sat on or given away on the way: who sits down last
- *    has it, if the process has it again, and the other finds out at its next scheduling point
+ *  - at most one thread holds a core, and the process holds it       (assertions in begin_hold);
+ *    but after an eviction two threads may believe that they hold it, or it may be handed over twice.
+ *    The last hold to begin counts, if the process has the core again; the other thread finds out at
+ *    its next scheduling point
  *  - when nothing moves any more, every thread has come to its end: no wake-up is lost
- *  - then no core is held any more: no seat is lost                           (both in init)
+ *  - then the process holds no core any more: no hold is lost                 (both in init)
  *
  * One STEP is one access to memory that others race for, or several of which only one matters to
- * the others.  A critical section is one step where nobody can tell (its lock must be free then).
- * Parts of the protocol of agents that libinvasive/model/core.pml checks are coarser here, more of
- * them with COARSE.  With PINNED each thread has sat on a core before, and two have seats.  A thread that
- * is woken without a seat rides to its next wait.  Left out: seats for riders, tickets (tickets.pml),
- * tokens.
+ * the others.  A critical section is one step where no process can tell (its lock must be free then).
+ * Parts of the protocol of parked workers that libinvasive/model/core.pml checks are coarser here, more of
+ * them with COARSE.  With PINNED each thread has held a core before, and two hold one now.  A thread that
+ * is woken without a hold runs unheld to its next wait.  Left out: holds for unheld threads, tickets
+ * (tickets.pml), tokens.
  *
  * BUG_* break it on purpose; check.sh sees that each is found.
  */
@@ -46,8 +47,8 @@
 #define GO 1
 #define ASLEEP 2
 byte word[NT];
-byte seat[NT];        /* what its waker gives it */
-byte core[NT];        /* where it sat last, UNPINNED: nowhere */
+byte hold[NT];        /* what its waker gives it */
+byte core[NT];        /* that it held last, UNPINNED: none */
 
 /* --- ready.c */
 chan queue[NC + 1] = [NT] of { byte };
@@ -59,17 +60,17 @@ chan lot = [NT] of { byte };
 bool lot_locked;
 byte sleepers;
 
-/* --- libinvasive: cores, what this process wants, agents */
+/* --- libinvasive: cores, what this process wants, parked workers */
 bool held[NC];        /* by this process */
 bool lent[NC];        /* held by the stranger, or the owner */
 bool asked[NC];       /* by the owner: nobody else may take it */
 bool evicted;         /* some time */
 bool want;
 bool parked[NW], bell[NW];
-byte agent_core[NW];  /* a hint: to be borrowed */
+byte worker_core[NW];  /* a hint: to be borrowed */
 
 /* --- what the model knows besides */
-byte sitter[NC] = NONE;
+byte holder[NC] = NONE;
 byte ended = 0;
 
 /* --- the program: a barrier, a lock (0 free, 1 taken, 2 taken and somebody may sleep) */
@@ -78,21 +79,21 @@ byte mutex;
 bool inside;
 
 /* in a STEP */
-inline sit(c, who)
+inline begin_hold(c, who)
 {
-    assert(evicted || (held[c] && sitter[c] == NONE));
+    assert(evicted || (held[c] && holder[c] == NONE));
     if
-    :: held[c] -> sitter[c] = who
+    :: held[c] -> holder[c] = who
     :: else
     fi
 }
 
-/* In a STEP: s becomes NONE if the thread does not sit there any more. */
+/* In a STEP: s becomes NONE if the thread does not hold it any more. */
 inline detach(s, who)
 {
-    assert(evicted || sitter[s] == who);
+    assert(evicted || holder[s] == who);
     if
-    :: sitter[s] == who -> sitter[s] = NONE
+    :: holder[s] == who -> holder[s] = NONE
     :: else -> s = NONE
     fi
 }
@@ -113,10 +114,10 @@ inline ready_push(who)
     STEP(queue[core[who]]!who)
 }
 
-/* ok: a thread that is ready has been given seat s: with taking it (gomp_waiter_wake) one step, as only
+/* ok: a thread that is ready has been given hold s: with taking it (gomp_waiter_wake) one step, as only
  * its falling asleep comes in between.  The real one has each queue's lock in turn.  What comes to a queue
  * after the look at it is the same as what comes after all. */
-inline place_seat(s)
+inline place_hold(s)
 {
     d_step {
         take_first(s);
@@ -124,14 +125,14 @@ inline place_seat(s)
         take_first((s + 2) % (NC + 1));
         ok = w != NONE;
         if
-        :: ok -> seat[w] = s; word[w] = GO; w = NONE
+        :: ok -> hold[w] = s; word[w] = GO; w = NONE
         :: else
         fi }
 }
 
 /* --- parking.c */
 
-/* Returns with a seat, on which the thread sits. */
+/* Returns with a hold, which is the thread's. */
 inline waiter_sleep(me)
 {
 #ifdef BUG_SLEEP_OVERWRITES
@@ -143,10 +144,10 @@ inline waiter_sleep(me)
          fi);
 #endif
     word[me] == GO;
-    STEP(mine = seat[me]; seat[me] = NONE; word[me] = AWAKE;
+    STEP(mine = hold[me]; hold[me] = NONE; word[me] = AWAKE;
          assert(mine != NONE || evicted);
          if
-         :: mine != NONE -> core[me] = mine; sit(mine, me)
+         :: mine != NONE -> core[me] = mine; begin_hold(mine, me)
          :: else
          fi)
 }
@@ -165,21 +166,21 @@ inline try_if_wanted(into)
     fi
 }
 
-/* In a STEP: offer a core that has just been lent, to agents of ours if we want one. */
+/* In a STEP: offer a core that has just been lent, to parked workers of ours if we want one. */
 inline core_offer(s)
 {
     if
     :: FREE(s) && want && parked[0] ->
-        parked[0] = false; agent_core[0] = s; bell[0] = true
+        parked[0] = false; worker_core[0] = s; bell[0] = true
     :: FREE(s) && want && !parked[0] && parked[NW - 1] ->
-        parked[NW - 1] = false; agent_core[NW - 1] = s; bell[NW - 1] = true
+        parked[NW - 1] = false; worker_core[NW - 1] = s; bell[NW - 1] = true
     :: else
     fi
 }
 
-inline seat_return(s)
+inline hold_release(s)
 {
-    STEP(assert(evicted || (held[s] && sitter[s] == NONE)); held[s] = false;
+    STEP(assert(evicted || (held[s] && holder[s] == NONE)); held[s] = false;
 #ifdef COARSE
          core_offer(s)
     )
@@ -206,11 +207,11 @@ inline take_free_cores()
              fi);
         if
         :: ok -> break
-        :: else -> place_seat(got)
+        :: else -> place_hold(got)
         fi;
         if
         :: ok -> ok = false /* another one */
-        :: else -> seat_return(got); break
+        :: else -> hold_release(got); break
         fi
     od;
     got = NONE;
@@ -248,18 +249,18 @@ inline stop_wanting()
 
 #define IS_LOST(s) ((s) == NONE || !held[(s) % NC])
 
-/* in seat_dispose */
+/* in hold_handover */
 inline give_up(s)
 {
     stop_wanting();
-    seat_return(s);
+    hold_release(s);
 #ifndef BUG_NO_LOOK_AFTER_STOP
     want_cores_if(READY_COUNT > 0)
 #endif
 }
 
-/* A seat that is lost (or none) or asked back serves nobody who is ready. */
-inline seat_dispose(s)
+/* A hold that is lost (or none) or asked back serves no thread that is ready. */
+inline hold_handover(s)
 {
     if
     :: IS_LOST(s) ->
@@ -273,7 +274,7 @@ inline seat_dispose(s)
     :: !IS_LOST(s) && CALLED_BACK(s) -> give_up(s); take_free_cores()
 #endif
     :: else ->
-        place_seat(s);
+        place_hold(s);
         if
         :: ok -> ok = false
         :: else -> give_up(s)
@@ -282,24 +283,24 @@ inline seat_dispose(s)
 }
 
 /* mine becomes NONE */
-inline seat_yield(who)
+inline hold_yield(who)
 {
     STEP(if
          :: mine != NONE -> detach(mine, who)
          :: else
          fi);
-    seat_dispose(mine);
+    hold_handover(mine);
     mine = NONE
 }
 
-#define LOST(who) (!held[mine % NC] || sitter[mine % NC] != (who))
+#define LOST(who) (!held[mine % NC] || holder[mine % NC] != (who))
 
-/* A scheduling point of a thread that goes on (gomp_seat_checkpoint). */
+/* A scheduling point of a thread that goes on (gomp_hold_checkpoint). */
 inline checkpoint(me)
 {
     if
     :: mine != NONE && (LOST(me) || CALLED_BACK(mine)) ->
-        seat_yield(me);
+        hold_yield(me);
         ready_push(me);
         want_cores_if(true);
         waiter_sleep(me)
@@ -322,7 +323,7 @@ inline park(me, still)
         lot_locked = false);
 #endif
     if
-    :: ok -> ok = false; seat_yield(me); waiter_sleep(me)
+    :: ok -> ok = false; hold_yield(me); waiter_sleep(me)
     :: else
     fi
 }
@@ -402,7 +403,7 @@ proctype thread(byte me)
     byte taken[NT];
     bool ok;
     if
-    :: sitter[me % NC] == me -> mine = me
+    :: holder[me % NC] == me -> mine = me
     :: else -> ready_push(me); want_cores_if(true); waiter_sleep(me)
     fi;
     do
@@ -417,14 +418,14 @@ proctype thread(byte me)
 #endif
     :: else -> break
     od;
-    seat_yield(me);
+    hold_yield(me);
     ended++
 }
 
-/* A free worker, parked as agent `me` of libinvasive while it has no seat (inv_agent_park). */
-inline agent_park()
+/* A free worker, parked as number `me` in libinvasive while it holds no core (inv_worker_park). */
+inline worker_park()
 {
-    STEP(bell[me] = false; agent_core[me] = NONE; parked[me] = true
+    STEP(bell[me] = false; worker_core[me] = NONE; parked[me] = true
 #ifdef COARSE
          ; try_if_wanted(mine); parked[me] = mine == NONE
     );
@@ -440,15 +441,15 @@ inline agent_park()
     if
     :: ok -> ok = false
     :: !ok && !bell[me] /* COARSE: was withdrawn at once */
-    :: !ok && bell[me] -> /* somebody has woken us, and offers a core */
-        STEP(got = agent_core[me];
+    :: !ok && bell[me] -> /* another process has woken us, and offers a core */
+        STEP(got = worker_core[me];
             if
             :: got != NONE && FREE(got % NC) -> held[got] = true
             :: else -> try_if_wanted(got)
             fi);
         if
         :: mine == NONE -> mine = got
-        :: mine != NONE && got != NONE -> seat_return(got)
+        :: mine != NONE && got != NONE -> hold_release(got)
         :: else
         fi;
         got = NONE
@@ -461,12 +462,12 @@ proctype worker(byte me)
     bool ok;
     do
     :: mine == NONE ->
-        agent_park();
+        worker_park();
         if
-        :: mine != NONE -> STEP(sit(mine, NT + me))
+        :: mine != NONE -> STEP(begin_hold(mine, NT + me))
         :: else -> stop_wanting()
         fi
-    :: mine != NONE && (LOST(NT + me) || CALLED_BACK(mine)) -> seat_yield(NT + me)
+    :: mine != NONE && (LOST(NT + me) || CALLED_BACK(mine)) -> hold_yield(NT + me)
     :: mine != NONE && !(LOST(NT + me) || CALLED_BACK(mine)) ->
         if
         :: READY_COUNT > 0 ->
@@ -474,10 +475,10 @@ proctype worker(byte me)
             if
             :: mine == NONE
             :: else ->
-                place_seat(mine);
+                place_hold(mine);
                 if
                 :: ok -> ok = false; mine = NONE
-                :: else -> STEP(sit(mine, NT + me))
+                :: else -> STEP(begin_hold(mine, NT + me))
                 fi
             fi
         :: else
@@ -485,7 +486,7 @@ proctype worker(byte me)
         if
         :: mine == NONE
         :: mine != NONE && len(queue[mine % NC]) > 0
-        :: mine != NONE -> seat_yield(NT + me) /* idled for long enough */
+        :: mine != NONE -> hold_yield(NT + me) /* idled for long enough */
         fi
     od
 }
@@ -505,7 +506,7 @@ proctype owner()
         :: lent[1]
         :: d_step { asked[1] && !held[1] -> lent[1] = true; asked[1] = false }
         :: d_step { asked[1] && held[1] -> /* late */
-               held[1] = false; sitter[1] = NONE; evicted = true; lent[1] = true; asked[1] = false }
+               held[1] = false; holder[1] = NONE; evicted = true; lent[1] = true; asked[1] = false }
         fi;
         STEP(lent[1] = false);
         STEP(core_offer(1))
@@ -537,17 +538,17 @@ init
     byte p = 0;
     d_step {
         do
-        :: p < NT -> seat[p] = NONE; core[p] = UNPINNED; p++
+        :: p < NT -> hold[p] = NONE; core[p] = UNPINNED; p++
         :: else -> break
         od;
         p = 0;
-        core[0] = 0; held[0] = true; sitter[0] = 0;
+        core[0] = 0; held[0] = true; holder[0] = 0;
 #ifdef PINNED
-        core[1] = 1; held[1] = true; sitter[1] = 1;
+        core[1] = 1; held[1] = true; holder[1] = 1;
         core[2 % NT] = 0; core[NT - 1] = (NT - 1) % NC;
 #endif
         do
-        :: p < NW -> agent_core[p] = NONE; p++
+        :: p < NW -> worker_core[p] = NONE; p++
         :: else -> break
         od;
         p = 0

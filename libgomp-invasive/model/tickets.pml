@@ -7,8 +7,8 @@
  * A master opens REGIONS regions, one after the other, of N implicit tasks and of N - 1; two
  * workers take what they find, enter the gate to help with explicit tasks, and sleep when they find
  * nothing.  The first implicit task after the master's waits for the next one in a loop of its own:
- * its thread keeps its core.  Worker 2 believes that it sits where worker 1 does (it has been
- * evicted and has not seen it), or, with SHARELESS, has a seat without a share.  How many tickets
+ * its thread keeps its core.  Worker 2 believes that it holds the core of worker 1 (it has been
+ * evicted and has not seen it), or, with SHARELESS, holds a core without a share.  How many tickets
  * are taken at once is left open.  There is no watchdog: nothing here heals what got lost.
  *
  * With DEALT a region's implicit tasks are in the two shares from the beginning.  What each share begins with is
@@ -171,13 +171,13 @@ inline take_from(i, own)
 }
 #endif
 
-/* In a STEP, and there are so many: from the front, those on seat 1 from the back. */
-inline take_count(n, seat)
+/* In a STEP, and there are so many: from the front; the holder of core 1 from the back. */
+inline take_count(n, hold)
 {
     count = n;
     epoch = left_epoch;
     if
-    :: seat == 1 -> left_end = left_end - n; id = left_end
+    :: hold == 1 -> left_end = left_end - n; id = left_end
     :: else -> id = left_first; left_first = left_first + n
     fi
 }
@@ -188,12 +188,12 @@ inline take_count(n, seat)
 #define MAY_PUT(i) IS_EMPTY(i)
 #endif
 
-inline take_unshared(seat)
+inline take_unshared(hold)
 {
     if
-    :: atomic { LEFT > 0 -> take_count(1, seat) }
-    :: atomic { LEFT > 1 && seat < NS -> take_count(2, seat) }
-    :: atomic { LEFT > 2 && seat < NS -> take_count(LEFT, seat) }
+    :: atomic { LEFT > 0 -> take_count(1, hold) }
+    :: atomic { LEFT > 1 && hold < NS -> take_count(2, hold) }
+    :: atomic { LEFT > 2 && hold < NS -> take_count(LEFT, hold) }
     :: LEFT == 0 -> count = 0
     fi;
     if
@@ -201,7 +201,7 @@ inline take_unshared(seat)
         STEP(first = id + 1; ok = true);
         if
         :: count > 1 ->
-            at = seat;
+            at = hold;
             do
             :: d_step { MAY_PUT(at) -> share_epoch[at] = epoch; share_first[at] = first;
                         share_end[at] = id + count } break
@@ -222,26 +222,26 @@ inline take_unshared(seat)
 #define OWN_ONLY (DEALS && done > 0)
 
 /* ok: id is the taker's.  With BUG_OWN_WITHOUT_CAS the share's thread reads it, then writes it. */
-inline take(seat)
+inline take(hold)
 {
     STEP(epoch = left_epoch; was_dealt = left_dealt; ok = false);
     if
-    :: seat < NS ->
+    :: hold < NS ->
 #ifdef BUG_OWN_WITHOUT_CAS
-        STEP(ok = share_epoch[seat] == epoch && !IS_EMPTY(seat); id = share_first[seat];
-             first = share_end[seat]);
+        STEP(ok = share_epoch[hold] == epoch && !IS_EMPTY(hold); id = share_first[hold];
+             first = share_end[hold]);
         if
-        :: ok -> STEP(share_first[seat] = id + 1; share_end[seat] = first)
+        :: ok -> STEP(share_first[hold] = id + 1; share_end[hold] = first)
         :: else
         fi
 #else
-        take_from(seat, true)
+        take_from(hold, true)
 #endif
     :: else
     fi;
     if
     :: ok
-    :: else -> take_unshared(seat)
+    :: else -> take_unshared(hold)
     fi;
     if
     :: ok || OWN_ONLY
@@ -278,11 +278,11 @@ inline leave_gate(tasks, threads)
 }
 
 /* Takes one, or as many as there are. */
-inline run_tickets(seat)
+inline run_tickets(hold)
 {
     done = 0;
     do
-    :: take(seat);
+    :: take(hold);
         if
         :: ok -> execute(); done++
         :: else -> break
@@ -453,7 +453,7 @@ inline help()
     fi
 }
 
-proctype worker(byte me, seat)
+proctype worker(byte me, hold)
 {
     byte epoch, id, count, first, at, seen, done, helps = HELPS, w_epoch, w_first, w_end, lo, hi;
     bool ok, again, was_dealt;
@@ -465,7 +465,7 @@ proctype worker(byte me, seat)
         :: true ->
             look_for_tickets(alone);
             if
-            :: ok -> run_tickets(seat)
+            :: ok -> run_tickets(hold)
             :: else ->
                 STEP(bell[me] = false);
 #ifndef BUG_HELD_UNTIL_ASLEEP

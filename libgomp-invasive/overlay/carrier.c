@@ -8,7 +8,7 @@
 #include "overflow.h"
 #include "ready.h"
 #include "region.h"
-#include "riders.h"
+#include "unheld.h"
 #include "workers.h"
 #include <string.h>
 
@@ -213,7 +213,7 @@ void gomp_context_is_ready (struct gomp_context *x)
     gomp_spinlock_lock(&ready_lock);
     *ready_last = x;
     ready_last = &x->next;
-    /* seq_cst: partner is gomp_seat_dispose, which gives a seat up and looks again */
+    /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
     atomic_fetch_add(&gomp_contexts_ready, 1);
     gomp_spinlock_unlock(&ready_lock);
 }
@@ -342,7 +342,7 @@ static uint64_t switches_of (const struct gomp_carrier *c)
 /* For the watchdog: a context has come to its end, or to a wait.  (A yield is none.) */
 static void count_switch (struct gomp_carrier *c)
 {
-    if (inv_seat == INV_SEAT_NONE)
+    if (inv_hold == INV_HOLD_NONE)
         return;
     atomic_store_explicit(&c->switches, switches_of(c) + 1, memory_order_relaxed);
 }
@@ -358,7 +358,7 @@ static bool loop_needed (const struct gomp_carrier *c)
 {
     if (loop_goes_on(c))
         return true;
-    return inv_seat != INV_SEAT_NONE && (gomp_ready_at(inv_seat) || gomp_seat_called_back());
+    return inv_hold != INV_HOLD_NONE && (gomp_ready_at(inv_hold) || gomp_hold_called_back());
 }
 
 /* More than one is ready here: another core could help. */
@@ -549,7 +549,7 @@ bool gomp_context_has_others (void)
     return atomic_load_explicit(&c->count, memory_order_relaxed) > 0 || other_work(c);
 }
 
-bool gomp_context_has_company (void)
+bool gomp_context_could_switch (void)
 {
     struct gomp_carrier *c = carrier();
     return any_ready(c) || other_work(c);
@@ -570,9 +570,9 @@ static void context_main (struct gomp_context *self)
          * others once they are counted: the team must stay until we have left it. */
         if (!found && c->arrivals.count > 0) {
             struct gomp_region *region = c->arrivals.region;
-            gomp_region_hold(region);
+            gomp_region_ref(region);
             count_arrivals(c);
-            gomp_region_let_go(region);
+            gomp_region_unref(region);
         }
         struct gomp_context *next = loop_needed(c) ? NULL : take_ready(c);
         leave(c, self, next ? next : &c->loop);
@@ -719,7 +719,7 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
     c->loop.addr = addr;
     c->loop.val = val;
     while (!(over = has_changed(&c->loop))) {
-        if (inv_seat == INV_SEAT_NONE || gomp_seat_called_back() || gomp_ready_at(inv_seat))
+        if (inv_hold == INV_HOLD_NONE || gomp_hold_called_back() || gomp_ready_at(inv_hold))
             break;
         if (run_once(region))
             continue;
@@ -738,7 +738,7 @@ static bool run_until (struct gomp_carrier *c, struct gomp_region *region, int *
 
 bool gomp_contexts_run_until (int *addr, int val)
 {
-    if (!all_carriers() || gomp_contexts_grounded || inv_seat == INV_SEAT_NONE ||
+    if (!all_carriers() || gomp_contexts_grounded || inv_hold == INV_HOLD_NONE ||
         !gomp_region_waits_for_all(addr))
         return false;
     return run_until(carrier_made(), gomp_thread()->ts.team->barrier.region, addr, val);
@@ -746,7 +746,7 @@ bool gomp_contexts_run_until (int *addr, int val)
 
 bool gomp_carrier_arrive (struct gomp_region *region, int *addr, int val)
 {
-    if (!region || !region->light || gomp_contexts_grounded || inv_seat == INV_SEAT_NONE ||
+    if (!region || !region->light || gomp_contexts_grounded || inv_hold == INV_HOLD_NONE ||
         gomp_thread()->ts.team_id != 0)
         return false;
     struct gomp_carrier *c = carrier_made();

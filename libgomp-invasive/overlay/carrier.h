@@ -64,8 +64,8 @@ extern bool gomp_context_is_in_the_way (void);
 /* Then that one goes first: the caller may do something next that depends on it, as when it has opened a
  * barrier, or something that keeps it there for long. */
 extern void gomp_context_make_way (void);
-/* Is there anything that this carrier could run meanwhile? */
-extern bool gomp_context_has_company (void);
+/* Is there anything that this carrier could run in place of the caller? */
+extern bool gomp_context_could_switch (void);
 /* The same, or contexts of this carrier that wait: the loop looks at all of them.  Cheap. */
 extern bool gomp_context_has_others (void);
 
@@ -88,8 +88,9 @@ extern bool gomp_contexts_run_others (void);
 extern bool gomp_contexts_look (void);
 /* Has the context that ran last asked for implicit tasks to be started first? */
 extern bool gomp_contexts_tickets_first (void);
-/* For a thread with a seat that waits for all others of the region that it has begun: run contexts of
- * the region until *addr is not val (true), or until it is time to sleep (false, as in any other wait). */
+/* For a thread that holds a core and waits for all others of the region that it has begun: run
+ * contexts of the region until *addr is not val (true), or until it is time to sleep (false, as in
+ * any other wait). */
 extern bool gomp_contexts_run_until (int *addr, int val);
 /* The same for that thread at the barrier of the region's team, at which it arrives by this; may return
  * before the barrier is open.  False: nothing is done. */
@@ -115,7 +116,7 @@ extern void gomp_context_is_ready (struct gomp_context *);
 
 /* What the watchdog sees. */
 struct gomp_carriers_view {
-    uint64_t switches;          /* by carriers that have a seat */
+    uint64_t switches;          /* by carriers that hold a core */
     unsigned ready;             /* contexts that could run and do not */
     struct gomp_region *region; /* of one of them */
 };

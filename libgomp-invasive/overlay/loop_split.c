@@ -42,7 +42,7 @@ bool gomp_loop_split (struct gomp_work_share *ws, struct gomp_team *team,
  * data finds it in the same cache, whichever thread number runs there. */
 unsigned gomp_loop_home (const struct gomp_work_share *ws)
 {
-    unsigned who = inv_seat >= 0 ? (unsigned)inv_seat : gomp_thread()->ts.team_id;
+    unsigned who = inv_hold >= 0 ? (unsigned)inv_hold : gomp_thread()->ts.team_id;
     return who % ws->loop_nshares;
 }
 

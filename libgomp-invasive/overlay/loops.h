@@ -30,8 +30,8 @@ enum {
 /* Between two chunks: give the core up if its owner asks for it.  One load when not. */
 static inline void gomp_loop_checkpoint (void)
 {
-    if (inv_seat != INV_SEAT_NONE && gomp_seat_called_back())
-        gomp_seat_checkpoint();
+    if (inv_hold != INV_HOLD_NONE && gomp_hold_called_back())
+        gomp_hold_checkpoint();
 }
 
 /* In static_trip, when the thread has the last chunk of a static loop; below it is the number

@@ -221,7 +221,7 @@ static bool keep_core (int *slot, int token)
  * OMP_WAIT_POLICY=passive do_wait would lend it in between, for microseconds. */
 static bool keep_idle_core (int *slot, int token)
 {
-    if (gomp_spin_count_var > 0 || !inv_managed() || inv_seat == INV_SEAT_NONE)
+    if (gomp_spin_count_var > 0 || !inv_managed() || inv_hold == INV_HOLD_NONE)
         return false;
     for (unsigned i = 0; i < LOOKS_MOST && !gomp_core_needed(); i++) {
         if (turn_has_come(slot, token))
@@ -312,11 +312,11 @@ static void let_sleepers_pass (struct gomp_work_share *ws)
         if (!inv_managed()) {
             if (gomp_yield_was_long())
                 return;
-        } else if (gomp_in_context() && gomp_context_has_company()) {
+        } else if (gomp_in_context() && gomp_context_could_switch()) {
             gomp_context_yield();
-        } else if (inv_seat != INV_SEAT_NONE && gomp_ready_here(inv_seat)) {
-            gomp_seat_yield();
-            gomp_seat_acquire();
+        } else if (inv_hold != INV_HOLD_NONE && gomp_ready_here(inv_hold)) {
+            gomp_hold_yield();
+            gomp_hold_acquire();
         } else {
             for (unsigned k = 0; k < PASS_LOOKS; k++)
                 cpu_relax();
@@ -351,8 +351,8 @@ static inline bool claims_over (struct gomp_work_share *ws)
 /* Would anybody use the core of this thread, which rests on it? */
 static bool rests_on_wanted_core (void)
 {
-    return inv_managed() && inv_seat != INV_SEAT_NONE &&
-           (gomp_core_needed() || inv_seat_poll() == INV_WANTED);
+    return inv_managed() && inv_hold != INV_HOLD_NONE &&
+           (gomp_core_needed() || inv_hold_poll() == INV_WANTED);
 }
 
 /* Stay away from the claims while another thread goes on with them; but not for long on a core

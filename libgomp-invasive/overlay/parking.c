@@ -6,7 +6,7 @@
 #include "carrier.h"
 #include "history.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "workers.h"
 #include <string.h>
 
@@ -50,11 +50,11 @@ void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns)
 {
     sleep_soundly(w, timeout_ns);
     if (w->pinning == GOMP_PIN_FAILED)
-        inv_seat_was_asleep();
-    if (w->seat != INV_SEAT_NONE)
-        inv_seat_adopt(w->seat, w->pinning == GOMP_PIN_DONE);
-    else if (w->needs_seat && inv_managed())
-        gomp_ride();
+        inv_thread_was_asleep();
+    if (w->hold != INV_HOLD_NONE)
+        inv_hold_begin_handed(w->hold, w->pinning == GOMP_PIN_DONE);
+    else if (w->needs_hold && inv_managed())
+        gomp_unheld_begin();
 }
 
 void gomp_waiter_sleep (struct gomp_waiter *w)
@@ -62,11 +62,11 @@ void gomp_waiter_sleep (struct gomp_waiter *w)
     gomp_waiter_sleep_for(w, -1);
 }
 
-void gomp_waiter_wake (struct gomp_waiter *w, int seat)
+void gomp_waiter_wake (struct gomp_waiter *w, int hold)
 {
-    w->seat = seat;
-    if (seat >= 0 && seat != w->core)
-        w->pinning = inv_pin(inv_process.table, w->tid, seat) == 0 ? GOMP_PIN_DONE
+    w->hold = hold;
+    if (hold >= 0 && hold != w->core)
+        w->pinning = inv_pin(inv_process.table, w->tid, hold) == 0 ? GOMP_PIN_DONE
                                                                    : GOMP_PIN_FAILED;
     /* After the exchange the waiter may be gone with its stack: only its address is used. */
     _Atomic uint32_t *word = &w->word;
@@ -90,13 +90,14 @@ static bool enqueue (struct bucket *b, struct gomp_waiter *w, int *addr, int val
     return still;
 }
 
-/* Threads of the program that have no seat (several of its threads open regions) need none. */
-static bool needs_seat (void)
+/* Does the caller hold a core, or is it an unheld thread?  Threads of the program that are neither
+ * (several of its threads open regions) need no hold. */
+static bool needs_hold (void)
 {
     if (!inv_managed())
         return false;
-    bool rides = gomp_riding != NULL;
-    return gomp_ride_end() || rides;
+    bool is_unheld = gomp_unheld_self != NULL;
+    return gomp_unheld_end() || is_unheld;
 }
 
 bool gomp_park_context (struct gomp_waiter *w, struct gomp_context *context, int *addr, int val)
@@ -119,21 +120,21 @@ void gomp_park (int *addr, int val)
     if (wait_lightly(addr, val))
         return;
     struct gomp_waiter w = {.addr = addr,
-                            .core = INV_SEAT_NONE,
-                            .seat = INV_SEAT_NONE,
-                            .needs_seat = needs_seat()};
-    if (w.needs_seat) {
+                            .core = INV_HOLD_NONE,
+                            .hold = INV_HOLD_NONE,
+                            .needs_hold = needs_hold()};
+    if (w.needs_hold) {
         w.tid = inv_own_tid();
         w.core = inv_thread_core();
     }
     if (!enqueue(bucket_of(addr), &w, addr, val)) {
-        if (w.needs_seat && inv_seat == INV_SEAT_NONE)
-            gomp_ride(); /* on */
+        if (w.needs_hold && inv_hold == INV_HOLD_NONE)
+            gomp_unheld_begin(); /* on */
         return;
     }
-    if (w.needs_seat) {
+    if (w.needs_hold) {
         gomp_history_sleeps(addr);
-        gomp_seat_yield();
+        gomp_hold_yield();
         gomp_check_starved();
     } else
         gomp_contexts_publish();
@@ -178,11 +179,11 @@ bool gomp_unpark_sleepers (int *addr, int count)
         if (w->context) {
             gomp_context_is_ready(w->context);
             ready = true;
-        } else if (w->needs_seat && inv_managed()) {
+        } else if (w->needs_hold && inv_managed()) {
             gomp_ready_push(w);
             ready = true;
         } else
-            gomp_waiter_wake(w, INV_SEAT_NONE);
+            gomp_waiter_wake(w, INV_HOLD_NONE);
     }
     if (ready)
         gomp_want_cores();

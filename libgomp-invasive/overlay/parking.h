@@ -25,14 +25,14 @@ struct gomp_waiter {
     struct gomp_waiter *next;
     int *addr;
     int tid;
-    int core;        /* where it sat last and is pinned, INV_SEAT_NONE if it is not */
+    int core;        /* that it held last and is pinned to, INV_HOLD_NONE if it is not */
     struct gomp_context *context; /* this is no thread but a context (context.h), or NULL */
-    bool needs_seat; /* had a seat when it went to sleep, so must get one to go on */
+    bool needs_hold; /* held a core when it went to sleep, so must get one to go on */
     /* written by the waker before word, read by the sleeper after it */
-    int seat;
+    int hold;
     enum gomp_pinning {
         GOMP_PIN_UNTOUCHED, /* the waker has left the thread where it was */
-        GOMP_PIN_DONE,      /* has pinned it to the seat */
+        GOMP_PIN_DONE,      /* has pinned it to the core of the hold */
         GOMP_PIN_FAILED     /* has tried */
     } pinning;
     /* enum gomp_waiting.  The sleeper sets ASLEEP by CAS, the waker GO by exchange (release;
@@ -55,13 +55,13 @@ extern bool gomp_unpark_sleepers (int *addr, int count);
 /* Let a context, which does not run, wait here.  False: *addr is not val any more. */
 extern bool gomp_park_context (struct gomp_waiter *, struct gomp_context *, int *addr, int val);
 
-/* Sleep until someone sets w->word; then take the seat that came with it. */
+/* Sleeps until a waker sets w->word; then begins the hold that came with it. */
 extern void gomp_waiter_sleep (struct gomp_waiter *w);
-/* The same for one that is in a queue of the ready, which it leaves when the time is over: then it
- * goes on without a seat. */
+/* The same for a waiter in a queue of the ready, which it leaves when the time is over.  Then it
+ * goes on as an unheld thread. */
 extern void gomp_waiter_sleep_for (struct gomp_waiter *w, int64_t timeout_ns);
-/* Let a sleeping thread go on, with a seat or INV_SEAT_NONE. */
-extern void gomp_waiter_wake (struct gomp_waiter *w, int seat);
+/* Lets a sleeping thread go on, with a hold or INV_HOLD_NONE. */
+extern void gomp_waiter_wake (struct gomp_waiter *w, int hold);
 /* For the child of a fork. */
 extern void gomp_parking_forget (void);
 

@@ -8,7 +8,7 @@
 #include "own.h"
 #include <libinvasive/process.h>
 
-#define inv_seat GOMP_OWN(inv_seat)
+#define inv_hold GOMP_OWN(inv_hold)
 #define inv_tid GOMP_OWN(inv_tid)
 #define inv_polls_until GOMP_OWN(inv_polls_until)
 

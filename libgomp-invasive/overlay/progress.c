@@ -8,7 +8,7 @@
 #include "progress.h"
 #include "history.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "region.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ enum {
 #define MAX_PATIENCE_NS UINT64_C(20000000000)
 
 static _Atomic uint32_t armed; /* futex; set by gomp_progress_arm, cleared by the watchdog */
-static _Atomic unsigned taken; /* work taken off the queue of the ready, by seated threads */
-static _Atomic int extras;     /* tickets that unseated threads are to take */
+static _Atomic unsigned taken; /* work taken off the queue of the ready, by threads that hold cores */
+static _Atomic int extras;     /* tickets that unheld threads are to take */
 static _Atomic unsigned extras_taken; /* those that they have taken; relaxed, a statistic */
 static _Atomic bool started;
 
@@ -56,7 +56,7 @@ void gomp_progress_note_extra (void)
 
 /* What the watchdog sees of the work that waits. */
 struct view {
-    uint64_t seated;      /* changes when a seated thread takes anything */
+    uint64_t progress;    /* changes when a thread that holds a core takes anything */
     bool waiting;         /* there is work that nobody has taken */
     void (*fn) (void *);  /* of a region with tickets left, or NULL */
     struct gomp_region *region; /* that region, and which use of it */
@@ -67,13 +67,13 @@ struct view {
 
 static struct view look (void)
 {
-    struct view v = {.seated = atomic_load_explicit(&taken, memory_order_relaxed) +
+    struct view v = {.progress = atomic_load_explicit(&taken, memory_order_relaxed) +
                                gomp_ready_taken(),
                      .waiting = gomp_threads_queued(),
                      .count = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed)};
     struct gomp_region *region;
     struct gomp_carriers_view carriers = gomp_carriers_look();
-    v.seated += carriers.switches;
+    v.progress += carriers.switches;
     v.count += carriers.ready;
     if (carriers.region) {
         v.region = carriers.region;
@@ -86,7 +86,7 @@ static struct view look (void)
             continue;
         uint64_t left = atomic_load_explicit(&region->tickets.left, memory_order_acquire);
         uint32_t count = gomp_tickets_count(&region->tickets, (uint32_t)(left >> 32));
-        v.seated += (left >> 32) * 65536 - count;
+        v.progress += (left >> 32) * 65536 - count;
         /* acquire: who sees the next region's sees that no ticket of this one is left.  The
          * number may be the next region's; it only makes for a worse guess. */
         void (*fn) (void *) = atomic_load_explicit(&region->fn, memory_order_acquire);
@@ -100,7 +100,7 @@ static struct view look (void)
             v.count += count > 0 ? count : v.nthreads;
         }
     }
-    v.seated -= atomic_load_explicit(&extras_taken, memory_order_relaxed);
+    v.progress -= atomic_load_explicit(&extras_taken, memory_order_relaxed);
     return v;
 }
 
@@ -157,7 +157,7 @@ struct watch {
     struct view last;
     uint64_t since_cpu, since_wall; /* of the last progress; 0: none seen yet */
     unsigned idle;                  /* periods without waiting work */
-    struct view helped;             /* the region that we last ran threads of unseated */
+    struct view helped;             /* the region that we last ran unheld threads of */
     uint64_t helped_cpu;            /* when they had last got somewhere before */
     unsigned helped_nthreads;
     bool helped_apart; /* its implicit tasks were not taken in order, by choice */
@@ -169,9 +169,9 @@ struct watch {
     unsigned starved; /* helps in sequence for which threads could not be made while all slept */
 };
 
-/* Seated threads have gone on by themselves.  If that took long, so long do fn's implicit tasks
- * take.  (Where they are known to wait for each other all of them have been started, and whoever
- * has not come to its core yet waits for the others' time slices: that says nothing.) */
+/* Threads that hold cores have gone on by themselves.  If that took long, so long do fn's implicit
+ * tasks take.  (If they are known to wait for each other, all of them have been started.  A thread
+ * that has not come to its core yet waits for the others' time slices: that says nothing.) */
 static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
     uint64_t stalled = cpu - w->since_cpu;
@@ -185,15 +185,15 @@ static void progress_seen (struct watch *w, const struct view *now, uint64_t cpu
 }
 
 /* Work waits: use our own cores that others are late to give back, those that a thread of ours
- * sits on asleep, and those that are free although we have said that we want them: of hundreds of
- * workers only INV_AGENTS are where lenders find them, and a core that is given up while none of
- * these is parked wakes nobody. */
-static void find_seats (bool call)
+ * holds asleep, and those that are free although we have said that we want them.  Of hundreds of
+ * workers lenders find only INV_PARKED_MAX, and a core that is given up while none of these is
+ * parked wakes no thread. */
+static void serve_cores (bool call)
 {
-    int seat;
-    if ((seat = inv_seat_evict_overdue()) != INV_SEAT_NONE ||
-        (seat = inv_seat_retake_idle()) != INV_SEAT_NONE) {
-        gomp_seat_dispose(seat);
+    int hold;
+    if ((hold = inv_hold_evict_overdue()) != INV_HOLD_NONE ||
+        (hold = inv_hold_retake_idle()) != INV_HOLD_NONE) {
+        gomp_hold_handover(hold);
     } else if (inv_want_get(inv_process.table, inv_process.slot))
         gomp_take_free_cores();
     else if (call)
@@ -242,18 +242,18 @@ static void note_blocked (struct watch *w, const struct view *now, bool asleep)
 static bool most_are_asleep (void)
 {
     unsigned held;
-    return !inv_process.emulated && 2 * inv_seats_asleep(&held) > held;
+    return !inv_process.emulated && 2 * inv_holds_asleep(&held) > held;
 }
 
 /* Work waits: see to it that cores do it. */
 static void serve_work (struct watch *w, const struct view *now)
 {
     note_blocked(w, now, most_are_asleep());
-    find_seats(is_to_call(&w->last, now));
+    serve_cores(is_to_call(&w->last, now));
 }
 
-/* A region in which we had to start implicit tasks unseated has ended.  If they had waited for
- * each other it has ended soon after.  If not they may be long: next time wait twice as long as
+/* A region in which we had to start implicit tasks on unheld threads has ended.  If they had waited
+ * for each other it has ended soon after.  If not they may be long: next time wait twice as long as
  * one of them would have taken then.  If that passes too, they wait for each other, for good: had
  * we been wrong, so that they are long after all, they are long beside each other. */
 static void learn_from_end (struct watch *w, uint64_t cpu)
@@ -297,10 +297,10 @@ static bool own_no_core (void)
                                 memory_order_relaxed) == 0;
 }
 
-/* Nobody with a seat gets anywhere: let all that waits run beside them. */
+/* No thread that holds a core gets anywhere: let all that waits run beside them. */
 static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
-    bool made = gomp_run_unseated(now->count);
+    bool made = gomp_run_unheld(now->count);
     note_starved(w, made, cpu - w->since_cpu < PERIOD_NS);
     if (now->region && !own_no_core()) {
         w->helped = *now;
@@ -316,19 +316,19 @@ static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_
 static void look_once (struct watch *w)
 {
     struct view now = look();
-    bool riders = atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+    bool unheld = atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
     if (share_lasting_regions(w->alone))
         w->idle = 0;
     if (inv_managed())
-        gomp_riders_look();
+        gomp_unheld_look();
     if (inv_managed() && gomp_work_waiting())
         serve_work(w, &now);
     uint64_t cpu = cpu_ns(), wall = inv_now_ns();
     learn_from_end(w, cpu);
-    w->idle = now.waiting || riders || w->helped.region ? 0 : w->idle + 1;
+    w->idle = now.waiting || unheld || w->helped.region ? 0 : w->idle + 1;
     if (!now.waiting)
         atomic_store_explicit(&extras, 0, memory_order_relaxed); /* for regions that are over */
-    if (!now.waiting || now.seated != w->last.seated || w->since_wall == 0)
+    if (!now.waiting || now.progress != w->last.progress || w->since_wall == 0)
         progress_seen(w, &now, cpu, wall);
     else {
         uint64_t limit = patience_of(now.fn);
@@ -388,7 +388,7 @@ static void *watchdog_main (void *arg)
     struct watch watch = {0};
     const struct timespec period = {0, PERIOD_NS};
     (void)arg;
-    inv_background_thread();
+    inv_service_thread();
     for (;;) {
         if (__builtin_expect(atomic_load_explicit(&initial_ended, memory_order_relaxed), 0))
             end_with_program();

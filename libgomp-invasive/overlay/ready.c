@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * ready.c - the queues of the threads that are ready for a seat (ready.h).
+ * ready.c - the queues of the threads that are ready for a core (ready.h).
  */
 #include "wait.h"
 #include "ready.h"
@@ -9,7 +9,7 @@
 
 _Atomic unsigned gomp_ready_count;
 
-/* The last one is for threads that are not pinned: tokens, emulated cores, no seat yet. */
+/* The last one is for threads that are not pinned: tokens, emulated cores, no hold yet. */
 static struct queue {
     struct gomp_spinlock lock; /* of the list */
     _Atomic unsigned count;    /* its length; written under the lock, read without: a hint */
@@ -42,7 +42,7 @@ void gomp_ready_push (struct gomp_waiter *w)
         q->first = w;
     q->last = w;
     atomic_store_explicit(&q->count, q->count + 1, memory_order_relaxed);
-    /* seq_cst: partner is gomp_seat_dispose, which gives a seat up and looks again */
+    /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
     atomic_fetch_add(&gomp_ready_count, 1);
     gomp_spinlock_unlock(&q->lock);
 }
@@ -105,10 +105,10 @@ static struct gomp_waiter *take_from_orphans (void)
     return w;
 }
 
-struct gomp_waiter *gomp_ready_overdue (int seat)
+struct gomp_waiter *gomp_ready_overdue (int hold)
 {
     enum { ORPHANS_EVERY = 8, OTHERS_EVERY = 64 };
-    struct queue *own = queue_of(seat);
+    struct queue *own = queue_of(hold);
     unsigned mine = atomic_load_explicit(&own->count, memory_order_relaxed);
     unsigned all = atomic_load_explicit(&gomp_ready_count, memory_order_relaxed);
     if (all <= mine || own == &queues[INV_MAX_CORES])
@@ -121,18 +121,18 @@ struct gomp_waiter *gomp_ready_overdue (int seat)
     return w || turn % OTHERS_EVERY != 0 ? w : steal(own);
 }
 
-struct gomp_waiter *gomp_ready_pop (int seat)
+struct gomp_waiter *gomp_ready_pop (int hold)
 {
     if (atomic_load_explicit(&gomp_ready_count, memory_order_relaxed) == 0)
         return NULL;
-    struct queue *own = queue_of(seat);
+    struct queue *own = queue_of(hold);
     struct gomp_waiter *w = take_first(own);
     return w ? w : steal(own);
 }
 
-bool gomp_ready_here (int seat)
+bool gomp_ready_here (int hold)
 {
-    return atomic_load_explicit(&queue_of(seat)->count, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&queue_of(hold)->count, memory_order_relaxed) > 0;
 }
 
 unsigned gomp_ready_taken (void)

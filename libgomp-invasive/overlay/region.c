@@ -9,7 +9,7 @@
 #include "parallel.h"
 #include "progress.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "tasks.h"
 #include "tls.h"
 #include <libinvasive/tool.h>
@@ -124,14 +124,14 @@ static void become_member (struct gomp_region *region, unsigned id)
     gomp_league_join(thr, s->league);
 }
 
-/* The place of thread number `id`.  On a seat the core is given by the seat. */
+/* The place of thread number `id`.  If the thread holds a core, that core gives the place. */
 static void take_place (struct gomp_region *region, unsigned id)
 {
     struct gomp_thread *thr = gomp_thread();
     struct gomp_place_choice choice = gomp_place_of(&region->start, id);
     thr->ts.place_partition_off = choice.partition_off;
     thr->ts.place_partition_len = choice.partition_len;
-    if (thr->place != choice.place && inv_seat < 0)
+    if (thr->place != choice.place && inv_hold < 0)
         gomp_bind_self(choice.place);
     thr->place = choice.place;
 }
@@ -204,7 +204,7 @@ static bool has_tickets (struct gomp_region *region)
 
 static bool has_tickets_in_view (struct gomp_region *region)
 {
-    return gomp_tickets_in_view(&region->tickets, inv_seat);
+    return gomp_tickets_in_view(&region->tickets, inv_hold);
 }
 
 bool gomp_tickets_left (void)
@@ -235,9 +235,9 @@ static void set_number (uint64_t *numbers, unsigned id)
  * region that is not counted done.  False: there is none. */
 static bool run_next (struct gomp_region *region, bool first, unsigned *id)
 {
-    if (!gomp_ticket_take(&region->tickets, inv_seat, !first, id))
+    if (!gomp_ticket_take(&region->tickets, inv_hold, !first, id))
         return false;
-    if (__builtin_expect(inv_seat == INV_SEAT_NONE, 0))
+    if (__builtin_expect(inv_hold == INV_HOLD_NONE, 0))
         gomp_progress_note_extra();
     if (first)
         become_member(region, *id);
@@ -256,9 +256,9 @@ static unsigned run_tickets (struct gomp_region *region)
     while (run_next(region, done == 0, &id)) {
         set_number(over, id);
         done++;
-        if (!gomp_seated())
+        if (!gomp_holds_core())
             break; /* an extra thread runs one (progress.c) */
-        if (gomp_seat_called_back() || gomp_ready_here(inv_seat))
+        if (gomp_hold_called_back() || gomp_ready_here(inv_hold))
             break;
     }
     make_vacant(region, over);
@@ -291,7 +291,7 @@ static void note_ended (struct gomp_region *region, unsigned id)
 /* May a context go on to another implicit task?  Else its carrier has something else to do. */
 static bool may_go_on (void)
 {
-    return gomp_seated() && !gomp_seat_called_back() && !gomp_ready_here(inv_seat) &&
+    return gomp_holds_core() && !gomp_hold_called_back() && !gomp_ready_here(inv_hold) &&
            !gomp_contexts_look();
 }
 
@@ -378,7 +378,7 @@ bool gomp_region_is_open (struct gomp_region *region, uint32_t epoch)
 
 static bool core_called_back (void)
 {
-    return inv_managed() && inv_seat != INV_SEAT_NONE && gomp_seat_called_back();
+    return inv_managed() && inv_hold != INV_HOLD_NONE && gomp_hold_called_back();
 }
 
 /* Inside the gate the team stays.  False: the region is closed. */
@@ -393,12 +393,12 @@ static bool enter_gate (struct gomp_region *region)
     return true;
 }
 
-void gomp_region_hold (struct gomp_region *region)
+void gomp_region_ref (struct gomp_region *region)
 {
     atomic_fetch_add_explicit(&region->gate, INSIDE_ONE, memory_order_acquire);
 }
 
-void gomp_region_let_go (struct gomp_region *region)
+void gomp_region_unref (struct gomp_region *region)
 {
     leave_gate(region, INSIDE_ONE);
 }
@@ -570,13 +570,13 @@ static void linger_asleep (struct linger *l)
 }
 
 /* Our implicit task is done, the region may not be: execute explicit tasks as they come,
- * until the region ends, the next mail arrives, or idling has lasted too long. */
+ * until the region ends, the next implicit task is assigned, or idling has lasted too long. */
 static void linger (struct linger *l, unsigned id)
 {
     while (!linger_over(l)) {
         if (atomic_load_explicit(&l->region->help, memory_order_relaxed)) {
             help_region(l->region, l->epoch, id);
-            gomp_seat_checkpoint(); /* it may have left because its core is called back */
+            gomp_hold_checkpoint(); /* it may have left because its core is called back */
             continue;
         }
         INV_TELL(idle_begin());
@@ -597,7 +597,7 @@ void gomp_region_run_bound (struct gomp_region *region, unsigned id, struct gomp
     struct linger l = {region, epoch, self, *seen};
     linger(&l, id);
     *seen = l.seen;
-    gomp_seat_checkpoint();
+    gomp_hold_checkpoint();
 }
 
 /* --- the master */
@@ -628,9 +628,9 @@ static bool is_for_own_core (uint64_t core_ns)
     return inv_process.anonymous && core_ns > 0 && core_ns < OWN_CORE_NS;
 }
 
-static bool has_share (int seat)
+static bool has_share (int hold)
 {
-    return gomp_share_of(seat, inv_process.ncores) < GOMP_TICKET_SHARES;
+    return gomp_share_of(hold, inv_process.ncores) < GOMP_TICKET_SHARES;
 }
 
 /* Of two cores, each of which takes from an end of the range where that helps, both have the same half each
@@ -644,7 +644,7 @@ static unsigned add_own_cores (struct gomp_homes *homes)
     for (unsigned core = 0; core < ncores; core++) {
         /* relaxed: a hint */
         inv_word w = atomic_load_explicit(&inv_core_at(inv_process.table, core)->word, memory_order_relaxed);
-        if (inv_word_owner(w) != us || (int)core == inv_seat)
+        if (inv_word_owner(w) != us || (int)core == inv_hold)
             continue;
         homes->cores[gomp_share_of((int)core, ncores)]++;
         found++;
@@ -655,10 +655,10 @@ static unsigned add_own_cores (struct gomp_homes *homes)
 /* Are the region's implicit tasks to be dealt to cores?  Else all cores take from one range. */
 static bool have_homes (const struct gomp_region *region, struct gomp_ticket_ways ways, struct gomp_homes *homes)
 {
-    if (!has_share(inv_seat) || (!ways.alone && inv_process.ncores <= FEW_CORES))
+    if (!has_share(inv_hold) || (!ways.alone && inv_process.ncores <= FEW_CORES))
         return false;
     memset(homes->cores, 0, sizeof homes->cores);
-    homes->first = gomp_share_of(inv_seat, inv_process.ncores);
+    homes->first = gomp_share_of(inv_hold, inv_process.ncores);
     homes->cores[homes->first] = 1;
     return ways.alone || region->start.nthreads <= add_own_cores(homes) || ways.apart;
 }
@@ -721,12 +721,12 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     region->brief = task_ns > 0 && task_ns * n < BRIEF_NS;
     /* Implicit tasks that wait as kernel threads would sleep there, and no other core may begin the rest. */
     bool can_be_alone = !outer && !spins && (region->light || region->inside == GOMP_NEVER_WAITS) &&
-                        has_share(inv_seat);
+                        has_share(inv_hold);
     bool alone = h && can_be_alone && gomp_history_prefers_alone(h, region);
     struct gomp_homes homes;
     uint32_t short_ns = task_ns < UINT32_MAX ? (uint32_t)task_ns : 0;
     struct gomp_ticket_ways ways = {.together = region->light && region->inside == GOMP_WAITS,
-                                    .odd_first = inv_seat % 2 == 1,
+                                    .odd_first = inv_hold % 2 == 1,
                                     .alone = alone};
     ways.apart = is_apart(region, h, ways.together || gomp_tickets_are_short(short_ns));
     /* (The cores of a nested region are those that happen to be free.) */
@@ -741,7 +741,7 @@ void gomp_region_open (struct gomp_region *region, bool elastic)
     /* They wait for each other without telling us; the threads of the region around may have the other cores. */
     unsigned cores = !spins ? n : outer ? 1 : gomp_cores_at_hand();
     if (n > cores)
-        gomp_run_unseated(n - cores);
+        gomp_run_unheld(n - cores);
 }
 
 static bool all_over (void *arg)
@@ -810,7 +810,7 @@ static bool stack_suffices (void)
 static bool elastic_work (struct gomp_region *region)
 {
     return region->elastic && gomp_tickets_any(&region->tickets) &&
-           (region->light ? !gomp_in_context() : stack_suffices()) && !gomp_ready_here(inv_seat);
+           (region->light ? !gomp_in_context() : stack_suffices()) && !gomp_ready_here(inv_hold);
 }
 
 /* Run implicit tasks that nobody has started, as long as the core is ours to do so. */
@@ -821,7 +821,7 @@ static void master_share (struct gomp_region *region)
             /* Without memory for stacks implicit tasks are kernel threads. */
             if (gomp_contexts_start(region) == GOMP_NO_MEMORY)
                 region->light = false;
-            gomp_seat_checkpoint();
+            gomp_hold_checkpoint();
             continue;
         }
         unsigned done = run_tickets(region);
@@ -829,7 +829,7 @@ static void master_share (struct gomp_region *region)
         if (__builtin_expect(gomp_places_list != NULL, 0))
             take_place(region, 0);
         leave_gate(region, done * UNFINISHED_ONE);
-        gomp_seat_checkpoint();
+        gomp_hold_checkpoint();
     }
 }
 
@@ -845,7 +845,7 @@ void gomp_region_finish (struct gomp_region *region)
             if (atomic_compare_exchange_strong(&region->gate, &open, 0))
                 break;
         } else if (gomp_tasks_run(team, core_called_back))
-            gomp_seat_checkpoint();
+            gomp_hold_checkpoint();
         else if (elastic_work(region))
             master_share(region);
         else
@@ -858,7 +858,7 @@ void gomp_region_finish (struct gomp_region *region)
     gomp_history_region_ends(region);
     if (__builtin_expect(region->cost.of != NULL, 0))
         gomp_cost_region_ends(region);
-    if (region->start.master_seated && !gomp_seated())
-        gomp_seat_acquire(); /* progress.c had let us run without one */
-    gomp_seat_checkpoint(); /* a serial part may be long: not on a core that is asked back */
+    if (region->start.master_holds_core && !gomp_holds_core())
+        gomp_hold_acquire(); /* progress.c had let us run without one */
+    gomp_hold_checkpoint(); /* a serial part may be long: not on a core that is asked back */
 }

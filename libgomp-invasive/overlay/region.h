@@ -12,7 +12,7 @@
  * Two ways to hand implicit tasks out:
  *   elastic  by ticket, to whichever thread holds a core.  In managed processes; nested regions only where
  *            implicit tasks are contexts, so that a nested team is no more kernel threads.
- *   bound    implicit task i to worker i, by mail: in processes that are not managed, in other nested
+ *   bound    implicit task i is assigned to worker i: in processes that are not managed, in other nested
  *            regions, and when thread-local data must stay with the thread number.
  *
  * Region structs are never freed (type-stable), so that a worker may look at one that
@@ -50,7 +50,7 @@ struct gomp_region_start {
     unsigned level, active_level;
     uintptr_t def_allocator;
     unsigned master_place, partition_off, partition_len;
-    bool master_seated;
+    bool master_holds_core;
 };
 
 enum { GOMP_VACANT_WORDS = 4 };
@@ -147,9 +147,9 @@ static inline void gomp_region_waits (struct gomp_region *region)
     if (!atomic_load_explicit(&region->waited, memory_order_relaxed))
         atomic_store_explicit(&region->waited, true, memory_order_relaxed);
 }
-/* Keep an open region, and its team, from ending; the second one ends that. */
-extern void gomp_region_hold (struct gomp_region *);
-extern void gomp_region_let_go (struct gomp_region *);
+/* A reference keeps an open region, and its team, from ending. */
+extern void gomp_region_ref (struct gomp_region *);
+extern void gomp_region_unref (struct gomp_region *);
 /* Count those that have ended on a carrier. */
 extern void gomp_region_count_ended (struct gomp_ended *);
 extern void gomp_region_run_bound (struct gomp_region *, unsigned id, struct gomp_worker *,

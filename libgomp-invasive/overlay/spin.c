@@ -2,24 +2,23 @@
 /*
  * spin.c - how long a thread that waits keeps its core busy: the idle policy, all of it.
  *
- * Managed: the core's word says who wants the core.  A thread spins on its seat only while
- * neither another thread of this process nor another process has a use for it; then it gives
- * the seat up.
+ * Managed: the core's word says whether another process wants the core.  A thread spins on the core
+ * that it holds only while neither another thread of this process nor another process has a use for
+ * it; then it gives the hold up.
  *
- * Unmanaged: only the kernel knows.  After some microseconds the thread yields now and then:
- * a yield that comes back late may have let another thread run, which the kernel has counted then.  When
- * that happens again and again the threads share a core: it sleeps, and the kernel wakes it on an idle core if there is
- * one.  (To go on yielding would keep two threads of a team on one core beside an idle one:
- * whoever has just run is not moved.)
+ * Unmanaged: only the kernel knows.  After some microseconds the thread yields now and then: a
+ * yield that comes back late may have let another thread run, which the kernel has counted then.
+ * When that happens again and again the threads share a core: it sleeps, and the kernel wakes it
+ * on an idle core if there is one.  (To go on yielding would keep two threads of a team on one core
+ * beside an idle one: the kernel does not move a thread that has just run.)
  *
- * With more threads than processors it yields from the beginning: the one that is waited for
- * is most likely next on this core, and a yield costs half of a sleep and a wake.  Unless
- * yields take milliseconds: then a stranger computes on the core, and who sleeps comes back
- * sooner than who yields.
+ * With more threads than processors it yields from the beginning: the thread that it waits for is
+ * most likely next on this core, and a yield costs half of a sleep and a wake.  Unless yields take
+ * milliseconds: then a thread of another program computes on the core, and a thread that sleeps
+ * comes back sooner than one that yields.
  *
- * OMP_WAIT_POLICY and GOMP_SPINCOUNT are hints: passive does not spin (but yields where that
- * serves our own threads), active never sleeps when it is alone on its core, a count limits the
- * time.
+ * OMP_WAIT_POLICY and GOMP_SPINCOUNT are hints: passive does not spin (but yields where that serves
+ * our own threads), active never sleeps when it is alone on its core, a count limits the time.
  */
 #define _GNU_SOURCE
 #include "wait.h"
@@ -54,7 +53,7 @@ enum {
     NS_PER_COUNT = 10,      /* of GOMP_SPINCOUNT */
 };
 
-/* --- company on the core */
+/* --- other threads on the core */
 
 bool gomp_yield_was_long (void)
 {
@@ -63,10 +62,10 @@ bool gomp_yield_was_long (void)
     return inv_now_ns() - before > YIELD_LONG_NS;
 }
 
-/* What this thread knows of others on its core: yields noticed one after the other, or, when
- * those were enough, NOTICED_YIELDS + waits to sleep in. */
-static __thread unsigned short company __attribute__((tls_model("initial-exec"), used));
-#define company GOMP_OWN(company)
+/* What this thread knows of other threads on its core: the number of long yields in sequence.  When
+ * those were enough, NOTICED_YIELDS plus the number of waits to sleep in. */
+static __thread unsigned short core_shared __attribute__((tls_model("initial-exec"), used));
+#define core_shared GOMP_OWN(core_shared)
 /* Long yields, each no later than STRANGER_GONE_NS after the sleeps for the one before: one may be a daemon
  * that is gone again, several a program that stays. */
 static __thread unsigned char strangers __attribute__((tls_model("initial-exec"), used));
@@ -80,7 +79,7 @@ static void note_stranger (uint64_t now, uint64_t took)
     bool stays = now < stranger_until_ns + STRANGER_GONE_NS;
     strangers = stays ? strangers + (strangers < STRANGER_DOUBLINGS) : 0;
     stranger_until_ns = now + (STRANGER_WORTH * took << strangers);
-    company = (unsigned short)(NOTICED_YIELDS + (STRANGER_SLEEPS << strangers));
+    core_shared = (unsigned short)(NOTICED_YIELDS + (STRANGER_SLEEPS << strangers));
 }
 
 /* Has the kernel let another thread run in place of this one since the last call? */
@@ -104,26 +103,26 @@ static bool yield_shared (void)
     sched_yield();
     uint64_t now = inv_now_ns(), took = now - before;
     bool real = !(inv_managed() && inv_process.emulated); /* on emulated ones our own threads take turns */
-    company = real && took > YIELD_NOTICED_NS && was_switched() ? company + 1 : 0;
-    if (company > 0 && took > YIELD_LONG_NS)
+    core_shared = real && took > YIELD_NOTICED_NS && was_switched() ? core_shared + 1 : 0;
+    if (core_shared > 0 && took > YIELD_LONG_NS)
         note_stranger(now, took);
-    else if (company >= NOTICED_YIELDS)
-        company = NOTICED_YIELDS + SHARED_SLEEPS;
-    return company >= NOTICED_YIELDS;
+    else if (core_shared >= NOTICED_YIELDS)
+        core_shared = NOTICED_YIELDS + SHARED_SLEEPS;
+    return core_shared >= NOTICED_YIELDS;
 }
 
 /* One of those waits. */
 static bool sleep_at_once (void)
 {
-    if (company < NOTICED_YIELDS)
+    if (core_shared < NOTICED_YIELDS)
         return false;
-    bool stranger = company > NOTICED_YIELDS + SHARED_SLEEPS;
-    if (--company < NOTICED_YIELDS || (stranger && inv_now_ns() > stranger_until_ns))
-        company = 0;
-    return company > 0;
+    bool stranger = core_shared > NOTICED_YIELDS + SHARED_SLEEPS;
+    if (--core_shared < NOTICED_YIELDS || (stranger && inv_now_ns() > stranger_until_ns))
+        core_shared = 0;
+    return core_shared > 0;
 }
 
-/* --- managed, on a seat */
+/* --- managed, on a core that the thread holds */
 
 /* How long the thread idles on a core of the process's own that is not wanted: SPIN_KEEP_NS, or
  * SPIN_KEEP_MOST_NS where it was to sleep after that and had work again within this time. */
@@ -147,11 +146,11 @@ bool gomp_leaves_at_once (void)
            atomic_load_explicit(&inv_process.waiting, memory_order_relaxed) > 0;
 }
 
-/* Should a thread that idles on its seat go on doing so?  Else *end says why not.  Looks at the clock and the
- * table; called every POLL_EVERY pauses. */
+/* Should a thread that idles on the core that it holds go on doing so?  Else *end says why not.
+ * Looks at the clock and the table; called every POLL_EVERY pauses. */
 static bool may_idle (uint64_t start, enum gomp_idle_end *end)
 {
-    enum inv_verdict verdict = inv_seat_poll();
+    enum inv_verdict verdict = inv_hold_poll();
     *end = GOMP_IDLE_LONG;
     if (verdict == INV_GIVE || verdict == INV_LOST)
         return false;
@@ -164,9 +163,9 @@ static bool may_idle (uint64_t start, enum gomp_idle_end *end)
     }
     /* Whoever lent us the core may have been preempted by our wake-up before it slept, and
      * may have to run before it can ask for the core. */
-    if (idle > SPIN_ALONE_NS && yield_shared() && company > NOTICED_YIELDS + SHARED_SLEEPS)
+    if (idle > SPIN_ALONE_NS && yield_shared() && core_shared > NOTICED_YIELDS + SHARED_SLEEPS)
         return false;
-    bool owned = inv_seat_owned();
+    bool owned = inv_hold_is_owned();
     bool holds = owned && now < atomic_load_explicit(&inv_process.holds_until_ns, memory_order_relaxed);
     if (verdict == INV_WANTED)
         return idle < (holds ? SPIN_KEEP_NS : SPIN_WANTED_NS);
@@ -295,8 +294,9 @@ static bool spin_unmanaged (bool (*ready) (void *), void *arg)
     return more_threads_than_cpus() ? spin_crowded(ready, arg) : spin_alone(ready, arg);
 }
 
-/* Managed, without a seat: on somebody else's core, so hardly at all. */
-static bool spin_unseated (bool (*ready) (void *), void *arg)
+/* Managed, without a hold: the thread is on a core that another one holds, so it hardly spins at
+ * all. */
+static bool spin_unheld (bool (*ready) (void *), void *arg)
 {
     idle_since_ns = 0;
     for (unsigned i = 0; i < 100; i++) {
@@ -313,7 +313,7 @@ bool gomp_spin_until (bool (*ready) (void *), void *arg)
 {
     if (!inv_managed())
         return spin_unmanaged(ready, arg);
-    return inv_seat == INV_SEAT_NONE ? spin_unseated(ready, arg)
+    return inv_hold == INV_HOLD_NONE ? spin_unheld(ready, arg)
                                      : gomp_idle_spin(ready, arg) == GOMP_IDLE_READY;
 }
 

@@ -188,7 +188,7 @@ static void __attribute__((noinline)) thieves_starved (struct gomp_team *team,
                                                              : GOMP_THRESHOLD_MOST;
     slot->threshold = twice > first ? twice : first;
     if (inv_managed())
-        gomp_seat_checkpoint();
+        gomp_hold_checkpoint();
 }
 
 /* full: it was run at once because the queue held enough. */
@@ -197,7 +197,7 @@ static inline void after_undeferred (struct gomp_team *team, struct gomp_task_sl
     if (__builtin_expect(full && gomp_queue_size(&slot->queue) <= 0 && team->nthreads > 1, 0))
         thieves_starved(team, slot);
     if (++slot->inlined % CHECKPOINT_EVERY == 0 && inv_managed())
-        gomp_seat_checkpoint();
+        gomp_hold_checkpoint();
 }
 
 /* --- a task that is queued */

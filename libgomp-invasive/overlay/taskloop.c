@@ -116,7 +116,7 @@ static void run_range (void *data)
         unsigned long i = r->low++;
         run_chunk(&r->chunks, &r->body, i, r->arg);
         if (inv_managed() && i % 16 == 0)
-            gomp_seat_checkpoint();
+            gomp_hold_checkpoint();
     }
     GOMP_taskwait();
 }

@@ -690,7 +690,7 @@ static void run_found (struct wait *w)
     gomp_task_execute(w->slot, w->found);
     w->found = NULL;
     if (inv_managed())
-        gomp_seat_checkpoint();
+        gomp_hold_checkpoint();
 }
 
 /* The current task sleeps until its condition may have changed, or a descendant is queued. */

@@ -13,7 +13,7 @@
 #include "parallel.h"
 #include "pool.h"
 #include "region.h"
-#include "riders.h"
+#include "unheld.h"
 #include "workers.h"
 #include "progress.h"
 #include "tls.h"
@@ -230,9 +230,9 @@ static void thread_ends (void *arg)
 {
     gomp_free_thread(arg);
     gomp_carrier_leave();
-    gomp_ride_end();
+    gomp_unheld_end();
     if (inv_managed())
-        gomp_seat_yield(); /* it may be the thread that joined the resource manager */
+        gomp_hold_yield(); /* it may be the thread that joined the resource manager */
     gomp_workers_trim(false);
     if (syscall(SYS_gettid) == getpid())
         gomp_progress_initial_ends();
@@ -246,12 +246,12 @@ int gomp_pause_host (void)
     if (thr->ts.level)
         return -1;
     INV_UNCANCELLED; /* workers are waited for while the pool is half gone */
-    bool seated = inv_managed() && inv_seat != INV_SEAT_NONE;
-    if (seated)
-        gomp_seat_yield(); /* who is to end must run once more */
+    bool holds_core = inv_managed() && inv_hold != INV_HOLD_NONE;
+    if (holds_core)
+        gomp_hold_yield(); /* a thread that is to end must run once more */
     free_pool(thr, true);
-    if (seated)
-        gomp_seat_acquire();
+    if (holds_core)
+        gomp_hold_acquire();
     if (inv_managed())
         gomp_stop_wanting();
     gomp_workers_trim(true);
@@ -339,7 +339,7 @@ static void fill_start (struct gomp_region_start *s, struct gomp_team *team, voi
     s->master_place = thr->place;
     s->partition_off = thr->ts.place_partition_off;
     s->partition_len = thr->ts.place_partition_len;
-    s->master_seated = inv_seat != INV_SEAT_NONE;
+    s->master_holds_core = inv_hold != INV_HOLD_NONE;
 }
 
 /* The caller becomes thread number 0 of the team. */
@@ -390,19 +390,19 @@ static void display_affinity (const struct gomp_region_start *s, struct gomp_wor
     }
 }
 
-static void mail_pool_workers (struct gomp_region *region, gomp_simple_barrier_t *dock)
+static void assign_to_pool_workers (struct gomp_region *region, gomp_simple_barrier_t *dock)
 {
     unsigned n = region->start.nthreads;
     grow_workers(dock, n);
     region->workers = dock->workers;
     for (unsigned i = 1; i < n; i++)
         if (dock->workers[i])
-            gomp_worker_mail(dock->workers[i], region, i);
+            gomp_worker_assign(dock->workers[i], region, i);
         else
             dock->workers[i] = gomp_worker_start(region, i);
 }
 
-static void mail_nested_workers (struct gomp_region *region)
+static void assign_to_nested_workers (struct gomp_region *region)
 {
     unsigned n = region->start.nthreads;
     struct gomp_worker **idle = &dock_of(region->start.pool)->idle_nested;
@@ -456,7 +456,7 @@ static void open_nested (struct gomp_region *region)
     bool elastic = nested_is_elastic(region) && gomp_region_register(region);
     gomp_region_open(region, elastic);
     if (!elastic)
-        mail_nested_workers(region);
+        assign_to_nested_workers(region);
 }
 
 /* So many workers may find work in the region, where regions that are nested in it make work for all cores. */
@@ -478,7 +478,7 @@ static void open_top_level (struct gomp_region *region, struct gomp_thread_pool 
         if (inv_managed()) /* they look for cores, whoever computes on those */
             keep_free_workers(&pool->threads_dock, inv_domain_cores());
         gomp_region_open(region, false);
-        mail_pool_workers(region, &pool->threads_dock);
+        assign_to_pool_workers(region, &pool->threads_dock);
     }
     if (__builtin_expect(display, 0))
         display_affinity(&region->start, region->workers);

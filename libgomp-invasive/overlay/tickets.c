@@ -89,13 +89,13 @@ static inline __attribute__((always_inline)) bool take_from (struct gomp_tickets
     return true;
 }
 
-static unsigned share_of (int seat)
+static unsigned share_of (int hold)
 {
-    return gomp_share_of(seat, inv_process.ncores);
+    return gomp_share_of(hold, inv_process.ncores);
 }
 
-/* Leave first .. end - 1 in a share.  The seat's own is empty, unless another thread believes that
- * it sits there too: then in another one. */
+/* Leaves first .. end - 1 in a share.  The share of the hold's core is empty, unless another thread
+ * believes that it holds the core, too: then in another share. */
 static void put (struct gomp_tickets *t, unsigned own, uint32_t epoch, uint32_t first, uint32_t end)
 {
     for (unsigned i = own;; i = (i + 1) % GOMP_TICKET_SHARES) {
@@ -139,29 +139,29 @@ static uint32_t how_many (struct gomp_tickets *t, uint32_t left, bool may_share)
 /* From which end a core takes implicit tasks that are not to be taken in order: the same one as long as the master stays
  * on its core, so that what a core brings into its cache of one region's is there for the next one's.  The master's core
  * takes them in order, which is how processors fetch data ahead. */
-static bool takes_last (struct gomp_tickets *t, int seat)
+static bool takes_last (struct gomp_tickets *t, int hold)
 {
-    return seat >= 0 && atomic_load_explicit(&t->apart, memory_order_relaxed) &&
-           (seat % 2 == 1) != atomic_load_explicit(&t->odd_first, memory_order_relaxed);
+    return hold >= 0 && atomic_load_explicit(&t->apart, memory_order_relaxed) &&
+           (hold % 2 == 1) != atomic_load_explicit(&t->odd_first, memory_order_relaxed);
 }
 
 /* May the thread put tickets into a share?  Not where cores have one together: all might be full. */
-static bool may_put (int seat)
+static bool may_put (int hold)
 {
-    return inv_process.ncores <= GOMP_TICKET_SHARES && share_of(seat) < GOMP_TICKET_SHARES;
+    return inv_process.ncores <= GOMP_TICKET_SHARES && share_of(hold) < GOMP_TICKET_SHARES;
 }
 
 /* From the word that all share. */
-static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
+static bool take_unshared (struct gomp_tickets *t, int hold, unsigned *id)
 {
-    bool last = takes_last(t, seat);
+    bool last = takes_last(t, hold);
     uint64_t now = atomic_load_explicit(&t->left, memory_order_relaxed), next;
     uint32_t epoch, first, n;
     do {
         if (is_empty(now)) /* as where they are dealt */
             return false;
         epoch = (uint32_t)(now >> 32);
-        n = how_many(t, end_of(now) - first_of(now), may_put(seat));
+        n = how_many(t, end_of(now) - first_of(now), may_put(hold));
         first = last ? end_of(now) - n : first_of(now);
         next = last ? range_of(epoch, first_of(now), first)
                     : range_of(epoch, first + n, end_of(now));
@@ -171,7 +171,7 @@ static bool take_unshared (struct gomp_tickets *t, int seat, unsigned *id)
      * would be best, but not more than there are. */
     *id = first;
     if (n > 1) {
-        put(t, share_of(seat), epoch, first + 1, first + n);
+        put(t, share_of(hold), epoch, first + 1, first + n);
         /* Since the exchange nobody could see them.  Who found nothing then and said so (does not
          * want cores, a watchdog asleep) would leave them to us alone, and our implicit task may
          * wait for one of them. */
@@ -219,21 +219,21 @@ static bool has_own (struct gomp_tickets *t, unsigned own, uint64_t left)
 }
 
 /* Apart, so that a ticket of the own share costs no more than it must. */
-static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int seat, uint64_t left,
+static bool __attribute__((noinline)) take_elsewhere (struct gomp_tickets *t, int hold, uint64_t left,
                                                       unsigned *id)
 {
-    return take_unshared(t, seat, id) || steal(t, share_of(seat), left, id);
+    return take_unshared(t, hold, id) || steal(t, share_of(hold), left, id);
 }
 
-bool gomp_ticket_take (struct gomp_tickets *t, int seat, bool more, unsigned *id)
+bool gomp_ticket_take (struct gomp_tickets *t, int hold, bool more, unsigned *id)
 {
     uint64_t left = atomic_load_explicit(&t->left, memory_order_acquire);
-    unsigned own = share_of(seat);
+    unsigned own = share_of(hold);
     if (own < GOMP_TICKET_SHARES && take_from(t, own, left, true, id))
         return true;
     if (more && gomp_tickets_are_dealt(left) && has_own(t, own, left))
         return false;
-    return take_elsewhere(t, seat, left, id);
+    return take_elsewhere(t, hold, left, id);
 }
 
 static uint32_t count_in (struct gomp_tickets *t, unsigned i, uint64_t left)
@@ -257,10 +257,10 @@ static bool any_left (struct gomp_tickets *t, uint64_t left)
     return false;
 }
 
-bool gomp_tickets_dealt_in_view (struct gomp_tickets *t, uint64_t left, int seat)
+bool gomp_tickets_dealt_in_view (struct gomp_tickets *t, uint64_t left, int hold)
 {
     static __thread unsigned looks __attribute__((tls_model("initial-exec")));
-    unsigned own = share_of(seat);
+    unsigned own = share_of(hold);
     if (is_drained(t, left))
         return false;
     /* To read a share's word makes it slower for its core to change.  So threads that have had their own wait a

@@ -106,11 +106,11 @@ static inline bool gomp_tickets_are_dealt (uint64_t left)
 }
 
 /* The share of a core, or GOMP_TICKET_SHARES: none. */
-static inline unsigned gomp_share_of (int seat, unsigned ncores)
+static inline unsigned gomp_share_of (int hold, unsigned ncores)
 {
-    if (seat < 0)
+    if (hold < 0)
         return GOMP_TICKET_SHARES;
-    unsigned share = (unsigned)seat;
+    unsigned share = (unsigned)hold;
     if (ncores > GOMP_TICKET_SHARES)
         share = share * GOMP_TICKET_SHARES / ncores;
     return share < GOMP_TICKET_SHARES ? share : GOMP_TICKET_SHARES;
@@ -126,11 +126,11 @@ struct gomp_ticket_ways {
  * NULL, from the shares of these cores; there is one at least. */
 extern void gomp_tickets_open (struct gomp_tickets *, uint32_t epoch, uint32_t nthreads, uint32_t task_ns,
                                struct gomp_ticket_ways, const struct gomp_homes *);
-/* Take one; for the thread that has the seat.  With it the region cannot end before the
- * taker has counted it done.  more: the taker has taken of this region before, and not counted it done yet.  Where
- * they are dealt, to its core among others, it gets one of its own share only then: the region may be able to end
- * before it has looked at the other shares. */
-extern bool gomp_ticket_take (struct gomp_tickets *, int seat, bool more, unsigned *id);
+/* Takes one, for the thread that has the hold.  With it the region cannot end before the taker has
+ * counted it done.  more: the taker has taken of this region before, and not counted it done yet.
+ * Where they are dealt, to its core among others, it gets one of its own share only then: the
+ * region may be able to end before it has looked at the other shares. */
+extern bool gomp_ticket_take (struct gomp_tickets *, int hold, bool more, unsigned *id);
 /* Are there any, those in shares included?  A hint: there may be some on their way into a share.
  * Who has put them there then calls gomp_want_cores, for those who have looked before. */
 extern bool gomp_tickets_any (struct gomp_tickets *);
@@ -143,15 +143,15 @@ static inline uint32_t gomp_tickets_in (uint64_t left)
     return (uint32_t)(uint16_t)left - (uint16_t)(left >> 16);
 }
 
-/* Are there any that are dealt, which this thread, on the seat, is to take now? */
-extern bool gomp_tickets_dealt_in_view (struct gomp_tickets *, uint64_t left, int seat);
+/* Are there any that are dealt, which this thread, which has the hold, is to take now? */
+extern bool gomp_tickets_dealt_in_view (struct gomp_tickets *, uint64_t left, int hold);
 
 /* Are there any, but for those that threads have put into shares?  A thread that spins may look at that all
  * the time: while there are none it reads one line that others write. */
-static inline bool gomp_tickets_in_view (struct gomp_tickets *t, int seat)
+static inline bool gomp_tickets_in_view (struct gomp_tickets *t, int hold)
 {
     uint64_t left = atomic_load_explicit(&t->left, memory_order_relaxed);
-    bool any = gomp_tickets_are_dealt(left) ? gomp_tickets_dealt_in_view(t, left, seat)
+    bool any = gomp_tickets_are_dealt(left) ? gomp_tickets_dealt_in_view(t, left, hold)
                                             : gomp_tickets_in(left) > 0;
     return any && !atomic_load_explicit(&t->alone, memory_order_relaxed);
 }

@@ -165,7 +165,7 @@ void gomp_take_first_place (void)
 {
     struct gomp_thread *thr = gomp_thread();
     bool will_have_core = inv_wanted() && !inv_managed();
-    if (inv_seat < 0 && !will_have_core)
+    if (inv_hold < 0 && !will_have_core)
         gomp_bind_self(1);
     thr->place = 1;
     thr->ts.place_partition_off = 0;

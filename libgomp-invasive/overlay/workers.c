@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * workers.c - seats and who gets one, and workers (workers.h).
+ * workers.c - which thread gets a hold, and workers (workers.h).
  */
 #define _GNU_SOURCE
 #include "wait.h"
@@ -8,7 +8,7 @@
 #include "workers.h"
 #include "progress.h"
 #include "ready.h"
-#include "riders.h"
+#include "unheld.h"
 #include "region.h"
 #include "parallel.h"
 #include "taskpool.h"
@@ -138,13 +138,13 @@ bool gomp_threads_queued (void)
 bool gomp_threads_waiting (void)
 {
     return gomp_threads_queued() ||
-           atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+           atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
 }
 
 bool gomp_core_needed (void)
 {
-    return gomp_ready_at(inv_seat) || gomp_tickets_in_sight() || gomp_contexts_look() ||
-           atomic_load_explicit(&gomp_riders_waiting, memory_order_relaxed) > 0;
+    return gomp_ready_at(inv_hold) || gomp_tickets_in_sight() || gomp_contexts_look() ||
+           atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
 }
 
 bool gomp_work_waiting (void)
@@ -154,14 +154,14 @@ bool gomp_work_waiting (void)
 
 bool gomp_others_could_run (void)
 {
-    if (gomp_in_context() && gomp_context_has_company())
+    if (gomp_in_context() && gomp_context_could_switch())
         return true;
     if (inv_managed())
-        return inv_seat != INV_SEAT_NONE && gomp_core_needed();
+        return inv_hold != INV_HOLD_NONE && gomp_core_needed();
     return __atomic_load_n(&gomp_managed_threads, MEMMODEL_RELAXED) > gomp_available_cpus;
 }
 
-/* --- seats */
+/* --- holds */
 
 /* Of the lists of workers, and of program_signals. */
 static struct gomp_spinlock sched_lock;
@@ -169,8 +169,8 @@ static struct gomp_spinlock sched_lock;
 /* Parked workers beyond those that a process can show to lenders.  Under sched_lock. */
 static struct gomp_waiter *spares;
 
-/* Wake one of them with the seat, or INV_SEAT_NONE.  False: there is none. */
-static bool call_spare (int seat)
+/* Wakes one of them with the hold, or INV_HOLD_NONE.  False: there is none. */
+static bool call_spare (int hold)
 {
     gomp_spinlock_lock(&sched_lock);
     struct gomp_waiter *w = spares;
@@ -178,13 +178,13 @@ static bool call_spare (int seat)
         spares = w->next;
     gomp_spinlock_unlock(&sched_lock);
     if (w)
-        gomp_waiter_wake(w, seat);
+        gomp_waiter_wake(w, hold);
     return w != NULL;
 }
 
 static void park_spare (void)
 {
-    struct gomp_waiter w = {.tid = inv_own_tid(), .core = INV_SEAT_NONE, .seat = INV_SEAT_NONE};
+    struct gomp_waiter w = {.tid = inv_own_tid(), .core = INV_HOLD_NONE, .hold = INV_HOLD_NONE};
     gomp_spinlock_lock(&sched_lock);
     w.next = spares;
     spares = &w;
@@ -192,36 +192,36 @@ static void park_spare (void)
     gomp_waiter_sleep(&w);
 }
 
-/* Let a worker use the seat for an implicit task that nobody has started, or for explicit ones. */
-static bool place_on_ticket (int seat)
+/* Lets a worker use the hold for an implicit task that no thread has started, or for explicit ones. */
+static bool place_on_ticket (int hold)
 {
     return (gomp_tickets_left() || gomp_help_waiting() || gomp_contexts_waiting()) &&
-           (inv_agent_call(seat) || call_spare(seat) || gomp_free_worker_start(seat));
+           (inv_parked_wake(hold) || call_spare(hold) || gomp_free_worker_start(hold));
 }
 
-/* Give a seat to a thread that is ready for it. */
-static bool place_on_ready (int seat)
+/* Gives the hold to a thread that is ready for it. */
+static bool place_on_ready (int hold)
 {
-    struct gomp_waiter *w = gomp_ready_overdue(seat);
+    struct gomp_waiter *w = gomp_ready_overdue(hold);
     if (!w)
-        w = gomp_ready_pop(seat);
+        w = gomp_ready_pop(hold);
     if (w)
-        gomp_waiter_wake(w, seat);
+        gomp_waiter_wake(w, hold);
     return w != NULL;
 }
 
-/* Give a seat to a thread that needs one.  False: there is none. */
-static bool place_seat (int seat)
+/* Gives the hold to a thread that needs one.  False: there is none. */
+static bool place_hold (int hold)
 {
-    return place_on_ready(seat) || place_on_ticket(seat) || gomp_rider_place(seat);
+    return place_on_ready(hold) || place_on_ticket(hold) || gomp_unheld_place(hold);
 }
 
 void gomp_take_free_cores (void)
 {
-    int seat;
-    while (gomp_work_waiting() && (seat = inv_seat_try()) != INV_SEAT_NONE)
-        if (!place_seat(seat)) {
-            inv_seat_return(seat);
+    int hold;
+    while (gomp_work_waiting() && (hold = inv_hold_acquire()) != INV_HOLD_NONE)
+        if (!place_hold(hold)) {
+            inv_hold_release(hold);
             break;
         }
 }
@@ -289,7 +289,7 @@ static bool a_worker_comes (void)
 
 static bool none_to_be_found (void)
 {
-    return inv_agents_parked() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0;
+    return inv_parked_count() == 0 && atomic_load_explicit(&starting, memory_order_relaxed) == 0;
 }
 
 /* A worker must be there that lenders of cores find.  One thread at a time sees to it: others that
@@ -302,7 +302,7 @@ static void show_a_worker (void)
     if (gomp_refused_lately() || a_worker_comes() || atomic_exchange(&showing, true))
         return;
     if (none_to_be_found())
-        gomp_free_worker_start(INV_SEAT_NONE);
+        gomp_free_worker_start(INV_HOLD_NONE);
     atomic_store(&showing, false);
 }
 
@@ -312,7 +312,7 @@ static _Atomic unsigned useful_cores = UINT_MAX;
 
 /* Has the process all cores that it can use?  Those that it has borrowed and that are asked back do not count.
  * After a full fence behind the queueing of work; partner: a thread that gives its core up, which looks for work
- * after that (gomp_seat_dispose). */
+ * after that (gomp_hold_handover). */
 static bool has_all_useful_cores (void)
 {
     unsigned us = inv_process.slot + 1, found = 0;
@@ -388,65 +388,65 @@ void gomp_stop_wanting (void)
         gomp_want_cores();
 }
 
-void gomp_seat_dispose (int seat)
+void gomp_hold_handover (int hold)
 {
-    enum inv_verdict verdict = inv_seat_check(seat);
+    enum inv_verdict verdict = inv_hold_check(hold);
     bool ours = verdict != INV_LOST && verdict != INV_GIVE;
-    if (ours && place_seat(seat))
+    if (ours && place_hold(hold))
         return;
     /* Waiting for another process: what is left here is for others to see first. */
-    /* Say first that we do not want it, or it would be offered to our own agents. */
+    /* Say first that we do not want it, or it would be offered to our own parked workers. */
     gomp_stop_wanting();
     if (verdict != INV_LOST) {
-        inv_seat_return(seat);
-        gomp_riders_leave(seat);
+        inv_hold_release(hold);
+        gomp_unheld_leave(hold);
     }
     if (!gomp_work_waiting())
         return;
     gomp_want_cores();
-    /* That we want cores may have been said when the work was gone already, so that nobody has
-     * tried those that were free; and while it is said nobody tries: every seat that is given up
-     * serves what waits.  One that is lost or asked back does not, so look for another. */
+    /* The process may have said that it wants cores when the work was gone already.  Then no thread
+     * has tried those that were free.  While it is said no thread tries: every hold that is given
+     * up serves what waits.  A hold that is lost or asked back does not, so look for another. */
     if (!ours)
         gomp_take_free_cores();
 }
 
-void gomp_seat_yield (void)
+void gomp_hold_yield (void)
 {
     if (!inv_managed())
         return;
     gomp_contexts_publish();
-    gomp_seat_dispose(inv_seat_detach()); /* also when it is lost, or none */
+    gomp_hold_handover(inv_hold_detach()); /* also when it is lost, or none */
 }
 
-/* The same until the time is over (negative: never); then the caller computes without a seat. */
+/* The same until the time is over (negative: never); then the caller computes without a hold. */
 static void acquire_within (int64_t timeout_ns)
 {
-    if (!inv_managed() || gomp_ride_end())
+    if (!inv_managed() || gomp_unheld_end())
         return;
     struct gomp_waiter w = {.tid = inv_own_tid(),
                             .core = inv_thread_core(),
-                            .needs_seat = true,
-                            .seat = INV_SEAT_NONE};
+                            .needs_hold = true,
+                            .hold = INV_HOLD_NONE};
     gomp_ready(&w);
     gomp_waiter_sleep_for(&w, timeout_ns);
 }
 
-void gomp_seat_acquire (void)
+void gomp_hold_acquire (void)
 {
     acquire_within(-1);
 }
 
-void gomp_seat_checkpoint (void)
+void gomp_hold_checkpoint (void)
 {
-    if (!inv_managed() || !gomp_seated() || !gomp_seat_called_back())
+    if (!inv_managed() || !gomp_holds_core() || !gomp_hold_called_back())
         return;
     if (gomp_in_context()) {
         gomp_context_yield();
         return;
     }
-    gomp_seat_yield();
-    gomp_seat_acquire();
+    gomp_hold_yield();
+    gomp_hold_acquire();
 }
 
 /* How many workers are to prefer an unstarted implicit task to the queue of the ready. */
@@ -460,60 +460,60 @@ static bool take_ticket_first (void)
 
 /* Those that are ready may all be waiting like the caller, for an implicit task that has
  * not started, or is a context: that comes first. */
-static void pass_on (int seat)
+static void pass_on (int hold)
 {
     gomp_contexts_publish();
-    if ((gomp_tickets_left() || gomp_contexts_waiting()) && inv_seat_check(seat) != INV_LOST) {
+    if ((gomp_tickets_left() || gomp_contexts_waiting()) && inv_hold_check(hold) != INV_LOST) {
         atomic_fetch_add_explicit(&tickets_first, 1, memory_order_relaxed);
-        if (!place_on_ticket(seat))
-            gomp_seat_dispose(seat);
+        if (!place_on_ticket(hold))
+            gomp_hold_handover(hold);
     } else
-        gomp_seat_dispose(seat);
+        gomp_hold_handover(hold);
 }
 
 void gomp_yield_point (void)
 {
-    if (gomp_in_context() && gomp_context_has_company()) {
+    if (gomp_in_context() && gomp_context_could_switch()) {
         gomp_context_yield();
         return;
     }
-    if (!inv_managed() || !gomp_seated() || !gomp_work_waiting()) {
+    if (!inv_managed() || !gomp_holds_core() || !gomp_work_waiting()) {
         sched_yield();
         return;
     }
-    pass_on(inv_seat_detach());
-    gomp_seat_acquire();
+    pass_on(inv_hold_detach());
+    gomp_hold_acquire();
 }
 
 /* --- a thread that waits in a loop of tests of MPI, and may hold a lock of the program meanwhile:
- * so it waits for a seat for a limited time only */
+ * so it waits for a core for a limited time only */
 
 static bool way_wanted (void)
 {
-    return gomp_riding || gomp_threads_queued() || gomp_help_waiting();
+    return gomp_unheld_self || gomp_threads_queued() || gomp_help_waiting();
 }
 
 static bool let_others_go_first (uint64_t limit_ns)
 {
-    if (!inv_managed() || !(gomp_seated() || gomp_riding))
+    if (!inv_managed() || !(gomp_holds_core() || gomp_unheld_self))
         return true;
     if (!gomp_threads_queued() && !gomp_help_waiting())
-        return inv_seat != INV_SEAT_NONE;
-    if (inv_seat != INV_SEAT_NONE)
-        pass_on(inv_seat_detach());
+        return inv_hold != INV_HOLD_NONE;
+    if (inv_hold != INV_HOLD_NONE)
+        pass_on(inv_hold_detach());
     else
-        gomp_ride_end();
+        gomp_unheld_end();
     acquire_within((int64_t)limit_ns);
-    return inv_seat != INV_SEAT_NONE;
+    return inv_hold != INV_HOLD_NONE;
 }
 
-static const struct inv_give_way give_way = {way_wanted, let_others_go_first, gomp_ride};
+static const struct inv_give_way give_way = {way_wanted, let_others_go_first, gomp_unheld_begin};
 
 void gomp_unlock_wake (int *addr, int count)
 {
     enum { PATIENCE_NS = 1000000 };
     gomp_unpark(addr, count);
-    if (__builtin_expect(inv_polls_until != 0, 0) && inv_polls() && inv_seat != INV_SEAT_NONE &&
+    if (__builtin_expect(inv_polls_until != 0, 0) && inv_polls() && inv_hold != INV_HOLD_NONE &&
         inv_managed() && gomp_threads_queued())
         let_others_go_first(PATIENCE_NS);
 }
@@ -526,15 +526,15 @@ static void init_thread (void)
     gomp_sem_init(&thr->release, 0);
 }
 
-/* A bound worker: runs the implicit task that it is mailed, helps with explicit tasks
- * while the region is open, waits for the next mail. */
+/* A bound worker: runs the implicit task that is assigned to it, helps with explicit tasks
+ * while the region is open, waits for the next assignment. */
 static void *bound_worker_main (void *arg)
 {
     struct gomp_worker *self = arg;
     struct gomp_thread *thr = gomp_thread();
     init_thread();
     if (atomic_load_explicit(&self->word, memory_order_relaxed) != 0)
-        gomp_seat_acquire(); /* there is mail */
+        gomp_hold_acquire(); /* an implicit task is assigned already */
     int seen = 0;
     for (;;) {
         INV_TELL(idle_begin());
@@ -547,21 +547,21 @@ static void *bound_worker_main (void *arg)
         if (seen & GOMP_WORKER_QUIT)
             break;
         if (!region)
-            continue; /* a call for help that came too late, or a mail that is taken already */
-        if (inv_managed() && inv_seat == INV_SEAT_NONE)
-            gomp_seat_acquire();
+            continue; /* a call for help that came too late, or an assignment that is done already */
+        if (inv_managed() && inv_hold == INV_HOLD_NONE)
+            gomp_hold_acquire();
         gomp_region_run_bound(region, self->id, self, &seen);
     }
     thr->thread_pool = NULL;
     thr->task = NULL;
     gomp_pool_donate();
-    gomp_ride_end();
-    gomp_seat_yield();
+    gomp_unheld_end();
+    gomp_hold_yield();
     free(self);
     return NULL;
 }
 
-/* With mail of that region, or none.  Returns an error number. */
+/* A worker with implicit task `id` of the region, or with none (NULL).  Returns an error number. */
 static int create_worker (struct gomp_worker **made, struct gomp_region *region, unsigned id)
 {
     struct gomp_worker *w = gomp_malloc_cleared(sizeof *w);
@@ -655,7 +655,7 @@ struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_r
         w = take_idle(idle);
     if (!w)
         return gomp_worker_start(region, id);
-    gomp_worker_mail(w, region, id);
+    gomp_worker_assign(w, region, id);
     return w;
 }
 
@@ -675,7 +675,7 @@ void gomp_nested_workers_return (struct gomp_worker **idle)
     }
 }
 
-void gomp_worker_mail (struct gomp_worker *w, struct gomp_region *region, unsigned id)
+void gomp_worker_assign (struct gomp_worker *w, struct gomp_region *region, unsigned id)
 {
     w->id = id;
     /* release: partner is bound_worker_main's acquire; it may be awake for a call for help and
@@ -700,17 +700,17 @@ static bool help_waiting (void *arg)
     return gomp_help_waiting();
 }
 
-/* Give the caller's seat to one of those that are counted, if there is one.  True: the caller has
- * no seat any more. */
-static bool pass_seat (_Atomic unsigned *count, bool (*place) (int seat))
+/* Hands the caller's hold over to one of those that are counted, if there is one.  True: the caller
+ * has no hold any more. */
+static bool hand_hold_over (_Atomic unsigned *count, bool (*place) (int hold))
 {
     if (atomic_load_explicit(count, memory_order_relaxed) == 0)
         return false;
     gomp_contexts_publish();
-    int seat = inv_seat_detach();
-    if (seat == INV_SEAT_NONE || place(seat))
+    int hold = inv_hold_detach();
+    if (hold == INV_HOLD_NONE || place(hold))
         return true;
-    inv_seat_sit(seat);
+    inv_hold_begin(hold);
     return false;
 }
 
@@ -724,21 +724,21 @@ static bool idle_for_work (void)
     return end != GOMP_IDLE_LONG || gomp_threads_waiting();
 }
 
-/* One round of a free worker that has a seat.  False: nothing to do. */
+/* One round of a free worker that holds a core.  False: nothing to do. */
 static bool work_once (void)
 {
     if ((gomp_contexts_tickets_first() || take_ticket_first()) &&
         (gomp_run_ticket() || gomp_contexts_run_others()))
         return true;
-    if (pass_seat(&gomp_ready_count, place_on_ready))
+    if (hand_hold_over(&gomp_ready_count, place_on_ready))
         return true;
     return gomp_contexts_run() || gomp_run_ticket() || gomp_help_tasks() ||
-           pass_seat(&gomp_riders_waiting, gomp_rider_place) || gomp_contexts_steal() ||
+           hand_hold_over(&gomp_unheld_waiting, gomp_unheld_place) || gomp_contexts_steal() ||
            idle_for_work();
 }
 
 /* Free workers that exist, how many of them pools may need, and a word on which to tell the
- * others: raised after `kept` has become less (seq_cst; partner: wait_for_seat, which reads
+ * others: raised after `kept` has become less (seq_cst; partner: wait_for_hold, which reads
  * the word before it compares the two). */
 static _Atomic int free_workers, kept;
 static _Atomic uint32_t leave_word;
@@ -790,7 +790,7 @@ void gomp_workers_trim (bool wait)
     atomic_fetch_add(&leave_word, 1);
     inv_futex_wake(&leave_word, INT_MAX, false);
     while (excess-- > 0 && inv_managed() &&
-           (call_spare(INV_SEAT_NONE) || inv_agent_call(INV_SEAT_NONE)))
+           (call_spare(INV_HOLD_NONE) || inv_parked_wake(INV_HOLD_NONE)))
         ;
     const struct timespec look = {0, LOOK_NS};
     uint64_t start = inv_now_ns();
@@ -818,7 +818,7 @@ static bool must_stay (void)
     /* Partner: the fence of gomp_want_cores, after which a thread that has queued work looks at
      * `starting`, of which the caller was one. */
     atomic_thread_fence(memory_order_seq_cst);
-    return gomp_work_waiting() && inv_agents_parked() == 0 && !atomic_exchange(&staying, true);
+    return gomp_work_waiting() && inv_parked_count() == 0 && !atomic_exchange(&staying, true);
 }
 
 /* Is the calling worker, which is not parked, one too many?  (Work that is queued after we looked
@@ -837,20 +837,20 @@ static bool leave (struct free_worker *self, bool *stays)
     return false;
 }
 
-/* Run an implicit task without a seat, if the watchdog wants somebody to. */
-static bool ride_one (void)
+/* Runs an implicit task without a hold, if the watchdog wants a thread to. */
+static bool run_one_unheld (void)
 {
     if (!gomp_progress_take_extra())
         return false;
-    gomp_ride();
+    gomp_unheld_begin();
     if (!gomp_run_ticket())
         gomp_contexts_run_others();
-    gomp_ride_end();
+    gomp_unheld_end();
     return true;
 }
 
-/* A free worker without a seat: park as an agent.  False: end. */
-static bool wait_for_seat (struct free_worker *self)
+/* A free worker without a hold: parks where lenders find it.  False: ends. */
+static bool wait_for_hold (struct free_worker *self)
 {
     uint32_t seen = atomic_load(&leave_word);
     gomp_contexts_publish();
@@ -858,45 +858,45 @@ static bool wait_for_seat (struct free_worker *self)
         inv_futex_wait(&leave_word, seen, -1, false);
         return true;
     }
-    if (gomp_ride_end() || ride_one()) /* the watchdog may have let us finish without a seat */
+    if (gomp_unheld_end() || run_one_unheld()) /* the watchdog may have let us finish without a hold */
         return true;
     bool stays = false;
     if (leave(self, &stays))
         return false;
     gomp_carrier_rest();
     INV_TELL(idle_begin());
-    if (!inv_agent_park(&leave_word, seen))
+    if (!inv_worker_park(&leave_word, seen))
         park_spare();
     INV_TELL(idle_end());
-    if (inv_seat != INV_SEAT_NONE)
+    if (inv_hold != INV_HOLD_NONE)
         gomp_idle_slept();
     if (stays)
         atomic_store(&staying, false);
-    if (inv_seat == INV_SEAT_NONE && !ride_one())
+    if (inv_hold == INV_HOLD_NONE && !run_one_unheld())
         gomp_stop_wanting();
     return true;
 }
 
-/* A free worker: takes unstarted implicit tasks and queued threads while it has a seat,
- * and is parked as an agent while it has none. */
+/* A free worker: takes unstarted implicit tasks and queued threads while it holds a core, and is
+ * parked while it holds none. */
 static void *free_worker_main (void *arg)
 {
     init_thread();
     take_program_signals();
-    if ((int)(intptr_t)arg != INV_SEAT_NONE)
-        inv_seat_sit((int)(intptr_t)arg);
+    if ((int)(intptr_t)arg != INV_HOLD_NONE)
+        inv_hold_begin((int)(intptr_t)arg);
     struct free_worker self = {0};
     enter_list(&self);
     atomic_fetch_sub(&starting, 1);
     for (;;) {
-        if (!inv_managed() || inv_seat == INV_SEAT_NONE) {
-            if (!wait_for_seat(&self))
+        if (!inv_managed() || inv_hold == INV_HOLD_NONE) {
+            if (!wait_for_hold(&self))
                 break;
             continue;
         }
         gomp_progress_note();
-        if (gomp_seat_called_back() || !work_once())
-            gomp_seat_yield();
+        if (gomp_hold_called_back() || !work_once())
+            gomp_hold_yield();
     }
     leave_list(&self);
     gomp_carrier_leave();
@@ -905,13 +905,13 @@ static void *free_worker_main (void *arg)
     return NULL;
 }
 
-bool gomp_free_worker_start (int seat)
+bool gomp_free_worker_start (int hold)
 {
     pthread_t handle;
     atomic_fetch_add(&starting, 1);
     atomic_fetch_add(&started, 1);
     atomic_fetch_add(&free_workers, 1);
-    if (gomp_create_thread(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)seat) != 0) {
+    if (gomp_create_thread(&handle, &gomp_thread_attr, free_worker_main, (void *)(intptr_t)hold) != 0) {
         atomic_fetch_sub(&free_workers, 1);
         atomic_fetch_sub(&starting, 1);
         gomp_thread_refused();
@@ -933,18 +933,18 @@ bool gomp_free_workers_started (unsigned *n)
     return atomic_load(&starting) == 0;
 }
 
-bool gomp_run_unseated (unsigned count)
+bool gomp_run_unheld (unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        struct gomp_waiter *w = gomp_ready_pop(INV_SEAT_NONE);
+        struct gomp_waiter *w = gomp_ready_pop(INV_HOLD_NONE);
         if (w)
-            gomp_waiter_wake(w, INV_SEAT_NONE);
+            gomp_waiter_wake(w, INV_HOLD_NONE);
         else if (!gomp_tickets_left() && gomp_carriers_look().ready == 0)
             break;
         else {
             gomp_progress_add_extra();
-            if (!inv_agent_call_unseated(gomp_rider_core(i, count)) &&
-                !call_spare(INV_SEAT_NONE) && !gomp_free_worker_start(INV_SEAT_NONE))
+            if (!inv_parked_wake_unheld(gomp_unheld_core(i, count)) &&
+                !call_spare(INV_HOLD_NONE) && !gomp_free_worker_start(INV_HOLD_NONE))
                 return false;
         }
     }
@@ -967,6 +967,6 @@ void gomp_sched_forget (void)
     atomic_store(&staying, false);
     atomic_store(&tickets_first, 0);
     gomp_ready_forget();
-    gomp_riders_forget();
+    gomp_unheld_forget();
     gomp_carriers_forget();
 }

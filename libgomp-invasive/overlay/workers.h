@@ -2,17 +2,17 @@
 /*
  * workers.h - which thread of this process computes on which core of its claim.
  *
- * In a managed process a thread needs a *seat* (a core, see libinvasive/process.h) to
- * compute.  There are never more running threads than seats, unless the watchdog lets more
- * (riders.h):
- *  - a thread that blocks passes its seat on (gomp_seat_yield): to a thread that is
- *    ready and waits for a seat; else to a worker that starts the next implicit task, or takes
- *    explicit ones; else to a rider; else the core is lent to another process;
- *  - a thread that becomes runnable queues for a seat (gomp_ready) instead of running;
- *  - workers with neither work nor seat are parked as agents, where lenders of other
- *    processes find them.
- * In an unmanaged process no thread needs a seat and all of this is skipped.  A process that has joined a
- * domain of its own (inv_join_alone) counts as managed here.
+ * In a managed process a thread needs a *hold* of a core (libinvasive/process.h) to
+ * compute.  There are never more running threads than holds, unless the watchdog lets more
+ * (unheld.h):
+ *  - a thread that blocks hands its hold over (gomp_hold_yield): to a thread that is
+ *    ready and waits for a core; else to a worker that starts the next implicit task, or takes
+ *    explicit ones; else to an unheld thread; else the core is lent to another process;
+ *  - a thread that becomes runnable queues for a core (gomp_ready) instead of running;
+ *  - workers with neither work nor a hold are parked where lenders of other processes find them
+ *    (libinvasive/parked.c).
+ * In an unmanaged process no thread needs a hold and all of this is skipped.  A process that has
+ * joined a domain of its own (inv_join_alone) counts as managed here.
  */
 #ifndef GOMP_WORKERS_H
 #define GOMP_WORKERS_H 1
@@ -54,23 +54,24 @@ static inline int gomp_create_thread (pthread_t *handle, const pthread_attr_t *a
  * size of the first team. */
 extern void gomp_sched_join (unsigned nthreads);
 
-/* w may go on as soon as there is a seat for it. */
+/* w may go on as soon as there is a core for it. */
 extern void gomp_ready (struct gomp_waiter *w);
-/* Give the calling thread's seat to whom it helps most; returns without a seat.  Who has lost it,
- * or had none, sees to it that a free core is found for those that wait. */
-extern void gomp_seat_yield (void);
-/* The same for a seat that no thread sits on; it may be lost, or INV_SEAT_NONE. */
-extern void gomp_seat_dispose (int seat);
-/* Queue for a seat; returns with one.  For threads that have none and must have one. */
-extern void gomp_seat_acquire (void);
+/* Hands the calling thread's hold over to the thread or process that it helps most; returns without
+ * a hold.  A caller that has lost its hold, or had none, sees to it that a free core is found for
+ * those that wait. */
+extern void gomp_hold_yield (void);
+/* The same for a hold that is no thread's; it may be lost, or INV_HOLD_NONE. */
+extern void gomp_hold_handover (int hold);
+/* Queues for a core; returns with a hold.  For threads that have none and must have one. */
+extern void gomp_hold_acquire (void);
 /* A scheduling point of a thread that goes on: gives a core back that its owner asks for
  * and queues for another one. */
-extern void gomp_seat_checkpoint (void);
+extern void gomp_hold_checkpoint (void);
 /* A scheduling point of a thread that waits without sleeping: lets others compute. */
 extern void gomp_yield_point (void);
-/* gomp_unpark of a thread that waits for a lock, which the caller has released.  A caller that waits
- * in a loop of tests of MPI lets that thread go first, where it needs a seat: or the caller would
- * have the lock again before it comes to it, each time. */
+/* gomp_unpark of a thread that waits for a lock, which the caller has released.  A caller that
+ * waits in a loop of tests of MPI lets that thread go first, if it needs a core.  Otherwise the
+ * caller would have the lock again before that thread comes to it, each time. */
 extern void gomp_unlock_wake (int *addr, int count);
 /* Would a yield point let another thread of this process run? */
 extern bool gomp_others_could_run (void);
@@ -89,24 +90,25 @@ extern void gomp_cores_are_useful (unsigned count);
 extern void gomp_take_free_cores (void);
 /* There is none, it seems: do not ask for cores any more. */
 extern void gomp_stop_wanting (void);
-/* Are there threads or implicit tasks that cannot go on without a seat? */
+/* Are there threads or implicit tasks that cannot go on without a hold? */
 extern bool gomp_threads_queued (void);
 /* The same, or threads that compute without one? */
 extern bool gomp_threads_waiting (void);
-/* Could one of them use the caller's seat now, without being moved here from another core that
- * will come to it? */
+/* Could one of them use the caller's core now, without being moved here from another core that will
+ * come to it? */
 extern bool gomp_core_needed (void);
-/* Is there anything that a seat could be used for now, explicit tasks included? */
+/* Is there anything that a hold could be used for now, explicit tasks included? */
 extern bool gomp_work_waiting (void);
 /* taskpoint.c: what waits outside OpenMP may run. */
 extern const struct inv_task_point gomp_task_point;
-/* Is a thread that waits on a seat to give it up at once, also where the core is not wanted? */
+/* Is a thread that waits, and holds a core, to give it up at once, also where the core is not
+ * wanted? */
 extern bool gomp_leaves_at_once (void);
-/* Wait for something without sleeping as long as that is right (spin.c); for a thread that has
- * or has not a seat, managed or not.  True when `ready` says so; false when it is time to sleep,
- * or to give the seat to other work. */
+/* Waits for something without sleeping as long as that is right (spin.c); for a thread that holds a
+ * core or not, managed or not.  True when `ready` says so; false when it is time to sleep, or to
+ * give the core to other work. */
 extern bool gomp_spin_until (bool (*ready) (void *), void *arg);
-/* The same for a thread that has a seat, and why it is over. */
+/* The same for a thread that holds a core, and why it is over. */
 enum gomp_idle_end {
     GOMP_IDLE_READY,
     GOMP_IDLE_NEEDED, /* another thread or implicit task could use the core, at least just now */
@@ -115,24 +117,24 @@ enum gomp_idle_end {
 extern enum gomp_idle_end gomp_idle_spin (bool (*ready) (void *), void *arg);
 /* Yield.  True when it has taken so long that a thread with a time slice of its own has run. */
 extern bool gomp_yield_was_long (void);
-/* Let up to `count` queued threads and unstarted implicit tasks run without a seat
- * (progress.c).  False: a thread is missing that the system does not give us. */
-extern bool gomp_run_unseated (unsigned count);
+/* Lets up to `count` queued threads and unstarted implicit tasks run without a hold (progress.c).
+ * False: a thread is missing that the system does not give us. */
+extern bool gomp_run_unheld (unsigned count);
 
-/* Must the calling thread, on its seat, give it up now, or has it lost it (to the owner, or in its
- * sleep to another thread of ours)?  As inv_seat_poll says, by two loads of one line when not. */
-static inline bool gomp_seat_called_back (void)
+/* Must the calling thread give its hold up now, or has it lost it (to the owner, or in its sleep to
+ * another thread of ours)?  As inv_hold_poll says, by two loads of one line when not. */
+static inline bool gomp_hold_called_back (void)
 {
-    int seat = inv_seat;
-    if (seat >= 0) {
-        struct inv_core *core = inv_core_at(inv_process.table, (unsigned)seat);
+    int hold = inv_hold;
+    if (hold >= 0) {
+        struct inv_core *core = inv_core_at(inv_process.table, (unsigned)hold);
         inv_word w = atomic_load_explicit(&core->word, memory_order_relaxed);
         if (inv_word_holder(w) == inv_process.slot + 1 && !inv_word_reclaim(w) &&
             atomic_load_explicit(&core->holder_tid, memory_order_relaxed) == inv_tid)
             return false;
-    } else if (seat == INV_SEAT_TOKEN && !inv_token_overdrawn(inv_process.table))
+    } else if (hold == INV_HOLD_TOKEN && !inv_token_overdrawn(inv_process.table))
         return false;
-    enum inv_verdict verdict = inv_seat_poll();
+    enum inv_verdict verdict = inv_hold_poll();
     return verdict == INV_GIVE || verdict == INV_LOST;
 }
 
@@ -141,13 +143,14 @@ static inline bool gomp_seat_called_back (void)
 enum { GOMP_WORKER_QUIT = 1, GOMP_WORKER_CALL = 2 };
 
 /* A kernel thread of ours.  A *bound* worker belongs to a pool or a nested team and runs
- * the implicit tasks that are mailed to it; a *free* worker takes whatever there is. */
+ * the implicit tasks that are assigned to it; a *free* worker takes any that there is. */
 struct gomp_worker {
-    /* mail: written by the sender, then word raised and unparked; read by the worker */
+    /* The assigned implicit task.  Written by the master, which then raises word and unparks the
+     * worker; read by the worker. */
     _Atomic(struct gomp_region *) region;
     unsigned id;
-    /* Counts mails and calls for help in steps of GOMP_WORKER_CALL; GOMP_WORKER_QUIT: the worker is
-     * to end, and frees this struct.  Release; partner: bound_worker_main's acquire loads */
+    /* Counts assignments and calls for help in steps of GOMP_WORKER_CALL; GOMP_WORKER_QUIT: the
+     * worker is to end, and frees this struct.  Release; partner: bound_worker_main's acquire loads */
     _Atomic int word;
     _Atomic int asleep; /* 1: parked while its region is open, a call for help wakes it.
                            exchanged by the helper-caller, set by the worker */
@@ -156,10 +159,11 @@ struct gomp_worker {
 };
 
 extern struct gomp_worker *gomp_worker_start (struct gomp_region *, unsigned id);
-/* Make bound workers which wait for their first mail, `wanted` of them or as many as limits allow:
- * a list. */
+/* Makes bound workers which wait for their first implicit task, `wanted` of them or as many as limits
+ * allow.  Returns a list. */
 extern struct gomp_worker *gomp_workers_make (unsigned wanted);
-extern void gomp_worker_mail (struct gomp_worker *, struct gomp_region *, unsigned id);
+/* Assigns implicit task `id` of the region to the bound worker, and wakes it. */
+extern void gomp_worker_assign (struct gomp_worker *, struct gomp_region *, unsigned id);
 extern void gomp_worker_quit (struct gomp_worker *);
 /* Bound workers of nested teams are kept, by the pool, and used again. */
 extern struct gomp_worker *gomp_nested_worker (struct gomp_worker **idle, struct gomp_region *,
@@ -172,7 +176,7 @@ extern unsigned gomp_nested_workers_take (struct gomp_worker **idle, unsigned wa
 extern void gomp_nested_workers_return (struct gomp_worker **idle);
 /* The calling thread begins a nested region of so many threads. */
 extern void gomp_note_nested (unsigned nthreads);
-extern bool gomp_free_worker_start (int seat);
+extern bool gomp_free_worker_start (int hold);
 /* Free workers that there are now, those that are about to begin included. */
 extern unsigned gomp_free_workers (void);
 /* Has each free worker that was to be started begun, or been refused?  *started: how many there were,

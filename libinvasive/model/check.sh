@@ -58,21 +58,21 @@ fi
 # --- cores with a word each
 optimize=-O1
 model=$here/core.pml
-holds 'agents and waiting' -DWITH_AGENTS -DWITH_RING -DROUNDS1=0 -DROUNDS2=1
-holds 'agents, process 0 dies at any step' -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
+holds 'parked workers and waiting' -DWITH_PARKING -DWITH_RING -DROUNDS1=0 -DROUNDS2=1
+holds 'parked workers, process 0 dies at any step' -DWITH_PARKING -DROUNDS1=0 -DVICTIM=0
 elsewhere='-DWITH_ELSEWHERE -DROUNDS0=0 -DROUNDS1=0'
 sleeper='-DONE_WAITS -DWITH_ELSEWHERE -DROUNDS2=1'
 holds 'waiting, a core goes to another domain' $sleeper
-finds NO_FENCE -DWITH_AGENTS
-finds LEND_WITHOUT_OFFER -DWITH_AGENTS
+finds NO_FENCE -DWITH_PARKING
+finds LEND_WITHOUT_OFFER -DWITH_PARKING
 finds SLEEP_UNSEEN -DWITH_RING -DROUNDS2=1
 finds AWAKE_NOT_TOLD -DWITH_RING -DROUNDS2=1
-finds BURY_WITHOUT_WAKING -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=0
+finds BURY_WITHOUT_WAKING -DWITH_PARKING -DROUNDS1=0 -DVICTIM=0
 finds BURY_KEEPS_WORD -DWITH_RING -DWITH_MOVE -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=0
-finds LEFT_WITHOUT_RINGING -DWITH_AGENTS $elsewhere
+finds LEFT_WITHOUT_RINGING -DWITH_PARKING $elsewhere
 finds ONLY_WHO_ASKED_IS_TOLD $sleeper
-sits='-DONE_SITS -DWITH_AGENTS'
-brief="$sits -DROUNDS0=0"
+one_holds='-DONE_HOLDS -DWITH_PARKING'
+brief="$one_holds -DROUNDS0=0"
 optimize=-O0 # as in finds
 holds 'a core is moved, rmd is killed at any step' $brief -DWITH_RESTART -DWITH_MOVE
 holds 'process 2 is stopped at any step' $brief -DSTOPS=2
@@ -82,13 +82,13 @@ finds STOPPED_WITHOUT_RESCUE $brief -DSTOPS=0
 [ $quick = no ] || exit $failed
 optimize=-O1
 
-holds 'agents: lend, park, offer, reclaim, evict' -DWITH_AGENTS
+holds 'parked workers: lend, park, offer, reclaim, evict' -DWITH_PARKING
 holds 'waiting: sleep, ring, home core' -DWITH_RING -DROUNDS2=1
-holds 'agents, a core goes to another domain, or is asked back' -DWITH_AGENTS -DASK_BACK $elsewhere
-holds 'agents, ownership moves' -DWITH_AGENTS -DWITH_MOVE -DROUNDS0=0 -DROUNDS1=0
+holds 'parked workers, a core goes to another domain, or is asked back' -DWITH_PARKING -DASK_BACK $elsewhere
+holds 'parked workers, ownership moves' -DWITH_PARKING -DWITH_MOVE -DROUNDS0=0 -DROUNDS1=0
 holds 'waiting, ownership moves' -DWITH_RING -DWITH_MOVE -DROUNDS1=0
 for victim in 1 2; do
-    holds "agents, process $victim dies at any step" -DWITH_AGENTS -DROUNDS1=0 -DVICTIM=$victim
+    holds "parked workers, process $victim dies at any step" -DWITH_PARKING -DROUNDS1=0 -DVICTIM=$victim
 done
 for victim in 0 1 2; do
     holds "waiting, process $victim dies at any step" \
@@ -96,31 +96,31 @@ for victim in 0 1 2; do
 done
 for victim in 0 1 2; do
     holds "a core goes to another domain, process $victim dies at any step" \
-        -DWITH_AGENTS $elsewhere -DVICTIM=$victim
+        -DWITH_PARKING $elsewhere -DVICTIM=$victim
 done
 finds WITHDRAW_WITHOUT_WAKING $sleeper
-finds RING_IS_TAKEN_FOR_LEFT -DWITH_AGENTS $elsewhere
-finds ADMIT_WITHOUT_OFFER -DWITH_AGENTS $elsewhere
-finds SECOND_CORE_NOT_OFFERED -DWITH_AGENTS
-finds LEND_CLEARS_RECLAIM -DWITH_AGENTS
-finds ASK_BEFORE_PARKING -DWITH_AGENTS
+finds RING_IS_TAKEN_FOR_LEFT -DWITH_PARKING $elsewhere
+finds ADMIT_WITHOUT_OFFER -DWITH_PARKING $elsewhere
+finds SECOND_CORE_NOT_OFFERED -DWITH_PARKING
+finds LEND_CLEARS_RECLAIM -DWITH_PARKING
+finds ASK_BEFORE_PARKING -DWITH_PARKING
 finds BURY_CORES_FIRST -DWITH_RING -DVICTIM=1
 finds BURY_WAKES_SLEEPERS_ONLY -DWITH_RING -DROUNDS1=0 -DROUNDS2=1 -DVICTIM=2
 
 optimize=-O0 # the compiler takes minutes else
-holds 'agents, ownership moves, rmd is killed at any step' $sits -DWITH_RESTART -DWITH_MOVE
+holds 'parked workers, ownership moves, rmd is killed at any step' $one_holds -DWITH_RESTART -DWITH_MOVE
 for victim in 0 2; do
     holds "rmd is killed at any step, process $victim dies at any step" \
-        $sits -DWITH_RESTART -DVICTIM=$victim
+        $one_holds -DWITH_RESTART -DVICTIM=$victim
 done
 for stops in 0 2; do
-    holds "agents, process $stops is stopped at any step" $sits -DSTOPS=$stops
+    holds "parked workers, process $stops is stopped at any step" $one_holds -DSTOPS=$stops
     holds "process $stops is stopped, rmd is killed at any step" \
         $brief -DSTOPS=$stops -DWITH_RESTART
 done
-finds ASKS_HOLDERS_ONLY $sits -DWITH_MOVE -DROUNDS2=1
-finds RESCUE_WITHOUT_ASKING $sits -DWITH_RESTART -DWITH_MOVE
-finds KEPT_FOR_THE_STOPPED $sits -DSTOPS=0 -DROUNDS2=1
+finds ASKS_HOLDERS_ONLY $one_holds -DWITH_MOVE -DROUNDS2=1
+finds RESCUE_WITHOUT_ASKING $one_holds -DWITH_RESTART -DWITH_MOVE
+finds KEPT_FOR_THE_STOPPED $one_holds -DSTOPS=0 -DROUNDS2=1
 finds GOES_ON_NOTED_FIRST $brief -DSTOPS=2 -DWITH_RESTART
-finds GOES_ON_WITHOUT_RESCUE $sits -DSTOPS=0
+finds GOES_ON_WITHOUT_RESCUE $one_holds -DSTOPS=0
 exit $failed

@@ -4,7 +4,7 @@
  * for 3 processes on 2 cores, any of which may die between any two steps.
  *
  * Processes 0 and 1 own and hold a core each; process 2 owns none and wants one.  One
- * thread each: it computes, hands a core over, waits in MPI, or parks as an agent.  One
+ * thread each: it computes, hands a core over, waits in MPI, or parks.  One
  * d_step is one atomic operation on shared memory, or several of which only one matters to
  * the others.  Compare-and-swap loops that decide by the word alone are one step; where
  * other memory is read between load and swap, the swap fails when the word has moved
@@ -47,7 +47,7 @@
 #define ROUNDS2 0
 #endif
 #ifdef ONE_WAITS
-#define ONE_SITS /* a smaller search: 1 computes for ever */
+#define ONE_HOLDS /* a smaller search: 1 computes for ever */
 #endif
 #define NP 3
 #define NC 2
@@ -60,8 +60,8 @@
 byte holder[NC], owner[NC];      /* names: process + 1, 0 nobody */
 bool reclaim[NC], handed[NC];
 bool want[NP], parked[NP];
-bool agent_bell[NP];             /* bumped since its agent read it */
-byte agent_core[NP];
+bool worker_bell[NP];             /* bumped since its worker read it */
+byte worker_core[NP];
 bool bell[NP];                   /* bumped since its main thread read it */
 bool sleeping[NP];
 byte home[NP];
@@ -70,7 +70,7 @@ byte home[NP];
 byte watching[4];                /* core whose word this process has loaded, unchanged yet */
 bool message[NP];                /* what a wait is for has happened */
 bool stubborn[NP];
-byte sits[NP];                   /* core that the thread computes on */
+byte computes_on[NP];                   /* core that the thread computes on */
 bool evicted[NP];
 bool dead[4];                    /* [RMD] never */
 #ifdef WITH_RESTART
@@ -197,12 +197,12 @@ inline evict(c, me)
 
 /* --- offering (inv_core_offer); q and ok are the caller's locals */
 
-/* ok: an agent of q was woken for core c */
-inline give_to_agent(c, q)
+/* ok: a parked worker of q was woken for core c */
+inline give_to_parked(c, q)
 {
     STEP(ok = parked[q]; parked[q] = false);
     if
-    :: ok -> STEP(agent_core[q] = c; agent_bell[q] = true)
+    :: ok -> STEP(worker_core[q] = c; worker_bell[q] = true)
     :: else
     fi
 }
@@ -211,7 +211,7 @@ inline give_if_wants(c, q)
 {
     STEP(ok = want[q] && !dead[q]);
     if
-    :: ok -> give_to_agent(c, q)
+    :: ok -> give_to_parked(c, q)
     :: else
     fi
 }
@@ -245,7 +245,7 @@ inline offer(c, me)
                 :: else
                 fi
             :: else ->
-                give_to_agent(c, q);
+                give_to_parked(c, q);
                 if
                 :: ok -> break
                 :: else ->
@@ -371,7 +371,7 @@ inline get_core(c, me)
 }
 
 /* All cores, own ones first. */
-inline seat_try(me)
+inline hold_acquire(me)
 {
     STEP(x = (owner[1] == NAME(me) -> 1 : 0); get_core(x, me); x = 1 - x);
     if
@@ -381,7 +381,7 @@ inline seat_try(me)
     x = NONE
 }
 
-/* Park as an agent until there is a seat (inv_agent_park); mine = the core. */
+/* Park as a worker until it holds a core (inv_worker_park); mine = the core. */
 inline park(me)
 {
     STEP(want[me] = true);
@@ -390,13 +390,13 @@ inline park(me)
     STEP(if :: owner[1] == NAME(me) && holder[1] != 0 -> reclaim_core(1, me) :: else fi);
 #endif
     do
-    :: true -> STEP(agent_bell[me] = false; agent_core[me] = NONE);
+    :: true -> STEP(worker_bell[me] = false; worker_core[me] = NONE);
 #ifdef BUG_NO_FENCE
-        seat_try(me);             /* the look at the words moves before the store */
+        hold_acquire(me);             /* the look at the words moves before the store */
         STEP(parked[me] = true);
 #else
         STEP(parked[me] = true);
-        seat_try(me);
+        hold_acquire(me);
 #endif
         if
         :: ok ->
@@ -404,8 +404,8 @@ inline park(me)
             if
             :: ok -> break
             :: else ->
-                WAIT(agent_bell[me]);   /* somebody is waking us with another one */
-                STEP(x = agent_core[me]; ok = x != NONE; if :: ok -> borrow(x, me) :: else fi);
+                WAIT(worker_bell[me]);   /* another process wakes us with another core */
+                STEP(x = worker_core[me]; ok = x != NONE; if :: ok -> borrow(x, me) :: else fi);
                 if
                 :: ok ->
 #ifdef BUG_SECOND_CORE_NOT_OFFERED
@@ -421,22 +421,22 @@ inline park(me)
         :: else ->
             x = 0;
             if
-            :: WAIT(agent_bell[me])
+            :: WAIT(worker_bell[me])
             :: TIMER(0, me)
             :: TIMER(1, me) -> x = 1
             fi;
             STEP(ok = parked[me]; parked[me] = false);
             if
-            :: ok && !agent_bell[me] ->       /* the timer */
+            :: ok && !worker_bell[me] ->       /* the timer */
                 STEP(evict(x, me));
                 if
                 :: ok -> mine = x; x = NONE; break
                 :: else
                 fi
-            :: ok && agent_bell[me]           /* woken by a burial: look again */
+            :: ok && worker_bell[me]           /* woken by a burial: look again */
             :: else ->
-                WAIT(agent_bell[me]);
-                STEP(mine = agent_core[me]; ok = mine != NONE;
+                WAIT(worker_bell[me]);
+                STEP(mine = worker_core[me]; ok = mine != NONE;
                          if :: ok -> borrow(mine, me) :: else fi);
                 if
                 :: ok -> break
@@ -525,20 +525,20 @@ inline wait_for_message(me)
 }
 
 #define MAY_COMPUTE(me) \
-    ((holder[sits[me]] == NAME(me) && !AWAY(sits[me])) || evicted[me])
+    ((holder[computes_on[me]] == NAME(me) && !AWAY(computes_on[me])) || evicted[me])
 
 /* Compute on `mine` for a while or for ever. */
 inline compute(me)
 {
     skip;
-    STEP(evicted[me] = holder[mine] != NAME(me) && evicted[me]; sits[me] = mine;
+    STEP(evicted[me] = holder[mine] != NAME(me) && evicted[me]; computes_on[me] = mine;
              assert(MAY_COMPUTE(me)));
     if
     :: skip
     :: WAIT(holder[mine] != NAME(me) || (reclaim[mine] && owner[mine] != NAME(me)))
     :: STEP(stubborn[me] = true); WAIT(holder[mine] != NAME(me)); stubborn[me] = false
     fi;
-    STEP(assert(MAY_COMPUTE(me)); sits[me] = NONE; evicted[me] = false)
+    STEP(assert(MAY_COMPUTE(me)); computes_on[me] = NONE; evicted[me] = false)
 }
 
 proctype process(byte me; byte mine; byte rounds)
@@ -579,14 +579,14 @@ proctype process(byte me; byte mine; byte rounds)
             :: holder[mine] != NAME(me) -> mine = NONE /* evicted: look for another */
             :: else ->
                 if
-#ifdef ONE_WAITS              /* a smaller search: 0 waits, 2 rings, and 1 sits */
+#ifdef ONE_WAITS              /* a smaller search: 0 waits, 2 rings, and 1 holds a core */
                 :: me == 2 -> ring(0, me)
                 :: me == 0 -> wait_for_message(me)
 #elif defined(WITH_RING)
                 :: ring((me + 1) % NP, me)
                 :: wait_for_message(me)
 #endif
-#ifdef WITH_AGENTS
+#ifdef WITH_PARKING
                 :: lend_and_offer(mine, me); mine = NONE
 #endif
                 fi
@@ -625,7 +625,7 @@ inline tell()
 }
 
 /* q, if it is the owner, wants a core and has not asked for this one.  Reserved, where nobody holds
- * it, only while the agent sleeps */
+ * it, only while the worker sleeps */
 #ifdef BUG_ASKS_HOLDERS_ONLY
 #define UNASKED(c, q) (holder[c] != 0 && holder[c] != NAME(q) && !reclaim[c])
 #else
@@ -725,14 +725,14 @@ inline bury_slot()
 #endif
 inline wake_stranded(p)
 {
-    STEP(if :: !dead[p] && !parked[p] -> agent_bell[p] = true :: else fi;
+    STEP(if :: !dead[p] && !parked[p] -> worker_bell[p] = true :: else fi;
          if :: MAY_SLEEP(p) -> bell[p] = true :: else fi)
 }
 
 inline wake_all_stranded()
 {
     wake_stranded(0);
-#ifndef ONE_SITS
+#ifndef ONE_HOLDS
     wake_stranded(1);
 #endif
     wake_stranded(2)
@@ -755,7 +755,7 @@ inline bury()
     offer(0, RMD);
     offer(1, RMD);
 #endif
-    d_step { stubborn[gone] = false; sits[gone] = NONE; buried = true };
+    d_step { stubborn[gone] = false; computes_on[gone] = NONE; buried = true };
     NOTE(noted_buried = true;
          if :: noted[0] == NAME(gone) -> noted[0] = 0 :: else fi;
          if :: noted[1] == NAME(gone) -> noted[1] = 0 :: else fi);
@@ -1017,7 +1017,7 @@ inline quiescent(c)
     /* no free core beside one who wants it, and none kept for somebody who does not come */
     assert(!(holder[c] == 0 && ANY_WAITS));
     /* a core that nobody computes on is free */
-    assert(holder[c] == 0 || sits[holder[c] - 1] == c);
+    assert(holder[c] == 0 || computes_on[holder[c] - 1] == c);
     assert(holder[c] == 0 || (!dead[holder[c] - 1] && RUNS(holder[c] - 1)));
     assert(!OWNED(c) || !dead[owner[c] - 1]);
 #ifdef WITH_RESTART
@@ -1035,7 +1035,7 @@ init
     d_step {
         do
         :: p < NP ->
-            agent_core[p] = NONE; home[p] = NONE; watching[p] = NONE; sits[p] = NONE; p++
+            worker_core[p] = NONE; home[p] = NONE; watching[p] = NONE; computes_on[p] = NONE; p++
         :: else -> break
         od;
         watching[RMD] = NONE;
@@ -1047,8 +1047,8 @@ init
 #ifdef WITH_RESTART
         noted[0] = NAME(0); noted[1] = NAME(1);
 #endif
-#ifdef ONE_SITS
-        sits[1] = 1;
+#ifdef ONE_HOLDS
+        computes_on[1] = 1;
 #else
         run process(1, 1, ROUNDS1);
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * tokens.pml - the protocol of anonymous mode (inv_token_* of core.c, and what seat.c, agent.c and
+ * tokens.pml - the protocol of anonymous mode (inv_token_* of core.c, and what hold.c, parked.c and
  * wait.c do with it): more processes than cores, so that free cores are only counted.
  *
  * NP processes share TOKENS of them.  Each has a main thread, which computes, makes work for a
- * worker, does that itself or waits in MPI, and a worker, which parks as an agent until there is
+ * worker, does that itself or waits in MPI, and a worker, which parks until there is
  * work and a token for it.  One d_step is one atomic operation on shared memory, or several of which
  * only one matters to the others.
  *
@@ -13,7 +13,7 @@
  *    one too many, never one too few; otherwise none is lost or made        (tokens_add_up)
  *  - nobody's wake-up is lost: when nothing moves any more, no token is free while a live process is
  *    parked and has work, and each that has some has a token, or more than there are would be taken
- *  - who has taken an agent's bit wakes it, or rmd does                            (quiescent)
+ *  - a waker that has taken a worker's bit wakes it, or rmd does                    (quiescent)
  * "Nothing moves any more" is reached in every execution, as in core.pml: a thread may compute or
  * wait for ever, and while it computes gives up a token of which there are too few, or does not.
  *
@@ -51,7 +51,7 @@
 short free_tokens = TOKENS - NP;    /* each main thread has one, whether there are as many or not */
 short tokens[NP];
 bool want[NP], parked[NP];
-bool bell[NP];                      /* bumped since the agent has read it */
+bool bell[NP];                      /* bumped since the worker has read it */
 bool buried[NP];                    /* the slot is not live */
 
 /* --- a process's own */
@@ -96,7 +96,7 @@ bool restarted;                     /* rmd has been killed */
 #endif
 #define SURPLUS (free_tokens - domain_tokens - loan + SUM(tokens))
 
-/* --- waking an agent; q, n and ok are the caller's locals */
+/* --- waking a parked worker; q, n and ok are the caller's locals */
 
 inline give_if_wants(whom)
 {
@@ -165,7 +165,7 @@ inline force()
     ok = true
 }
 
-/* inv_seat_try */
+/* inv_hold_acquire */
 inline try()
 {
     STEP(ok = tokens[me] > 0);
@@ -210,7 +210,7 @@ inline give_back()
 
 /* --- a process */
 
-/* A worker that has been woken (agent_seat); ok: it has a token. */
+/* A worker that has been woken (hold_of_woken); ok: it has a token. */
 inline woken()
 {
     STEP(asleep[me] = false; ok = handed[me]; handed[me] = false);
@@ -231,7 +231,7 @@ inline woken()
     fi
 }
 
-/* Park until there is a token (inv_agent_park); ok: there is, else look for work again. */
+/* Park until there is a token (inv_worker_park); ok: there is, else look for work again. */
 inline park()
 {
     STEP(bell[me] = false);
@@ -302,7 +302,7 @@ proctype worker(byte me)
 #endif
                     STEP(polls[me] = false; work[me] = true);
                     give_back();
-                    STEP(want[me] = true);   /* gomp_seat_dispose */
+                    STEP(want[me] = true);   /* gomp_hold_handover */
                     try()
                 fi
             fi

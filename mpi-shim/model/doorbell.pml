@@ -35,8 +35,8 @@
 
 byte posted[POSTERS];  /* in memory */
 byte own[POSTERS];     /* as the poster itself sees it */
-byte flag = 0;         /* mail line, or the sleeper's line of the board */
-byte counted = 0;      /* the board's header: sleepers in the collective */
+byte flag = 0;         /* sleep flag: of the rank, or of its line of the arrival board */
+byte counted = 0;      /* the arrival board's header: sleepers in the collective */
 byte bell = 0;         /* 8 bits are enough here */
 bool dozing = false;   /* in the kernel, on the bell */
 bool short_slice;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * onesided.c - windows of every kind, their synchronisation, operations with requests, and a
- * target that sits in a wait or computes while another rank locks it.
+ * onesided.c - windows of every kind, their synchronisation, operations with requests, and a target
+ * that stays in a wait or computes while another rank locks it.
  */
 #include "expect.h"
 

@@ -2,10 +2,10 @@
 /*
  * phases.c - the pure parts of the shim on random input, for test_shim_phases.py: phase.c on
  * the calls of random programs whose iterations are known, measure.c on noisy measurements
- * of known speed-ups, hold.c on iterations whose length depends on what it says.  Prints what does
+ * of known speed-ups, short_waits.c on iterations whose length depends on what it says.  Prints what does
  * not hold, with the seed; the last line is "N checks".
  */
-#include "hold.h"
+#include "short_waits.h"
 #include "measure.h"
 #include "phase.h"
 #include "scalability.h"
@@ -417,37 +417,37 @@ enum { MS = 1000000 };
 
 /* Iterations of so many ns, one in 300 of which is interrupted for as long as a time slice, for so long.
  * Returns in which part of the last second waits held. */
-static double held_part(struct shim_hold *h, uint64_t *now, double lends_ns, double holds_ns,
+static double held_part(struct shim_short_waits *h, uint64_t *now, double lends_ns, double holds_ns,
                         uint64_t duration_ns)
 {
     uint64_t end = *now + duration_ns, held = 0, last = end - 1000 * (uint64_t)MS;
     while (*now < end) {
-        enum shim_hold_way way = shim_hold_way(h->word, *now);
-        double ns = (way == SHIM_HOLDS ? holds_ns : lends_ns) * (0.9 + 0.2 * uniform());
+        enum shim_short_wait_mode mode = shim_short_waits_mode(h->word, *now);
+        double ns = (mode == SHIM_HOLDS ? holds_ns : lends_ns) * (0.9 + 0.2 * uniform());
         ns += among(1, 300) == 1 ? 4.0 * MS : 0;
-        held += *now > last && way == SHIM_HOLDS ? (uint64_t)ns : 0;
+        held += *now > last && mode == SHIM_HOLDS ? (uint64_t)ns : 0;
         *now += (uint64_t)ns;
-        shim_hold_iteration(h, *now);
+        shim_short_waits_add_iteration(h, *now);
     }
     return (double)held / (1000.0 * MS);
 }
 
 static void what_is_better_is_done(void)
 {
-    struct shim_hold h = {0};
+    struct shim_short_waits h = {0};
     test = __func__;
     state = seed + 6;
     uint64_t now = (uint64_t)random32() * 1000;
     double ns = among(100, 3000) * 1000.0;
     CHECK(held_part(&h, &now, 1.4 * ns, ns, 4000 * (uint64_t)MS) > 0.9);
     CHECK(held_part(&h, &now, ns, 1.4 * ns, 30000 * (uint64_t)MS) < 0.1); /* the program has changed */
-    struct shim_hold other = {0};
+    struct shim_short_waits other = {0};
     CHECK(held_part(&other, &now, ns, 1.4 * ns, 4000 * (uint64_t)MS) < 0.1);
 }
 
 static void long_iterations_lend(void)
 {
-    struct shim_hold h = {0};
+    struct shim_short_waits h = {0};
     test = __func__;
     state = seed + 7;
     uint64_t now = (uint64_t)random32() * 1000;
@@ -455,8 +455,8 @@ static void long_iterations_lend(void)
     held_part(&h, &now, 2.0 * MS, 1.0 * MS, 2000 * (uint64_t)MS);
     CHECK(h.word != 0);
     for (int i = 0; i < 4; i++)
-        shim_hold_none(&h);
-    CHECK(h.word == 0 && shim_hold_way(h.word, now) == SHIM_LENDS);
+        shim_short_waits_no_iteration(&h);
+    CHECK(h.word == 0 && shim_short_waits_mode(h.word, now) == SHIM_LENDS);
 }
 
 /* Whatever a rank is told, it does the same as another one that is told the same. */
@@ -464,8 +464,8 @@ static void any_word_is_understood(void)
 {
     test = __func__;
     state = seed + 8;
-    enum shim_hold_way way = shim_hold_way(random32(), (uint64_t)random32() << 20);
-    CHECK(way == SHIM_LENDS || way == SHIM_HOLDS);
+    enum shim_short_wait_mode mode = shim_short_waits_mode(random32(), (uint64_t)random32() << 20);
+    CHECK(mode == SHIM_LENDS || mode == SHIM_HOLDS);
 }
 
 static void (*const tests[])(void) = {

@@ -12,7 +12,7 @@
  *   two         threads of a rank wait in different calls at once, and are woken in turns
  *   helper      a thread waits in MPI_Recv all the time, and the main thread computes in regions
  *   starter     the thread that waits all the time is the one that has called MPI_Init_thread
- *   company     a thread computes while the main one waits; what cores the rank holds meanwhile
+ *   background  a thread computes while the main one waits; what cores the rank holds meanwhile
  *   idle        the same, but the thread sleeps
  *   abort       a thread calls MPI_Abort while the main one waits
  *   children    programs are started between MPI calls
@@ -461,7 +461,7 @@ static void be_child(void)
 
 /* --- */
 
-static void scene_company(void) { scene_beside(false); }
+static void scene_background(void) { scene_beside(false); }
 static void scene_idle(void) { scene_beside(true); }
 
 static const struct scene {
@@ -474,7 +474,7 @@ static const struct scene {
               {"task", MPI_THREAD_MULTIPLE, scene_task},
               {"two", MPI_THREAD_MULTIPLE, scene_two},
               {"helper", MPI_THREAD_MULTIPLE, scene_helper},
-              {"company", MPI_THREAD_FUNNELED, scene_company},
+              {"background", MPI_THREAD_FUNNELED, scene_background},
               {"idle", MPI_THREAD_FUNNELED, scene_idle},
               {"abort", MPI_THREAD_MULTIPLE, scene_abort},
               {"children", MPI_THREAD_SINGLE, scene_children},

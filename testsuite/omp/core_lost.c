@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A thread waits asleep for a lock; what it and the holder say and are told is on stdout and stdin.
- * @helper for test_rmd_lost_seats.py, which takes the holder's core away
+ * @helper for test_rmd_lost_holds.py, which takes the holder's core away
  */
 #include "check.h"
 #include <omp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* llvm_mpi.c - an MPI program whose OpenMP runtime, LLVM's, asks the kernel how many threads it may
  * have: says how many each rank has at first, and after waits.
- * @helper for test_omp_company.py
+ * @helper for test_omp_coexistence.py
  */
 #include <mpi.h>
 #include <omp.h>

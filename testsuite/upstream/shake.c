@@ -19,7 +19,7 @@
 enum { MEAN_NS = 900000, LOOK_NS = 100000 };
 
 static struct {
-    int seats[INV_MAX_CORES];
+    int holds[INV_MAX_CORES];
     unsigned count;
 } held;
 
@@ -30,14 +30,14 @@ static void sleep_ns(long ns)
 
 static void take_one(void)
 {
-    int seat = inv_seat_try();
-    if (seat != INV_SEAT_NONE)
-        held.seats[held.count++] = seat;
+    int hold = inv_hold_acquire();
+    if (hold != INV_HOLD_NONE)
+        held.holds[held.count++] = hold;
 }
 
 static void give_one(void)
 {
-    inv_seat_return(held.seats[--held.count]);
+    inv_hold_release(held.holds[--held.count]);
 }
 
 /* Hold `target` cores, as far as they can be had, for about a millisecond. */
@@ -49,11 +49,11 @@ static void hold(unsigned target, bool polite)
     inv_want(held.count < target); /* asks our own cores back from who holds them */
     for (; left > 0; left -= LOOK_NS) {
         for (unsigned i = held.count; i-- > 0;) {
-            enum inv_verdict verdict = inv_seat_check(held.seats[i]);
+            enum inv_verdict verdict = inv_hold_check(held.holds[i]);
             if (verdict == INV_GIVE && polite)
-                inv_seat_return(held.seats[i]);
+                inv_hold_release(held.holds[i]);
             if (verdict == INV_LOST || (verdict == INV_GIVE && polite))
-                held.seats[i] = held.seats[--held.count];
+                held.holds[i] = held.holds[--held.count];
         }
         if (held.count < target)
             take_one();
@@ -71,7 +71,7 @@ static void shake(pid_t parent)
     if (!inv_join(-1, -1, -1))
         _exit(0);
     inv_thread_unpin();
-    held.seats[held.count++] = inv_seat_detach();
+    held.holds[held.count++] = inv_hold_detach();
     unsigned n = inv_process.ncores, target = 0; /* of n, so that the command has one */
     for (;; target = n < 3 ? !target && n > 1 : (target + 1 + (unsigned)rand() % (n - 1)) % n)
         hold(target, rand() % 4 > 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * prompt.h - a thread that sleeps for a core of its own wakes beside whoever computes there.
+ * sched_latency.h - low wake-up latency for a thread that sleeps until it gets its own core back.
  *
  * The kernel lets a thread that has computed finish its time slice, 3 ms and more, before one that
  * wakes on its core runs, unless that one's slice is shorter (Linux 6.12).  So an owner asks for a
- * short slice while it waits, and for exact timers.  It has what it had before when it computes.
+ * short slice while it waits, and for exact timers.  When it computes it has its former slice again.
  */
-#ifndef INV_PROMPT_H
-#define INV_PROMPT_H
+#ifndef INV_SCHED_LATENCY_H
+#define INV_SCHED_LATENCY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,14 +21,16 @@ struct inv_sched_attr {
     uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-struct inv_prompt {
+struct inv_sched_latency {
     bool changed;
     struct inv_sched_attr before;
     int slack_ns;
 };
 
-/* The calling thread; a second call does nothing.  What the kernel refuses stays as it is. */
-void inv_prompt_begin(struct inv_prompt *prompt);
-void inv_prompt_end(struct inv_prompt *prompt);
+/* Lowers the wake-up latency of the calling thread.  A second call does nothing.  What the kernel
+ * refuses stays as it is. */
+void inv_sched_latency_lower(struct inv_sched_latency *latency);
+/* Restores what _lower has changed, if it has. */
+void inv_sched_latency_restore(struct inv_sched_latency *latency);
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The runtime in the company of other software: other OpenMP runtimes in the same process, Python's
+"""The runtime beside other software: other OpenMP runtimes in the same process, Python's
 numerical libraries, debuggers.  The programs are in omp/.
 """
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * board.c - reserving neighbouring lines of the arrival board: first fit in a bit map in
- * shared memory, claimed word by word with compare-and-swap and given back when a
+ * arrival_board.c - reserves neighbouring lines for an arrival board: first fit in a bit map in
+ * shared memory.  It claims word by word with compare-and-swap, and gives them back when a
  * neighbouring word turns out to be taken.  Called when communicators are made and freed.
  */
-#include "board.h"
+#include "arrival_board.h"
 
 /* The bits of word w that belong to lines [first, first + lines). */
 static uint64_t bits_of(unsigned w, unsigned first, unsigned lines)
@@ -15,7 +15,7 @@ static uint64_t bits_of(unsigned w, unsigned first, unsigned lines)
     return below_hi & ~((UINT64_C(1) << lo) - 1);
 }
 
-/* All of the bits or none.  acquire: partner is the release in inv_board_free, so that our
+/* All of the bits or none.  acquire: partner is the release in inv_arrival_board_free, so that our
  * zeros come after what the previous owner wrote. */
 static bool claim_bits(_Atomic uint64_t *word, uint64_t bits)
 {
@@ -33,14 +33,14 @@ static void release_bits(struct inv_table *t, unsigned first, unsigned lines)
     if (lines == 0)
         return;
     for (unsigned w = first / 64; w <= (first + lines - 1) / 64; w++)
-        atomic_fetch_and_explicit(&t->board_used[w], ~bits_of(w, first, lines),
+        atomic_fetch_and_explicit(&t->arrival_lines_used[w], ~bits_of(w, first, lines),
                                   memory_order_release);
 }
 
 static bool claim_lines(struct inv_table *t, unsigned first, unsigned lines)
 {
     for (unsigned w = first / 64; w <= (first + lines - 1) / 64; w++) {
-        if (claim_bits(&t->board_used[w], bits_of(w, first, lines)))
+        if (claim_bits(&t->arrival_lines_used[w], bits_of(w, first, lines)))
             continue;
         if (w * 64 > first)
             release_bits(t, first, w * 64 - first);
@@ -49,15 +49,15 @@ static bool claim_lines(struct inv_table *t, unsigned first, unsigned lines)
     return true;
 }
 
-int inv_board_alloc(struct inv_table *t, unsigned lines)
+int inv_arrival_board_alloc(struct inv_table *t, unsigned lines)
 {
-    if (lines == 0 || lines > INV_BOARD_LINES)
+    if (lines == 0 || lines > INV_ARRIVAL_LINES)
         return -1;
-    for (unsigned first = 0; first + lines <= INV_BOARD_LINES; first++) {
+    for (unsigned first = 0; first + lines <= INV_ARRIVAL_LINES; first++) {
         if (!claim_lines(t, first, lines))
             continue;
         for (unsigned i = first; i < first + lines; i++) {
-            struct inv_board_line *line = inv_board_at(t, i);
+            struct inv_arrival_line *line = inv_arrival_line_at(t, i);
             atomic_store_explicit(&line->epoch, 0, memory_order_relaxed);
             atomic_store_explicit(&line->slot, 0, memory_order_relaxed);
             atomic_store_explicit(&line->sleeping, 0, memory_order_relaxed);
@@ -67,9 +67,9 @@ int inv_board_alloc(struct inv_table *t, unsigned lines)
     return -1;
 }
 
-void inv_board_free(struct inv_table *t, int first, unsigned lines)
+void inv_arrival_board_free(struct inv_table *t, int first, unsigned lines)
 {
-    if (first < 0 || lines > INV_BOARD_LINES || (unsigned)first > INV_BOARD_LINES - lines)
+    if (first < 0 || lines > INV_ARRIVAL_LINES || (unsigned)first > INV_ARRIVAL_LINES - lines)
         return;
     release_bits(t, (unsigned)first, lines);
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * test_riders_stress.c - threads that compute without a seat under fire: they ride, are given cores
- * and give them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
- * overlay/riders.c; what that needs of libinvasive and workers.c is played here: three cores, whose
+ * test_unheld_stress.c - unheld threads under fire: they run without a hold, are given cores and
+ * give them on, for the number of milliseconds in argv[1] (default 2000).  Compiled with
+ * overlay/unheld.c; what that needs of libinvasive and workers.c is played here: three cores, whose
  * states are free, held, and taken away by an owner.
  *
  * What it checks:
  *  - in the first half at most one thread has a core, and what it writes there, which is not
  *    atomic, the next one sees (ThreadSanitizer watches);
  *  - in the second half, in which an owner takes cores out of the middle of all this, and the
- *    watchdog looks after those who have lost theirs, no core is lost or given back twice;
- *  - in the end nobody rides, and no rider is counted.
+ *    watchdog looks after threads that have lost theirs, no core is lost or given back twice;
+ *  - in the end no thread is unheld, and none is counted.
  */
 #define _GNU_SOURCE
 #include "libgomp.h"
-#include "riders.h"
+#include "unheld.h"
 #include "workers.h"
 
 #include <sched.h>
@@ -22,22 +22,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { CORES = 3, RIDERS = 5, HANG_S = 40 };
+enum { CORES = 3, THREADS = 5, HANG_S = 40 };
 enum state { FREE, HELD, AWAY };
 
 struct inv_process inv_process = {.managed = true, .ncores = CORES};
-#undef inv_seat /* own.h */
-__thread int inv_seat = INV_SEAT_NONE;
+#undef inv_hold /* own.h */
+__thread int inv_hold = INV_HOLD_NONE;
 
-static __thread int own_tid, pinned_core = INV_SEAT_NONE;
+static __thread int own_tid, pinned_core = INV_HOLD_NONE;
 static _Atomic int state[CORES], holder_tid[CORES];
-static long computed[CORES]; /* by who sits there, in the first half */
+static long computed[CORES]; /* by the thread that holds it, in the first half */
 static _Atomic bool evicting, stopping;
 static _Atomic unsigned long given, evicted;
 
 static _Noreturn void fail (const char *what)
 {
-    fprintf(stderr, "riders: %s\n", what);
+    fprintf(stderr, "unheld: %s\n", what);
     abort();
 }
 
@@ -67,30 +67,30 @@ int inv_thread_core (void)
 {
     return pinned_core;
 }
-void inv_seat_was_asleep (void)
+void inv_thread_was_asleep (void)
 {
 }
-bool inv_seat_pass (int seat, int tid, bool pin)
+bool inv_hold_handover (int hold, int tid, bool pin)
 {
-    atomic_store(&holder_tid[seat], tid);
-    return !pin || inv_pin(NULL, tid, seat) == 0;
+    atomic_store(&holder_tid[hold], tid);
+    return !pin || inv_pin(NULL, tid, hold) == 0;
 }
-bool inv_seat_is_of (int seat, int tid)
+bool inv_hold_is_of (int hold, int tid)
 {
-    return inv_core_is_held(seat) && atomic_load(&holder_tid[seat]) == tid;
+    return inv_core_is_held(hold) && atomic_load(&holder_tid[hold]) == tid;
 }
-void inv_seat_adopt (int seat, bool pinned)
+void inv_hold_begin_handed (int hold, bool pinned)
 {
     (void)pinned;
-    inv_seat = pinned_core = seat;
-    if (inv_core_is_held(seat))
-        atomic_store(&holder_tid[seat], own_tid);
+    inv_hold = pinned_core = hold;
+    if (inv_core_is_held(hold))
+        atomic_store(&holder_tid[hold], own_tid);
 }
-int inv_seat_detach (void)
+int inv_hold_detach (void)
 {
-    int seat = inv_seat, me = own_tid;
-    inv_seat = INV_SEAT_NONE;
-    return atomic_compare_exchange_strong(&holder_tid[seat], &me, 0) ? seat : INV_SEAT_NONE;
+    int hold = inv_hold, me = own_tid;
+    inv_hold = INV_HOLD_NONE;
+    return atomic_compare_exchange_strong(&holder_tid[hold], &me, 0) ? hold : INV_HOLD_NONE;
 }
 
 /* --- workers.c */
@@ -105,15 +105,15 @@ void gomp_spinlock_contended (struct gomp_spinlock *l)
         sched_yield();
 }
 
-static void dispose (int seat)
+static void hand_over (int hold)
 {
-    if (gomp_rider_place(seat)) {
+    if (gomp_unheld_place(hold)) {
         atomic_fetch_add_explicit(&given, 1, memory_order_relaxed);
         return;
     }
     int expected = HELD;
-    atomic_compare_exchange_strong(&state[seat], &expected, FREE);
-    gomp_riders_leave(seat);
+    atomic_compare_exchange_strong(&state[hold], &expected, FREE);
+    gomp_unheld_leave(hold);
 }
 
 void gomp_want_cores (void)
@@ -121,7 +121,7 @@ void gomp_want_cores (void)
     for (int core = 0; core < CORES; core++) {
         int expected = FREE;
         if (atomic_compare_exchange_strong(&state[core], &expected, HELD))
-            dispose(core);
+            hand_over(core);
     }
 }
 
@@ -130,25 +130,25 @@ void gomp_want_cores (void)
 static void compute_on (int core)
 {
     if (atomic_load(&evicting))
-        return; /* others may sit there too, until their next scheduling point */
+        return; /* others may believe that they hold it, too, until their next scheduling point */
     computed[core]++;
 }
 
-static void *rider_main (void *arg)
+static void *unheld_main (void *arg)
 {
     own_tid = (int)(intptr_t)arg;
     unsigned seed = (unsigned)own_tid;
     while (!atomic_load(&stopping)) {
-        gomp_ride();
-        for (unsigned i = (unsigned)rand_r(&seed) % 20; i > 0 && !gomp_seated(); i--)
+        gomp_unheld_begin();
+        for (unsigned i = (unsigned)rand_r(&seed) % 20; i > 0 && !gomp_holds_core(); i--)
             if (i % 8 == 0)
                 sched_yield();
-        if (!gomp_ride_end())
+        if (!gomp_unheld_end())
             continue;
-        compute_on(inv_seat);
-        int seat = inv_seat_detach();
-        if (seat != INV_SEAT_NONE)
-            dispose(seat);
+        compute_on(inv_hold);
+        int hold = inv_hold_detach();
+        if (hold != INV_HOLD_NONE)
+            hand_over(hold);
         else if (!atomic_load(&evicting))
             fail("two threads on one core");
     }
@@ -173,7 +173,7 @@ static void *watchdog_main (void *arg)
     while (!atomic_load(&stopping)) {
         if (atomic_load(&evicting))
             evict((int)((unsigned)rand_r(&seed) % CORES));
-        gomp_riders_look();
+        gomp_unheld_look();
         gomp_want_cores();
         sched_yield();
     }
@@ -183,23 +183,23 @@ static void *watchdog_main (void *arg)
 int main (int argc, char **argv)
 {
     unsigned ms = argc > 1 ? (unsigned)atoi(argv[1]) : 2000;
-    pthread_t threads[RIDERS + 1];
+    pthread_t threads[THREADS + 1];
     alarm(HANG_S);
-    for (intptr_t i = 0; i <= RIDERS; i++)
-        if (pthread_create(&threads[i], NULL, i < RIDERS ? rider_main : watchdog_main,
+    for (intptr_t i = 0; i <= THREADS; i++)
+        if (pthread_create(&threads[i], NULL, i < THREADS ? unheld_main : watchdog_main,
                            (void *)(i + 1)))
             fail("no thread");
     usleep(500 * ms);
     atomic_store(&evicting, true);
     usleep(500 * ms);
     atomic_store(&stopping, true);
-    for (int i = 0; i <= RIDERS; i++)
+    for (int i = 0; i <= THREADS; i++)
         pthread_join(threads[i], NULL);
     for (int core = 0; core < CORES; core++)
         if (atomic_load(&state[core]) != FREE)
             fail("a core is left");
-    if (atomic_load(&gomp_riders_waiting) != 0)
-        fail("a rider is left");
-    printf("riders: %lu cores given, %lu taken away\n", given, evicted);
+    if (atomic_load(&gomp_unheld_waiting) != 0)
+        fail("an unheld thread is left");
+    printf("unheld: %lu cores given, %lu taken away\n", given, evicted);
     return given == 0 || evicted == 0;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * seat.c - the cores that this process's threads sit on: taking, keeping, giving up.
+ * hold.c - the cores that this process's threads hold: taking, keeping, giving up.
  *
- * A thin layer of thread and process state over the transitions of core.h.  The hot
- * calls (inv_seat_poll, inv_want with nothing new) only read.
+ * A thin layer of thread and process state over the transitions of core.h.  The hot calls
+ * (inv_hold_poll, inv_want with nothing new) only read.
  */
 #define _GNU_SOURCE
 #include "process.h"
 #include "strangers.h"
-#include "prompt.h"
+#include "sched_latency.h"
 #include "tool.h"
 #include "uncancelled.h"
 
@@ -20,18 +20,18 @@
 #include <time.h>
 #include <unistd.h>
 
-__thread int inv_seat __attribute__((tls_model("initial-exec"))) = INV_SEAT_NONE;
-/* The core that this thread is pinned to, so that an unchanged seat costs no system call. */
+__thread int inv_hold __attribute__((tls_model("initial-exec"))) = INV_HOLD_NONE;
+/* The core that this thread is pinned to, so that an unchanged hold costs no system call. */
 static __thread int pinned_core = INV_NO_CORE;
 /* The table's confined_seq when this thread has looked last. */
 static __thread uint32_t confined_seen;
-/* Has this thread been on a seat?  Then its affinity may be narrower than the program's for good:
- * who is evicted is not on its core, and not free to run anywhere. */
+/* Has this thread held a core?  Then its affinity may be narrower than the program's for good: an
+ * evicted thread is not on its core, and not free to run anywhere. */
 static __thread bool narrowed;
 __thread int inv_tid __attribute__((tls_model("initial-exec")));
-/* Are threads bound to their cores?  Not before a region of our OpenMP runtime: other runtimes ask the
- * kernel where they may run.  Written by inv_bind_threads, once; read by threads that sit down.
- * relaxed: a thread that reads it late is bound when it sits down next. */
+/* Are threads bound to their cores?  Not before a region of our OpenMP runtime: other runtimes ask
+ * the kernel where they may run.  Written once, by inv_bind_threads; read by threads whose hold
+ * begins.  relaxed: a thread that reads it late is bound when its next hold begins. */
 static _Atomic bool binding;
 /* Has the thread, which is not bound, been evicted from a core?  The kernel keeps it away from there. */
 static __thread bool evicted_from;
@@ -43,7 +43,7 @@ static __thread bool waker_pins;
  * the thread is bound to for that, INV_NO_CORE: none. */
 static __thread bool follows;
 static __thread int assigned_seen = INV_NO_CORE, assigned_core = INV_NO_CORE;
-static __thread struct inv_prompt assigned_prompt;
+static __thread struct inv_sched_latency assigned_latency;
 
 int inv_own_tid(void)
 {
@@ -54,7 +54,7 @@ int inv_own_tid(void)
 
 int inv_thread_core(void)
 {
-    return pinned_core == INV_NO_CORE ? INV_SEAT_NONE : pinned_core;
+    return pinned_core == INV_NO_CORE ? INV_HOLD_NONE : pinned_core;
 }
 
 bool inv_thread_pinned(void)
@@ -97,7 +97,7 @@ int inv_thread_unpin(void)
         return INV_NO_CORE;
     inv_wide_cpus(&cpus);
     inv_cpus_set(0, &cpus);
-    inv_prompt_end(&assigned_prompt); /* a child would have the short slice, too */
+    inv_sched_latency_restore(&assigned_latency); /* a child would have the short slice, too */
     return inv_process.anonymous ? assigned_core : pinned_core;
 }
 
@@ -145,20 +145,20 @@ void inv_thread_repin(int pinned)
     else
         inv_pin(inv_process.table, 0, pinned);
     if (pinned == assigned_core)
-        inv_prompt_begin(&assigned_prompt);
+        inv_sched_latency_lower(&assigned_latency);
 }
 
-void inv_seat_forget_thread(void)
+void inv_thread_forget(void)
 {
     inv_tid = 0;
     pinned_core = INV_NO_CORE;
     narrowed = evicted_from = follows = false;
     assigned_seen = assigned_core = INV_NO_CORE;
-    inv_prompt_end(&assigned_prompt);
-    inv_seat = INV_SEAT_NONE;
+    inv_sched_latency_restore(&assigned_latency);
+    inv_hold = INV_HOLD_NONE;
 }
 
-void inv_seat_follows(void)
+void inv_assigned_core_enable(void)
 {
     follows = true;
 }
@@ -172,12 +172,12 @@ static bool may_run_on(int core)
     return cpu >= 0 && cpu < INV_MAX_CPUS && inv_cpus_has(&inv_process.wide_mask, (size_t)cpu);
 }
 
-void inv_seat_follow(void)
+void inv_assigned_core_follow(void)
 {
     struct inv_table *t = inv_process.table;
     int core = atomic_load_explicit(&inv_slot_at(t, inv_process.slot)->assigned,
                                     memory_order_relaxed);
-    /* relaxed, as in inv_seat_adopt */
+    /* relaxed, as in inv_hold_begin_handed */
     uint32_t confined = atomic_load_explicit(&t->confined_seq, memory_order_relaxed);
     if ((core == assigned_seen && confined == confined_seen) || !follows ||
         !inv_threads_are_bound())
@@ -187,7 +187,7 @@ void inv_seat_follow(void)
     assigned_seen = core;
     if (may_run_on(core) && inv_pin(t, 0, core) == 0) {
         assigned_core = core;
-        inv_prompt_begin(&assigned_prompt);
+        inv_sched_latency_lower(&assigned_latency);
     } else if (assigned_core != INV_NO_CORE) {
         inv_thread_unpin();
         assigned_core = INV_NO_CORE;
@@ -209,15 +209,15 @@ static int try_token(struct inv_table *t)
         /* Another thread may have returned our last one meanwhile, when we counted in our try. */
         has = inv_tokens_held() > 0;
         if (has)
-            return INV_SEAT_NONE;
+            return INV_HOLD_NONE;
     }
     if (!has)
         inv_token_force(t, inv_process.slot);
-    inv_tool_arrived(INV_SEAT_TOKEN);
-    return INV_SEAT_TOKEN;
+    inv_tool_arrived(INV_HOLD_TOKEN);
+    return INV_HOLD_TOKEN;
 }
 
-int inv_seat_try(void)
+int inv_hold_acquire(void)
 {
     struct inv_table *t = inv_process.table;
     if (inv_process.anonymous)
@@ -239,17 +239,17 @@ int inv_seat_try(void)
         }
     }
     if (!not_held)
-        return INV_SEAT_NONE;
+        return INV_HOLD_NONE;
     if (not_held == 1)
         home = last; /* the search begins where it ends */
     int core = inv_core_borrow_near(t, home, inv_process.slot);
     if (core == INV_NO_CORE)
-        return INV_SEAT_NONE;
+        return INV_HOLD_NONE;
     inv_tool_arrived(core);
     return core;
 }
 
-void inv_seat_reclaim_owned(void)
+void inv_hold_reclaim_owned(void)
 {
     if (inv_process.anonymous)
         return;
@@ -260,7 +260,7 @@ void inv_seat_reclaim_owned(void)
             inv_word_holder(w) != inv_process.slot + 1 && inv_word_holder(w) != INV_NOBODY &&
             !inv_word_reclaim(w) &&
             inv_core_reclaim(inv_process.table, core, inv_process.slot) == INV_RECLAIM_GOT)
-            inv_seat_return((int)core); /* given up between our two looks: offer it */
+            inv_hold_release((int)core); /* given up between our two looks: offer it */
     }
 }
 
@@ -292,8 +292,8 @@ void inv_bind_threads(void)
     if (bound || !inv_managed())
         return;
     inv_slot_tell_binding();
-    if (inv_seat >= 0)
-        inv_seat_adopt(inv_seat, false);
+    if (inv_hold >= 0)
+        inv_hold_begin_handed(inv_hold, false);
 }
 
 /* The affinity of any thread, 0: our own.  By a system call: our sched_getaffinity shows the program's
@@ -314,10 +314,10 @@ static bool is_only_on(int cpu)
 /* Put the calling thread, which is not bound, on the core; the kernel may move it at once.  If its
  * CPUs are others than the core's afterwards, another process has changed them meanwhile (taskset, or
  * an eviction), and they stay. */
-static void move_to(int seat)
+static void move_to(int hold)
 {
     struct inv_cpus cpus;
-    int cpu = inv_core_at(inv_process.table, (unsigned)seat)->os_cpu;
+    int cpu = inv_core_at(inv_process.table, (unsigned)hold)->os_cpu;
     if (cpu < 0 || (sched_getcpu() == cpu && !evicted_from))
         return;
     inv_cpus_clear(&cpus);
@@ -327,34 +327,34 @@ static void move_to(int seat)
         return;
     if (!inv_cpus_has(&cpus, (size_t)cpu))
         return; /* the program has bound it elsewhere */
-    if (inv_pin(inv_process.table, 0, seat) != 0 || is_only_on(cpu))
+    if (inv_pin(inv_process.table, 0, hold) != 0 || is_only_on(cpu))
         inv_cpus_set(0, &cpus);
     evicted_from = false;
 }
 
-/* The calling thread to the core that it sits on from now. */
-static void pin_self(int seat)
+/* Moves the calling thread to the core that it holds from now on. */
+static void pin_self(int hold)
 {
     if (inv_unpinned())
         return;
     int saved = errno;
     if (!inv_threads_are_bound())
-        move_to(seat);
+        move_to(hold);
     else if (placing_seen % 2 != 0 && spread_self() == 0)
-        pinned_core = seat; /* on any core; as if it were on this one */
-    else if (inv_pin(inv_process.table, 0, seat) == 0)
-        pinned_core = seat;
+        pinned_core = hold; /* on any core; as if it were on this one */
+    else if (inv_pin(inv_process.table, 0, hold) == 0)
+        pinned_core = hold;
     errno = saved;
 }
 
-void inv_seat_adopt(int seat, bool pinned)
+void inv_hold_begin_handed(int hold, bool pinned)
 {
-    inv_seat = seat;
-    if (seat < 0)
+    inv_hold = hold;
+    if (hold < 0)
         return;
     narrowed = true;
     if (pinned)
-        pinned_core = seat;
+        pinned_core = hold;
     /* relaxed: rmd has given this core away and back since it moved us, and the word of the core
      * is what we have acquired */
     uint32_t confined =
@@ -369,29 +369,29 @@ void inv_seat_adopt(int seat, bool pinned)
         pinned_core = INV_NO_CORE;
     placing_seen = placing;
     waker_pins = false;
-    if (pinned_core != seat)
-        pin_self(seat);
-    /* Evicted on the way here: the thread finds out at its next scheduling point, and the one
-     * that sits there now must not. */
-    if (inv_core_is_held(seat))
-        atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
+    if (pinned_core != hold)
+        pin_self(hold);
+    /* If the thread was evicted on the way here, it finds out at its next scheduling point.  The
+     * present holder of the core must not. */
+    if (inv_core_is_held(hold))
+        atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)hold)->holder_tid,
                               inv_own_tid(), memory_order_relaxed);
 }
 
-void inv_seat_was_asleep(void)
+void inv_thread_was_asleep(void)
 {
     waker_pins = narrowed = true;
 }
 
-void inv_seat_woken_on(int core)
+void inv_thread_woken_on(int core)
 {
     pinned_core = core;
     waker_pins = narrowed = true;
 }
 
-void inv_seat_sit(int seat)
+void inv_hold_begin(int hold)
 {
-    inv_seat_adopt(seat, false);
+    inv_hold_begin_handed(hold, false);
 }
 
 bool inv_core_is_held(int core)
@@ -411,46 +411,46 @@ int inv_some_held_core(unsigned k)
     return INV_NO_CORE;
 }
 
-bool inv_seat_pass(int seat, int tid, bool pin)
+bool inv_hold_handover(int hold, int tid, bool pin)
 {
-    if (seat < 0)
+    if (hold < 0)
         return true;
-    bool pinned = !pin || inv_pin(inv_process.table, tid, seat) == 0;
-    atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid, tid,
+    bool pinned = !pin || inv_pin(inv_process.table, tid, hold) == 0;
+    atomic_store_explicit(&inv_core_at(inv_process.table, (unsigned)hold)->holder_tid, tid,
                           memory_order_relaxed);
     return pinned;
 }
 
-bool inv_seat_is_of(int seat, int tid)
+bool inv_hold_is_of(int hold, int tid)
 {
-    return inv_core_is_held(seat) &&
-           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
+    return inv_core_is_held(hold) &&
+           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)hold)->holder_tid,
                                 memory_order_relaxed) == tid;
 }
 
-/* Does the calling thread still sit where it thinks?  See inv_seat_retake_idle. */
-static bool still_sitting(int seat)
+/* Is the hold still the calling thread's, as far as it knows?  See inv_hold_retake_idle. */
+static bool hold_is_current(int hold)
 {
-    return seat < 0 ||
-           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)seat)->holder_tid,
+    return hold < 0 ||
+           atomic_load_explicit(&inv_core_at(inv_process.table, (unsigned)hold)->holder_tid,
                                 memory_order_relaxed) == inv_own_tid();
 }
 
-int inv_seat_detach(void)
+int inv_hold_detach(void)
 {
-    int seat = inv_seat;
+    int hold = inv_hold;
     int32_t me = inv_own_tid();
-    inv_seat = INV_SEAT_NONE;
-    /* 0 while nobody sits there: a seat on its way to another thread is not an idle one.
-     * If inv_seat_retake_idle was quicker, it is that one's now. */
-    if (seat >= 0 &&
+    inv_hold = INV_HOLD_NONE;
+    /* 0 while no thread holds the core: a hold on its way to another thread is not an idle one.  If
+     * inv_hold_retake_idle was quicker, its caller has the hold now. */
+    if (hold >= 0 &&
         !atomic_compare_exchange_strong(
-            &inv_core_at(inv_process.table, (unsigned)seat)->holder_tid, &me, 0)) {
+            &inv_core_at(inv_process.table, (unsigned)hold)->holder_tid, &me, 0)) {
         pinned_core = INV_NO_CORE;
         evicted_from = true;
-        return INV_SEAT_NONE;
+        return INV_HOLD_NONE;
     }
-    return seat;
+    return hold;
 }
 
 uint64_t inv_thread_cpu_ns(int tid)
@@ -478,7 +478,7 @@ static bool thread_sleeps(int tid)
     return !name_end || strncmp(name_end, ") R", 3) != 0;
 }
 
-int inv_seat_retake_idle(void)
+int inv_hold_retake_idle(void)
 {
     static struct {
         int32_t tid;
@@ -486,15 +486,16 @@ int inv_seat_retake_idle(void)
     } last[INV_MAX_CORES];
     struct inv_table *t = inv_process.table;
     if (inv_process.anonymous || inv_process.emulated) /* there, kernels sleep to compute */
-        return INV_SEAT_NONE;
+        return INV_HOLD_NONE;
     for (unsigned core = 0; core < inv_process.ncores; core++) {
         struct inv_core *c = inv_core_at(t, core);
         inv_word w = atomic_load_explicit(&c->word, memory_order_relaxed);
         int32_t tid = atomic_load_explicit(&c->holder_tid, memory_order_relaxed);
         bool ours = inv_word_holder(w) == inv_process.slot + 1 && !inv_word_handed(w);
         uint64_t cpu = ours && tid > 0 ? inv_thread_cpu_ns(tid) : 0;
-        /* The same twice: asleep all the time, or gone, or nobody has sat down.  (If one is
-         * about to after all, the last to sit down has the seat and the other finds out.) */
+        /* The same twice: the thread slept all the time, or is gone, or no hold has begun.  (If a
+         * hold is about to begin all the same, the last thread to begin has it, and the other one
+         * finds out.) */
         bool idle = ours && last[core].tid == tid && last[core].cpu_ns == cpu &&
                     (tid == 0 || thread_sleeps(tid));
         last[core].tid = ours ? tid : -1;
@@ -502,7 +503,7 @@ int inv_seat_retake_idle(void)
         if (idle && atomic_compare_exchange_strong(&c->holder_tid, &tid, 0))
             return (int)core;
     }
-    return INV_SEAT_NONE;
+    return INV_HOLD_NONE;
 }
 
 /* Does the thread that holds that core sleep now, and has it since the last call for the most part, if that was
@@ -523,7 +524,7 @@ static bool holder_sleeps(unsigned core, int32_t tid)
     return !computed && thread_sleeps(tid);
 }
 
-unsigned inv_seats_asleep(unsigned *held)
+unsigned inv_holds_asleep(unsigned *held)
 {
     unsigned asleep = 0;
     *held = 0;
@@ -538,24 +539,24 @@ unsigned inv_seats_asleep(unsigned *held)
     return asleep;
 }
 
-void inv_seat_return(int seat)
+void inv_hold_release(int hold)
 {
     struct inv_table *t = inv_process.table;
-    inv_tool_leaves(seat);
-    if (seat == INV_SEAT_TOKEN)
+    inv_tool_leaves(hold);
+    if (hold == INV_HOLD_TOKEN)
         inv_token_return(t, inv_process.slot);
-    else if (seat >= 0 && inv_core_lend(t, (unsigned)seat, inv_process.slot))
-        inv_core_offer(t, (unsigned)seat, inv_process.slot);
+    else if (hold >= 0 && inv_core_lend(t, (unsigned)hold, inv_process.slot))
+        inv_core_offer(t, (unsigned)hold, inv_process.slot);
 }
 
-void inv_seat_lend(void)
+void inv_hold_lend(void)
 {
-    inv_seat_return(inv_seat_detach());
+    inv_hold_release(inv_hold_detach());
 }
 
-bool inv_seat_owned(void)
+bool inv_hold_is_owned(void)
 {
-    return inv_seat >= 0 && core_is_ours(inv_seat);
+    return inv_hold >= 0 && core_is_ours(inv_hold);
 }
 
 int inv_tokens_held(void)
@@ -564,19 +565,19 @@ int inv_tokens_held(void)
                                 memory_order_relaxed);
 }
 
-enum inv_verdict inv_seat_check(int seat)
+enum inv_verdict inv_hold_check(int hold)
 {
     struct inv_table *t = inv_process.table;
-    if (seat == INV_SEAT_TOKEN)
+    if (hold == INV_HOLD_TOKEN)
         return inv_token_overdrawn(t) && inv_tokens_held() > 1 ? INV_GIVE
                : inv_others_want(t, inv_process.slot)         ? INV_WANTED
                                                               : INV_KEEP;
-    if (seat < 0)
+    if (hold < 0)
         return INV_LOST;
     inv_word w =
-        atomic_load_explicit(&inv_core_at(t, (unsigned)seat)->word, memory_order_relaxed);
+        atomic_load_explicit(&inv_core_at(t, (unsigned)hold)->word, memory_order_relaxed);
     if (inv_word_holder(w) != inv_process.slot + 1) {
-        inv_tool_lost(seat);
+        inv_tool_lost(hold);
         return INV_LOST;
     }
     if (inv_word_reclaim(w) && inv_word_owner(w) != inv_process.slot + 1)
@@ -584,10 +585,10 @@ enum inv_verdict inv_seat_check(int seat)
     return inv_others_want(t, inv_process.slot) ? INV_WANTED : INV_KEEP;
 }
 
-enum inv_verdict inv_seat_poll(void)
+enum inv_verdict inv_hold_poll(void)
 {
     enum inv_verdict verdict =
-        still_sitting(inv_seat) ? inv_seat_check(inv_seat) : INV_LOST;
+        hold_is_current(inv_hold) ? inv_hold_check(inv_hold) : INV_LOST;
     if (verdict == INV_LOST) {
         pinned_core = INV_NO_CORE; /* who evicted us has re-pinned this thread */
         evicted_from = true;
@@ -627,7 +628,7 @@ void inv_repin_evicted(int core, unsigned slot)
     atomic_store_explicit(&c->holder_tid, 0, memory_order_relaxed);
 }
 
-int inv_seat_evict_overdue(void)
+int inv_hold_evict_overdue(void)
 {
     static uint64_t asked_ns[INV_MAX_CORES]; /* when we first saw the reclaim pending */
     struct inv_table *t = inv_process.table;
@@ -648,7 +649,7 @@ int inv_seat_evict_overdue(void)
             return (int)core;
         }
     }
-    return INV_SEAT_NONE;
+    return INV_HOLD_NONE;
 }
 
 void inv_want(bool wants)
@@ -660,7 +661,7 @@ void inv_want(bool wants)
     if (inv_process.anonymous)
         return;
     if (wants) {
-        inv_seat_reclaim_owned();
+        inv_hold_reclaim_owned();
         return;
     }
     /* What we asked back and do not need any more goes to whoever can use it. */

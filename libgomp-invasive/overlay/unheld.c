@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * unheld.c - threads that compute without a hold (unheld.h).
+ */
+#include "libgomp.h"
+#include "unheld.h"
+#include "workers.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct gomp_unheld {
+    struct gomp_unheld *next;
+    int tid;
+    int core; /* where it is pinned, INV_HOLD_NONE: nowhere */
+    int hold; /* what it has been given and has not seen yet */
+};
+
+#undef gomp_unheld_self
+__thread struct gomp_unheld *gomp_unheld_self;
+#define gomp_unheld_self GOMP_OWN(gomp_unheld_self)
+_Atomic unsigned gomp_unheld_waiting;
+
+/* The list and all that is in it are changed under the lock only.  Held across the system call that
+ * moves a thread: the thread must not go on and hand its hold over meanwhile. */
+static struct gomp_spinlock lock;
+static struct gomp_unheld *unheld_threads;
+static unsigned short unheld_on[INV_MAX_CORES]; /* of those without a hold, for each core */
+
+/* The core where a thread is, and whether it has a hold there, change here only. */
+static void set_core_and_hold (struct gomp_unheld *u, int core, int hold)
+{
+    if (u->hold == INV_HOLD_NONE && u->core >= 0)
+        unheld_on[u->core]--;
+    u->core = core;
+    u->hold = hold;
+    if (u->hold == INV_HOLD_NONE && u->core >= 0)
+        unheld_on[u->core]++;
+}
+
+/* Is the core still ours, and tid on it? */
+static bool hold_is_current (const struct gomp_unheld *u)
+{
+    return u->hold < 0 || inv_hold_is_of(u->hold, u->tid);
+}
+
+static void unlink_thread (struct gomp_unheld *u)
+{
+    struct gomp_unheld **link = &unheld_threads;
+    while (*link != u)
+        link = &(*link)->next;
+    *link = u->next;
+    if (u->hold == INV_HOLD_NONE) {
+        set_core_and_hold(u, INV_HOLD_NONE, INV_HOLD_NONE);
+        atomic_fetch_sub_explicit(&gomp_unheld_waiting, 1, memory_order_relaxed);
+    }
+}
+
+/* Of the cores that this process holds, the one with fewest unheld threads besides u.  That is u's
+ * own core, if no other has fewer. */
+static int lightest_core (const struct gomp_unheld *u)
+{
+    int best = u->core >= 0 && inv_core_is_held(u->core) ? u->core : INV_HOLD_NONE;
+    unsigned least = best >= 0 ? unheld_on[best] - 1U : 0;
+    for (int core = 0; core < (int)inv_process.ncores; core++)
+        if (core != best && inv_core_is_held(core) && (best < 0 || unheld_on[core] < least)) {
+            best = core;
+            least = unheld_on[core];
+        }
+    return best;
+}
+
+/* Pins the thread to a core that this process holds.  If it is on such a core it stays: a thread
+ * that comes to a busy core waits for a time slice there. */
+static void find_core (struct gomp_unheld *u)
+{
+    if (inv_process.anonymous)
+        return;
+    int core = lightest_core(u);
+    if (core >= 0 && core != u->core && inv_pin(inv_process.table, u->tid, core) == 0)
+        set_core_and_hold(u, core, INV_HOLD_NONE);
+}
+
+int gomp_unheld_core (unsigned i, unsigned count)
+{
+    if (inv_process.anonymous)
+        return INV_HOLD_NONE;
+    unsigned held = 0, own = (unsigned)inv_thread_core(); /* none: -1, before the first */
+    for (int core = 0; core < (int)inv_process.ncores; core++)
+        held += inv_core_is_held(core);
+    int core = inv_some_held_core(own + 1);
+    for (unsigned step = i * held / count; step > 0 && core >= 0; step--)
+        core = inv_some_held_core((unsigned)core + 1);
+    return core;
+}
+
+void gomp_unheld_begin (void)
+{
+    struct gomp_unheld *u = gomp_malloc(sizeof *u);
+    *u = (struct gomp_unheld){
+        .tid = inv_own_tid(), .core = INV_HOLD_NONE, .hold = INV_HOLD_NONE};
+    gomp_unheld_self = u;
+    gomp_spinlock_lock(&lock);
+    u->next = unheld_threads;
+    unheld_threads = u;
+    int core = inv_thread_core();
+    set_core_and_hold(u, core, INV_HOLD_NONE);
+    find_core(u);
+    if (core >= 0 && u->core == core && !inv_process.anonymous)
+        inv_pin(inv_process.table, u->tid, core); /* it may have been a guess */
+    /* seq_cst: partner is gomp_hold_handover, which gives a hold up and looks again */
+    atomic_fetch_add(&gomp_unheld_waiting, 1);
+    gomp_spinlock_unlock(&lock);
+    gomp_want_cores();
+}
+
+bool gomp_unheld_end (void)
+{
+    struct gomp_unheld *u = gomp_unheld_self;
+    if (!u)
+        return inv_hold != INV_HOLD_NONE;
+    gomp_spinlock_lock(&lock);
+    bool given = u->hold != INV_HOLD_NONE && hold_is_current(u);
+    unlink_thread(u);
+    gomp_spinlock_unlock(&lock);
+    gomp_unheld_self = NULL;
+    inv_thread_was_asleep(); /* others have pinned it */
+    if (given)
+        inv_hold_begin_handed(u->hold, u->hold >= 0 && u->core == u->hold);
+    free(u);
+    return inv_hold != INV_HOLD_NONE;
+}
+
+bool gomp_unheld_check (void)
+{
+    gomp_spinlock_lock(&lock);
+    bool given = gomp_unheld_self->hold != INV_HOLD_NONE && hold_is_current(gomp_unheld_self);
+    gomp_spinlock_unlock(&lock);
+    return given && gomp_unheld_end();
+}
+
+/* A thread on the list that has no hold, if possible one on that core. */
+static struct gomp_unheld *find_waiting (int core)
+{
+    struct gomp_unheld *any = NULL;
+    for (struct gomp_unheld *u = unheld_threads; u; u = u->next)
+        if (u->hold == INV_HOLD_NONE) {
+            if (u->core == core)
+                return u;
+            any = u;
+        }
+    return any;
+}
+
+bool gomp_unheld_place (int hold)
+{
+    if (atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) == 0)
+        return false;
+    gomp_spinlock_lock(&lock);
+    struct gomp_unheld *u = find_waiting(hold);
+    if (u) {
+        bool pin = u->core != hold;
+        set_core_and_hold(u, u->core, hold);
+        atomic_fetch_sub_explicit(&gomp_unheld_waiting, 1, memory_order_relaxed);
+        if (inv_hold_handover(hold, u->tid, pin))
+            set_core_and_hold(u, hold, hold);
+    }
+    gomp_spinlock_unlock(&lock);
+    return u != NULL;
+}
+
+void gomp_unheld_leave (int hold)
+{
+    if (hold < 0 || atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) == 0)
+        return;
+    gomp_spinlock_lock(&lock);
+    for (struct gomp_unheld *u = unheld_threads; u; u = u->next)
+        if (u->hold == INV_HOLD_NONE && u->core == hold)
+            find_core(u);
+    gomp_spinlock_unlock(&lock);
+}
+
+void gomp_unheld_look (void)
+{
+    gomp_spinlock_lock(&lock);
+    for (struct gomp_unheld *u = unheld_threads; u; u = u->next) {
+        if (u->hold != INV_HOLD_NONE && !hold_is_current(u)) {
+            /* who took the core has moved the thread */
+            set_core_and_hold(u, INV_HOLD_NONE, INV_HOLD_NONE);
+            atomic_fetch_add(&gomp_unheld_waiting, 1);
+        }
+        if (u->hold == INV_HOLD_NONE && (u->core < 0 || !inv_core_is_held(u->core)))
+            find_core(u);
+    }
+    gomp_spinlock_unlock(&lock);
+}
+
+void gomp_unheld_forget (void)
+{
+    atomic_store(&lock.held, 0);
+    unheld_threads = NULL;
+    memset(unheld_on, 0, sizeof unheld_on);
+    gomp_unheld_self = NULL;
+    atomic_store(&gomp_unheld_waiting, 0);
+}

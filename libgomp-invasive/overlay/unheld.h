@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
+/*
+ * unheld.h - unheld threads: they compute without a hold, beside the threads that hold cores.
+ *
+ * The watchdog lets threads run so when those that hold cores seem to get nowhere (progress.h).
+ * Often they do get somewhere, only slowly: implicit tasks may take seconds.  So an unheld thread
+ * is remembered: a core that becomes free, or that arrives, is given to it while it computes (it is
+ * moved there, and finds out at its next scheduling point), and it is moved off a core that this
+ * process does not hold any more.
+ */
+#ifndef GOMP_UNHELD_H
+#define GOMP_UNHELD_H 1
+
+#include "process.h"
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility push(hidden)
+#endif
+
+struct gomp_unheld;
+/* Of the calling thread, NULL when it is none. */
+extern __thread struct gomp_unheld *gomp_unheld_self __attribute__((tls_model("initial-exec")));
+#define gomp_unheld_self GOMP_OWN(gomp_unheld_self)
+/* How many unheld threads have been given no hold.  Polled; a hint. */
+extern _Atomic unsigned gomp_unheld_waiting;
+
+/* The caller goes on without a hold. */
+extern void gomp_unheld_begin (void);
+/* A core for the i-th of `count` threads that the caller is about to wake to run unheld,
+ * INV_HOLD_NONE: any.  The caller's own core comes last: a thread that wakes there may take it from
+ * the caller at once. */
+extern int gomp_unheld_core (unsigned i, unsigned count);
+/* A scheduling point of an unheld thread: true when it has been given a hold, and is unheld no
+ * more. */
+extern bool gomp_unheld_check (void);
+/* The caller does not compute any more.  True when it holds a core after all. */
+extern bool gomp_unheld_end (void);
+/* Gives the hold to an unheld thread.  False: none waits. */
+extern bool gomp_unheld_place (int hold);
+/* The hold is given up: moves unheld threads off its core. */
+extern void gomp_unheld_leave (int hold);
+/* Sees to unheld threads whose core others have taken; by the watchdog. */
+extern void gomp_unheld_look (void);
+extern void gomp_unheld_forget (void);
+
+/* Does the calling thread hold a core? */
+static inline bool gomp_holds_core (void)
+{
+    return inv_hold != INV_HOLD_NONE || (__builtin_expect(gomp_unheld_self != NULL, 0) &&
+                                         gomp_unheld_check());
+}
+
+#ifdef HAVE_ATTRIBUTE_VISIBILITY
+#pragma GCC visibility pop
+#endif
+#endif
