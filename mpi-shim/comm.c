@@ -185,7 +185,7 @@ static bool board_waited(struct shim_wait *w)
     return flag || w->result != MPI_SUCCESS;
 }
 
-/* Where the blocking function can be watched, no non-blocking collective (council.c). */
+/* No non-blocking collective where the blocking function can be watched (agreement.c). */
 static int hear_of_board(struct shim_comm *c, int *first)
 {
     MPI_Request request;

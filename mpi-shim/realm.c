@@ -71,19 +71,19 @@ static bool older(const struct shim_realm *a, const struct shim_realm *b)
     return a->age < b->age || (a->age == b->age && a->number < b->number);
 }
 
-void shim_realm_add(const struct shim_council *k, MPI_Comm own, int age)
+void shim_realm_add(const struct shim_agreement *a, MPI_Comm own, int age)
 {
     struct shim_realm *r = calloc(1, sizeof *r);
     if (!r || !(r->rank_of = malloc((size_t)shim_world.size * sizeof *r->rank_of)))
         abort(); /* the others go on with theirs */
     for (int w = 0; w < shim_world.size; w++)
         r->rank_of[w] = -1;
-    for (int i = 0; i < k->size; i++)
-        r->rank_of[k->world_rank[i]] = i;
+    for (int i = 0; i < a->size; i++)
+        r->rank_of[a->world_rank[i]] = i;
     r->own = own;
-    r->size = k->size;
+    r->size = a->size;
     r->age = age;
-    r->number = k->number;
+    r->number = a->number;
     pthread_mutex_lock(&lock);
     struct shim_realm *_Atomic *link = &realms;
     struct shim_realm *at;

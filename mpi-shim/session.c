@@ -122,14 +122,14 @@ int shim_Session_finalize(MPI_Session *session)
 /* --- communicators from groups */
 
 /* A communicator of our session with these ranks. */
-static int make_own(const struct shim_council *k, MPI_Comm *comm)
+static int make_own(const struct shim_agreement *a, MPI_Comm *comm)
 {
     MPI_Group group;
     char text[64];
-    int result = shim_pmpi.Group_incl(shim_world.group, k->size, k->world_rank, &group);
+    int result = shim_pmpi.Group_incl(shim_world.group, a->size, a->world_rank, &group);
     if (result != MPI_SUCCESS)
         return result;
-    snprintf(text, sizeof text, "invasive %d", k->number);
+    snprintf(text, sizeof text, "invasive %d", a->number);
     result = SHIM_WATCH_OR_CALL(
         SHIM_MEMBER_ALL,
         shim_pmpi.Comm_create_from_group(group, text, MPI_INFO_NULL, MPI_ERRORS_RETURN, comm));
@@ -200,7 +200,7 @@ int shim_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
     return result;
 }
 
-/* Both groups' ranks are one council. */
+/* The ranks of both groups agree together. */
 static void set_up_both(MPI_Comm inter, int number)
 {
     MPI_Comm both;

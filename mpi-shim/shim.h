@@ -8,7 +8,7 @@
  *   session.c   the same for sessions, which begin without a communicator
  *   realm.c     which ranks have agreed to be managed together
  *   roll.c      whether all ranks are here and managed, before anything else is agreed on
- *   council.c   what they tell each other in set-up
+ *   agreement.c what they agree on in set-up
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
  *   wait.c      the wait engine: look, spin, lend and sleep
  *   watch.c     the same from inside the library's own blocking functions
@@ -140,15 +140,15 @@ extern struct shim_world shim_world;
 
 /* --- set-up (setup.c) */
 
-/* The ranks of a communicator that find out, together, whether they are managed. */
-struct shim_council {
+/* The ranks of a communicator that agree whether they are managed. */
+struct shim_agreement {
     MPI_Comm comm; /* no intercommunicator */
     int rank, size;
     int *world_rank; /* of each; NULL in a process that is not managed */
     int number;      /* of the text that the communicator was made with; 0 in MPI_Init */
 };
 /* A communicator of the same ranks, for messages of our own; MPI's code. */
-typedef int shim_make_own(const struct shim_council *k, MPI_Comm *own);
+typedef int shim_make_own(const struct shim_agreement *a, MPI_Comm *own);
 
 /* The process joins its domain.  `world` has all ranks, and is kept for shim_tear_down to free. */
 void shim_join(MPI_Group world);
@@ -186,7 +186,7 @@ struct shim_realm *shim_realm_of(const int *world_rank, int count);
 struct shim_realm *shim_realm_of_all(void);
 bool shim_realm_any(void);
 int shim_realm_latest(void); /* age */
-void shim_realm_add(const struct shim_council *k, MPI_Comm own, int age);
+void shim_realm_add(const struct shim_agreement *a, MPI_Comm own, int age);
 void shim_realms_end(void);
 
 /* --- the roll (roll.c)
@@ -194,7 +194,7 @@ void shim_realms_end(void);
  * then the least of what all have said.  NULL: they are.  Else why nobody is; "" when that was
  * said elsewhere. */
 enum { SHIM_ROLL_REFUSED, SHIM_ROLL_MANAGED, SHIM_ROLL_REALM /* these ranks are in one already */ };
-const char *shim_roll_call(const struct shim_council *k, int *least);
+const char *shim_roll_call(const struct shim_agreement *a, int *least);
 
 /* True when all requests completed within so many nanoseconds; false also when one failed. */
 bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
@@ -216,14 +216,15 @@ void shim_gather_plan(const struct shim_whereabouts *all);
  * most.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
 void shim_gather(MPI_Comm comm);
 
-/* --- what the ranks of a communicator tell each other in set-up (council.c); all call it.  False:
- * MPI has refused a message. */
+/* --- agreement of the ranks of a communicator in set-up (agreement.c).  All of them call each
+ * function.  False: MPI has refused a message. */
 
-enum { SHIM_AGREE_MOST = 4 };
-/* Each number becomes the least of all ranks'. */
-bool shim_agree(const struct shim_council *k, int *minima, int count);
-/* `bytes` of each, in order of rank. */
-bool shim_tell_all(const struct shim_council *k, const void *mine, void *all, size_t bytes);
+enum { SHIM_AGREEMENT_MOST = 4 };
+/* Allreduce: each of `count` numbers, at most SHIM_AGREEMENT_MOST, becomes the minimum of all ranks. */
+bool shim_agreement_min(const struct shim_agreement *a, int *minima, int count);
+/* Allgather: `bytes` from each rank, in order of rank. */
+bool shim_agreement_allgather(const struct shim_agreement *a, const void *mine, void *all,
+                              size_t bytes);
 /* Between two looks for what should come soon, of which there have been so many. */
 void shim_pause(unsigned *looks);
 /* Wait for what has been started with this result.  Not MPI's own wait: with more ranks than cores
