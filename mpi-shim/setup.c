@@ -2,7 +2,7 @@
 /*
  * setup.c - MPI_Init and MPI_Finalize: the set-up phase of invasive computing.
  *
- * After MPI has started, each rank joins the domain of its node.  When all ranks have (roll.c),
+ * After MPI has started, each rank joins the domain of its node.  When all ranks have (presence.c),
  * they invade without blocking until they agree that each holds a core (agreement.c).  If one rank
  * cannot be managed, or the time limit passes, all of them go on unmanaged.  Wrappers must be in
  * force in all ranks or in none, since they use collectives that have to match.
@@ -364,11 +364,11 @@ static bool of_world(const struct shim_agreement *a)
 
 static void set_up(const struct shim_agreement *a, shim_make_own *make_own)
 {
-    int least = !inv_managed() || !of_world(a)          ? SHIM_ROLL_REFUSED
-                : shim_realm_of(a->world_rank, a->size) ? SHIM_ROLL_REALM
-                                                        : SHIM_ROLL_MANAGED;
-    const char *why = shim_roll_call(a, &least);
-    if (!why && least == SHIM_ROLL_REALM)
+    int least = !inv_managed() || !of_world(a)          ? SHIM_PRESENCE_REFUSED
+                : shim_realm_of(a->world_rank, a->size) ? SHIM_PRESENCE_REALM
+                                                        : SHIM_PRESENCE_MANAGED;
+    const char *why = shim_presence_check(a, &least);
+    if (!why && least == SHIM_PRESENCE_REALM)
         return;
     if (why || !all_invade(a)) {
         refuse(why);

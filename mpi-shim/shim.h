@@ -7,7 +7,7 @@
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
  *   session.c   the same for sessions, which begin without a communicator
  *   realm.c     which ranks have agreed to be managed together
- *   roll.c      whether all ranks are here and managed, before anything else is agreed on
+ *   presence.c  whether all ranks run this library and are managed, before any agreement
  *   agreement.c what they agree on in set-up
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
  *   wait.c      the wait engine: look, spin, lend and sleep
@@ -189,12 +189,15 @@ int shim_realm_latest(void); /* age */
 void shim_realm_add(const struct shim_agreement *a, MPI_Comm own, int age);
 void shim_realms_end(void);
 
-/* --- the roll (roll.c)
- * Every rank's part in finding out whether all of them are managed.  *least is what this rank says,
- * then the least of what all have said.  NULL: they are.  Else why nobody is; "" when that was
- * said elsewhere. */
-enum { SHIM_ROLL_REFUSED, SHIM_ROLL_MANAGED, SHIM_ROLL_REALM /* these ranks are in one already */ };
-const char *shim_roll_call(const struct shim_agreement *a, int *least);
+/* --- presence check (presence.c)
+ * All ranks call it.  *least is the state of this rank (below), then the least state of all.  Returns
+ * NULL if all ranks are managed; else why none is, or "" where another rank reports the reason. */
+enum {
+    SHIM_PRESENCE_REFUSED, /* not managed */
+    SHIM_PRESENCE_MANAGED,
+    SHIM_PRESENCE_REALM /* these ranks are in a realm already */
+};
+const char *shim_presence_check(const struct shim_agreement *a, int *least);
 
 /* True when all requests completed within so many nanoseconds; false also when one failed. */
 bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
