@@ -3,11 +3,11 @@
  * comm.c - what the shim knows of each communicator: which of its ranks are members of
  * our domain, and its arrival board.
  *
- * Who is where is found out once, for the ranks of a realm (setup.c); the rest is translation
- * of ranks and local.  Only the number of a board's first line has to be told: rank 0
- * reserves the lines and broadcasts it, at the first collective of a communicator whose
- * ranks are all members.  Whether they are is something that each of them finds out for
- * itself, with the same result.
+ * The ranks of a managed group find out once which of them are members (setup.c).  For a
+ * communicator each rank only translates rank numbers, which is local.  One number needs a message:
+ * that of the board's first line.  Rank 0 reserves the lines and broadcasts the number, at the first
+ * collective of a communicator whose ranks are all members.  Each rank finds out locally whether
+ * they are, with the same result.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -47,8 +47,8 @@ static int *world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, 
 
 static bool in_world(int world_rank) { return world_rank >= 0 && world_rank < shim_world.size; }
 
-/* Of an intercommunicator, whose two groups have to be in one realm. */
-static bool in_realm(struct shim_comm *c, const int *peers)
+/* Does one managed group have the ranks of both groups of an intercommunicator? */
+static bool in_managed_group(struct shim_comm *c, const int *peers)
 {
     int *local = world_ranks(shim_pmpi.Comm_group, c->handle, c->size);
     int *all = malloc((size_t)(c->size + c->peers) * sizeof *all);
@@ -56,7 +56,7 @@ static bool in_realm(struct shim_comm *c, const int *peers)
         abort();
     memcpy(all, local, (size_t)c->size * sizeof *all);
     memcpy(all + c->size, peers, (size_t)c->peers * sizeof *all);
-    bool found = shim_realm_of(all, c->size + c->peers) != NULL;
+    bool found = shim_managed_group_of(all, c->size + c->peers) != NULL;
     free(local);
     free(all);
     return found;
@@ -67,7 +67,8 @@ static void find_members(struct shim_comm *c)
 {
     int *ranks = world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
                              c->handle, c->peers);
-    bool foreign = c->inter ? !in_realm(c, ranks) : !shim_realm_of(ranks, c->peers);
+    bool foreign =
+        c->inter ? !in_managed_group(c, ranks) : !shim_managed_group_of(ranks, c->peers);
     bool all_here = !c->inter && !foreign;
     for (int r = 0; r < c->peers; r++) {
         c->member_of[r] =
@@ -148,8 +149,8 @@ static struct shim_comm *find_or_make(MPI_Comm comm)
     return c;
 }
 
-/* A new realm may have all ranks of a communicator that no realm had.  Its ranks have to do alike:
- * those who have used it before, and know it as foreign, and those who have not. */
+/* A new managed group may have all ranks of a communicator that had none before.  All its ranks must
+ * see the change: also those that have used the communicator already and recorded it as foreign. */
 void shim_comms_look_again(void)
 {
     int rank;

@@ -25,7 +25,7 @@ struct hello {
 };
 
 static struct {
-    MPI_Comm comm; /* the realm's of all ranks */
+    MPI_Comm comm; /* of the managed group of all ranks */
     int home;   /* world rank; -1: nothing to do */
     int *from;  /* on that rank: who is elsewhere */
     unsigned count; /* of them; known to all */

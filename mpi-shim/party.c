@@ -3,10 +3,10 @@
  * party.c - ranks that come together before MPI makes them wait for each other, where no
  * communicator with an arrival board is at hand: the ranks of a window, of a file, of a group.
  *
- * They send each other empty messages on the communicator of their realm (realm.c), by
- * dissemination: in round k each tells the one 2^k places on, and hears from the one 2^k places
- * before; after the last round everyone has heard of everyone.  The wait engine waits for these messages, so that a
- * rank lends its core until the last one has come.
+ * They exchange empty messages on the communicator of their managed group (managed_group.c), in a
+ * dissemination barrier.  In round k each rank sends to the rank 2^k places after it and receives
+ * from the rank 2^k places before.  After the last round each rank knows that all have come.  The
+ * wait engine waits for these messages, so a rank lends its core until the last one has come.
  *
  * What a message is about is in its tag.  Two things may share a tag: messages between two
  * ranks keep their order, so only threads that are in both at once could mix them up.
@@ -29,14 +29,14 @@ static int message_tag(int number, enum topic topic)
 static int member_at(int world_rank) { return shim_world.member_of[world_rank]; }
 
 /* An empty message to one and from one; they may be the same. */
-static void tell_and_hear(const struct shim_realm *realm, int to, int from, int tag,
+static void tell_and_hear(const struct shim_managed_group *managed, int to, int from, int tag,
                           const void *call_site)
 {
     MPI_Request heard, told;
-    if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, realm->rank_of[from], tag, realm->own, &heard) !=
+    if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, managed->rank_of[from], tag, managed->own, &heard) !=
         MPI_SUCCESS)
         return;
-    if (shim_pmpi.Isend(NULL, 0, MPI_BYTE, realm->rank_of[to], tag, realm->own, &told) ==
+    if (shim_pmpi.Isend(NULL, 0, MPI_BYTE, managed->rank_of[to], tag, managed->own, &told) ==
         MPI_SUCCESS) {
         shim_ring_member(member_at(to));
         shim_wait_request(&told, MPI_STATUS_IGNORE, NULL, false, call_site);
@@ -44,24 +44,27 @@ static void tell_and_hear(const struct shim_realm *realm, int to, int from, int 
     shim_wait_request(&heard, MPI_STATUS_IGNORE, NULL, false, call_site);
 }
 
-/* Between the end of MPI_COMM_WORLD and that of the sessions there may be nothing to tell by. */
-static bool can_tell(const struct shim_realm *realm) { return realm->own != MPI_COMM_NULL; }
+/* False between MPI_Finalize and the end of the sessions, where the group has no communicator. */
+static bool can_tell(const struct shim_managed_group *managed)
+{
+    return managed->own != MPI_COMM_NULL;
+}
 
 static void disseminate(const struct shim_party *p, int tag, const void *call_site)
 {
-    if (!can_tell(p->realm))
+    if (!can_tell(p->managed))
         return;
     for (int hop = 1; hop < p->size; hop *= 2)
-        tell_and_hear(p->realm, p->world_rank[(p->me + hop) % p->size],
+        tell_and_hear(p->managed, p->world_rank[(p->me + hop) % p->size],
                       p->world_rank[(p->me + p->size - hop) % p->size], tag, call_site);
 }
 
 void shim_assemble_two(int peer, int tag, const void *call_site)
 {
     const int both[2] = {peer, shim_world.rank};
-    const struct shim_realm *realm = shim_realm_of(both, 2);
-    if (realm && can_tell(realm))
-        tell_and_hear(realm, peer, peer, message_tag(tag, TOPIC_LEADERS), call_site);
+    const struct shim_managed_group *managed = shim_managed_group_of(both, 2);
+    if (managed && can_tell(managed))
+        tell_and_hear(managed, peer, peer, message_tag(tag, TOPIC_LEADERS), call_site);
 }
 
 /* The group's ranks in MPI_COMM_WORLD, for the caller to free; NULL if one is outside. */
@@ -88,11 +91,11 @@ static bool invite(struct shim_party *p, MPI_Group group)
 {
     *p = (struct shim_party){.me = -1};
     p->world_rank = ranks_of(group, &p->size);
-    p->realm = p->world_rank ? shim_realm_of(p->world_rank, p->size) : NULL;
+    p->managed = p->world_rank ? shim_managed_group_of(p->world_rank, p->size) : NULL;
     for (int r = 0; p->world_rank && r < p->size; r++)
         if (p->world_rank[r] == shim_world.rank)
             p->me = r;
-    if (p->realm && p->me >= 0 && p->size > 1)
+    if (p->managed && p->me >= 0 && p->size > 1)
         return true;
     free(p->world_rank);
     return false;
@@ -232,9 +235,9 @@ void shim_party_tell_posted(const struct shim_party *p, MPI_Group group)
 {
     int size, *ranks = ranks_of(group, &size);
     MPI_Request told;
-    for (int i = 0; ranks && can_tell(p->realm) && i < size; i++)
-        if (shim_pmpi.Isend(NULL, 0, MPI_BYTE, p->realm->rank_of[ranks[i]],
-                            message_tag(p->tag, TOPIC_POSTED), p->realm->own,
+    for (int i = 0; ranks && can_tell(p->managed) && i < size; i++)
+        if (shim_pmpi.Isend(NULL, 0, MPI_BYTE, p->managed->rank_of[ranks[i]],
+                            message_tag(p->tag, TOPIC_POSTED), p->managed->own,
                             &told) == MPI_SUCCESS) {
             shim_pmpi.Request_free(&told);
             shim_ring_member(member_at(ranks[i]));
@@ -246,9 +249,9 @@ void shim_party_await_posted(const struct shim_party *p, MPI_Group group, const 
 {
     int size, *ranks = ranks_of(group, &size);
     MPI_Request heard;
-    for (int i = 0; ranks && can_tell(p->realm) && i < size; i++)
-        if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, p->realm->rank_of[ranks[i]],
-                            message_tag(p->tag, TOPIC_POSTED), p->realm->own,
+    for (int i = 0; ranks && can_tell(p->managed) && i < size; i++)
+        if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, p->managed->rank_of[ranks[i]],
+                            message_tag(p->tag, TOPIC_POSTED), p->managed->own,
                             &heard) == MPI_SUCCESS)
             shim_wait_request(&heard, MPI_STATUS_IGNORE, NULL, false, call_site);
     free(ranks);

@@ -2,11 +2,11 @@
 /*
  * session.c - sessions: MPI without MPI_COMM_WORLD.
  *
- * To open a session is a local matter: nobody else may do so for hours.  The process joins the
- * domain then, and no more.  Ranks meet when they make a communicator of a group, which is a
- * collective: there they find out whether they are managed (setup.c), if they do not know yet
- * (realm.c).  The communicator by which they tell each other belongs to a session of our own, so
- * that it lives as long as any of the program's.
+ * Opening a session is local: the other ranks may do so hours later.  The process joins the domain
+ * then, and no more.  Making a communicator from a group is collective.  There the ranks agree
+ * whether they are managed (setup.c), unless they are in a managed group already (managed_group.c).
+ * The communicator for the shim's messages belongs to a session of the shim, so that it outlives
+ * the program's sessions.
  */
 #include "shim.h"
 #include "uncancelled.h"
@@ -91,7 +91,7 @@ int shim_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
 /* Of MPICH's ranks none is through with its last finalize before all are. */
 static bool meet_at_the_end(void)
 {
-    struct shim_realm *all = shim_realm_of_all();
+    struct shim_managed_group *all = shim_managed_group_of_all();
     if (!all || all->own == MPI_COMM_NULL || shim_is_open_mpi())
         return false;
     shim_Barrier(all->own);
@@ -137,7 +137,7 @@ static int make_own(const struct shim_agreement *a, MPI_Comm *comm)
     return result;
 }
 
-void shim_sessions_keep(struct shim_realm *all, bool all_go_on)
+void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on)
 {
     INV_UNCANCELLED;
     MPI_Comm old = all->own;
@@ -163,14 +163,14 @@ void shim_sessions_keep(struct shim_realm *all, bool all_go_on)
  * and the other not yet. */
 static void assemble(MPI_Group group, int tag, const void *call_site)
 {
-    if (shim_realm_any() && !shim_hooked && !shim_threads_may_call())
+    if (shim_managed_group_any() && !shim_hooked && !shim_threads_may_call())
         shim_assemble_group(group, tag, call_site);
 }
 
 /* Before anything is known of the others, which may take their time. */
 static bool lend(void)
 {
-    if (shim_realm_any() || !shim_joined() || !inv_managed())
+    if (shim_managed_group_any() || !shim_joined() || !inv_managed())
         return false;
     inv_wait_begin();
     return true;

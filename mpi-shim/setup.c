@@ -8,8 +8,8 @@
  * force in all ranks or in none, since they use collectives that have to match.
  * (papers/invasive-compute-balancing.txt, section 5.)
  *
- * The ranks of a communicator that was made from a session do the same (session.c), and are a realm
- * then (realm.c).
+ * The ranks of a communicator that was made from a session do the same (session.c), and are a managed
+ * group then (managed_group.c).
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -319,7 +319,8 @@ static bool may_be_hooked(const struct shim_agreement *a)
  * False: so it is, or the table is full. */
 static bool agree_on_ways(const struct shim_agreement *a, bool good, bool *hooked, int *age)
 {
-    int ways[4] = {good, may_be_hooked(a), !in_force || !shim_hooked, -shim_realm_latest()};
+    int ways[4] = {good, may_be_hooked(a), !in_force || !shim_hooked,
+                   -shim_managed_group_latest_age()};
     if (!shim_agreement_min(a, ways, 4) || !ways[0] || !(ways[1] || ways[2])) {
         if (!in_force)
             shim_hook_set(NULL, 1);
@@ -364,11 +365,11 @@ static bool of_world(const struct shim_agreement *a)
 
 static void set_up(const struct shim_agreement *a, shim_make_own *make_own)
 {
-    int least = !inv_managed() || !of_world(a)          ? SHIM_PRESENCE_REFUSED
-                : shim_realm_of(a->world_rank, a->size) ? SHIM_PRESENCE_REALM
-                                                        : SHIM_PRESENCE_MANAGED;
+    int least = !inv_managed() || !of_world(a)                  ? SHIM_PRESENCE_REFUSED
+                : shim_managed_group_of(a->world_rank, a->size) ? SHIM_PRESENCE_GROUP
+                                                                : SHIM_PRESENCE_MANAGED;
     const char *why = shim_presence_check(a, &least);
-    if (!why && least == SHIM_PRESENCE_REALM)
+    if (!why && least == SHIM_PRESENCE_GROUP)
         return;
     if (why || !all_invade(a)) {
         refuse(why);
@@ -386,7 +387,7 @@ static void set_up(const struct shim_agreement *a, shim_make_own *make_own)
     if (make_own(a, &own) != MPI_SUCCESS)
         abort(); /* the others go on with theirs */
     shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-    shim_realm_add(a, own, age);
+    shim_managed_group_add(a, own, age);
     shim_comms_look_again();
     begin(a);
 }
@@ -404,7 +405,7 @@ void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
 void shim_tear_down(bool met)
 {
     INV_UNCANCELLED;
-    struct shim_realm *all = shim_realm_of_all();
+    struct shim_managed_group *all = shim_managed_group_of_all();
     if (in_force) {
         shim_workload_stop();
         shim_entries_wrap(false);
@@ -415,7 +416,7 @@ void shim_tear_down(bool met)
             shim_gather(all->own);
         leave_lines(mail.first, mail.lines);
         mail.mine = -1;
-        shim_realms_end();
+        shim_managed_groups_end();
         in_force = false;
     }
     if (joined)
@@ -487,7 +488,7 @@ int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
 int shim_Finalize(void)
 {
     int sessions = shim_world_closes(), all_go_on = 0, mine = sessions > 0;
-    struct shim_realm *all = shim_realm_of_all();
+    struct shim_managed_group *all = shim_managed_group_of_all();
     if (in_force && all)
         shim_Allreduce(&mine, &all_go_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!sessions)

@@ -6,7 +6,7 @@
  *   variant.c   what the dispatcher sees of the rest, which is the variant
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
  *   session.c   the same for sessions, which begin without a communicator
- *   realm.c     which ranks have agreed to be managed together
+ *   managed_group.c   which ranks have agreed to be managed together
  *   presence.c  whether all ranks run this library and are managed, before any agreement
  *   agreement.c what they agree on in set-up
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
@@ -68,7 +68,7 @@
  * that time and puts it back afterwards. */
 
 struct shim_comm;
-struct shim_realm;
+struct shim_managed_group;
 struct shim_thread {
     uintptr_t frame;  /* of the guard at work; 0 none */
     const void *site; /* the program's return address */
@@ -128,8 +128,8 @@ struct shim_member {
 struct shim_world {
     int rank, size; /* in MPI_COMM_WORLD */
     int me;         /* my member number */
-    /* With sessions there may be more of them after each new realm.  release: partner is any load,
-     * which finds as many complete. */
+    /* With sessions each new managed group may add members.  release: partner is any load, which
+     * finds that many elements of member[] complete. */
     _Atomic int members;
     struct shim_member member[INV_MAX_SLOTS];
     int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
@@ -169,25 +169,25 @@ void shim_world_opens(void);
 int shim_world_closes(void);
 bool shim_world_is_open(void);
 /* MPI_COMM_WORLD ends, and sessions of this process go on; all_go_on: so do some of each rank. */
-void shim_sessions_keep(struct shim_realm *all, bool all_go_on);
+void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on);
 
-/* --- realms (realm.c) */
+/* --- managed groups (managed_group.c) */
 
-struct shim_realm {
-    MPI_Comm own;    /* for messages of our own; MPI_COMM_NULL: ended with MPI_Finalize */
-    int size;        /* of it */
+struct shim_managed_group {
+    MPI_Comm own;    /* for the shim's messages; MPI_COMM_NULL: ended with MPI_Finalize */
+    int size;        /* ranks */
     int *rank_of;    /* world rank -> rank in own, or -1 */
-    int age, number; /* by which all its ranks tell it from others; 0: of MPI_COMM_WORLD */
-    struct shim_realm *_Atomic next;
+    int age, number; /* all its ranks identify it by both; number 0: MPI_COMM_WORLD's */
+    struct shim_managed_group *_Atomic next;
 };
-/* The oldest realm that has all these ranks of MPI_COMM_WORLD; NULL: none. */
-struct shim_realm *shim_realm_of(const int *world_rank, int count);
+/* The oldest managed group that has all these ranks of MPI_COMM_WORLD; NULL: none. */
+struct shim_managed_group *shim_managed_group_of(const int *world_rank, int count);
 /* One that has every rank of MPI_COMM_WORLD. */
-struct shim_realm *shim_realm_of_all(void);
-bool shim_realm_any(void);
-int shim_realm_latest(void); /* age */
-void shim_realm_add(const struct shim_agreement *a, MPI_Comm own, int age);
-void shim_realms_end(void);
+struct shim_managed_group *shim_managed_group_of_all(void);
+bool shim_managed_group_any(void);
+int shim_managed_group_latest_age(void); /* age */
+void shim_managed_group_add(const struct shim_agreement *a, MPI_Comm own, int age);
+void shim_managed_groups_end(void);
 
 /* --- presence check (presence.c)
  * All ranks call it.  *least is the state of this rank (below), then the least state of all.  Returns
@@ -195,7 +195,7 @@ void shim_realms_end(void);
 enum {
     SHIM_PRESENCE_REFUSED, /* not managed */
     SHIM_PRESENCE_MANAGED,
-    SHIM_PRESENCE_REALM /* these ranks are in a realm already */
+    SHIM_PRESENCE_GROUP /* one managed group has all of these ranks already */
 };
 const char *shim_presence_check(const struct shim_agreement *a, int *least);
 
@@ -243,7 +243,7 @@ struct shim_comm {
     bool inter;
     bool topology; /* has neighbours */
     bool twins;    /* two of them are the same rank, in one dimension of a grid */
-    bool foreign;  /* its ranks are in no realm: some may not be managed */
+    bool foreign;  /* no managed group has all its ranks: some may not be managed */
     bool all_here; /* an intracommunicator whose ranks are all members */
     bool handler_differs;   /* handler.c */
     unsigned handlers_seen; /* when that was found out */
@@ -280,7 +280,7 @@ static inline void shim_forget_comm(const MPI_Comm *comm)
         shim_comm_drop(*comm);
 }
 void shim_comm_drop_all(void);
-/* There is a new realm. */
+/* There is a new managed group. */
 void shim_comms_look_again(void);
 
 SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
@@ -476,8 +476,8 @@ void shim_sleep_end(struct shim_sleep *s);
  * messages back and forth (MPICH).  True: time to ring it. */
 bool shim_sleep_arrived(struct shim_sleep *s);
 
-/* Let MPI make progress on whatever is under way (realm.c).  Nobody sends with this tag.  The other
- * one: with which gather.c does; party.c has those below. */
+/* Let MPI make progress on whatever is under way (managed_group.c).  No rank sends with
+ * SHIM_TAG_NOBODY.  gather.c sends with SHIM_TAG_REPORT, party.c with lower tags. */
 enum { SHIM_TAG_NOBODY = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
 
@@ -741,7 +741,7 @@ void shim_assemble(struct shim_meeting *m, struct shim_comm *c, const void *call
 /* The same; returns a number that all of them agree on, and that no two windows or files have
  * at the same time, or few. */
 int shim_assemble_tag(struct shim_comm *c, const void *call_site);
-/* The ranks of a group.  Does nothing if they are in no realm. */
+/* The ranks of a group.  Does nothing if no managed group has all of them. */
 void shim_assemble_group(MPI_Group group, int tag, const void *call_site);
 int shim_text_tag(const char *text);
 /* Two ranks, of which I am one; `peer` is a rank of MPI_COMM_WORLD. */
@@ -753,7 +753,7 @@ struct shim_party {
     MPI_Group group;
     int size, me;
     int *world_rank; /* of each */
-    const struct shim_realm *realm;
+    const struct shim_managed_group *managed;
     int tag;
     const void *kind;
     uintptr_t handle;
