@@ -31,7 +31,7 @@ int shim_assemble_tag(struct shim_comm *c, const void *call_site)
     else if (shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle, &request) ==
              MPI_SUCCESS)
         shim_wait_collective(&request, c, call_site);
-    /* Relaxed: a number that two threads take at once serves too (party.c). */
+    /* relaxed: two threads may take the same number (opened_group.c) */
     if (highest > mine)
         atomic_store_explicit(&next, highest + 1, memory_order_relaxed);
     return highest;

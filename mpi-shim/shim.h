@@ -16,7 +16,7 @@
  *   calls.c     point-to-point wrappers, completion calls
  *   tasks.c     OpenMP tasks that run in waits, on request
  *   poll.c      a run of failed tests is a wait too
- *   party.c     ranks that come together without a communicator of theirs
+ *   opened_group.c   the ranks of a window or file, which come together without a communicator
  *   construct.c, onesided.c, files.c, partitioned.c   wrappers that are written by hand
  *   workload.c  useful time and waiting time by iteration, and the workload and scalability
  *               that follow from them
@@ -477,7 +477,7 @@ void shim_sleep_end(struct shim_sleep *s);
 bool shim_sleep_arrived(struct shim_sleep *s);
 
 /* Let MPI make progress on whatever is under way (managed_group.c).  No rank sends with
- * SHIM_TAG_NOBODY.  gather.c sends with SHIM_TAG_REPORT, party.c with lower tags. */
+ * SHIM_TAG_NOBODY.  gather.c sends with SHIM_TAG_REPORT, opened_group.c with lower tags. */
 enum { SHIM_TAG_NOBODY = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
 
@@ -733,7 +733,7 @@ MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype d
 /* Nothing of MPI is left of it. */
 void shim_reduce_end(void);
 
-/* --- coming together before a function that cannot be split (construct.c, party.c).  Each
+/* --- coming together before a function that cannot be split (construct.c, opened_group.c).  Each
  * returns when all ranks have come; what they wait for in MPI after that is short. */
 
 /* The ranks of a communicator, which is managed; shim_part() ends it. */
@@ -747,9 +747,9 @@ int shim_text_tag(const char *text);
 /* Two ranks, of which I am one; `peer` is a rank of MPI_COMM_WORLD. */
 void shim_assemble_two(int peer, int tag, const void *call_site);
 
-/* Ranks that stay together for a window's or a file's life.  NULL: nobody to wait for.  A record
- * lives until its handle ends, which the program must order after all that it does with it. */
-struct shim_party {
+/* The ranks of a window or a file, as long as its handle is valid.  NULL: no rank to wait for.  The
+ * record ends with the handle, which the program must order after all other uses of the handle. */
+struct shim_opened_group {
     MPI_Group group;
     int size, me;
     int *world_rank; /* of each */
@@ -757,26 +757,28 @@ struct shim_party {
     int tag;
     const void *kind;
     uintptr_t handle;
-    /* a window's exposure and access epoch: one thread at a time is in either, by MPI's rules */
+    /* a window: in an exposure epoch, in an access epoch.  MPI allows one thread at a time in each */
     bool posted, started;
-    _Atomic int locks; /* a window's; any thread.  relaxed: nothing goes with it */
-    struct shim_party *next;
+    _Atomic int locks; /* a window: epochs of all threads.  relaxed: it orders no other data */
+    struct shim_opened_group *next;
 };
-void shim_assemble_party(struct shim_party *p, const void *call_site);
-void shim_party_ring(const struct shim_party *p);
-struct shim_party *shim_party_of_win(MPI_Win win);
-struct shim_party *shim_party_of_file(MPI_File file);
+void shim_assemble_opened_group(struct shim_opened_group *g, const void *call_site);
+void shim_opened_group_ring(const struct shim_opened_group *g);
+struct shim_opened_group *shim_opened_group_of_win(MPI_Win win);
+struct shim_opened_group *shim_opened_group_of_file(MPI_File file);
 void shim_remember_win(MPI_Win win, int tag);
 void shim_remember_file(MPI_File file, int tag);
-/* Take the record out before the handle becomes invalid; then say whether the handle is gone. */
-void shim_party_take(struct shim_party *p);
-void shim_party_end(struct shim_party *p, bool gone);
-/* The handle ends where nobody can wait: in a function of the program that MPI calls. */
+/* Detach the record before the call that ends its handle.  After the call: free the record if the
+ * handle is gone, or attach it again. */
+void shim_opened_group_detach(struct shim_opened_group *g);
+void shim_opened_group_end(struct shim_opened_group *g, bool gone);
+/* The handle ends in a function of the program that MPI calls, where the rank cannot wait. */
 void shim_forget_win(const MPI_Win *win);
 void shim_forget_file(const MPI_File *file);
-/* Say that I have posted to the ranks of a group; wait until they have posted to me. */
-void shim_party_tell_posted(const struct shim_party *p, MPI_Group group);
-void shim_party_await_posted(const struct shim_party *p, MPI_Group group, const void *call_site);
+/* Tell the ranks of `group` that this rank has posted; wait until they have posted. */
+void shim_opened_group_notify_posted(const struct shim_opened_group *g, MPI_Group group);
+void shim_opened_group_await_posted(const struct shim_opened_group *g, MPI_Group group,
+                                    const void *call_site);
 
 /* --- windows (onesided.c) */
 

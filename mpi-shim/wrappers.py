@@ -303,7 +303,7 @@ def wrapper_wmeet(f):
     if f.arg("info"):
         yield "    if (info != MPI_INFO_NULL)"
     indent = "    " * (2 if f.arg("info") else 1)
-    yield indent + "shim_assemble_party(shim_party_of_win(win), SHIM_SITE);"
+    yield indent + "shim_assemble_opened_group(shim_opened_group_of_win(win), SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
@@ -320,7 +320,7 @@ def wrapper_fmeet(f):
     if tests:
         yield f"    if ({' && '.join(tests)})"
     indent = "    " * (2 if tests else 1)
-    yield indent + "shim_assemble_party(shim_party_of_file(file), SHIM_SITE);"
+    yield indent + "shim_assemble_opened_group(shim_opened_group_of_file(file), SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
@@ -338,7 +338,7 @@ def wrapper_rpost(f):
 
 
 def wrapper_fpost(f):
-    yield from done(f, NOTE_ALL, "shim_party_ring(shim_party_of_file(file));")
+    yield from done(f, NOTE_ALL, "shim_opened_group_ring(shim_opened_group_of_file(file));")
 
 
 def wrapper_drop(f):

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * party.c - ranks that come together before MPI makes them wait for each other, where no
- * communicator with an arrival board is at hand: the ranks of a window, of a file, of a group.
+ * opened_group.c - ranks that come together before a function in which MPI makes them wait for each
+ * other, where no communicator with an arrival board is at hand.  Such ranks are those of a window or
+ * a file, whose record is an opened group, or those of a group that the program passes.
  *
  * They exchange empty messages on the communicator of their managed group (managed_group.c), in a
  * dissemination barrier.  In round k each rank sends to the rank 2^k places after it and receives
@@ -50,13 +51,13 @@ static bool can_tell(const struct shim_managed_group *managed)
     return managed->own != MPI_COMM_NULL;
 }
 
-static void disseminate(const struct shim_party *p, int tag, const void *call_site)
+static void disseminate(const struct shim_opened_group *g, int tag, const void *call_site)
 {
-    if (!can_tell(p->managed))
+    if (!can_tell(g->managed))
         return;
-    for (int hop = 1; hop < p->size; hop *= 2)
-        tell_and_hear(p->managed, p->world_rank[(p->me + hop) % p->size],
-                      p->world_rank[(p->me + p->size - hop) % p->size], tag, call_site);
+    for (int hop = 1; hop < g->size; hop *= 2)
+        tell_and_hear(g->managed, g->world_rank[(g->me + hop) % g->size],
+                      g->world_rank[(g->me + g->size - hop) % g->size], tag, call_site);
 }
 
 void shim_assemble_two(int peer, int tag, const void *call_site)
@@ -86,28 +87,28 @@ static int *ranks_of(MPI_Group group, int *size)
     return ranks;
 }
 
-/* Who I am in it, and who the others are.  False: not a party that we can wait for. */
-static bool invite(struct shim_party *p, MPI_Group group)
+/* The ranks of the group.  False: this rank has none to wait for. */
+static bool init_opened_group(struct shim_opened_group *g, MPI_Group group)
 {
-    *p = (struct shim_party){.me = -1};
-    p->world_rank = ranks_of(group, &p->size);
-    p->managed = p->world_rank ? shim_managed_group_of(p->world_rank, p->size) : NULL;
-    for (int r = 0; p->world_rank && r < p->size; r++)
-        if (p->world_rank[r] == shim_world.rank)
-            p->me = r;
-    if (p->managed && p->me >= 0 && p->size > 1)
+    *g = (struct shim_opened_group){.me = -1};
+    g->world_rank = ranks_of(group, &g->size);
+    g->managed = g->world_rank ? shim_managed_group_of(g->world_rank, g->size) : NULL;
+    for (int r = 0; g->world_rank && r < g->size; r++)
+        if (g->world_rank[r] == shim_world.rank)
+            g->me = r;
+    if (g->managed && g->me >= 0 && g->size > 1)
         return true;
-    free(p->world_rank);
+    free(g->world_rank);
     return false;
 }
 
 void shim_assemble_group(MPI_Group group, int tag, const void *call_site)
 {
-    struct shim_party p;
-    if (!invite(&p, group))
+    struct shim_opened_group g;
+    if (!init_opened_group(&g, group))
         return;
-    disseminate(&p, message_tag(tag, TOPIC_GROUP), call_site);
-    free(p.world_rank);
+    disseminate(&g, message_tag(tag, TOPIC_GROUP), call_site);
+    free(g.world_rank);
 }
 
 int shim_text_tag(const char *text)
@@ -118,63 +119,63 @@ int shim_text_tag(const char *text)
     return (int)(hash >> 1);
 }
 
-/* --- parties that last */
+/* --- opened groups: records that live as long as their window or file */
 
-static struct shim_party *parties;
-static pthread_mutex_t parties_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct shim_opened_group *opened_groups;
+static pthread_mutex_t opened_groups_lock = PTHREAD_MUTEX_INITIALIZER;
 static const char of_win, of_file;
 
-static struct shim_party *find(const void *kind, uintptr_t handle)
+static struct shim_opened_group *find(const void *kind, uintptr_t handle)
 {
-    pthread_mutex_lock(&parties_lock);
-    struct shim_party *p = parties;
-    while (p && (p->kind != kind || p->handle != handle))
-        p = p->next;
-    pthread_mutex_unlock(&parties_lock);
-    return p;
+    pthread_mutex_lock(&opened_groups_lock);
+    struct shim_opened_group *g = opened_groups;
+    while (g && (g->kind != kind || g->handle != handle))
+        g = g->next;
+    pthread_mutex_unlock(&opened_groups_lock);
+    return g;
 }
 
-static void put(struct shim_party *p)
+static void put(struct shim_opened_group *g)
 {
-    pthread_mutex_lock(&parties_lock);
-    p->next = parties;
-    parties = p;
-    pthread_mutex_unlock(&parties_lock);
+    pthread_mutex_lock(&opened_groups_lock);
+    g->next = opened_groups;
+    opened_groups = g;
+    pthread_mutex_unlock(&opened_groups_lock);
 }
 
-void shim_party_take(struct shim_party *p)
+void shim_opened_group_detach(struct shim_opened_group *g)
 {
-    pthread_mutex_lock(&parties_lock);
-    for (struct shim_party **link = &parties; p && *link; link = &(*link)->next)
-        if (*link == p) {
-            *link = p->next;
+    pthread_mutex_lock(&opened_groups_lock);
+    for (struct shim_opened_group **link = &opened_groups; g && *link; link = &(*link)->next)
+        if (*link == g) {
+            *link = g->next;
             break;
         }
-    pthread_mutex_unlock(&parties_lock);
+    pthread_mutex_unlock(&opened_groups_lock);
 }
 
-void shim_party_end(struct shim_party *p, bool gone)
+void shim_opened_group_end(struct shim_opened_group *g, bool gone)
 {
-    if (!p)
+    if (!g)
         return;
     if (!gone) {
-        put(p);
+        put(g);
         return;
     }
-    free(p->world_rank);
-    free(p);
+    free(g->world_rank);
+    free(g);
 }
 
 static void remember(const void *kind, uintptr_t handle, MPI_Group group, int tag)
 {
-    struct shim_party *p = calloc(1, sizeof *p);
-    if (p && invite(p, group)) {
-        p->tag = tag;
-        p->kind = kind;
-        p->handle = handle;
-        put(p);
+    struct shim_opened_group *g = calloc(1, sizeof *g);
+    if (g && init_opened_group(g, group)) {
+        g->tag = tag;
+        g->kind = kind;
+        g->handle = handle;
+        put(g);
     } else
-        free(p);
+        free(g);
 }
 
 void shim_remember_win(MPI_Win win, int tag)
@@ -195,49 +196,56 @@ void shim_remember_file(MPI_File file, int tag)
     shim_pmpi.Group_free(&group);
 }
 
-struct shim_party *shim_party_of_win(MPI_Win win) { return find(&of_win, (uintptr_t)win); }
-struct shim_party *shim_party_of_file(MPI_File file) { return find(&of_file, (uintptr_t)file); }
-
-static void forget(struct shim_party *p)
+struct shim_opened_group *shim_opened_group_of_win(MPI_Win win)
 {
-    shim_party_take(p);
-    shim_party_end(p, true);
+    return find(&of_win, (uintptr_t)win);
+}
+
+struct shim_opened_group *shim_opened_group_of_file(MPI_File file)
+{
+    return find(&of_file, (uintptr_t)file);
+}
+
+static void forget(struct shim_opened_group *g)
+{
+    shim_opened_group_detach(g);
+    shim_opened_group_end(g, true);
 }
 
 void shim_forget_win(const MPI_Win *win)
 {
     if (win)
-        forget(shim_party_of_win(*win));
+        forget(shim_opened_group_of_win(*win));
 }
 
 void shim_forget_file(const MPI_File *file)
 {
     if (file)
-        forget(shim_party_of_file(*file));
+        forget(shim_opened_group_of_file(*file));
 }
 
-void shim_assemble_party(struct shim_party *p, const void *call_site)
+void shim_assemble_opened_group(struct shim_opened_group *g, const void *call_site)
 {
-    if (p)
-        disseminate(p, message_tag(p->tag, TOPIC_MEETING), call_site);
+    if (g)
+        disseminate(g, message_tag(g->tag, TOPIC_MEETING), call_site);
 }
 
-void shim_party_ring(const struct shim_party *p)
+void shim_opened_group_ring(const struct shim_opened_group *g)
 {
-    for (int r = 0; p && r < p->size; r++)
-        if (r != p->me)
-            shim_ring_member(member_at(p->world_rank[r]));
+    for (int r = 0; g && r < g->size; r++)
+        if (r != g->me)
+            shim_ring_member(member_at(g->world_rank[r]));
 }
 
 /* --- exposure epochs: each post is one message, which a start takes */
 
-void shim_party_tell_posted(const struct shim_party *p, MPI_Group group)
+void shim_opened_group_notify_posted(const struct shim_opened_group *g, MPI_Group group)
 {
     int size, *ranks = ranks_of(group, &size);
     MPI_Request told;
-    for (int i = 0; ranks && can_tell(p->managed) && i < size; i++)
-        if (shim_pmpi.Isend(NULL, 0, MPI_BYTE, p->managed->rank_of[ranks[i]],
-                            message_tag(p->tag, TOPIC_POSTED), p->managed->own,
+    for (int i = 0; ranks && can_tell(g->managed) && i < size; i++)
+        if (shim_pmpi.Isend(NULL, 0, MPI_BYTE, g->managed->rank_of[ranks[i]],
+                            message_tag(g->tag, TOPIC_POSTED), g->managed->own,
                             &told) == MPI_SUCCESS) {
             shim_pmpi.Request_free(&told);
             shim_ring_member(member_at(ranks[i]));
@@ -245,13 +253,14 @@ void shim_party_tell_posted(const struct shim_party *p, MPI_Group group)
     free(ranks);
 }
 
-void shim_party_await_posted(const struct shim_party *p, MPI_Group group, const void *call_site)
+void shim_opened_group_await_posted(const struct shim_opened_group *g, MPI_Group group,
+                                    const void *call_site)
 {
     int size, *ranks = ranks_of(group, &size);
     MPI_Request heard;
-    for (int i = 0; ranks && can_tell(p->managed) && i < size; i++)
-        if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, p->managed->rank_of[ranks[i]],
-                            message_tag(p->tag, TOPIC_POSTED), p->managed->own,
+    for (int i = 0; ranks && can_tell(g->managed) && i < size; i++)
+        if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, g->managed->rank_of[ranks[i]],
+                            message_tag(g->tag, TOPIC_POSTED), g->managed->own,
                             &heard) == MPI_SUCCESS)
             shim_wait_request(&heard, MPI_STATUS_IGNORE, NULL, false, call_site);
     free(ranks);
