@@ -11,10 +11,11 @@
  * iteration ends when its slowest rank is done, so it would have taken longer by max t - max u.
  *
  * Every rank writes into its record how much t and u there have been so far, a moment: when it
- * arrives at the call in which an iteration ends, and when it has waited there.  Since the ranks
- * meet in iterations, these end at the same time in all of them.  So the first member of the job cuts time where its own iterations end, and takes the
- * differences of all members in each piece; between two moments of another rank it interpolates.
- * It looks back by an iteration or two, when the others have written theirs as well.
+ * arrives at the call in which an iteration ends, and when it has waited there.  The ranks wait for
+ * each other in every iteration, so iterations end at the same time in all ranks.  The first member
+ * of the job cuts time where its own iterations end, and takes the differences of all members in
+ * each piece.  Between two moments of another rank it interpolates.  It judges a piece an iteration
+ * or two later, when the other ranks have written their moments as well.
  *
  * Several ranks of a core (n > C) take turns there: rank r is on core r * C / n, and t is the sum
  * over the ranks of a core.  u is then what a rank needs, or an equal share of all work, whichever

@@ -19,7 +19,7 @@
 
 /* What the message says; the rest of the tag says for whom.  MPI has tags up to 32767 at least,
  * and the last ones are SHIM_TAG_NOBODY and SHIM_TAG_REPORT. */
-enum topic { TOPIC_MEETING, TOPIC_POSTED, TOPIC_GROUP, TOPIC_LEADERS, TOPICS };
+enum topic { TOPIC_ARRIVAL, TOPIC_POSTED, TOPIC_GROUP, TOPIC_LEADERS, TOPICS };
 enum { NUMBERS = SHIM_TAG_REPORT / TOPICS };
 
 static int message_tag(int number, enum topic topic)
@@ -227,7 +227,7 @@ void shim_forget_file(const MPI_File *file)
 void shim_assemble_opened_group(struct shim_opened_group *g, const void *call_site)
 {
     if (g)
-        disseminate(g, message_tag(g->tag, TOPIC_MEETING), call_site);
+        disseminate(g, message_tag(g->tag, TOPIC_ARRIVAL), call_site);
 }
 
 void shim_opened_group_ring(const struct shim_opened_group *g)

@@ -87,21 +87,21 @@ void shim_ring_comm(const struct shim_comm *c)
 
 static bool all_have_come(const struct shim_comm *c)
 {
-    /* acquire: partner is the release store in shim_meet.  Only the number matters. */
+    /* acquire: partner is the release store in shim_arrival_begin; orders only the epoch itself */
     for (int r = 0; r < c->size; r++)
         if ((int64_t)(atomic_load_explicit(&c->line[r].epoch, memory_order_acquire) - c->epoch) < 0)
             return false;
     return true;
 }
 
-void shim_ring_all_asleep(const struct shim_comm *c, bool meeting)
+void shim_ring_all_asleep(const struct shim_comm *c, bool at_arrival)
 {
-    if (meeting && !all_have_come(c))
+    if (at_arrival && !all_have_come(c))
         return;
     for (int r = 0; r < c->size; r++)
         if (r != c->rank)
             shim_ring_line(&c->line[r], shim_world.member[c->member_of[r]].slot);
-    if (meeting)
+    if (at_arrival)
         let_rung_ranks_go_first();
 }
 

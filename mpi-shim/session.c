@@ -88,8 +88,8 @@ int shim_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
     return result;
 }
 
-/* Of MPICH's ranks none is through with its last finalize before all are. */
-static bool meet_at_the_end(void)
+/* MPICH's last finalize returns in no rank before all ranks have called it. */
+static bool barrier_at_end(void)
 {
     struct shim_managed_group *all = shim_managed_group_of_all();
     if (!all || all->own == MPI_COMM_NULL || shim_is_open_mpi())
@@ -100,7 +100,7 @@ static bool meet_at_the_end(void)
 
 static void close_last(void)
 {
-    shim_tear_down(meet_at_the_end());
+    shim_tear_down(barrier_at_end());
     if (own_open)
         shim_pmpi.Session_finalize(&own);
     own_open = false;

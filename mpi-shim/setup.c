@@ -201,7 +201,7 @@ static void number_members(const struct shim_agreement *a, const struct shim_whe
  * rank calls shim_agreement_allgather equally often, whatever happens: twice, and once more where
  * some ranks have threads that call at once.  There the line that was given to a rank may not be the
  * line that it has taken. */
-static bool meet_members(const struct shim_agreement *a)
+static bool exchange_members(const struct shim_agreement *a)
 {
     struct shim_whereabouts *all = calloc((size_t)a->size, sizeof *all);
     if (!all)
@@ -375,7 +375,7 @@ static void set_up(const struct shim_agreement *a, shim_make_own *make_own)
         refuse(why);
         return;
     }
-    bool good = meet_members(a), hooked;
+    bool good = exchange_members(a), hooked;
     int age;
     if (!agree_on_ways(a, good, &hooked, &age)) {
         refuse(a->rank == 0 ? "the core table has no room for this MPI job" : NULL);
@@ -402,7 +402,7 @@ void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
     free(a.world_rank);
 }
 
-void shim_tear_down(bool met)
+void shim_tear_down(bool synchronised)
 {
     INV_UNCANCELLED;
     struct shim_managed_group *all = shim_managed_group_of_all();
@@ -412,7 +412,7 @@ void shim_tear_down(bool met)
         shim_hook_set(NULL, 1);
         shim_comm_drop_all();
         shim_reduce_end();
-        if (met && all)
+        if (synchronised && all)
             shim_gather(all->own);
         leave_lines(mail.first, mail.lines);
         mail.mine = -1;
@@ -484,7 +484,8 @@ int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
     return result;
 }
 
-/* MPI_Finalize waits for all ranks, spinning; so they meet here first.  Sessions may go on. */
+/* MPI_Finalize spins until all ranks have called it, so the ranks wait for each other here first.
+ * Sessions may go on. */
 int shim_Finalize(void)
 {
     int sessions = shim_world_closes(), all_go_on = 0, mine = sessions > 0;

@@ -12,7 +12,7 @@
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
  *   wait.c      the wait engine: look, spin, lend and sleep
  *   watch.c     the same from inside the library's own blocking functions
- *   meet.c      collectives that no rank leaves before all have come
+ *   arrival.c   arrival barrier: collectives that no rank leaves before all have come
  *   calls.c     point-to-point wrappers, completion calls
  *   tasks.c     OpenMP tasks that run in waits, on request
  *   poll.c      a run of failed tests is a wait too
@@ -155,8 +155,8 @@ void shim_join(MPI_Group world);
 bool shim_joined(void);
 /* All ranks of the communicator find out whether they are managed. */
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own);
-/* Nothing is managed any more.  met: all ranks have just met, to end it. */
-void shim_tear_down(bool met);
+/* Ends management.  synchronised: all ranks have just passed a barrier, to end it together. */
+void shim_tear_down(bool synchronised);
 /* From now on several threads may call MPI at once. */
 void shim_threads_call(void);
 bool shim_threads_may_call(void);
@@ -212,8 +212,8 @@ struct shim_whereabouts {
                                         on its node */
     int32_t threads; /* boolean: of it several may call MPI at once */
 };
-/* Who will bring whose report home: the same question to all ranks of MPI_COMM_WORLD, when they
- * have met.  In order of their rank there. */
+/* Which rank sends its report, and to which.  Called in set-up by all ranks of MPI_COMM_WORLD; `all` is
+ * in order of their rank there. */
 void shim_gather_plan(const struct shim_whereabouts *all);
 /* In the last finalize, when all have come and the record has been stopped.  Takes some seconds at
  * most.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
@@ -337,16 +337,16 @@ SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBE
         shim_ring_everybody();
 }
 void shim_ring_comm(const struct shim_comm *c);
-/* Ring those who sleep in a collective of c; in a meeting only when all have come to it. */
-void shim_ring_all_asleep(const struct shim_comm *c, bool meeting);
-SHIM_INLINE void shim_ring_sleepers(const struct shim_comm *c, bool meeting)
+/* Ring the ranks that sleep in a collective of c.  at_arrival: only if all ranks have arrived. */
+void shim_ring_all_asleep(const struct shim_comm *c, bool at_arrival);
+SHIM_INLINE void shim_ring_sleepers(const struct shim_comm *c, bool at_arrival)
 {
     /* acquire: partner is count_sleeper in wait.c */
     if (!c->header)
         shim_ring_comm(c);
     else if (__builtin_expect(
                  atomic_load_explicit(&c->header->sleeping, memory_order_acquire) != 0, 0))
-        shim_ring_all_asleep(c, meeting);
+        shim_ring_all_asleep(c, at_arrival);
 }
 static inline void shim_ring_rank(const struct shim_comm *c, int peer)
 {
@@ -424,7 +424,7 @@ struct shim_wait {
     bool (*done)(struct shim_wait *); /* look once; also lets MPI make progress */
     void *arg;
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
-    bool meeting;           /* and whose board counts us as one, until we are awake again */
+    bool at_arrival;        /* and whose board counts this thread as a sleeper until it is awake */
     int result;             /* MPI's code, set by done() */
 };
 /* Wait until done().  Must be called by the thread that would have blocked. */
@@ -481,9 +481,9 @@ bool shim_sleep_arrived(struct shim_sleep *s);
 enum { SHIM_TAG_NOBODY = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
 
-/* comm and meeting as in struct shim_wait. */
+/* comm and at_arrival as in struct shim_wait. */
 int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
-                      bool meeting, const void *call_site);
+                      bool at_arrival, const void *call_site);
 /* The same, and ring the member that the request was with. */
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
@@ -534,7 +534,7 @@ struct shim_watch {
     uintptr_t frame;        /* shim_thread's at its beginning */
     struct shim_comm *comm; /* a collective's, else NULL */
     int peer[2];            /* members that may need to know what we have done */
-    bool meeting;           /* nobody leaves the collective before all have come */
+    bool at_arrival;        /* no rank leaves the collective before all have arrived */
     bool asleep;
     bool slept;     /* or has been; valid when start is not 0 */
     unsigned rings; /* that a sleeper may still give */
@@ -555,7 +555,7 @@ enum { SHIM_WATCH_POLLS = 16 };
 void shim_watch_abandoned(void);
 void shim_watch_waited(void);
 
-SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool meeting,
+SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool at_arrival,
                                   int peer, int other)
 {
     shim_watch.site = site;
@@ -563,17 +563,17 @@ SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm
     shim_watch.comm = comm;
     shim_watch.peer[0] = peer;
     shim_watch.peer[1] = other;
-    shim_watch.meeting = meeting;
+    shim_watch.at_arrival = at_arrival;
     shim_watch.polls = 0;
     shim_watch.start = 0;
 }
 
 /* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
-static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
+static inline void shim_watch_begin(struct shim_comm *comm, bool at_arrival, int peer, int other)
 {
     if (__builtin_expect(shim_watch.site != NULL, 0))
         shim_watch_abandoned();
-    shim_watch_start(shim_site(SHIM_SITE), comm, meeting, peer, other);
+    shim_watch_start(shim_site(SHIM_SITE), comm, at_arrival, peer, other);
     shim_workload_call(SHIM_SITE);
 }
 
@@ -595,7 +595,7 @@ static inline void shim_watch_end(void)
     if (shim_watch.peer[1] != shim_watch.peer[0])
         shim_ring_member(shim_watch.peer[1]);
     if (shim_watch.comm)
-        shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
+        shim_ring_sleepers(shim_watch.comm, shim_watch.at_arrival);
     shim_watch_over();
 }
 /* What shim_hook_set is given. */
@@ -636,8 +636,8 @@ SHIM_INLINE bool shim_usual_peer(const struct shim_comm *c, int peer)
 {
     return (unsigned)peer < (unsigned)c->peers;
 }
-/* Come to a meeting whose board is there, as shim_meet does. */
-SHIM_INLINE void shim_usual_meeting(struct shim_site *site, struct shim_comm *c)
+/* As shim_arrival_begin, for a communicator that has its board. */
+SHIM_INLINE void shim_usual_arrival(struct shim_site *site, struct shim_comm *c)
 {
     /* release: partner is the acquire load in arrived() */
     atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
@@ -706,25 +706,25 @@ void shim_tasks_start(void);
 /* shim_wait, running tasks meanwhile; false: there is no OpenMP runtime that offers any. */
 bool shim_tasks_wait(struct shim_wait *w, const void *call_site);
 
-/* --- meetings (meet.c) */
+/* --- arrival barriers (arrival.c) */
 
-struct shim_meeting {
+struct shim_arrival {
     struct shim_comm *comm; /* NULL: nothing to wait for */
     const void *call_site;
     uint64_t start; /* ticks */
     int next;       /* ranks below it have come */
     unsigned looks;
     bool waited;  /* by the wait engine, which has booked it */
-    bool counted; /* among the threads that are in meetings */
+    bool counted; /* among the threads that are in arrival barriers */
 };
-/* Come to a meeting of all ranks of c, which is managed.  True: all have come, or are so close
- * that the blocking function is the best way to wait for them; call it, then shim_part.  False:
- * use the non-blocking form and shim_meet_request.  All ranks get the same answer. */
-bool shim_meet(struct shim_meeting *m, struct shim_comm *c, const void *call_site);
-int shim_meet_request(struct shim_meeting *m, MPI_Request *request);
+/* Enter an arrival barrier of all ranks of c, which is managed.  True: all have arrived, or will so
+ * soon that the blocking function is the best way to wait for them; call it, then shim_arrival_end.
+ * False: use the non-blocking form and shim_arrival_wait_request.  All ranks get the same answer. */
+bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
+int shim_arrival_wait_request(struct shim_arrival *a, MPI_Request *request);
 /* For a function without a non-blocking form: wait for the arrivals after all. */
-void shim_meet_arrivals(struct shim_meeting *m);
-void shim_part(struct shim_meeting *m);
+void shim_arrival_wait(struct shim_arrival *a);
+void shim_arrival_end(struct shim_arrival *a);
 
 /* --- reductions (reduce.c) */
 
@@ -736,8 +736,8 @@ void shim_reduce_end(void);
 /* --- coming together before a function that cannot be split (construct.c, opened_group.c).  Each
  * returns when all ranks have come; what they wait for in MPI after that is short. */
 
-/* The ranks of a communicator, which is managed; shim_part() ends it. */
-void shim_assemble(struct shim_meeting *m, struct shim_comm *c, const void *call_site);
+/* The ranks of a communicator, which is managed; shim_arrival_end() ends it. */
+void shim_assemble(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
 /* The same; returns a number that all of them agree on, and that no two windows or files have
  * at the same time, or few. */
 int shim_assemble_tag(struct shim_comm *c, const void *call_site);

@@ -52,7 +52,7 @@ bool shim_tasks_wait(struct shim_wait *w, const void *call_site)
         return false;
     struct either e = {.wait = w, .point = point};
     struct shim_wait either = {
-        .done = done_or_task, .arg = &e, .comm = w->comm, .meeting = w->meeting};
+        .done = done_or_task, .arg = &e, .comm = w->comm, .at_arrival = w->at_arrival};
     while (!e.done) {
         if (point->ready() && run_one(point))
             e.done = w->done(w);

@@ -221,7 +221,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
 /* Say where ringers look that we sleep.  The caller looks again before it sleeps. */
 static void show_sleeping(struct shim_comm *c, bool sleeping)
 {
-    /* release: partner is the acquire load in ring.c and meet.c */
+    /* release: partner is the acquire load in ring.c and arrival.c */
     atomic_store_explicit(&shim_world.member[shim_world.me].mail->sleeping, sleeping,
                           memory_order_release);
     if (c && c->line)
@@ -314,7 +314,7 @@ void shim_sleep_end(struct shim_sleep *s)
     inv_wait_end();
     shim_workload_regained();
     shim_account_woke();
-    count_sleeper(s, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
+    count_sleeper(s, -1); /* last: ranks that wait for sleepers to be awake (arrival.c) see it */
 }
 
 bool shim_sleep_arrived(struct shim_sleep *s)
@@ -353,7 +353,7 @@ static bool look(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
 static void begin_slices(struct shim_sleep *s, struct shim_wait *w, uint64_t wait_start)
 {
     uint64_t before = shim_ticks();
-    shim_sleep_begin(s, w->comm, w->meeting, wait_start);
+    shim_sleep_begin(s, w->comm, w->at_arrival, wait_start);
     uint64_t now = shim_ticks();
     if (now - before > PREEMPTED_US * shim_us)
         look_on(s, now, RUNG_US * shim_us);
@@ -419,13 +419,14 @@ static bool request_done(struct shim_wait *w)
 }
 
 int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
-                      bool meeting, const void *call_site)
+                      bool at_arrival, const void *call_site)
 {
     struct {
         MPI_Request *request;
         MPI_Status *status;
     } args = {request, status};
-    struct shim_wait wait = {.done = request_done, .arg = &args, .comm = comm, .meeting = meeting};
+    struct shim_wait wait = {
+        .done = request_done, .arg = &args, .comm = comm, .at_arrival = at_arrival};
     if (!request_done(&wait))
         shim_wait(&wait, call_site);
     return wait.result;

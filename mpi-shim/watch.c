@@ -47,7 +47,7 @@ static void ring_others(void)
     shim_ring_member(shim_watch.peer[0]);
     shim_ring_member(shim_watch.peer[1]);
     if (shim_watch.comm)
-        shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
+        shim_ring_sleepers(shim_watch.comm, shim_watch.at_arrival);
 }
 
 static void fall_asleep(void)

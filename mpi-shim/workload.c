@@ -4,7 +4,7 @@
  *
  * Time is useful between waits.  phase.c says where iterations end; while it does not know,
  * the time is cut into windows of WINDOW_US.  Both end with a wait, since that is where the
- * ranks of a job meet, so that iterations take equally long in all of them.  Iterations of
+ * ranks of a job synchronise, so that iterations take equally long in all of them.  Iterations of
  * the same call sites are a class.  Of each class
  *
  *     w     useful core time / length, in cores: the rate at which the rank works

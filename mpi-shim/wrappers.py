@@ -67,7 +67,7 @@ def usual_sendrecv(f):
 
 def usual_sync(f):
     yield f"c->line && {valid_arguments(f)}"
-    yield "shim_usual_meeting(site, c);"
+    yield "shim_usual_arrival(site, c);"
     yield "shim_ring_sleepers(shim_watch.comm, true);"
 
 
@@ -198,20 +198,20 @@ def valid_arguments(f):
 def wrapper_sync(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(valid_arguments(f), f)
-    yield "    struct shim_meeting m;"
-    condition = "shim_meet(&m, c, SHIM_SITE)"
+    yield "    struct shim_arrival a;"
+    condition = "shim_arrival_begin(&a, c, SHIM_SITE)"
     if f.name.startswith(("Alltoallv", "Alltoallw")):
         # Open MPI 4.1's non-blocking ones give wrong data in place where messages are long, and
         # tags that differ between ranks where counts are 0 (coll/libnbc).
         yield "    bool in_place = sendbuf == MPI_IN_PLACE;"
-        yield "    if (in_place)\n        shim_assemble(&m, c, SHIM_SITE);"
+        yield "    if (in_place)\n        shim_assemble(&a, c, SHIM_SITE);"
         condition = f"in_place || {condition}"
     yield f"    if ({condition}) {{"
     yield f"        int direct = {f.direct()};"
-    yield "        shim_part(&m);\n        return direct;\n    }"
+    yield "        shim_arrival_end(&a);\n        return direct;\n    }"
     yield from start(f)
     yield "    bool hushed = shim_hush(c);"
-    yield "    return shim_speak(hushed, comm, shim_meet_request(&m, &request));"
+    yield "    return shim_speak(hushed, comm, shim_arrival_wait_request(&a, &request));"
 
 
 def wrapper_coll(f):
@@ -243,7 +243,8 @@ def wrapper_cinit(f):
 
 
 def valid_construction(f):
-    """A test for errors that one rank alone may make, and that MPI reports before it meets."""
+    """A test for errors that one rank alone may make, and that MPI reports before it waits for the
+    other ranks."""
     tests = ["shim_managed(c)"]
     if f.name == "Intercomm_merge":
         tests.append("c->inter")
@@ -268,17 +269,17 @@ def valid_construction(f):
     return " && ".join(tests)
 
 
-def wrapper_meet(f):
+def wrapper_arrive(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(valid_construction(f), f)
-    yield "    struct shim_meeting m;"
-    yield "    shim_assemble(&m, c, SHIM_SITE);"
+    yield "    struct shim_arrival a;"
+    yield "    shim_assemble(&a, c, SHIM_SITE);"
     yield f"    int result = {f.direct()};"
-    yield "    shim_part(&m);"
+    yield "    shim_arrival_end(&a);"
     yield "    return result;"
 
 
-def wrapper_gmeet(f):
+def wrapper_garrive(f):
     yield from watched(f)
     yield "    if (newcomm)"
     yield "        shim_assemble_group(group, tag, SHIM_SITE);"
@@ -298,7 +299,7 @@ def wrapper_found(f):
     yield "    return result;"
 
 
-def wrapper_wmeet(f):
+def wrapper_warrive(f):
     yield from watched(f, peer="SHIM_MEMBER_ALL")
     if f.arg("info"):
         yield "    if (info != MPI_INFO_NULL)"
@@ -307,7 +308,7 @@ def wrapper_wmeet(f):
     yield f"    return {f.direct()};"
 
 
-def wrapper_fmeet(f):
+def wrapper_farrive(f):
     tests = []
     yield from watched(f)
     for name, test in (

@@ -14,9 +14,10 @@
  * for is there and nobody is about to ring.  In the model a long slice has no end, and an invalid
  * end state is somebody who sleeps for ever.
  *
- * With MEETING, the same for a collective: the poster's post is its arrival, and only who sees
- * that all have come rings.  Two can come last, and each miss the other; both look again later,
- * inside the collective or at its end (shim_watch_end), when their stores have been seen.
+ * With ARRIVAL, the same for an arrival barrier: the post is the poster's arrival, and only a poster
+ * that sees all arrivals rings.  Two posters can arrive last and each miss the other's arrival.  Both
+ * look again later, inside the collective or at its end (shim_watch_end), when their stores are
+ * visible.
  *
  * BUG_* leave out what the proof needs; check.sh sees that each is found.
  */
@@ -27,7 +28,7 @@
 #define ROUNDS 2
 #endif
 
-#ifdef MEETING
+#ifdef ARRIVAL
 #define WAITS ROUNDS /* until each has come to as many collectives */
 #else
 #define WAITS (POSTERS * ROUNDS) /* until so many messages are there */
@@ -57,7 +58,7 @@ end:
 
 inline look()
 {
-#ifdef MEETING
+#ifdef ARRIVAL
     here = (posted[0] >= round && posted[POSTERS - 1] >= round)
 #else
     here = (posted[0] + posted[POSTERS - 1] >= round)
@@ -77,7 +78,7 @@ active proctype sleeper()
         :: here -> skip
         :: else ->
             /* shim_sleep_begin */
-#ifdef MEETING
+#ifdef ARRIVAL
             atomic { counted = 1 } /* a locked instruction */
 #endif
 #ifndef BUG_BELL_AFTER_LOOK
@@ -179,9 +180,9 @@ active [POSTERS] proctype poster()
     :: else ->
         n++;
         atomic { own[me] == posted[me] -> own[me] = n } /* one delayed store is enough */
-#ifdef MEETING
+#ifdef ARRIVAL
         ring_if_all_have_come();
-        /* The collective itself: nobody leaves before all have come, and all know it. */
+        /* The collective itself: no rank leaves before all have arrived. */
         posted[0] >= n && posted[POSTERS - 1] >= n;
 #ifndef BUG_LOOKS_ONCE
         ring_if_all_have_come()
