@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * construct.c - making communicators, and what else has no non-blocking form but cannot end
- * before all ranks have come: they come together first, with their cores lent, and call MPI's
- * function then.
+ * construct.c - making communicators, and other functions without a non-blocking form that cannot
+ * end before all ranks have arrived.  Their ranks pass an arrival barrier first, with their cores
+ * lent, and then call MPI's function.
  */
 #include "library.h"
 #include "shim.h"
 
-void shim_assemble(struct shim_arrival *a, struct shim_comm *c, const void *call_site)
+void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const void *call_site)
 {
     if (shim_arrival_begin(a, c, call_site))
         return;
@@ -18,7 +18,7 @@ void shim_assemble(struct shim_arrival *a, struct shim_comm *c, const void *call
         shim_wait_collective(&request, c, call_site);
 }
 
-int shim_assemble_tag(struct shim_comm *c, const void *call_site)
+int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
 {
     static _Atomic int next;
     int mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed), highest = mine;
@@ -46,7 +46,7 @@ int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
     if (!shim_managed(c) || !newcomm)
         return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup(comm, newcomm));
     if (c->inter || SHIM_DUP_IN_ROUNDS)
-        shim_assemble(&a, c, SHIM_SITE);
+        shim_arrival_barrier(&a, c, SHIM_SITE);
     else if (!shim_arrival_begin(&a, c, SHIM_SITE)) {
         MPI_Request request = MPI_REQUEST_NULL; /* as in a generated wrapper */
         int result = shim_pmpi.Comm_idup(comm, newcomm, &request);
@@ -63,13 +63,13 @@ int shim_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     struct shim_arrival a;
     if (!shim_managed(c) || !newcomm)
         return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup_with_info(comm, info, newcomm));
-    shim_assemble(&a, c, SHIM_SITE);
+    shim_arrival_barrier(&a, c, SHIM_SITE);
     int result = shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
     shim_arrival_end(&a);
     return result;
 }
 
-/* The leader and the other group's leader, if that one can be spoken to. */
+/* An arrival barrier of the two leaders, if peer_comm says which rank the other one is. */
 static void await_other_leader(MPI_Comm peer_comm, int leader, int tag, const void *call_site)
 {
     struct shim_comm *c = shim_comm(peer_comm);
@@ -81,11 +81,12 @@ static void await_other_leader(MPI_Comm peer_comm, int leader, int tag, const vo
     shim_pmpi.Group_translate_ranks(group, 1, &leader, shim_world.group, &peer);
     shim_pmpi.Group_free(&group);
     if (peer >= 0 && peer != shim_world.rank)
-        shim_assemble_two(peer, tag, call_site);
+        shim_arrival_barrier_two(peer, tag, call_site);
 }
 
-/* All of mine come, then our leaders know that both groups have, then so do all of mine.  A leader
- * whose own group is not managed does its part too: the other one cannot know. */
+/* Three barriers: of the local group, of the two leaders, and of the local group again.  After the
+ * last one both groups have arrived.  A leader of an unmanaged group takes part in the second one
+ * too, since the other leader cannot know that it is unmanaged. */
 int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
                           int tag, MPI_Comm *newcomm)
 {
@@ -99,13 +100,13 @@ int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, i
                                           newcomm);
     struct shim_arrival a;
     if (!c->foreign) {
-        shim_assemble(&a, c, SHIM_SITE);
+        shim_arrival_barrier(&a, c, SHIM_SITE);
         shim_arrival_end(&a);
     }
     if (c->rank == local_leader)
         await_other_leader(peer_comm, remote_leader, tag, SHIM_SITE);
     if (!c->foreign)
-        shim_assemble(&a, c, SHIM_SITE);
+        shim_arrival_barrier(&a, c, SHIM_SITE);
     int result =
         shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag, newcomm);
     if (!c->foreign)
@@ -118,7 +119,7 @@ int shim_Comm_disconnect(MPI_Comm *comm)
     struct shim_comm *c = comm ? shim_comm(*comm) : NULL;
     if (!shim_hooked && shim_managed(c) && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF) {
         struct shim_arrival a;
-        shim_assemble(&a, c, SHIM_SITE);
+        shim_arrival_barrier(&a, c, SHIM_SITE);
         shim_arrival_end(&a);
     }
     shim_forget_comm(comm);

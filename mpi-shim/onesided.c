@@ -2,11 +2,11 @@
 /*
  * onesided.c - synchronisation of windows.
  *
- * Fence and free: all ranks come together first (opened_group.c).  Post, start, complete, wait: a rank
- * that starts waits for messages of the shim that the other ranks have posted.  MPI_Win_wait becomes
- * repeated MPI_Win_test.  Lock, unlock and flush cannot be split: they wait until the target makes
- * progress.  So the target is woken if it sleeps in the wait engine; if it misses the ring, its timer
- * bounds the delay.
+ * Fence and free: an arrival barrier comes first (opened_group.c).  Post, start, complete, wait: a
+ * rank that starts waits for messages of the shim that the other ranks have posted.  MPI_Win_wait
+ * becomes repeated MPI_Win_test.  Lock, unlock and flush cannot be split: they wait until the
+ * target makes progress.  So the target is woken if it sleeps in the wait engine; if it misses the
+ * ring, its timer bounds the delay.
  */
 #include "shim.h"
 
@@ -45,7 +45,7 @@ int shim_Win_free(MPI_Win *win)
     if (!g || is_locked(g) || g->started || g->posted) /* the latter are errors */
         return shim_pmpi.Win_free(win);
     if (!shim_hooked)
-        shim_assemble_opened_group(g, SHIM_SITE);
+        shim_opened_group_barrier(g, SHIM_SITE);
     shim_opened_group_detach(g);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_free(win));
     shim_opened_group_end(g, result == MPI_SUCCESS);

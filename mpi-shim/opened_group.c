@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * opened_group.c - ranks that come together before a function in which MPI makes them wait for each
- * other, where no communicator with an arrival board is at hand.  Such ranks are those of a window or
- * a file, whose record is an opened group, or those of a group that the program passes.
+ * opened_group.c - arrival barriers without a communicator that has an arrival board.  Their ranks
+ * are those of a window or a file, whose record is an opened group, or those of a group that the
+ * program passes.
  *
  * They exchange empty messages on the communicator of their managed group (managed_group.c), in a
  * dissemination barrier.  In round k each rank sends to the rank 2^k places after it and receives
- * from the rank 2^k places before.  After the last round each rank knows that all have come.  The
- * wait engine waits for these messages, so a rank lends its core until the last one has come.
+ * from the rank 2^k places before.  After the last round each rank knows that all have arrived.
+ * The wait engine waits for these messages, so a rank lends its core until the last one has
+ * arrived.
  *
- * What a message is about is in its tag.  Two things may share a tag: messages between two
- * ranks keep their order, so only threads that are in both at once could mix them up.
+ * What a message is about is in its tag.  Two things may share a tag: messages between two ranks
+ * keep their order, so only threads that are in both at once could mix them up.
  */
 #include "shim.h"
 
@@ -60,7 +61,7 @@ static void disseminate(const struct shim_opened_group *g, int tag, const void *
                       g->world_rank[(g->me + g->size - hop) % g->size], tag, call_site);
 }
 
-void shim_assemble_two(int peer, int tag, const void *call_site)
+void shim_arrival_barrier_two(int peer, int tag, const void *call_site)
 {
     const int both[2] = {peer, shim_world.rank};
     const struct shim_managed_group *managed = shim_managed_group_of(both, 2);
@@ -102,7 +103,7 @@ static bool init_opened_group(struct shim_opened_group *g, MPI_Group group)
     return false;
 }
 
-void shim_assemble_group(MPI_Group group, int tag, const void *call_site)
+void shim_arrival_barrier_group(MPI_Group group, int tag, const void *call_site)
 {
     struct shim_opened_group g;
     if (!init_opened_group(&g, group))
@@ -224,7 +225,7 @@ void shim_forget_file(const MPI_File *file)
         forget(shim_opened_group_of_file(*file));
 }
 
-void shim_assemble_opened_group(struct shim_opened_group *g, const void *call_site)
+void shim_opened_group_barrier(struct shim_opened_group *g, const void *call_site)
 {
     if (g)
         disseminate(g, message_tag(g->tag, TOPIC_ARRIVAL), call_site);

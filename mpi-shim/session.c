@@ -158,13 +158,13 @@ void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on)
     shim_pmpi.Comm_free(&old);
 }
 
-/* Ranks that are managed come together first.  Not where threads call at once: of two that make
- * communicators of the same ranks, for the first time, one may know already that it is managed
- * and the other not yet. */
-static void assemble(MPI_Group group, int tag, const void *call_site)
+/* An arrival barrier if the group is managed.  Not where threads call at once: if two threads make
+ * the first communicators of the same ranks, one may know already that the group is managed, and
+ * the other not yet. */
+static void barrier_of_group(MPI_Group group, int tag, const void *call_site)
 {
     if (shim_managed_group_any() && !shim_hooked && !shim_threads_may_call())
-        shim_assemble_group(group, tag, call_site);
+        shim_arrival_barrier_group(group, tag, call_site);
 }
 
 /* Before anything is known of the others, which may take their time. */
@@ -186,7 +186,7 @@ int shim_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
                                 MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
     int number = shim_text_tag(stringtag) | 1; /* 0 is MPI_COMM_WORLD's */
-    assemble(group, number, SHIM_SITE);
+    barrier_of_group(group, number, SHIM_SITE);
     bool lent = lend();
     int result = SHIM_WATCH_OR_CALL(
         SHIM_MEMBER_NONE,
@@ -216,7 +216,7 @@ int shim_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
                                       MPI_Errhandler errhandler, MPI_Comm *newintercomm)
 {
     int number = shim_text_tag(stringtag) | 1;
-    assemble(local_group, number, SHIM_SITE);
+    barrier_of_group(local_group, number, SHIM_SITE);
     bool lent = lend();
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE,
                                     shim_pmpi.Intercomm_create_from_groups(

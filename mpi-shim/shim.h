@@ -733,19 +733,19 @@ MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype d
 /* Nothing of MPI is left of it. */
 void shim_reduce_end(void);
 
-/* --- coming together before a function that cannot be split (construct.c, opened_group.c).  Each
- * returns when all ranks have come; what they wait for in MPI after that is short. */
+/* --- arrival barriers before a function that cannot be split (construct.c, opened_group.c).  Each
+ * returns when all ranks have arrived; what they wait for in MPI after that is short. */
 
-/* The ranks of a communicator, which is managed; shim_arrival_end() ends it. */
-void shim_assemble(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
-/* The same; returns a number that all of them agree on, and that no two windows or files have
- * at the same time, or few. */
-int shim_assemble_tag(struct shim_comm *c, const void *call_site);
-/* The ranks of a group.  Does nothing if no managed group has all of them. */
-void shim_assemble_group(MPI_Group group, int tag, const void *call_site);
+/* Of the ranks of a communicator, which is managed; ends with shim_arrival_end(). */
+void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
+/* The same; returns a number on which all its ranks agree.  Few windows or files, if any, have the
+ * same number at the same time. */
+int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site);
+/* Of the ranks of a group.  Does nothing if no managed group has all of them. */
+void shim_arrival_barrier_group(MPI_Group group, int tag, const void *call_site);
 int shim_text_tag(const char *text);
-/* Two ranks, of which I am one; `peer` is a rank of MPI_COMM_WORLD. */
-void shim_assemble_two(int peer, int tag, const void *call_site);
+/* Of this rank and `peer`, a rank of MPI_COMM_WORLD. */
+void shim_arrival_barrier_two(int peer, int tag, const void *call_site);
 
 /* The ranks of a window or a file, as long as its handle is valid.  NULL: no rank to wait for.  The
  * record ends with the handle, which the program must order after all other uses of the handle. */
@@ -762,7 +762,7 @@ struct shim_opened_group {
     _Atomic int locks; /* a window: epochs of all threads.  relaxed: it orders no other data */
     struct shim_opened_group *next;
 };
-void shim_assemble_opened_group(struct shim_opened_group *g, const void *call_site);
+void shim_opened_group_barrier(struct shim_opened_group *g, const void *call_site);
 void shim_opened_group_ring(const struct shim_opened_group *g);
 struct shim_opened_group *shim_opened_group_of_win(MPI_Win win);
 struct shim_opened_group *shim_opened_group_of_file(MPI_File file);

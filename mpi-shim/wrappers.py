@@ -204,7 +204,7 @@ def wrapper_sync(f):
         # Open MPI 4.1's non-blocking ones give wrong data in place where messages are long, and
         # tags that differ between ranks where counts are 0 (coll/libnbc).
         yield "    bool in_place = sendbuf == MPI_IN_PLACE;"
-        yield "    if (in_place)\n        shim_assemble(&a, c, SHIM_SITE);"
+        yield "    if (in_place)\n        shim_arrival_barrier(&a, c, SHIM_SITE);"
         condition = f"in_place || {condition}"
     yield f"    if ({condition}) {{"
     yield f"        int direct = {f.direct()};"
@@ -273,7 +273,7 @@ def wrapper_arrive(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(valid_construction(f), f)
     yield "    struct shim_arrival a;"
-    yield "    shim_assemble(&a, c, SHIM_SITE);"
+    yield "    shim_arrival_barrier(&a, c, SHIM_SITE);"
     yield f"    int result = {f.direct()};"
     yield "    shim_arrival_end(&a);"
     yield "    return result;"
@@ -282,7 +282,7 @@ def wrapper_arrive(f):
 def wrapper_garrive(f):
     yield from watched(f)
     yield "    if (newcomm)"
-    yield "        shim_assemble_group(group, tag, SHIM_SITE);"
+    yield "        shim_arrival_barrier_group(group, tag, SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
@@ -290,7 +290,7 @@ def wrapper_found(f):
     made = f.arg("win", "file")
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(f"{valid_construction(f)} && {made}", f)
-    yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(c, SHIM_SITE);"
+    yield "    int tag = shim_hooked ? 0 : shim_arrival_barrier_tag(c, SHIM_SITE);"
     none = f"MPI_{made.upper()}_NULL"
     yield f"    *{made} = {none}; /* stays so where an error handler makes a success of an error */"
     yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"
@@ -304,7 +304,7 @@ def wrapper_warrive(f):
     if f.arg("info"):
         yield "    if (info != MPI_INFO_NULL)"
     indent = "    " * (2 if f.arg("info") else 1)
-    yield indent + "shim_assemble_opened_group(shim_opened_group_of_win(win), SHIM_SITE);"
+    yield indent + "shim_opened_group_barrier(shim_opened_group_of_win(win), SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
@@ -321,7 +321,7 @@ def wrapper_farrive(f):
     if tests:
         yield f"    if ({' && '.join(tests)})"
     indent = "    " * (2 if tests else 1)
-    yield indent + "shim_assemble_opened_group(shim_opened_group_of_file(file), SHIM_SITE);"
+    yield indent + "shim_opened_group_barrier(shim_opened_group_of_file(file), SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
