@@ -286,7 +286,7 @@ def wrapper_garrive(f):
     yield f"    return {f.direct()};"
 
 
-def wrapper_found(f):
+def wrapper_create(f):
     made = f.arg("win", "file")
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(f"{valid_construction(f)} && {made}", f)
