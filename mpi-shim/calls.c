@@ -70,10 +70,10 @@ int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status 
     shim_ring_rank(c, e->dest);
     if (e->source != e->dest)
         shim_ring_rank(c, e->source);
-    bool hushed = shim_hush(c);
+    bool suspended = shim_errhandler_suspend(c);
     int received = shim_wait_one(&e->receive, status, shim_member(c, e->source), e->call_site);
     int sent = shim_wait_one(&e->send, MPI_STATUS_IGNORE, shim_member(c, e->dest), e->call_site);
-    return shim_speak(hushed, c->handle, received != MPI_SUCCESS ? received : sent);
+    return shim_errhandler_resume(suspended, c->handle, received != MPI_SUCCESS ? received : sent);
 }
 
 /* The data to send, out of the way of what will be received: a copy for the caller to free;

@@ -117,7 +117,7 @@ void shim_quiet_end(void)
     pthread_mutex_unlock(&quiet_lock);
 }
 
-bool shim_hush_now(struct shim_comm *c, unsigned set)
+bool shim_errhandler_suspend_now(struct shim_comm *c, unsigned set)
 {
     if (c->handlers_seen != set) {
         c->handler_differs = !shim_is_open_mpi() && differs(c->handle);
@@ -128,7 +128,7 @@ bool shim_hush_now(struct shim_comm *c, unsigned set)
     return c->handler_differs;
 }
 
-int shim_speak_now(MPI_Comm comm, int result)
+int shim_errhandler_resume_now(MPI_Comm comm, int result)
 {
     shim_quiet_end();
     if (result != MPI_SUCCESS)

@@ -663,25 +663,29 @@ int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status 
 /* What differs between libraries of one binary interface (handler.c). */
 bool shim_is_open_mpi(void);
 
-/* --- error handlers (handler.c): around a wait for what a blocking function has become.  False: no
- * need, and shim_speak() does nothing.  Returns `result`, after the handler has been called. */
+/* --- error handlers (handler.c)
+ *
+ * shim_errhandler_suspend() and shim_errhandler_resume() enclose the wait of a blocking function of
+ * the program that the shim has split.  Suspend returns false where the library's MPI_Test reports
+ * errors as the blocking function would; resume then does nothing.  Resume calls the communicator's
+ * error handler if `result` is an error, and returns `result`. */
 
-extern _Atomic unsigned shim_handlers_set; /* how often the program has set one */
-bool shim_hush_now(struct shim_comm *c, unsigned set);
+extern _Atomic unsigned shim_handlers_set; /* how often the program has set an error handler */
+bool shim_errhandler_suspend_now(struct shim_comm *c, unsigned set);
 /* Is every error fatal that is not of a communicator?  Only asked where quiet leaves traces. */
 bool shim_handlers_are_defaults(void);
 /* Until the end nobody is called for errors that are not of a communicator, or of our MPI_Test. */
 void shim_quiet_begin(void);
 void shim_quiet_end(void);
-int shim_speak_now(MPI_Comm comm, int result);
-static inline bool shim_hush(struct shim_comm *c)
+int shim_errhandler_resume_now(MPI_Comm comm, int result);
+static inline bool shim_errhandler_suspend(struct shim_comm *c)
 {
     unsigned set = atomic_load_explicit(&shim_handlers_set, memory_order_relaxed);
-    return __builtin_expect(set != 0, 0) && shim_hush_now(c, set);
+    return __builtin_expect(set != 0, 0) && shim_errhandler_suspend_now(c, set);
 }
-static inline int shim_speak(bool hushed, MPI_Comm comm, int result)
+static inline int shim_errhandler_resume(bool suspended, MPI_Comm comm, int result)
 {
-    return __builtin_expect(hushed, 0) ? shim_speak_now(comm, result) : result;
+    return __builtin_expect(suspended, 0) ? shim_errhandler_resume_now(comm, result) : result;
 }
 
 /* --- looks (calls.c): a look tries a non-blocking function once; it is a struct shim_wait's

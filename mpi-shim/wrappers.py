@@ -87,10 +87,10 @@ def wrapper_send(f):
 def polled_send(f):
     yield from start(f)
     yield "    shim_ring_rank(c, dest);"
-    yield "    bool hushed = shim_hush(c);"
+    yield "    bool suspended = shim_errhandler_suspend(c);"
     yield "    int member = shim_member(c, dest);"
     yield "    result = shim_wait_one(&request, MPI_STATUS_IGNORE, member, SHIM_SITE);"
-    yield "    return shim_speak(hushed, comm, result);"
+    yield "    return shim_errhandler_resume(suspended, comm, result);"
 
 
 def wrapper_recv(f):
@@ -104,9 +104,9 @@ def polled_recv(f):
     yield from start(f, f.values().removesuffix(", status"))
     yield "    int member = shim_member(c, source);"
     yield "    shim_ring_member(member);"
-    yield "    bool hushed = shim_hush(c);"
+    yield "    bool suspended = shim_errhandler_suspend(c);"
     yield "    result = shim_wait_one(&request, status, member, SHIM_SITE);"
-    yield "    return shim_speak(hushed, comm, result);"
+    yield "    return shim_errhandler_resume(suspended, comm, result);"
 
 
 def wrapper_mrecv(f):
@@ -210,8 +210,9 @@ def wrapper_sync(f):
     yield f"        int direct = {f.direct()};"
     yield "        shim_arrival_end(&a);\n        return direct;\n    }"
     yield from start(f)
-    yield "    bool hushed = shim_hush(c);"
-    yield "    return shim_speak(hushed, comm, shim_arrival_wait_request(&a, &request));"
+    yield "    bool suspended = shim_errhandler_suspend(c);"
+    yield "    return shim_errhandler_resume(suspended, comm,"
+    yield "                                  shim_arrival_wait_request(&a, &request));"
 
 
 def wrapper_coll(f):
@@ -230,8 +231,9 @@ def polled_coll(f):
     if f.name == "Reduce":  # not Reduce_c: a MPI_User_function's count is an int
         yield "    op = shim_reduce_op(c, count, datatype, op);"
     yield from start(f)
-    yield "    bool hushed = shim_hush(c);"
-    yield "    return shim_speak(hushed, comm, shim_wait_collective(&request, c, SHIM_SITE));"
+    yield "    bool suspended = shim_errhandler_suspend(c);"
+    yield "    return shim_errhandler_resume(suspended, comm,"
+    yield "                                  shim_wait_collective(&request, c, SHIM_SITE));"
 
 
 def wrapper_icoll(f):
