@@ -81,13 +81,13 @@ static void find_members(struct shim_comm *c)
     free(ranks);
 }
 
-/* A handle that is no communicator is the program's error, and the wrapped function's to report:
- * no error handler may hear of it from us. */
+/* A handle that is no communicator is the program's error, which the wrapped function reports.  So
+ * no error handler is called here. */
 static bool rank_in(MPI_Comm comm, int *rank)
 {
-    shim_quiet_begin();
+    shim_errors_return_begin();
     bool good = shim_pmpi.Comm_rank(comm, rank) == MPI_SUCCESS;
-    shim_quiet_end();
+    shim_errors_return_end();
     return good;
 }
 
@@ -109,7 +109,7 @@ static bool has_twin_neighbours(MPI_Comm comm)
 static struct shim_comm *make(MPI_Comm comm)
 {
     int rank, inter = 0, topology = MPI_UNDEFINED;
-    /* Where the job ends anyway if the handle is none, nobody is kept quiet (handler.c). */
+    /* With the default handlers an invalid handle ends the job in any case (handler.c). */
     bool fatal = shim_handlers_are_defaults();
     if (fatal ? shim_pmpi.Comm_rank(comm, &rank) != MPI_SUCCESS : !rank_in(comm, &rank))
         return NULL;

@@ -672,11 +672,13 @@ bool shim_is_open_mpi(void);
 
 extern _Atomic unsigned shim_handlers_set; /* how often the program has set an error handler */
 bool shim_errhandler_suspend_now(struct shim_comm *c, unsigned set);
-/* Is every error fatal that is not of a communicator?  Only asked where quiet leaves traces. */
+/* With MPICH: are the handlers of MPI_COMM_WORLD and MPI_COMM_SELF those that MPI began with?  With
+ * Open MPI always false: setting a handler and setting it back has no effect there. */
 bool shim_handlers_are_defaults(void);
-/* Until the end nobody is called for errors that are not of a communicator, or of our MPI_Test. */
-void shim_quiet_begin(void);
-void shim_quiet_end(void);
+/* In between, errors without a communicator, and those of the shim's MPI_Test, are returned: no
+ * error handler is called.  Calls may be nested and come from several threads. */
+void shim_errors_return_begin(void);
+void shim_errors_return_end(void);
 int shim_errhandler_resume_now(MPI_Comm comm, int result);
 static inline bool shim_errhandler_suspend(struct shim_comm *c)
 {
