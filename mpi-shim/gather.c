@@ -12,8 +12,8 @@
  */
 #define _GNU_SOURCE
 #include "shim.h"
-#include "account.h"
 #include "protocol.h"
+#include "site_stats.h"
 
 #include <stdlib.h>
 

@@ -59,7 +59,7 @@ static __thread struct {
     uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
     uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
     unsigned tests, naps;
-    unsigned site; /* of the first one (account.h) */
+    unsigned site; /* of the first one (site_stats.h) */
     bool slept, looked; /* has it; at the other threads */
 } run __attribute__((tls_model("initial-exec")));
 
@@ -165,10 +165,10 @@ static void end_run(uint64_t end, bool hit)
         learn_awake();
     others.slept = run.looked = false;
     if (is_wait()) {
-        unsigned here = shim_account_here();
-        shim_account_return_to(run.site);
+        unsigned here = shim_site_stats_current();
+        shim_site_stats_set_current(run.site);
         shim_workload_waited(run.start, end, run.slept);
-        shim_account_return_to(here);
+        shim_site_stats_set_current(here);
     }
     if (run.slept && !hit)
         run.stay = 0;
@@ -198,7 +198,7 @@ bool shim_poll_failed(void)
     note_end();
     if (run.tests++ == 0) {
         run.start = run.last;
-        run.site = shim_account_here();
+        run.site = shim_site_stats_current();
     }
     uint64_t lasts = run.last - run.start;
     return is_wait() && lasts > RUN_US * shim_us && run.last >= others.next_look &&

@@ -339,7 +339,7 @@ static void begin(const struct shim_agreement *a)
     if (!in_force) {
         shim_world.tag_ub = flag ? *tag_ub : 32767;
         shim_clock_measure();
-        shim_account_start(job_number());
+        shim_site_stats_start(job_number());
         shim_entries_wrap(true);
         shim_workload_start();
         in_force = true;

@@ -22,7 +22,7 @@
  *               that follow from them
  *   phase.c     where iterations end; pure
  *   measure.c   from measurements to a graph, and what has changed for good; pure
- *   account.c   where the program calls MPI, and how long it waits there
+ *   site_stats.c   call-site statistics: where the program calls MPI, and how long it waits there
  *   reduce.c    the operation for a MPI_Ireduce
  *   ring.c      whom to wake when
  *   handler.c   which error handler hears of an error in a wait
@@ -44,10 +44,10 @@
 #include "process.h"
 #include "shim-pmpi.h"
 
-#include "account.h"
 #include "clock.h"
 #include "entry.h"
 #include "phase.h"
+#include "site_stats.h"
 
 /* All of it is in one library: no detour by the table of addresses that others may have. */
 #pragma GCC visibility push(hidden)

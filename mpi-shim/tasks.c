@@ -36,12 +36,12 @@ static bool done_or_task(struct shim_wait *w)
 static bool run_one(const struct inv_task_point *point)
 {
     struct shim_thread here = shim_thread;
-    unsigned place = shim_account_here();
+    unsigned place = shim_site_stats_current();
     shim_thread.frame = 0;
     bool ran = point->run();
     shim_thread.frame = here.frame;
     shim_thread.site = here.site;
-    shim_account_return_to(place);
+    shim_site_stats_set_current(place);
     return ran;
 }
 

@@ -155,7 +155,7 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
 {
     uint64_t now = shim_ticks(), spun = now - idle;
     if (now - start > LASTS_US * shim_us)
-        shim_account_lasts(start);
+        shim_site_stats_wait_lasts(start);
     enum inv_verdict verdict = inv_seat_poll();
     if (verdict == INV_GIVE)
         return move_to_other_core();
@@ -207,7 +207,7 @@ bool shim_yield_alone(uint64_t *alone)
 static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
     uint64_t yielding = shim_yield_ticks(site), alone = start;
-    shim_account_lasts(start);
+    shim_site_stats_wait_lasts(start);
     do {
         if (shim_lends_at_once(site))
             break;
@@ -241,7 +241,7 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
                              .counted = counted && comm && comm->header,
                              .start = start,
                              .slice = inv_process.anonymous ? CROWDED_SLICE_NS : FIRST_SLICE_NS};
-    shim_account_sleeps(start);
+    shim_site_stats_wait_sleeps(start);
     shim_workload_lends();
     inv_wait_begin();
     count_sleeper(s, 1);
@@ -313,7 +313,7 @@ void shim_sleep_end(struct shim_sleep *s)
     show_sleeping(s->comm, false);
     inv_wait_end();
     shim_workload_regained();
-    shim_account_woke();
+    shim_site_stats_wait_woke();
     count_sleeper(s, -1); /* last: ranks that wait for sleepers to be awake (arrival.c) see it */
 }
 

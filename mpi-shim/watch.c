@@ -124,7 +124,7 @@ static void yield(bool library_yields, bool due)
 {
     if (shim_watch.start == 0)
         first_look_at_the_clock();
-    shim_account_lasts(shim_watch.start);
+    shim_site_stats_wait_lasts(shim_watch.start);
     if (shim_lends_at_once(shim_watch.site)) {
         fall_asleep();
         return;

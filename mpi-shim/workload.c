@@ -105,7 +105,7 @@ static void publish(void)
     atomic_store_explicit(&c->useful_ns, shim_ticks_to_ns(work.useful), memory_order_relaxed);
     atomic_store_explicit(&c->wait_ns, shim_ticks_to_ns(work.wait), memory_order_relaxed);
     atomic_store_explicit(&c->waits, work.waits, memory_order_relaxed);
-    shim_account_publish();
+    shim_site_stats_publish();
 }
 
 /* --- announcing */
@@ -389,7 +389,7 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
     inv_polls_until = 0; /* a call that waits is none of a run of tests */
     if (shim_thread.booked && start < work.last_end)
         return;
-    shim_account_waited(start, end, slept);
+    shim_site_stats_waited(start, end, slept);
     if (!shim_thread.booked)
         return;
     work.useful += start - work.last_end;
@@ -422,6 +422,6 @@ void shim_workload_stop(void)
         return;
     end_iteration(SHIM_CLASS_WINDOWS, shim_ticks(), true);
     publish();
-    shim_account_stop();
+    shim_site_stats_stop();
     shim_thread.booked = false;
 }
