@@ -233,7 +233,7 @@ static bool exchange_members(const struct shim_agreement *a)
     if (good)
         number_members(a, all, mine.domain);
     if (good && a->size == shim_world.size)
-        shim_gather_plan(all);
+        shim_report_gather_plan(all);
     free(firsts);
     free(all);
     return good;
@@ -413,7 +413,7 @@ void shim_tear_down(bool synchronised)
         shim_comm_drop_all();
         shim_reduce_end();
         if (synchronised && all)
-            shim_gather(all->own);
+            shim_report_gather(all->own);
         leave_lines(mail.first, mail.lines);
         mail.mine = -1;
         shim_managed_groups_end();

@@ -202,7 +202,7 @@ const char *shim_presence_check(const struct shim_agreement *a, int *least);
 /* True when all requests completed within so many nanoseconds; false also when one failed. */
 bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
 
-/* --- invade --report with ranks on other nodes (gather.c) */
+/* --- gathering reports of ranks on other nodes, for invade --report (report_gather.c) */
 
 /* What a rank tells the others about where it is. */
 struct shim_whereabouts {
@@ -214,10 +214,10 @@ struct shim_whereabouts {
 };
 /* Which rank sends its report, and to which.  Called in set-up by all ranks of MPI_COMM_WORLD; `all` is
  * in order of their rank there. */
-void shim_gather_plan(const struct shim_whereabouts *all);
-/* In the last finalize, when all have come and the record has been stopped.  Takes some seconds at
- * most.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
-void shim_gather(MPI_Comm comm);
+void shim_report_gather_plan(const struct shim_whereabouts *all);
+/* Called in the last finalize, after a barrier, with the record stopped.  Its time limits are in
+ * report_gather.c.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
+void shim_report_gather(MPI_Comm comm);
 
 /* --- agreement of the ranks of a communicator in set-up (agreement.c).  All of them call each
  * function.  False: MPI has refused a message. */
@@ -477,7 +477,7 @@ void shim_sleep_end(struct shim_sleep *s);
 bool shim_sleep_arrived(struct shim_sleep *s);
 
 /* Let MPI make progress on whatever is under way (managed_group.c).  No rank sends with
- * SHIM_TAG_NOBODY.  gather.c sends with SHIM_TAG_REPORT, opened_group.c with lower tags. */
+ * SHIM_TAG_NOBODY.  report_gather.c sends with SHIM_TAG_REPORT, opened_group.c with lower tags. */
 enum { SHIM_TAG_NOBODY = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
 
