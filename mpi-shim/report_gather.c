@@ -40,12 +40,12 @@ struct report_message {
     struct inv_package package;
 };
 
-static bool is_remote(const struct shim_whereabouts *rank, const struct shim_whereabouts *root)
+static bool is_remote(const struct shim_location *rank, const struct shim_location *root)
 {
     return rank->recorded && rank->domain != root->domain;
 }
 
-void shim_report_gather_plan(const struct shim_whereabouts *all)
+void shim_report_gather_plan(const struct shim_location *all)
 {
     int root = 0, size = shim_world.size;
     while (root < size && !(all[root].recorded && all[root].reporter_here))

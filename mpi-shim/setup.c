@@ -123,13 +123,13 @@ static struct shim_agreement agreement_of(MPI_Comm comm, int number)
     return a;
 }
 
-static bool is_newcomer(const struct shim_whereabouts *rank, uint64_t domain)
+static bool is_newcomer(const struct shim_location *rank, uint64_t domain)
 {
     return rank->domain == domain && rank->mail < 0;
 }
 
 /* Of all the first whose line is yet to be reserved; -1: there are no such. */
-static int leader_of(const struct shim_agreement *a, const struct shim_whereabouts *all,
+static int leader_of(const struct shim_agreement *a, const struct shim_location *all,
                      uint64_t domain)
 {
     int r = 0;
@@ -163,7 +163,7 @@ static void take_line(int first, int lines, int mine)
 }
 
 /* Lines for those of my domain who have none, in order of rank. */
-static void give_lines(const struct shim_agreement *a, struct shim_whereabouts *all,
+static void give_lines(const struct shim_agreement *a, struct shim_location *all,
                        uint64_t domain, int first)
 {
     int lines = 0, mine = -1;
@@ -178,7 +178,7 @@ static void give_lines(const struct shim_agreement *a, struct shim_whereabouts *
 }
 
 /* Number the ranks of my domain in rank order. */
-static void number_members(const struct shim_agreement *a, const struct shim_whereabouts *all,
+static void number_members(const struct shim_agreement *a, const struct shim_location *all,
                            uint64_t domain)
 {
     pthread_mutex_lock(&lock);
@@ -203,10 +203,10 @@ static void number_members(const struct shim_agreement *a, const struct shim_whe
  * line that it has taken. */
 static bool exchange_members(const struct shim_agreement *a)
 {
-    struct shim_whereabouts *all = calloc((size_t)a->size, sizeof *all);
+    struct shim_location *all = calloc((size_t)a->size, sizeof *all);
     if (!all)
         abort(); /* the others wait for us */
-    struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, mail.mine,
+    struct shim_location mine = {domain_identity(), (int32_t)inv_process.slot, mail.mine,
                                     shim_recorded(), inv_report_is_here(), threads_may_call};
     bool good = shim_agreement_allgather(a, &mine, all, sizeof mine);
     int leader = leader_of(a, all, mine.domain), lines = 0, first = -1;

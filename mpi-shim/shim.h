@@ -204,17 +204,17 @@ bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
 
 /* --- gathering reports of ranks on other nodes, for invade --report (report_gather.c) */
 
-/* What a rank tells the others about where it is. */
-struct shim_whereabouts {
+/* Where a rank runs: exchanged in set-up. */
+struct shim_location {
     uint64_t domain; /* the same in processes that share a core table */
     int32_t slot, mail; /* its line on the board; -1: none yet */
     int32_t recorded, reporter_here; /* booleans: it keeps a record; the `invade` that wants it runs
                                         on its node */
-    int32_t threads; /* boolean: of it several may call MPI at once */
+    int32_t threads; /* boolean: several of its threads may call MPI at once */
 };
 /* Which rank sends its report, and to which.  Called in set-up by all ranks of MPI_COMM_WORLD; `all` is
  * in order of their rank there. */
-void shim_report_gather_plan(const struct shim_whereabouts *all);
+void shim_report_gather_plan(const struct shim_location *all);
 /* Called in the last finalize, after a barrier, with the record stopped.  Its time limits are in
  * report_gather.c.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
 void shim_report_gather(MPI_Comm comm);
