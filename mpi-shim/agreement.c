@@ -21,9 +21,9 @@
 
 enum { TAG = 32748 };
 
-void shim_pause(unsigned *looks)
+void shim_pause(unsigned *polls)
 {
-    if (++*looks < 1000)
+    if (++*polls < 1000)
         sched_yield();
     else
         usleep(100);
@@ -32,11 +32,11 @@ void shim_pause(unsigned *looks)
 int shim_complete(int result, MPI_Request *request)
 {
     int flag = 0;
-    unsigned looks = 0;
+    unsigned polls = 0;
     while (result == MPI_SUCCESS && !flag) {
         result = shim_pmpi.Test(request, &flag, MPI_STATUS_IGNORE);
         if (!flag)
-            shim_pause(&looks);
+            shim_pause(&polls);
     }
     return result;
 }

@@ -17,7 +17,7 @@
  */
 #include "shim.h"
 
-enum { LOOKS_PER_PROGRESS = 64, SOON_US = 1000 };
+enum { CHECKS_PER_PROGRESS = 64, SOON_US = 1000 };
 
 static bool arrived(struct shim_arrival *a)
 {
@@ -36,8 +36,8 @@ static bool arrival_done(struct shim_wait *w)
     if (arrived(a))
         return true;
     /* Other ranks may need progress of this one before they can arrive: the rest of a message, the
-     * answer to a lock.  A sleeping rank makes it at every look. */
-    if (inv_seat == INV_SEAT_NONE || ++a->looks % LOOKS_PER_PROGRESS == 0)
+     * answer to a lock.  A sleeping rank makes it at every check. */
+    if (inv_seat == INV_SEAT_NONE || ++a->checks % CHECKS_PER_PROGRESS == 0)
         shim_progress();
     return false;
 }
@@ -113,7 +113,7 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     a->waited = false;
     a->counted = false;
     a->next = 0;
-    a->looks = 0;
+    a->checks = 0;
     a->start = shim_ticks();
     if (!c->line || inv_process.anonymous)
         return false;

@@ -151,7 +151,7 @@ static struct shim_comm *find_or_make(MPI_Comm comm)
 
 /* A new managed group may have all ranks of a communicator that had none before.  All its ranks must
  * see the change: also those that have used the communicator already and recorded it as foreign. */
-void shim_comms_look_again(void)
+void shim_comms_recheck(void)
 {
     int rank;
     pthread_mutex_lock(&comms_lock);

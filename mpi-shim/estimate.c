@@ -28,7 +28,7 @@
 #include <math.h>
 #include <string.h>
 
-/* APART_US for each member: a look at all of them costs some 0.1 us each.  CROWDED_US: between two
+/* APART_US for each member: reading all of them costs some 0.1 us each.  CROWDED_US: between two
  * questions for CPU time, which are system calls. */
 enum { PENDING = 16, APART_US = 10, CROWDED_US = 1000 };
 

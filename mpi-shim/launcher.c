@@ -13,7 +13,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Written by shim_launcher_look, read by shim_launcher_check: in MPI_Init, by its thread. */
+/* Written by shim_launcher_read, read by shim_launcher_check: in MPI_Init, by its thread. */
 static struct {
     const char *name;
     long ranks, rank; /* 0, 0: no launcher has said that there are several */
@@ -27,9 +27,10 @@ static long number(const char *variable)
     return value < 0 || *end || value > INT_MAX ? -1 : value;
 }
 
-/* Before MPI_Init, in which a library may set what others read.  Where one launcher has started
- * another, both have said something: only if none speaks of a single rank, one is missing. */
-void shim_launcher_look(void)
+/* Before MPI_Init, in which a library may set variables that other launchers use.  If one launcher
+ * has started another, the variables of both are set: only if none says one rank, ranks are
+ * missing. */
+void shim_launcher_read(void)
 {
     static const struct {
         const char *ranks, *rank, *name;

@@ -93,7 +93,7 @@ struct exposure {
     int flag;
 };
 
-static bool look_win_test(struct shim_wait *w)
+static bool check_win_test(struct shim_wait *w)
 {
     struct exposure *e = w->arg;
     w->result = shim_pmpi.Win_test(e->win, &e->flag);
@@ -108,7 +108,7 @@ int shim_Win_wait(MPI_Win win)
     struct exposure e = {.win = win};
     int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                                           shim_pmpi.Win_wait(win))
-                             : shim_look_and_wait(look_win_test, &e, SHIM_SITE);
+                             : shim_check_and_wait(check_win_test, &e, SHIM_SITE);
     if (result == MPI_SUCCESS)
         g->posted = false;
     return result;
@@ -120,7 +120,7 @@ int shim_Win_test(MPI_Win win, int *flag)
     if (!g || !g->posted || !flag)
         return shim_pmpi.Win_test(win, flag);
     struct exposure e = {.win = win};
-    int result = shim_look_once(look_win_test, &e, SHIM_SITE);
+    int result = shim_check_once(check_win_test, &e, SHIM_SITE);
     *flag = e.flag;
     if (result == MPI_SUCCESS && e.flag)
         g->posted = false;

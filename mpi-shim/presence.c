@@ -58,23 +58,23 @@ struct states {
     MPI_Request *requests;
 };
 
-static bool past(uint64_t limit_ns, unsigned *looks)
+static bool past(uint64_t limit_ns, unsigned *polls)
 {
-    shim_pause(looks);
+    shim_pause(polls);
     return inv_now_ns() > limit_ns;
 }
 
 bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns)
 {
     uint64_t limit = inv_now_ns() + within_ns;
-    unsigned looks = 0;
+    unsigned polls = 0;
     for (;;) {
         int flag = 0;
         if (shim_pmpi.Testall(count, requests, &flag, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
             return false;
         if (flag)
             return true;
-        if (past(limit, &looks))
+        if (past(limit, &polls))
             return false;
     }
 }

@@ -388,7 +388,7 @@ static void set_up(const struct shim_agreement *a, shim_make_own *make_own)
         abort(); /* the others go on with theirs */
     shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
     shim_managed_group_add(a, own, age);
-    shim_comms_look_again();
+    shim_comms_recheck();
     begin(a);
 }
 
@@ -467,7 +467,7 @@ static void set_up_world(void)
 int shim_Init(int *argc, char ***argv)
 {
     shim_clock_start();
-    shim_launcher_look();
+    shim_launcher_read();
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_asked())
         set_up_world();
@@ -477,7 +477,7 @@ int shim_Init(int *argc, char ***argv)
 int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     shim_clock_start();
-    shim_launcher_look();
+    shim_launcher_read();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_asked())
         set_up_world();

@@ -10,7 +10,7 @@
  *   presence.c  whether all ranks run this library and are managed, before any agreement
  *   agreement.c what they agree on in set-up
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
- *   wait.c      the wait engine: look, spin, lend and sleep
+ *   wait.c      the wait engine: check, spin, lend and sleep
  *   watch.c     the same from inside the library's own blocking functions
  *   arrival.c   arrival barrier: collectives that no rank leaves before all have come
  *   calls.c     point-to-point wrappers, completion calls
@@ -228,8 +228,8 @@ bool shim_agreement_min(const struct shim_agreement *a, int *minima, int count);
 /* Allgather: `bytes` from each rank, in order of rank. */
 bool shim_agreement_allgather(const struct shim_agreement *a, const void *mine, void *all,
                               size_t bytes);
-/* Between two looks for what should come soon, of which there have been so many. */
-void shim_pause(unsigned *looks);
+/* Pause between two polls for what should come soon; counts them in *polls. */
+void shim_pause(unsigned *polls);
 /* Wait for what has been started with this result.  Not MPI's own wait: with more ranks than cores
  * that one spins through time slices. */
 int shim_complete(int result, MPI_Request *request);
@@ -281,7 +281,7 @@ static inline void shim_forget_comm(const MPI_Comm *comm)
 }
 void shim_comm_drop_all(void);
 /* There is a new managed group. */
-void shim_comms_look_again(void);
+void shim_comms_recheck(void);
 
 SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
 {
@@ -421,7 +421,7 @@ static inline uint64_t shim_site_expects(const struct shim_site *site)
 }
 
 struct shim_wait {
-    bool (*done)(struct shim_wait *); /* look once; also lets MPI make progress */
+    bool (*done)(struct shim_wait *); /* the check: is it over?  Also lets MPI make progress */
     void *arg;
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
     bool at_arrival;        /* and whose board counts this thread as a sleeper until it is awake */
@@ -454,16 +454,16 @@ uint64_t shim_yield_ticks(const struct shim_site *site);
  * does).  True when that has been for so long that to sleep is better. */
 bool shim_yield_alone(uint64_t *alone);
 
-/* A thread that sleeps slice by slice: begin, then again and again a look and a slice, end. */
+/* A thread that sleeps slice by slice: begin, then in turn a check and a slice, end. */
 struct shim_sleep {
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
     bool counted;           /* and whose board counts us as one */
-    uint32_t seen;          /* the bell before the latest look */
+    uint32_t seen;          /* the bell before the latest check */
     int64_t slice;          /* ns */
     bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
-    uint64_t look_until;    /* ticks: do not sleep before; we have just been rung, or were late */
-    uint64_t alone;         /* ticks: nobody else has run here since then, as we looked */
+    uint64_t check_until;   /* ticks: no sleep before; the thread was just rung, or preempted */
+    uint64_t alone;         /* ticks: while checking, no other thread has run on the core since then */
     uint64_t rang;          /* ticks: the latest ring for something that arrived */
 };
 /* So many ranks share a core. */
@@ -471,9 +471,9 @@ uint64_t shim_sharing(void);
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
 void shim_sleep_end(struct shim_sleep *s);
-/* Something has arrived at a sleeper's look: look on.  What has come may be answered by the library,
- * and the other side sleep until the answer comes: what is put and got in a window moves by
- * messages back and forth (MPICH).  True: time to ring it. */
+/* Something has arrived at a sleeper's check: keep checking.  The library may answer what has come,
+ * and the other side may sleep until the answer comes: MPICH moves the data of MPI_Put and MPI_Get
+ * by messages back and forth.  True: it is time to ring the other side. */
 bool shim_sleep_arrived(struct shim_sleep *s);
 
 /* Let MPI make progress on whatever is under way (managed_group.c).  No rank sends with
@@ -690,13 +690,13 @@ static inline int shim_errhandler_resume(bool suspended, MPI_Comm comm, int resu
     return __builtin_expect(suspended, 0) ? shim_errhandler_resume_now(comm, result) : result;
 }
 
-/* --- looks (calls.c): a look tries a non-blocking function once; it is a struct shim_wait's
- * done() and has its arguments in arg.  Return MPI's code. */
+/* --- checks (calls.c): a check calls a non-blocking function once.  It is the done() of a struct
+ * shim_wait, whose arg has its arguments.  The functions return MPI's code. */
 
-typedef bool shim_look(struct shim_wait *w);
-int shim_look_and_wait(shim_look *look, void *args, const void *call_site);
-/* One look, and a short wait where it is one of a run of failed ones. */
-int shim_look_once(shim_look *look, void *args, const void *call_site);
+typedef bool shim_check(struct shim_wait *w);
+int shim_check_and_wait(shim_check *check, void *args, const void *call_site);
+/* One check, and a short wait in a run of failed ones. */
+int shim_check_once(shim_check *check, void *args, const void *call_site);
 
 /* --- partitioned requests (partitioned.c): the blocking function follows when all of them are
  * complete */
@@ -719,7 +719,7 @@ struct shim_arrival {
     const void *call_site;
     uint64_t start; /* ticks */
     int next;       /* ranks below it have come */
-    unsigned looks;
+    unsigned checks;
     bool waited;  /* by the wait engine, which has booked it */
     bool counted; /* among the threads that are in arrival barriers */
 };

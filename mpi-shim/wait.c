@@ -272,7 +272,7 @@ static int64_t next_slice(const struct shim_sleep *s)
 /* How long to look before the next sleep: longer the more ranks have to run meanwhile.  But not
  * where all cores are computed on, or somebody has work for one: who looks there takes the time of
  * those whom it waits for.  relaxed: a hint. */
-static uint64_t look_ticks(uint64_t us)
+static uint64_t check_ticks(uint64_t us)
 {
     struct inv_table *t = inv_process.table;
     if (inv_process.anonymous &&
@@ -282,9 +282,9 @@ static uint64_t look_ticks(uint64_t us)
     return us * shim_sharing() * shim_us;
 }
 
-static void look_on(struct shim_sleep *s, uint64_t now, uint64_t ticks)
+static void keep_checking(struct shim_sleep *s, uint64_t now, uint64_t ticks)
 {
-    s->look_until = now + ticks;
+    s->check_until = now + ticks;
     s->alone = now;
 }
 
@@ -304,7 +304,7 @@ bool shim_sleep_slice(struct shim_sleep *s)
     s->seen = bell;
     show_sleeping(s->comm, true);
     if (rung)
-        look_on(s, now, look_ticks(s->counted ? RUNG_TOGETHER_US : RUNG_US));
+        keep_checking(s, now, check_ticks(s->counted ? RUNG_TOGETHER_US : RUNG_US));
     return rung;
 }
 
@@ -320,7 +320,7 @@ void shim_sleep_end(struct shim_sleep *s)
 bool shim_sleep_arrived(struct shim_sleep *s)
 {
     uint64_t now = shim_ticks();
-    look_on(s, now, look_ticks(ARRIVED_US));
+    keep_checking(s, now, check_ticks(ARRIVED_US));
     s->slice = FIRST_SLICE_NS;
     if (now - s->rang < RING_US * shim_us)
         return false;
@@ -330,7 +330,7 @@ bool shim_sleep_arrived(struct shim_sleep *s)
 
 /* With more processes than cores what we look for may come from one that has yet to run here.  Things
  * may arrive for ever that a test is not for: it ends all the same. */
-static bool look(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
+static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
 {
     for (;;) {
         shim_listening.heard = false;
@@ -339,7 +339,7 @@ static bool look(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
         if (shim_listening.heard && shim_sleep_arrived(s))
             shim_ring_everybody();
         uint64_t now = shim_ticks();
-        if (now >= s->look_until || now >= end)
+        if (now >= s->check_until || now >= end)
             return false;
         if (!inv_process.anonymous)
             inv_cpu_relax();
@@ -356,7 +356,7 @@ static void begin_slices(struct shim_sleep *s, struct shim_wait *w, uint64_t wai
     shim_sleep_begin(s, w->comm, w->at_arrival, wait_start);
     uint64_t now = shim_ticks();
     if (now - before > PREEMPTED_US * shim_us)
-        look_on(s, now, RUNG_US * shim_us);
+        keep_checking(s, now, RUNG_US * shim_us);
 }
 
 bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_ticks,
@@ -369,7 +369,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     shim_listening.on = true;
     sleep.steep = until_rung; /* a test in a run of many: they have had their short slices */
     for (;;) {
-        done = look(w, &sleep, start + limit_ticks);
+        done = check_before_sleep(w, &sleep, start + limit_ticks);
         uint64_t waited = shim_ticks() - start;
         if (done || (rung && until_rung) || waited >= limit_ticks)
             break;

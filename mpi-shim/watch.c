@@ -5,9 +5,9 @@
  * Such a function polls until it is through, and from each poll the library calls us
  * (hook.c).  A call that is short is over before the clock has been looked at once.  One that
  * is not is treated as any wait: we spin with it, that is, return at once; yield where there
- * are more processes than cores; or lend the core and sleep a slice before we return.  From
- * one of our calls to the next the library looks at everything once, which is the look that a
- * sleeper must take between showing that it sleeps and sleeping.
+ * are more processes than cores; or lend the core and sleep a slice before we return.  Between two
+ * calls of the hook the library polls everything once.  That is the check that a sleeper must make
+ * after it has set its sleep flag and before it sleeps.
  *
  * Only where no thread can be kept waiting for a lock of the library meanwhile: not with
  * MPI_THREAD_MULTIPLE.  There the wait engine waits, and what it cannot split (a lock of a window,
@@ -26,7 +26,7 @@ enum { ROW_POLLS = 64, ROW_US = 100 };
 enum { MOST_RINGS = 4 };
 /* A sleeper at whom things arrive for so long is asleep no more. */
 enum { ARRIVALS_US = 200 };
-/* So many polls go by before a look of the wait engine's is listened to. */
+/* Polls from one call of the hook to the next where only the wait engine listens. */
 enum { LISTEN_POLLS = 4 };
 
 bool shim_hooked;
@@ -81,12 +81,12 @@ static void arrived(void)
 static void sleep_on(bool library_yields)
 {
     struct shim_sleep *s = &shim_watch.sleep;
-    bool rung = s->look_until != 0; /* or something arrived */
+    bool rung = s->check_until != 0; /* or something arrived */
     bool yields = inv_process.anonymous && !library_yields;
     /* Yield to those who were rung with us, and who has yet to send. */
-    if (shim_ticks() < s->look_until && !(yields && shim_yield_alone(&s->alone)))
+    if (shim_ticks() < s->check_until && !(yields && shim_yield_alone(&s->alone)))
         return;
-    s->look_until = 0;
+    s->check_until = 0;
     if (rung && shim_watch.rings > 0) {
         shim_watch.rings--;
         ring_others();
@@ -96,7 +96,7 @@ static void sleep_on(bool library_yields)
 }
 
 /* What the call has posted so far may be what another one sleeps for. */
-static void first_look_at_the_clock(void)
+static void start_clock(void)
 {
     shim_watch.start = shim_watch.idle = shim_watch.alone = shim_ticks();
     shim_watch.slept = false;
@@ -115,7 +115,7 @@ static void spin(void)
     if (shim_watch.start == 0 && early())
         return;
     if (shim_watch.start == 0)
-        first_look_at_the_clock();
+        start_clock();
     else if (!shim_spin_on(shim_watch.site, shim_watch.start, shim_watch.idle))
         fall_asleep();
 }
@@ -123,7 +123,7 @@ static void spin(void)
 static void yield(bool library_yields, bool due)
 {
     if (shim_watch.start == 0)
-        first_look_at_the_clock();
+        start_clock();
     shim_site_stats_wait_lasts(shim_watch.start);
     if (shim_lends_at_once(shim_watch.site)) {
         fall_asleep();

@@ -59,8 +59,8 @@ static struct {
     uint64_t idle_ns;       /* core time held while it slept */
     uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last booked wait */
     uint64_t lent_held_ns;  /* inv_held_ns() at the last lend, if */
-    bool lent_looked;       /* it was looked at then */
-    uint64_t looked_at;     /* ticks: when it was looked at last at a lend */
+    bool lent_read;         /* it was read then */
+    uint64_t read_at;       /* ticks: when it was read last at a lend */
 
     uint64_t deadline;         /* ticks: it ends with the wait that is over after this */
     double mean_us;            /* length of the iterations since the marker was chosen */
@@ -95,9 +95,9 @@ static struct inv_counters *counters(void)
     return &inv_slot_at(inv_process.table, inv_process.slot)->counters;
 }
 
-/* A look at every core's word costs up to 0.1 us a core where others write them: at most so
- * often, about 1 % of the time. */
-static double least_us_between_looks(void) { return 10.0 * inv_process.ncores; }
+/* Reading every core's word costs up to 0.1 us a core where others write them.  Every 10 us a core
+ * it takes about 1 % of the time. */
+static double least_us_between_reads(void) { return 10.0 * inv_process.ncores; }
 
 static void publish(void)
 {
@@ -287,7 +287,7 @@ static void judge_length(uint64_t ticks)
     double us = (double)ticks / (double)shim_us;
     work.mean_us = work.since_mark ? work.mean_us + (us - work.mean_us) / 8 : us;
     work.since_mark++;
-    double too_short = fmax(SHORT_US, least_us_between_looks());
+    double too_short = fmax(SHORT_US, least_us_between_reads());
     if (us > 8 * too_short)
         shim_phase_shorten(&shim_workload_phase);
     if (work.since_mark < TRIAL || work.mean_us >= too_short)
@@ -366,11 +366,11 @@ void shim_workload_lends(void)
     if (!shim_thread.booked)
         return;
     work.lent_at = shim_ticks();
-    work.lent_looked = (double)(work.lent_at - work.looked_at) >
-                       least_us_between_looks() * (double)shim_us;
-    if (!work.lent_looked)
+    work.lent_read =
+        (double)(work.lent_at - work.read_at) > least_us_between_reads() * (double)shim_us;
+    if (!work.lent_read)
         return; /* idle workers give their cores up meanwhile: nearly nothing is held */
-    work.looked_at = work.lent_at;
+    work.read_at = work.lent_at;
     work.lent_held_ns = inv_held_ns(inv_now_ns());
 }
 
@@ -379,7 +379,7 @@ void shim_workload_regained(void)
     if (!shim_thread.booked)
         return;
     work.lent += shim_ticks() - work.lent_at;
-    uint64_t held = work.lent_looked ? inv_held_ns(inv_now_ns()) : 0;
+    uint64_t held = work.lent_read ? inv_held_ns(inv_now_ns()) : 0;
     if (held > work.lent_held_ns)
         work.idle_ns += held - work.lent_held_ns;
 }

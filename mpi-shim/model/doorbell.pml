@@ -4,10 +4,10 @@
  * shim_sleep_* and watch.c, ring.c, and inv_ring, in every interleaving, on a machine that delays
  * stores (x86: total store order).
  *
- *     sleeper:  read the bell; flag := 1; fence; look; sleep while the bell is as read, a slice
+ *     sleeper:  read the bell; flag := 1; fence; check; sleep while the bell is as read, a slice
  *     poster:   post (a store, delayed); is the flag set?  then clear it, bump the bell, wake
  *
- * The poster has no fence between its post and its look at the flag, which would cost every
+ * The poster has no fence between its post and its check of the flag, which would cost every
  * message that nobody sleeps for.  So a ring can be missed: while the flag is new.  The slice that
  * follows a new flag is therefore a short one, which is taken to be longer than a store is
  * delayed; all later ones are long.  What must hold: nobody is in a long slice while what he waits
@@ -16,7 +16,7 @@
  *
  * With ARRIVAL, the same for an arrival barrier: the post is the poster's arrival, and only a poster
  * that sees all arrivals rings.  Two posters can arrive last and each miss the other's arrival.  Both
- * look again later, inside the collective or at its end (shim_watch_end), when their stores are
+ * check again later, inside the collective or at its end (shim_watch_end), when their stores are
  * visible.
  *
  * BUG_* leave out what the proof needs; check.sh sees that each is found.
@@ -56,7 +56,7 @@ end:
     od
 }
 
-inline look()
+inline check()
 {
 #ifdef ARRIVAL
     here = (posted[0] >= round && posted[POSTERS - 1] >= round)
@@ -73,7 +73,7 @@ active proctype sleeper()
     do
     :: round > WAITS -> break
     :: else ->
-        look();
+        check();
         if
         :: here -> skip
         :: else ->
@@ -81,11 +81,11 @@ active proctype sleeper()
 #ifdef ARRIVAL
             atomic { counted = 1 } /* a locked instruction */
 #endif
-#ifndef BUG_BELL_AFTER_LOOK
+#ifndef BUG_BELL_AFTER_CHECK
             seen = bell;
 #endif
             flag = 1; /* with its fence */
-            look();
+            check();
 #ifdef BUG_LONG_FIRST
             rung = false;
 #else
@@ -94,7 +94,7 @@ active proctype sleeper()
             do
             :: here -> break
             :: else ->
-#ifdef BUG_BELL_AFTER_LOOK
+#ifdef BUG_BELL_AFTER_CHECK
                 seen = bell;
 #endif
                 /* shim_sleep_slice */
@@ -124,7 +124,7 @@ active proctype sleeper()
                 seen = now;
 #endif
                 flag = 1;
-                look()
+                check()
             od;
             /* shim_sleep_end */
             flag = 0;
@@ -184,7 +184,7 @@ active [POSTERS] proctype poster()
         ring_if_all_have_come();
         /* The collective itself: no rank leaves before all have arrived. */
         posted[0] >= n && posted[POSTERS - 1] >= n;
-#ifndef BUG_LOOKS_ONCE
+#ifndef BUG_CHECKS_ONCE
         ring_if_all_have_come()
 #endif
 #else
