@@ -17,10 +17,10 @@
  * each piece.  Between two moments of another rank it interpolates.  It judges a piece an iteration
  * or two later, when the other ranks have written their moments as well.
  *
- * Several ranks of a core (n > C) take turns there: rank r is on core r * C / n, and t is the sum
- * over the ranks of a core.  u is then what a rank needs, or an equal share of all work, whichever
- * is more.  Core time is CPU time: tokens that are taken say nothing of how the kernel divides the
- * cores.
+ * Oversubscribed (n > C), several ranks take turns on a core: rank r is on core r * C / n, and t is
+ * the sum over the ranks of a core.  u is then the larger of what a rank needs and an equal share
+ * of all work.  Core time is CPU time, since the number of tokens does not say how the kernel
+ * divides the cores.
  */
 #include "shim.h"
 #include "estimate.h"
@@ -28,18 +28,18 @@
 #include <math.h>
 #include <string.h>
 
-/* APART_US for each member: reading all of them costs some 0.1 us each.  CROWDED_US: between two
- * questions for CPU time, which are system calls. */
-enum { PENDING = 16, APART_US = 10, CROWDED_US = 1000 };
+/* The least distance of two moments.  APART_US: us for each member, whose moments cost some 0.1 us
+ * to read.  CPU_APART_US: where a moment takes a system call, for CPU time. */
+enum { PENDING = 16, APART_US = 10, CPU_APART_US = 1000 };
 
-/* What a rank has computed until a time: ns of t, or core time if crowded; and of u. */
+/* What a rank has computed until a time, in ns: t (oversubscribed: core time) and u. */
 struct sum {
     double alone, useful;
 };
 
 /* Of the thread that called MPI_Init. */
 static struct {
-    double own;     /* cores of a rank; less than one: crowded */
+    double own;     /* cores of a rank; less than one: oversubscribed */
     struct sum now; /* of this rank */
     /* ticks: nothing had been computed; its last moment; and one in the call in which the iteration
      * ends, 0 none */
@@ -53,8 +53,8 @@ static struct {
     double slowest_ns, unmoved_ns, judged_ns; /* as in the record */
 } estimate;
 
-static bool crowded(void) { return estimate.own < 1; }
-static bool is_cpu_time(void) { return crowded() && !inv_process.emulated; }
+static bool oversubscribed(void) { return estimate.own < 1; }
+static bool is_cpu_time(void) { return oversubscribed() && !inv_process.emulated; }
 
 static struct inv_record *our_record(void)
 {
@@ -142,15 +142,15 @@ static void add_piece(const struct sum *now, int members)
     int core = -1;
     for (int i = 0; i < members; i++) {
         double t = now[i].alone - estimate.then[i].alone;
-        double u = crowded() ? t : now[i].useful - estimate.then[i].useful;
-        int its_core = crowded() ? (int)(i * estimate.own) : i;
+        double u = oversubscribed() ? t : now[i].useful - estimate.then[i].useful;
+        int its_core = oversubscribed() ? (int)(i * estimate.own) : i;
         of_core = its_core == core ? of_core + t : t;
         core = its_core;
         all += t;
         useful = fmax(useful, u);
         slowest = fmax(slowest, of_core);
     }
-    if (crowded())
+    if (oversubscribed())
         useful = fmax(useful, all / inv_process.ncores);
     estimate.slowest_ns += useful;
     estimate.unmoved_ns += fmax(slowest, useful);
@@ -202,14 +202,14 @@ static struct sum sum_with(struct inv_record *r, double useful_ns, double core_n
     if (is_cpu_time())
         sum.alone = cpu_ns(r);
     else
-        sum.alone += crowded() ? core_ns : fmax(core_ns / estimate.own, useful_ns);
+        sum.alone += oversubscribed() ? core_ns : fmax(core_ns / estimate.own, useful_ns);
     return sum;
 }
 
 static bool is_apart(uint64_t now)
 {
     uint64_t us = APART_US * (uint64_t)shim_world.members;
-    us = is_cpu_time() && us < CROWDED_US ? CROWDED_US : us;
+    us = is_cpu_time() && us < CPU_APART_US ? CPU_APART_US : us;
     return now - estimate.noted >= us * shim_us;
 }
 

@@ -463,7 +463,7 @@ struct shim_sleep {
     bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
     uint64_t check_until;   /* ticks: no sleep before; the thread was just rung, or preempted */
-    uint64_t alone;         /* ticks: while checking, no other thread has run on the core since then */
+    uint64_t alone;         /* ticks: while checking, no other thread has run here since then */
     uint64_t rang;          /* ticks: the latest ring for something that arrived */
 };
 /* So many ranks share a core. */

@@ -40,7 +40,7 @@ enum { OTHERS_US = 2, ALONE_US = 10 };
 #ifndef SHIM_LONG_SLICE_NS /* a test makes them so long that a ring which is lost shows */
 #define SHIM_LONG_SLICE_NS INT64_C(1000000)
 #endif
-static const int64_t FIRST_SLICE_NS = 100000, CROWDED_SLICE_NS = 500000,
+static const int64_t FIRST_SLICE_NS = 100000, OVERSUBSCRIBED_SLICE_NS = 500000,
                      LONG_SLICE_NS = SHIM_LONG_SLICE_NS,
                      LONGEST_SLICE_NS = 100 * SHIM_LONG_SLICE_NS;
 /* In a collective all that is left to come is on its way when we are rung. */
@@ -240,7 +240,8 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
     *s = (struct shim_sleep){.comm = comm,
                              .counted = counted && comm && comm->header,
                              .start = start,
-                             .slice = inv_process.anonymous ? CROWDED_SLICE_NS : FIRST_SLICE_NS};
+                             .slice = inv_process.anonymous ? OVERSUBSCRIBED_SLICE_NS
+                                                         : FIRST_SLICE_NS};
     shim_site_stats_wait_sleeps(start);
     shim_workload_lends();
     inv_wait_begin();
