@@ -22,7 +22,7 @@ enum { BUCKETS = 1024 };
 static struct shim_comm *buckets[BUCKETS];
 static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
 
-_Atomic unsigned shim_comm_drops = 1; /* not 0: shim_thread.usual_drops */
+_Atomic unsigned shim_comm_drops = 1; /* not 0: shim_thread.fast_path_drops */
 
 static struct shim_comm **bucket_of(MPI_Comm comm)
 {
@@ -172,7 +172,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
     struct shim_comm *c = find_or_make(comm);
     if (c) {
         shim_thread.comm_drops = drops;
-        shim_thread.usual_drops = shim_hooked && !shim_has_sites() ? drops : 0;
+        shim_thread.fast_path_drops = shim_hooked && !shim_has_sites() ? drops : 0;
         shim_thread.comm = c;
         shim_thread.comm_handle = comm;
     }

@@ -6,7 +6,7 @@
  * wherever there are more than two ranks and as many elements as ranks, rounded down to a power of
  * two.  That is many messages one after the other, and with more ranks than cores each waits for
  * its rank's turn.  Where the operation may not commute, it takes the binomial tree.  So there an
- * operation that is declared so takes the place of a usual one.
+ * operation that is declared so replaces a predefined one.
  *
  * All ranks must take the same: it follows from the communicator, the count, the operation and the
  * type, of which they all must pass the same.  What MPI refuses must not pass, so the types are
@@ -17,17 +17,17 @@
 #ifdef SHIM_IREDUCE_HALVES
 #include <pthread.h>
 
-enum usual { SUM, PROD, MAX, MIN, USUAL };
+enum reduction { SUM, PROD, MAX, MIN, REDUCTIONS };
 
-static MPI_Op real_op(enum usual which)
+static MPI_Op real_op(enum reduction which)
 {
-    const MPI_Op ops[USUAL] = {
+    const MPI_Op ops[REDUCTIONS] = {
         [SUM] = MPI_SUM, [PROD] = MPI_PROD, [MAX] = MPI_MAX, [MIN] = MPI_MIN};
     return ops[which];
 }
 
 /* Called by the library, in whichever thread it makes progress. */
-static void apply(enum usual which, void *in, void *inout, int *count, MPI_Datatype *datatype)
+static void apply(enum reduction which, void *in, void *inout, int *count, MPI_Datatype *datatype)
 {
     shim_pmpi.Reduce_local(in, inout, *count, *datatype, real_op(which));
 }
@@ -51,12 +51,12 @@ static void min(void *in, void *inout, int *n, MPI_Datatype *type)
 
 /* Those that are declared not to commute; under the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool made[USUAL];
-static MPI_Op in_order[USUAL];
+static bool made[REDUCTIONS];
+static MPI_Op in_order[REDUCTIONS];
 
-static MPI_Op made_op(enum usual which)
+static MPI_Op made_op(enum reduction which)
 {
-    static MPI_User_function *const functions[USUAL] = {
+    static MPI_User_function *const functions[REDUCTIONS] = {
         [SUM] = sum, [PROD] = prod, [MAX] = max, [MIN] = min};
     pthread_mutex_lock(&lock);
     if (!made[which])
@@ -99,7 +99,7 @@ MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype d
 {
     if (!inv_process.anonymous || !c->line || few(c, count) || !is_number(datatype))
         return op;
-    for (enum usual which = 0; which < USUAL; which++)
+    for (enum reduction which = 0; which < REDUCTIONS; which++)
         if (op == real_op(which))
             return made_op(which);
     return op;
@@ -108,7 +108,7 @@ MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype d
 void shim_reduce_end(void)
 {
     pthread_mutex_lock(&lock);
-    for (enum usual which = 0; which < USUAL; which++) {
+    for (enum reduction which = 0; which < REDUCTIONS; which++) {
         if (made[which])
             shim_pmpi.Op_free(&in_order[which]);
         made[which] = false;

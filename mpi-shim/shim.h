@@ -51,7 +51,7 @@
 
 /* All of it is in one library: no detour by the table of addresses that others may have. */
 #pragma GCC visibility push(hidden)
-/* On the short way of usual calls (below). */
+/* On the fast path (below). */
 #define SHIM_INLINE static inline __attribute__((always_inline))
 
 /* --- inside a wrapper or not (variant.c)
@@ -76,7 +76,7 @@ struct shim_thread {
     struct shim_comm *comm;
     MPI_Comm comm_handle;
     unsigned comm_drops;
-    unsigned usual_drops; /* the same, or 0: calls of this communicator have no short way (below) */
+    unsigned fast_path_drops; /* the same, or 0: this communicator has no fast path (below) */
     bool booked; /* it called MPI_Init: the thread whose time workload.c books */
     bool testing; /* it is in a test, in which another thread of the program may not be delayed */
 };
@@ -618,26 +618,27 @@ unsigned shim_polled(unsigned polls, unsigned how);
     (shim_hooked && (c) && (c)->foreign ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)  \
                                         : (call))
 
-/* --- usual calls
+/* --- the fast path
  *
- * Of the calls that programs make most often, most find everything as it was: known communicator,
- * a library that calls us, no report.  For these a guard (generate.py) has a short way, on which
- * nothing is called but MPI; all others go the whole one.  Arguments that MPI will refuse make no
- * difference: it is the blocking function that gets them. */
+ * The guards of the most frequent functions (generate.py) have a fast path: only MPI's blocking
+ * function is called.  It is taken if the thread's latest communicator is used again, the library
+ * calls the shim while it polls, and there is no report.  All other calls take the slow path.
+ * Arguments that MPI will refuse need no test, since the blocking function gets them. */
 
-/* The communicator is known, and nothing else is going on? */
-SHIM_INLINE bool shim_usual(MPI_Comm comm)
+/* Does nothing but the arguments of the call prevent the fast path? */
+SHIM_INLINE bool shim_fast_path(MPI_Comm comm)
 {
     /* acquire: as in shim_comm */
     unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
-    return shim_thread.comm_handle == comm && shim_thread.usual_drops == drops && !shim_watch.site;
+    return shim_thread.comm_handle == comm && shim_thread.fast_path_drops == drops &&
+           !shim_watch.site;
 }
-SHIM_INLINE bool shim_usual_peer(const struct shim_comm *c, int peer)
+SHIM_INLINE bool shim_fast_path_peer(const struct shim_comm *c, int peer)
 {
     return (unsigned)peer < (unsigned)c->peers;
 }
 /* As shim_arrival_begin, for a communicator that has its board. */
-SHIM_INLINE void shim_usual_arrival(struct shim_site *site, struct shim_comm *c)
+SHIM_INLINE void shim_fast_path_arrival(struct shim_site *site, struct shim_comm *c)
 {
     /* release: partner is the acquire load in arrived() */
     atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);

@@ -44,34 +44,34 @@ def polled(f, comm="c"):
     yield f"    return polled_{f.name}({comm}, {f.values()});"
 
 
-# The short way of usual calls (shim.h): what has to hold, how the call begins, whom it rings at
-# its end.
+# The fast path of a guard (shim.h): its condition, what comes before MPI's function, and what rings
+# other ranks after it.
 
-def usual_send(f):
-    yield "shim_usual_peer(c, dest)"
+def fast_path_send(f):
+    yield "shim_fast_path_peer(c, dest)"
     yield "shim_watch_start(site, NULL, false, c->member_of[dest], SHIM_MEMBER_NONE);"
     yield "shim_ring_member(shim_watch.peer[0]);"
 
 
-def usual_recv(f):
-    yield "shim_usual_peer(c, source)"
+def fast_path_recv(f):
+    yield "shim_fast_path_peer(c, source)"
     yield "shim_watch_start(site, NULL, false, c->member_of[source], SHIM_MEMBER_NONE);"
     yield "shim_ring_member(shim_watch.peer[0]);"
 
 
-def usual_sendrecv(f):
-    yield "shim_usual_peer(c, dest) && shim_usual_peer(c, source)"
+def fast_path_sendrecv(f):
+    yield "shim_fast_path_peer(c, dest) && shim_fast_path_peer(c, source)"
     yield "shim_watch_start(site, NULL, false, c->member_of[dest], c->member_of[source]);"
     yield "shim_ring_member(shim_watch.peer[0]);\n    shim_ring_member(shim_watch.peer[1]);"
 
 
-def usual_sync(f):
+def fast_path_sync(f):
     yield f"c->line && {valid_arguments(f)}"
-    yield "shim_usual_arrival(site, c);"
+    yield "shim_fast_path_arrival(site, c);"
     yield "shim_ring_sleepers(shim_watch.comm, true);"
 
 
-def usual_coll(f):
+def fast_path_coll(f):
     yield f"c->board_tried && {valid_arguments(f)} && !shim_alone(c)"
     yield "shim_watch_start(site, c, false, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);"
     yield "shim_ring_sleepers(shim_watch.comm, false);"
