@@ -67,16 +67,16 @@ static void find_members(struct shim_comm *c)
 {
     int *ranks = world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
                              c->handle, c->peers);
-    bool foreign =
+    bool unmanaged =
         c->inter ? !in_managed_group(c, ranks) : !shim_managed_group_of(ranks, c->peers);
-    bool all_here = !c->inter && !foreign;
+    bool all_here = !c->inter && !unmanaged;
     for (int r = 0; r < c->peers; r++) {
         c->member_of[r] =
             in_world(ranks[r]) ? shim_world.member_of[ranks[r]] : SHIM_MEMBER_NONE;
         if (c->member_of[r] == SHIM_MEMBER_NONE)
             all_here = false;
     }
-    c->foreign = foreign;
+    c->unmanaged = unmanaged;
     c->all_here = all_here;
     free(ranks);
 }
@@ -149,15 +149,16 @@ static struct shim_comm *find_or_make(MPI_Comm comm)
     return c;
 }
 
-/* A new managed group may have all ranks of a communicator that had none before.  All its ranks must
- * see the change: also those that have used the communicator already and recorded it as foreign. */
+/* A new managed group may have all ranks of a communicator that had none before.  All its ranks
+ * must see the change: also those that have used the communicator already and recorded it as
+ * unmanaged. */
 void shim_comms_recheck(void)
 {
     int rank;
     pthread_mutex_lock(&comms_lock);
     for (int b = 0; b < BUCKETS; b++)
         for (struct shim_comm *c = buckets[b]; c; c = c->next)
-            if (c->foreign && (c->handle != MPI_COMM_WORLD || shim_world_is_open()) &&
+            if (c->unmanaged && (c->handle != MPI_COMM_WORLD || shim_world_is_open()) &&
                 rank_in(c->handle, &rank))
                 find_members(c);
     pthread_mutex_unlock(&comms_lock);

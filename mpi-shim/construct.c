@@ -44,7 +44,7 @@ int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
     struct shim_comm *c = shim_comm(comm);
     struct shim_arrival a;
     if (!shim_managed(c) || !newcomm)
-        return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup(comm, newcomm));
+        return SHIM_WATCH_UNMANAGED(c, shim_pmpi.Comm_dup(comm, newcomm));
     if (c->inter || SHIM_DUP_IN_ROUNDS)
         shim_arrival_barrier(&a, c, SHIM_SITE);
     else if (!shim_arrival_begin(&a, c, SHIM_SITE)) {
@@ -62,7 +62,7 @@ int shim_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
     struct shim_comm *c = shim_comm(comm);
     struct shim_arrival a;
     if (!shim_managed(c) || !newcomm)
-        return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup_with_info(comm, info, newcomm));
+        return SHIM_WATCH_UNMANAGED(c, shim_pmpi.Comm_dup_with_info(comm, info, newcomm));
     shim_arrival_barrier(&a, c, SHIM_SITE);
     int result = shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
     shim_arrival_end(&a);
@@ -99,17 +99,17 @@ int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, i
         return shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag,
                                           newcomm);
     struct shim_arrival a;
-    if (!c->foreign) {
+    if (!c->unmanaged) {
         shim_arrival_barrier(&a, c, SHIM_SITE);
         shim_arrival_end(&a);
     }
     if (c->rank == local_leader)
         await_other_leader(peer_comm, remote_leader, tag, SHIM_SITE);
-    if (!c->foreign)
+    if (!c->unmanaged)
         shim_arrival_barrier(&a, c, SHIM_SITE);
     int result =
         shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag, newcomm);
-    if (!c->foreign)
+    if (!c->unmanaged)
         shim_arrival_end(&a);
     return result;
 }

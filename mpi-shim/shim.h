@@ -243,7 +243,7 @@ struct shim_comm {
     bool inter;
     bool topology; /* has neighbours */
     bool twins;    /* two of them are the same rank, in one dimension of a grid */
-    bool foreign;  /* no managed group has all its ranks: some may not be managed */
+    bool unmanaged; /* no managed group has all its ranks */
     bool all_here; /* an intracommunicator whose ranks are all members */
     bool handler_differs;   /* handler.c */
     unsigned handlers_seen; /* when that was found out */
@@ -289,8 +289,8 @@ SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
            : peer == MPI_ANY_SOURCE                 ? SHIM_MEMBER_ALL
                                                     : SHIM_MEMBER_NONE;
 }
-/* Will all its ranks do as we do?  If not, all of them call the blocking function. */
-static inline bool shim_managed(const struct shim_comm *c) { return c && !c->foreign; }
+/* Do all its ranks take the same path in a wrapper?  If not, each calls the blocking function. */
+static inline bool shim_managed(const struct shim_comm *c) { return c && !c->unmanaged; }
 static inline bool shim_alone(const struct shim_comm *c) { return c->size == 1 && !c->inter; }
 static inline bool shim_root_valid(const struct shim_comm *c, int root)
 {
@@ -612,11 +612,12 @@ unsigned shim_polled(unsigned polls, unsigned how);
 /* The same where the library calls us while it polls; else the function as it is. */
 #define SHIM_WATCH_OR_CALL(peer, call)                                                             \
     (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
-/* A collective that we do not manage.  With ranks of other jobs it may be long all the same, and
- * where they have been spawned it is our cores that they need meanwhile. */
-#define SHIM_WATCH_FOREIGN(c, call)                                                                \
-    (shim_hooked && (c) && (c)->foreign ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)  \
-                                        : (call))
+/* A collective of an unmanaged communicator, watched.  With ranks of other jobs it may be long, and
+ * spawned ranks may need the core of this one meanwhile. */
+#define SHIM_WATCH_UNMANAGED(c, call)                                                              \
+    (shim_hooked && (c) && (c)->unmanaged                                                          \
+         ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)                                 \
+         : (call))
 
 /* --- the fast path
  *

@@ -29,7 +29,7 @@ def only_if(condition, f):
 def only_if_managed(condition, f):
     """The same.  Ranks of other jobs may not be managed: the function itself, watched."""
     yield f"    if (!({condition}))"
-    yield "        return SHIM_WATCH_FOREIGN(c,"
+    yield "        return SHIM_WATCH_UNMANAGED(c,"
     yield f"                                  {f.direct()});"
 
 
