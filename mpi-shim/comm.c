@@ -92,7 +92,7 @@ static bool rank_in(MPI_Comm comm, int *rank)
 }
 
 /* In a periodic dimension of one or two ranks both neighbours are the same rank. */
-static bool has_twin_neighbours(MPI_Comm comm)
+static bool has_repeated_neighbour(MPI_Comm comm)
 {
     enum { MOST_DIMS = 16 };
     int n = 0, dims[MOST_DIMS], periods[MOST_DIMS], coords[MOST_DIMS];
@@ -124,7 +124,7 @@ static struct shim_comm *make(MPI_Comm comm)
     shim_pmpi.Topo_test(comm, &topology);
     c->inter = inter;
     c->topology = topology != MPI_UNDEFINED;
-    c->twins = topology == MPI_CART && has_twin_neighbours(comm);
+    c->repeated_neighbour = topology == MPI_CART && has_repeated_neighbour(comm);
     c->peers = c->size;
     if (c->inter)
         shim_pmpi.Comm_remote_size(comm, &c->peers);

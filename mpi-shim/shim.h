@@ -242,7 +242,7 @@ struct shim_comm {
     int peers;      /* ranks that messages can go to: size, or the remote size */
     bool inter;
     bool topology; /* has neighbours */
-    bool twins;    /* two of them are the same rank, in one dimension of a grid */
+    bool repeated_neighbour; /* in one dimension of a grid both neighbours are the same rank */
     bool unmanaged; /* no managed group has all its ranks */
     bool all_here; /* an intracommunicator whose ranks are all members */
     bool handler_differs;   /* handler.c */

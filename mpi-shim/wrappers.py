@@ -223,7 +223,7 @@ def wrapper_coll(f):
     if f.name == "Bcast":  # MPICH 4.0's MPI_Ibcast between two groups sends nothing, or aborts
         yield from only_if("!c->inter", f)
     if f.name.startswith("Neighbor_alltoall"):  # Open MPI: github.com/open-mpi/ompi/issues/14430
-        yield from only_if("!c->twins", f)
+        yield from only_if("!c->repeated_neighbour", f)
     yield from polled(f)
 
 
