@@ -77,7 +77,7 @@ struct shim_thread {
     MPI_Comm comm_handle;
     unsigned comm_drops;
     unsigned fast_path_drops; /* the same, or 0: this communicator has no fast path (below) */
-    bool booked; /* it called MPI_Init: the thread whose time workload.c books */
+    bool measured; /* it called MPI_Init: the thread that workload.c measures */
     bool testing; /* it is in a test, in which another thread of the program may not be delayed */
 };
 extern __thread struct shim_thread shim_thread
@@ -372,7 +372,7 @@ void shim_ring_set_ring(const struct shim_ring_set *set);
 struct shim_site {
     _Atomic uint32_t log;   /* weighted mean of shim_log of its waits, in ticks */
     _Atomic uint32_t quick; /* since then, calls in a row that did not wait to speak of */
-    /* The booked thread's: which call site was noted in which iteration (workload.c). */
+    /* Of the measured thread: which call site was noted in which iteration (workload.c). */
     uint32_t noted;
     const void *where;
 };
@@ -498,7 +498,7 @@ extern uint32_t shim_workload_iteration;
 /* True: that has been noted, it was one of most calls. */
 SHIM_INLINE bool shim_workload_noted(struct shim_site *site, const void *call_site)
 {
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return true;
     uint32_t noted = site->noted ^ shim_workload_iteration;
     if (site->where != call_site || noted > 1)
@@ -722,7 +722,7 @@ struct shim_arrival {
     uint64_t start; /* ticks */
     int next;       /* ranks below it have come */
     unsigned checks;
-    bool waited;  /* by the wait engine, which has booked it */
+    bool waited;  /* by the wait engine, which has recorded it */
     bool counted; /* among the threads that are in arrival barriers */
 };
 /* Enter an arrival barrier of all ranks of c, which is managed.  True: all have arrived, or will so

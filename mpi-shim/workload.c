@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * workload.c - books useful and waiting time by iteration, and announces what follows.
+ * workload.c - measures useful and waiting time by iteration, and announces the workload.
  *
  * Time is useful between waits.  phase.c says where iterations end; while it does not know,
  * the time is cut into windows of WINDOW_US.  Both end with a wait, since that is where the
@@ -17,8 +17,8 @@
  *     W_i = cores of the domain * w_i / sum of w_j over the job's ranks in the domain
  *
  * in which what slows all of them down alike does not show.  It is announced when it has
- * changed for good (inv_steady): rmd moves ownership for what persists; what comes and goes
- * is met by lending.  Only the thread that called MPI_Init is booked.
+ * changed for good (inv_steady): rmd moves ownership for imbalance that persists, and lending evens
+ * out imbalance that comes and goes.  Only the thread that called MPI_Init is measured.
  */
 #include "shim.h"
 #include "estimate.h"
@@ -57,7 +57,7 @@ static struct {
     uint64_t useful, wait, waits;
     uint64_t spun;          /* ticks of waiting in which the thread kept its core */
     uint64_t idle_ns;       /* core time held while it slept */
-    uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last booked wait */
+    uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last recorded wait */
     uint64_t lent_held_ns;  /* inv_held_ns() at the last lend, if */
     bool lent_read;         /* it was read then */
     uint64_t read_at;       /* ticks: when it was read last at a lend */
@@ -357,13 +357,13 @@ void shim_workload_note(const void *call_site)
 
 void shim_workload_settle(uint64_t start)
 {
-    if (shim_thread.booked && due != SHIM_PHASE_NONE)
+    if (shim_thread.measured && due != SHIM_PHASE_NONE)
         pass_boundary(start > work.last_end ? start : work.last_end, false);
 }
 
 void shim_workload_lends(void)
 {
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return;
     work.lent_at = shim_ticks();
     work.lent_read =
@@ -376,7 +376,7 @@ void shim_workload_lends(void)
 
 void shim_workload_regained(void)
 {
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return;
     work.lent += shim_ticks() - work.lent_at;
     uint64_t held = work.lent_read ? inv_held_ns(inv_now_ns()) : 0;
@@ -387,10 +387,10 @@ void shim_workload_regained(void)
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 {
     inv_polls_until = 0; /* a call that waits is none of a run of tests */
-    if (shim_thread.booked && start < work.last_end)
+    if (shim_thread.measured && start < work.last_end)
         return;
     shim_site_stats_waited(start, end, slept);
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return;
     work.useful += start - work.last_end;
     work.wait += end - start;
@@ -409,7 +409,7 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 
 void shim_workload_start(void)
 {
-    shim_thread.booked = true;
+    shim_thread.measured = true;
     work.classes = 1; /* SHIM_CLASS_WINDOWS */
     work.last_end = shim_ticks();
     shim_estimate_start(work.last_end);
@@ -418,10 +418,10 @@ void shim_workload_start(void)
 
 void shim_workload_stop(void)
 {
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return;
     end_iteration(SHIM_CLASS_WINDOWS, shim_ticks(), true);
     publish();
     shim_site_stats_stop();
-    shim_thread.booked = false;
+    shim_thread.measured = false;
 }
