@@ -10,7 +10,7 @@
  */
 #include "shim.h"
 
-int shim_rouse(MPI_Win win, int rank)
+int shim_wake_target(MPI_Win win, int rank)
 {
     struct shim_opened_group *g = shim_opened_group_of_win(win);
     if (!g)

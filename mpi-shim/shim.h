@@ -543,8 +543,8 @@ struct shim_watch {
     uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
     uint64_t idle;  /* ticks: nothing has arrived since then */
     uint64_t alone; /* ticks: nobody else has run here in a yield since then */
-    /* ticks: asleep, and something has arrived since then; 0: nothing since the last slice */
-    uint64_t stirred;
+    /* ticks: the first arrival of a message since the last slice of sleep; 0: none */
+    uint64_t arrivals_since;
     struct shim_sleep sleep;
 };
 extern __thread struct shim_watch shim_watch
@@ -791,8 +791,8 @@ void shim_opened_group_await_posted(const struct shim_opened_group *g, MPI_Group
 /* --- windows (onesided.c) */
 
 enum { SHIM_RANKS_ALL = -1 };
-/* Wake the target, which has to make progress.  Returns its member number. */
-int shim_rouse(MPI_Win win, int rank);
+/* Wake the target rank, which has to make progress.  Returns its member number. */
+int shim_wake_target(MPI_Win win, int rank);
 void shim_window_locked(MPI_Win win, int change);
 
 /* --- workload (workload.c) */

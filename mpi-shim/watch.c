@@ -24,7 +24,7 @@ enum { SPREAD_WAITS = 64 };
 enum { ROW_POLLS = 64, ROW_US = 100 };
 /* How often a sleeper that was rung rings others before it sleeps again. */
 enum { MOST_RINGS = 4 };
-/* A sleeper at whom things arrive for so long is asleep no more. */
+/* A sleeper to which messages arrive for so long, without a slice of sleep, is awake. */
 enum { ARRIVALS_US = 200 };
 /* Polls from one call of the hook to the next where only the wait engine listens. */
 enum { LISTEN_POLLS = 4 };
@@ -55,7 +55,7 @@ static void fall_asleep(void)
     ring_others();
     shim_watch.asleep = shim_watch.slept = true;
     shim_watch.rings = MOST_RINGS;
-    shim_watch.stirred = 0;
+    shim_watch.arrivals_since = 0;
     shim_sleep_begin(&shim_watch.sleep, shim_watch.comm, true, shim_watch.start);
 }
 
@@ -67,9 +67,9 @@ static void arrived(void)
     shim_watch.idle = now;
     if (!shim_watch.asleep)
         return;
-    if (shim_watch.stirred == 0)
-        shim_watch.stirred = now;
-    if (now - shim_watch.stirred > ARRIVALS_US * shim_sharing() * shim_us) {
+    if (shim_watch.arrivals_since == 0)
+        shim_watch.arrivals_since = now;
+    if (now - shim_watch.arrivals_since > ARRIVALS_US * shim_sharing() * shim_us) {
         shim_sleep_end(&shim_watch.sleep);
         shim_watch.asleep = false;
     } else if (shim_sleep_arrived(&shim_watch.sleep))
@@ -92,7 +92,7 @@ static void sleep_on(bool library_yields)
         ring_others();
     }
     shim_sleep_slice(s);
-    shim_watch.stirred = 0;
+    shim_watch.arrivals_since = 0;
 }
 
 /* What the call has posted so far may be what another one sleeps for. */

@@ -329,7 +329,7 @@ def wrapper_farrive(f):
 
 def wrapper_wake(f):
     change = {"Win_lock": 1, "Win_unlock": -1}.get(f.name.removesuffix("_all"))
-    yield f"    int member = shim_rouse(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
+    yield f"    int member = shim_wake_target(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
     yield f"    int result = SHIM_WATCH_OR_CALL(member, {f.direct()});"
     if change:
         yield f"    shim_window_locked(win, result == MPI_SUCCESS ? {change} : 0);"
@@ -337,7 +337,7 @@ def wrapper_wake(f):
 
 
 def wrapper_rpost(f):
-    yield from done(f, "shim_request_note(*request, shim_rouse(win, rank));")
+    yield from done(f, "shim_request_note(*request, shim_wake_target(win, rank));")
 
 
 def wrapper_fpost(f):
