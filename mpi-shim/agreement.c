@@ -42,17 +42,17 @@ int shim_complete(int result, MPI_Request *request)
 }
 
 /* The ranks that are `distance` after and before us, round about. */
-static int after(const struct shim_agreement *a, int distance)
+static int rank_after(const struct shim_agreement *a, int distance)
 {
     return (a->rank + distance) % a->size;
 }
-static int before(const struct shim_agreement *a, int distance)
+static int rank_before(const struct shim_agreement *a, int distance)
 {
-    return after(a, a->size - distance);
+    return rank_after(a, a->size - distance);
 }
 
-static bool exchange(const struct shim_agreement *a, const void *out, int to, void *in, int from,
-                     size_t bytes)
+static bool exchange_bytes(const struct shim_agreement *a, const void *out, int to, void *in,
+                           int from, size_t bytes)
 {
     MPI_Request sending, receiving;
     if (shim_pmpi.Irecv(in, (int)bytes, MPI_BYTE, from, TAG, a->comm, &receiving) != MPI_SUCCESS)
@@ -68,8 +68,8 @@ bool shim_agreement_min(const struct shim_agreement *a, int *minima, int count)
     int theirs[SHIM_AGREEMENT_MOST];
     bool good = true;
     for (int distance = 1; good && distance < a->size; distance *= 2) {
-        good = exchange(a, minima, after(a, distance), theirs, before(a, distance),
-                        (size_t)count * sizeof *theirs);
+        good = exchange_bytes(a, minima, rank_after(a, distance), theirs, rank_before(a, distance),
+                              (size_t)count * sizeof *theirs);
         for (int i = 0; good && i < count; i++)
             minima[i] = theirs[i] < minima[i] ? theirs[i] : minima[i];
     }
@@ -88,8 +88,8 @@ bool shim_agreement_allgather(const struct shim_agreement *a, const void *mine, 
     memcpy(near, mine, bytes);
     for (size_t known = 1; good && known < size; known *= 2) {
         size_t more = known < size - known ? known : size - known;
-        good = exchange(a, near, before(a, (int)known), near + known * bytes,
-                        after(a, (int)known), more * bytes);
+        good = exchange_bytes(a, near, rank_before(a, (int)known), near + known * bytes,
+                              rank_after(a, (int)known), more * bytes);
     }
     memcpy((char *)all + rank * bytes, near, (size - rank) * bytes);
     memcpy(all, near + (size - rank) * bytes, rank * bytes);

@@ -19,7 +19,7 @@
 
 enum { CHECKS_PER_PROGRESS = 64, SOON_US = 1000 };
 
-static bool arrived(struct shim_arrival *a)
+static bool all_arrived(struct shim_arrival *a)
 {
     struct shim_comm *c = a->comm;
     /* acquire: partner is the release store in shim_arrival_begin; orders only the epoch itself */
@@ -30,10 +30,10 @@ static bool arrived(struct shim_arrival *a)
     return a->next == c->size;
 }
 
-static bool arrival_done(struct shim_wait *w)
+static bool check_arrivals(struct shim_wait *w)
 {
     struct shim_arrival *a = w->arg;
-    if (arrived(a))
+    if (all_arrived(a))
         return true;
     /* Other ranks may need progress of this one before they can arrive: the rest of a message, the
      * answer to a lock.  A sleeping rank makes it at every check. */
@@ -44,9 +44,9 @@ static bool arrival_done(struct shim_wait *w)
 
 static void await_arrivals(struct shim_arrival *a)
 {
-    if (!arrived(a)) {
+    if (!all_arrived(a)) {
         struct shim_wait wait = {
-            .done = arrival_done, .arg = a, .comm = a->comm, .at_arrival = true};
+            .done = check_arrivals, .arg = a, .comm = a->comm, .at_arrival = true};
         shim_wait(&wait, a->call_site);
         a->waited = true;
     }
@@ -55,7 +55,7 @@ static void await_arrivals(struct shim_arrival *a)
 
 /* Has every rank that slept at this barrier its core again?  If a rank is at the next barrier already
  * (this collective moved no data), all have, and the sleepers that the header counts may sleep there. */
-static bool all_awake(struct shim_wait *w)
+static bool check_all_awake(struct shim_wait *w)
 {
     struct shim_comm *c = ((struct shim_arrival *)w->arg)->comm;
     /* acquire: partner is count_sleeper in wait.c; only the number matters */
@@ -69,8 +69,8 @@ static bool all_awake(struct shim_wait *w)
 
 static void await_awakening(struct shim_arrival *a)
 {
-    struct shim_wait wait = {.done = all_awake, .arg = a};
-    if (!all_awake(&wait)) {
+    struct shim_wait wait = {.done = check_all_awake, .arg = a};
+    if (!check_all_awake(&wait)) {
         shim_wait(&wait, (const void *)await_awakening);
         a->waited = true;
     } else if (a->waited)
@@ -84,7 +84,7 @@ static _Atomic int threads_arrived;
 /* Threads that wait at boards take the core from each other, and from threads in the library.  So a
  * thread that arrives while another one waits calls the blocking function at once, in which threads
  * take turns.  That lends no core, so it is done only where waits have been shorter than SOON_US. */
-static bool soon(const void *call_site)
+static bool expects_short_wait(const void *call_site)
 {
     uint64_t expects = shim_site_expects(shim_site(call_site));
     return expects != 0 && expects < SOON_US * shim_us;
@@ -96,7 +96,7 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     if (!a->comm)
         return true;
     shim_comm_board(c);
-    /* release: partner is the acquire load in arrived() */
+    /* release: partner is the acquire load in all_arrived() */
     if (c->line)
         atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
     if (shim_hooked) {
@@ -120,7 +120,7 @@ bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void 
     a->counted = shim_threads_may_call();
     /* relaxed: a hint */
     if (a->counted && atomic_fetch_add_explicit(&threads_arrived, 1, memory_order_relaxed) > 0 &&
-        soon(call_site)) {
+        expects_short_wait(call_site)) {
         shim_ring_sleepers(c, true);
         return true;
     }

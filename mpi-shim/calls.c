@@ -27,7 +27,7 @@ struct args {
 };
 
 /* A pointer, since the call that gives `result` also writes the flag. */
-static bool settled(struct shim_wait *w, int result, const int *flag)
+static bool set_result(struct shim_wait *w, int result, const int *flag)
 {
     w->result = result;
     return *flag || result != MPI_SUCCESS;
@@ -54,7 +54,7 @@ bool shim_null_buffer_valid(MPI_Datatype datatype)
 }
 
 /* The blocking function would have begun nothing: no later message may go to where its would. */
-static int refused(struct shim_exchange *e)
+static int cancel_exchange(struct shim_exchange *e)
 {
     if (e->receive != MPI_REQUEST_NULL) {
         shim_pmpi.Cancel(&e->receive);
@@ -66,7 +66,7 @@ static int refused(struct shim_exchange *e)
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status)
 {
     if (!shim_begun(e->send, e->result, e->dest))
-        return refused(e);
+        return cancel_exchange(e);
     shim_ring_rank(c, e->dest);
     if (e->source != e->dest)
         shim_ring_rank(c, e->source);
@@ -78,7 +78,7 @@ int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status 
 
 /* The data to send, out of the way of what will be received: a copy for the caller to free;
  * NULL when it cannot be had. */
-static void *packed(const void *buf, int count, MPI_Datatype datatype, MPI_Comm comm, int *size)
+static void *pack_copy(const void *buf, int count, MPI_Datatype datatype, MPI_Comm comm, int *size)
 {
     int room = 0;
     *size = 0;
@@ -104,7 +104,7 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
     int size;
     void *copy = shim_send_valid(c, buf, count, datatype, dest, sendtag) &&
                          shim_recv_valid(c, buf, count, datatype, source, recvtag)
-                     ? packed(buf, count, datatype, comm, &size)
+                     ? pack_copy(buf, count, datatype, comm, &size)
                      : NULL;
     if (!copy)
         return shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
@@ -178,15 +178,16 @@ int shim_Grequest_complete(MPI_Request request)
 static bool check_iprobe(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Iprobe(a->source, a->tag, a->comm, &a->flag, a->status), &a->flag);
+    return set_result(w, shim_pmpi.Iprobe(a->source, a->tag, a->comm, &a->flag, a->status),
+                      &a->flag);
 }
 
 static bool check_improbe(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w,
-                   shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status),
-                   &a->flag);
+    return set_result(
+        w, shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status),
+        &a->flag);
 }
 
 int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
@@ -217,20 +218,20 @@ int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
 static bool check_test(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Test(a->requests, &a->flag, a->status), &a->flag);
+    return set_result(w, shim_pmpi.Test(a->requests, &a->flag, a->status), &a->flag);
 }
 
 static bool check_testall(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Testall(a->count, a->requests, &a->flag, a->status), &a->flag);
+    return set_result(w, shim_pmpi.Testall(a->count, a->requests, &a->flag, a->status), &a->flag);
 }
 
 static bool check_testany(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Testany(a->count, a->requests, a->number, &a->flag, a->status),
-                   &a->flag);
+    return set_result(w, shim_pmpi.Testany(a->count, a->requests, a->number, &a->flag, a->status),
+                      &a->flag);
 }
 
 /* MPI_UNDEFINED, no request to wait for, is not 0 either. */
@@ -239,7 +240,7 @@ static bool check_testsome(struct shim_wait *w)
     struct args *a = w->arg;
     int result = shim_pmpi.Testsome(a->count, a->requests, a->number, a->indices, a->status);
     a->flag = *a->number;
-    return settled(w, result, &a->flag);
+    return set_result(w, result, &a->flag);
 }
 
 int shim_Wait(MPI_Request *request, MPI_Status *status)
@@ -401,7 +402,7 @@ int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indice
 static bool check_get_status(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Request_get_status(*a->requests, &a->flag, a->status), &a->flag);
+    return set_result(w, shim_pmpi.Request_get_status(*a->requests, &a->flag, a->status), &a->flag);
 }
 
 int shim_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
@@ -415,9 +416,8 @@ int shim_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 static bool check_get_status_all(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w,
-                   shim_pmpi.Request_get_status_all(a->count, a->asked, &a->flag, a->status),
-                   &a->flag);
+    return set_result(w, shim_pmpi.Request_get_status_all(a->count, a->asked, &a->flag, a->status),
+                      &a->flag);
 }
 
 int shim_Request_get_status_all(int count, const MPI_Request *requests, int *flag,
@@ -434,7 +434,7 @@ static bool check_get_status_any(struct shim_wait *w)
     struct args *a = w->arg;
     int result =
         shim_pmpi.Request_get_status_any(a->count, a->asked, a->number, &a->flag, a->status);
-    return settled(w, result, &a->flag);
+    return set_result(w, result, &a->flag);
 }
 
 int shim_Request_get_status_any(int count, const MPI_Request *requests, int *which, int *flag,
@@ -452,7 +452,7 @@ static bool check_get_status_some(struct shim_wait *w)
     int result = shim_pmpi.Request_get_status_some(a->count, a->asked, a->number, a->indices,
                                                    a->status);
     a->flag = *a->number;
-    return settled(w, result, &a->flag);
+    return set_result(w, result, &a->flag);
 }
 
 int shim_Request_get_status_some(int incount, const MPI_Request *requests, int *outcount,

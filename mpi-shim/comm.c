@@ -31,7 +31,7 @@ static struct shim_comm **bucket_of(MPI_Comm comm)
 }
 
 /* The group's ranks in MPI_COMM_WORLD, MPI_UNDEFINED for those outside; for the caller to free. */
-static int *world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
+static int *get_world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
 {
     MPI_Group group;
     int *ranks = malloc((size_t)size * 2 * sizeof *ranks);
@@ -50,7 +50,7 @@ static bool in_world(int world_rank) { return world_rank >= 0 && world_rank < sh
 /* Does one managed group have the ranks of both groups of an intercommunicator? */
 static bool in_managed_group(struct shim_comm *c, const int *peers)
 {
-    int *local = world_ranks(shim_pmpi.Comm_group, c->handle, c->size);
+    int *local = get_world_ranks(shim_pmpi.Comm_group, c->handle, c->size);
     int *all = malloc((size_t)(c->size + c->peers) * sizeof *all);
     if (!all)
         abort();
@@ -65,8 +65,8 @@ static bool in_managed_group(struct shim_comm *c, const int *peers)
 /* Member numbers of the ranks that messages can go to. */
 static void find_members(struct shim_comm *c)
 {
-    int *ranks = world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
-                             c->handle, c->peers);
+    int *ranks = get_world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
+                                 c->handle, c->peers);
     bool unmanaged =
         c->inter ? !in_managed_group(c, ranks) : !shim_managed_group_of(ranks, c->peers);
     bool all_here = !c->inter && !unmanaged;
@@ -83,7 +83,7 @@ static void find_members(struct shim_comm *c)
 
 /* A handle that is no communicator is the program's error, which the wrapped function reports.  So
  * no error handler is called here. */
-static bool rank_in(MPI_Comm comm, int *rank)
+static bool get_rank(MPI_Comm comm, int *rank)
 {
     shim_errors_return_begin();
     bool good = shim_pmpi.Comm_rank(comm, rank) == MPI_SUCCESS;
@@ -106,12 +106,12 @@ static bool has_repeated_neighbour(MPI_Comm comm)
     return false;
 }
 
-static struct shim_comm *make(MPI_Comm comm)
+static struct shim_comm *make_record(MPI_Comm comm)
 {
     int rank, inter = 0, topology = MPI_UNDEFINED;
     /* With the default handlers an invalid handle ends the job in any case (handler.c). */
     bool fatal = shim_handlers_are_defaults();
-    if (fatal ? shim_pmpi.Comm_rank(comm, &rank) != MPI_SUCCESS : !rank_in(comm, &rank))
+    if (fatal ? shim_pmpi.Comm_rank(comm, &rank) != MPI_SUCCESS : !get_rank(comm, &rank))
         return NULL;
     struct shim_comm *c = calloc(1, sizeof *c);
     if (!c)
@@ -135,13 +135,13 @@ static struct shim_comm *make(MPI_Comm comm)
     return c;
 }
 
-static struct shim_comm *find_or_make(MPI_Comm comm)
+static struct shim_comm *find_or_make_record(MPI_Comm comm)
 {
     pthread_mutex_lock(&comms_lock);
     struct shim_comm **bucket = bucket_of(comm), *c = *bucket;
     while (c && c->handle != comm)
         c = c->next;
-    if (!c && (c = make(comm))) {
+    if (!c && (c = make_record(comm))) {
         c->next = *bucket;
         *bucket = c;
     }
@@ -159,7 +159,7 @@ void shim_comms_recheck(void)
     for (int b = 0; b < BUCKETS; b++)
         for (struct shim_comm *c = buckets[b]; c; c = c->next)
             if (c->unmanaged && (c->handle != MPI_COMM_WORLD || shim_world_is_open()) &&
-                rank_in(c->handle, &rank))
+                get_rank(c->handle, &rank))
                 find_members(c);
     pthread_mutex_unlock(&comms_lock);
 }
@@ -170,7 +170,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
         return NULL;
     /* acquire: as in shim_comm */
     unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
-    struct shim_comm *c = find_or_make(comm);
+    struct shim_comm *c = find_or_make_record(comm);
     if (c) {
         shim_thread.comm_drops = drops;
         shim_thread.fast_path_drops = shim_hooked && !shim_has_sites() ? drops : 0;
@@ -180,7 +180,7 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
     return c;
 }
 
-static bool board_waited(struct shim_wait *w)
+static bool check_board_number(struct shim_wait *w)
 {
     int flag = 0;
     w->result = shim_pmpi.Test(w->arg, &flag, MPI_STATUS_IGNORE);
@@ -188,7 +188,7 @@ static bool board_waited(struct shim_wait *w)
 }
 
 /* No non-blocking collective where the blocking function can be watched (agreement.c). */
-static int hear_of_board(struct shim_comm *c, int *first)
+static int receive_board_number(struct shim_comm *c, int *first)
 {
     MPI_Request request;
     if (shim_hooked)
@@ -197,8 +197,8 @@ static int hear_of_board(struct shim_comm *c, int *first)
     int result = shim_pmpi.Ibcast(first, 1, MPI_INT, 0, c->handle, &request);
     if (result != MPI_SUCCESS)
         return result;
-    struct shim_wait wait = {.done = board_waited, .arg = &request};
-    shim_wait(&wait, (const void *)hear_of_board);
+    struct shim_wait wait = {.done = check_board_number, .arg = &request};
+    shim_wait(&wait, (const void *)receive_board_number);
     shim_ring_comm(c); /* who has slept until the number came: we have passed it on */
     return wait.result;
 }
@@ -209,7 +209,7 @@ static void make_board(struct shim_comm *c)
     unsigned lines = (unsigned)c->size + 1;
     int first = c->rank == 0 ? inv_board_alloc(inv_process.table, lines) : -1;
     c->board_tried = true;
-    if (hear_of_board(c, &first) != MPI_SUCCESS || first < 0 ||
+    if (receive_board_number(c, &first) != MPI_SUCCESS || first < 0 ||
         first > INV_BOARD_LINES - (int)lines)
         return;
     c->board_first = first;

@@ -83,19 +83,19 @@ void shim_estimate_start(uint64_t now)
 
 /* --- moments */
 
-static void note(struct inv_record *r, uint64_t now, struct sum sum)
+static void note_moment(struct inv_record *r, uint64_t now, struct sum sum)
 {
     uint64_t n = atomic_load_explicit(&r->moments, memory_order_relaxed);
     struct inv_moment *m = &r->moment[n % INV_MOMENTS];
     atomic_store_explicit(&m->ticks, now, memory_order_relaxed);
     atomic_store_explicit(&m->alone_ns, (uint64_t)sum.alone, memory_order_relaxed);
     atomic_store_explicit(&m->useful_ns, (uint64_t)sum.useful, memory_order_relaxed);
-    /* release: partner is the acquire in until, which then sees the moment */
+    /* release: partner is the acquire in interpolate_sum, which then sees the moment */
     atomic_store_explicit(&r->moments, n + 1, memory_order_release);
     estimate.noted = now;
 }
 
-static struct sum sum_of(const struct inv_moment *m)
+static struct sum read_sum(const struct inv_moment *m)
 {
     return (struct sum){
         (double)atomic_load_explicit((_Atomic uint64_t *)&m->alone_ns, memory_order_relaxed),
@@ -104,16 +104,16 @@ static struct sum sum_of(const struct inv_moment *m)
 
 /* What a rank had computed by then.  False: it has no moment after that yet.  Moments that are
  * written over meanwhile were long before: they say too much, by what the next piece lacks then. */
-static bool until(struct inv_record *r, uint64_t then, struct sum *sum)
+static bool interpolate_sum(struct inv_record *r, uint64_t then, struct sum *sum)
 {
-    /* acquire: partner is the release in note */
+    /* acquire: partner is the release in note_moment */
     uint64_t n = atomic_load_explicit(&r->moments, memory_order_acquire);
     struct sum after = {0}, before = {0};
     uint64_t ticks_after = 0, ticks = 0;
     for (uint64_t i = n; i > 0 && n - i < INV_MOMENTS - 1; i--) {
         const struct inv_moment *m = &r->moment[(i - 1) % INV_MOMENTS];
         ticks = atomic_load_explicit((_Atomic uint64_t *)&m->ticks, memory_order_relaxed);
-        before = sum_of(m);
+        before = read_sum(m);
         if (ticks <= then)
             break;
         after = before;
@@ -156,26 +156,27 @@ static void add_piece(const struct sum *now, int members)
     estimate.unmoved_ns += fmax(slowest, useful);
 }
 
-static void set(_Atomic uint64_t *to, double ns)
+static void store_ns(_Atomic uint64_t *to, double ns)
 {
     atomic_store_explicit(to, (uint64_t)ns, memory_order_relaxed);
 }
 
 /* False: another rank has no moment after it yet. */
-static bool judge(struct inv_record *r, uint64_t end)
+static bool judge_piece(struct inv_record *r, uint64_t end)
 {
     struct sum now[INV_MAX_SLOTS];
     int members = atomic_load_explicit(&shim_world.members, memory_order_acquire);
     for (int i = 0; i < members; i++)
-        if (!until(inv_record_at(inv_process.table, shim_world.member[i].slot), end, &now[i]))
+        if (!interpolate_sum(inv_record_at(inv_process.table, shim_world.member[i].slot), end,
+                             &now[i]))
             return false;
     add_piece(now, members);
     memcpy(estimate.then, now, (size_t)members * sizeof *now);
     estimate.judged_ns += (double)shim_ticks_to_ns(end - estimate.judged);
     estimate.judged = end;
-    set(&r->slowest_ns, estimate.slowest_ns);
-    set(&r->slowest_unmoved_ns, estimate.unmoved_ns);
-    set(&r->judged_ns, estimate.judged_ns);
+    store_ns(&r->slowest_ns, estimate.slowest_ns);
+    store_ns(&r->slowest_unmoved_ns, estimate.unmoved_ns);
+    store_ns(&r->judged_ns, estimate.judged_ns);
     return true;
 }
 
@@ -187,7 +188,7 @@ static void end_piece(struct inv_record *r, uint64_t now)
                 --estimate.count * sizeof *estimate.pending);
     estimate.pending[estimate.count++] = now;
     unsigned done = 0;
-    while (done < estimate.count && judge(r, estimate.pending[done]))
+    while (done < estimate.count && judge_piece(r, estimate.pending[done]))
         done++;
     estimate.count -= done;
     memmove(estimate.pending, estimate.pending + done, estimate.count * sizeof *estimate.pending);
@@ -196,7 +197,7 @@ static void end_piece(struct inv_record *r, uint64_t now)
 /* --- iterations */
 
 /* What there has been, with the part of an iteration that has not ended. */
-static struct sum sum_with(struct inv_record *r, double useful_ns, double core_ns)
+static struct sum current_sum(struct inv_record *r, double useful_ns, double core_ns)
 {
     struct sum sum = {estimate.now.alone, estimate.now.useful + useful_ns};
     if (is_cpu_time())
@@ -218,7 +219,7 @@ void shim_estimate_arrival(uint64_t now, double useful_ns, double core_ns)
     struct inv_record *r = our_record();
     if (!r || !(estimate.own > 0) || !is_apart(now))
         return;
-    note(r, now, sum_with(r, useful_ns, core_ns));
+    note_moment(r, now, current_sum(r, useful_ns, core_ns));
     estimate.arrived = now;
 }
 
@@ -229,9 +230,9 @@ void shim_estimate_iteration(uint64_t now, double useful_ns, double core_ns, boo
         return;
     bool apart = waited && is_apart(now);
     if (!is_cpu_time() || apart)
-        estimate.now = sum_with(r, useful_ns, core_ns);
+        estimate.now = current_sum(r, useful_ns, core_ns);
     if (apart)
-        note(r, now, estimate.now);
+        note_moment(r, now, estimate.now);
     if (shim_world.me == 0 && shim_world.members > 1 && (apart || estimate.arrived))
         end_piece(r, apart ? now : estimate.arrived);
     estimate.arrived = 0;

@@ -69,13 +69,13 @@ static int comms_to_change(MPI_Comm at[2])
     return count == 2 && !self_set ? 1 : count;
 }
 
-static bool predefined(MPI_Errhandler handler)
+static bool is_predefined(MPI_Errhandler handler)
 {
     return handler == MPI_ERRORS_RETURN || handler == MPI_ERRORS_ARE_FATAL;
 }
 
 /* Does MPI_Test report an error to another handler than that of `comm`? */
-static bool differs(MPI_Comm comm)
+static bool reports_elsewhere(MPI_Comm comm)
 {
     MPI_Errhandler handler[3];
     MPI_Comm at[3] = {comm};
@@ -83,10 +83,10 @@ static bool differs(MPI_Comm comm)
     bool same = true;
     for (int i = 0; i < count; i++) {
         shim_pmpi.Comm_get_errhandler(at[i], &handler[i]);
-        same = same && handler[i] == handler[0] && predefined(handler[0]);
+        same = same && handler[i] == handler[0] && is_predefined(handler[0]);
     }
     for (int i = 0; i < count; i++)
-        if (!predefined(handler[i]))
+        if (!is_predefined(handler[i]))
             shim_pmpi.Errhandler_free(&handler[i]);
     return !same;
 }
@@ -118,7 +118,7 @@ void shim_errors_return_end(void)
     returning--;
     for (int i = 0; returning == 0 && i < saved_count; i++) {
         shim_pmpi.Comm_set_errhandler(saved_of[i], saved[i]);
-        if (!predefined(saved[i]))
+        if (!is_predefined(saved[i]))
             shim_pmpi.Errhandler_free(&saved[i]);
     }
     pthread_mutex_unlock(&lock);
@@ -127,7 +127,7 @@ void shim_errors_return_end(void)
 bool shim_errhandler_suspend_now(struct shim_comm *c, unsigned set)
 {
     if (c->handlers_seen != set) {
-        c->handler_differs = !shim_is_open_mpi() && differs(c->handle);
+        c->handler_differs = !shim_is_open_mpi() && reports_elsewhere(c->handle);
         c->handlers_seen = set;
     }
     if (c->handler_differs)
@@ -153,7 +153,7 @@ static int set_asked_handler(int (*set)(MPI_Comm, MPI_Errhandler), MPI_Comm comm
     *(comm == MPI_COMM_SELF ? &self_set : &world_set) |= result == MPI_SUCCESS;
     for (int i = 0; returning && result == MPI_SUCCESS && i < saved_count; i++)
         if (comm == saved_of[i]) {
-            if (!predefined(saved[i]))
+            if (!is_predefined(saved[i]))
                 shim_pmpi.Errhandler_free(&saved[i]);
             shim_pmpi.Comm_get_errhandler(comm, &saved[i]);
             shim_pmpi.Comm_set_errhandler(comm, MPI_ERRORS_RETURN);

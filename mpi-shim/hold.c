@@ -72,23 +72,23 @@ uint64_t shim_hold_until(uint32_t word, uint64_t ns)
     return window > now ? window << WINDOW_BITS : 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* The median: other things interrupt iterations, too. */
-static double usual_ratio(const struct shim_hold *h)
+static double median_ratio(const struct shim_hold *h)
 {
     double sorted[SHIM_HOLD_RATIOS];
     unsigned n = h->ratios < SHIM_HOLD_RATIOS ? h->ratios : SHIM_HOLD_RATIOS;
     memcpy(sorted, h->ratio, sizeof sorted);
-    qsort(sorted, n, sizeof *sorted, compare);
+    qsort(sorted, n, sizeof *sorted, compare_doubles);
     return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
 }
 
-static void choose(struct shim_hold *h, double latest)
+static void choose_way(struct shim_hold *h, double latest)
 {
     bool held = h->word & 1;
     if (state_of(h->word) == CLEAR && (held ? latest > 1 + CLEARLY : latest < 1 - CLEARLY)) {
@@ -97,7 +97,7 @@ static void choose(struct shim_hold *h, double latest)
     }
     if (h->ratios < LEAST_RATIOS)
         return;
-    double ratio = usual_ratio(h);
+    double ratio = median_ratio(h);
     enum state state = ratio > 1 + CLEARLY || ratio < 1 - CLEARLY ? CLEAR : KNOWN;
     h->word = word_of(state, ratio < WORTH ? SHIM_HOLDS : SHIM_LENDS);
 }
@@ -116,7 +116,7 @@ static void end_window(struct shim_hold *h)
     double ratio = h->mean_ns[SHIM_HOLDS] / h->mean_ns[SHIM_LENDS];
     h->ratio[h->ratios++ % SHIM_HOLD_RATIOS] = ratio;
     h->mean_ns[SHIM_LENDS] = h->mean_ns[SHIM_HOLDS] = 0;
-    choose(h, ratio);
+    choose_way(h, ratio);
 }
 
 uint32_t shim_hold_none(struct shim_hold *h)

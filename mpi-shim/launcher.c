@@ -19,7 +19,7 @@ static struct {
     long ranks, rank; /* 0, 0: no launcher has said that there are several */
 } launcher;
 
-static long number(const char *variable)
+static long read_number(const char *variable)
 {
     const char *text = inv_getenv(variable);
     char *end;
@@ -40,7 +40,7 @@ void shim_launcher_read(void)
         {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        long ranks = number(all[i].ranks), rank = number(all[i].rank);
+        long ranks = read_number(all[i].ranks), rank = read_number(all[i].rank);
         if (ranks == 1) {
             launcher.ranks = 0;
             return;

@@ -32,7 +32,7 @@ static struct shim_managed_group *next_group(const struct shim_managed_group *g)
     return atomic_load_explicit(&g->next, memory_order_acquire);
 }
 
-static bool has(const struct shim_managed_group *g, const int *world_rank, int count)
+static bool has_ranks(const struct shim_managed_group *g, const int *world_rank, int count)
 {
     for (int i = 0; i < count; i++)
         if ((unsigned)world_rank[i] >= (unsigned)shim_world.size || g->rank_of[world_rank[i]] < 0)
@@ -43,7 +43,7 @@ static bool has(const struct shim_managed_group *g, const int *world_rank, int c
 struct shim_managed_group *shim_managed_group_of(const int *world_rank, int count)
 {
     struct shim_managed_group *g = first_group();
-    while (g && !has(g, world_rank, count))
+    while (g && !has_ranks(g, world_rank, count))
         g = next_group(g);
     return g;
 }
@@ -66,7 +66,7 @@ int shim_managed_group_latest_age(void)
     return age;
 }
 
-static bool older(const struct shim_managed_group *a, const struct shim_managed_group *b)
+static bool is_older(const struct shim_managed_group *a, const struct shim_managed_group *b)
 {
     return a->age < b->age || (a->age == b->age && a->number < b->number);
 }
@@ -87,7 +87,7 @@ void shim_managed_group_add(const struct shim_agreement *a, MPI_Comm own, int ag
     pthread_mutex_lock(&lock);
     struct shim_managed_group *_Atomic *link = &groups;
     struct shim_managed_group *at;
-    while ((at = atomic_load_explicit(link, memory_order_relaxed)) && older(at, g))
+    while ((at = atomic_load_explicit(link, memory_order_relaxed)) && is_older(at, g))
         link = &at->next;
     atomic_store_explicit(&g->next, at, memory_order_relaxed);
     atomic_store_explicit(link, g, memory_order_release);

@@ -129,7 +129,7 @@ struct gnu_table {
     uint32_t nbuckets, first, filter_mask, shift;
 };
 
-static struct gnu_table gnu_table(const uint32_t *at)
+static struct gnu_table read_gnu_table(const uint32_t *at)
 {
     struct gnu_table t = {.nbuckets = at[0], .first = at[1], .filter_mask = at[2] - 1,
                           .shift = at[3], .filter = (const void *)(at + 4)};
@@ -138,10 +138,10 @@ static struct gnu_table gnu_table(const uint32_t *at)
     return t;
 }
 
-static uint32_t find_gnu(const struct object *o, const struct name *name)
+static uint32_t find_gnu_symbol(const struct object *o, const struct name *name)
 {
     enum { BITS = 8 * sizeof(ElfW(Addr)) };
-    struct gnu_table t = gnu_table(o->gnu_hash);
+    struct gnu_table t = read_gnu_table(o->gnu_hash);
     ElfW(Addr) word = t.filter[name->gnu_hash / BITS & t.filter_mask];
     if (!(word >> name->gnu_hash % BITS & word >> (name->gnu_hash >> t.shift) % BITS & 1))
         return 0;
@@ -160,7 +160,7 @@ static uint32_t find_gnu(const struct object *o, const struct name *name)
 static uint32_t find_symbol(const struct object *o, const struct name *name)
 {
     if (o->gnu_hash)
-        return find_gnu(o, name);
+        return find_gnu_symbol(o, name);
     const uint32_t *buckets = o->hash + 2, *chain = buckets + o->hash[0];
     uint32_t symbol = o->hash[0] ? buckets[name->hash % o->hash[0]] : 0;
     while (symbol && !is_defined(o, symbol, name->text))
@@ -170,7 +170,7 @@ static uint32_t find_symbol(const struct object *o, const struct name *name)
 
 /* --- showing names */
 
-static bool protect(uintptr_t from, uintptr_t to, int how)
+static bool protect_pages(uintptr_t from, uintptr_t to, int how)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     from &= ~(page - 1);
@@ -186,7 +186,7 @@ static void set_state(uint32_t symbol, unsigned state)
 
 static uint32_t last_symbol(void)
 {
-    struct gnu_table t = gnu_table(ours.gnu_hash);
+    struct gnu_table t = read_gnu_table(ours.gnu_hash);
     uint32_t last = t.first;
     for (uint32_t i = 0; i < t.nbuckets; i++)
         last = t.buckets[i] > last ? t.buckets[i] : last;
@@ -208,7 +208,8 @@ static bool open_table(struct scan *scan)
     if (scan->writable)
         return true;
     scan->end = last_symbol() + 1;
-    scan->writable = protect(from, from + scan->end * sizeof *ours.versions, PROT_READ | PROT_WRITE);
+    scan->writable =
+        protect_pages(from, from + scan->end * sizeof *ours.versions, PROT_READ | PROT_WRITE);
     return scan->writable;
 }
 
@@ -216,7 +217,7 @@ static void close_table(const struct scan *scan)
 {
     uintptr_t from = (uintptr_t)ours.versions;
     if (scan->writable)
-        protect(from, from + scan->end * sizeof *ours.versions, PROT_READ);
+        protect_pages(from, from + scan->end * sizeof *ours.versions, PROT_READ);
 }
 
 /* Does it have functions of MPI, or the one that MPICH polls with? */
@@ -242,7 +243,7 @@ static void show_names_of(const struct object *o, struct scan *scan)
 {
     if (!open_table(scan))
         return;
-    for (uint32_t i = gnu_table(ours.gnu_hash).first; i < scan->end; i++) {
+    for (uint32_t i = read_gnu_table(ours.gnu_hash).first; i < scan->end; i++) {
         if (ours.versions[i] != HIDDEN)
             continue;
         struct name name = name_of(ours.strings + ours.symbols[i].st_name);
@@ -311,7 +312,7 @@ static void mend_reference(const struct object *o, const ElfW(Rela) *r)
         return;
     uintptr_t *place = (uintptr_t *)(o->base + r->r_offset), next = next_definition(&name);
     if ((next || ELF64_ST_BIND(symbol->st_info) == STB_WEAK) &&
-        protect((uintptr_t)place, (uintptr_t)(place + 1), PROT_READ | PROT_WRITE))
+        protect_pages((uintptr_t)place, (uintptr_t)(place + 1), PROT_READ | PROT_WRITE))
         *place = next;
 }
 
@@ -356,7 +357,7 @@ static void (*scan_at_start(void))(void)
     struct name loaded = name_of("__gmon_start__");
     if (!find_ours() || !open_table(&scan))
         return do_nothing;
-    for (uint32_t i = gnu_table(ours.gnu_hash).first; i < scan.end; i++)
+    for (uint32_t i = read_gnu_table(ours.gnu_hash).first; i < scan.end; i++)
         if (ours.versions[i] == OF_MPI)
             set_state(i, HIDDEN);
     scan_objects(&scan);

@@ -31,8 +31,8 @@ static int message_tag(int number, enum topic topic)
 static int member_at(int world_rank) { return shim_world.member_of[world_rank]; }
 
 /* An empty message to one and from one; they may be the same. */
-static void tell_and_hear(const struct shim_managed_group *managed, int to, int from, int tag,
-                          const void *call_site)
+static void exchange_empty(const struct shim_managed_group *managed, int to, int from, int tag,
+                           const void *call_site)
 {
     MPI_Request heard, told;
     if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, managed->rank_of[from], tag, managed->own, &heard) !=
@@ -47,30 +47,30 @@ static void tell_and_hear(const struct shim_managed_group *managed, int to, int 
 }
 
 /* False between MPI_Finalize and the end of the sessions, where the group has no communicator. */
-static bool can_tell(const struct shim_managed_group *managed)
+static bool can_send(const struct shim_managed_group *managed)
 {
     return managed->own != MPI_COMM_NULL;
 }
 
-static void disseminate(const struct shim_opened_group *g, int tag, const void *call_site)
+static void run_barrier(const struct shim_opened_group *g, int tag, const void *call_site)
 {
-    if (!can_tell(g->managed))
+    if (!can_send(g->managed))
         return;
     for (int hop = 1; hop < g->size; hop *= 2)
-        tell_and_hear(g->managed, g->world_rank[(g->me + hop) % g->size],
-                      g->world_rank[(g->me + g->size - hop) % g->size], tag, call_site);
+        exchange_empty(g->managed, g->world_rank[(g->me + hop) % g->size],
+                       g->world_rank[(g->me + g->size - hop) % g->size], tag, call_site);
 }
 
 void shim_arrival_barrier_two(int peer, int tag, const void *call_site)
 {
     const int both[2] = {peer, shim_world.rank};
     const struct shim_managed_group *managed = shim_managed_group_of(both, 2);
-    if (managed && can_tell(managed))
-        tell_and_hear(managed, peer, peer, message_tag(tag, TOPIC_LEADERS), call_site);
+    if (managed && can_send(managed))
+        exchange_empty(managed, peer, peer, message_tag(tag, TOPIC_LEADERS), call_site);
 }
 
 /* The group's ranks in MPI_COMM_WORLD, for the caller to free; NULL if one is outside. */
-static int *ranks_of(MPI_Group group, int *size)
+static int *get_world_ranks(MPI_Group group, int *size)
 {
     if (group == MPI_GROUP_NULL || shim_pmpi.Group_size(group, size) != MPI_SUCCESS || *size < 1)
         return NULL;
@@ -92,7 +92,7 @@ static int *ranks_of(MPI_Group group, int *size)
 static bool init_opened_group(struct shim_opened_group *g, MPI_Group group)
 {
     *g = (struct shim_opened_group){.me = -1};
-    g->world_rank = ranks_of(group, &g->size);
+    g->world_rank = get_world_ranks(group, &g->size);
     g->managed = g->world_rank ? shim_managed_group_of(g->world_rank, g->size) : NULL;
     for (int r = 0; g->world_rank && r < g->size; r++)
         if (g->world_rank[r] == shim_world.rank)
@@ -108,7 +108,7 @@ void shim_arrival_barrier_group(MPI_Group group, int tag, const void *call_site)
     struct shim_opened_group g;
     if (!init_opened_group(&g, group))
         return;
-    disseminate(&g, message_tag(tag, TOPIC_GROUP), call_site);
+    run_barrier(&g, message_tag(tag, TOPIC_GROUP), call_site);
     free(g.world_rank);
 }
 
@@ -126,7 +126,7 @@ static struct shim_opened_group *opened_groups;
 static pthread_mutex_t opened_groups_lock = PTHREAD_MUTEX_INITIALIZER;
 static const char of_win, of_file;
 
-static struct shim_opened_group *find(const void *kind, uintptr_t handle)
+static struct shim_opened_group *find_record(const void *kind, uintptr_t handle)
 {
     pthread_mutex_lock(&opened_groups_lock);
     struct shim_opened_group *g = opened_groups;
@@ -136,7 +136,7 @@ static struct shim_opened_group *find(const void *kind, uintptr_t handle)
     return g;
 }
 
-static void put(struct shim_opened_group *g)
+static void attach_record(struct shim_opened_group *g)
 {
     pthread_mutex_lock(&opened_groups_lock);
     g->next = opened_groups;
@@ -160,21 +160,21 @@ void shim_opened_group_end(struct shim_opened_group *g, bool gone)
     if (!g)
         return;
     if (!gone) {
-        put(g);
+        attach_record(g);
         return;
     }
     free(g->world_rank);
     free(g);
 }
 
-static void remember(const void *kind, uintptr_t handle, MPI_Group group, int tag)
+static void add_record(const void *kind, uintptr_t handle, MPI_Group group, int tag)
 {
     struct shim_opened_group *g = calloc(1, sizeof *g);
     if (g && init_opened_group(g, group)) {
         g->tag = tag;
         g->kind = kind;
         g->handle = handle;
-        put(g);
+        attach_record(g);
     } else
         free(g);
 }
@@ -184,7 +184,7 @@ void shim_remember_win(MPI_Win win, int tag)
     MPI_Group group;
     if (shim_pmpi.Win_get_group(win, &group) != MPI_SUCCESS)
         return;
-    remember(&of_win, (uintptr_t)win, group, tag);
+    add_record(&of_win, (uintptr_t)win, group, tag);
     shim_pmpi.Group_free(&group);
 }
 
@@ -193,21 +193,21 @@ void shim_remember_file(MPI_File file, int tag)
     MPI_Group group;
     if (shim_pmpi.File_get_group(file, &group) != MPI_SUCCESS)
         return;
-    remember(&of_file, (uintptr_t)file, group, tag);
+    add_record(&of_file, (uintptr_t)file, group, tag);
     shim_pmpi.Group_free(&group);
 }
 
 struct shim_opened_group *shim_opened_group_of_win(MPI_Win win)
 {
-    return find(&of_win, (uintptr_t)win);
+    return find_record(&of_win, (uintptr_t)win);
 }
 
 struct shim_opened_group *shim_opened_group_of_file(MPI_File file)
 {
-    return find(&of_file, (uintptr_t)file);
+    return find_record(&of_file, (uintptr_t)file);
 }
 
-static void forget(struct shim_opened_group *g)
+static void drop_record(struct shim_opened_group *g)
 {
     shim_opened_group_detach(g);
     shim_opened_group_end(g, true);
@@ -216,19 +216,19 @@ static void forget(struct shim_opened_group *g)
 void shim_forget_win(const MPI_Win *win)
 {
     if (win)
-        forget(shim_opened_group_of_win(*win));
+        drop_record(shim_opened_group_of_win(*win));
 }
 
 void shim_forget_file(const MPI_File *file)
 {
     if (file)
-        forget(shim_opened_group_of_file(*file));
+        drop_record(shim_opened_group_of_file(*file));
 }
 
 void shim_opened_group_barrier(struct shim_opened_group *g, const void *call_site)
 {
     if (g)
-        disseminate(g, message_tag(g->tag, TOPIC_ARRIVAL), call_site);
+        run_barrier(g, message_tag(g->tag, TOPIC_ARRIVAL), call_site);
 }
 
 void shim_opened_group_ring(const struct shim_opened_group *g)
@@ -242,9 +242,9 @@ void shim_opened_group_ring(const struct shim_opened_group *g)
 
 void shim_opened_group_notify_posted(const struct shim_opened_group *g, MPI_Group group)
 {
-    int size, *ranks = ranks_of(group, &size);
+    int size, *ranks = get_world_ranks(group, &size);
     MPI_Request told;
-    for (int i = 0; ranks && can_tell(g->managed) && i < size; i++)
+    for (int i = 0; ranks && can_send(g->managed) && i < size; i++)
         if (shim_pmpi.Isend(NULL, 0, MPI_BYTE, g->managed->rank_of[ranks[i]],
                             message_tag(g->tag, TOPIC_POSTED), g->managed->own,
                             &told) == MPI_SUCCESS) {
@@ -257,9 +257,9 @@ void shim_opened_group_notify_posted(const struct shim_opened_group *g, MPI_Grou
 void shim_opened_group_await_posted(const struct shim_opened_group *g, MPI_Group group,
                                     const void *call_site)
 {
-    int size, *ranks = ranks_of(group, &size);
+    int size, *ranks = get_world_ranks(group, &size);
     MPI_Request heard;
-    for (int i = 0; ranks && can_tell(g->managed) && i < size; i++)
+    for (int i = 0; ranks && can_send(g->managed) && i < size; i++)
         if (shim_pmpi.Irecv(NULL, 0, MPI_BYTE, g->managed->rank_of[ranks[i]],
                             message_tag(g->tag, TOPIC_POSTED), g->managed->own,
                             &heard) == MPI_SUCCESS)

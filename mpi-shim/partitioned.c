@@ -16,7 +16,7 @@ static struct live *live;
 static _Atomic int lives;
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void enlist(MPI_Request request, int member)
+static void add_live(MPI_Request request, int member)
 {
     struct live *l = malloc(sizeof *l);
     shim_request_note(request, member);
@@ -89,7 +89,7 @@ int shim_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Dataty
     int result =
         shim_pmpi.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
     if (result == MPI_SUCCESS)
-        enlist(*request, shim_member(shim_comm(comm), dest));
+        add_live(*request, shim_member(shim_comm(comm), dest));
     return result;
 }
 
@@ -99,7 +99,7 @@ int shim_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype dat
     int result =
         shim_pmpi.Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request);
     if (result == MPI_SUCCESS)
-        enlist(*request, shim_member(shim_comm(comm), source));
+        add_live(*request, shim_member(shim_comm(comm), source));
     return result;
 }
 

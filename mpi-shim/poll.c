@@ -97,7 +97,7 @@ static void note_end(void)
 }
 
 /* Was the thread asleep in this gap between two tests? */
-static bool napped(uint64_t gap)
+static bool has_slept(uint64_t gap)
 {
     if (gap < NAP_US * shim_us)
         return false;
@@ -125,7 +125,7 @@ static uint64_t quiet_need_ns(void)
 }
 
 /* Has another thread run in the caller's sleep? */
-static void learn(bool ran)
+static void learn_quiet(bool ran)
 {
     uint64_t need = quiet_need_ns();
     need = ran ? need * QUIET_GROWS : need - need / 4;
@@ -141,11 +141,11 @@ static void learn_awake(void)
         return;
     inv_others_quiet_ns(&others.sample);
     if (others.sample.spent_ns >= QUIET_FIRST_US * 1000)
-        learn(false);
+        learn_quiet(false);
 }
 
-/* How long the others have been quiet (ns).  If the caller has slept since the last look, that tells whether one of
- * them has run in the sleep. */
+/* How long the others have been quiet (ns).  If the caller has slept since the last check, that
+ * tells whether one of them has run in the sleep. */
 static uint64_t check_others(void)
 {
     uint64_t ran = others.sample.ran_ns;
@@ -153,7 +153,7 @@ static uint64_t check_others(void)
     if (!others.slept)
         return quiet;
     others.slept = false;
-    learn(others.sample.ran_ns != ran);
+    learn_quiet(others.sample.ran_ns != ran);
     return quiet;
 }
 
@@ -177,7 +177,7 @@ static void end_run(uint64_t end, bool hit)
     run.slept = false;
 }
 
-static bool core_wanted(void)
+static bool is_core_wanted(void)
 {
     return inv_process.anonymous || inv_seat < 0 || inv_seat_poll() != INV_KEEP ||
            inv_guest_waits();
@@ -190,7 +190,7 @@ void shim_poll_begin(void)
     if (run.tests == 0)
         return;
     uint64_t gap = shim_ticks() - run.last;
-    if (gap > GAP_US * shim_us && gap > (run.last - run.start) / GAP_PART && !napped(gap))
+    if (gap > GAP_US * shim_us && gap > (run.last - run.start) / GAP_PART && !has_slept(gap))
         end_run(run.last, false);
 }
 
@@ -203,11 +203,11 @@ bool shim_poll_failed(void)
     }
     uint64_t lasts = run.last - run.start;
     return is_wait() && lasts > RUN_US * shim_us && run.last >= others.next_check &&
-           (lasts > PATIENT_US * shim_us || core_wanted() || inv_way_wanted());
+           (lasts > PATIENT_US * shim_us || is_core_wanted() || inv_way_wanted());
 }
 
 /* So long may the caller sleep in a test (ns); 0: another thread of the process could run. */
-static uint64_t longest_stay(void)
+static uint64_t longest_stay_ns(void)
 {
     uint64_t quiet = check_others();
     run.checked = true;
@@ -254,7 +254,7 @@ bool shim_poll_wait(struct shim_wait *w)
         return give_way(w);
     if (inv_seat == INV_SEAT_NONE)
         inv_give_way(0); /* it may have been given one */
-    uint64_t longest = longest_stay();
+    uint64_t longest = longest_stay_ns();
     if (!longest)
         return false;
     /* Who wants a core has threads that cannot run before we lend: a yield comes back when others
@@ -270,7 +270,7 @@ bool shim_poll_wait(struct shim_wait *w)
         run.stay = STAY_FIRST_US * shim_us;
     uint64_t part = (run.last - run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
     uint64_t unwanted = part < STAY_UNWANTED_US * shim_us ? part : STAY_UNWANTED_US * shim_us;
-    uint64_t stay = core_wanted() ? run.stay : unwanted;
+    uint64_t stay = is_core_wanted() ? run.stay : unwanted;
     if (stay > STAY_FIRST_US * shim_us && shim_ticks_to_ns(stay) > longest)
         stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_us;
     bool done = shim_wait_slices(w, run.start, stay, true);

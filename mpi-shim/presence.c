@@ -58,7 +58,7 @@ struct states {
     MPI_Request *requests;
 };
 
-static bool past(uint64_t limit_ns, unsigned *polls)
+static bool is_past_limit(uint64_t limit_ns, unsigned *polls)
 {
     shim_pause(polls);
     return inv_now_ns() > limit_ns;
@@ -74,7 +74,7 @@ bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns)
             return false;
         if (flag)
             return true;
-        if (past(limit, &polls))
+        if (is_past_limit(limit, &polls))
             return false;
     }
 }
@@ -103,7 +103,7 @@ static int answer_present(const struct shim_agreement *a, struct states *states,
 }
 
 /* For messages: the number in MPI_COMM_WORLD, which differs in a group of a session. */
-static int name_of(const struct shim_agreement *a, int rank)
+static int rank_name(const struct shim_agreement *a, int rank)
 {
     return a->world_rank ? a->world_rank[rank] : rank;
 }
@@ -131,14 +131,14 @@ static const char *check_as_root(const struct shim_agreement *a, int *least)
     }
     int absent = answer_present(a, &states, all ? *least : SHIM_PRESENCE_REFUSED);
     if (!all) {
-        snprintf(why, sizeof why, "MPI rank %d does not run under invade", name_of(a, absent));
+        snprintf(why, sizeof why, "MPI rank %d does not run under invade", rank_name(a, absent));
         return why; /* states is not freed: open receives write into it */
     }
     free(states.state);
     free(states.requests);
     if (refused < 0)
         return mine != SHIM_PRESENCE_REFUSED ? NULL : "";
-    snprintf(why, sizeof why, "MPI rank %d is not managed", name_of(a, refused));
+    snprintf(why, sizeof why, "MPI rank %d is not managed", rank_name(a, refused));
     return why;
 }
 

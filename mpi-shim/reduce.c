@@ -19,7 +19,7 @@
 
 enum reduction { SUM, PROD, MAX, MIN, REDUCTIONS };
 
-static MPI_Op real_op(enum reduction which)
+static MPI_Op predefined_op(enum reduction which)
 {
     const MPI_Op ops[REDUCTIONS] = {
         [SUM] = MPI_SUM, [PROD] = MPI_PROD, [MAX] = MPI_MAX, [MIN] = MPI_MIN};
@@ -27,26 +27,27 @@ static MPI_Op real_op(enum reduction which)
 }
 
 /* Called by the library, in whichever thread it makes progress. */
-static void apply(enum reduction which, void *in, void *inout, int *count, MPI_Datatype *datatype)
+static void apply_reduction(enum reduction which, void *in, void *inout, int *count,
+                            MPI_Datatype *datatype)
 {
-    shim_pmpi.Reduce_local(in, inout, *count, *datatype, real_op(which));
+    shim_pmpi.Reduce_local(in, inout, *count, *datatype, predefined_op(which));
 }
 
-static void sum(void *in, void *inout, int *n, MPI_Datatype *type)
+static void reduce_sum(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    apply(SUM, in, inout, n, type);
+    apply_reduction(SUM, in, inout, n, type);
 }
-static void prod(void *in, void *inout, int *n, MPI_Datatype *type)
+static void reduce_prod(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    apply(PROD, in, inout, n, type);
+    apply_reduction(PROD, in, inout, n, type);
 }
-static void max(void *in, void *inout, int *n, MPI_Datatype *type)
+static void reduce_max(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    apply(MAX, in, inout, n, type);
+    apply_reduction(MAX, in, inout, n, type);
 }
-static void min(void *in, void *inout, int *n, MPI_Datatype *type)
+static void reduce_min(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    apply(MIN, in, inout, n, type);
+    apply_reduction(MIN, in, inout, n, type);
 }
 
 /* Those that are declared not to commute; under the lock. */
@@ -54,15 +55,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool made[REDUCTIONS];
 static MPI_Op in_order[REDUCTIONS];
 
-static MPI_Op made_op(enum reduction which)
+static MPI_Op get_ordered_op(enum reduction which)
 {
     static MPI_User_function *const functions[REDUCTIONS] = {
-        [SUM] = sum, [PROD] = prod, [MAX] = max, [MIN] = min};
+        [SUM] = reduce_sum, [PROD] = reduce_prod, [MAX] = reduce_max, [MIN] = reduce_min};
     pthread_mutex_lock(&lock);
     if (!made[which])
         made[which] =
             shim_pmpi.Op_create((uintptr_t)functions[which], 0, &in_order[which]) == MPI_SUCCESS;
-    MPI_Op op = made[which] ? in_order[which] : real_op(which);
+    MPI_Op op = made[which] ? in_order[which] : predefined_op(which);
     pthread_mutex_unlock(&lock);
     return op;
 }
@@ -90,18 +91,18 @@ static bool is_number(MPI_Datatype datatype)
 }
 
 /* Does the library take the tree by itself? */
-static bool few(const struct shim_comm *c, MPI_Count count)
+static bool library_takes_tree(const struct shim_comm *c, MPI_Count count)
 {
     return c->size <= 2 || count < 1 << (31 - __builtin_clz((unsigned)c->size));
 }
 
 MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
-    if (!inv_process.anonymous || !c->line || few(c, count) || !is_number(datatype))
+    if (!inv_process.anonymous || !c->line || library_takes_tree(c, count) || !is_number(datatype))
         return op;
     for (enum reduction which = 0; which < REDUCTIONS; which++)
-        if (op == real_op(which))
-            return made_op(which);
+        if (op == predefined_op(which))
+            return get_ordered_op(which);
     return op;
 }
 

@@ -65,7 +65,7 @@ static bool open_own(MPI_Info info, MPI_Group *all)
     return shim_pmpi.Group_from_session_pset(own, "mpi://WORLD", all) == MPI_SUCCESS;
 }
 
-static void opened(MPI_Session session, MPI_Info info)
+static void note_opened(MPI_Session session, MPI_Info info)
 {
     INV_UNCANCELLED;
     MPI_Group all;
@@ -84,7 +84,7 @@ int shim_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
         shim_clock_start();
     int result = shim_pmpi.Session_init(info, errhandler, session);
     if (result == MPI_SUCCESS)
-        opened(*session, info);
+        note_opened(*session, info);
     return result;
 }
 
@@ -168,7 +168,7 @@ static void barrier_of_group(MPI_Group group, int tag, const void *call_site)
 }
 
 /* Before anything is known of the others, which may take their time. */
-static bool lend(void)
+static bool lend_core(void)
 {
     if (shim_managed_group_any() || !shim_joined() || !inv_managed())
         return false;
@@ -177,7 +177,7 @@ static bool lend(void)
 }
 
 /* The new communicator's, as by MPI_Comm_set_errhandler (handler.c). */
-static void handler_is_set(void)
+static void note_handler_set(void)
 {
     atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
 }
@@ -187,14 +187,14 @@ int shim_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
 {
     int number = shim_text_tag(stringtag) | 1; /* 0 is MPI_COMM_WORLD's */
     barrier_of_group(group, number, SHIM_SITE);
-    bool lent = lend();
+    bool lent = lend_core();
     int result = SHIM_WATCH_OR_CALL(
         SHIM_MEMBER_NONE,
         shim_pmpi.Comm_create_from_group(group, stringtag, info, errhandler, newcomm));
     if (lent)
         inv_wait_end();
     if (result == MPI_SUCCESS && *newcomm != MPI_COMM_NULL) {
-        handler_is_set();
+        note_handler_set();
         shim_set_up(*newcomm, number, make_own);
     }
     return result;
@@ -217,7 +217,7 @@ int shim_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
 {
     int number = shim_text_tag(stringtag) | 1;
     barrier_of_group(local_group, number, SHIM_SITE);
-    bool lent = lend();
+    bool lent = lend_core();
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE,
                                     shim_pmpi.Intercomm_create_from_groups(
                                         local_group, local_leader, remote_group, remote_leader,
@@ -225,7 +225,7 @@ int shim_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     if (lent)
         inv_wait_end();
     if (result == MPI_SUCCESS && *newintercomm != MPI_COMM_NULL) {
-        handler_is_set();
+        note_handler_set();
         set_up_both(*newintercomm, number);
     }
     return result;

@@ -331,7 +331,7 @@ static bool agree_on_ways(const struct shim_agreement *a, bool good, bool *hooke
     return true;
 }
 
-static void begin(const struct shim_agreement *a)
+static void begin_management(const struct shim_agreement *a)
 {
     int *tag_ub, flag = 0;
     shim_pmpi.Comm_get_attr(a->comm, MPI_TAG_UB, &tag_ub, &flag);
@@ -348,14 +348,14 @@ static void begin(const struct shim_agreement *a)
 }
 
 /* Those of a communicator that is not managed go on without; who has begun goes on. */
-static void refuse(const char *why)
+static void refuse_management(const char *why)
 {
     if (!in_force)
         inv_leave(why && *why ? why : NULL);
 }
 
 /* Not of a job that was spawned, for instance. */
-static bool of_world(const struct shim_agreement *a)
+static bool is_of_world(const struct shim_agreement *a)
 {
     int r = 0;
     while (a->world_rank && r < a->size && (unsigned)a->world_rank[r] < (unsigned)shim_world.size)
@@ -363,22 +363,22 @@ static bool of_world(const struct shim_agreement *a)
     return r == a->size;
 }
 
-static void set_up(const struct shim_agreement *a, shim_make_own *make_own)
+static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own)
 {
-    int least = !inv_managed() || !of_world(a)                  ? SHIM_PRESENCE_REFUSED
+    int least = !inv_managed() || !is_of_world(a)               ? SHIM_PRESENCE_REFUSED
                 : shim_managed_group_of(a->world_rank, a->size) ? SHIM_PRESENCE_GROUP
                                                                 : SHIM_PRESENCE_MANAGED;
     const char *why = shim_presence_check(a, &least);
     if (!why && least == SHIM_PRESENCE_GROUP)
         return;
     if (why || !all_invade(a)) {
-        refuse(why);
+        refuse_management(why);
         return;
     }
     bool good = exchange_members(a), hooked;
     int age;
     if (!agree_on_ways(a, good, &hooked, &age)) {
-        refuse(a->rank == 0 ? "the core table has no room for this MPI job" : NULL);
+        refuse_management(a->rank == 0 ? "the core table has no room for this MPI job" : NULL);
         return;
     }
     if (!in_force)
@@ -389,7 +389,7 @@ static void set_up(const struct shim_agreement *a, shim_make_own *make_own)
     shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
     shim_managed_group_add(a, own, age);
     shim_comms_recheck();
-    begin(a);
+    begin_management(a);
 }
 
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
@@ -398,7 +398,7 @@ void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
     struct shim_agreement a = agreement_of(comm, number);
     /* A rank alone has nobody to wait for.  In a session MPICH 4.0 crashes when one polls. */
     if (a.size > 1 || number == 0)
-        set_up(&a, make_own);
+        set_up_ranks(&a, make_own);
     free(a.world_rank);
 }
 

@@ -27,13 +27,13 @@ _Static_assert(SHIM_CALLS < 1 << (64 - ADDRESS_BITS), "a function's number fits 
 static uint64_t keys[INV_SITES]; /* by number; written before the number is in the map */
 static _Atomic uint32_t map[MAP]; /* numbers of sites; 0 free; written once */
 
-static struct inv_record *record(void)
+static struct inv_record *get_record(void)
 {
     return atomic_load_explicit(&inv_process.record, memory_order_acquire);
 }
 
 /* The record, also where only its sites are written. */
-static struct inv_record *record_of_sites(void)
+static struct inv_record *get_record_of_sites(void)
 {
     return atomic_load_explicit(&inv_process.sites, memory_order_acquire);
 }
@@ -48,14 +48,14 @@ static __thread struct {
 
 struct shim_places shim_places;
 
-static void add(_Atomic uint64_t *counter, uint64_t amount)
+static void add_to(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
 /* --- naming a site, once */
 
-static void copy(char *to, size_t room, const char *from)
+static void copy_name(char *to, size_t room, const char *from)
 {
     size_t length = from ? strlen(from) : 0;
     if (length >= room) { /* keep the end of a name, which differs more than its beginning */
@@ -79,10 +79,10 @@ static void name_site(struct inv_site *s, enum shim_call call, const void *addre
 {
     Dl_info info;
     struct link_map *module = NULL;
-    copy(s->function, sizeof s->function, name_of(call));
+    copy_name(s->function, sizeof s->function, name_of(call));
     s->offset = (uintptr_t)address;
     if (dladdr1(address, &info, (void **)&module, RTLD_DL_LINKMAP) && module) {
-        copy(s->symbol, sizeof s->symbol, info.dli_sname);
+        copy_name(s->symbol, sizeof s->symbol, info.dli_sname);
         s->offset -= module->l_addr;
         inv_record_name_module(s->module, module->l_name);
     }
@@ -103,7 +103,7 @@ static uint32_t new_number(struct inv_record *r)
 
 /* The site's number, a new one at its first call; SITE_OTHER if there is no room.  When two threads
  * make the first call at once, the number of one of them stays unused. */
-static uint32_t site_of(struct inv_record *r, enum shim_call call, const void *address)
+static uint32_t find_site(struct inv_record *r, enum shim_call call, const void *address)
 {
     uint64_t where = (uintptr_t)address, key = where | (uint64_t)call << ADDRESS_BITS;
     unsigned first = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 54);
@@ -132,11 +132,11 @@ static uint32_t site_of(struct inv_record *r, enum shim_call call, const void *a
 
 void shim_site_stats_count_call(enum shim_call call, const void *address)
 {
-    struct inv_record *r = record_of_sites();
+    struct inv_record *r = get_record_of_sites();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
         return; /* before shim_site_stats_start */
-    thread.here = site_of(r, call, address);
-    add(&r->site[thread.here].calls, 1);
+    thread.here = find_site(r, call, address);
+    add_to(&r->site[thread.here].calls, 1);
 }
 
 unsigned shim_site_stats_current(void) { return thread.here; }
@@ -148,7 +148,7 @@ void shim_site_stats_set_current(unsigned here) { thread.here = here; }
  * the thread has most likely run all the time. */
 void shim_site_stats_wait_lasts(uint64_t start)
 {
-    if (!record() || thread.wait_start == start)
+    if (!get_record() || thread.wait_start == start)
         return;
     thread.wait_start = start;
     thread.asked_ticks = shim_ticks();
@@ -157,7 +157,7 @@ void shim_site_stats_wait_lasts(uint64_t start)
 
 void shim_site_stats_wait_sleeps(uint64_t start)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     shim_site_stats_wait_lasts(start);
     if (inv_traced())
         inv_trace_write(inv_process.table, INV_TRACE_SLEEP, thread.here);
@@ -169,23 +169,23 @@ void shim_site_stats_wait_sleeps(uint64_t start)
 
 void shim_site_stats_wait_woke(void)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     if (r && thread.main)
         atomic_store_explicit(&r->waiting_since_ns, 0, memory_order_relaxed);
 }
 
-static uint64_t at_most(uint64_t ticks, uint64_t us)
+static uint64_t limit_ticks(uint64_t ticks, uint64_t us)
 {
     return ticks < us * shim_us ? ticks : us * shim_us;
 }
 
 /* The CPU time that the wait took.  Where it was not read, the wait was short, or the thread
  * slept. */
-static uint64_t burnt_ns(uint64_t start, uint64_t end)
+static uint64_t used_cpu_ns(uint64_t start, uint64_t end)
 {
     if (thread.wait_start != start)
-        return shim_ticks_to_ns(at_most(end - start, UNASKED_US));
-    uint64_t before = shim_ticks_to_ns(at_most(thread.asked_ticks - start, BEFORE_US));
+        return shim_ticks_to_ns(limit_ticks(end - start, UNASKED_US));
+    uint64_t before = shim_ticks_to_ns(limit_ticks(thread.asked_ticks - start, BEFORE_US));
     uint64_t burnt = before + shim_thread_cpu_ns() - thread.cpu_ns;
     uint64_t all = shim_ticks_to_ns(end - start);
     return burnt < all ? burnt : all;
@@ -193,20 +193,20 @@ static uint64_t burnt_ns(uint64_t start, uint64_t end)
 
 void shim_site_stats_add_wait(uint64_t start, uint64_t end, bool slept)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
         return; /* a wait of set-up, before shim_site_stats_start */
     struct inv_site *s = &r->site[thread.here];
     uint64_t ticks = end - start;
-    add(&s->waited_ticks, ticks);
+    add_to(&s->waited_ticks, ticks);
     if (slept)
-        add(&s->slept, 1);
+        add_to(&s->slept, 1);
     uint64_t longest = atomic_load_explicit(&s->longest_ticks, memory_order_relaxed);
     while (ticks > longest && !atomic_compare_exchange_weak_explicit(
                                   &s->longest_ticks, &longest, ticks, memory_order_relaxed,
                                   memory_order_relaxed))
         ;
-    add(&r->spun_ns, burnt_ns(start, end));
+    add_to(&r->spun_ns, used_cpu_ns(start, end));
 }
 
 void shim_site_stats_trace_wait(uint64_t start, uint64_t end, bool slept)
@@ -244,7 +244,7 @@ static void find_places(void)
 void shim_site_stats_start(uint64_t job)
 {
     find_places();
-    struct inv_record *r = record_of_sites();
+    struct inv_record *r = get_record_of_sites();
     if (!r)
         return;
     thread.main = true;
@@ -257,7 +257,7 @@ void shim_site_stats_start(uint64_t job)
 
 _Static_assert((int)SHIM_CLASSES == (int)INV_CLASSES, "the record has room for all classes");
 
-static void set(_Atomic uint64_t *to, uint64_t value)
+static void store_relaxed(_Atomic uint64_t *to, uint64_t value)
 {
     atomic_store_explicit(to, value, memory_order_relaxed);
 }
@@ -268,35 +268,35 @@ static void copy_classes(struct inv_record *r)
     const struct shim_iteration_class *from = shim_iteration_classes(&count);
     for (unsigned i = 0; i < count; i++) {
         struct inv_class *to = &r->class[i];
-        set(&to->sites, from[i].sites);
-        set(&to->count, from[i].count);
-        set(&to->length_ns, from[i].length_ns);
-        set(&to->useful_ns, from[i].useful_ns);
-        set(&to->wait_ns, from[i].wait_ns);
-        set(&to->core_ns, from[i].core_ns);
+        store_relaxed(&to->sites, from[i].sites);
+        store_relaxed(&to->count, from[i].count);
+        store_relaxed(&to->length_ns, from[i].length_ns);
+        store_relaxed(&to->useful_ns, from[i].useful_ns);
+        store_relaxed(&to->wait_ns, from[i].wait_ns);
+        store_relaxed(&to->core_ns, from[i].core_ns);
     }
     atomic_store_explicit(&r->classes, count, memory_order_relaxed);
 }
 
-static void publish(struct inv_record *r, uint64_t now)
+static void publish_record(struct inv_record *r, uint64_t now)
 {
     copy_classes(r);
-    set(&r->counted_ns, now);
+    store_relaxed(&r->counted_ns, now);
     inv_record_publish();
 }
 
 void shim_site_stats_publish(void)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     uint64_t now = r ? inv_now_ns() : 0;
     if (r && now - atomic_load_explicit(&r->counted_ns, memory_order_relaxed) > PUBLISH_NS)
-        publish(r, now);
+        publish_record(r, now);
 }
 
 void shim_site_stats_stop(void)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     if (r)
-        publish(r, inv_now_ns());
+        publish_record(r, inv_now_ns());
     inv_record_stop();
 }

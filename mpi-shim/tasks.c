@@ -26,14 +26,14 @@ struct either {
     bool done;
 };
 
-static bool done_or_task(struct shim_wait *w)
+static bool check_done_or_task(struct shim_wait *w)
 {
     struct either *e = w->arg;
     e->done = e->wait->done(e->wait);
     return e->done || e->point->ready();
 }
 
-static bool run_one(const struct inv_task_point *point)
+static bool run_task(const struct inv_task_point *point)
 {
     struct shim_thread here = shim_thread;
     unsigned place = shim_site_stats_current();
@@ -52,9 +52,9 @@ bool shim_tasks_wait(struct shim_wait *w, const void *call_site)
         return false;
     struct either e = {.wait = w, .point = point};
     struct shim_wait either = {
-        .done = done_or_task, .arg = &e, .comm = w->comm, .at_arrival = w->at_arrival};
+        .done = check_done_or_task, .arg = &e, .comm = w->comm, .at_arrival = w->at_arrival};
     while (!e.done) {
-        if (point->ready() && run_one(point))
+        if (point->ready() && run_task(point))
             e.done = w->done(w);
         else
             shim_wait_idle(&either, call_site);

@@ -123,7 +123,7 @@ void shim_hold_refresh(void)
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is
  * likely to be over by then, next to nothing where it is not; and longer where that has shown to be
  * better for the whole. */
-static uint64_t patience(const struct shim_site *site)
+static uint64_t patience_ticks(const struct shim_site *site)
 {
     uint64_t expects = shim_site_expects(site);
     if (expects <= HOLD_US * shim_us && hold_until() != 0)
@@ -160,7 +160,7 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
     if (verdict == INV_GIVE)
         return move_to_other_core();
     return verdict != INV_LOST && spun <= PATIENT_US * shim_us &&
-           (verdict != INV_WANTED || spun <= patience(site));
+           (verdict != INV_WANTED || spun <= patience_ticks(site));
 }
 
 static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint64_t start)
@@ -408,7 +408,7 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
 
 /* --- waiting for one request */
 
-static bool request_done(struct shim_wait *w)
+static bool check_request(struct shim_wait *w)
 {
     struct {
         MPI_Request *request;
@@ -427,8 +427,8 @@ int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm
         MPI_Status *status;
     } args = {request, status};
     struct shim_wait wait = {
-        .done = request_done, .arg = &args, .comm = comm, .at_arrival = at_arrival};
-    if (!request_done(&wait))
+        .done = check_request, .arg = &args, .comm = comm, .at_arrival = at_arrival};
+    if (!check_request(&wait))
         shim_wait(&wait, call_site);
     return wait.result;
 }
@@ -442,7 +442,7 @@ int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const vo
 }
 
 /* Ring those of the communicator's ranks that sleep in a collective of it. */
-static void ring_board(const struct shim_comm *c)
+static void ring_board_sleepers(const struct shim_comm *c)
 {
     if (c->header)
         for (int r = 0; r < c->size; r++)
@@ -455,8 +455,8 @@ static void ring_board(const struct shim_comm *c)
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site)
 {
     shim_workload_call(call_site);
-    ring_board(c);
+    ring_board_sleepers(c);
     int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, false, call_site);
-    ring_board(c);
+    ring_board_sleepers(c);
     return result;
 }

@@ -59,7 +59,7 @@ static void fall_asleep(void)
     shim_sleep_begin(&shim_watch.sleep, shim_watch.comm, true, shim_watch.start);
 }
 
-static void arrived(void)
+static void note_arrival(void)
 {
     if (shim_watch.start == 0)
         return;
@@ -78,7 +78,7 @@ static void arrived(void)
 
 /* What we were rung for may have made the library send on, to one who sleeps too.  Only a few
  * times, or two who wait for a third would wake each other all the time. */
-static void sleep_on(bool library_yields)
+static void continue_sleep(bool library_yields)
 {
     struct shim_sleep *s = &shim_watch.sleep;
     bool rung = s->check_until != 0; /* or something arrived */
@@ -104,15 +104,15 @@ static void start_clock(void)
 }
 
 /* Where calls are quick as a rule, it takes some more polls before we look at the clock. */
-static bool early(void)
+static bool is_early(void)
 {
     return shim_watch.polls < 4 * SHIM_WATCH_POLLS &&
            atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed) >= 8;
 }
 
-static void spin(void)
+static void spin_in_call(void)
 {
-    if (shim_watch.start == 0 && early())
+    if (shim_watch.start == 0 && is_early())
         return;
     if (shim_watch.start == 0)
         start_clock();
@@ -120,7 +120,7 @@ static void spin(void)
         fall_asleep();
 }
 
-static void yield(bool library_yields, bool due)
+static void yield_in_call(bool library_yields, bool due)
 {
     if (shim_watch.start == 0)
         start_clock();
@@ -137,7 +137,7 @@ static void yield(bool library_yields, bool due)
 /* The kernel moves only who wakes up.  Of four ranks that yield to each other on two cores it
  * may leave three on one core for half a second, and all wait for those.  So each goes to a
  * core of its own number, and is free to be moved from there at once. */
-static void spread(void)
+static void spread_ranks(void)
 {
     struct inv_cpus now;
     struct inv_table *t = inv_process.table;
@@ -155,12 +155,12 @@ static void watch_poll(unsigned polls, bool library_yields)
     shim_watch.polls += polls;
     bool due = shim_watch.polls / SHIM_WATCH_POLLS != before;
     if (inv_process.anonymous || inv_seat < 0)
-        yield(library_yields, due);
+        yield_in_call(library_yields, due);
     else if (due)
-        spin();
+        spin_in_call();
 }
 
-static unsigned listen(unsigned polls, unsigned how)
+static unsigned listen_to_poll(unsigned polls, unsigned how)
 {
     (void)polls;
     if (how & HOOK_ARRIVED)
@@ -172,11 +172,11 @@ static unsigned listen(unsigned polls, unsigned how)
 unsigned shim_polled(unsigned polls, unsigned how)
 {
     if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
-        return listen(polls, how);
+        return listen_to_poll(polls, how);
     if (how & HOOK_ARRIVED)
-        arrived();
+        note_arrival();
     else if (shim_watch.asleep)
-        sleep_on(how & HOOK_YIELDS);
+        continue_sleep(how & HOOK_YIELDS);
     else
         watch_poll(polls, how & HOOK_YIELDS);
     return shim_watch.asleep;
@@ -191,7 +191,7 @@ void shim_watch_waited(void)
     shim_watch.awake = slept || !inv_process.anonymous ? 0 : shim_watch.awake + 1;
     if (shim_watch.awake == SPREAD_WAITS) {
         shim_watch.awake = 0;
-        spread();
+        spread_ranks();
     }
     uint64_t end = shim_ticks();
     shim_site_learn(shim_watch.site, shim_watch.start, end);
@@ -209,7 +209,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
         unsigned polls;
     } row __attribute__((tls_model("initial-exec")));
     if (shim_listening.on)
-        return listen(polls, how);
+        return listen_to_poll(polls, how);
     if (how || shim_thread.testing || (row.polls += polls) < ROW_POLLS)
         return 0;
     uint64_t start = row.start, now = shim_ticks();
@@ -226,7 +226,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
 
 void shim_watch_no_more(void)
 {
-    shim_hook_set(inv_process.anonymous ? polled_by_threads : listen, LISTEN_POLLS);
+    shim_hook_set(inv_process.anonymous ? polled_by_threads : listen_to_poll, LISTEN_POLLS);
 }
 
 void shim_watch_set_up(bool hooked)

@@ -90,7 +90,7 @@ const struct shim_iteration_class *shim_iteration_classes(unsigned *count)
     return sums;
 }
 
-static struct inv_counters *counters(void)
+static struct inv_counters *get_counters(void)
 {
     return &inv_slot_at(inv_process.table, inv_process.slot)->counters;
 }
@@ -99,9 +99,9 @@ static struct inv_counters *counters(void)
  * it takes about 1 % of the time. */
 static double least_us_between_reads(void) { return 10.0 * inv_process.ncores; }
 
-static void publish(void)
+static void publish_counters(void)
 {
-    struct inv_counters *c = counters();
+    struct inv_counters *c = get_counters();
     atomic_store_explicit(&c->useful_ns, shim_ticks_to_ns(work.useful), memory_order_relaxed);
     atomic_store_explicit(&c->wait_ns, shim_ticks_to_ns(work.wait), memory_order_relaxed);
     atomic_store_explicit(&c->waits, work.waits, memory_order_relaxed);
@@ -130,7 +130,7 @@ static void announce_graph(const struct class *c)
 }
 
 /* What another rank shows; 0: nothing yet, or nonsense. */
-static double rate_of(unsigned slot)
+static double read_rate(unsigned slot)
 {
     double rate;
     uint64_t bits = atomic_load_explicit(&inv_slot_at(inv_process.table, slot)->rate_bits,
@@ -140,12 +140,12 @@ static double rate_of(unsigned slot)
 }
 
 /* The rank's part of what the job's ranks in the domain do; 0: not all have said it yet. */
-static double share(double mine)
+static double share_of_job(double mine)
 {
     double sum = mine;
     int silent = 0, members = shim_world.members;
     for (int i = 0; i < members; i++) {
-        double rate = i == shim_world.me ? mine : rate_of(shim_world.member[i].slot);
+        double rate = i == shim_world.me ? mine : read_rate(shim_world.member[i].slot);
         sum += i == shim_world.me ? 0 : rate;
         silent += !(rate > 0);
     }
@@ -154,19 +154,19 @@ static double share(double mine)
     return mine / sum * (members - silent) / members;
 }
 
-static void announce(double rate)
+static void announce_workload(double rate)
 {
     uint64_t bits;
     memcpy(&bits, &rate, sizeof bits);
     atomic_store_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->rate_bits, bits,
                           memory_order_relaxed);
-    double workload = share(rate) * inv_process.ncores;
+    double workload = share_of_job(rate) * inv_process.ncores;
     if (workload > 0 && inv_steady_add(&work.workload, workload))
         inv_announce_workload(work.workload.told);
 }
 
 /* Which class speaks for the program: the one that has taken most of the time of late. */
-static void weigh(unsigned k, double length)
+static void weigh_class(unsigned k, double length)
 {
     double keep = length < RECENT_NS ? 1 - length / RECENT_NS : 0;
     for (unsigned i = 0; i < work.classes; i++)
@@ -187,7 +187,7 @@ static void end_sample(unsigned k)
     c->iterations = 0;
     if (k != work.dominant)
         return;
-    announce(c->rate);
+    announce_workload(c->rate);
     if (c->samples % GRAPH_SAMPLES == 0)
         announce_graph(c);
 }
@@ -272,11 +272,11 @@ static void end_iteration(unsigned k, uint64_t now, bool waited)
     c->useful += useful;
     c->cores += cores;
     c->iterations++;
-    weigh(k, length);
+    weigh_class(k, length);
     shim_estimate_iteration(now, useful, cores, waited);
     if (k == work.dominant)
         learn_to_hold(k);
-    publish();
+    publish_counters();
     if (c->length >= SAMPLE_US * 1e3)
         end_sample(k);
 }
@@ -329,7 +329,7 @@ static void pass_deadline(uint64_t now)
 static void forget_notes(void) { shim_workload_iteration += 2; }
 
 /* At the call in which an iteration ends. */
-static void arrive(void)
+static void estimate_arrival(void)
 {
     uint64_t now = shim_ticks();
     uint64_t useful = work.useful - work.begin.useful +
@@ -345,7 +345,7 @@ void shim_workload_note(const void *call_site)
         pass_boundary(shim_ticks(), false); /* the call before did not wait */
     due = shim_phase_call(&shim_workload_phase, key);
     if (due != SHIM_PHASE_NONE && shim_recorded())
-        arrive();
+        estimate_arrival();
     if (due != SHIM_PHASE_NONE || !shim_workload_phase.marker) {
         forget_notes();
         return;
@@ -421,7 +421,7 @@ void shim_workload_stop(void)
     if (!shim_thread.measured)
         return;
     end_iteration(SHIM_CLASS_WINDOWS, shim_ticks(), true);
-    publish();
+    publish_counters();
     shim_site_stats_stop();
     shim_thread.measured = false;
 }
