@@ -114,5 +114,5 @@ void shim_progress(void)
     while (g && g->own == MPI_COMM_NULL)
         g = next_group(g);
     if (g)
-        shim_pmpi.Iprobe(MPI_ANY_SOURCE, SHIM_TAG_NOBODY, g->own, &flag, MPI_STATUS_IGNORE);
+        shim_pmpi.Iprobe(MPI_ANY_SOURCE, SHIM_TAG_UNUSED, g->own, &flag, MPI_STATUS_IGNORE);
 }

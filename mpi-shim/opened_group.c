@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 /* What the message says; the rest of the tag says for whom.  MPI has tags up to 32767 at least,
- * and the last ones are SHIM_TAG_NOBODY and SHIM_TAG_REPORT. */
+ * and the last ones are SHIM_TAG_UNUSED and SHIM_TAG_REPORT. */
 enum topic { TOPIC_ARRIVAL, TOPIC_POSTED, TOPIC_GROUP, TOPIC_LEADERS, TOPICS };
 enum { NUMBERS = SHIM_TAG_REPORT / TOPICS };
 

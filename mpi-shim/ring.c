@@ -51,7 +51,7 @@ void shim_ring_line(struct inv_board_line *line, unsigned slot)
         inv_ring_slot(slot);
 }
 
-void shim_ring_everybody(void)
+void shim_ring_all_members(void)
 {
     for (int i = 0; i < shim_world.members; i++)
         if (i != shim_world.me)

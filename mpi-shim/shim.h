@@ -324,7 +324,7 @@ static inline bool shim_matched_valid(const MPI_Message *message, MPI_Count coun
 
 /* --- ringing (ring.c): no effect, and no shared write, when the other does not sleep */
 
-void shim_ring_everybody(void);
+void shim_ring_all_members(void);
 void shim_ring_line(struct inv_board_line *line, unsigned slot);
 SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
 {
@@ -334,7 +334,7 @@ SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBE
         if (__builtin_expect(atomic_load_explicit(&m->mail->sleeping, memory_order_acquire), 0))
             shim_ring_line(m->mail, m->slot);
     } else if (member == SHIM_MEMBER_ALL)
-        shim_ring_everybody();
+        shim_ring_all_members();
 }
 void shim_ring_comm(const struct shim_comm *c);
 /* Ring the ranks that sleep in a collective of c.  at_arrival: only if all ranks have arrived. */
@@ -477,8 +477,8 @@ void shim_sleep_end(struct shim_sleep *s);
 bool shim_sleep_arrived(struct shim_sleep *s);
 
 /* Let MPI make progress on whatever is under way (managed_group.c).  No rank sends with
- * SHIM_TAG_NOBODY.  report_gather.c sends with SHIM_TAG_REPORT, opened_group.c with lower tags. */
-enum { SHIM_TAG_NOBODY = 32767, SHIM_TAG_REPORT = 32766 };
+ * SHIM_TAG_UNUSED.  report_gather.c sends with SHIM_TAG_REPORT, opened_group.c with lower tags. */
+enum { SHIM_TAG_UNUSED = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
 
 /* comm and at_arrival as in struct shim_wait. */

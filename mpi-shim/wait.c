@@ -338,7 +338,7 @@ static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64
         if (w->done(w))
             return true;
         if (shim_listening.heard && shim_sleep_arrived(s))
-            shim_ring_everybody();
+            shim_ring_all_members();
         uint64_t now = shim_ticks();
         if (now >= s->check_until || now >= end)
             return false;
