@@ -3,9 +3,10 @@
  * package.c - the report of a process on another node than the `invade` that wants it.
  *
  * A node's rmd is out of that `invade`'s reach, but MPI is not: at MPI_Finalize the process packs
- * what rmd would say of it, the MPI shim carries it to a rank on that node (mpi-shim/gather.c),
- * and that one hands it to its rmd, whom `invade` asks at the end as ever.  All of it is in our
- * slot and our record, so it makes no difference whether the rmd of this node lives.
+ * what rmd would say of it, the MPI shim carries it to a rank on that node
+ * (mpi-shim/report_gather.c), and that one hands it to its rmd, whom `invade` asks at the end as
+ * ever.  All of it is in our slot and our record, so it makes no difference whether the rmd of this
+ * node lives.
  */
 #define _GNU_SOURCE
 #include "process.h"

@@ -3,17 +3,17 @@
  * calls.c - wrappers that are written by hand: MPI_Sendrecv_replace, starts, probes,
  * completion calls and tests.
  *
- * All follow one pattern: the non-blocking form in a struct args, a look_* function that
- * tries it once for the wait engine, and rings for whoever may wait for the other side.
- * Where the library calls us while it waits, its blocking function is called instead.
- * Arguments that MPI will refuse go to the blocking function, whose error it is.
+ * All follow one pattern.  The arguments of the non-blocking form are in a struct args.  A check_*
+ * function calls it once for the wait engine.  The ranks that may wait for this one are rung.
+ * Where the library calls the shim while it polls, its blocking function is called instead.
+ * Arguments that MPI will refuse go to the blocking function, which reports the error.
  */
 #include "shim.h"
 
 #include <limits.h>
 #include <stdlib.h>
 
-/* Every look's arguments; each uses what it needs. */
+/* The arguments of all checks; each check uses some. */
 struct args {
     int count;
     MPI_Request *requests;
@@ -27,18 +27,18 @@ struct args {
 };
 
 /* A pointer, since the call that gives `result` also writes the flag. */
-static bool settled(struct shim_wait *w, int result, const int *flag)
+static bool set_result(struct shim_wait *w, int result, const int *flag)
 {
     w->result = result;
     return *flag || result != MPI_SUCCESS;
 }
 
-/* A look, then the engine. */
-int shim_look_and_wait(shim_look *look, void *args, const void *call_site)
+/* A check, then the wait engine. */
+int shim_check_and_wait(shim_check *check, void *args, const void *call_site)
 {
-    struct shim_wait wait = {.done = look, .arg = args};
+    struct shim_wait wait = {.done = check, .arg = args};
     shim_workload_call(call_site);
-    if (!look(&wait))
+    if (!check(&wait))
         shim_wait(&wait, call_site);
     return wait.result;
 }
@@ -54,7 +54,7 @@ bool shim_null_buffer_valid(MPI_Datatype datatype)
 }
 
 /* The blocking function would have begun nothing: no later message may go to where its would. */
-static int refused(struct shim_exchange *e)
+static int cancel_exchange(struct shim_exchange *e)
 {
     if (e->receive != MPI_REQUEST_NULL) {
         shim_pmpi.Cancel(&e->receive);
@@ -66,19 +66,19 @@ static int refused(struct shim_exchange *e)
 int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status *status)
 {
     if (!shim_begun(e->send, e->result, e->dest))
-        return refused(e);
+        return cancel_exchange(e);
     shim_ring_rank(c, e->dest);
     if (e->source != e->dest)
         shim_ring_rank(c, e->source);
-    bool hushed = shim_hush(c);
+    bool suspended = shim_errhandler_suspend(c);
     int received = shim_wait_one(&e->receive, status, shim_member(c, e->source), e->call_site);
     int sent = shim_wait_one(&e->send, MPI_STATUS_IGNORE, shim_member(c, e->dest), e->call_site);
-    return shim_speak(hushed, c->handle, received != MPI_SUCCESS ? received : sent);
+    return shim_errhandler_resume(suspended, c->handle, received != MPI_SUCCESS ? received : sent);
 }
 
 /* The data to send, out of the way of what will be received: a copy for the caller to free;
  * NULL when it cannot be had. */
-static void *packed(const void *buf, int count, MPI_Datatype datatype, MPI_Comm comm, int *size)
+static void *pack_copy(const void *buf, int count, MPI_Datatype datatype, MPI_Comm comm, int *size)
 {
     int room = 0;
     *size = 0;
@@ -104,7 +104,7 @@ int shim_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
     int size;
     void *copy = shim_send_valid(c, buf, count, datatype, dest, sendtag) &&
                          shim_recv_valid(c, buf, count, datatype, source, recvtag)
-                     ? packed(buf, count, datatype, comm, &size)
+                     ? pack_copy(buf, count, datatype, comm, &size)
                      : NULL;
     if (!copy)
         return shim_pmpi.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
@@ -175,18 +175,19 @@ int shim_Grequest_complete(MPI_Request request)
 
 /* --- probes */
 
-static bool look_iprobe(struct shim_wait *w)
+static bool check_iprobe(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Iprobe(a->source, a->tag, a->comm, &a->flag, a->status), &a->flag);
+    return set_result(w, shim_pmpi.Iprobe(a->source, a->tag, a->comm, &a->flag, a->status),
+                      &a->flag);
 }
 
-static bool look_improbe(struct shim_wait *w)
+static bool check_improbe(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w,
-                   shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status),
-                   &a->flag);
+    return set_result(
+        w, shim_pmpi.Improbe(a->source, a->tag, a->comm, &a->flag, a->message, a->status),
+        &a->flag);
 }
 
 int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
@@ -197,7 +198,7 @@ int shim_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
         return SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                           shim_pmpi.Probe(source, tag, comm, status));
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
-    return shim_look_and_wait(look_iprobe, &a, SHIM_SITE);
+    return shim_check_and_wait(check_iprobe, &a, SHIM_SITE);
 }
 
 int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
@@ -209,37 +210,37 @@ int shim_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_St
                           shim_pmpi.Mprobe(source, tag, comm, message, status));
     struct args a = {
         .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
-    return shim_look_and_wait(look_improbe, &a, SHIM_SITE);
+    return shim_check_and_wait(check_improbe, &a, SHIM_SITE);
 }
 
 /* --- completion */
 
-static bool look_test(struct shim_wait *w)
+static bool check_test(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Test(a->requests, &a->flag, a->status), &a->flag);
+    return set_result(w, shim_pmpi.Test(a->requests, &a->flag, a->status), &a->flag);
 }
 
-static bool look_testall(struct shim_wait *w)
+static bool check_testall(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Testall(a->count, a->requests, &a->flag, a->status), &a->flag);
+    return set_result(w, shim_pmpi.Testall(a->count, a->requests, &a->flag, a->status), &a->flag);
 }
 
-static bool look_testany(struct shim_wait *w)
+static bool check_testany(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Testany(a->count, a->requests, a->number, &a->flag, a->status),
-                   &a->flag);
+    return set_result(w, shim_pmpi.Testany(a->count, a->requests, a->number, &a->flag, a->status),
+                      &a->flag);
 }
 
 /* MPI_UNDEFINED, no request to wait for, is not 0 either. */
-static bool look_testsome(struct shim_wait *w)
+static bool check_testsome(struct shim_wait *w)
 {
     struct args *a = w->arg;
     int result = shim_pmpi.Testsome(a->count, a->requests, a->number, a->indices, a->status);
     a->flag = *a->number;
-    return settled(w, result, &a->flag);
+    return set_result(w, result, &a->flag);
 }
 
 int shim_Wait(MPI_Request *request, MPI_Status *status)
@@ -251,14 +252,14 @@ int shim_Wait(MPI_Request *request, MPI_Status *status)
                        : shim_wait_one(request, status, member, SHIM_SITE);
 }
 
-/* The library's own function for what `look` tries once. */
-static int watch_many(shim_look *look, struct args *a)
+/* The library's blocking function for the non-blocking one that `check` calls. */
+static int watch_many(shim_check *check, struct args *a)
 {
     int result;
     shim_watch_begin(NULL, false, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);
-    if (look == look_testall)
+    if (check == check_testall)
         result = shim_pmpi.Waitall(a->count, a->requests, a->status);
-    else if (look == look_testany)
+    else if (check == check_testany)
         result = shim_pmpi.Waitany(a->count, a->requests, a->number, a->status);
     else
         result = shim_pmpi.Waitsome(a->count, a->requests, a->number, a->indices, a->status);
@@ -267,11 +268,11 @@ static int watch_many(shim_look *look, struct args *a)
 }
 
 /* The completion call for many requests: what completed matters to their peers. */
-static int wait_many(shim_look *look, struct args *a, const void *call_site)
+static int wait_many(shim_check *check, struct args *a, const void *call_site)
 {
     struct shim_ring_set set;
     shim_ring_set_collect(&set, a->count, a->requests);
-    int result = shim_hooked ? watch_many(look, a) : shim_look_and_wait(look, a, call_site);
+    int result = shim_hooked ? watch_many(check, a) : shim_check_and_wait(check, a, call_site);
     shim_ring_set_ring(&set);
     return result;
 }
@@ -285,7 +286,7 @@ int shim_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
         return shim_pmpi.Waitall(count, requests, statuses);
     }
     struct args a = {.count = count, .requests = requests, .status = statuses};
-    return wait_many(look_testall, &a, SHIM_SITE);
+    return wait_many(check_testall, &a, SHIM_SITE);
 }
 
 int shim_Waitany(int count, MPI_Request *requests, int *which, MPI_Status *status)
@@ -293,7 +294,7 @@ int shim_Waitany(int count, MPI_Request *requests, int *which, MPI_Status *statu
     if (count <= 0 || !requests)
         return shim_pmpi.Waitany(count, requests, which, status);
     struct args a = {.count = count, .requests = requests, .number = which, .status = status};
-    return wait_many(look_testany, &a, SHIM_SITE);
+    return wait_many(check_testany, &a, SHIM_SITE);
 }
 
 int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indices,
@@ -306,17 +307,17 @@ int shim_Waitsome(int incount, MPI_Request *requests, int *outcount, int *indice
                      .number = outcount,
                      .indices = indices,
                      .status = statuses};
-    return wait_many(look_testsome, &a, SHIM_SITE);
+    return wait_many(check_testsome, &a, SHIM_SITE);
 }
 
-/* --- tests: one look, and a short wait where it is one of a run of failed ones */
+/* --- tests: one check, and a short wait in a run of failed tests */
 
-int shim_look_once(shim_look *look, void *args, const void *call_site)
+int shim_check_once(shim_check *check, void *args, const void *call_site)
 {
-    struct shim_wait wait = {.done = look, .arg = args};
+    struct shim_wait wait = {.done = check, .arg = args};
     shim_poll_begin();
     shim_thread.testing = true;
-    bool done = look(&wait);
+    bool done = check(&wait);
     if (!done && shim_poll_failed())
         done = shim_poll_wait(&wait);
     shim_thread.testing = false;
@@ -326,9 +327,9 @@ int shim_look_once(shim_look *look, void *args, const void *call_site)
 }
 
 /* The same where the program asks for a flag. */
-static int look_for_flag(shim_look *look, struct args *a, int *flag, const void *call_site)
+static int check_for_flag(shim_check *check, struct args *a, int *flag, const void *call_site)
 {
-    int result = shim_look_once(look, a, call_site);
+    int result = shim_check_once(check, a, call_site);
     *flag = a->flag;
     return result;
 }
@@ -342,11 +343,11 @@ static bool any_active(int count, const MPI_Request *requests)
     return false;
 }
 
-static int test_many(shim_look *look, struct args *a, const void *call_site)
+static int test_many(shim_check *check, struct args *a, const void *call_site)
 {
     struct shim_ring_set set;
     shim_ring_set_collect(&set, a->count, a->requests);
-    int result = shim_look_once(look, a, call_site);
+    int result = shim_check_once(check, a, call_site);
     if (a->flag)
         shim_ring_set_ring(&set);
     return result;
@@ -358,7 +359,7 @@ int shim_Test(MPI_Request *request, int *flag, MPI_Status *status)
         return shim_pmpi.Test(request, flag, status);
     int member = shim_request_member(*request);
     struct args a = {.requests = request, .status = status};
-    int result = shim_look_once(look_test, &a, SHIM_SITE);
+    int result = shim_check_once(check_test, &a, SHIM_SITE);
     *flag = a.flag;
     if (a.flag)
         shim_ring_member(member);
@@ -370,7 +371,7 @@ int shim_Testall(int count, MPI_Request *requests, int *flag, MPI_Status *status
     if (!flag || !any_active(count, requests))
         return shim_pmpi.Testall(count, requests, flag, statuses);
     struct args a = {.count = count, .requests = requests, .status = statuses};
-    int result = test_many(look_testall, &a, SHIM_SITE);
+    int result = test_many(check_testall, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
 }
@@ -380,7 +381,7 @@ int shim_Testany(int count, MPI_Request *requests, int *which, int *flag, MPI_St
     if (!flag || !any_active(count, requests))
         return shim_pmpi.Testany(count, requests, which, flag, status);
     struct args a = {.count = count, .requests = requests, .number = which, .status = status};
-    int result = test_many(look_testany, &a, SHIM_SITE);
+    int result = test_many(check_testany, &a, SHIM_SITE);
     *flag = a.flag;
     return result;
 }
@@ -395,13 +396,13 @@ int shim_Testsome(int incount, MPI_Request *requests, int *outcount, int *indice
                      .number = outcount,
                      .indices = indices,
                      .status = statuses};
-    return test_many(look_testsome, &a, SHIM_SITE);
+    return test_many(check_testsome, &a, SHIM_SITE);
 }
 
-static bool look_get_status(struct shim_wait *w)
+static bool check_get_status(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w, shim_pmpi.Request_get_status(*a->requests, &a->flag, a->status), &a->flag);
+    return set_result(w, shim_pmpi.Request_get_status(*a->requests, &a->flag, a->status), &a->flag);
 }
 
 int shim_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
@@ -409,15 +410,14 @@ int shim_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     if (!flag || request == MPI_REQUEST_NULL)
         return shim_pmpi.Request_get_status(request, flag, status);
     struct args a = {.requests = &request, .status = status};
-    return look_for_flag(look_get_status, &a, flag, SHIM_SITE);
+    return check_for_flag(check_get_status, &a, flag, SHIM_SITE);
 }
 
-static bool look_get_status_all(struct shim_wait *w)
+static bool check_get_status_all(struct shim_wait *w)
 {
     struct args *a = w->arg;
-    return settled(w,
-                   shim_pmpi.Request_get_status_all(a->count, a->asked, &a->flag, a->status),
-                   &a->flag);
+    return set_result(w, shim_pmpi.Request_get_status_all(a->count, a->asked, &a->flag, a->status),
+                      &a->flag);
 }
 
 int shim_Request_get_status_all(int count, const MPI_Request *requests, int *flag,
@@ -426,15 +426,15 @@ int shim_Request_get_status_all(int count, const MPI_Request *requests, int *fla
     if (!flag || !any_active(count, requests))
         return shim_pmpi.Request_get_status_all(count, requests, flag, statuses);
     struct args a = {.count = count, .asked = requests, .status = statuses};
-    return look_for_flag(look_get_status_all, &a, flag, SHIM_SITE);
+    return check_for_flag(check_get_status_all, &a, flag, SHIM_SITE);
 }
 
-static bool look_get_status_any(struct shim_wait *w)
+static bool check_get_status_any(struct shim_wait *w)
 {
     struct args *a = w->arg;
     int result =
         shim_pmpi.Request_get_status_any(a->count, a->asked, a->number, &a->flag, a->status);
-    return settled(w, result, &a->flag);
+    return set_result(w, result, &a->flag);
 }
 
 int shim_Request_get_status_any(int count, const MPI_Request *requests, int *which, int *flag,
@@ -443,16 +443,16 @@ int shim_Request_get_status_any(int count, const MPI_Request *requests, int *whi
     if (!flag || !any_active(count, requests))
         return shim_pmpi.Request_get_status_any(count, requests, which, flag, status);
     struct args a = {.count = count, .asked = requests, .number = which, .status = status};
-    return look_for_flag(look_get_status_any, &a, flag, SHIM_SITE);
+    return check_for_flag(check_get_status_any, &a, flag, SHIM_SITE);
 }
 
-static bool look_get_status_some(struct shim_wait *w)
+static bool check_get_status_some(struct shim_wait *w)
 {
     struct args *a = w->arg;
     int result = shim_pmpi.Request_get_status_some(a->count, a->asked, a->number, a->indices,
                                                    a->status);
     a->flag = *a->number;
-    return settled(w, result, &a->flag);
+    return set_result(w, result, &a->flag);
 }
 
 int shim_Request_get_status_some(int incount, const MPI_Request *requests, int *outcount,
@@ -465,7 +465,7 @@ int shim_Request_get_status_some(int incount, const MPI_Request *requests, int *
                      .number = outcount,
                      .indices = indices,
                      .status = statuses};
-    return shim_look_once(look_get_status_some, &a, SHIM_SITE);
+    return shim_check_once(check_get_status_some, &a, SHIM_SITE);
 }
 
 int shim_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
@@ -473,7 +473,7 @@ int shim_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *statu
     if (!flag)
         return shim_pmpi.Iprobe(source, tag, comm, flag, status);
     struct args a = {.source = source, .tag = tag, .comm = comm, .status = status};
-    return look_for_flag(look_iprobe, &a, flag, SHIM_SITE);
+    return check_for_flag(check_iprobe, &a, flag, SHIM_SITE);
 }
 
 int shim_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
@@ -483,5 +483,5 @@ int shim_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mes
         return shim_pmpi.Improbe(source, tag, comm, flag, message, status);
     struct args a = {
         .source = source, .tag = tag, .comm = comm, .message = message, .status = status};
-    return look_for_flag(look_improbe, &a, flag, SHIM_SITE);
+    return check_for_flag(check_improbe, &a, flag, SHIM_SITE);
 }

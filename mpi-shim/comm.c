@@ -3,11 +3,11 @@
  * comm.c - what the shim knows of each communicator: which of its ranks are members of
  * our domain, and its arrival board.
  *
- * Who is where is found out once, for the ranks of a realm (setup.c); the rest is translation
- * of ranks and local.  Only the number of a board's first line has to be told: rank 0
- * reserves the lines and broadcasts it, at the first collective of a communicator whose
- * ranks are all members.  Whether they are is something that each of them finds out for
- * itself, with the same result.
+ * The ranks of a managed group find out once which of them are members (setup.c).  For a
+ * communicator each rank only translates rank numbers, which is local.  One number needs a message:
+ * that of the board's first line.  Rank 0 reserves the lines and broadcasts the number, at the first
+ * collective of a communicator whose ranks are all members.  Each rank finds out locally whether
+ * they are, with the same result.
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -22,7 +22,7 @@ enum { BUCKETS = 1024 };
 static struct shim_comm *buckets[BUCKETS];
 static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
 
-_Atomic unsigned shim_comm_drops = 1; /* not 0: shim_thread.usual_drops */
+_Atomic unsigned shim_comm_drops = 1; /* not 0: shim_thread.fast_path_drops */
 
 static struct shim_comm **bucket_of(MPI_Comm comm)
 {
@@ -31,7 +31,7 @@ static struct shim_comm **bucket_of(MPI_Comm comm)
 }
 
 /* The group's ranks in MPI_COMM_WORLD, MPI_UNDEFINED for those outside; for the caller to free. */
-static int *world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
+static int *get_world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, int size)
 {
     MPI_Group group;
     int *ranks = malloc((size_t)size * 2 * sizeof *ranks);
@@ -47,16 +47,16 @@ static int *world_ranks(int (*get_group)(MPI_Comm, MPI_Group *), MPI_Comm comm, 
 
 static bool in_world(int world_rank) { return world_rank >= 0 && world_rank < shim_world.size; }
 
-/* Of an intercommunicator, whose two groups have to be in one realm. */
-static bool in_realm(struct shim_comm *c, const int *peers)
+/* Does one managed group have the ranks of both groups of an intercommunicator? */
+static bool in_managed_group(struct shim_comm *c, const int *peers)
 {
-    int *local = world_ranks(shim_pmpi.Comm_group, c->handle, c->size);
+    int *local = get_world_ranks(shim_pmpi.Comm_group, c->handle, c->size);
     int *all = malloc((size_t)(c->size + c->peers) * sizeof *all);
     if (!all)
         abort();
     memcpy(all, local, (size_t)c->size * sizeof *all);
     memcpy(all + c->size, peers, (size_t)c->peers * sizeof *all);
-    bool found = shim_realm_of(all, c->size + c->peers) != NULL;
+    bool found = shim_managed_group_of(all, c->size + c->peers) != NULL;
     free(local);
     free(all);
     return found;
@@ -65,33 +65,34 @@ static bool in_realm(struct shim_comm *c, const int *peers)
 /* Member numbers of the ranks that messages can go to. */
 static void find_members(struct shim_comm *c)
 {
-    int *ranks = world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
-                             c->handle, c->peers);
-    bool foreign = c->inter ? !in_realm(c, ranks) : !shim_realm_of(ranks, c->peers);
-    bool all_here = !c->inter && !foreign;
+    int *ranks = get_world_ranks(c->inter ? shim_pmpi.Comm_remote_group : shim_pmpi.Comm_group,
+                                 c->handle, c->peers);
+    bool unmanaged =
+        c->inter ? !in_managed_group(c, ranks) : !shim_managed_group_of(ranks, c->peers);
+    bool all_here = !c->inter && !unmanaged;
     for (int r = 0; r < c->peers; r++) {
         c->member_of[r] =
             in_world(ranks[r]) ? shim_world.member_of[ranks[r]] : SHIM_MEMBER_NONE;
         if (c->member_of[r] == SHIM_MEMBER_NONE)
             all_here = false;
     }
-    c->foreign = foreign;
+    c->unmanaged = unmanaged;
     c->all_here = all_here;
     free(ranks);
 }
 
-/* A handle that is no communicator is the program's error, and the wrapped function's to report:
- * no error handler may hear of it from us. */
-static bool rank_in(MPI_Comm comm, int *rank)
+/* A handle that is no communicator is the program's error, which the wrapped function reports.  So
+ * no error handler is called here. */
+static bool get_rank(MPI_Comm comm, int *rank)
 {
-    shim_quiet_begin();
+    shim_errors_return_begin();
     bool good = shim_pmpi.Comm_rank(comm, rank) == MPI_SUCCESS;
-    shim_quiet_end();
+    shim_errors_return_end();
     return good;
 }
 
 /* In a periodic dimension of one or two ranks both neighbours are the same rank. */
-static bool has_twin_neighbours(MPI_Comm comm)
+static bool has_repeated_neighbour(MPI_Comm comm)
 {
     enum { MOST_DIMS = 16 };
     int n = 0, dims[MOST_DIMS], periods[MOST_DIMS], coords[MOST_DIMS];
@@ -105,12 +106,12 @@ static bool has_twin_neighbours(MPI_Comm comm)
     return false;
 }
 
-static struct shim_comm *make(MPI_Comm comm)
+static struct shim_comm *make_record(MPI_Comm comm)
 {
     int rank, inter = 0, topology = MPI_UNDEFINED;
-    /* Where the job ends anyway if the handle is none, nobody is kept quiet (handler.c). */
+    /* With the default handlers an invalid handle ends the job in any case (handler.c). */
     bool fatal = shim_handlers_are_defaults();
-    if (fatal ? shim_pmpi.Comm_rank(comm, &rank) != MPI_SUCCESS : !rank_in(comm, &rank))
+    if (fatal ? shim_pmpi.Comm_rank(comm, &rank) != MPI_SUCCESS : !get_rank(comm, &rank))
         return NULL;
     struct shim_comm *c = calloc(1, sizeof *c);
     if (!c)
@@ -123,7 +124,7 @@ static struct shim_comm *make(MPI_Comm comm)
     shim_pmpi.Topo_test(comm, &topology);
     c->inter = inter;
     c->topology = topology != MPI_UNDEFINED;
-    c->twins = topology == MPI_CART && has_twin_neighbours(comm);
+    c->repeated_neighbour = topology == MPI_CART && has_repeated_neighbour(comm);
     c->peers = c->size;
     if (c->inter)
         shim_pmpi.Comm_remote_size(comm, &c->peers);
@@ -134,13 +135,13 @@ static struct shim_comm *make(MPI_Comm comm)
     return c;
 }
 
-static struct shim_comm *find_or_make(MPI_Comm comm)
+static struct shim_comm *find_or_make_record(MPI_Comm comm)
 {
     pthread_mutex_lock(&comms_lock);
     struct shim_comm **bucket = bucket_of(comm), *c = *bucket;
     while (c && c->handle != comm)
         c = c->next;
-    if (!c && (c = make(comm))) {
+    if (!c && (c = make_record(comm))) {
         c->next = *bucket;
         *bucket = c;
     }
@@ -148,16 +149,17 @@ static struct shim_comm *find_or_make(MPI_Comm comm)
     return c;
 }
 
-/* A new realm may have all ranks of a communicator that no realm had.  Its ranks have to do alike:
- * those who have used it before, and know it as foreign, and those who have not. */
-void shim_comms_look_again(void)
+/* A new managed group may have all ranks of a communicator that had none before.  All its ranks
+ * must see the change: also those that have used the communicator already and recorded it as
+ * unmanaged. */
+void shim_comms_recheck(void)
 {
     int rank;
     pthread_mutex_lock(&comms_lock);
     for (int b = 0; b < BUCKETS; b++)
         for (struct shim_comm *c = buckets[b]; c; c = c->next)
-            if (c->foreign && (c->handle != MPI_COMM_WORLD || shim_world_is_open()) &&
-                rank_in(c->handle, &rank))
+            if (c->unmanaged && (c->handle != MPI_COMM_WORLD || shim_world_is_open()) &&
+                get_rank(c->handle, &rank))
                 find_members(c);
     pthread_mutex_unlock(&comms_lock);
 }
@@ -168,25 +170,25 @@ struct shim_comm *shim_comm_find(MPI_Comm comm)
         return NULL;
     /* acquire: as in shim_comm */
     unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
-    struct shim_comm *c = find_or_make(comm);
+    struct shim_comm *c = find_or_make_record(comm);
     if (c) {
         shim_thread.comm_drops = drops;
-        shim_thread.usual_drops = shim_hooked && !shim_has_sites() ? drops : 0;
+        shim_thread.fast_path_drops = shim_hooked && !shim_has_sites() ? drops : 0;
         shim_thread.comm = c;
         shim_thread.comm_handle = comm;
     }
     return c;
 }
 
-static bool board_waited(struct shim_wait *w)
+static bool check_board_number(struct shim_wait *w)
 {
     int flag = 0;
     w->result = shim_pmpi.Test(w->arg, &flag, MPI_STATUS_IGNORE);
     return flag || w->result != MPI_SUCCESS;
 }
 
-/* Where the blocking function can be watched, no non-blocking collective (council.c). */
-static int hear_of_board(struct shim_comm *c, int *first)
+/* No non-blocking collective where the blocking function can be watched (agreement.c). */
+static int receive_board_number(struct shim_comm *c, int *first)
 {
     MPI_Request request;
     if (shim_hooked)
@@ -195,8 +197,8 @@ static int hear_of_board(struct shim_comm *c, int *first)
     int result = shim_pmpi.Ibcast(first, 1, MPI_INT, 0, c->handle, &request);
     if (result != MPI_SUCCESS)
         return result;
-    struct shim_wait wait = {.done = board_waited, .arg = &request};
-    shim_wait(&wait, (const void *)hear_of_board);
+    struct shim_wait wait = {.done = check_board_number, .arg = &request};
+    shim_wait(&wait, (const void *)receive_board_number);
     shim_ring_comm(c); /* who has slept until the number came: we have passed it on */
     return wait.result;
 }
@@ -207,7 +209,7 @@ static void make_board(struct shim_comm *c)
     unsigned lines = (unsigned)c->size + 1;
     int first = c->rank == 0 ? inv_arrival_board_alloc(inv_process.table, lines) : -1;
     c->board_tried = true;
-    if (hear_of_board(c, &first) != MPI_SUCCESS || first < 0 ||
+    if (receive_board_number(c, &first) != MPI_SUCCESS || first < 0 ||
         first > INV_ARRIVAL_LINES - (int)lines)
         return;
     c->board_first = first;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * construct.c - making communicators, and what else has no non-blocking form but cannot end
- * before all ranks have come: they come together first, with their cores lent, and call MPI's
- * function then.
+ * construct.c - making communicators, and other functions without a non-blocking form that cannot
+ * end before all ranks have arrived.  Their ranks pass an arrival barrier first, with their cores
+ * lent, and then call MPI's function.
  */
 #include "library.h"
 #include "shim.h"
 
-void shim_assemble(struct shim_meeting *m, struct shim_comm *c, const void *call_site)
+void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const void *call_site)
 {
-    if (shim_meet(m, c, call_site))
+    if (shim_arrival_begin(a, c, call_site))
         return;
     MPI_Request request;
     if (c->line)
-        shim_meet_arrivals(m);
+        shim_arrival_wait(a);
     else if (shim_pmpi.Ibarrier(c->handle, &request) == MPI_SUCCESS)
         shim_wait_collective(&request, c, call_site);
 }
 
-int shim_assemble_tag(struct shim_comm *c, const void *call_site)
+int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site)
 {
     static _Atomic int next;
     int mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed), highest = mine;
@@ -31,46 +31,46 @@ int shim_assemble_tag(struct shim_comm *c, const void *call_site)
     else if (shim_pmpi.Iallreduce(&mine, &highest, 1, MPI_INT, MPI_MAX, c->handle, &request) ==
              MPI_SUCCESS)
         shim_wait_collective(&request, c, call_site);
-    /* Relaxed: a number that two threads take at once serves too (party.c). */
+    /* relaxed: two threads may take the same number (opened_group.c) */
     if (highest > mine)
         atomic_store_explicit(&next, highest + 1, memory_order_relaxed);
     return highest;
 }
 
-/* With more ranks than cores the non-blocking form, like any other collective (meet.c), unless that
- * is the slower one. */
+/* With more ranks than cores the non-blocking form, like any other collective (arrival.c), unless that
+ * form is slower. */
 int shim_Comm_dup(MPI_Comm comm, MPI_Comm *newcomm)
 {
     struct shim_comm *c = shim_comm(comm);
-    struct shim_meeting m;
+    struct shim_arrival a;
     if (!shim_managed(c) || !newcomm)
-        return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup(comm, newcomm));
+        return SHIM_WATCH_UNMANAGED(c, shim_pmpi.Comm_dup(comm, newcomm));
     if (c->inter || SHIM_DUP_IN_ROUNDS)
-        shim_assemble(&m, c, SHIM_SITE);
-    else if (!shim_meet(&m, c, SHIM_SITE)) {
+        shim_arrival_barrier(&a, c, SHIM_SITE);
+    else if (!shim_arrival_begin(&a, c, SHIM_SITE)) {
         MPI_Request request = MPI_REQUEST_NULL; /* as in a generated wrapper */
         int result = shim_pmpi.Comm_idup(comm, newcomm, &request);
-        return result == MPI_SUCCESS ? shim_meet_request(&m, &request) : result;
+        return result == MPI_SUCCESS ? shim_arrival_wait_request(&a, &request) : result;
     }
     int result = shim_pmpi.Comm_dup(comm, newcomm);
-    shim_part(&m);
+    shim_arrival_end(&a);
     return result;
 }
 
 int shim_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm)
 {
     struct shim_comm *c = shim_comm(comm);
-    struct shim_meeting m;
+    struct shim_arrival a;
     if (!shim_managed(c) || !newcomm)
-        return SHIM_WATCH_FOREIGN(c, shim_pmpi.Comm_dup_with_info(comm, info, newcomm));
-    shim_assemble(&m, c, SHIM_SITE);
+        return SHIM_WATCH_UNMANAGED(c, shim_pmpi.Comm_dup_with_info(comm, info, newcomm));
+    shim_arrival_barrier(&a, c, SHIM_SITE);
     int result = shim_pmpi.Comm_dup_with_info(comm, info, newcomm);
-    shim_part(&m);
+    shim_arrival_end(&a);
     return result;
 }
 
-/* The leader and the other group's leader, if that one can be spoken to. */
-static void meet_other_leader(MPI_Comm peer_comm, int leader, int tag, const void *call_site)
+/* An arrival barrier of the two leaders, if peer_comm says which rank the other one is. */
+static void await_other_leader(MPI_Comm peer_comm, int leader, int tag, const void *call_site)
 {
     struct shim_comm *c = shim_comm(peer_comm);
     MPI_Group group;
@@ -81,11 +81,12 @@ static void meet_other_leader(MPI_Comm peer_comm, int leader, int tag, const voi
     shim_pmpi.Group_translate_ranks(group, 1, &leader, shim_world.group, &peer);
     shim_pmpi.Group_free(&group);
     if (peer >= 0 && peer != shim_world.rank)
-        shim_assemble_two(peer, tag, call_site);
+        shim_arrival_barrier_two(peer, tag, call_site);
 }
 
-/* All of mine come, then our leaders know that both groups have, then so do all of mine.  A leader
- * whose own group is not managed does its part too: the other one cannot know. */
+/* Three barriers: of the local group, of the two leaders, and of the local group again.  After the
+ * last one both groups have arrived.  A leader of an unmanaged group takes part in the second one
+ * too, since the other leader cannot know that it is unmanaged. */
 int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
                           int tag, MPI_Comm *newcomm)
 {
@@ -97,19 +98,19 @@ int shim_Intercomm_create(MPI_Comm comm, int local_leader, MPI_Comm peer_comm, i
     if (!c || c->inter || !newcomm || (unsigned)local_leader >= (unsigned)c->size)
         return shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag,
                                           newcomm);
-    struct shim_meeting m;
-    if (!c->foreign) {
-        shim_assemble(&m, c, SHIM_SITE);
-        shim_part(&m);
+    struct shim_arrival a;
+    if (!c->unmanaged) {
+        shim_arrival_barrier(&a, c, SHIM_SITE);
+        shim_arrival_end(&a);
     }
     if (c->rank == local_leader)
-        meet_other_leader(peer_comm, remote_leader, tag, SHIM_SITE);
-    if (!c->foreign)
-        shim_assemble(&m, c, SHIM_SITE);
+        await_other_leader(peer_comm, remote_leader, tag, SHIM_SITE);
+    if (!c->unmanaged)
+        shim_arrival_barrier(&a, c, SHIM_SITE);
     int result =
         shim_pmpi.Intercomm_create(comm, local_leader, peer_comm, remote_leader, tag, newcomm);
-    if (!c->foreign)
-        shim_part(&m);
+    if (!c->unmanaged)
+        shim_arrival_end(&a);
     return result;
 }
 
@@ -117,9 +118,9 @@ int shim_Comm_disconnect(MPI_Comm *comm)
 {
     struct shim_comm *c = comm ? shim_comm(*comm) : NULL;
     if (!shim_hooked && shim_managed(c) && *comm != MPI_COMM_WORLD && *comm != MPI_COMM_SELF) {
-        struct shim_meeting m;
-        shim_assemble(&m, c, SHIM_SITE);
-        shim_part(&m);
+        struct shim_arrival a;
+        shim_arrival_barrier(&a, c, SHIM_SITE);
+        shim_arrival_end(&a);
     }
     shim_forget_comm(comm);
     return SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Comm_disconnect(comm));

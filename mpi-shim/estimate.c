@@ -11,15 +11,16 @@
  * iteration ends when its slowest rank is done, so it would have taken longer by max t - max u.
  *
  * Every rank writes into its record how much t and u there have been so far, a moment: when it
- * arrives at the call in which an iteration ends, and when it has waited there.  Since the ranks
- * meet in iterations, these end at the same time in all of them.  So the first member of the job cuts time where its own iterations end, and takes the
- * differences of all members in each piece; between two moments of another rank it interpolates.
- * It looks back by an iteration or two, when the others have written theirs as well.
+ * arrives at the call in which an iteration ends, and when it has waited there.  The ranks wait for
+ * each other in every iteration, so iterations end at the same time in all ranks.  The first member
+ * of the job cuts time where its own iterations end, and takes the differences of all members in
+ * each piece.  Between two moments of another rank it interpolates.  It judges a piece an iteration
+ * or two later, when the other ranks have written their moments as well.
  *
- * Several ranks of a core (n > C) take turns there: rank r is on core r * C / n, and t is the sum
- * over the ranks of a core.  u is then what a rank needs, or an equal share of all work, whichever
- * is more.  Core time is CPU time: tokens that are taken say nothing of how the kernel divides the
- * cores.
+ * Oversubscribed (n > C), several ranks take turns on a core: rank r is on core r * C / n, and t is
+ * the sum over the ranks of a core.  u is then the larger of what a rank needs and an equal share
+ * of all work.  Core time is CPU time, since the number of tokens does not say how the kernel
+ * divides the cores.
  */
 #include "shim.h"
 #include "estimate.h"
@@ -27,18 +28,18 @@
 #include <math.h>
 #include <string.h>
 
-/* APART_US for each member: a look at all of them costs some 0.1 us each.  CROWDED_US: between two
- * questions for CPU time, which are system calls. */
-enum { PENDING = 16, APART_US = 10, CROWDED_US = 1000 };
+/* The least distance of two moments.  APART_US: us for each member, whose moments cost some 0.1 us
+ * to read.  CPU_APART_US: where a moment takes a system call, for CPU time. */
+enum { PENDING = 16, APART_US = 10, CPU_APART_US = 1000 };
 
-/* What a rank has computed until a time: ns of t, or core time if crowded; and of u. */
+/* What a rank has computed until a time, in ns: t (oversubscribed: core time) and u. */
 struct sum {
     double alone, useful;
 };
 
 /* Of the thread that called MPI_Init. */
 static struct {
-    double own;     /* cores of a rank; less than one: crowded */
+    double own;     /* cores of a rank; less than one: oversubscribed */
     struct sum now; /* of this rank */
     /* ticks: nothing had been computed; its last moment; and one in the call in which the iteration
      * ends, 0 none */
@@ -52,8 +53,8 @@ static struct {
     double slowest_ns, unmoved_ns, judged_ns; /* as in the record */
 } estimate;
 
-static bool crowded(void) { return estimate.own < 1; }
-static bool is_cpu_time(void) { return crowded() && !inv_process.emulated; }
+static bool oversubscribed(void) { return estimate.own < 1; }
+static bool is_cpu_time(void) { return oversubscribed() && !inv_process.emulated; }
 
 static struct inv_record *our_record(void)
 {
@@ -82,19 +83,19 @@ void shim_estimate_start(uint64_t now)
 
 /* --- moments */
 
-static void note(struct inv_record *r, uint64_t now, struct sum sum)
+static void note_moment(struct inv_record *r, uint64_t now, struct sum sum)
 {
     uint64_t n = atomic_load_explicit(&r->moments, memory_order_relaxed);
     struct inv_moment *m = &r->moment[n % INV_MOMENTS];
     atomic_store_explicit(&m->ticks, now, memory_order_relaxed);
     atomic_store_explicit(&m->alone_ns, (uint64_t)sum.alone, memory_order_relaxed);
     atomic_store_explicit(&m->useful_ns, (uint64_t)sum.useful, memory_order_relaxed);
-    /* release: partner is the acquire in until, which then sees the moment */
+    /* release: partner is the acquire in interpolate_sum, which then sees the moment */
     atomic_store_explicit(&r->moments, n + 1, memory_order_release);
     estimate.noted = now;
 }
 
-static struct sum sum_of(const struct inv_moment *m)
+static struct sum read_sum(const struct inv_moment *m)
 {
     return (struct sum){
         (double)atomic_load_explicit((_Atomic uint64_t *)&m->alone_ns, memory_order_relaxed),
@@ -103,16 +104,16 @@ static struct sum sum_of(const struct inv_moment *m)
 
 /* What a rank had computed by then.  False: it has no moment after that yet.  Moments that are
  * written over meanwhile were long before: they say too much, by what the next piece lacks then. */
-static bool until(struct inv_record *r, uint64_t then, struct sum *sum)
+static bool interpolate_sum(struct inv_record *r, uint64_t then, struct sum *sum)
 {
-    /* acquire: partner is the release in note */
+    /* acquire: partner is the release in note_moment */
     uint64_t n = atomic_load_explicit(&r->moments, memory_order_acquire);
     struct sum after = {0}, before = {0};
     uint64_t ticks_after = 0, ticks = 0;
     for (uint64_t i = n; i > 0 && n - i < INV_MOMENTS - 1; i--) {
         const struct inv_moment *m = &r->moment[(i - 1) % INV_MOMENTS];
         ticks = atomic_load_explicit((_Atomic uint64_t *)&m->ticks, memory_order_relaxed);
-        before = sum_of(m);
+        before = read_sum(m);
         if (ticks <= then)
             break;
         after = before;
@@ -141,40 +142,41 @@ static void add_piece(const struct sum *now, int members)
     int core = -1;
     for (int i = 0; i < members; i++) {
         double t = now[i].alone - estimate.then[i].alone;
-        double u = crowded() ? t : now[i].useful - estimate.then[i].useful;
-        int its_core = crowded() ? (int)(i * estimate.own) : i;
+        double u = oversubscribed() ? t : now[i].useful - estimate.then[i].useful;
+        int its_core = oversubscribed() ? (int)(i * estimate.own) : i;
         of_core = its_core == core ? of_core + t : t;
         core = its_core;
         all += t;
         useful = fmax(useful, u);
         slowest = fmax(slowest, of_core);
     }
-    if (crowded())
+    if (oversubscribed())
         useful = fmax(useful, all / inv_process.ncores);
     estimate.slowest_ns += useful;
     estimate.unmoved_ns += fmax(slowest, useful);
 }
 
-static void set(_Atomic uint64_t *to, double ns)
+static void store_ns(_Atomic uint64_t *to, double ns)
 {
     atomic_store_explicit(to, (uint64_t)ns, memory_order_relaxed);
 }
 
 /* False: another rank has no moment after it yet. */
-static bool judge(struct inv_record *r, uint64_t end)
+static bool judge_piece(struct inv_record *r, uint64_t end)
 {
     struct sum now[INV_MAX_SLOTS];
     int members = atomic_load_explicit(&shim_world.members, memory_order_acquire);
     for (int i = 0; i < members; i++)
-        if (!until(inv_record_at(inv_process.table, shim_world.member[i].slot), end, &now[i]))
+        if (!interpolate_sum(inv_record_at(inv_process.table, shim_world.member[i].slot), end,
+                             &now[i]))
             return false;
     add_piece(now, members);
     memcpy(estimate.then, now, (size_t)members * sizeof *now);
     estimate.judged_ns += (double)shim_ticks_to_ns(end - estimate.judged);
     estimate.judged = end;
-    set(&r->slowest_ns, estimate.slowest_ns);
-    set(&r->slowest_unmoved_ns, estimate.unmoved_ns);
-    set(&r->judged_ns, estimate.judged_ns);
+    store_ns(&r->slowest_ns, estimate.slowest_ns);
+    store_ns(&r->slowest_unmoved_ns, estimate.unmoved_ns);
+    store_ns(&r->judged_ns, estimate.judged_ns);
     return true;
 }
 
@@ -186,7 +188,7 @@ static void end_piece(struct inv_record *r, uint64_t now)
                 --estimate.count * sizeof *estimate.pending);
     estimate.pending[estimate.count++] = now;
     unsigned done = 0;
-    while (done < estimate.count && judge(r, estimate.pending[done]))
+    while (done < estimate.count && judge_piece(r, estimate.pending[done]))
         done++;
     estimate.count -= done;
     memmove(estimate.pending, estimate.pending + done, estimate.count * sizeof *estimate.pending);
@@ -195,20 +197,20 @@ static void end_piece(struct inv_record *r, uint64_t now)
 /* --- iterations */
 
 /* What there has been, with the part of an iteration that has not ended. */
-static struct sum sum_with(struct inv_record *r, double useful_ns, double core_ns)
+static struct sum current_sum(struct inv_record *r, double useful_ns, double core_ns)
 {
     struct sum sum = {estimate.now.alone, estimate.now.useful + useful_ns};
     if (is_cpu_time())
         sum.alone = cpu_ns(r);
     else
-        sum.alone += crowded() ? core_ns : fmax(core_ns / estimate.own, useful_ns);
+        sum.alone += oversubscribed() ? core_ns : fmax(core_ns / estimate.own, useful_ns);
     return sum;
 }
 
 static bool is_apart(uint64_t now)
 {
     uint64_t us = APART_US * (uint64_t)shim_world.members;
-    us = is_cpu_time() && us < CROWDED_US ? CROWDED_US : us;
+    us = is_cpu_time() && us < CPU_APART_US ? CPU_APART_US : us;
     return now - estimate.noted >= us * shim_us;
 }
 
@@ -217,7 +219,7 @@ void shim_estimate_arrival(uint64_t now, double useful_ns, double core_ns)
     struct inv_record *r = our_record();
     if (!r || !(estimate.own > 0) || !is_apart(now))
         return;
-    note(r, now, sum_with(r, useful_ns, core_ns));
+    note_moment(r, now, current_sum(r, useful_ns, core_ns));
     estimate.arrived = now;
 }
 
@@ -228,9 +230,9 @@ void shim_estimate_iteration(uint64_t now, double useful_ns, double core_ns, boo
         return;
     bool apart = waited && is_apart(now);
     if (!is_cpu_time() || apart)
-        estimate.now = sum_with(r, useful_ns, core_ns);
+        estimate.now = current_sum(r, useful_ns, core_ns);
     if (apart)
-        note(r, now, estimate.now);
+        note_moment(r, now, estimate.now);
     if (shim_world.me == 0 && shim_world.members > 1 && (apart || estimate.arrived))
         end_piece(r, apart ? now : estimate.arrived);
     estimate.arrived = 0;

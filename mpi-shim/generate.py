@@ -131,20 +131,20 @@ ENDS_HANDLE = {"Comm_free": "comm", "Comm_disconnect": "comm", "Win_free": "win"
 NOTED_ANYWHERE = {"Comm_set_errhandler", "Errhandler_set"}
 
 
-def usual(f, condition, begin, ring):
-    """The short way of the guard, for calls that find everything as usual."""
+def fast_path(f, condition, begin, ring):
+    """The fast path of the guard (shim.h)."""
     yield "    struct shim_comm *c = shim_thread.comm;"
     yield "    struct shim_site *site = shim_site(SHIM_SITE);"
-    yield f"    if (!(shim_usual(comm) && {condition} &&"
+    yield f"    if (!(shim_fast_path(comm) && {condition} &&"
     yield "          shim_workload_noted(site, SHIM_SITE)))"
-    yield f"        return whole_{f.name}({f.values()});"
+    yield f"        return slow_{f.name}({f.values()});"
     yield f"    {begin}"
     yield f"    int result = {f.direct()};"
     yield f"    {ring}"
     yield "    shim_watch_over();"
 
 
-def whole(f):
+def slow_path(f):
     """The wrapper, in a guard that has entered it."""
     function = f"shim_pmpi.{f.name}" if f.kind == "pass" else f"shim_{f.name}"
     if f.kind not in NEVER_WAIT:
@@ -160,10 +160,10 @@ def guard(f):
         yield f"    return shim_{f.name}({f.values()});\n}}\n"
         return
     leave = "    SHIM_LEAVE();\n    return result;\n}\n"
-    short = getattr(bodies, f"usual_{f.kind}", None)
-    if short:
-        yield f"static __attribute__((noinline)) int whole_{f.name}({f.params()})\n{{"
-        yield from whole(f)
+    fast = getattr(bodies, f"fast_path_{f.kind}", None)
+    if fast:
+        yield f"static __attribute__((noinline)) int slow_{f.name}({f.params()})\n{{"
+        yield from slow_path(f)
         yield leave
     yield f"static int guard_{f.name}({f.params()})\n{{"
     forget = ENDS_HANDLE.get(f.name)
@@ -172,7 +172,7 @@ def guard(f):
         yield f"        shim_forget_{forget}({forget});"
     yield f"        return {f.direct()};\n    }}"
     yield "    SHIM_ENTER();"
-    yield from usual(f, *short(f)) if short else whole(f)
+    yield from fast_path(f, *fast(f)) if fast else slow_path(f)
     yield leave
 
 

@@ -31,7 +31,7 @@ static inline unsigned call_hook(unsigned polls, unsigned how)
 }
 
 /* Of a library that may have been loaded privately, where its name does not show. */
-static void *find(const char *const *libraries, const char *name)
+static void *find_symbol(const char *const *libraries, const char *name)
 {
     void *found = NULL;
     for (; *libraries && !found; libraries++) {
@@ -53,7 +53,7 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
     if (__builtin_expect(!function, 0)) {
         function = dlsym(RTLD_NEXT, "ucp_worker_progress");
         if (!function)
-            function = find(libraries, "ucp_worker_progress");
+            function = find_symbol(libraries, "ucp_worker_progress");
         if (!function)
             return 0;
         atomic_store_explicit(&real, function, memory_order_relaxed);
@@ -90,8 +90,8 @@ static void enter_opal(void)
         return;
     entered = true;
     int (*opal_progress_register)(int (*)(void)) =
-        (int (*)(int (*)(void)))find(libraries, "opal_progress_register_lp");
-    atomic_store_explicit(&opal_yields, find(libraries, "opal_progress_yield_when_idle"),
+        (int (*)(int (*)(void)))find_symbol(libraries, "opal_progress_register_lp");
+    atomic_store_explicit(&opal_yields, find_symbol(libraries, "opal_progress_yield_when_idle"),
                           memory_order_relaxed);
     if (opal_progress_register)
         opal_progress_register(opal_polled);

@@ -13,13 +13,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Written by shim_launcher_look, read by shim_launcher_check: in MPI_Init, by its thread. */
+/* Written by shim_launcher_read, read by shim_launcher_check: in MPI_Init, by its thread. */
 static struct {
     const char *name;
     long ranks, rank; /* 0, 0: no launcher has said that there are several */
 } launcher;
 
-static long number(const char *variable)
+static long read_number(const char *variable)
 {
     const char *text = inv_getenv(variable);
     char *end;
@@ -27,9 +27,10 @@ static long number(const char *variable)
     return value < 0 || *end || value > INT_MAX ? -1 : value;
 }
 
-/* Before MPI_Init, in which a library may set what others read.  Where one launcher has started
- * another, both have said something: only if none speaks of a single rank, one is missing. */
-void shim_launcher_look(void)
+/* Before MPI_Init, in which a library may set variables that other launchers use.  If one launcher
+ * has started another, the variables of both are set: only if none says one rank, ranks are
+ * missing. */
+void shim_launcher_read(void)
 {
     static const struct {
         const char *ranks, *rank, *name;
@@ -39,7 +40,7 @@ void shim_launcher_look(void)
         {"SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "srun"},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        long ranks = number(all[i].ranks), rank = number(all[i].rank);
+        long ranks = read_number(all[i].ranks), rank = read_number(all[i].rank);
         if (ranks == 1) {
             launcher.ranks = 0;
             return;

@@ -3,10 +3,10 @@
 #ifndef SHIM_LAUNCHER_H
 #define SHIM_LAUNCHER_H
 
-/* Before the library's MPI_Init: what the launcher says. */
-void shim_launcher_look(void);
-/* After it, `ranks` being the size of MPI_COMM_WORLD: if each rank is alone, say so on stderr, once
- * a launch, and in the record for `invade --report`. */
+/* Before the library's MPI_Init: reads the launcher's variables. */
+void shim_launcher_read(void);
+/* After it.  `ranks` is the size of MPI_COMM_WORLD.  If the launcher has started several ranks that
+ * are alone, says so on stderr, once a launch, and in the record for `invade --report`. */
 void shim_launcher_check(int ranks);
 
 #endif

@@ -48,7 +48,7 @@ void shim_scalability_add(struct shim_scalability *s, double cores, double rate)
 }
 
 /* The bins that say something, in order of cores; a bin's mean stays in its bin. */
-static unsigned collect(const struct shim_scalability *s, struct point *out)
+static unsigned collect_points(const struct shim_scalability *s, struct point *out)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < SHIM_SCALABILITY_BINS; i++) {
@@ -60,7 +60,7 @@ static unsigned collect(const struct shim_scalability *s, struct point *out)
 }
 
 /* One point in the place of two, of the weight of both. */
-static struct point pooled(struct point a, struct point b)
+static struct point pool_points(struct point a, struct point b)
 {
     double w = a.weight + b.weight;
     return (struct point){(a.cores * a.weight + b.cores * b.weight) / w,
@@ -73,7 +73,7 @@ static unsigned make_monotone(struct point *p, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         p[m++] = p[i];
         while (m > 1 && p[m - 1].rate < p[m - 2].rate) {
-            p[m - 2] = pooled(p[m - 2], p[m - 1]);
+            p[m - 2] = pool_points(p[m - 2], p[m - 1]);
             m--;
         }
     }
@@ -108,7 +108,7 @@ static double rate_at(const struct point *p, unsigned n, double cores)
 
 /* The k-th of the whole numbers from `low` to `high` that the graph has points at: all of
  * them if there is room, else denser at the lower end. */
-static unsigned place(unsigned k, unsigned low, unsigned high)
+static unsigned cores_of_point(unsigned k, unsigned low, unsigned high)
 {
     if (high - low < INV_SCALABILITY_POINTS)
         return low + k;
@@ -123,7 +123,7 @@ bool shim_scalability_graph(const struct shim_scalability *s, unsigned ncores,
                             struct inv_scalability *graph)
 {
     struct point p[SHIM_SCALABILITY_BINS + 1] = {{0, 0, 0}};
-    unsigned n = make_monotone(p + 1, collect(s, p + 1)) + 1;
+    unsigned n = make_monotone(p + 1, collect_points(s, p + 1)) + 1;
     *graph = (struct inv_scalability){0};
     if (n < 2 || ncores < 1)
         return false;
@@ -133,7 +133,7 @@ bool shim_scalability_graph(const struct shim_scalability *s, unsigned ncores,
     unsigned last = high < 1.5 ? 1 : (unsigned)fmin(high + 0.5, ncores);
     double one = rate_at(p, n, 1);
     for (unsigned k = 0; k < INV_SCALABILITY_POINTS && k <= last - first; k++) {
-        unsigned cores = place(k, first, last);
+        unsigned cores = cores_of_point(k, first, last);
         /* rounding must not make the graph steeper than the hull */
         graph->point[k].cores = cores;
         graph->point[k].speedup = (float)fmin(rate_at(p, n, cores) / one, cores);

@@ -50,7 +50,7 @@ struct object {
     const uint32_t *gnu_hash, *hash;
 };
 
-/* Written by look_at_all and its callers, which run in one thread at a time: at start, or under
+/* Written by scan_objects and its callers, which run in one thread at a time: at start, or under
  * the dynamic linker's lock; read there only. */
 static struct object ours;
 static const struct link_map *last_seen; /* of the dynamic linker's list, and its section */
@@ -129,7 +129,7 @@ struct gnu_table {
     uint32_t nbuckets, first, filter_mask, shift;
 };
 
-static struct gnu_table gnu_table(const uint32_t *at)
+static struct gnu_table read_gnu_table(const uint32_t *at)
 {
     struct gnu_table t = {.nbuckets = at[0], .first = at[1], .filter_mask = at[2] - 1,
                           .shift = at[3], .filter = (const void *)(at + 4)};
@@ -138,10 +138,10 @@ static struct gnu_table gnu_table(const uint32_t *at)
     return t;
 }
 
-static uint32_t find_gnu(const struct object *o, const struct name *name)
+static uint32_t find_gnu_symbol(const struct object *o, const struct name *name)
 {
     enum { BITS = 8 * sizeof(ElfW(Addr)) };
-    struct gnu_table t = gnu_table(o->gnu_hash);
+    struct gnu_table t = read_gnu_table(o->gnu_hash);
     ElfW(Addr) word = t.filter[name->gnu_hash / BITS & t.filter_mask];
     if (!(word >> name->gnu_hash % BITS & word >> (name->gnu_hash >> t.shift) % BITS & 1))
         return 0;
@@ -160,7 +160,7 @@ static uint32_t find_gnu(const struct object *o, const struct name *name)
 static uint32_t find_symbol(const struct object *o, const struct name *name)
 {
     if (o->gnu_hash)
-        return find_gnu(o, name);
+        return find_gnu_symbol(o, name);
     const uint32_t *buckets = o->hash + 2, *chain = buckets + o->hash[0];
     uint32_t symbol = o->hash[0] ? buckets[name->hash % o->hash[0]] : 0;
     while (symbol && !is_defined(o, symbol, name->text))
@@ -170,7 +170,7 @@ static uint32_t find_symbol(const struct object *o, const struct name *name)
 
 /* --- showing names */
 
-static bool protect(uintptr_t from, uintptr_t to, int how)
+static bool protect_pages(uintptr_t from, uintptr_t to, int how)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     from &= ~(page - 1);
@@ -186,7 +186,7 @@ static void set_state(uint32_t symbol, unsigned state)
 
 static uint32_t last_symbol(void)
 {
-    struct gnu_table t = gnu_table(ours.gnu_hash);
+    struct gnu_table t = read_gnu_table(ours.gnu_hash);
     uint32_t last = t.first;
     for (uint32_t i = 0; i < t.nbuckets; i++)
         last = t.buckets[i] > last ? t.buckets[i] : last;
@@ -195,28 +195,29 @@ static uint32_t last_symbol(void)
     return last;
 }
 
-struct look {
+struct scan {
     bool first;    /* at start */
     bool writable; /* the table of versions is */
     uint32_t end;  /* behind the last symbol of ours */
 };
 
 /* The table of versions; its page is written to in few processes, so not before. */
-static bool open_table(struct look *look)
+static bool open_table(struct scan *scan)
 {
     uintptr_t from = (uintptr_t)ours.versions;
-    if (look->writable)
+    if (scan->writable)
         return true;
-    look->end = last_symbol() + 1;
-    look->writable = protect(from, from + look->end * sizeof *ours.versions, PROT_READ | PROT_WRITE);
-    return look->writable;
+    scan->end = last_symbol() + 1;
+    scan->writable =
+        protect_pages(from, from + scan->end * sizeof *ours.versions, PROT_READ | PROT_WRITE);
+    return scan->writable;
 }
 
-static void close_table(const struct look *look)
+static void close_table(const struct scan *scan)
 {
     uintptr_t from = (uintptr_t)ours.versions;
-    if (look->writable)
-        protect(from, from + look->end * sizeof *ours.versions, PROT_READ);
+    if (scan->writable)
+        protect_pages(from, from + scan->end * sizeof *ours.versions, PROT_READ);
 }
 
 /* Does it have functions of MPI, or the one that MPICH polls with? */
@@ -238,17 +239,17 @@ static bool has_version(const struct object *o, uint32_t symbol)
     return o->versions && (o->versions[symbol] & VERSION) > SHOWN;
 }
 
-static void show_names_of(const struct object *o, struct look *look)
+static void show_names_of(const struct object *o, struct scan *scan)
 {
-    if (!open_table(look))
+    if (!open_table(scan))
         return;
-    for (uint32_t i = gnu_table(ours.gnu_hash).first; i < look->end; i++) {
+    for (uint32_t i = read_gnu_table(ours.gnu_hash).first; i < scan->end; i++) {
         if (ours.versions[i] != HIDDEN)
             continue;
         struct name name = name_of(ours.strings + ours.symbols[i].st_name);
         uint32_t symbol = find_symbol(o, &name);
         if (symbol)
-            set_state(i, look->first || has_version(o, symbol) ? SHOWN : BOUND);
+            set_state(i, scan->first || has_version(o, symbol) ? SHOWN : BOUND);
     }
 }
 
@@ -262,12 +263,12 @@ static const struct link_map *first_unseen(void)
     return _r_debug.r_map;
 }
 
-static void look_at_all(struct look *look)
+static void scan_objects(struct scan *scan)
 {
     for (const struct link_map *map = first_unseen(); map; map = map->l_next) {
         struct object o;
         if (map->l_addr != ours.base && read_object(&o, map) && is_provider(&o))
-            show_names_of(&o, look);
+            show_names_of(&o, scan);
         last_seen = map;
         last_section = map->l_ld;
     }
@@ -311,7 +312,7 @@ static void mend_reference(const struct object *o, const ElfW(Rela) *r)
         return;
     uintptr_t *place = (uintptr_t *)(o->base + r->r_offset), next = next_definition(&name);
     if ((next || ELF64_ST_BIND(symbol->st_info) == STB_WEAK) &&
-        protect((uintptr_t)place, (uintptr_t)(place + 1), PROT_READ | PROT_WRITE))
+        protect_pages((uintptr_t)place, (uintptr_t)(place + 1), PROT_READ | PROT_WRITE))
         *place = next;
 }
 
@@ -350,37 +351,37 @@ static void do_nothing(void)
 }
 
 /* The resolver of `started`. */
-static void (*look_first(void))(void)
+static void (*scan_at_start(void))(void)
 {
-    struct look look = {.first = true};
+    struct scan scan = {.first = true};
     struct name loaded = name_of("__gmon_start__");
-    if (!find_ours() || !open_table(&look))
+    if (!find_ours() || !open_table(&scan))
         return do_nothing;
-    for (uint32_t i = gnu_table(ours.gnu_hash).first; i < look.end; i++)
+    for (uint32_t i = read_gnu_table(ours.gnu_hash).first; i < scan.end; i++)
         if (ours.versions[i] == OF_MPI)
             set_state(i, HIDDEN);
-    look_at_all(&look);
+    scan_objects(&scan);
     for (const struct link_map *map = _r_debug.r_map; map; map = map->l_next)
         mend_object(map);
     set_state(find_symbol(&ours, &loaded), BOUND); /* what is relocated from now on comes later */
-    close_table(&look);
+    close_table(&scan);
     return do_nothing;
 }
 
-static void started(void) __attribute__((ifunc("look_first")));
+static void started(void) __attribute__((ifunc("scan_at_start")));
 /* Has the dynamic linker ask for it. */
 static void (*const volatile at_start)(void) __attribute__((used)) = started;
 
 /* --- when an object is loaded */
 
 /* The resolver of __gmon_start__. */
-static void (*look_again(void))(void)
+static void (*scan_at_load(void))(void)
 {
-    struct look look = {.first = false};
-    look_at_all(&look);
-    close_table(&look);
+    struct scan scan = {.first = false};
+    scan_objects(&scan);
+    close_table(&scan);
     return NULL;
 }
 
-__attribute__((visibility("default"), ifunc("look_again"))) void shim_object_loaded(void);
+__attribute__((visibility("default"), ifunc("scan_at_load"))) void shim_object_loaded(void);
 __asm__(".symver shim_object_loaded, __gmon_start__@INVASIVE_HIDDEN");

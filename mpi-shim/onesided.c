@@ -2,88 +2,89 @@
 /*
  * onesided.c - synchronisation of windows.
  *
- * Fence and free: all ranks come together first (party.c).  Post, start, complete, wait: who
- * starts waits for the posts, which we tell each other; MPI_Win_wait is a row of MPI_Win_test.
- * Lock, unlock and flush wait for the target to make progress, and cannot be split: the target
- * is woken, if it sleeps in a wait of ours, and its timer bounds what it may miss.
+ * Fence and free: an arrival barrier comes first (opened_group.c).  Post, start, complete, wait: a
+ * rank that starts waits for messages of the shim that the other ranks have posted.  MPI_Win_wait
+ * becomes repeated MPI_Win_test.  Lock, unlock and flush cannot be split: they wait until the
+ * target makes progress.  So the target is woken if it sleeps in the wait engine; if it misses the
+ * ring, its timer bounds the delay.
  */
 #include "shim.h"
 
-int shim_rouse(MPI_Win win, int rank)
+int shim_wake_target(MPI_Win win, int rank)
 {
-    struct shim_party *p = shim_party_of_win(win);
-    if (!p)
+    struct shim_opened_group *g = shim_opened_group_of_win(win);
+    if (!g)
         return SHIM_MEMBER_NONE;
     if (rank == SHIM_RANKS_ALL) {
-        shim_party_ring(p);
+        shim_opened_group_ring(g);
         return SHIM_MEMBER_ALL;
     }
-    if ((unsigned)rank >= (unsigned)p->size)
+    if ((unsigned)rank >= (unsigned)g->size)
         return SHIM_MEMBER_NONE;
-    int member = shim_world.member_of[p->world_rank[rank]];
-    if (rank != p->me)
+    int member = shim_world.member_of[g->world_rank[rank]];
+    if (rank != g->me)
         shim_ring_member(member);
     return member;
 }
 
 void shim_window_locked(MPI_Win win, int change)
 {
-    struct shim_party *p = shim_party_of_win(win);
-    if (p)
-        atomic_fetch_add_explicit(&p->locks, change, memory_order_relaxed);
+    struct shim_opened_group *g = shim_opened_group_of_win(win);
+    if (g)
+        atomic_fetch_add_explicit(&g->locks, change, memory_order_relaxed);
 }
 
-static bool is_locked(struct shim_party *p)
+static bool is_locked(struct shim_opened_group *g)
 {
-    return atomic_load_explicit(&p->locks, memory_order_relaxed) != 0;
+    return atomic_load_explicit(&g->locks, memory_order_relaxed) != 0;
 }
 
 int shim_Win_free(MPI_Win *win)
 {
-    struct shim_party *p = win ? shim_party_of_win(*win) : NULL;
-    if (!p || is_locked(p) || p->started || p->posted) /* the latter are errors */
+    struct shim_opened_group *g = win ? shim_opened_group_of_win(*win) : NULL;
+    if (!g || is_locked(g) || g->started || g->posted) /* the latter are errors */
         return shim_pmpi.Win_free(win);
     if (!shim_hooked)
-        shim_assemble_party(p, SHIM_SITE);
-    shim_party_take(p);
+        shim_opened_group_barrier(g, SHIM_SITE);
+    shim_opened_group_detach(g);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_free(win));
-    shim_party_end(p, result == MPI_SUCCESS);
+    shim_opened_group_end(g, result == MPI_SUCCESS);
     return result;
 }
 
 int shim_Win_post(MPI_Group group, int assertion, MPI_Win win)
 {
     int result = shim_pmpi.Win_post(group, assertion, win);
-    struct shim_party *p = shim_party_of_win(win);
-    if (result == MPI_SUCCESS && p) {
-        p->posted = true;
+    struct shim_opened_group *g = shim_opened_group_of_win(win);
+    if (result == MPI_SUCCESS && g) {
+        g->posted = true;
         if (shim_hooked)
-            shim_party_ring(p);
+            shim_opened_group_ring(g);
         else if (!(assertion & MPI_MODE_NOCHECK))
-            shim_party_tell_posted(p, group);
+            shim_opened_group_notify_posted(g, group);
     }
     return result;
 }
 
 int shim_Win_start(MPI_Group group, int assertion, MPI_Win win)
 {
-    struct shim_party *p = shim_party_of_win(win);
-    if (!shim_hooked && p && !p->started && !is_locked(p) && !(assertion & MPI_MODE_NOCHECK))
-        shim_party_await_posted(p, group, SHIM_SITE);
+    struct shim_opened_group *g = shim_opened_group_of_win(win);
+    if (!shim_hooked && g && !g->started && !is_locked(g) && !(assertion & MPI_MODE_NOCHECK))
+        shim_opened_group_await_posted(g, group, SHIM_SITE);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_start(group, assertion, win));
-    if (result == MPI_SUCCESS && p)
-        p->started = true;
+    if (result == MPI_SUCCESS && g)
+        g->started = true;
     return result;
 }
 
 int shim_Win_complete(MPI_Win win)
 {
-    struct shim_party *p = shim_party_of_win(win);
-    shim_party_ring(p);
+    struct shim_opened_group *g = shim_opened_group_of_win(win);
+    shim_opened_group_ring(g);
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, shim_pmpi.Win_complete(win));
-    if (result == MPI_SUCCESS && p)
-        p->started = false;
-    shim_party_ring(p); /* they may be in MPI_Win_wait */
+    if (result == MPI_SUCCESS && g)
+        g->started = false;
+    shim_opened_group_ring(g); /* they may be in MPI_Win_wait */
     return result;
 }
 
@@ -92,7 +93,7 @@ struct exposure {
     int flag;
 };
 
-static bool look_win_test(struct shim_wait *w)
+static bool check_win_test(struct shim_wait *w)
 {
     struct exposure *e = w->arg;
     w->result = shim_pmpi.Win_test(e->win, &e->flag);
@@ -101,27 +102,27 @@ static bool look_win_test(struct shim_wait *w)
 
 int shim_Win_wait(MPI_Win win)
 {
-    struct shim_party *p = shim_party_of_win(win);
-    if (!p || !p->posted)
+    struct shim_opened_group *g = shim_opened_group_of_win(win);
+    if (!g || !g->posted)
         return shim_pmpi.Win_wait(win);
     struct exposure e = {.win = win};
     int result = shim_hooked ? SHIM_WATCH(NULL, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE,
                                           shim_pmpi.Win_wait(win))
-                             : shim_look_and_wait(look_win_test, &e, SHIM_SITE);
+                             : shim_check_and_wait(check_win_test, &e, SHIM_SITE);
     if (result == MPI_SUCCESS)
-        p->posted = false;
+        g->posted = false;
     return result;
 }
 
 int shim_Win_test(MPI_Win win, int *flag)
 {
-    struct shim_party *p = shim_party_of_win(win);
-    if (!p || !p->posted || !flag)
+    struct shim_opened_group *g = shim_opened_group_of_win(win);
+    if (!g || !g->posted || !flag)
         return shim_pmpi.Win_test(win, flag);
     struct exposure e = {.win = win};
-    int result = shim_look_once(look_win_test, &e, SHIM_SITE);
+    int result = shim_check_once(check_win_test, &e, SHIM_SITE);
     *flag = e.flag;
     if (result == MPI_SUCCESS && e.flag)
-        p->posted = false;
+        g->posted = false;
     return result;
 }

@@ -16,7 +16,7 @@ static struct live *live;
 static _Atomic int lives;
 static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void enlist(MPI_Request request, int member)
+static void add_live(MPI_Request request, int member)
 {
     struct live *l = malloc(sizeof *l);
     shim_request_note(request, member);
@@ -68,7 +68,7 @@ bool shim_any_partitioned(int count, const MPI_Request *requests)
     return false;
 }
 
-static bool look_get_status(struct shim_wait *w)
+static bool check_get_status(struct shim_wait *w)
 {
     int flag = 0;
     w->result =
@@ -80,7 +80,7 @@ void shim_await_partitioned(int count, MPI_Request *requests, const void *call_s
 {
     for (int i = 0; i < count; i++)
         if (is_live(requests[i]))
-            shim_look_and_wait(look_get_status, &requests[i], call_site);
+            shim_check_and_wait(check_get_status, &requests[i], call_site);
 }
 
 int shim_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype,
@@ -89,7 +89,7 @@ int shim_Psend_init(const void *buf, int partitions, MPI_Count count, MPI_Dataty
     int result =
         shim_pmpi.Psend_init(buf, partitions, count, datatype, dest, tag, comm, info, request);
     if (result == MPI_SUCCESS)
-        enlist(*request, shim_member(shim_comm(comm), dest));
+        add_live(*request, shim_member(shim_comm(comm), dest));
     return result;
 }
 
@@ -99,7 +99,7 @@ int shim_Precv_init(void *buf, int partitions, MPI_Count count, MPI_Datatype dat
     int result =
         shim_pmpi.Precv_init(buf, partitions, count, datatype, source, tag, comm, info, request);
     if (result == MPI_SUCCESS)
-        enlist(*request, shim_member(shim_comm(comm), source));
+        add_live(*request, shim_member(shim_comm(comm), source));
     return result;
 }
 
@@ -132,7 +132,7 @@ struct partition {
     int number, flag;
 };
 
-static bool look_parrived(struct shim_wait *w)
+static bool check_parrived(struct shim_wait *w)
 {
     struct partition *p = w->arg;
     w->result = shim_pmpi.Parrived(p->request, p->number, &p->flag);
@@ -144,7 +144,7 @@ int shim_Parrived(MPI_Request request, int partition, int *flag)
     if (!flag || request == MPI_REQUEST_NULL)
         return shim_pmpi.Parrived(request, partition, flag);
     struct partition p = {.request = request, .number = partition};
-    int result = shim_look_once(look_parrived, &p, SHIM_SITE);
+    int result = shim_check_once(check_parrived, &p, SHIM_SITE);
     *flag = p.flag;
     return result;
 }

@@ -23,18 +23,18 @@
 
 enum { COMINGS = 3, LEAST_CALLS = 6 };
 
-static bool has(const struct shim_phase_set *set, unsigned site)
+static bool set_has(const struct shim_phase_set *set, unsigned site)
 {
     return set->bits[site / 64] >> site % 64 & 1;
 }
 
-static inline void include(struct shim_phase_set *set, unsigned site)
+static inline void set_include(struct shim_phase_set *set, unsigned site)
 {
     set->bits[site / 64] |= UINT64_C(1) << site % 64;
 }
 
 /* The call site's number.  Beyond the last one all are the last one. */
-static inline unsigned site_of(struct shim_phase *p, uint32_t key)
+static inline unsigned number_site(struct shim_phase *p, uint32_t key)
 {
     unsigned i = key % SHIM_PHASE_HASHED;
     while (p->key[i] != key) {
@@ -61,17 +61,18 @@ uint64_t shim_phase_hash(const struct shim_phase_set *set)
 
 /* --- searching */
 
-static uint8_t *at(struct shim_phase *p, uint32_t call)
+static uint8_t *history_at(struct shim_phase *p, uint32_t call)
 {
     return &p->history[call % SHIM_PHASE_HISTORY];
 }
 
 /* How many of the latest calls, this one included, are at the site of the call `period`
  * before them; more than two periods do not matter. */
-static uint32_t repeated(struct shim_phase *p, uint32_t now, uint32_t period)
+static uint32_t count_repeated(struct shim_phase *p, uint32_t now, uint32_t period)
 {
     uint32_t n = 0;
-    while (n < 2 * period && n + period <= now && *at(p, now - n) == *at(p, now - n - period))
+    while (n < 2 * period && n + period <= now &&
+           *history_at(p, now - n) == *history_at(p, now - n - period))
         n++;
     return n;
 }
@@ -81,7 +82,7 @@ static void guess_period(struct shim_phase *p, uint32_t now, unsigned site)
     p->period = p->last[site] ? now - (p->last[site] - 1) : 0;
     if (p->period > SHIM_PHASE_PERIOD)
         p->period = 0;
-    p->matched = p->period ? repeated(p, now, p->period) : 0;
+    p->matched = p->period ? count_repeated(p, now, p->period) : 0;
 }
 
 /* Of the sites of the last period the one that was passed least often; of several the one
@@ -90,14 +91,14 @@ static unsigned choose_marker(struct shim_phase *p, uint32_t now)
 {
     unsigned passes[SHIM_PHASE_SITES] = {0}, best = 0;
     for (uint32_t i = 0; i < p->period; i++)
-        passes[*at(p, now - i)]++;
+        passes[*history_at(p, now - i)]++;
     for (unsigned s = 0; s < SHIM_PHASE_SITES; s++)
         if (passes[s] && (!passes[best] || passes[s] < passes[best]))
             best = s;
     return best;
 }
 
-static void mark(struct shim_phase *p, unsigned site)
+static void set_marker(struct shim_phase *p, unsigned site)
 {
     p->marker = (int)site + 1;
     p->begun = false;
@@ -105,17 +106,17 @@ static void mark(struct shim_phase *p, unsigned site)
     memset(p->comings, 0, sizeof p->comings);
 }
 
-static enum shim_phase_event search(struct shim_phase *p, unsigned site)
+static enum shim_phase_event search_period(struct shim_phase *p, unsigned site)
 {
     uint32_t now = p->calls++;
-    *at(p, now) = (uint8_t)site;
-    if (p->period && *at(p, now - p->period) == site)
+    *history_at(p, now) = (uint8_t)site;
+    if (p->period && *history_at(p, now - p->period) == site)
         p->matched++;
     else
         guess_period(p, now, site);
     p->last[site] = now + 1;
     if (p->period && p->matched >= 2 * p->period && p->matched >= LEAST_CALLS)
-        mark(p, choose_marker(p, now));
+        set_marker(p, choose_marker(p, now));
     return SHIM_PHASE_NONE;
 }
 
@@ -127,7 +128,7 @@ static void note_comings(struct shim_phase *p)
     if (!memcmp(&p->set, &p->ended, sizeof p->set))
         return;
     for (unsigned s = 0; s < p->sites; s++)
-        if (has(&p->set, s) && !has(&p->ended, s) && p->comings[s] < UINT8_MAX)
+        if (set_has(&p->set, s) && !set_has(&p->ended, s) && p->comings[s] < UINT8_MAX)
             p->comings[s]++;
 }
 
@@ -141,7 +142,7 @@ static enum shim_phase_event pass_marker(struct shim_phase *p)
     p->begun = true;
     p->left = p->bundle;
     p->set = (struct shim_phase_set){{0}};
-    include(&p->set, (unsigned)p->marker - 1);
+    set_include(&p->set, (unsigned)p->marker - 1);
     if (event == SHIM_PHASE_BEGIN)
         p->ended = p->set; /* so that the first one's other sites come once only */
     return event;
@@ -149,11 +150,11 @@ static enum shim_phase_event pass_marker(struct shim_phase *p)
 
 enum shim_phase_event shim_phase_call(struct shim_phase *p, uint32_t key)
 {
-    unsigned site = site_of(p, key);
+    unsigned site = number_site(p, key);
     if (!p->marker)
-        return search(p, site);
+        return search_period(p, site);
     if (site + 1 != (unsigned)p->marker) {
-        include(&p->set, site);
+        set_include(&p->set, site);
         return SHIM_PHASE_NONE;
     }
     return --p->left ? SHIM_PHASE_NONE : pass_marker(p);
@@ -161,7 +162,7 @@ enum shim_phase_event shim_phase_call(struct shim_phase *p, uint32_t key)
 
 bool shim_phase_marks(struct shim_phase *p, uint32_t key)
 {
-    return site_of(p, key) + 1 == (unsigned)p->marker;
+    return number_site(p, key) + 1 == (unsigned)p->marker;
 }
 
 void shim_phase_lengthen(struct shim_phase *p)
@@ -175,7 +176,7 @@ void shim_phase_lengthen(struct shim_phase *p)
             (best == SHIM_PHASE_SITES || p->comings[s] > p->comings[best]))
             best = s;
     if (best != SHIM_PHASE_SITES)
-        mark(p, best);
+        set_marker(p, best);
     else if (p->bundle < SHIM_PHASE_BUNDLE) {
         p->left += p->bundle;
         p->bundle *= 2;

@@ -42,8 +42,9 @@ enum { NAP_US = 40, NAP_PART = 4, NAP_CPU_US = 50 };
  * released its lock many times.  FIRST at first; so many times as much when one has run in the
  * caller's sleep, which may have begun with no processor for that thread; a quarter less else.  The
  * caller's CPU time counts, since all of them may wait for a processor.  No sleep is longer than
- * others have been quiet, or than STAY_FIRST_US.  LOOK: at least so long from one look to the next. */
-enum { QUIET_FIRST_US = 60, QUIET_MOST_US = 20000, QUIET_GROWS = 4, LOOK_US = 20 };
+ * others have been quiet, or than STAY_FIRST_US.  CHECK: at least so long from one check to the
+ * next. */
+enum { QUIET_FIRST_US = 60, QUIET_MOST_US = 20000, QUIET_GROWS = 4, CHECK_US = 20 };
 /* A thread that lets others of its process have its core first waits so long for a core: FIRST at
  * first, and twice as long each time, up to MOST, when one came back in that time.  After a time
  * that has passed in vain it tests for as long before it does so again. */
@@ -51,7 +52,7 @@ enum { WAY_FIRST_US = 250, WAY_MOST_US = 10000 };
 /* Gaps that are looked at until one is a sleep, and gaps that are not looked at after that.  CLOCK: the
  * thread's processor time is asked for after a test at most so often, since the test may be under a lock
  * that others spin for: the longer it takes, the fewer chances they have.  Less than NAP_CPU_US. */
-enum { NAP_LOOKS = 4, NAP_REST = 64, CLOCK_US = 20 };
+enum { NAP_CHECKS = 4, NAP_REST = 64, CLOCK_US = 20 };
 
 static __thread struct {
     uint64_t start, last; /* ticks: the run's first test, and the end of its latest */
@@ -59,22 +60,22 @@ static __thread struct {
     uint64_t cpu_ns;      /* the thread's processor time at cpu_at; 0: not asked for */
     uint64_t cpu_at;      /* ticks: `last`, or less than CLOCK_US before */
     unsigned tests, naps;
-    unsigned site; /* of the first one (account.h) */
-    bool slept, looked; /* has it; at the other threads */
+    unsigned site; /* of the first one (site_stats.h) */
+    bool slept, checked; /* has it; at the other threads */
 } run __attribute__((tls_model("initial-exec")));
 
 /* Long gaps to look at, and to let pass before that; of all runs of the thread. */
 static __thread struct {
-    unsigned looks, rest;
+    unsigned checks, rest;
 } naps __attribute__((tls_model("initial-exec")));
 
 /* What this thread knows of the others of its process, in all its runs. */
 static __thread struct {
-    struct inv_others looks;
+    struct inv_others sample;
     uint64_t way_ns;    /* how long to wait for a core */
-    uint64_t next_look; /* ticks: not before */
+    uint64_t next_check; /* ticks: not before */
     uint64_t next_way;  /* ticks: not before */
-    bool slept;         /* since the last look */
+    bool slept;         /* since the last check */
 } others __attribute__((tls_model("initial-exec")));
 
 /* How long the others must have been quiet, of a caller's CPU time (ns); 0: QUIET_FIRST_US.  What one
@@ -87,7 +88,7 @@ static void note_end(void)
     run.last = shim_ticks();
     uint64_t part = run.tests ? (run.last - run.start) / GAP_PART : 0;
     inv_polls_until = run.last + (part > POLLS_US * shim_us ? part : POLLS_US * shim_us);
-    if (!naps.looks || (!run.naps && run.tests >= RUN_TESTS))
+    if (!naps.checks || (!run.naps && run.tests >= RUN_TESTS))
         run.cpu_ns = 0;
     else if (!run.cpu_ns || run.last - run.cpu_at >= CLOCK_US * shim_us) {
         run.cpu_ns = shim_thread_cpu_ns();
@@ -96,22 +97,22 @@ static void note_end(void)
 }
 
 /* Was the thread asleep in this gap between two tests? */
-static bool napped(uint64_t gap)
+static bool has_slept(uint64_t gap)
 {
     if (gap < NAP_US * shim_us)
         return false;
     uint64_t used = run.cpu_ns ? shim_thread_cpu_ns() - run.cpu_ns : UINT64_MAX;
     if (used < NAP_CPU_US * 1000 && used * NAP_PART < shim_ticks_to_ns(gap)) {
-        naps.looks = NAP_LOOKS;
+        naps.checks = NAP_CHECKS;
         run.naps++;
         return true;
     }
-    if (run.cpu_ns && --naps.looks == 0)
+    if (run.cpu_ns && --naps.checks == 0)
         naps.rest = NAP_REST;
     else if (!run.cpu_ns && naps.rest)
         naps.rest--;
     else if (!run.cpu_ns)
-        naps.looks = NAP_LOOKS;
+        naps.checks = NAP_CHECKS;
     return false;
 }
 
@@ -124,7 +125,7 @@ static uint64_t quiet_need_ns(void)
 }
 
 /* Has another thread run in the caller's sleep? */
-static void learn(bool ran)
+static void learn_quiet(bool ran)
 {
     uint64_t need = quiet_need_ns();
     need = ran ? need * QUIET_GROWS : need - need / 4;
@@ -138,21 +139,21 @@ static void learn_awake(void)
 {
     if (quiet_need_ns() == QUIET_FIRST_US * 1000)
         return;
-    inv_others_quiet_ns(&others.looks);
-    if (others.looks.spent_ns >= QUIET_FIRST_US * 1000)
-        learn(false);
+    inv_others_quiet_ns(&others.sample);
+    if (others.sample.spent_ns >= QUIET_FIRST_US * 1000)
+        learn_quiet(false);
 }
 
-/* How long the others have been quiet (ns).  If the caller has slept since the last look, that tells whether one of
- * them has run in the sleep. */
-static uint64_t look_at_others(void)
+/* How long the others have been quiet (ns).  If the caller has slept since the last check, that
+ * tells whether one of them has run in the sleep. */
+static uint64_t check_others(void)
 {
-    uint64_t ran = others.looks.ran_ns;
-    uint64_t quiet = inv_others_quiet_ns(&others.looks);
+    uint64_t ran = others.sample.ran_ns;
+    uint64_t quiet = inv_others_quiet_ns(&others.sample);
     if (!others.slept)
         return quiet;
     others.slept = false;
-    learn(others.looks.ran_ns != ran);
+    learn_quiet(others.sample.ran_ns != ran);
     return quiet;
 }
 
@@ -160,15 +161,15 @@ static void end_run(uint64_t end, bool hit)
 {
     inv_polls_until = 0;
     if (others.slept && hit)
-        look_at_others(); /* not at the next run: the process may compute with all its threads before that */
-    else if (run.looked && hit && !run.slept)
+        check_others(); /* not at the next run: the process may compute with all its threads before that */
+    else if (run.checked && hit && !run.slept)
         learn_awake();
-    others.slept = run.looked = false;
+    others.slept = run.checked = false;
     if (is_wait()) {
-        unsigned here = shim_account_here();
-        shim_account_return_to(run.site);
+        unsigned here = shim_site_stats_current();
+        shim_site_stats_set_current(run.site);
         shim_workload_waited(run.start, end, run.slept);
-        shim_account_return_to(here);
+        shim_site_stats_set_current(here);
     }
     if (run.slept && !hit)
         run.stay = 0;
@@ -176,7 +177,7 @@ static void end_run(uint64_t end, bool hit)
     run.slept = false;
 }
 
-static bool core_wanted(void)
+static bool is_core_wanted(void)
 {
     return inv_process.anonymous || inv_hold < 0 || inv_hold_poll() != INV_KEEP ||
            inv_evicted_waits();
@@ -189,7 +190,7 @@ void shim_poll_begin(void)
     if (run.tests == 0)
         return;
     uint64_t gap = shim_ticks() - run.last;
-    if (gap > GAP_US * shim_us && gap > (run.last - run.start) / GAP_PART && !napped(gap))
+    if (gap > GAP_US * shim_us && gap > (run.last - run.start) / GAP_PART && !has_slept(gap))
         end_run(run.last, false);
 }
 
@@ -198,23 +199,23 @@ bool shim_poll_failed(void)
     note_end();
     if (run.tests++ == 0) {
         run.start = run.last;
-        run.site = shim_account_here();
+        run.site = shim_site_stats_current();
     }
     uint64_t lasts = run.last - run.start;
-    return is_wait() && lasts > RUN_US * shim_us && run.last >= others.next_look &&
-           (lasts > PATIENT_US * shim_us || core_wanted() || inv_way_wanted());
+    return is_wait() && lasts > RUN_US * shim_us && run.last >= others.next_check &&
+           (lasts > PATIENT_US * shim_us || is_core_wanted() || inv_way_wanted());
 }
 
 /* So long may the caller sleep in a test (ns); 0: another thread of the process could run. */
-static uint64_t longest_stay(void)
+static uint64_t longest_stay_ns(void)
 {
-    uint64_t quiet = look_at_others();
-    run.looked = true;
+    uint64_t quiet = check_others();
+    run.checked = true;
     uint64_t need = quiet_need_ns();
-    if (quiet == UINT64_MAX || others.looks.spent_ns >= need)
+    if (quiet == UINT64_MAX || others.sample.spent_ns >= need)
         return quiet;
-    uint64_t rest = shim_ns_to_ticks(need - others.looks.spent_ns); /* before it could be enough */
-    others.next_look = run.last + (rest > LOOK_US * shim_us ? rest : LOOK_US * shim_us);
+    uint64_t rest = shim_ns_to_ticks(need - others.sample.spent_ns); /* before it could be enough */
+    others.next_check = run.last + (rest > CHECK_US * shim_us ? rest : CHECK_US * shim_us);
     return 0;
 }
 
@@ -253,7 +254,7 @@ bool shim_poll_wait(struct shim_wait *w)
         return give_way(w);
     if (inv_hold == INV_HOLD_NONE)
         inv_give_way(0); /* it may have been given one */
-    uint64_t longest = longest_stay();
+    uint64_t longest = longest_stay_ns();
     if (!longest)
         return false;
     /* Who wants a core has threads that cannot run before we lend: a yield comes back when others
@@ -269,7 +270,7 @@ bool shim_poll_wait(struct shim_wait *w)
         run.stay = STAY_FIRST_US * shim_us;
     uint64_t part = (run.last - run.start) / STAY_PART, most = STAY_MOST_US * shim_us;
     uint64_t unwanted = part < STAY_UNWANTED_US * shim_us ? part : STAY_UNWANTED_US * shim_us;
-    uint64_t stay = core_wanted() ? run.stay : unwanted;
+    uint64_t stay = is_core_wanted() ? run.stay : unwanted;
     if (stay > STAY_FIRST_US * shim_us && shim_ticks_to_ns(stay) > longest)
         stay = shim_ns_to_ticks(longest) + STAY_FIRST_US * shim_us;
     bool done = shim_wait_slices(w, run.start, stay, true);

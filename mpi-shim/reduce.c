@@ -6,7 +6,7 @@
  * wherever there are more than two ranks and as many elements as ranks, rounded down to a power of
  * two.  That is many messages one after the other, and with more ranks than cores each waits for
  * its rank's turn.  Where the operation may not commute, it takes the binomial tree.  So there an
- * operation that is declared so takes the place of a usual one.
+ * operation that is declared so replaces a predefined one.
  *
  * All ranks must take the same: it follows from the communicator, the count, the operation and the
  * type, of which they all must pass the same.  What MPI refuses must not pass, so the types are
@@ -17,52 +17,53 @@
 #ifdef SHIM_IREDUCE_HALVES
 #include <pthread.h>
 
-enum usual { SUM, PROD, MAX, MIN, USUAL };
+enum reduction { SUM, PROD, MAX, MIN, REDUCTIONS };
 
-static MPI_Op real_op(enum usual which)
+static MPI_Op predefined_op(enum reduction which)
 {
-    const MPI_Op ops[USUAL] = {
+    const MPI_Op ops[REDUCTIONS] = {
         [SUM] = MPI_SUM, [PROD] = MPI_PROD, [MAX] = MPI_MAX, [MIN] = MPI_MIN};
     return ops[which];
 }
 
 /* Called by the library, in whichever thread it makes progress. */
-static void apply(enum usual which, void *in, void *inout, int *count, MPI_Datatype *datatype)
+static void apply_reduction(enum reduction which, void *in, void *inout, int *count,
+                            MPI_Datatype *datatype)
 {
-    shim_pmpi.Reduce_local(in, inout, *count, *datatype, real_op(which));
+    shim_pmpi.Reduce_local(in, inout, *count, *datatype, predefined_op(which));
 }
 
-static void sum(void *in, void *inout, int *n, MPI_Datatype *type)
+static void reduce_sum(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    apply(SUM, in, inout, n, type);
+    apply_reduction(SUM, in, inout, n, type);
 }
-static void prod(void *in, void *inout, int *n, MPI_Datatype *type)
+static void reduce_prod(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    apply(PROD, in, inout, n, type);
+    apply_reduction(PROD, in, inout, n, type);
 }
-static void max(void *in, void *inout, int *n, MPI_Datatype *type)
+static void reduce_max(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    apply(MAX, in, inout, n, type);
+    apply_reduction(MAX, in, inout, n, type);
 }
-static void min(void *in, void *inout, int *n, MPI_Datatype *type)
+static void reduce_min(void *in, void *inout, int *n, MPI_Datatype *type)
 {
-    apply(MIN, in, inout, n, type);
+    apply_reduction(MIN, in, inout, n, type);
 }
 
 /* Those that are declared not to commute; under the lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool made[USUAL];
-static MPI_Op in_order[USUAL];
+static bool made[REDUCTIONS];
+static MPI_Op in_order[REDUCTIONS];
 
-static MPI_Op made_op(enum usual which)
+static MPI_Op get_ordered_op(enum reduction which)
 {
-    static MPI_User_function *const functions[USUAL] = {
-        [SUM] = sum, [PROD] = prod, [MAX] = max, [MIN] = min};
+    static MPI_User_function *const functions[REDUCTIONS] = {
+        [SUM] = reduce_sum, [PROD] = reduce_prod, [MAX] = reduce_max, [MIN] = reduce_min};
     pthread_mutex_lock(&lock);
     if (!made[which])
         made[which] =
             shim_pmpi.Op_create((uintptr_t)functions[which], 0, &in_order[which]) == MPI_SUCCESS;
-    MPI_Op op = made[which] ? in_order[which] : real_op(which);
+    MPI_Op op = made[which] ? in_order[which] : predefined_op(which);
     pthread_mutex_unlock(&lock);
     return op;
 }
@@ -90,25 +91,25 @@ static bool is_number(MPI_Datatype datatype)
 }
 
 /* Does the library take the tree by itself? */
-static bool few(const struct shim_comm *c, MPI_Count count)
+static bool library_takes_tree(const struct shim_comm *c, MPI_Count count)
 {
     return c->size <= 2 || count < 1 << (31 - __builtin_clz((unsigned)c->size));
 }
 
 MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype datatype, MPI_Op op)
 {
-    if (!inv_process.anonymous || !c->line || few(c, count) || !is_number(datatype))
+    if (!inv_process.anonymous || !c->line || library_takes_tree(c, count) || !is_number(datatype))
         return op;
-    for (enum usual which = 0; which < USUAL; which++)
-        if (op == real_op(which))
-            return made_op(which);
+    for (enum reduction which = 0; which < REDUCTIONS; which++)
+        if (op == predefined_op(which))
+            return get_ordered_op(which);
     return op;
 }
 
 void shim_reduce_end(void)
 {
     pthread_mutex_lock(&lock);
-    for (enum usual which = 0; which < USUAL; which++) {
+    for (enum reduction which = 0; which < REDUCTIONS; which++) {
         if (made[which])
             shim_pmpi.Op_free(&in_order[which]);
         made[which] = false;

@@ -149,7 +149,7 @@ static int is_mpi_library(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /* RTLD_NEXT means "after the object that calls dlsym": ours. */
-static void *lookup(void *scope, const char *name)
+static void *find_function(void *scope, const char *name)
 {
     return scope == RTLD_NEXT ? dlsym(RTLD_NEXT, name) : dlsym(scope, name);
 }
@@ -172,7 +172,7 @@ static void find_own(void)
 {
     for (int call = 0; call < SHIM_CALLS; call++) {
         const char *pmpi = shim_names[call], *name = pmpi + 1;
-        void *next = lookup(mpi.scope, name);
+        void *next = find_function(mpi.scope, name);
         bool library = (uintptr_t)next >= mpi.from && (uintptr_t)next < mpi.to;
         if (!next || is_ours(next)) {
             next = dlsym(mpi.handle, name);
@@ -257,7 +257,7 @@ static struct shim_variant *load_variant(void)
 }
 
 /* All of the variant's functions, or none. */
-static bool attach(const struct shim_variant *variant)
+static bool attach_variant(const struct shim_variant *variant)
 {
     for (const struct shim_symbol *s = variant->symbols; s->name; s++) {
         *s->real = dlsym(mpi.handle, s->name);
@@ -281,14 +281,14 @@ static bool attach(const struct shim_variant *variant)
 
 /* --- the first call */
 
-static void fill(void)
+static void fill_entries(void)
 {
     find_own();
     wrap_all(false);
     if (!inv_asked()) /* who is asked and does not want has to tell the other ranks */
         return;
     const struct shim_variant *variant = load_variant();
-    if (!variant || !attach(variant))
+    if (!variant || !attach_variant(variant))
         return;
     wrap_all(false);
 }
@@ -300,12 +300,12 @@ static void after_fork_in_child(void)
     resolving = false;
 }
 
-static void __attribute__((constructor)) begin(void)
+static void __attribute__((constructor)) register_fork_handler(void)
 {
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-static void *target_now(enum shim_level level, enum shim_call call)
+static void *find_target(enum shim_level level, enum shim_call call)
 {
     if (!own[level][call])
         return NULL;
@@ -319,12 +319,12 @@ void *shim_resolve(enum shim_level level, enum shim_call call, const void *calle
     if (!resolved && !resolving) {
         resolving = true; /* the library may call MPI functions while we ask it what it is */
         if (find_library(caller)) {
-            fill();
+            fill_entries();
             resolved = true;
         }
         resolving = false;
     }
-    void *function = target_now(level, call);
+    void *function = find_target(level, call);
     pthread_mutex_unlock(&resolve_lock);
     if (function)
         return function;

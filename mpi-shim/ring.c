@@ -18,7 +18,7 @@ enum { NOTES = 4096 }; /* power of two */
  * relaxed: a hint, and one word. */
 static _Atomic uint64_t notes[NOTES];
 
-static uint64_t mixed(MPI_Request request)
+static uint64_t mix_handle(MPI_Request request)
 {
     return (uint64_t)(uintptr_t)request * UINT64_C(0x9e3779b97f4a7c15);
 }
@@ -29,14 +29,14 @@ static uint64_t tag_of(uint64_t mix) { return mix << 16; }
 
 void shim_request_note(MPI_Request request, int member)
 {
-    uint64_t mix = mixed(request);
+    uint64_t mix = mix_handle(request);
     atomic_store_explicit(note_of(mix), tag_of(mix) | (uint16_t)(member + 3),
                           memory_order_relaxed);
 }
 
 int shim_request_member(MPI_Request request)
 {
-    uint64_t mix = mixed(request);
+    uint64_t mix = mix_handle(request);
     uint64_t word = atomic_load_explicit(note_of(mix), memory_order_relaxed);
     int member = (int)(word & 0xffff) - 3;
     return word >> 16 == tag_of(mix) >> 16 && member < shim_world.members ? member
@@ -51,7 +51,7 @@ void shim_ring_line(struct inv_arrival_line *line, unsigned slot)
         inv_ring_slot(slot);
 }
 
-void shim_ring_everybody(void)
+void shim_ring_all_members(void)
 {
     for (int i = 0; i < shim_world.members; i++)
         if (i != shim_world.me)
@@ -85,23 +85,23 @@ void shim_ring_comm(const struct shim_comm *c)
         let_rung_ranks_go_first();
 }
 
-static bool all_have_come(const struct shim_comm *c)
+static bool all_have_arrived(const struct shim_comm *c)
 {
-    /* acquire: partner is the release store in shim_meet.  Only the number matters. */
+    /* acquire: partner is the release store in shim_arrival_begin; orders only the epoch itself */
     for (int r = 0; r < c->size; r++)
         if ((int64_t)(atomic_load_explicit(&c->line[r].epoch, memory_order_acquire) - c->epoch) < 0)
             return false;
     return true;
 }
 
-void shim_ring_all_asleep(const struct shim_comm *c, bool meeting)
+void shim_ring_all_asleep(const struct shim_comm *c, bool at_arrival)
 {
-    if (meeting && !all_have_come(c))
+    if (at_arrival && !all_have_arrived(c))
         return;
     for (int r = 0; r < c->size; r++)
         if (r != c->rank)
             shim_ring_line(&c->line[r], shim_world.member[c->member_of[r]].slot);
-    if (meeting)
+    if (at_arrival)
         let_rung_ranks_go_first();
 }
 

@@ -2,11 +2,11 @@
 /*
  * session.c - sessions: MPI without MPI_COMM_WORLD.
  *
- * To open a session is a local matter: nobody else may do so for hours.  The process joins the
- * domain then, and no more.  Ranks meet when they make a communicator of a group, which is a
- * collective: there they find out whether they are managed (setup.c), if they do not know yet
- * (realm.c).  The communicator by which they tell each other belongs to a session of our own, so
- * that it lives as long as any of the program's.
+ * Opening a session is local: the other ranks may do so hours later.  The process joins the domain
+ * then, and no more.  Making a communicator from a group is collective.  There the ranks agree
+ * whether they are managed (setup.c), unless they are in a managed group already (managed_group.c).
+ * The communicator for the shim's messages belongs to a session of the shim, so that it outlives
+ * the program's sessions.
  */
 #include "shim.h"
 #include "uncancelled.h"
@@ -65,7 +65,7 @@ static bool open_own(MPI_Info info, MPI_Group *all)
     return shim_pmpi.Group_from_session_pset(own, "mpi://WORLD", all) == MPI_SUCCESS;
 }
 
-static void opened(MPI_Session session, MPI_Info info)
+static void note_opened(MPI_Session session, MPI_Info info)
 {
     INV_UNCANCELLED;
     MPI_Group all;
@@ -84,14 +84,14 @@ int shim_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *ses
         shim_clock_start();
     int result = shim_pmpi.Session_init(info, errhandler, session);
     if (result == MPI_SUCCESS)
-        opened(*session, info);
+        note_opened(*session, info);
     return result;
 }
 
-/* Of MPICH's ranks none is through with its last finalize before all are. */
-static bool meet_at_the_end(void)
+/* MPICH's last finalize returns in no rank before all ranks have called it. */
+static bool barrier_at_end(void)
 {
-    struct shim_realm *all = shim_realm_of_all();
+    struct shim_managed_group *all = shim_managed_group_of_all();
     if (!all || all->own == MPI_COMM_NULL || shim_is_open_mpi())
         return false;
     shim_Barrier(all->own);
@@ -100,7 +100,7 @@ static bool meet_at_the_end(void)
 
 static void close_last(void)
 {
-    shim_tear_down(meet_at_the_end());
+    shim_tear_down(barrier_at_end());
     if (own_open)
         shim_pmpi.Session_finalize(&own);
     own_open = false;
@@ -122,14 +122,14 @@ int shim_Session_finalize(MPI_Session *session)
 /* --- communicators from groups */
 
 /* A communicator of our session with these ranks. */
-static int make_own(const struct shim_council *k, MPI_Comm *comm)
+static int make_own(const struct shim_agreement *a, MPI_Comm *comm)
 {
     MPI_Group group;
     char text[64];
-    int result = shim_pmpi.Group_incl(shim_world.group, k->size, k->world_rank, &group);
+    int result = shim_pmpi.Group_incl(shim_world.group, a->size, a->world_rank, &group);
     if (result != MPI_SUCCESS)
         return result;
-    snprintf(text, sizeof text, "invasive %d", k->number);
+    snprintf(text, sizeof text, "invasive %d", a->number);
     result = SHIM_WATCH_OR_CALL(
         SHIM_MEMBER_ALL,
         shim_pmpi.Comm_create_from_group(group, text, MPI_INFO_NULL, MPI_ERRORS_RETURN, comm));
@@ -137,7 +137,7 @@ static int make_own(const struct shim_council *k, MPI_Comm *comm)
     return result;
 }
 
-void shim_sessions_keep(struct shim_realm *all, bool all_go_on)
+void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on)
 {
     INV_UNCANCELLED;
     MPI_Comm old = all->own;
@@ -158,26 +158,26 @@ void shim_sessions_keep(struct shim_realm *all, bool all_go_on)
     shim_pmpi.Comm_free(&old);
 }
 
-/* Ranks that are managed come together first.  Not where threads call at once: of two that make
- * communicators of the same ranks, for the first time, one may know already that it is managed
- * and the other not yet. */
-static void assemble(MPI_Group group, int tag, const void *call_site)
+/* An arrival barrier if the group is managed.  Not where threads call at once: if two threads make
+ * the first communicators of the same ranks, one may know already that the group is managed, and
+ * the other not yet. */
+static void barrier_of_group(MPI_Group group, int tag, const void *call_site)
 {
-    if (shim_realm_any() && !shim_hooked && !shim_threads_may_call())
-        shim_assemble_group(group, tag, call_site);
+    if (shim_managed_group_any() && !shim_hooked && !shim_threads_may_call())
+        shim_arrival_barrier_group(group, tag, call_site);
 }
 
 /* Before anything is known of the others, which may take their time. */
-static bool lend(void)
+static bool lend_core(void)
 {
-    if (shim_realm_any() || !shim_joined() || !inv_managed())
+    if (shim_managed_group_any() || !shim_joined() || !inv_managed())
         return false;
     inv_wait_begin();
     return true;
 }
 
 /* The new communicator's, as by MPI_Comm_set_errhandler (handler.c). */
-static void handler_is_set(void)
+static void note_handler_set(void)
 {
     atomic_fetch_add_explicit(&shim_handlers_set, 1, memory_order_relaxed);
 }
@@ -186,21 +186,21 @@ int shim_Comm_create_from_group(MPI_Group group, const char *stringtag, MPI_Info
                                 MPI_Errhandler errhandler, MPI_Comm *newcomm)
 {
     int number = shim_text_tag(stringtag) | 1; /* 0 is MPI_COMM_WORLD's */
-    assemble(group, number, SHIM_SITE);
-    bool lent = lend();
+    barrier_of_group(group, number, SHIM_SITE);
+    bool lent = lend_core();
     int result = SHIM_WATCH_OR_CALL(
         SHIM_MEMBER_NONE,
         shim_pmpi.Comm_create_from_group(group, stringtag, info, errhandler, newcomm));
     if (lent)
         inv_wait_end();
     if (result == MPI_SUCCESS && *newcomm != MPI_COMM_NULL) {
-        handler_is_set();
+        note_handler_set();
         shim_set_up(*newcomm, number, make_own);
     }
     return result;
 }
 
-/* Both groups' ranks are one council. */
+/* The ranks of both groups agree together. */
 static void set_up_both(MPI_Comm inter, int number)
 {
     MPI_Comm both;
@@ -216,8 +216,8 @@ int shim_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
                                       MPI_Errhandler errhandler, MPI_Comm *newintercomm)
 {
     int number = shim_text_tag(stringtag) | 1;
-    assemble(local_group, number, SHIM_SITE);
-    bool lent = lend();
+    barrier_of_group(local_group, number, SHIM_SITE);
+    bool lent = lend_core();
     int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE,
                                     shim_pmpi.Intercomm_create_from_groups(
                                         local_group, local_leader, remote_group, remote_leader,
@@ -225,7 +225,7 @@ int shim_Intercomm_create_from_groups(MPI_Group local_group, int local_leader,
     if (lent)
         inv_wait_end();
     if (result == MPI_SUCCESS && *newintercomm != MPI_COMM_NULL) {
-        handler_is_set();
+        note_handler_set();
         set_up_both(*newintercomm, number);
     }
     return result;

@@ -2,15 +2,14 @@
 /*
  * setup.c - MPI_Init and MPI_Finalize: the set-up phase of invasive computing.
  *
- * After MPI has started, each rank joins the domain of its node; when all are known to have
- * (roll.c), they invade without blocking until every rank of MPI_COMM_WORLD holds a core, as they
- * tell each other (council.c).  When one cannot be managed, or the time limit passes, all of them
- * go on unmanaged: wrappers must be in force in all ranks or in none, since they use collectives
- * that have to match.
+ * After MPI has started, each rank joins the domain of its node.  When all ranks have (presence.c),
+ * they invade without blocking until they agree that each holds a core (agreement.c).  If one rank
+ * cannot be managed, or the time limit passes, all of them go on unmanaged.  Wrappers must be in
+ * force in all ranks or in none, since they use collectives that have to match.
  * (papers/invasive-compute-balancing.txt, section 5.)
  *
- * The ranks of a communicator that was made from a session do the same (session.c), and are a realm
- * then (realm.c).
+ * The ranks of a communicator that was made from a session do the same (session.c), and are a managed
+ * group then (managed_group.c).
  */
 #define _GNU_SOURCE
 #include "shim.h"
@@ -104,39 +103,39 @@ void shim_join(MPI_Group world)
         inv_join(shim_world.rank, shim_world.size, local_size());
 }
 
-static struct shim_council council_of(MPI_Comm comm, int number)
+static struct shim_agreement agreement_of(MPI_Comm comm, int number)
 {
-    struct shim_council k = {.comm = comm, .number = number};
-    shim_pmpi.Comm_rank(comm, &k.rank);
-    shim_pmpi.Comm_size(comm, &k.size);
+    struct shim_agreement a = {.comm = comm, .number = number};
+    shim_pmpi.Comm_rank(comm, &a.rank);
+    shim_pmpi.Comm_size(comm, &a.size);
     if (!joined)
-        return k;
+        return a;
     MPI_Group group;
-    k.world_rank = malloc((size_t)k.size * 2 * sizeof *k.world_rank);
-    if (!k.world_rank)
+    a.world_rank = malloc((size_t)a.size * 2 * sizeof *a.world_rank);
+    if (!a.world_rank)
         abort(); /* the others wait for us */
-    for (int r = 0; r < k.size; r++)
-        k.world_rank[k.size + r] = r;
+    for (int r = 0; r < a.size; r++)
+        a.world_rank[a.size + r] = r;
     shim_pmpi.Comm_group(comm, &group);
-    shim_pmpi.Group_translate_ranks(group, k.size, k.world_rank + k.size, shim_world.group,
-                                    k.world_rank);
+    shim_pmpi.Group_translate_ranks(group, a.size, a.world_rank + a.size, shim_world.group,
+                                    a.world_rank);
     shim_pmpi.Group_free(&group);
-    return k;
+    return a;
 }
 
-static bool is_newcomer(const struct shim_whereabouts *rank, uint64_t domain)
+static bool is_newcomer(const struct shim_location *rank, uint64_t domain)
 {
     return rank->domain == domain && rank->flag_line < 0;
 }
 
 /* Of all the first whose line is yet to be reserved; -1: there are no such. */
-static int leader_of(const struct shim_council *k, const struct shim_whereabouts *all,
+static int leader_of(const struct shim_agreement *a, const struct shim_location *all,
                      uint64_t domain)
 {
     int r = 0;
-    while (r < k->size && !is_newcomer(&all[r], domain))
+    while (r < a->size && !is_newcomer(&all[r], domain))
         r++;
-    return r < k->size ? r : -1;
+    return r < a->size ? r : -1;
 }
 
 /* The last one to come frees the lines; nobody rings any more after that. */
@@ -164,14 +163,14 @@ static void take_line(int first, int lines, int mine)
 }
 
 /* Lines for those of my domain who have none, in order of rank. */
-static void give_lines(const struct shim_council *k, struct shim_whereabouts *all, uint64_t domain,
-                       int first)
+static void give_lines(const struct shim_agreement *a, struct shim_location *all,
+                       uint64_t domain, int first)
 {
     int lines = 0, mine = -1;
-    for (int r = 0; r < k->size; r++)
+    for (int r = 0; r < a->size; r++)
         if (is_newcomer(&all[r], domain)) {
             all[r].flag_line = first + lines++;
-            if (r == k->rank)
+            if (r == a->rank)
                 mine = all[r].flag_line;
         }
     if (mine >= 0)
@@ -179,16 +178,16 @@ static void give_lines(const struct shim_council *k, struct shim_whereabouts *al
 }
 
 /* Number the ranks of my domain in rank order. */
-static void number_members(const struct shim_council *k, const struct shim_whereabouts *all,
+static void number_members(const struct shim_agreement *a, const struct shim_location *all,
                            uint64_t domain)
 {
     pthread_mutex_lock(&lock);
-    for (int r = 0; r < k->size; r++) {
-        int world_rank = k->world_rank[r], n = shim_world.members;
+    for (int r = 0; r < a->size; r++) {
+        int world_rank = a->world_rank[r], n = shim_world.members;
         if (all[r].domain != domain || !inv_slot_valid(inv_process.table, all[r].slot) ||
             shim_world.member_of[world_rank] != SHIM_MEMBER_NONE || n == INV_MAX_SLOTS)
             continue;
-        if (r == k->rank)
+        if (r == a->rank)
             shim_world.me = n;
         shim_world.member[n].slot = (unsigned)all[r].slot;
         shim_world.member[n].sleep_flag =
@@ -199,42 +198,43 @@ static void number_members(const struct shim_council *k, const struct shim_where
     pthread_mutex_unlock(&lock);
 }
 
-/* Finds the ranks that share my domain, and the lines with their sleep flags.  Every
- * rank calls tell_all as often, whatever happens: twice; once more, where some have threads that
- * call at once, since the line that was given to a rank may not be the one that it has taken. */
-static bool meet_members(const struct shim_council *k)
+/* Who shares my domain, and the board on which its members say that they sleep.  Every
+ * rank calls shim_agreement_allgather equally often, whatever happens: twice, and once more where
+ * some ranks have threads that call at once.  There the line that was given to a rank may not be the
+ * line that it has taken. */
+static bool exchange_members(const struct shim_agreement *a)
 {
-    struct shim_whereabouts *all = calloc((size_t)k->size, sizeof *all);
+    struct shim_location *all = calloc((size_t)a->size, sizeof *all);
     if (!all)
         abort(); /* the others wait for us */
-    struct shim_whereabouts mine = {domain_identity(), (int32_t)inv_process.slot, sleep_flags.mine,
+    struct shim_location mine = {domain_identity(), (int32_t)inv_process.slot, sleep_flags.mine,
                                     shim_recorded(), inv_report_is_here(), threads_may_call};
-    bool good = shim_tell_all(k, &mine, all, sizeof mine);
-    int leader = leader_of(k, all, mine.domain), lines = 0, first = -1;
+    bool good = shim_agreement_allgather(a, &mine, all, sizeof mine);
+    int leader = leader_of(a, all, mine.domain), lines = 0, first = -1;
     bool again = false;
-    for (int r = 0; r < k->size; r++) {
+    for (int r = 0; r < a->size; r++) {
         lines += is_newcomer(&all[r], mine.domain);
         again = again || all[r].threads;
     }
-    if (leader == k->rank)
+    if (leader == a->rank)
         first = inv_arrival_board_alloc(inv_process.table, (unsigned)lines);
-    int *firsts = calloc((size_t)k->size, sizeof *firsts);
+    int *firsts = calloc((size_t)a->size, sizeof *firsts);
     if (!firsts)
         abort();
-    good = shim_tell_all(k, &first, firsts, sizeof first) && good;
+    good = shim_agreement_allgather(a, &first, firsts, sizeof first) && good;
     if (leader >= 0) {
         first = firsts[leader];
         good = good && first >= 0 && first <= INV_ARRIVAL_LINES - lines;
         if (good)
-            give_lines(k, all, mine.domain, first);
+            give_lines(a, all, mine.domain, first);
     }
     mine.flag_line = sleep_flags.mine;
     if (again)
-        good = shim_tell_all(k, &mine, all, sizeof mine) && good;
+        good = shim_agreement_allgather(a, &mine, all, sizeof mine) && good;
     if (good)
-        number_members(k, all, mine.domain);
-    if (good && k->size == shim_world.size)
-        shim_gather_plan(all);
+        number_members(a, all, mine.domain);
+    if (good && a->size == shim_world.size)
+        shim_report_gather_plan(all);
     free(firsts);
     free(all);
     return good;
@@ -248,17 +248,17 @@ static bool holds_core(void)
 }
 
 /* True when every rank holds a core.  All ranks leave in the same round. */
-static bool all_invade(const struct shim_council *k)
+static bool all_invade(const struct shim_agreement *a)
 {
     uint64_t limit = inv_now_ns() + SETUP_LIMIT_NS;
     for (;;) {
         int now[3] = {inv_managed(), holds_core(), inv_now_ns() < limit};
-        if (!shim_agree(k, now, 3) || !now[0])
+        if (!shim_agreement_min(a, now, 3) || !now[0])
             return false;
         if (now[1])
             return true;
         if (!now[2]) {
-            if (k->rank == 0 && !in_force)
+            if (a->rank == 0 && !in_force)
                 inv_leave("not every MPI rank got a core in time");
             return false;
         }
@@ -286,31 +286,31 @@ static unsigned count_poll(unsigned polls, unsigned how)
 
 /* Does the library call us while it waits?  Found out with a message to ourselves, which we
  * send when we have waited for it a while. */
-static bool hook_works(const struct shim_council *k)
+static bool hook_works(const struct shim_agreement *a)
 {
     int sent = 0, received = 0, flag = 0;
     MPI_Request receive, send;
     polls_seen = 0;
     shim_hook_set(count_poll, 1);
-    int result = shim_pmpi.Irecv(&received, 1, MPI_INT, k->rank, 0, k->comm, &receive);
+    int result = shim_pmpi.Irecv(&received, 1, MPI_INT, a->rank, 0, a->comm, &receive);
     if (result != MPI_SUCCESS)
         return false;
     for (int i = 0; i < 100 && polls_seen == 0; i++)
         shim_pmpi.Test(&receive, &flag, MPI_STATUS_IGNORE);
-    shim_complete(shim_pmpi.Isend(&sent, 1, MPI_INT, k->rank, 0, k->comm, &send), &send);
+    shim_complete(shim_pmpi.Isend(&sent, 1, MPI_INT, a->rank, 0, a->comm, &send), &send);
     shim_complete(MPI_SUCCESS, &receive);
     return polls_seen > 0;
 }
 
 /* One rank alone does not wait for others, and its messages to itself make no polls. */
-static bool may_be_hooked(const struct shim_council *k)
+static bool may_be_hooked(const struct shim_agreement *a)
 {
     if (in_force)
         return shim_hooked;
     shim_tasks_start();
     if (threads_may_call)
         return false;
-    bool works = hook_works(k) || k->size == 1;
+    bool works = hook_works(a) || a->size == 1;
     /* With a core for each, less often: it costs each poll some nanoseconds. */
     shim_hook_set(shim_polled, inv_process.anonymous ? 1 : 8);
     return works && !shim_tasks_wanted;
@@ -318,10 +318,11 @@ static bool may_be_hooked(const struct shim_council *k)
 
 /* Who has begun already stays as he is: where some are hooked and some are not, nobody is managed.
  * False: so it is, or the table is full. */
-static bool agree_on_ways(const struct shim_council *k, bool good, bool *hooked, int *age)
+static bool agree_on_ways(const struct shim_agreement *a, bool good, bool *hooked, int *age)
 {
-    int ways[4] = {good, may_be_hooked(k), !in_force || !shim_hooked, -shim_realm_latest()};
-    if (!shim_agree(k, ways, 4) || !ways[0] || !(ways[1] || ways[2])) {
+    int ways[4] = {good, may_be_hooked(a), !in_force || !shim_hooked,
+                   -shim_managed_group_latest_age()};
+    if (!shim_agreement_min(a, ways, 4) || !ways[0] || !(ways[1] || ways[2])) {
         if (!in_force)
             shim_hook_set(NULL, 1);
         return false;
@@ -331,15 +332,15 @@ static bool agree_on_ways(const struct shim_council *k, bool good, bool *hooked,
     return true;
 }
 
-static void begin(const struct shim_council *k)
+static void begin_management(const struct shim_agreement *a)
 {
     int *tag_ub, flag = 0;
-    shim_pmpi.Comm_get_attr(k->comm, MPI_TAG_UB, &tag_ub, &flag);
+    shim_pmpi.Comm_get_attr(a->comm, MPI_TAG_UB, &tag_ub, &flag);
     pthread_mutex_lock(&lock);
     if (!in_force) {
         shim_world.tag_ub = flag ? *tag_ub : 32767;
         shim_clock_measure();
-        shim_account_start(job_number());
+        shim_site_stats_start(job_number());
         shim_entries_wrap(true);
         shim_workload_start();
         in_force = true;
@@ -348,75 +349,75 @@ static void begin(const struct shim_council *k)
 }
 
 /* Those of a communicator that is not managed go on without; who has begun goes on. */
-static void refuse(const char *why)
+static void refuse_management(const char *why)
 {
     if (!in_force)
         inv_leave(why && *why ? why : NULL);
 }
 
 /* Not of a job that was spawned, for instance. */
-static bool of_world(const struct shim_council *k)
+static bool is_of_world(const struct shim_agreement *a)
 {
     int r = 0;
-    while (k->world_rank && r < k->size && (unsigned)k->world_rank[r] < (unsigned)shim_world.size)
+    while (a->world_rank && r < a->size && (unsigned)a->world_rank[r] < (unsigned)shim_world.size)
         r++;
-    return r == k->size;
+    return r == a->size;
 }
 
-static void set_up(const struct shim_council *k, shim_make_own *make_own)
+static void set_up_ranks(const struct shim_agreement *a, shim_make_own *make_own)
 {
-    int least = !inv_managed() || !of_world(k)          ? SHIM_ROLL_REFUSED
-                : shim_realm_of(k->world_rank, k->size) ? SHIM_ROLL_REALM
-                                                        : SHIM_ROLL_MANAGED;
-    const char *why = shim_roll_call(k, &least);
-    if (!why && least == SHIM_ROLL_REALM)
+    int least = !inv_managed() || !is_of_world(a)               ? SHIM_PRESENCE_REFUSED
+                : shim_managed_group_of(a->world_rank, a->size) ? SHIM_PRESENCE_GROUP
+                                                                : SHIM_PRESENCE_MANAGED;
+    const char *why = shim_presence_check(a, &least);
+    if (!why && least == SHIM_PRESENCE_GROUP)
         return;
-    if (why || !all_invade(k)) {
-        refuse(why);
+    if (why || !all_invade(a)) {
+        refuse_management(why);
         return;
     }
-    bool good = meet_members(k), hooked;
+    bool good = exchange_members(a), hooked;
     int age;
-    if (!agree_on_ways(k, good, &hooked, &age)) {
-        refuse(k->rank == 0 ? "the core table has no room for this MPI job" : NULL);
+    if (!agree_on_ways(a, good, &hooked, &age)) {
+        refuse_management(a->rank == 0 ? "the core table has no room for this MPI job" : NULL);
         return;
     }
     if (!in_force)
         shim_watch_set_up(hooked);
     MPI_Comm own;
-    if (make_own(k, &own) != MPI_SUCCESS)
+    if (make_own(a, &own) != MPI_SUCCESS)
         abort(); /* the others go on with theirs */
     shim_pmpi.Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-    shim_realm_add(k, own, age);
-    shim_comms_look_again();
-    begin(k);
+    shim_managed_group_add(a, own, age);
+    shim_comms_recheck();
+    begin_management(a);
 }
 
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own)
 {
     INV_UNCANCELLED; /* the others wait for us */
-    struct shim_council k = council_of(comm, number);
+    struct shim_agreement a = agreement_of(comm, number);
     /* A rank alone has nobody to wait for.  In a session MPICH 4.0 crashes when one polls. */
-    if (k.size > 1 || number == 0)
-        set_up(&k, make_own);
-    free(k.world_rank);
+    if (a.size > 1 || number == 0)
+        set_up_ranks(&a, make_own);
+    free(a.world_rank);
 }
 
-void shim_tear_down(bool met)
+void shim_tear_down(bool synchronised)
 {
     INV_UNCANCELLED;
-    struct shim_realm *all = shim_realm_of_all();
+    struct shim_managed_group *all = shim_managed_group_of_all();
     if (in_force) {
         shim_workload_stop();
         shim_entries_wrap(false);
         shim_hook_set(NULL, 1);
         shim_comm_drop_all();
         shim_reduce_end();
-        if (met && all)
-            shim_gather(all->own);
+        if (synchronised && all)
+            shim_report_gather(all->own);
         leave_lines(sleep_flags.first, sleep_flags.lines);
         sleep_flags.mine = -1;
-        shim_realms_end();
+        shim_managed_groups_end();
         in_force = false;
     }
     if (joined)
@@ -428,16 +429,16 @@ void shim_tear_down(bool met)
 
 /* --- MPI_Init, MPI_Finalize */
 
-/* Watched where the library calls us.  MPI_Comm_idup would make it look for non-blocking
- * collectives ever after (council.c). */
-static int duplicate_world(const struct shim_council *k, MPI_Comm *own)
+/* Watched where the library calls us.  After MPI_Comm_idup the library would look for non-blocking
+ * collectives at every poll (agreement.c). */
+static int duplicate_world(const struct shim_agreement *a, MPI_Comm *own)
 {
     MPI_Request request;
-    (void)k;
+    (void)a;
     if (shim_hooked)
-        return SHIM_WATCH(NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
-                          shim_pmpi.Comm_create_group(MPI_COMM_WORLD, shim_world.group,
-                                                      SHIM_TAG_NOBODY, own));
+        return SHIM_WATCH(
+            NULL, SHIM_MEMBER_ALL, SHIM_MEMBER_NONE,
+            shim_pmpi.Comm_create_group(MPI_COMM_WORLD, shim_world.group, SHIM_TAG_UNUSED, own));
     int result = shim_pmpi.Comm_idup(MPI_COMM_WORLD, own, &request);
     return shim_complete(result, &request);
 }
@@ -467,7 +468,7 @@ static void set_up_world(void)
 int shim_Init(int *argc, char ***argv)
 {
     shim_clock_start();
-    shim_launcher_look();
+    shim_launcher_read();
     int result = shim_pmpi.Init(argc, argv);
     if (result == MPI_SUCCESS && inv_asked())
         set_up_world();
@@ -477,18 +478,19 @@ int shim_Init(int *argc, char ***argv)
 int shim_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
     shim_clock_start();
-    shim_launcher_look();
+    shim_launcher_read();
     int result = shim_pmpi.Init_thread(argc, argv, required, provided);
     if (result == MPI_SUCCESS && inv_asked())
         set_up_world();
     return result;
 }
 
-/* MPI_Finalize waits for all ranks, spinning; so they meet here first.  Sessions may go on. */
+/* MPI_Finalize spins until all ranks have called it, so the ranks wait for each other here first.
+ * Sessions may go on. */
 int shim_Finalize(void)
 {
     int sessions = shim_world_closes(), all_go_on = 0, mine = sessions > 0;
-    struct shim_realm *all = shim_realm_of_all();
+    struct shim_managed_group *all = shim_managed_group_of_all();
     if (in_force && all)
         shim_Allreduce(&mine, &all_go_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (!sessions)

@@ -6,23 +6,23 @@
  *   variant.c   what the dispatcher sees of the rest, which is the variant
  *   setup.c     MPI_Init, MPI_Finalize: joining the domain, agreed by all ranks
  *   session.c   the same for sessions, which begin without a communicator
- *   realm.c     which ranks have agreed to be managed together
- *   roll.c      whether all ranks are here and managed, before anything else is agreed on
- *   council.c   what they tell each other in set-up
+ *   managed_group.c   which ranks have agreed to be managed together
+ *   presence.c  whether all ranks run this library and are managed, before any agreement
+ *   agreement.c what they agree on in set-up
  *   comm.c      who of a communicator's ranks is in our domain; its arrival board
- *   wait.c      the wait engine: look, spin, lend and sleep
+ *   wait.c      the wait engine: check, spin, lend and sleep
  *   watch.c     the same from inside the library's own blocking functions
- *   meet.c      collectives that no rank leaves before all have come
+ *   arrival.c   arrival barrier: collectives that no rank leaves before all have come
  *   calls.c     point-to-point wrappers, completion calls
  *   tasks.c     OpenMP tasks that run in waits, on request
  *   poll.c      a run of failed tests is a wait too
- *   party.c     ranks that come together without a communicator of theirs
+ *   opened_group.c   the ranks of a window or file, which come together without a communicator
  *   construct.c, onesided.c, files.c, partitioned.c   wrappers that are written by hand
  *   workload.c  useful time and waiting time by iteration, and the workload and scalability
  *               that follow from them
  *   phase.c     where iterations end; pure
  *   measure.c   from measurements to a graph, and what has changed for good; pure
- *   account.c   where the program calls MPI, and how long it waits there
+ *   site_stats.c   call-site statistics: where the program calls MPI, and how long it waits there
  *   reduce.c    the operation for a MPI_Ireduce
  *   ring.c      whom to wake when
  *   handler.c   which error handler hears of an error in a wait
@@ -44,14 +44,14 @@
 #include "process.h"
 #include "shim-pmpi.h"
 
-#include "account.h"
 #include "clock.h"
 #include "entry.h"
 #include "phase.h"
+#include "site_stats.h"
 
 /* All of it is in one library: no detour by the table of addresses that others may have. */
 #pragma GCC visibility push(hidden)
-/* On the short way of usual calls (below). */
+/* On the fast path (below). */
 #define SHIM_INLINE static inline __attribute__((always_inline))
 
 /* --- inside a wrapper or not (variant.c)
@@ -68,7 +68,7 @@
  * that time and puts it back afterwards. */
 
 struct shim_comm;
-struct shim_realm;
+struct shim_managed_group;
 struct shim_thread {
     uintptr_t frame;  /* of the guard at work; 0 none */
     const void *site; /* the program's return address */
@@ -76,8 +76,8 @@ struct shim_thread {
     struct shim_comm *comm;
     MPI_Comm comm_handle;
     unsigned comm_drops;
-    unsigned usual_drops; /* the same, or 0: calls of this communicator have no short way (below) */
-    bool booked; /* it called MPI_Init: the thread whose time workload.c books */
+    unsigned fast_path_drops; /* the same, or 0: this communicator has no fast path (below) */
+    bool measured; /* it called MPI_Init: the thread that workload.c measures */
     bool testing; /* it is in a test, in which another thread of the program may not be delayed */
 };
 extern __thread struct shim_thread shim_thread
@@ -128,8 +128,8 @@ struct shim_member {
 struct shim_world {
     int rank, size; /* in MPI_COMM_WORLD */
     int me;         /* my member number */
-    /* With sessions there may be more of them after each new realm.  release: partner is any load,
-     * which finds as many complete. */
+    /* With sessions each new managed group may add members.  release: partner is any load, which
+     * finds that many elements of member[] complete. */
     _Atomic int members;
     struct shim_member member[INV_MAX_SLOTS];
     int *member_of; /* world rank -> member number or SHIM_MEMBER_NONE */
@@ -140,23 +140,23 @@ extern struct shim_world shim_world;
 
 /* --- set-up (setup.c) */
 
-/* The ranks of a communicator that find out, together, whether they are managed. */
-struct shim_council {
+/* The ranks of a communicator that agree whether they are managed. */
+struct shim_agreement {
     MPI_Comm comm; /* no intercommunicator */
     int rank, size;
     int *world_rank; /* of each; NULL in a process that is not managed */
     int number;      /* of the text that the communicator was made with; 0 in MPI_Init */
 };
 /* A communicator of the same ranks, for messages of our own; MPI's code. */
-typedef int shim_make_own(const struct shim_council *k, MPI_Comm *own);
+typedef int shim_make_own(const struct shim_agreement *a, MPI_Comm *own);
 
 /* The process joins its domain.  `world` has all ranks, and is kept for shim_tear_down to free. */
 void shim_join(MPI_Group world);
 bool shim_joined(void);
 /* All ranks of the communicator find out whether they are managed. */
 void shim_set_up(MPI_Comm comm, int number, shim_make_own *make_own);
-/* Nothing is managed any more.  met: all ranks have just met, to end it. */
-void shim_tear_down(bool met);
+/* Ends management.  synchronised: all ranks have just passed a barrier, to end it together. */
+void shim_tear_down(bool synchronised);
 /* From now on several threads may call MPI at once. */
 void shim_threads_call(void);
 bool shim_threads_may_call(void);
@@ -169,63 +169,67 @@ void shim_world_opens(void);
 int shim_world_closes(void);
 bool shim_world_is_open(void);
 /* MPI_COMM_WORLD ends, and sessions of this process go on; all_go_on: so do some of each rank. */
-void shim_sessions_keep(struct shim_realm *all, bool all_go_on);
+void shim_sessions_keep(struct shim_managed_group *all, bool all_go_on);
 
-/* --- realms (realm.c) */
+/* --- managed groups (managed_group.c) */
 
-struct shim_realm {
-    MPI_Comm own;    /* for messages of our own; MPI_COMM_NULL: ended with MPI_Finalize */
-    int size;        /* of it */
+struct shim_managed_group {
+    MPI_Comm own;    /* for the shim's messages; MPI_COMM_NULL: ended with MPI_Finalize */
+    int size;        /* ranks */
     int *rank_of;    /* world rank -> rank in own, or -1 */
-    int age, number; /* by which all its ranks tell it from others; 0: of MPI_COMM_WORLD */
-    struct shim_realm *_Atomic next;
+    int age, number; /* all its ranks identify it by both; number 0: MPI_COMM_WORLD's */
+    struct shim_managed_group *_Atomic next;
 };
-/* The oldest realm that has all these ranks of MPI_COMM_WORLD; NULL: none. */
-struct shim_realm *shim_realm_of(const int *world_rank, int count);
+/* The oldest managed group that has all these ranks of MPI_COMM_WORLD; NULL: none. */
+struct shim_managed_group *shim_managed_group_of(const int *world_rank, int count);
 /* One that has every rank of MPI_COMM_WORLD. */
-struct shim_realm *shim_realm_of_all(void);
-bool shim_realm_any(void);
-int shim_realm_latest(void); /* age */
-void shim_realm_add(const struct shim_council *k, MPI_Comm own, int age);
-void shim_realms_end(void);
+struct shim_managed_group *shim_managed_group_of_all(void);
+bool shim_managed_group_any(void);
+int shim_managed_group_latest_age(void); /* age */
+void shim_managed_group_add(const struct shim_agreement *a, MPI_Comm own, int age);
+void shim_managed_groups_end(void);
 
-/* --- the roll (roll.c)
- * Every rank's part in finding out whether all of them are managed.  *least is what this rank says,
- * then the least of what all have said.  NULL: they are.  Else why nobody is; "" when that was
- * said elsewhere. */
-enum { SHIM_ROLL_REFUSED, SHIM_ROLL_MANAGED, SHIM_ROLL_REALM /* these ranks are in one already */ };
-const char *shim_roll_call(const struct shim_council *k, int *least);
+/* --- presence check (presence.c)
+ * All ranks call it.  *least is the state of this rank (below), then the least state of all.  Returns
+ * NULL if all ranks are managed; else why none is, or "" where another rank reports the reason. */
+enum {
+    SHIM_PRESENCE_REFUSED, /* not managed */
+    SHIM_PRESENCE_MANAGED,
+    SHIM_PRESENCE_GROUP /* one managed group has all of these ranks already */
+};
+const char *shim_presence_check(const struct shim_agreement *a, int *least);
 
 /* True when all requests completed within so many nanoseconds; false also when one failed. */
 bool shim_complete_all(int count, MPI_Request *requests, uint64_t within_ns);
 
-/* --- invade --report with ranks on other nodes (gather.c) */
+/* --- gathering reports of ranks on other nodes, for invade --report (report_gather.c) */
 
-/* What a rank tells the others about where it is. */
-struct shim_whereabouts {
+/* Where a rank runs: exchanged in set-up. */
+struct shim_location {
     uint64_t domain; /* the same in processes that share a core table */
     int32_t slot, flag_line; /* line of its sleep flag; -1: none yet */
     int32_t recorded, reporter_here; /* booleans: it keeps a record; the `invade` that wants it runs
                                         on its node */
-    int32_t threads; /* boolean: of it several may call MPI at once */
+    int32_t threads; /* boolean: several of its threads may call MPI at once */
 };
-/* Who will bring whose report home: the same question to all ranks of MPI_COMM_WORLD, when they
- * have met.  In order of their rank there. */
-void shim_gather_plan(const struct shim_whereabouts *all);
-/* In the last finalize, when all have come and the record has been stopped.  Takes some seconds at
- * most.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
-void shim_gather(MPI_Comm comm);
+/* Which rank sends its report, and to which.  Called in set-up by all ranks of MPI_COMM_WORLD; `all` is
+ * in order of their rank there. */
+void shim_report_gather_plan(const struct shim_location *all);
+/* Called in the last finalize, after a barrier, with the record stopped.  Its time limits are in
+ * report_gather.c.  The communicator has all ranks, numbered as in MPI_COMM_WORLD. */
+void shim_report_gather(MPI_Comm comm);
 
-/* --- what the ranks of a communicator tell each other in set-up (council.c); all call it.  False:
- * MPI has refused a message. */
+/* --- agreement of the ranks of a communicator in set-up (agreement.c).  All of them call each
+ * function.  False: MPI has refused a message. */
 
-enum { SHIM_AGREE_MOST = 4 };
-/* Each number becomes the least of all ranks'. */
-bool shim_agree(const struct shim_council *k, int *minima, int count);
-/* `bytes` of each, in order of rank. */
-bool shim_tell_all(const struct shim_council *k, const void *mine, void *all, size_t bytes);
-/* Between two looks for what should come soon, of which there have been so many. */
-void shim_pause(unsigned *looks);
+enum { SHIM_AGREEMENT_MOST = 4 };
+/* Allreduce: each of `count` numbers, at most SHIM_AGREEMENT_MOST, becomes the minimum of all ranks. */
+bool shim_agreement_min(const struct shim_agreement *a, int *minima, int count);
+/* Allgather: `bytes` from each rank, in order of rank. */
+bool shim_agreement_allgather(const struct shim_agreement *a, const void *mine, void *all,
+                              size_t bytes);
+/* Pause between two polls for what should come soon; counts them in *polls. */
+void shim_pause(unsigned *polls);
 /* Wait for what has been started with this result.  Not MPI's own wait: with more ranks than cores
  * that one spins through time slices. */
 int shim_complete(int result, MPI_Request *request);
@@ -238,8 +242,8 @@ struct shim_comm {
     int peers;      /* ranks that messages can go to: size, or the remote size */
     bool inter;
     bool topology; /* has neighbours */
-    bool twins;    /* two of them are the same rank, in one dimension of a grid */
-    bool foreign;  /* its ranks are in no realm: some may not be managed */
+    bool repeated_neighbour; /* in one dimension of a grid both neighbours are the same rank */
+    bool unmanaged; /* no managed group has all its ranks */
     bool all_here; /* an intracommunicator whose ranks are all members */
     bool handler_differs;   /* handler.c */
     unsigned handlers_seen; /* when that was found out */
@@ -276,8 +280,8 @@ static inline void shim_forget_comm(const MPI_Comm *comm)
         shim_comm_drop(*comm);
 }
 void shim_comm_drop_all(void);
-/* There is a new realm. */
-void shim_comms_look_again(void);
+/* There is a new managed group. */
+void shim_comms_recheck(void);
 
 SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
 {
@@ -285,8 +289,8 @@ SHIM_INLINE int shim_member(const struct shim_comm *c, int peer)
            : peer == MPI_ANY_SOURCE                 ? SHIM_MEMBER_ALL
                                                     : SHIM_MEMBER_NONE;
 }
-/* Will all its ranks do as we do?  If not, all of them call the blocking function. */
-static inline bool shim_managed(const struct shim_comm *c) { return c && !c->foreign; }
+/* Do all its ranks take the same path in a wrapper?  If not, each calls the blocking function. */
+static inline bool shim_managed(const struct shim_comm *c) { return c && !c->unmanaged; }
 static inline bool shim_alone(const struct shim_comm *c) { return c->size == 1 && !c->inter; }
 static inline bool shim_root_valid(const struct shim_comm *c, int root)
 {
@@ -320,7 +324,7 @@ static inline bool shim_matched_valid(const MPI_Message *message, MPI_Count coun
 
 /* --- ringing (ring.c): no effect, and no shared write, when the other does not sleep */
 
-void shim_ring_everybody(void);
+void shim_ring_all_members(void);
 void shim_ring_line(struct inv_arrival_line *line, unsigned slot);
 SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBER_ALL */
 {
@@ -331,19 +335,19 @@ SHIM_INLINE void shim_ring_member(int member) /* or SHIM_MEMBER_NONE, SHIM_MEMBE
         if (__builtin_expect(atomic_load_explicit(sleeping, memory_order_acquire), 0))
             shim_ring_line(m->sleep_flag, m->slot);
     } else if (member == SHIM_MEMBER_ALL)
-        shim_ring_everybody();
+        shim_ring_all_members();
 }
 void shim_ring_comm(const struct shim_comm *c);
-/* Ring those who sleep in a collective of c; in a meeting only when all have come to it. */
-void shim_ring_all_asleep(const struct shim_comm *c, bool meeting);
-SHIM_INLINE void shim_ring_sleepers(const struct shim_comm *c, bool meeting)
+/* Ring the ranks that sleep in a collective of c.  at_arrival: only if all ranks have arrived. */
+void shim_ring_all_asleep(const struct shim_comm *c, bool at_arrival);
+SHIM_INLINE void shim_ring_sleepers(const struct shim_comm *c, bool at_arrival)
 {
     /* acquire: partner is count_sleeper in wait.c */
     if (!c->header)
         shim_ring_comm(c);
     else if (__builtin_expect(
                  atomic_load_explicit(&c->header->sleeping, memory_order_acquire) != 0, 0))
-        shim_ring_all_asleep(c, meeting);
+        shim_ring_all_asleep(c, at_arrival);
 }
 static inline void shim_ring_rank(const struct shim_comm *c, int peer)
 {
@@ -369,7 +373,7 @@ void shim_ring_set_ring(const struct shim_ring_set *set);
 struct shim_site {
     _Atomic uint32_t log;   /* weighted mean of shim_log of its waits, in ticks */
     _Atomic uint32_t quick; /* since then, calls in a row that did not wait to speak of */
-    /* The booked thread's: which call site was noted in which iteration (workload.c). */
+    /* Of the measured thread: which call site was noted in which iteration (workload.c). */
     uint32_t noted;
     const void *where;
 };
@@ -418,10 +422,10 @@ static inline uint64_t shim_site_expects(const struct shim_site *site)
 }
 
 struct shim_wait {
-    bool (*done)(struct shim_wait *); /* look once; also lets MPI make progress */
+    bool (*done)(struct shim_wait *); /* the check: is it over?  Also lets MPI make progress */
     void *arg;
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
-    bool meeting;           /* and whose board counts us as one, until we are awake again */
+    bool at_arrival;        /* and whose board counts this thread as a sleeper until it is awake */
     int result;             /* MPI's code, set by done() */
 };
 /* Wait until done().  Must be called by the thread that would have blocked. */
@@ -451,16 +455,16 @@ uint64_t shim_yield_ticks(const struct shim_site *site);
  * does).  True when that has been for so long that to sleep is better. */
 bool shim_yield_alone(uint64_t *alone);
 
-/* A thread that sleeps slice by slice: begin, then again and again a look and a slice, end. */
+/* A thread that sleeps slice by slice: begin, then in turn a check and a slice, end. */
 struct shim_sleep {
     struct shim_comm *comm; /* whose board's sleepers to be among; NULL none */
     bool counted;           /* and whose board counts us as one */
-    uint32_t seen;          /* the bell before the latest look */
+    uint32_t seen;          /* the bell before the latest check */
     int64_t slice;          /* ns */
     bool steep;             /* the slice after the first is as long as any */
     uint64_t start;         /* of the wait, ticks */
-    uint64_t look_until;    /* ticks: do not sleep before; we have just been rung, or were late */
-    uint64_t alone;         /* ticks: nobody else has run here since then, as we looked */
+    uint64_t check_until;   /* ticks: no sleep before; the thread was just rung, or preempted */
+    uint64_t alone;         /* ticks: while checking, no other thread has run here since then */
     uint64_t rang;          /* ticks: the latest ring for something that arrived */
 };
 /* So many ranks share a core. */
@@ -468,19 +472,19 @@ uint64_t shim_sharing(void);
 void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted, uint64_t start);
 bool shim_sleep_slice(struct shim_sleep *s); /* true: rung */
 void shim_sleep_end(struct shim_sleep *s);
-/* Something has arrived at a sleeper's look: look on.  What has come may be answered by the library,
- * and the other side sleep until the answer comes: what is put and got in a window moves by
- * messages back and forth (MPICH).  True: time to ring it. */
+/* Something has arrived at a sleeper's check: keep checking.  The library may answer what has come,
+ * and the other side may sleep until the answer comes: MPICH moves the data of MPI_Put and MPI_Get
+ * by messages back and forth.  True: it is time to ring the other side. */
 bool shim_sleep_arrived(struct shim_sleep *s);
 
-/* Let MPI make progress on whatever is under way (realm.c).  Nobody sends with this tag.  The other
- * one: with which gather.c does; party.c has those below. */
-enum { SHIM_TAG_NOBODY = 32767, SHIM_TAG_REPORT = 32766 };
+/* Let MPI make progress on whatever is under way (managed_group.c).  No rank sends with
+ * SHIM_TAG_UNUSED.  report_gather.c sends with SHIM_TAG_REPORT, opened_group.c with lower tags. */
+enum { SHIM_TAG_UNUSED = 32767, SHIM_TAG_REPORT = 32766 };
 void shim_progress(void);
 
-/* comm and meeting as in struct shim_wait. */
+/* comm and at_arrival as in struct shim_wait. */
 int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
-                      bool meeting, const void *call_site);
+                      bool at_arrival, const void *call_site);
 /* The same, and ring the member that the request was with. */
 int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const void *call_site);
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site);
@@ -495,7 +499,7 @@ extern uint32_t shim_workload_iteration;
 /* True: that has been noted, it was one of most calls. */
 SHIM_INLINE bool shim_workload_noted(struct shim_site *site, const void *call_site)
 {
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return true;
     uint32_t noted = site->noted ^ shim_workload_iteration;
     if (site->where != call_site || noted > 1)
@@ -531,7 +535,7 @@ struct shim_watch {
     uintptr_t frame;        /* shim_thread's at its beginning */
     struct shim_comm *comm; /* a collective's, else NULL */
     int peer[2];            /* members that may need to know what we have done */
-    bool meeting;           /* nobody leaves the collective before all have come */
+    bool at_arrival;        /* no rank leaves the collective before all have arrived */
     bool asleep;
     bool slept;     /* or has been; valid when start is not 0 */
     unsigned rings; /* that a sleeper may still give */
@@ -540,8 +544,8 @@ struct shim_watch {
     uint64_t start; /* ticks: the first look at the clock, a moment after the beginning */
     uint64_t idle;  /* ticks: nothing has arrived since then */
     uint64_t alone; /* ticks: nobody else has run here in a yield since then */
-    /* ticks: asleep, and something has arrived since then; 0: nothing since the last slice */
-    uint64_t stirred;
+    /* ticks: the first arrival of a message since the last slice of sleep; 0: none */
+    uint64_t arrivals_since;
     struct shim_sleep sleep;
 };
 extern __thread struct shim_watch shim_watch
@@ -552,7 +556,7 @@ enum { SHIM_WATCH_POLLS = 16 };
 void shim_watch_abandoned(void);
 void shim_watch_waited(void);
 
-SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool meeting,
+SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm, bool at_arrival,
                                   int peer, int other)
 {
     shim_watch.site = site;
@@ -560,17 +564,17 @@ SHIM_INLINE void shim_watch_start(struct shim_site *site, struct shim_comm *comm
     shim_watch.comm = comm;
     shim_watch.peer[0] = peer;
     shim_watch.peer[1] = other;
-    shim_watch.meeting = meeting;
+    shim_watch.at_arrival = at_arrival;
     shim_watch.polls = 0;
     shim_watch.start = 0;
 }
 
 /* The members, or SHIM_MEMBER_NONE, are rung when the call turns out to be long, and at its end. */
-static inline void shim_watch_begin(struct shim_comm *comm, bool meeting, int peer, int other)
+static inline void shim_watch_begin(struct shim_comm *comm, bool at_arrival, int peer, int other)
 {
     if (__builtin_expect(shim_watch.site != NULL, 0))
         shim_watch_abandoned();
-    shim_watch_start(shim_site(SHIM_SITE), comm, meeting, peer, other);
+    shim_watch_start(shim_site(SHIM_SITE), comm, at_arrival, peer, other);
     shim_workload_call(SHIM_SITE);
 }
 
@@ -592,7 +596,7 @@ static inline void shim_watch_end(void)
     if (shim_watch.peer[1] != shim_watch.peer[0])
         shim_ring_member(shim_watch.peer[1]);
     if (shim_watch.comm)
-        shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
+        shim_ring_sleepers(shim_watch.comm, shim_watch.at_arrival);
     shim_watch_over();
 }
 /* What shim_hook_set is given. */
@@ -609,34 +613,36 @@ unsigned shim_polled(unsigned polls, unsigned how);
 /* The same where the library calls us while it polls; else the function as it is. */
 #define SHIM_WATCH_OR_CALL(peer, call)                                                             \
     (shim_hooked ? SHIM_WATCH(NULL, peer, SHIM_MEMBER_NONE, call) : (call))
-/* A collective that we do not manage.  With ranks of other jobs it may be long all the same, and
- * where they have been spawned it is our cores that they need meanwhile. */
-#define SHIM_WATCH_FOREIGN(c, call)                                                                \
-    (shim_hooked && (c) && (c)->foreign ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)  \
-                                        : (call))
+/* A collective of an unmanaged communicator, watched.  With ranks of other jobs it may be long, and
+ * spawned ranks may need the core of this one meanwhile. */
+#define SHIM_WATCH_UNMANAGED(c, call)                                                              \
+    (shim_hooked && (c) && (c)->unmanaged                                                          \
+         ? SHIM_WATCH(c, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE, call)                                 \
+         : (call))
 
-/* --- usual calls
+/* --- the fast path
  *
- * Of the calls that programs make most often, most find everything as it was: known communicator,
- * a library that calls us, no report.  For these a guard (generate.py) has a short way, on which
- * nothing is called but MPI; all others go the whole one.  Arguments that MPI will refuse make no
- * difference: it is the blocking function that gets them. */
+ * The guards of the most frequent functions (generate.py) have a fast path: only MPI's blocking
+ * function is called.  It is taken if the thread's latest communicator is used again, the library
+ * calls the shim while it polls, and there is no report.  All other calls take the slow path.
+ * Arguments that MPI will refuse need no test, since the blocking function gets them. */
 
-/* The communicator is known, and nothing else is going on? */
-SHIM_INLINE bool shim_usual(MPI_Comm comm)
+/* Does nothing but the arguments of the call prevent the fast path? */
+SHIM_INLINE bool shim_fast_path(MPI_Comm comm)
 {
     /* acquire: as in shim_comm */
     unsigned drops = atomic_load_explicit(&shim_comm_drops, memory_order_acquire);
-    return shim_thread.comm_handle == comm && shim_thread.usual_drops == drops && !shim_watch.site;
+    return shim_thread.comm_handle == comm && shim_thread.fast_path_drops == drops &&
+           !shim_watch.site;
 }
-SHIM_INLINE bool shim_usual_peer(const struct shim_comm *c, int peer)
+SHIM_INLINE bool shim_fast_path_peer(const struct shim_comm *c, int peer)
 {
     return (unsigned)peer < (unsigned)c->peers;
 }
-/* Come to a meeting whose board is there, as shim_meet does. */
-SHIM_INLINE void shim_usual_meeting(struct shim_site *site, struct shim_comm *c)
+/* As shim_arrival_begin, for a communicator that has its board. */
+SHIM_INLINE void shim_fast_path_arrival(struct shim_site *site, struct shim_comm *c)
 {
-    /* release: partner is the acquire load in arrived() */
+    /* release: partner is the acquire load in all_arrived(), arrival.c */
     atomic_store_explicit(&c->line[c->rank].epoch, ++c->epoch, memory_order_release);
     if (!inv_process.anonymous)
         shim_ring_sleepers(c, true);
@@ -660,34 +666,40 @@ int shim_exchange_wait(struct shim_exchange *e, struct shim_comm *c, MPI_Status 
 /* What differs between libraries of one binary interface (handler.c). */
 bool shim_is_open_mpi(void);
 
-/* --- error handlers (handler.c): around a wait for what a blocking function has become.  False: no
- * need, and shim_speak() does nothing.  Returns `result`, after the handler has been called. */
+/* --- error handlers (handler.c)
+ *
+ * shim_errhandler_suspend() and shim_errhandler_resume() enclose the wait of a blocking function of
+ * the program that the shim has split.  Suspend returns false where the library's MPI_Test reports
+ * errors as the blocking function would; resume then does nothing.  Resume calls the communicator's
+ * error handler if `result` is an error, and returns `result`. */
 
-extern _Atomic unsigned shim_handlers_set; /* how often the program has set one */
-bool shim_hush_now(struct shim_comm *c, unsigned set);
-/* Is every error fatal that is not of a communicator?  Only asked where quiet leaves traces. */
+extern _Atomic unsigned shim_handlers_set; /* how often the program has set an error handler */
+bool shim_errhandler_suspend_now(struct shim_comm *c, unsigned set);
+/* With MPICH: are the handlers of MPI_COMM_WORLD and MPI_COMM_SELF those that MPI began with?  With
+ * Open MPI always false: setting a handler and setting it back has no effect there. */
 bool shim_handlers_are_defaults(void);
-/* Until the end nobody is called for errors that are not of a communicator, or of our MPI_Test. */
-void shim_quiet_begin(void);
-void shim_quiet_end(void);
-int shim_speak_now(MPI_Comm comm, int result);
-static inline bool shim_hush(struct shim_comm *c)
+/* In between, errors without a communicator, and those of the shim's MPI_Test, are returned: no
+ * error handler is called.  Calls may be nested and come from several threads. */
+void shim_errors_return_begin(void);
+void shim_errors_return_end(void);
+int shim_errhandler_resume_now(MPI_Comm comm, int result);
+static inline bool shim_errhandler_suspend(struct shim_comm *c)
 {
     unsigned set = atomic_load_explicit(&shim_handlers_set, memory_order_relaxed);
-    return __builtin_expect(set != 0, 0) && shim_hush_now(c, set);
+    return __builtin_expect(set != 0, 0) && shim_errhandler_suspend_now(c, set);
 }
-static inline int shim_speak(bool hushed, MPI_Comm comm, int result)
+static inline int shim_errhandler_resume(bool suspended, MPI_Comm comm, int result)
 {
-    return __builtin_expect(hushed, 0) ? shim_speak_now(comm, result) : result;
+    return __builtin_expect(suspended, 0) ? shim_errhandler_resume_now(comm, result) : result;
 }
 
-/* --- looks (calls.c): a look tries a non-blocking function once; it is a struct shim_wait's
- * done() and has its arguments in arg.  Return MPI's code. */
+/* --- checks (calls.c): a check calls a non-blocking function once.  It is the done() of a struct
+ * shim_wait, whose arg has its arguments.  The functions return MPI's code. */
 
-typedef bool shim_look(struct shim_wait *w);
-int shim_look_and_wait(shim_look *look, void *args, const void *call_site);
-/* One look, and a short wait where it is one of a run of failed ones. */
-int shim_look_once(shim_look *look, void *args, const void *call_site);
+typedef bool shim_check(struct shim_wait *w);
+int shim_check_and_wait(shim_check *check, void *args, const void *call_site);
+/* One check, and a short wait in a run of failed ones. */
+int shim_check_once(shim_check *check, void *args, const void *call_site);
 
 /* --- partitioned requests (partitioned.c): the blocking function follows when all of them are
  * complete */
@@ -703,25 +715,25 @@ void shim_tasks_start(void);
 /* shim_wait, running tasks meanwhile; false: there is no OpenMP runtime that offers any. */
 bool shim_tasks_wait(struct shim_wait *w, const void *call_site);
 
-/* --- meetings (meet.c) */
+/* --- arrival barriers (arrival.c) */
 
-struct shim_meeting {
+struct shim_arrival {
     struct shim_comm *comm; /* NULL: nothing to wait for */
     const void *call_site;
     uint64_t start; /* ticks */
     int next;       /* ranks below it have come */
-    unsigned looks;
-    bool waited;  /* by the wait engine, which has booked it */
-    bool counted; /* among the threads that are in meetings */
+    unsigned checks;
+    bool waited;  /* by the wait engine, which has recorded it */
+    bool counted; /* among the threads that are in arrival barriers */
 };
-/* Come to a meeting of all ranks of c, which is managed.  True: all have come, or are so close
- * that the blocking function is the best way to wait for them; call it, then shim_part.  False:
- * use the non-blocking form and shim_meet_request.  All ranks get the same answer. */
-bool shim_meet(struct shim_meeting *m, struct shim_comm *c, const void *call_site);
-int shim_meet_request(struct shim_meeting *m, MPI_Request *request);
+/* Enter an arrival barrier of all ranks of c, which is managed.  True: all have arrived, or will so
+ * soon that the blocking function is the best way to wait for them; call it, then shim_arrival_end.
+ * False: use the non-blocking form and shim_arrival_wait_request.  All ranks get the same answer. */
+bool shim_arrival_begin(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
+int shim_arrival_wait_request(struct shim_arrival *a, MPI_Request *request);
 /* For a function without a non-blocking form: wait for the arrivals after all. */
-void shim_meet_arrivals(struct shim_meeting *m);
-void shim_part(struct shim_meeting *m);
+void shim_arrival_wait(struct shim_arrival *a);
+void shim_arrival_end(struct shim_arrival *a);
 
 /* --- reductions (reduce.c) */
 
@@ -730,56 +742,58 @@ MPI_Op shim_reduce_op(const struct shim_comm *c, MPI_Count count, MPI_Datatype d
 /* Nothing of MPI is left of it. */
 void shim_reduce_end(void);
 
-/* --- coming together before a function that cannot be split (construct.c, party.c).  Each
- * returns when all ranks have come; what they wait for in MPI after that is short. */
+/* --- arrival barriers before a function that cannot be split (construct.c, opened_group.c).  Each
+ * returns when all ranks have arrived; what they wait for in MPI after that is short. */
 
-/* The ranks of a communicator, which is managed; shim_part() ends it. */
-void shim_assemble(struct shim_meeting *m, struct shim_comm *c, const void *call_site);
-/* The same; returns a number that all of them agree on, and that no two windows or files have
- * at the same time, or few. */
-int shim_assemble_tag(struct shim_comm *c, const void *call_site);
-/* The ranks of a group.  Does nothing if they are in no realm. */
-void shim_assemble_group(MPI_Group group, int tag, const void *call_site);
+/* Of the ranks of a communicator, which is managed; ends with shim_arrival_end(). */
+void shim_arrival_barrier(struct shim_arrival *a, struct shim_comm *c, const void *call_site);
+/* The same; returns a number on which all its ranks agree.  Few windows or files, if any, have the
+ * same number at the same time. */
+int shim_arrival_barrier_tag(struct shim_comm *c, const void *call_site);
+/* Of the ranks of a group.  Does nothing if no managed group has all of them. */
+void shim_arrival_barrier_group(MPI_Group group, int tag, const void *call_site);
 int shim_text_tag(const char *text);
-/* Two ranks, of which I am one; `peer` is a rank of MPI_COMM_WORLD. */
-void shim_assemble_two(int peer, int tag, const void *call_site);
+/* Of this rank and `peer`, a rank of MPI_COMM_WORLD. */
+void shim_arrival_barrier_two(int peer, int tag, const void *call_site);
 
-/* Ranks that stay together for a window's or a file's life.  NULL: nobody to wait for.  A record
- * lives until its handle ends, which the program must order after all that it does with it. */
-struct shim_party {
+/* The ranks of a window or a file, as long as its handle is valid.  NULL: no rank to wait for.  The
+ * record ends with the handle, which the program must order after all other uses of the handle. */
+struct shim_opened_group {
     MPI_Group group;
     int size, me;
     int *world_rank; /* of each */
-    const struct shim_realm *realm;
+    const struct shim_managed_group *managed;
     int tag;
     const void *kind;
     uintptr_t handle;
-    /* a window's exposure and access epoch: one thread at a time is in either, by MPI's rules */
+    /* a window: in an exposure epoch, in an access epoch.  MPI allows one thread at a time in each */
     bool posted, started;
-    _Atomic int locks; /* a window's; any thread.  relaxed: nothing goes with it */
-    struct shim_party *next;
+    _Atomic int locks; /* a window: epochs of all threads.  relaxed: it orders no other data */
+    struct shim_opened_group *next;
 };
-void shim_assemble_party(struct shim_party *p, const void *call_site);
-void shim_party_ring(const struct shim_party *p);
-struct shim_party *shim_party_of_win(MPI_Win win);
-struct shim_party *shim_party_of_file(MPI_File file);
+void shim_opened_group_barrier(struct shim_opened_group *g, const void *call_site);
+void shim_opened_group_ring(const struct shim_opened_group *g);
+struct shim_opened_group *shim_opened_group_of_win(MPI_Win win);
+struct shim_opened_group *shim_opened_group_of_file(MPI_File file);
 void shim_remember_win(MPI_Win win, int tag);
 void shim_remember_file(MPI_File file, int tag);
-/* Take the record out before the handle becomes invalid; then say whether the handle is gone. */
-void shim_party_take(struct shim_party *p);
-void shim_party_end(struct shim_party *p, bool gone);
-/* The handle ends where nobody can wait: in a function of the program that MPI calls. */
+/* Detach the record before the call that ends its handle.  After the call: free the record if the
+ * handle is gone, or attach it again. */
+void shim_opened_group_detach(struct shim_opened_group *g);
+void shim_opened_group_end(struct shim_opened_group *g, bool gone);
+/* The handle ends in a function of the program that MPI calls, where the rank cannot wait. */
 void shim_forget_win(const MPI_Win *win);
 void shim_forget_file(const MPI_File *file);
-/* Say that I have posted to the ranks of a group; wait until they have posted to me. */
-void shim_party_tell_posted(const struct shim_party *p, MPI_Group group);
-void shim_party_await_posted(const struct shim_party *p, MPI_Group group, const void *call_site);
+/* Tell the ranks of `group` that this rank has posted; wait until they have posted. */
+void shim_opened_group_notify_posted(const struct shim_opened_group *g, MPI_Group group);
+void shim_opened_group_await_posted(const struct shim_opened_group *g, MPI_Group group,
+                                    const void *call_site);
 
 /* --- windows (onesided.c) */
 
 enum { SHIM_RANKS_ALL = -1 };
-/* Wake the target, which has to make progress.  Returns its member number. */
-int shim_rouse(MPI_Win win, int rank);
+/* Wake the target rank, which has to make progress.  Returns its member number. */
+int shim_wake_target(MPI_Win win, int rank);
 void shim_window_locked(MPI_Win win, int change);
 
 /* --- workload (workload.c) */

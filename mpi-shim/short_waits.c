@@ -72,23 +72,23 @@ uint64_t shim_short_waits_hold_until(uint32_t word, uint64_t ns)
     return window > now ? window << WINDOW_BITS : 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* The median: other things interrupt iterations, too. */
-static double usual_ratio(const struct shim_short_waits *w)
+static double median_ratio(const struct shim_short_waits *w)
 {
     double sorted[SHIM_SHORT_WAIT_RATIOS];
     unsigned n = w->ratios < SHIM_SHORT_WAIT_RATIOS ? w->ratios : SHIM_SHORT_WAIT_RATIOS;
     memcpy(sorted, w->ratio, sizeof sorted);
-    qsort(sorted, n, sizeof *sorted, compare);
+    qsort(sorted, n, sizeof *sorted, compare_doubles);
     return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
 }
 
-static void choose(struct shim_short_waits *w, double latest)
+static void choose_mode(struct shim_short_waits *w, double latest)
 {
     bool held = w->word & 1;
     if (state_of(w->word) == CLEAR && (held ? latest > 1 + CLEARLY : latest < 1 - CLEARLY)) {
@@ -97,7 +97,7 @@ static void choose(struct shim_short_waits *w, double latest)
     }
     if (w->ratios < LEAST_RATIOS)
         return;
-    double ratio = usual_ratio(w);
+    double ratio = median_ratio(w);
     enum state state = ratio > 1 + CLEARLY || ratio < 1 - CLEARLY ? CLEAR : KNOWN;
     w->word = word_of(state, ratio < WORTH ? SHIM_HOLDS : SHIM_LENDS);
 }
@@ -116,7 +116,7 @@ static void end_window(struct shim_short_waits *w)
     double ratio = w->mean_ns[SHIM_HOLDS] / w->mean_ns[SHIM_LENDS];
     w->ratio[w->ratios++ % SHIM_SHORT_WAIT_RATIOS] = ratio;
     w->mean_ns[SHIM_LENDS] = w->mean_ns[SHIM_HOLDS] = 0;
-    choose(w, ratio);
+    choose_mode(w, ratio);
 }
 
 uint32_t shim_short_waits_no_iteration(struct shim_short_waits *w)

@@ -62,7 +62,7 @@ LARGE = {
 }
 KINDS = (
     "use hand wait poll tell send recv mrecv sendrecv push post init sync coll icoll cinit "
-    "meet gmeet found wmeet fmeet wake rpost fpost drop pass list"
+    "arrive garrive create warrive farrive wake rpost fpost drop pass list"
 ).split()
 
 
@@ -128,7 +128,7 @@ def parse(text):
 WAYS = (
     ("Waits of one rank for another, and collectives", "send recv mrecv sendrecv wait sync coll"),
     ("Collectives without a non-blocking form; the ranks come together first",
-     "meet gmeet found wmeet fmeet"),
+     "arrive garrive create warrive farrive"),
     ("Tests; a run of failed ones is a wait", "poll"),
     ("One-sided synchronisation that waits for the target to make progress: it is woken", "wake"),
     ("Not waits; they wake a rank that waits for them",

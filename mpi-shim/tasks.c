@@ -26,22 +26,22 @@ struct either {
     bool done;
 };
 
-static bool done_or_task(struct shim_wait *w)
+static bool check_done_or_task(struct shim_wait *w)
 {
     struct either *e = w->arg;
     e->done = e->wait->done(e->wait);
     return e->done || e->point->ready();
 }
 
-static bool run_one(const struct inv_task_point *point)
+static bool run_task(const struct inv_task_point *point)
 {
     struct shim_thread here = shim_thread;
-    unsigned place = shim_account_here();
+    unsigned place = shim_site_stats_current();
     shim_thread.frame = 0;
     bool ran = point->run();
     shim_thread.frame = here.frame;
     shim_thread.site = here.site;
-    shim_account_return_to(place);
+    shim_site_stats_set_current(place);
     return ran;
 }
 
@@ -52,9 +52,9 @@ bool shim_tasks_wait(struct shim_wait *w, const void *call_site)
         return false;
     struct either e = {.wait = w, .point = point};
     struct shim_wait either = {
-        .done = done_or_task, .arg = &e, .comm = w->comm, .meeting = w->meeting};
+        .done = check_done_or_task, .arg = &e, .comm = w->comm, .at_arrival = w->at_arrival};
     while (!e.done) {
-        if (point->ready() && run_one(point))
+        if (point->ready() && run_task(point))
             e.done = w->done(w);
         else
             shim_wait_idle(&either, call_site);

@@ -41,7 +41,7 @@ enum { OTHERS_US = 2, ALONE_US = 10 };
 #ifndef SHIM_LONG_SLICE_NS /* a test makes them so long that a ring which is lost shows */
 #define SHIM_LONG_SLICE_NS INT64_C(1000000)
 #endif
-static const int64_t FIRST_SLICE_NS = 100000, CROWDED_SLICE_NS = 500000,
+static const int64_t FIRST_SLICE_NS = 100000, OVERSUBSCRIBED_SLICE_NS = 500000,
                      LONG_SLICE_NS = SHIM_LONG_SLICE_NS,
                      LONGEST_SLICE_NS = 100 * SHIM_LONG_SLICE_NS;
 /* In a collective all that is left to come is on its way when we are rung. */
@@ -124,7 +124,7 @@ void shim_short_waits_refresh(void)
 /* How long a site spins on a core that somebody wants: a lend's cost where the wait is
  * likely to be over by then, next to nothing where it is not; and longer where that has shown to be
  * better for the whole. */
-static uint64_t patience(const struct shim_site *site)
+static uint64_t patience_ticks(const struct shim_site *site)
 {
     uint64_t expects = shim_site_expects(site);
     if (expects <= HOLD_US * shim_us && hold_until() != 0)
@@ -156,12 +156,12 @@ bool shim_spin_on(const struct shim_site *site, uint64_t start, uint64_t idle)
 {
     uint64_t now = shim_ticks(), spun = now - idle;
     if (now - start > LASTS_US * shim_us)
-        shim_account_lasts(start);
+        shim_site_stats_wait_lasts(start);
     enum inv_verdict verdict = inv_hold_poll();
     if (verdict == INV_GIVE)
         return move_to_other_core();
     return verdict != INV_LOST && spun <= PATIENT_US * shim_us &&
-           (verdict != INV_WANTED || spun <= patience(site));
+           (verdict != INV_WANTED || spun <= patience_ticks(site));
 }
 
 static bool spin_on_core(struct shim_wait *w, const struct shim_site *site, uint64_t start)
@@ -208,7 +208,7 @@ bool shim_yield_alone(uint64_t *alone)
 static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uint64_t start)
 {
     uint64_t yielding = shim_yield_ticks(site), alone = start;
-    shim_account_lasts(start);
+    shim_site_stats_wait_lasts(start);
     do {
         if (shim_lends_at_once(site))
             break;
@@ -222,7 +222,7 @@ static bool spin_yielding(struct shim_wait *w, const struct shim_site *site, uin
 /* Say where ringers look that we sleep.  The caller looks again before it sleeps. */
 static void show_sleeping(struct shim_comm *c, bool sleeping)
 {
-    /* release: partner is the acquire load in ring.c and meet.c */
+    /* release: partner is the acquire load in ring.c and arrival.c */
     atomic_store_explicit(&shim_world.member[shim_world.me].sleep_flag->sleeping, sleeping,
                           memory_order_release);
     if (c && c->line)
@@ -241,8 +241,9 @@ void shim_sleep_begin(struct shim_sleep *s, struct shim_comm *comm, bool counted
     *s = (struct shim_sleep){.comm = comm,
                              .counted = counted && comm && comm->header,
                              .start = start,
-                             .slice = inv_process.anonymous ? CROWDED_SLICE_NS : FIRST_SLICE_NS};
-    shim_account_sleeps(start);
+                             .slice = inv_process.anonymous ? OVERSUBSCRIBED_SLICE_NS
+                                                         : FIRST_SLICE_NS};
+    shim_site_stats_wait_sleeps(start);
     shim_workload_lends();
     inv_wait_begin();
     count_sleeper(s, 1);
@@ -273,7 +274,7 @@ static int64_t next_slice(const struct shim_sleep *s)
 /* How long to look before the next sleep: longer the more ranks have to run meanwhile.  But not
  * where all cores are computed on, or somebody has work for one: who looks there takes the time of
  * those whom it waits for.  relaxed: a hint. */
-static uint64_t look_ticks(uint64_t us)
+static uint64_t check_ticks(uint64_t us)
 {
     struct inv_table *t = inv_process.table;
     if (inv_process.anonymous &&
@@ -283,9 +284,9 @@ static uint64_t look_ticks(uint64_t us)
     return us * shim_sharing() * shim_us;
 }
 
-static void look_on(struct shim_sleep *s, uint64_t now, uint64_t ticks)
+static void keep_checking(struct shim_sleep *s, uint64_t now, uint64_t ticks)
 {
-    s->look_until = now + ticks;
+    s->check_until = now + ticks;
     s->alone = now;
 }
 
@@ -305,7 +306,7 @@ bool shim_sleep_slice(struct shim_sleep *s)
     s->seen = bell;
     show_sleeping(s->comm, true);
     if (rung)
-        look_on(s, now, look_ticks(s->counted ? RUNG_TOGETHER_US : RUNG_US));
+        keep_checking(s, now, check_ticks(s->counted ? RUNG_TOGETHER_US : RUNG_US));
     return rung;
 }
 
@@ -314,14 +315,14 @@ void shim_sleep_end(struct shim_sleep *s)
     show_sleeping(s->comm, false);
     inv_wait_end();
     shim_workload_regained();
-    shim_account_woke();
-    count_sleeper(s, -1); /* last: whoever waits for us to be awake (meet.c) sees it */
+    shim_site_stats_wait_woke();
+    count_sleeper(s, -1); /* last: ranks that wait for sleepers to be awake (arrival.c) see it */
 }
 
 bool shim_sleep_arrived(struct shim_sleep *s)
 {
     uint64_t now = shim_ticks();
-    look_on(s, now, look_ticks(ARRIVED_US));
+    keep_checking(s, now, check_ticks(ARRIVED_US));
     s->slice = FIRST_SLICE_NS;
     if (now - s->rang < RING_US * shim_us)
         return false;
@@ -331,16 +332,16 @@ bool shim_sleep_arrived(struct shim_sleep *s)
 
 /* With more processes than cores what we look for may come from one that has yet to run here.  Things
  * may arrive for ever that a test is not for: it ends all the same. */
-static bool look(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
+static bool check_before_sleep(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
 {
     for (;;) {
         shim_listening.heard = false;
         if (w->done(w))
             return true;
         if (shim_listening.heard && shim_sleep_arrived(s))
-            shim_ring_everybody();
+            shim_ring_all_members();
         uint64_t now = shim_ticks();
-        if (now >= s->look_until || now >= end)
+        if (now >= s->check_until || now >= end)
             return false;
         if (!inv_process.anonymous)
             inv_cpu_relax();
@@ -354,10 +355,10 @@ static bool look(struct shim_wait *w, struct shim_sleep *s, uint64_t end)
 static void begin_slices(struct shim_sleep *s, struct shim_wait *w, uint64_t wait_start)
 {
     uint64_t before = shim_ticks();
-    shim_sleep_begin(s, w->comm, w->meeting, wait_start);
+    shim_sleep_begin(s, w->comm, w->at_arrival, wait_start);
     uint64_t now = shim_ticks();
     if (now - before > PREEMPTED_US * shim_us)
-        look_on(s, now, RUNG_US * shim_us);
+        keep_checking(s, now, RUNG_US * shim_us);
 }
 
 bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_ticks,
@@ -370,7 +371,7 @@ bool shim_wait_slices(struct shim_wait *w, uint64_t wait_start, uint64_t limit_t
     shim_listening.on = true;
     sleep.steep = until_rung; /* a test in a run of many: they have had their short slices */
     for (;;) {
-        done = look(w, &sleep, start + limit_ticks);
+        done = check_before_sleep(w, &sleep, start + limit_ticks);
         uint64_t waited = shim_ticks() - start;
         if (done || (rung && until_rung) || waited >= limit_ticks)
             break;
@@ -408,7 +409,7 @@ void shim_wait_idle(struct shim_wait *w, const void *call_site)
 
 /* --- waiting for one request */
 
-static bool request_done(struct shim_wait *w)
+static bool check_request(struct shim_wait *w)
 {
     struct {
         MPI_Request *request;
@@ -420,14 +421,15 @@ static bool request_done(struct shim_wait *w)
 }
 
 int shim_wait_request(MPI_Request *request, MPI_Status *status, struct shim_comm *comm,
-                      bool meeting, const void *call_site)
+                      bool at_arrival, const void *call_site)
 {
     struct {
         MPI_Request *request;
         MPI_Status *status;
     } args = {request, status};
-    struct shim_wait wait = {.done = request_done, .arg = &args, .comm = comm, .meeting = meeting};
-    if (!request_done(&wait))
+    struct shim_wait wait = {
+        .done = check_request, .arg = &args, .comm = comm, .at_arrival = at_arrival};
+    if (!check_request(&wait))
         shim_wait(&wait, call_site);
     return wait.result;
 }
@@ -441,7 +443,7 @@ int shim_wait_one(MPI_Request *request, MPI_Status *status, int member, const vo
 }
 
 /* Ring those of the communicator's ranks that sleep in a collective of it. */
-static void ring_board(const struct shim_comm *c)
+static void ring_board_sleepers(const struct shim_comm *c)
 {
     if (c->header)
         for (int r = 0; r < c->size; r++)
@@ -454,8 +456,8 @@ static void ring_board(const struct shim_comm *c)
 int shim_wait_collective(MPI_Request *request, struct shim_comm *c, const void *call_site)
 {
     shim_workload_call(call_site);
-    ring_board(c);
+    ring_board_sleepers(c);
     int result = shim_wait_request(request, MPI_STATUS_IGNORE, c, false, call_site);
-    ring_board(c);
+    ring_board_sleepers(c);
     return result;
 }

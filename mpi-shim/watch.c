@@ -5,9 +5,9 @@
  * Such a function polls until it is through, and from each poll the library calls us
  * (hook.c).  A call that is short is over before the clock has been looked at once.  One that
  * is not is treated as any wait: we spin with it, that is, return at once; yield where there
- * are more processes than cores; or lend the core and sleep a slice before we return.  From
- * one of our calls to the next the library looks at everything once, which is the look that a
- * sleeper must take between showing that it sleeps and sleeping.
+ * are more processes than cores; or lend the core and sleep a slice before we return.  Between two
+ * calls of the hook the library polls everything once.  That is the check that a sleeper must make
+ * after it has set its sleep flag and before it sleeps.
  *
  * Only where no thread can be kept waiting for a lock of the library meanwhile: not with
  * MPI_THREAD_MULTIPLE.  There the wait engine waits, and what it cannot split (a lock of a window,
@@ -24,9 +24,9 @@ enum { SPREAD_WAITS = 64 };
 enum { ROW_POLLS = 64, ROW_US = 100 };
 /* How often a sleeper that was rung rings others before it sleeps again. */
 enum { MOST_RINGS = 4 };
-/* A sleeper at whom things arrive for so long is asleep no more. */
+/* A sleeper to which messages arrive for so long, without a slice of sleep, is awake. */
 enum { ARRIVALS_US = 200 };
-/* So many polls go by before a look of the wait engine's is listened to. */
+/* Polls from one call of the hook to the next where only the wait engine listens. */
 enum { LISTEN_POLLS = 4 };
 
 bool shim_hooked;
@@ -47,7 +47,7 @@ static void ring_others(void)
     shim_ring_member(shim_watch.peer[0]);
     shim_ring_member(shim_watch.peer[1]);
     if (shim_watch.comm)
-        shim_ring_sleepers(shim_watch.comm, shim_watch.meeting);
+        shim_ring_sleepers(shim_watch.comm, shim_watch.at_arrival);
 }
 
 static void fall_asleep(void)
@@ -55,11 +55,11 @@ static void fall_asleep(void)
     ring_others();
     shim_watch.asleep = shim_watch.slept = true;
     shim_watch.rings = MOST_RINGS;
-    shim_watch.stirred = 0;
+    shim_watch.arrivals_since = 0;
     shim_sleep_begin(&shim_watch.sleep, shim_watch.comm, true, shim_watch.start);
 }
 
-static void arrived(void)
+static void note_arrival(void)
 {
     if (shim_watch.start == 0)
         return;
@@ -67,9 +67,9 @@ static void arrived(void)
     shim_watch.idle = now;
     if (!shim_watch.asleep)
         return;
-    if (shim_watch.stirred == 0)
-        shim_watch.stirred = now;
-    if (now - shim_watch.stirred > ARRIVALS_US * shim_sharing() * shim_us) {
+    if (shim_watch.arrivals_since == 0)
+        shim_watch.arrivals_since = now;
+    if (now - shim_watch.arrivals_since > ARRIVALS_US * shim_sharing() * shim_us) {
         shim_sleep_end(&shim_watch.sleep);
         shim_watch.asleep = false;
     } else if (shim_sleep_arrived(&shim_watch.sleep))
@@ -78,25 +78,25 @@ static void arrived(void)
 
 /* What we were rung for may have made the library send on, to one who sleeps too.  Only a few
  * times, or two who wait for a third would wake each other all the time. */
-static void sleep_on(bool library_yields)
+static void continue_sleep(bool library_yields)
 {
     struct shim_sleep *s = &shim_watch.sleep;
-    bool rung = s->look_until != 0; /* or something arrived */
+    bool rung = s->check_until != 0; /* or something arrived */
     bool yields = inv_process.anonymous && !library_yields;
     /* Yield to those who were rung with us, and who has yet to send. */
-    if (shim_ticks() < s->look_until && !(yields && shim_yield_alone(&s->alone)))
+    if (shim_ticks() < s->check_until && !(yields && shim_yield_alone(&s->alone)))
         return;
-    s->look_until = 0;
+    s->check_until = 0;
     if (rung && shim_watch.rings > 0) {
         shim_watch.rings--;
         ring_others();
     }
     shim_sleep_slice(s);
-    shim_watch.stirred = 0;
+    shim_watch.arrivals_since = 0;
 }
 
 /* What the call has posted so far may be what another one sleeps for. */
-static void first_look_at_the_clock(void)
+static void start_clock(void)
 {
     shim_watch.start = shim_watch.idle = shim_watch.alone = shim_ticks();
     shim_watch.slept = false;
@@ -104,27 +104,27 @@ static void first_look_at_the_clock(void)
 }
 
 /* Where calls are quick as a rule, it takes some more polls before we look at the clock. */
-static bool early(void)
+static bool is_early(void)
 {
     return shim_watch.polls < 4 * SHIM_WATCH_POLLS &&
            atomic_load_explicit(&shim_watch.site->quick, memory_order_relaxed) >= 8;
 }
 
-static void spin(void)
+static void spin_in_call(void)
 {
-    if (shim_watch.start == 0 && early())
+    if (shim_watch.start == 0 && is_early())
         return;
     if (shim_watch.start == 0)
-        first_look_at_the_clock();
+        start_clock();
     else if (!shim_spin_on(shim_watch.site, shim_watch.start, shim_watch.idle))
         fall_asleep();
 }
 
-static void yield(bool library_yields, bool due)
+static void yield_in_call(bool library_yields, bool due)
 {
     if (shim_watch.start == 0)
-        first_look_at_the_clock();
-    shim_account_lasts(shim_watch.start);
+        start_clock();
+    shim_site_stats_wait_lasts(shim_watch.start);
     if (shim_lends_at_once(shim_watch.site)) {
         fall_asleep();
         return;
@@ -137,7 +137,7 @@ static void yield(bool library_yields, bool due)
 /* The kernel moves only who wakes up.  Of four ranks that yield to each other on two cores it
  * may leave three on one core for half a second, and all wait for those.  So each goes to a
  * core of its own number, and is free to be moved from there at once. */
-static void spread(void)
+static void spread_ranks(void)
 {
     struct inv_cpus now;
     struct inv_table *t = inv_process.table;
@@ -155,12 +155,12 @@ static void watch_poll(unsigned polls, bool library_yields)
     shim_watch.polls += polls;
     bool due = shim_watch.polls / SHIM_WATCH_POLLS != before;
     if (inv_process.anonymous || inv_hold < 0)
-        yield(library_yields, due);
+        yield_in_call(library_yields, due);
     else if (due)
-        spin();
+        spin_in_call();
 }
 
-static unsigned listen(unsigned polls, unsigned how)
+static unsigned listen_to_poll(unsigned polls, unsigned how)
 {
     (void)polls;
     if (how & HOOK_ARRIVED)
@@ -172,11 +172,11 @@ static unsigned listen(unsigned polls, unsigned how)
 unsigned shim_polled(unsigned polls, unsigned how)
 {
     if (!shim_watch.site || shim_watch.frame != shim_thread.frame)
-        return listen(polls, how);
+        return listen_to_poll(polls, how);
     if (how & HOOK_ARRIVED)
-        arrived();
+        note_arrival();
     else if (shim_watch.asleep)
-        sleep_on(how & HOOK_YIELDS);
+        continue_sleep(how & HOOK_YIELDS);
     else
         watch_poll(polls, how & HOOK_YIELDS);
     return shim_watch.asleep;
@@ -191,7 +191,7 @@ void shim_watch_waited(void)
     shim_watch.awake = slept || !inv_process.anonymous ? 0 : shim_watch.awake + 1;
     if (shim_watch.awake == SPREAD_WAITS) {
         shim_watch.awake = 0;
-        spread();
+        spread_ranks();
     }
     uint64_t end = shim_ticks();
     shim_site_learn(shim_watch.site, shim_watch.start, end);
@@ -209,7 +209,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
         unsigned polls;
     } row __attribute__((tls_model("initial-exec")));
     if (shim_listening.on)
-        return listen(polls, how);
+        return listen_to_poll(polls, how);
     if (how || shim_thread.testing || (row.polls += polls) < ROW_POLLS)
         return 0;
     uint64_t start = row.start, now = shim_ticks();
@@ -226,7 +226,7 @@ static unsigned polled_by_threads(unsigned polls, unsigned how)
 
 void shim_watch_no_more(void)
 {
-    shim_hook_set(inv_process.anonymous ? polled_by_threads : listen, LISTEN_POLLS);
+    shim_hook_set(inv_process.anonymous ? polled_by_threads : listen_to_poll, LISTEN_POLLS);
 }
 
 void shim_watch_set_up(bool hooked)

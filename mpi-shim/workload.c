@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * workload.c - books useful and waiting time by iteration, and announces what follows.
+ * workload.c - measures useful and waiting time by iteration, and announces the workload.
  *
  * Time is useful between waits.  phase.c says where iterations end; while it does not know,
  * the time is cut into windows of WINDOW_US.  Both end with a wait, since that is where the
- * ranks of a job meet, so that iterations take equally long in all of them.  Iterations of
+ * ranks of a job synchronise, so that iterations take equally long in all of them.  Iterations of
  * the same call sites are a class.  Of each class
  *
  *     w     useful core time / length, in cores: the rate at which the rank works
@@ -17,8 +17,8 @@
  *     W_i = cores of the domain * w_i / sum of w_j over the job's ranks in the domain
  *
  * in which what slows all of them down alike does not show.  It is announced when it has
- * changed for good (inv_steady): rmd moves ownership for what persists; what comes and goes
- * is met by lending.  Only the thread that called MPI_Init is booked.
+ * changed for good (inv_steady): rmd moves ownership for imbalance that persists, and lending evens
+ * out imbalance that comes and goes.  Only the thread that called MPI_Init is measured.
  */
 #include "shim.h"
 #include "estimate.h"
@@ -57,10 +57,10 @@ static struct {
     uint64_t useful, wait, waits;
     uint64_t spun;          /* ticks of waiting in which the thread kept its core */
     uint64_t idle_ns;       /* core time held while it slept */
-    uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last booked wait */
+    uint64_t lent_at, lent; /* ticks: the last lend, and all lends since the last recorded wait */
     uint64_t lent_held_ns;  /* inv_held_ns() at the last lend, if */
-    bool lent_looked;       /* it was looked at then */
-    uint64_t looked_at;     /* ticks: when it was looked at last at a lend */
+    bool lent_read;         /* it was read then */
+    uint64_t read_at;       /* ticks: when it was read last at a lend */
 
     uint64_t deadline;         /* ticks: it ends with the wait that is over after this */
     double mean_us;            /* length of the iterations since the marker was chosen */
@@ -90,22 +90,22 @@ const struct shim_iteration_class *shim_iteration_classes(unsigned *count)
     return sums;
 }
 
-static struct inv_counters *counters(void)
+static struct inv_counters *get_counters(void)
 {
     return &inv_slot_at(inv_process.table, inv_process.slot)->counters;
 }
 
-/* A look at every core's word costs up to 0.1 us a core where others write them: at most so
- * often, about 1 % of the time. */
-static double least_us_between_looks(void) { return 10.0 * inv_process.ncores; }
+/* Reading every core's word costs up to 0.1 us a core where others write them.  Every 10 us a core
+ * it takes about 1 % of the time. */
+static double least_us_between_reads(void) { return 10.0 * inv_process.ncores; }
 
-static void publish(void)
+static void publish_counters(void)
 {
-    struct inv_counters *c = counters();
+    struct inv_counters *c = get_counters();
     atomic_store_explicit(&c->useful_ns, shim_ticks_to_ns(work.useful), memory_order_relaxed);
     atomic_store_explicit(&c->wait_ns, shim_ticks_to_ns(work.wait), memory_order_relaxed);
     atomic_store_explicit(&c->waits, work.waits, memory_order_relaxed);
-    shim_account_publish();
+    shim_site_stats_publish();
 }
 
 /* --- announcing */
@@ -130,7 +130,7 @@ static void announce_graph(const struct class *c)
 }
 
 /* What another rank shows; 0: nothing yet, or nonsense. */
-static double rate_of(unsigned slot)
+static double read_rate(unsigned slot)
 {
     double rate;
     uint64_t bits = atomic_load_explicit(&inv_slot_at(inv_process.table, slot)->rate_bits,
@@ -140,12 +140,12 @@ static double rate_of(unsigned slot)
 }
 
 /* The rank's part of what the job's ranks in the domain do; 0: not all have said it yet. */
-static double share(double mine)
+static double share_of_job(double mine)
 {
     double sum = mine;
     int silent = 0, members = shim_world.members;
     for (int i = 0; i < members; i++) {
-        double rate = i == shim_world.me ? mine : rate_of(shim_world.member[i].slot);
+        double rate = i == shim_world.me ? mine : read_rate(shim_world.member[i].slot);
         sum += i == shim_world.me ? 0 : rate;
         silent += !(rate > 0);
     }
@@ -154,19 +154,19 @@ static double share(double mine)
     return mine / sum * (members - silent) / members;
 }
 
-static void announce(double rate)
+static void announce_workload(double rate)
 {
     uint64_t bits;
     memcpy(&bits, &rate, sizeof bits);
     atomic_store_explicit(&inv_slot_at(inv_process.table, inv_process.slot)->rate_bits, bits,
                           memory_order_relaxed);
-    double workload = share(rate) * inv_process.ncores;
+    double workload = share_of_job(rate) * inv_process.ncores;
     if (workload > 0 && inv_steady_add(&work.workload, workload))
         inv_announce_workload(work.workload.told);
 }
 
 /* Which class speaks for the program: the one that has taken most of the time of late. */
-static void weigh(unsigned k, double length)
+static void weigh_class(unsigned k, double length)
 {
     double keep = length < RECENT_NS ? 1 - length / RECENT_NS : 0;
     for (unsigned i = 0; i < work.classes; i++)
@@ -187,7 +187,7 @@ static void end_sample(unsigned k)
     c->iterations = 0;
     if (k != work.dominant)
         return;
-    announce(c->rate);
+    announce_workload(c->rate);
     if (c->samples % GRAPH_SAMPLES == 0)
         announce_graph(c);
 }
@@ -272,11 +272,11 @@ static void end_iteration(unsigned k, uint64_t now, bool waited)
     c->useful += useful;
     c->cores += cores;
     c->iterations++;
-    weigh(k, length);
+    weigh_class(k, length);
     shim_estimate_iteration(now, useful, cores, waited);
     if (k == work.dominant)
         learn_to_hold(k);
-    publish();
+    publish_counters();
     if (c->length >= SAMPLE_US * 1e3)
         end_sample(k);
 }
@@ -287,7 +287,7 @@ static void judge_length(uint64_t ticks)
     double us = (double)ticks / (double)shim_us;
     work.mean_us = work.since_mark ? work.mean_us + (us - work.mean_us) / 8 : us;
     work.since_mark++;
-    double too_short = fmax(SHORT_US, least_us_between_looks());
+    double too_short = fmax(SHORT_US, least_us_between_reads());
     if (us > 8 * too_short)
         shim_phase_shorten(&shim_workload_phase);
     if (work.since_mark < TRIAL || work.mean_us >= too_short)
@@ -329,7 +329,7 @@ static void pass_deadline(uint64_t now)
 static void forget_notes(void) { shim_workload_iteration += 2; }
 
 /* At the call in which an iteration ends. */
-static void arrive(void)
+static void estimate_arrival(void)
 {
     uint64_t now = shim_ticks();
     uint64_t useful = work.useful - work.begin.useful +
@@ -345,7 +345,7 @@ void shim_workload_note(const void *call_site)
         pass_boundary(shim_ticks(), false); /* the call before did not wait */
     due = shim_phase_call(&shim_workload_phase, key);
     if (due != SHIM_PHASE_NONE && shim_recorded())
-        arrive();
+        estimate_arrival();
     if (due != SHIM_PHASE_NONE || !shim_workload_phase.marker) {
         forget_notes();
         return;
@@ -357,29 +357,29 @@ void shim_workload_note(const void *call_site)
 
 void shim_workload_settle(uint64_t start)
 {
-    if (shim_thread.booked && due != SHIM_PHASE_NONE)
+    if (shim_thread.measured && due != SHIM_PHASE_NONE)
         pass_boundary(start > work.last_end ? start : work.last_end, false);
 }
 
 void shim_workload_lends(void)
 {
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return;
     work.lent_at = shim_ticks();
-    work.lent_looked = (double)(work.lent_at - work.looked_at) >
-                       least_us_between_looks() * (double)shim_us;
-    if (!work.lent_looked)
+    work.lent_read =
+        (double)(work.lent_at - work.read_at) > least_us_between_reads() * (double)shim_us;
+    if (!work.lent_read)
         return; /* idle workers give their cores up meanwhile: nearly nothing is held */
-    work.looked_at = work.lent_at;
+    work.read_at = work.lent_at;
     work.lent_held_ns = inv_held_ns(inv_now_ns());
 }
 
 void shim_workload_regained(void)
 {
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return;
     work.lent += shim_ticks() - work.lent_at;
-    uint64_t held = work.lent_looked ? inv_held_ns(inv_now_ns()) : 0;
+    uint64_t held = work.lent_read ? inv_held_ns(inv_now_ns()) : 0;
     if (held > work.lent_held_ns)
         work.idle_ns += held - work.lent_held_ns;
 }
@@ -387,10 +387,10 @@ void shim_workload_regained(void)
 void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 {
     inv_polls_until = 0; /* a call that waits is none of a run of tests */
-    if (shim_thread.booked && start < work.last_end)
+    if (shim_thread.measured && start < work.last_end)
         return;
-    shim_account_waited(start, end, slept);
-    if (!shim_thread.booked)
+    shim_site_stats_waited(start, end, slept);
+    if (!shim_thread.measured)
         return;
     work.useful += start - work.last_end;
     work.wait += end - start;
@@ -409,7 +409,7 @@ void shim_workload_waited(uint64_t start, uint64_t end, bool slept)
 
 void shim_workload_start(void)
 {
-    shim_thread.booked = true;
+    shim_thread.measured = true;
     work.classes = 1; /* SHIM_CLASS_WINDOWS */
     work.last_end = shim_ticks();
     shim_estimate_start(work.last_end);
@@ -418,10 +418,10 @@ void shim_workload_start(void)
 
 void shim_workload_stop(void)
 {
-    if (!shim_thread.booked)
+    if (!shim_thread.measured)
         return;
     end_iteration(SHIM_CLASS_WINDOWS, shim_ticks(), true);
-    publish();
-    shim_account_stop();
-    shim_thread.booked = false;
+    publish_counters();
+    shim_site_stats_stop();
+    shim_thread.measured = false;
 }

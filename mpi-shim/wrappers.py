@@ -29,7 +29,7 @@ def only_if(condition, f):
 def only_if_managed(condition, f):
     """The same.  Ranks of other jobs may not be managed: the function itself, watched."""
     yield f"    if (!({condition}))"
-    yield "        return SHIM_WATCH_FOREIGN(c,"
+    yield "        return SHIM_WATCH_UNMANAGED(c,"
     yield f"                                  {f.direct()});"
 
 
@@ -44,34 +44,34 @@ def polled(f, comm="c"):
     yield f"    return polled_{f.name}({comm}, {f.values()});"
 
 
-# The short way of usual calls (shim.h): what has to hold, how the call begins, whom it rings at
-# its end.
+# The fast path of a guard (shim.h): its condition, what comes before MPI's function, and what rings
+# other ranks after it.
 
-def usual_send(f):
-    yield "shim_usual_peer(c, dest)"
+def fast_path_send(f):
+    yield "shim_fast_path_peer(c, dest)"
     yield "shim_watch_start(site, NULL, false, c->member_of[dest], SHIM_MEMBER_NONE);"
     yield "shim_ring_member(shim_watch.peer[0]);"
 
 
-def usual_recv(f):
-    yield "shim_usual_peer(c, source)"
+def fast_path_recv(f):
+    yield "shim_fast_path_peer(c, source)"
     yield "shim_watch_start(site, NULL, false, c->member_of[source], SHIM_MEMBER_NONE);"
     yield "shim_ring_member(shim_watch.peer[0]);"
 
 
-def usual_sendrecv(f):
-    yield "shim_usual_peer(c, dest) && shim_usual_peer(c, source)"
+def fast_path_sendrecv(f):
+    yield "shim_fast_path_peer(c, dest) && shim_fast_path_peer(c, source)"
     yield "shim_watch_start(site, NULL, false, c->member_of[dest], c->member_of[source]);"
     yield "shim_ring_member(shim_watch.peer[0]);\n    shim_ring_member(shim_watch.peer[1]);"
 
 
-def usual_sync(f):
+def fast_path_sync(f):
     yield f"c->line && {valid_arguments(f)}"
-    yield "shim_usual_meeting(site, c);"
+    yield "shim_fast_path_arrival(site, c);"
     yield "shim_ring_sleepers(shim_watch.comm, true);"
 
 
-def usual_coll(f):
+def fast_path_coll(f):
     yield f"c->board_tried && {valid_arguments(f)} && !shim_alone(c)"
     yield "shim_watch_start(site, c, false, SHIM_MEMBER_NONE, SHIM_MEMBER_NONE);"
     yield "shim_ring_sleepers(shim_watch.comm, false);"
@@ -87,10 +87,10 @@ def wrapper_send(f):
 def polled_send(f):
     yield from start(f)
     yield "    shim_ring_rank(c, dest);"
-    yield "    bool hushed = shim_hush(c);"
+    yield "    bool suspended = shim_errhandler_suspend(c);"
     yield "    int member = shim_member(c, dest);"
     yield "    result = shim_wait_one(&request, MPI_STATUS_IGNORE, member, SHIM_SITE);"
-    yield "    return shim_speak(hushed, comm, result);"
+    yield "    return shim_errhandler_resume(suspended, comm, result);"
 
 
 def wrapper_recv(f):
@@ -104,9 +104,9 @@ def polled_recv(f):
     yield from start(f, f.values().removesuffix(", status"))
     yield "    int member = shim_member(c, source);"
     yield "    shim_ring_member(member);"
-    yield "    bool hushed = shim_hush(c);"
+    yield "    bool suspended = shim_errhandler_suspend(c);"
     yield "    result = shim_wait_one(&request, status, member, SHIM_SITE);"
-    yield "    return shim_speak(hushed, comm, result);"
+    yield "    return shim_errhandler_resume(suspended, comm, result);"
 
 
 def wrapper_mrecv(f):
@@ -198,20 +198,21 @@ def valid_arguments(f):
 def wrapper_sync(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(valid_arguments(f), f)
-    yield "    struct shim_meeting m;"
-    condition = "shim_meet(&m, c, SHIM_SITE)"
+    yield "    struct shim_arrival a;"
+    condition = "shim_arrival_begin(&a, c, SHIM_SITE)"
     if f.name.startswith(("Alltoallv", "Alltoallw")):
         # Open MPI 4.1's non-blocking ones give wrong data in place where messages are long, and
         # tags that differ between ranks where counts are 0 (coll/libnbc).
         yield "    bool in_place = sendbuf == MPI_IN_PLACE;"
-        yield "    if (in_place)\n        shim_assemble(&m, c, SHIM_SITE);"
+        yield "    if (in_place)\n        shim_arrival_barrier(&a, c, SHIM_SITE);"
         condition = f"in_place || {condition}"
     yield f"    if ({condition}) {{"
     yield f"        int direct = {f.direct()};"
-    yield "        shim_part(&m);\n        return direct;\n    }"
+    yield "        shim_arrival_end(&a);\n        return direct;\n    }"
     yield from start(f)
-    yield "    bool hushed = shim_hush(c);"
-    yield "    return shim_speak(hushed, comm, shim_meet_request(&m, &request));"
+    yield "    bool suspended = shim_errhandler_suspend(c);"
+    yield "    return shim_errhandler_resume(suspended, comm,"
+    yield "                                  shim_arrival_wait_request(&a, &request));"
 
 
 def wrapper_coll(f):
@@ -222,7 +223,7 @@ def wrapper_coll(f):
     if f.name == "Bcast":  # MPICH 4.0's MPI_Ibcast between two groups sends nothing, or aborts
         yield from only_if("!c->inter", f)
     if f.name.startswith("Neighbor_alltoall"):  # Open MPI: github.com/open-mpi/ompi/issues/14430
-        yield from only_if("!c->twins", f)
+        yield from only_if("!c->repeated_neighbour", f)
     yield from polled(f)
 
 
@@ -230,8 +231,9 @@ def polled_coll(f):
     if f.name == "Reduce":  # not Reduce_c: a MPI_User_function's count is an int
         yield "    op = shim_reduce_op(c, count, datatype, op);"
     yield from start(f)
-    yield "    bool hushed = shim_hush(c);"
-    yield "    return shim_speak(hushed, comm, shim_wait_collective(&request, c, SHIM_SITE));"
+    yield "    bool suspended = shim_errhandler_suspend(c);"
+    yield "    return shim_errhandler_resume(suspended, comm,"
+    yield "                                  shim_wait_collective(&request, c, SHIM_SITE));"
 
 
 def wrapper_icoll(f):
@@ -243,7 +245,8 @@ def wrapper_cinit(f):
 
 
 def valid_construction(f):
-    """A test for errors that one rank alone may make, and that MPI reports before it meets."""
+    """A test for errors that one rank alone may make, and that MPI reports before it waits for the
+    other ranks."""
     tests = ["shim_managed(c)"]
     if f.name == "Intercomm_merge":
         tests.append("c->inter")
@@ -268,28 +271,28 @@ def valid_construction(f):
     return " && ".join(tests)
 
 
-def wrapper_meet(f):
+def wrapper_arrive(f):
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(valid_construction(f), f)
-    yield "    struct shim_meeting m;"
-    yield "    shim_assemble(&m, c, SHIM_SITE);"
+    yield "    struct shim_arrival a;"
+    yield "    shim_arrival_barrier(&a, c, SHIM_SITE);"
     yield f"    int result = {f.direct()};"
-    yield "    shim_part(&m);"
+    yield "    shim_arrival_end(&a);"
     yield "    return result;"
 
 
-def wrapper_gmeet(f):
+def wrapper_garrive(f):
     yield from watched(f)
     yield "    if (newcomm)"
-    yield "        shim_assemble_group(group, tag, SHIM_SITE);"
+    yield "        shim_arrival_barrier_group(group, tag, SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
-def wrapper_found(f):
+def wrapper_create(f):
     made = f.arg("win", "file")
     yield "    struct shim_comm *c = shim_comm(comm);"
     yield from only_if_managed(f"{valid_construction(f)} && {made}", f)
-    yield "    int tag = shim_hooked ? 0 : shim_assemble_tag(c, SHIM_SITE);"
+    yield "    int tag = shim_hooked ? 0 : shim_arrival_barrier_tag(c, SHIM_SITE);"
     none = f"MPI_{made.upper()}_NULL"
     yield f"    *{made} = {none}; /* stays so where an error handler makes a success of an error */"
     yield f"    int result = SHIM_WATCH_OR_CALL(SHIM_MEMBER_NONE, {f.direct()});"
@@ -298,16 +301,16 @@ def wrapper_found(f):
     yield "    return result;"
 
 
-def wrapper_wmeet(f):
+def wrapper_warrive(f):
     yield from watched(f, peer="SHIM_MEMBER_ALL")
     if f.arg("info"):
         yield "    if (info != MPI_INFO_NULL)"
     indent = "    " * (2 if f.arg("info") else 1)
-    yield indent + "shim_assemble_party(shim_party_of_win(win), SHIM_SITE);"
+    yield indent + "shim_opened_group_barrier(shim_opened_group_of_win(win), SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
-def wrapper_fmeet(f):
+def wrapper_farrive(f):
     tests = []
     yield from watched(f)
     for name, test in (
@@ -320,13 +323,13 @@ def wrapper_fmeet(f):
     if tests:
         yield f"    if ({' && '.join(tests)})"
     indent = "    " * (2 if tests else 1)
-    yield indent + "shim_assemble_party(shim_party_of_file(file), SHIM_SITE);"
+    yield indent + "shim_opened_group_barrier(shim_opened_group_of_file(file), SHIM_SITE);"
     yield f"    return {f.direct()};"
 
 
 def wrapper_wake(f):
     change = {"Win_lock": 1, "Win_unlock": -1}.get(f.name.removesuffix("_all"))
-    yield f"    int member = shim_rouse(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
+    yield f"    int member = shim_wake_target(win, {f.arg('rank') or 'SHIM_RANKS_ALL'});"
     yield f"    int result = SHIM_WATCH_OR_CALL(member, {f.direct()});"
     if change:
         yield f"    shim_window_locked(win, result == MPI_SUCCESS ? {change} : 0);"
@@ -334,11 +337,11 @@ def wrapper_wake(f):
 
 
 def wrapper_rpost(f):
-    yield from done(f, "shim_request_note(*request, shim_rouse(win, rank));")
+    yield from done(f, "shim_request_note(*request, shim_wake_target(win, rank));")
 
 
 def wrapper_fpost(f):
-    yield from done(f, NOTE_ALL, "shim_party_ring(shim_party_of_file(file));")
+    yield from done(f, NOTE_ALL, "shim_opened_group_ring(shim_opened_group_of_file(file));")
 
 
 def wrapper_drop(f):

@@ -66,7 +66,7 @@ def test_every_result_is_what_it_must_be_with_a_core_for_each_of_four_ranks(mana
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_result_is_what_it_must_be_where_the_library_does_not_call_us(managed, tmp_path,
                                                                             name):
-    """Non-blocking forms and meetings, as with MPI_THREAD_MULTIPLE."""
+    """Non-blocking forms and arrival barriers, as with MPI_THREAD_MULTIPLE."""
     process = managed(4, name, *arguments_of(name, tmp_path), cores="--emulate-cores=4",
                       timeout=110, env={"INVASIVE_MPI_TASKS": "1"})
     check(process, 4)

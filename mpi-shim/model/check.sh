@@ -16,10 +16,10 @@ pan_run=-m100000 # no -E: an invalid end state is somebody who sleeps for ever
 work_in "$@"
 
 holds 'two who post, none fences: no long sleep beside a message'
-holds 'a collective that two enter last' -DMEETING
-for bug in BELL_AFTER_LOOK LONG_FIRST LONG_AFTER_RING BELL_READ_TWICE CLEAR_AFTER_RING \
+holds 'an arrival barrier to which two ranks come last' -DARRIVAL
+for bug in BELL_AFTER_CHECK LONG_FIRST LONG_AFTER_RING BELL_READ_TWICE CLEAR_AFTER_RING \
     LATE_WAKE_ENDS_SLICE WAKE_ONLY; do
     finds $bug
 done
-finds LOOKS_ONCE -DMEETING
+finds CHECKS_ONCE -DARRIVAL
 exit $failed

@@ -4,19 +4,20 @@
  * shim_sleep_* and watch.c, ring.c, and inv_ring, in every interleaving, on a machine that delays
  * stores (x86: total store order).
  *
- *     sleeper:  read the bell; flag := 1; fence; look; sleep while the bell is as read, a slice
+ *     sleeper:  read the bell; flag := 1; fence; check; sleep while the bell is as read, a slice
  *     poster:   post (a store, delayed); is the flag set?  then clear it, bump the bell, wake
  *
- * The poster has no fence between its post and its look at the flag, which would cost every
+ * The poster has no fence between its post and its check of the flag, which would cost every
  * message that nobody sleeps for.  So a ring can be missed: while the flag is new.  The slice that
  * follows a new flag is therefore a short one, which is taken to be longer than a store is
  * delayed; all later ones are long.  What must hold: nobody is in a long slice while what he waits
  * for is there and nobody is about to ring.  In the model a long slice has no end, and an invalid
  * end state is somebody who sleeps for ever.
  *
- * With MEETING, the same for a collective: the poster's post is its arrival, and only who sees
- * that all have come rings.  Two can come last, and each miss the other; both look again later,
- * inside the collective or at its end (shim_watch_end), when their stores have been seen.
+ * With ARRIVAL, the same for an arrival barrier: the post is the poster's arrival, and only a poster
+ * that sees all arrivals rings.  Two posters can arrive last and each miss the other's arrival.  Both
+ * check again later, inside the collective or at its end (shim_watch_end), when their stores are
+ * visible.
  *
  * BUG_* leave out what the proof needs; check.sh sees that each is found.
  */
@@ -27,7 +28,7 @@
 #define ROUNDS 2
 #endif
 
-#ifdef MEETING
+#ifdef ARRIVAL
 #define WAITS ROUNDS /* until each has come to as many collectives */
 #else
 #define WAITS (POSTERS * ROUNDS) /* until so many messages are there */
@@ -55,9 +56,9 @@ end:
     od
 }
 
-inline look()
+inline check()
 {
-#ifdef MEETING
+#ifdef ARRIVAL
     here = (posted[0] >= round && posted[POSTERS - 1] >= round)
 #else
     here = (posted[0] + posted[POSTERS - 1] >= round)
@@ -72,19 +73,19 @@ active proctype sleeper()
     do
     :: round > WAITS -> break
     :: else ->
-        look();
+        check();
         if
         :: here -> skip
         :: else ->
             /* shim_sleep_begin */
-#ifdef MEETING
+#ifdef ARRIVAL
             atomic { counted = 1 } /* a locked instruction */
 #endif
-#ifndef BUG_BELL_AFTER_LOOK
+#ifndef BUG_BELL_AFTER_CHECK
             seen = bell;
 #endif
             flag = 1; /* with its fence */
-            look();
+            check();
 #ifdef BUG_LONG_FIRST
             rung = false;
 #else
@@ -93,7 +94,7 @@ active proctype sleeper()
             do
             :: here -> break
             :: else ->
-#ifdef BUG_BELL_AFTER_LOOK
+#ifdef BUG_BELL_AFTER_CHECK
                 seen = bell;
 #endif
                 /* shim_sleep_slice */
@@ -123,7 +124,7 @@ active proctype sleeper()
                 seen = now;
 #endif
                 flag = 1;
-                look()
+                check()
             od;
             /* shim_sleep_end */
             flag = 0;
@@ -179,11 +180,11 @@ active [POSTERS] proctype poster()
     :: else ->
         n++;
         atomic { own[me] == posted[me] -> own[me] = n } /* one delayed store is enough */
-#ifdef MEETING
+#ifdef ARRIVAL
         ring_if_all_have_come();
-        /* The collective itself: nobody leaves before all have come, and all know it. */
+        /* The collective itself: no rank leaves before all have arrived. */
         posted[0] >= n && posted[POSTERS - 1] >= n;
-#ifndef BUG_LOOKS_ONCE
+#ifndef BUG_CHECKS_ONCE
         ring_if_all_have_come()
 #endif
 #else

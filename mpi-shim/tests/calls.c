@@ -208,7 +208,7 @@ static void collectives(MPI_Comm comm)
 }
 
 /* Skewed arrivals in an order that changes, more calls than a quick streak needs. */
-static void many_meetings(MPI_Comm comm)
+static void many_barriers(MPI_Comm comm)
 {
     int rank, size, sum, wrong = 0;
     MPI_Comm_rank(comm, &rank);
@@ -223,7 +223,7 @@ static void many_meetings(MPI_Comm comm)
         if (i % 10 == 0)
             MPI_Barrier(comm);
     }
-    note("meetings: %d wrong\n", wrong);
+    note("barriers: %d wrong\n", wrong);
 }
 
 /* --- point to point: everyone sends to the next and receives from the one before */
@@ -564,7 +564,7 @@ int main(int argc, char **argv)
             continue;
         collectives(comms[i]);
         point_to_point(comms[i]);
-        many_meetings(comms[i]);
+        many_barriers(comms[i]);
     }
     errors();
     between_groups();

@@ -108,7 +108,7 @@ static void parts(void)
 }
 
 /* A grid whose neighbours on both sides are one rank: what goes left comes from the right. */
-static void twin_neighbours(void)
+static void repeated_neighbour(void)
 {
     int dims[2] = {world_size / 2, 2}, periods[2] = {0, 1}, out[4], in[4], lower, upper;
     MPI_Comm grid;
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
     duplicates();
     parts();
     topologies();
-    twin_neighbours();
+    repeated_neighbour();
     between_groups();
 #if MPI_VERSION >= 4
     sessions();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * account.c - call sites and their waits, see account.h.
+ * site_stats.c - call-site statistics, see site_stats.h.
  *
- * A call site is a return address and the function that was called.  Both make one word, which
- * is looked up in a table of this process (open addressing, bounded, never emptied) of the
- * numbers that sites have in the record.  What finds no room goes to site 0.
+ * A call site is a return address and the function that was called.  Both make one key of 64 bits.
+ * A hash table of the process (open addressing, bounded, never emptied) maps it to the site's
+ * number in the record.  Sites for which there is no room share number 0.
  */
 #define _GNU_SOURCE
 #include "shim.h"
-#include "account.h"
+#include "site_stats.h"
 #include "iteration.h"
 
 #include <dlfcn.h>
@@ -27,20 +27,20 @@ _Static_assert(SHIM_CALLS < 1 << (64 - ADDRESS_BITS), "a function's number fits 
 static uint64_t keys[INV_SITES]; /* by number; written before the number is in the map */
 static _Atomic uint32_t map[MAP]; /* numbers of sites; 0 free; written once */
 
-static struct inv_record *record(void)
+static struct inv_record *get_record(void)
 {
     return atomic_load_explicit(&inv_process.record, memory_order_acquire);
 }
 
-/* The record where there is one, or would be: its sites are to be had. */
-static struct inv_record *record_of_sites(void)
+/* The record, also where only its sites are written. */
+static struct inv_record *get_record_of_sites(void)
 {
     return atomic_load_explicit(&inv_process.sites, memory_order_acquire);
 }
 
-/* What the calling thread is doing. */
+/* Of the calling thread. */
 static __thread struct {
-    unsigned here; /* its site */
+    unsigned here; /* number of its latest call's site */
     bool main;
     /* the wait whose CPU time has been asked for, when that was, and the answer */
     uint64_t wait_start, asked_ticks, cpu_ns;
@@ -48,17 +48,17 @@ static __thread struct {
 
 struct shim_places shim_places;
 
-static void add(_Atomic uint64_t *counter, uint64_t amount)
+static void add_to(_Atomic uint64_t *counter, uint64_t amount)
 {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
 /* --- naming a site, once */
 
-static void copy(char *to, size_t room, const char *from)
+static void copy_name(char *to, size_t room, const char *from)
 {
     size_t length = from ? strlen(from) : 0;
-    if (length >= room) { /* the end of a name tells more than its beginning */
+    if (length >= room) { /* keep the end of a name, which differs more than its beginning */
         from += length - (room - 1);
         length = room - 1;
     }
@@ -79,20 +79,20 @@ static void name_site(struct inv_site *s, enum shim_call call, const void *addre
 {
     Dl_info info;
     struct link_map *module = NULL;
-    copy(s->function, sizeof s->function, name_of(call));
+    copy_name(s->function, sizeof s->function, name_of(call));
     s->offset = (uintptr_t)address;
     if (dladdr1(address, &info, (void **)&module, RTLD_DL_LINKMAP) && module) {
-        copy(s->symbol, sizeof s->symbol, info.dli_sname);
+        copy_name(s->symbol, sizeof s->symbol, info.dli_sname);
         s->offset -= module->l_addr;
         inv_record_name_module(s->module, module->l_name);
     }
-    /* release: partner is the acquire load of whoever reads the record */
+    /* release: partner is the acquire load in the readers of records */
     atomic_store_explicit(&s->named, 1, memory_order_release);
 }
 
 /* --- looking one up */
 
-/* A number for a site; SITE_OTHER when there is none left. */
+/* A new number; SITE_OTHER when none is left. */
 static uint32_t new_number(struct inv_record *r)
 {
     if (atomic_load_explicit(&r->sites, memory_order_relaxed) >= INV_SITES)
@@ -101,9 +101,9 @@ static uint32_t new_number(struct inv_record *r)
     return number < INV_SITES ? number : SITE_OTHER;
 }
 
-/* The number of the site, which has one afterwards if it is not SITE_OTHER.  Of two threads that
- * come for the first time at once, one's number stays unused. */
-static uint32_t site_of(struct inv_record *r, enum shim_call call, const void *address)
+/* The site's number, a new one at its first call; SITE_OTHER if there is no room.  When two threads
+ * make the first call at once, the number of one of them stays unused. */
+static uint32_t find_site(struct inv_record *r, enum shim_call call, const void *address)
 {
     uint64_t where = (uintptr_t)address, key = where | (uint64_t)call << ADDRESS_BITS;
     unsigned first = (unsigned)(key * UINT64_C(0x9e3779b97f4a7c15) >> 54);
@@ -130,35 +130,35 @@ static uint32_t site_of(struct inv_record *r, enum shim_call call, const void *a
     return SITE_OTHER;
 }
 
-void shim_account_called(enum shim_call call, const void *address)
+void shim_site_stats_count_call(enum shim_call call, const void *address)
 {
-    struct inv_record *r = record_of_sites();
+    struct inv_record *r = get_record_of_sites();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
-        return; /* before the time that the report is on */
-    thread.here = site_of(r, call, address);
-    add(&r->site[thread.here].calls, 1);
+        return; /* before shim_site_stats_start */
+    thread.here = find_site(r, call, address);
+    add_to(&r->site[thread.here].calls, 1);
 }
 
-unsigned shim_account_here(void) { return thread.here; }
-void shim_account_return_to(unsigned here) { thread.here = here; }
+unsigned shim_site_stats_current(void) { return thread.here; }
+void shim_site_stats_set_current(unsigned here) { thread.here = here; }
 
 /* --- waits */
 
-/* The CPU time of a wait is asked for, which is a system call, when it has turned out to be long.
- * Until then the thread has most likely run all the time. */
-void shim_account_lasts(uint64_t start)
+/* CPU time is read only once a wait has lasted a while, since that is a system call.  Until then
+ * the thread has most likely run all the time. */
+void shim_site_stats_wait_lasts(uint64_t start)
 {
-    if (!record() || thread.wait_start == start)
+    if (!get_record() || thread.wait_start == start)
         return;
     thread.wait_start = start;
     thread.asked_ticks = shim_ticks();
     thread.cpu_ns = shim_thread_cpu_ns();
 }
 
-void shim_account_sleeps(uint64_t start)
+void shim_site_stats_wait_sleeps(uint64_t start)
 {
-    struct inv_record *r = record();
-    shim_account_lasts(start);
+    struct inv_record *r = get_record();
+    shim_site_stats_wait_lasts(start);
     if (inv_traced())
         inv_trace_write(inv_process.table, INV_TRACE_SLEEP, thread.here);
     if (!r || !thread.main)
@@ -167,49 +167,49 @@ void shim_account_sleeps(uint64_t start)
     atomic_store_explicit(&r->waiting_since_ns, inv_now_ns(), memory_order_relaxed);
 }
 
-void shim_account_woke(void)
+void shim_site_stats_wait_woke(void)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     if (r && thread.main)
         atomic_store_explicit(&r->waiting_since_ns, 0, memory_order_relaxed);
 }
 
-static uint64_t at_most(uint64_t ticks, uint64_t us)
+static uint64_t limit_ticks(uint64_t ticks, uint64_t us)
 {
     return ticks < us * shim_us ? ticks : us * shim_us;
 }
 
-/* The CPU time that the wait took.  What was not asked for is short, or the thread has not run
- * all the time. */
-static uint64_t burnt_ns(uint64_t start, uint64_t end)
+/* The CPU time that the wait took.  Where it was not read, the wait was short, or the thread
+ * slept. */
+static uint64_t used_cpu_ns(uint64_t start, uint64_t end)
 {
     if (thread.wait_start != start)
-        return shim_ticks_to_ns(at_most(end - start, UNASKED_US));
-    uint64_t before = shim_ticks_to_ns(at_most(thread.asked_ticks - start, BEFORE_US));
+        return shim_ticks_to_ns(limit_ticks(end - start, UNASKED_US));
+    uint64_t before = shim_ticks_to_ns(limit_ticks(thread.asked_ticks - start, BEFORE_US));
     uint64_t burnt = before + shim_thread_cpu_ns() - thread.cpu_ns;
     uint64_t all = shim_ticks_to_ns(end - start);
     return burnt < all ? burnt : all;
 }
 
-void shim_account_wait(uint64_t start, uint64_t end, bool slept)
+void shim_site_stats_add_wait(uint64_t start, uint64_t end, bool slept)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     if (!r || !atomic_load_explicit(&r->sites, memory_order_relaxed))
-        return; /* set-up's own waits, before the time that the report is on */
+        return; /* a wait of set-up, before shim_site_stats_start */
     struct inv_site *s = &r->site[thread.here];
     uint64_t ticks = end - start;
-    add(&s->waited_ticks, ticks);
+    add_to(&s->waited_ticks, ticks);
     if (slept)
-        add(&s->slept, 1);
+        add_to(&s->slept, 1);
     uint64_t longest = atomic_load_explicit(&s->longest_ticks, memory_order_relaxed);
     while (ticks > longest && !atomic_compare_exchange_weak_explicit(
                                   &s->longest_ticks, &longest, ticks, memory_order_relaxed,
                                   memory_order_relaxed))
         ;
-    add(&r->spun_ns, burnt_ns(start, end));
+    add_to(&r->spun_ns, used_cpu_ns(start, end));
 }
 
-void shim_account_trace(uint64_t start, uint64_t end, bool slept)
+void shim_site_stats_trace_wait(uint64_t start, uint64_t end, bool slept)
 {
     uint64_t most = (UINT64_C(1) << 48) - 1, ns = shim_ticks_to_ns(end - start);
     if (slept || end - start >= TRACED_US * shim_us)
@@ -241,14 +241,14 @@ static void find_places(void)
         shim_places.shim = module->l_addr;
 }
 
-void shim_account_start(uint64_t job)
+void shim_site_stats_start(uint64_t job)
 {
     find_places();
-    struct inv_record *r = record_of_sites();
+    struct inv_record *r = get_record_of_sites();
     if (!r)
         return;
     thread.main = true;
-    if (!atomic_load_explicit(&r->sites, memory_order_relaxed)) /* not begun again by a session */
+    if (!atomic_load_explicit(&r->sites, memory_order_relaxed)) /* else a session begins again */
         atomic_store_explicit(&r->sites, SITE_OTHER + 1, memory_order_relaxed);
     atomic_store_explicit(&r->job, job, memory_order_relaxed);
     atomic_store_explicit(&r->ticks_per_ms, shim_us * 1000, memory_order_relaxed);
@@ -257,7 +257,7 @@ void shim_account_start(uint64_t job)
 
 _Static_assert((int)SHIM_CLASSES == (int)INV_CLASSES, "the record has room for all classes");
 
-static void set(_Atomic uint64_t *to, uint64_t value)
+static void store_relaxed(_Atomic uint64_t *to, uint64_t value)
 {
     atomic_store_explicit(to, value, memory_order_relaxed);
 }
@@ -268,35 +268,35 @@ static void copy_classes(struct inv_record *r)
     const struct shim_iteration_class *from = shim_iteration_classes(&count);
     for (unsigned i = 0; i < count; i++) {
         struct inv_class *to = &r->class[i];
-        set(&to->sites, from[i].sites);
-        set(&to->count, from[i].count);
-        set(&to->length_ns, from[i].length_ns);
-        set(&to->useful_ns, from[i].useful_ns);
-        set(&to->wait_ns, from[i].wait_ns);
-        set(&to->core_ns, from[i].core_ns);
+        store_relaxed(&to->sites, from[i].sites);
+        store_relaxed(&to->count, from[i].count);
+        store_relaxed(&to->length_ns, from[i].length_ns);
+        store_relaxed(&to->useful_ns, from[i].useful_ns);
+        store_relaxed(&to->wait_ns, from[i].wait_ns);
+        store_relaxed(&to->core_ns, from[i].core_ns);
     }
     atomic_store_explicit(&r->classes, count, memory_order_relaxed);
 }
 
-static void publish(struct inv_record *r, uint64_t now)
+static void publish_record(struct inv_record *r, uint64_t now)
 {
     copy_classes(r);
-    set(&r->counted_ns, now);
+    store_relaxed(&r->counted_ns, now);
     inv_record_publish();
 }
 
-void shim_account_publish(void)
+void shim_site_stats_publish(void)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     uint64_t now = r ? inv_now_ns() : 0;
     if (r && now - atomic_load_explicit(&r->counted_ns, memory_order_relaxed) > PUBLISH_NS)
-        publish(r, now);
+        publish_record(r, now);
 }
 
-void shim_account_stop(void)
+void shim_site_stats_stop(void)
 {
-    struct inv_record *r = record();
+    struct inv_record *r = get_record();
     if (r)
-        publish(r, inv_now_ns());
+        publish_record(r, inv_now_ns());
     inv_record_stop();
 }

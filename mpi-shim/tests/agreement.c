@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * council.c - what ranks agree on in set-up (mpi-shim/council.c), for test_shim_council.py, which
- * links it with that file and an MPI: no resource manager, no wrappers.
+ * agreement.c - what ranks agree on in set-up (mpi-shim/agreement.c).  test_shim_agreement.py links
+ * it with that file and an MPI: no resource manager, no wrappers.
  *
- * All ranks draw the same numbers, so each knows what the others say.  Some are late, now and then.
- * When the last council is over, messages of the program have its tag.
+ * All ranks draw the same numbers, so each knows what the others contribute.  Some are late, now and
+ * then.  After the last agreement, messages of the program have its tag.
  */
 #include "shim.h"
 
@@ -15,7 +15,7 @@
 
 enum { ROUNDS = 60, TAG = 32748, LONGEST = 5000 };
 
-static struct shim_council all_ranks;
+static struct shim_agreement all_ranks;
 struct shim_pmpi shim_pmpi;
 static unsigned seed = 1;
 
@@ -40,10 +40,11 @@ static void be_late_or_not(void)
         usleep(3000);
 }
 
-/* Of some numbers, whose least are anybody's. */
-static void agree(int round)
+/* Some numbers; any rank may have the minimum of each. */
+static void allreduce(int round)
 {
-    int count = 1 + draw() % SHIM_AGREE_MOST, mine[SHIM_AGREE_MOST], least[SHIM_AGREE_MOST];
+    int count = 1 + draw() % SHIM_AGREEMENT_MOST;
+    int mine[SHIM_AGREEMENT_MOST], least[SHIM_AGREEMENT_MOST];
     for (int i = 0; i < count; i++)
         for (int r = 0; r < all_ranks.size; r++) {
             int number = draw() - 0x8000;
@@ -53,13 +54,13 @@ static void agree(int round)
                 least[i] = number;
         }
     be_late_or_not();
-    require(shim_agree(&all_ranks, mine, count), "agreeing failed", round);
+    require(shim_agreement_min(&all_ranks, mine, count), "allreduce failed", round);
     require(memcmp(mine, least, (size_t)count * sizeof *mine) == 0, "not the least", round);
 }
 
 static char byte_of(int rank, int i, int round) { return (char)(rank * 7 + i * 3 + round); }
 
-static void tell(int round)
+static void allgather(int round)
 {
     int bytes = draw() % 4 ? 1 + draw() % 40 : 1 + draw() % LONGEST;
     size_t size = (size_t)all_ranks.size;
@@ -70,10 +71,11 @@ static void tell(int round)
         mine[i] = byte_of(all_ranks.rank, i, round);
     all[size * (size_t)bytes] = 'x';
     be_late_or_not();
-    require(shim_tell_all(&all_ranks, mine, all, (size_t)bytes), "telling failed", round);
+    require(shim_agreement_allgather(&all_ranks, mine, all, (size_t)bytes), "allgather failed",
+            round);
     for (int r = 0; r < all_ranks.size; r++)
         for (int i = 0; i < bytes; i++)
-            require(all[r * bytes + i] == byte_of(r, i, round), "something else was told", round);
+            require(all[r * bytes + i] == byte_of(r, i, round), "not what the rank contributed", round);
     require(all[size * (size_t)bytes] == 'x', "more than all was written", round);
     free(mine);
     free(all);
@@ -105,9 +107,9 @@ int main(int argc, char **argv)
     shim_pmpi.Test = PMPI_Test;
     for (int round = 0; round < ROUNDS; round++) {
         if (draw() % 2)
-            agree(round);
+            allreduce(round);
         else
-            tell(round);
+            allgather(round);
     }
     messages_of_the_program();
     if (all_ranks.rank == 0)
