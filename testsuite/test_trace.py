@@ -315,6 +315,9 @@ def test_a_picture_of_rows_shows_one_run_above_another(traced, trace_tool, tmp_p
     assert refused.returncode == 2 and "2 titles for 1 traces" in refused.stderr
     refused = trace_tool("picture", "--above", traced, traced, check=False)
     assert refused.returncode == 2 and "--above needs --rows" in refused.stderr
+    other = shutil.copy(traced, tmp_path / "other.png")
+    refused = trace_tool("picture", "--rows", "--above", other, traced, "-o", other, check=False)
+    assert refused.returncode == 2 and f"{other} is the trace itself" in refused.stderr
 
 
 DOLLARS = """

@@ -83,23 +83,27 @@ def do_dump(args: argparse.Namespace) -> int:
     return 0
 
 
+def picture_of_rows(args: argparse.Namespace, kind: str) -> bytes:
+    from . import rows
+    files = [*args.above, args.file]
+    titles = args.title or [str(file) for file in files]
+    if len(titles) != len(files):
+        raise fmt.TraceError(f"{len(titles)} titles for {len(files)} traces")
+    return rows.render([series.whole(fmt.load(file)) for file in files], titles, kind)
+
+
 def do_picture(args: argparse.Namespace) -> int:
-    from . import picture, rows
+    from . import picture
     if args.above and not args.rows:
         raise fmt.TraceError("--above needs --rows")
     out = Output(args, ".png")
     kind = out.path.suffix[1:].lower() if out.path else "svg"
     if kind not in ("png", "svg"):
         raise fmt.TraceError(f"{out.path}: pictures are .png or .svg")
-    if args.rows:
-        files = [*args.above, args.file]
-        views = [series.whole(fmt.load(file)) for file in files]
-        titles = args.title or [str(file) for file in files]
-        if len(titles) != len(files):
-            raise fmt.TraceError(f"{len(titles)} titles for {len(files)} traces")
-        out.write(rows.render(views, titles, kind))
-        return 0
-    out.write(picture.render(series.whole(fmt.load(args.file)), kind))
+    for trace in args.above if out.path else []:
+        spare(trace, out.path)
+    out.write(picture_of_rows(args, kind) if args.rows else
+              picture.render(series.whole(fmt.load(args.file)), kind))
     return 0
 
 

@@ -83,14 +83,20 @@ def title_of(view: series.View) -> str:
             f"{view.table.ncores} {kind}{efficiency_of(view)}")
 
 
-def render(view: series.View, kind: str) -> bytes:
-    """As png or svg."""
-    matplotlib.rcParams.update({
-        "svg.hashsalt": "invasive", "svg.fonttype": "none",  # the same bytes for the same trace
-        "text.parse_math": False})  # a $ in a program's name is one
-    figure = figure_of(view, title_of(view))
+matplotlib.rcParams.update({
+    "svg.hashsalt": "invasive", "svg.fonttype": "none",  # the same bytes for the same trace
+    "text.parse_math": False})  # a $ in a program's name is one
+
+
+def encode(figure, kind: str) -> bytes:
+    """As png or svg; the figure is closed."""
     out = io.BytesIO()
     figure.savefig(out, format=kind, dpi=120,
                    metadata={"Date": None} if kind == "svg" else {"Software": None})
     pyplot.close(figure)
     return out.getvalue()
+
+
+def render(view: series.View, kind: str) -> bytes:
+    """As png or svg."""
+    return encode(figure_of(view, title_of(view)), kind)

@@ -4,11 +4,9 @@ holds.  Several traces are drawn above each other, on one axis of time."""
 
 from __future__ import annotations
 
-import io
-
 from . import format as fmt
 from . import series
-from .picture import colors, matplotlib, pyplot
+from .picture import colors, encode, pyplot
 
 MOST_CORES = 128
 NS_PER_MS = 1e6
@@ -39,8 +37,6 @@ def render(views: list[series.View], titles: list[str], kind: str) -> bytes:
         if view.table.ncores > MOST_CORES:
             raise fmt.TraceError(f"{title}: {view.table.ncores} cores are too many for rows "
                                  f"(at most {MOST_CORES}): leave --rows away")
-    matplotlib.rcParams.update({"svg.hashsalt": "invasive", "svg.fonttype": "none",
-                                "text.parse_math": False})
     heights = [0.8 + 0.25 * view.table.ncores for view in views]
     figure, axes = pyplot.subplots(len(views), 1, figsize=(10, sum(heights) + 0.6), sharex=True,
                                    squeeze=False, height_ratios=heights, layout="constrained")
@@ -50,8 +46,4 @@ def render(views: list[series.View], titles: list[str], kind: str) -> bytes:
     axes[-1, 0].set_xlabel("time (ms)")
     if max(len(view.stories) for view in views) <= 12:
         axes[0, 0].legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    out = io.BytesIO()
-    figure.savefig(out, format=kind, dpi=120,
-                   metadata={"Date": None} if kind == "svg" else {"Software": None})
-    pyplot.close(figure)
-    return out.getvalue()
+    return encode(figure, kind)
