@@ -4,29 +4,26 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import matplotlib
+from common import RESULTS, TOP, records_of
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-TOP = Path(__file__).resolve().parent.parent
 BENCHMARK = "never-slower"
 
 
 def ratios() -> dict[str, float]:
     """Of each program and its number of ranks."""
-    for line in (TOP / "bench/results.jsonl").read_text().splitlines():
-        record = json.loads(line)
-        if record["benchmark"] == BENCHMARK:
-            return {figure["name"][len(BENCHMARK) + 1:]: figure["value"]
-                    for figure in record["figures"]
-                    if figure["name"] not in (BENCHMARK, f"{BENCHMARK}-mean")}
-    sys.exit(f"chart.py: no line of {BENCHMARK} in bench/results.jsonl: "
-             f"bench/run {BENCHMARK} --json writes one")
+    record = records_of(RESULTS).get(BENCHMARK)
+    if not record:
+        sys.exit(f"chart.py: no line of {BENCHMARK} in {RESULTS}: "
+                 f"bench/run {BENCHMARK} --json writes one")
+    return {figure["name"][len(BENCHMARK) + 1:]: figure["value"] for figure in record["figures"]
+            if figure["name"] not in (BENCHMARK, f"{BENCHMARK}-mean")}
 
 
 def color(ratio: float) -> str:

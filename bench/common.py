@@ -408,7 +408,7 @@ def write_record(name: str, figures: list[Figure], context: Context) -> Path:
         "machine": machine(),
         "figures": [{**asdict(f), "reached": f.reached} for f in figures],
     }
-    keep_line(TOP / "bench" / "results.jsonl", record)
+    keep_line(RESULTS, record)
     runs = [{"variant": r.variant, "wall_s": round(r.wall_s, 4), "cpu_s": round(r.cpu_s, 4),
              **r.values} for r in context.runs]
     path = context.build / "bench" / "results" / f"{name}.json"
@@ -417,9 +417,17 @@ def write_record(name: str, figures: list[Figure], context: Context) -> Path:
     return path
 
 
+RESULTS = TOP / "bench" / "results.jsonl"
+
+
+def records_of(path: Path) -> dict[str, dict]:
+    """By benchmark; none where there is no file."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {record["benchmark"]: record for record in map(json.loads, lines)}
+
+
 def keep_line(path: Path, record: dict) -> None:
     """In the order of the benchmarks' names, one line each."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    records = {known["benchmark"]: known for known in map(json.loads, lines)}
+    records = records_of(path)
     records[record["benchmark"]] = record
     path.write_text("".join(json.dumps(records[name]) + "\n" for name in sorted(records)))

