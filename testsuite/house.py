@@ -17,10 +17,13 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 ASSERTION = re.compile(r"\b(inv_|gomp_|rmd_|shim_)?assert\s*\(")
 
 
-def tracked(top: Path) -> list[Path]:
+def tracked(top: Path) -> list[Path] | None:
+    """Files of the checkout, which may be another user's; None: it is none."""
     listed = subprocess.run(["git", "-c", f"safe.directory={top}", "-C", str(top), "ls-files"],
-                            capture_output=True, text=True, check=True, timeout=60).stdout
-    return [Path(line) for line in listed.splitlines() if (top / line).is_file()]
+                            capture_output=True, text=True, check=False, timeout=60)
+    if listed.returncode != 0:
+        return None
+    return [Path(line) for line in listed.stdout.splitlines() if (top / line).is_file()]
 
 
 def modules(top: Path, files: list[Path]) -> dict[Path, set[Path]]:
@@ -83,9 +86,8 @@ def pronouns(top: Path, files: list[Path]) -> int:
     return count
 
 
-def figures(top: Path) -> dict[str, int]:
-    files = tracked(top)
-    found = circles(modules(top, files))
+def figures(top: Path, files: list[Path], found: list[list[Path]]) -> dict[str, int]:
+    """found: the circles."""
     code = [f for f in files if f.suffix in (".c", ".h") and str(f.parent).startswith(CODE)]
     folders = Counter(f.parent for f in files if str(f.parent) in CODE)
     return {
@@ -101,9 +103,13 @@ def figures(top: Path) -> dict[str, int]:
 
 def main() -> None:
     top = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    for name, value in figures(top).items():
+    files = tracked(top)
+    if files is None:
+        sys.exit(f"house.py: {top} is no git checkout")
+    found = circles(modules(top, files))
+    for name, value in figures(top, files, found).items():
         print(f"{name}: {value}")
-    for circle in circles(modules(top, tracked(top))):
+    for circle in found:
         print("circle:", *circle)
 
 
