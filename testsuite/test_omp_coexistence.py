@@ -26,6 +26,13 @@ def tool(name, *alternatives):
     return pytest.skip(f"{name} is not installed")
 
 
+def gdb(*commands):
+    """Words before a program: it is stopped, looked at, and goes on to its end."""
+    return [tool("gdb"), "-q", "-nx", "-batch",
+            *(word for command in ("set breakpoint pending on", *commands, "delete", "continue")
+              for word in ("-ex", command))]
+
+
 # --- other runtimes
 
 
@@ -153,10 +160,7 @@ def test_a_debugger_shows_the_stack_of_an_implicit_task_that_has_waited(
     words, environment, _ = in_condition(condition)
     line = 1 + next(i for i, text in enumerate((SOURCES / "contexts.c").read_text().splitlines())
                     if "byte %zu of %d" in text)
-    debugger = [tool("gdb"), "-q", "-nx", "-batch"]
-    for text in ["set breakpoint pending on", f"break contexts.c:{line} if me == 3", "run",
-                 "info threads", "backtrace", "delete", "continue"]:
-        debugger += ["-ex", text]
+    debugger = gdb(f"break contexts.c:{line} if me == 3", "run", "info threads", "backtrace")
     ran = debugged(run_program, [*words, *debugger, compiled("contexts", "-g")], timeout=100,
                    env={**environment, "OMP_NUM_THREADS": "48", "OMP_STACKSIZE": "4M"})
     assert "hit Breakpoint 1" in ran.stdout and "exited normally" in ran.stdout, ran.stdout
@@ -169,11 +173,7 @@ def test_a_debugger_shows_the_stack_of_an_implicit_task_that_has_waited(
 def test_a_debugger_stops_in_a_region_and_goes_on(
         condition, compiled, in_condition, run_program):  # noqa: F811
     words, environment, _ = in_condition(condition)
-    commands = ["set breakpoint pending on", "break stop_here", "run", "thread apply all backtrace",
-                "delete", "continue"]
-    debugger = [tool("gdb"), "-q", "-nx", "-batch"]
-    for text in commands:
-        debugger += ["-ex", text]
+    debugger = gdb("break stop_here", "run", "thread apply all backtrace")
     ran = debugged(run_program, [*words, *debugger, compiled("few_regions", "-g")],
                    env=environment, timeout=100)
     assert "hit Breakpoint 1" in ran.stdout and "stop_here (" in ran.stdout, ran.stdout
