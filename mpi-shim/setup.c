@@ -198,9 +198,9 @@ static void number_members(const struct shim_agreement *a, const struct shim_loc
     pthread_mutex_unlock(&lock);
 }
 
-/* Who shares my domain, and the board on which its members say that they sleep.  Every
- * rank calls shim_agreement_allgather equally often, whatever happens: twice, and once more where
- * some ranks have threads that call at once.  There the line that was given to a rank may not be the
+/* Finds the ranks that share my domain, and the lines with their sleep flags.  Every rank calls
+ * shim_agreement_allgather equally often, whatever happens: twice, and once more where some ranks
+ * have threads that call at once.  There the line that was given to a rank may not be the
  * line that it has taken. */
 static bool exchange_members(const struct shim_agreement *a)
 {
