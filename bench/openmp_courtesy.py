@@ -31,11 +31,16 @@ SPIN_SETTINGS = {
 }
 
 
-def over_stock(results: Results, setting: str, row: str, name: str) -> float | None:
+# Of a single run, in a bad turn of the machine too.
+TURN_GOAL = 2
+
+
+def over_stock(results: Results, setting: str, row: str, name: str,
+               of=statistics.median) -> float | None:
     cell = results.values[setting, row]
     if name not in cell or "stock" not in cell:
         return None
-    return statistics.median(o / s for o, s in zip(cell[name], cell["stock"]))
+    return of(o / s for o, s in zip(cell[name], cell["stock"]))
 
 
 def ratio_table(results: Results, setting: str, names: list[str], reference) -> None:
@@ -68,12 +73,13 @@ def spin_sync(ctx: Context) -> list[Figure]:
                     lambda row, n, s=setting: over_stock(results, s, row, n))
     figures = []
     for name in [n for n in names if n in OURS]:
-        worst, row, setting = max((over_stock(results, s, r, name), r, s)
-                                  for s, r in results.values)
-        figures.append(Figure(f"spin-sync-{name}", worst, "x stock", "<=", SPIN_GOAL,
-                              f"worst: {row}, {setting}"))
-    figures.append(Figure("spin-sync", max(f.value for f in figures), "x stock", "<=",
-                          SPIN_GOAL, "limit 1.0"))
+        for kind, of, goal in (("", statistics.median, SPIN_GOAL), ("-turn", max, TURN_GOAL)):
+            worst, row, setting = max((over_stock(results, s, r, name, of), r, s)
+                                      for s, r in results.values)
+            figures.append(Figure(f"spin-sync-{name}{kind}", worst, "x stock", "<=", goal,
+                                  f"worst: {row}, {setting}"))
+    figures.append(Figure("spin-sync", max(f.value for f in figures if "-turn" not in f.name),
+                          "x stock", "<=", SPIN_GOAL, "limit 1.0"))
     return figures
 
 

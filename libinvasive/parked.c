@@ -27,14 +27,19 @@ static struct inv_slot *our_slot(void)
     return inv_slot_at(inv_process.table, inv_process.slot);
 }
 
+/* An entry for the caller: the one that it had last if no other thread uses it.  Wakers begin with the first, so
+ * that they wake the same few workers again and again, each of which has its core and its cache. */
 static int entry_alloc(void)
 {
+    static __thread unsigned last __attribute__((tls_model("initial-exec")));
     uint64_t set = atomic_load_explicit(&free_entries, memory_order_relaxed);
     while (set) {
-        int i = __builtin_ctzll(set);
+        int i = (set >> last & 1) != 0 ? (int)last : __builtin_ctzll(set);
         if (atomic_compare_exchange_weak_explicit(&free_entries, &set, set & ~(UINT64_C(1) << i),
-                                                  memory_order_acquire, memory_order_relaxed))
+                                                  memory_order_acquire, memory_order_relaxed)) {
+            last = (unsigned)i;
             return i;
+        }
     }
     return -1;
 }

@@ -2,8 +2,10 @@
 /*
  * history.c - what is remembered of each outlined function (history.h).
  */
+#define _GNU_SOURCE
 #include "wait.h"
 #include "history.h"
+#include "objects.h"
 #include "region.h"
 
 enum {
@@ -38,6 +40,7 @@ struct gomp_history *gomp_history_of (void (*fn) (void *))
         SET(h->core_ns, 0);
         SET(h->alone_ns, 0);
         SET(h->shared_ns, 0);
+        SET(h->searched, false);
         SET(h->in_order_ns, 0);
         SET(h->apart_ns, 0);
         SET(h->waits, 0);
@@ -114,11 +117,18 @@ static bool goes_first_way (uint64_t first_ns, uint64_t second_ns, uint32_t epoc
 }
 
 /* Where there is no difference the other core is of more use elsewhere. */
-bool gomp_history_prefers_alone (const struct gomp_history *h, const struct gomp_region *region)
+bool gomp_history_prefers_alone (struct gomp_history *h, const struct gomp_region *region)
 {
     uint64_t core_ns = GET(h->core_ns);
-    return core_ns > 0 && core_ns <= ALONE_MOST_NS &&
-           goes_first_way(GET(h->alone_ns), GET(h->shared_ns), GET(region->epoch), ALONE_WINDOW);
+    if (core_ns == 0 || core_ns > ALONE_MOST_NS || GET(h->alone_ns) == UINT64_MAX ||
+        !goes_first_way(GET(h->alone_ns), GET(h->shared_ns), GET(region->epoch), ALONE_WINDOW))
+        return false;
+    if (!GET(h->searched)) {
+        SET(h->searched, true);
+        if (gomp_busy_waits_near(region->start.fn))
+            SET(h->alone_ns, UINT64_MAX);
+    }
+    return GET(h->alone_ns) != UINT64_MAX;
 }
 
 bool gomp_history_prefers_apart (const struct gomp_history *h, const struct gomp_region *region)
@@ -127,6 +137,11 @@ bool gomp_history_prefers_apart (const struct gomp_history *h, const struct gomp
     return task_ns > 0 && task_ns <= APART_MOST_NS && GET(h->verdict) == GOMP_UNKNOWN &&
            GET(h->apart_ns) != UINT64_MAX &&
            goes_first_way(GET(h->apart_ns), GET(h->in_order_ns), GET(region->epoch), APART_WINDOW);
+}
+
+void gomp_history_alone_stalls (void (*fn) (void *))
+{
+    SET(gomp_history_of(fn)->alone_ns, UINT64_MAX);
 }
 
 void gomp_history_apart_stalls (void (*fn) (void *))

@@ -47,7 +47,9 @@ struct gomp_history {
     /* What a short region takes, in wall time: where its implicit tasks are left to the master's core at
      * first, and where all cores may take them.  Means over those that are timed; 0: not known.  Writers:
      * masters at the end of a region. */
-    _Atomic uint64_t alone_ns, shared_ns;
+    _Atomic uint64_t alone_ns, shared_ns; /* alone_ns UINT64_MAX: not to be so; writer: the watchdog, too */
+    /* Has the code near the function been searched for loops in which threads wait?  Writers: masters. */
+    _Atomic uint32_t searched;
     /* The same, where long implicit tasks are taken in order, and where each core begins with those that it has had
      * before. */
     _Atomic uint64_t in_order_ns, apart_ns; /* UINT64_MAX: never so; writer: the watchdog */
@@ -80,9 +82,12 @@ static inline bool gomp_history_samples (uint32_t epoch)
 }
 
 /* Are the implicit tasks of a region of this function to be left to the master's core?  For regions so short
- * that to have others help takes longer than what they do; tried now and then, and measured.  One that
- * lasts is given to all cores by the watchdog. */
-extern bool gomp_history_prefers_alone (const struct gomp_history *, const struct gomp_region *);
+ * that to have others help takes longer than what they do; tried now and then, and measured.  Not if in code
+ * near the function threads wait in loops.  One that lasts is given to all cores by the watchdog. */
+extern bool gomp_history_prefers_alone (struct gomp_history *, const struct gomp_region *);
+/* A region of this function that was left to the master's core has computed there until the watchdog came: no
+ * other one is.  Its implicit tasks may wait for each other in loops of their own. */
+extern void gomp_history_alone_stalls (void (*fn) (void *));
 
 /* Is each core to begin with implicit tasks that it has had in the region before, rather than all with the next one
  * in order?  Their data is in its cache then; but threads of a program may wait for the one before.  Both are tried

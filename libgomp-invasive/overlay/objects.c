@@ -161,6 +161,38 @@ bool gomp_program_busy_waits (void)
     return search.found;
 }
 
+struct place {
+    uintptr_t at;
+    bool waits; /* found: there are such loops near it */
+};
+
+/* The object's code near the place.  Returns 1 if the place is in this object, which ends the search. */
+static int waits_near (struct dl_phdr_info *info, size_t size, void *arg)
+{
+    enum { NEAR_BYTES = 16384 };
+    struct place *place = arg;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t begin = info->dlpi_addr + segment->p_vaddr, end = begin + segment->p_filesz;
+        if (segment->p_type != PT_LOAD || place->at < begin || place->at >= end)
+            continue;
+        uintptr_t from = place->at - begin > NEAR_BYTES ? place->at - NEAR_BYTES : begin;
+        uintptr_t to = end - place->at > NEAR_BYTES ? place->at + NEAR_BYTES : end;
+        place->waits = is_known_to_wait(info) || ((segment->p_flags & PF_R) != 0 &&
+                                                  gomp_code_busy_waits((const unsigned char *)from, to - from));
+        return 1;
+    }
+    return 0;
+}
+
+bool gomp_busy_waits_near (void (*fn) (void *))
+{
+    struct place place = {.at = (uintptr_t)fn};
+    dl_iterate_phdr(waits_near, &place);
+    return place.waits;
+}
+
 bool gomp_other_copy_loaded (void)
 {
     bool found = false;

@@ -7,6 +7,7 @@
 #include "carrier.h"
 #include "progress.h"
 #include "history.h"
+#include "objects.h"
 #include "ready.h"
 #include "unheld.h"
 #include "region.h"
@@ -133,10 +134,19 @@ static uint64_t cpu_ns (void)
     return inv_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-/* Regions that were to be over soon, and are not: their implicit tasks are for all cores. */
-static bool share_lasting_regions (uint32_t seen[GOMP_REGIONS_REGISTERED])
+/* Regions that were left to one core, as of the last look. */
+struct lasting {
+    uint32_t epochs[GOMP_REGIONS_REGISTERED];
+    uint64_t cpu; /* of that look */
+};
+
+/* Regions that were to be over soon, and are not: their implicit tasks are for all cores.  If the process has
+ * computed all the time, the master's implicit task is long or waits for the others in a loop of its own: the
+ * next ones are not left to one core. */
+static bool share_lasting_regions (struct lasting *l)
 {
     bool open = false;
+    uint64_t cpu = cpu_ns(), computed = cpu - l->cpu;
     for (unsigned i = 0; i < GOMP_REGIONS_REGISTERED; i++) {
         struct gomp_region *region = gomp_region_registered(i);
         if (!region || !gomp_region_is_alone(region) ||
@@ -144,12 +154,15 @@ static bool share_lasting_regions (uint32_t seen[GOMP_REGIONS_REGISTERED])
             continue;
         uint32_t epoch = atomic_load_explicit(&region->epoch, memory_order_relaxed);
         open = true;
-        if (seen[i] == epoch) {
+        if (l->epochs[i] == epoch) {
+            if (computed >= PERIOD_NS / 2)
+                gomp_history_alone_stalls(atomic_load_explicit(&region->fn, memory_order_relaxed));
             atomic_store_explicit(&region->tickets.alone, false, memory_order_relaxed);
             gomp_want_cores();
         }
-        seen[i] = epoch;
+        l->epochs[i] = epoch;
     }
+    l->cpu = cpu;
     return open;
 }
 
@@ -165,7 +178,7 @@ struct watch {
         void (*fn) (void *);
         unsigned count; /* looks at which most of its threads slept, less those at which they did not */
     } blocked;
-    uint32_t alone[GOMP_REGIONS_REGISTERED]; /* epochs of regions that were left to one core */
+    struct lasting alone;
     unsigned starved; /* helps in sequence for which threads could not be made while all slept */
 };
 
@@ -300,6 +313,9 @@ static bool own_no_core (void)
 /* No thread that holds a core gets anywhere: let all that waits run beside them. */
 static void help (struct watch *w, const struct view *now, uint64_t cpu, uint64_t wall)
 {
+    if (now->region && verdict_on(now->fn) == GOMP_UNKNOWN && !order_is_apart(now->region) &&
+        gomp_busy_waits_near(now->fn))
+        judge(now->fn, 0, GOMP_SPINS);
     bool made = gomp_run_unheld(now->count);
     note_starved(w, made, cpu - w->since_cpu < PERIOD_NS);
     if (now->region && !own_no_core()) {
@@ -317,7 +333,7 @@ static void look_once (struct watch *w)
 {
     struct view now = look();
     bool unheld = atomic_load_explicit(&gomp_unheld_waiting, memory_order_relaxed) > 0;
-    if (share_lasting_regions(w->alone))
+    if (share_lasting_regions(&w->alone))
         w->idle = 0;
     if (inv_managed())
         gomp_unheld_look();
@@ -398,7 +414,7 @@ static void *watchdog_main (void *arg)
             /* Partner: the fence of gomp_want_cores, between queueing work and gomp_progress_arm's
              * look; the looks for work are relaxed. */
             atomic_thread_fence(memory_order_seq_cst);
-            if (!gomp_work_waiting() && !share_lasting_regions(watch.alone))
+            if (!gomp_work_waiting() && !share_lasting_regions(&watch.alone))
                 inv_futex_wait(&armed, 0, -1, false);
         }
         nanosleep(&period, NULL);
