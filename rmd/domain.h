@@ -183,10 +183,10 @@ void rmd_domain_reconfigured(struct rmd_domain *domain);
 int rmd_domain_adopt(struct rmd_domain *domain, int table_fd, int state_fd);
 
 /*
- * rmd_adopt_cores - before that: a former rmd that was asked for the same cores knew of CPUs that are
- * offline now, or not of some that were then.  Its cores are *topology then, since its tables are of
- * them.  True when that has been changed.  The descriptor stays the caller's.
- *   sys_root  of sysfs, which says what is offline
+ * rmd_adopt_cores - before that: a former rmd that was asked for the same cores knew of CPUs that
+ * are offline now, or not of some that were then.  Its cores are *topology then, since its tables
+ * are of them.  True when that has been changed.  The descriptor stays the caller's. sys_root  of
+ * sysfs, which says what is offline
  */
 bool rmd_adopt_cores(struct inv_topology *topology, int state_fd, const char *sys_root);
 
@@ -195,7 +195,7 @@ bool rmd_adopt_cores(struct inv_topology *topology, int state_fd, const char *sy
  * processes only. */
 bool rmd_domain_check(struct rmd_domain *domain);
 
-/* Threads of its processes may have been moved to other CPUs. */
+/* Confinement may have moved threads of its processes to other CPUs. */
 void rmd_domain_confined(struct rmd_domain *domain);
 
 /* Nobody is left who could use them: what the dead forgot to return is free again, and `emptied` is

@@ -86,7 +86,7 @@ static bool enforced_on(struct rmd_user_settings *u, const char *text)
 {
     static const char *const names[] = {"descendants", "user"};
     int e = one_of(text, names, 2);
-    u->whole = e == 1;
+    u->whole_user = e == 1;
     return e >= 0;
 }
 
@@ -282,7 +282,7 @@ struct rmd_user_settings rmd_config_user(const struct rmd_settings *s, uid_t uid
         if (own->given & 1u << RMD_KEY_POLICY)
             u.policy = own->policy;
         if (own->given & 1u << RMD_KEY_ENFORCE_ON)
-            u.whole = own->whole;
+            u.whole_user = own->whole_user;
     }
     return u;
 }

@@ -51,7 +51,7 @@ struct rmd_user_settings {
     uid_t uid;
     unsigned max_cores, max_job_cores; /* 0: all */
     const struct rmd_policy *policy;   /* in a section NULL: as for all */
-    bool whole; /* also processes that come from no member are kept to the cores */
+    bool whole_user;                   /* also confine processes that descend from no member */
     unsigned given;                    /* in a section: bit per enum rmd_key */
 };
 

@@ -3,19 +3,20 @@
  * users.c - cores between users.
  *
  * Each person that has processes gets an equal share, as far as its limit allows; what nobody may
- * have is nobody's.  A person is a user with its subordinate user IDs (subuid.h), each of which is a
- * user with a table of its own; the person's share is divided among those in the same way.  Shares are of units (units.h): where the threads of a physical core go
- * together, no two users ever have some of one.  A core goes from one domain to another in three
- * steps: it is withdrawn from the table of the old one, its holder gives it up (or is expelled
- * when the reclaim bound has passed) and the threads of the old user are kept away from it, and
- * only then, with all of its unit, is it admitted to the new one's.  So it has two holders at no
- * time, and nobody ever sees another user's table but an operator, who cannot write to it.
+ * have is nobody's.  A person is a user with its subordinate user IDs (subuid.h), each of which is
+ * a user with a table of its own; the person's share is divided among those in the same way.
+ * Shares are of units (units.h): where the threads of a physical core go together, no two users
+ * ever have some of one.  A core goes from one domain to another in three steps: it is withdrawn
+ * from the table of the old one, its holder gives it up (or is expelled when the reclaim bound has
+ * passed) and the threads of the old user are kept away from it, and only then, with all of its
+ * unit, is it admitted to the new one's.  So it has two holders at no time, and nobody ever sees
+ * another user's table but an operator, who cannot write to it.
  */
 #define _GNU_SOURCE
 #include "users.h"
 #include "cpus.h"
 #include "events.h"
-#include "fence.h"
+#include "confine.h"
 #include "log.h"
 #include "machine.h"
 #include "now.h"
@@ -50,7 +51,7 @@ struct user {
     struct rmd_limits ordered, own;
     unsigned told; /* cores, by the last INV_EVENT_SHARE */
     struct rmd_domain domain;
-    struct rmd_fence fence;
+    struct rmd_confinement confinement;
 };
 
 static const struct rmd_settings *settings;
@@ -130,7 +131,7 @@ static unsigned limit_of(uid_t uid)
 
 static void process_left(struct rmd_domain *d, unsigned slot, bool lives)
 {
-    rmd_fence_let_go(d, &user_of(d)->fence, slot, lives);
+    rmd_confinement_remove_member(d, &user_of(d)->confinement, slot, lives);
 }
 
 static void divide(void);
@@ -150,7 +151,7 @@ static bool cpus_changed(void)
     for (unsigned c = 0; c < topology.ncores && !topology.emulated; c++)
         if (away[c])
             inv_cpus_add(&cpus, (size_t)topology.os_cpu[c]);
-    rmd_fences_offline(&cpus);
+    rmd_confinement_set_offline(&cpus);
     return true;
 }
 
@@ -158,7 +159,8 @@ static bool cpus_changed(void)
 static void set_check_timer(void)
 {
     static unsigned running_ms;
-    unsigned ms = rmd_users_live() || rmd_fences_untidy() ? settings->check_interval_ms : 0;
+    unsigned ms =
+        rmd_users_live() || rmd_confinement_has_leftovers() ? settings->check_interval_ms : 0;
     if (ms == running_ms)
         return;
     struct itimerspec t = {{ms / 1000, (long)(ms % 1000) * 1000000}, {0}};
@@ -176,9 +178,9 @@ static void check(struct rmd_source *source, uint32_t events)
     bool changed = cpus_changed() | (options.several && rmd_subuid_look());
     for (struct user *u = users; u; u = u->next) {
         changed |= rmd_domain_check(&u->domain) && options.several;
-        rmd_fence_check(&u->domain, &u->fence);
+        rmd_confinement_check(&u->domain, &u->confinement);
     }
-    rmd_fences_check();
+    rmd_confinement_check_nonmembers();
     if (changed)
         divide();
     set_check_timer();
@@ -254,8 +256,8 @@ static bool unit_has(unsigned unit, const bool set[INV_MAX_CORES])
     return false;
 }
 
-/* A unit of which a CPU is offline or outside, or that is drained, is nobody's: which, and how many.  With
- * none left those that are drained are better than none, and then all are. */
+/* A unit of which a CPU is offline or outside, or that is drained, is nobody's: which, and how
+ * many.  With none left those that are drained are better than none, and then all are. */
 static unsigned units_away(bool gone[INV_MAX_CORES])
 {
     for (int also_drained = 1; also_drained >= 0; also_drained--) {
@@ -436,13 +438,13 @@ static void move_cores(void)
     for (unsigned c = 0; c < topology.ncores; c++)
         withdraw(c);
     for (struct user *u = users; u; u = u->next)
-        rmd_fence_move(&u->domain, &u->fence); /* before others may have what it had */
+        rmd_confinement_update(&u->domain, &u->confinement); /* before others get its cores */
     for (unsigned k = 0; k < units.count; k++)
         if (here[units.first[k]] != due[units.first[k]] && gone(k))
             for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
                 admit(c);
     for (struct user *u = users; u; u = u->next) {
-        rmd_fence_move(&u->domain, &u->fence);
+        rmd_confinement_update(&u->domain, &u->confinement);
         rmd_domain_share(&u->domain);
     }
     tell_shares();
@@ -488,7 +490,7 @@ static void forget(struct user *u)
     while (*link != u)
         link = &(*link)->next;
     *link = u->next;
-    rmd_fence_free(&u->fence);
+    rmd_confinement_free(&u->confinement);
     rmd_domain_close(&u->domain);
     free(u);
 }
@@ -610,7 +612,7 @@ static void domain_emptied(struct rmd_domain *d)
     u->rests_since = ++rests;
     if (options.several && !u->joining) {
         rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
-        rmd_fence_open_up(&u->domain, &u->fence);
+        rmd_confinement_lift(&u->domain, &u->confinement);
         rmd_domain_rest(d);
         divide();
     }
@@ -635,7 +637,7 @@ static void configure(struct user *u)
     struct rmd_limits limits = rmd_users_limits(u->uid);
     u->domain.max_job_cores = limits.job_cores;
     u->domain.reclaim_bound_us = settings->reclaim_bound_us;
-    u->fence.whole = own.whole && u->uid != 0; /* the machine's own processes are root's */
+    u->confinement.whole_user = own.whole_user && u->uid != 0; /* root's are the machine's own */
 }
 
 /* One that is served, rmd_users_served. */
@@ -704,8 +706,8 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
     rmd_units_of(&units, &topology, s->smt);
     if (options.several)
         use_subuids(s->text[RMD_KEY_SUBUID]);
-    if (rmd_fences_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce, o->several,
-                         s->text[RMD_KEY_CGROUP]) ||
+    if (rmd_confinement_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce,
+                              o->several, s->text[RMD_KEY_CGROUP]) ||
         timer(&bound_timer, bound_passed) || timer(&check_timer, check) ||
         rmd_machine_watch(&topology, o->sys_root, sampled))
         return -1;
@@ -719,13 +721,13 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
 
 void rmd_users_close(void)
 {
-    rmd_fences_end();
+    rmd_confinement_end();
     while (users) {
         struct user *u = users;
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
             if (u->domain.procs[s].used)
                 process_left(&u->domain, s, true);
-        rmd_fence_open_up(&u->domain, &u->fence);
+        rmd_confinement_lift(&u->domain, &u->confinement);
         u->domain.table_changed = NULL; /* kept tables are for the next rmd */
         forget(u);
     }
@@ -811,8 +813,8 @@ static unsigned count_persons(void)
     return n;
 }
 
-/* 0, or why the newcomer may have no processes: it would be without a core (EUSERS; or EDQUOT, where
- * the person has some); or, where many are stopped, without a place for its table. */
+/* 0, or why the newcomer may have no processes: it would be without a core (EUSERS; or EDQUOT,
+ * where the person has some); or, where many are stopped, without a place for its table. */
 static int too_many(struct user *newcomer)
 {
     static struct share share[SHARES_MAX];
@@ -846,8 +848,8 @@ static void tell_first(const struct user *u, pid_t pid)
                 (unsigned)u->uid, (unsigned)person, (int)pid);
 }
 
-/* The CPUs of a process that says that it may use no others.  False: it does not say so, or has none
- * of ours, with *none set then.  (Of an rmd for several users the settings decide.) */
+/* The CPUs of a process that says that it may use no others.  False: it does not say so, or has
+ * none of ours, with *none set then.  (Of an rmd for several users the settings decide.) */
 static bool is_confined(pid_t pid, const struct inv_request *request, struct inv_cpus *cpus,
                         bool *none)
 {
@@ -896,7 +898,7 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
     int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
     u->joining = false;
     if (slot >= 0)
-        rmd_fence_newcomer(&u->domain, &u->fence, (unsigned)slot);
+        rmd_confinement_add_member(&u->domain, &u->confinement, (unsigned)slot);
     else if (!active(u))
         divide();
     set_check_timer();
@@ -967,7 +969,7 @@ unsigned rmd_users_needed(void)
 
 void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
 {
-    rmd_fences_hold();
+    rmd_confinement_require();
     for (unsigned c = 0; c < topology.ncores; c++)
         if (inv_set_has(set, c))
             drained[c] = !undo;
@@ -986,7 +988,7 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
     if (!u)
         return false;
     *(operator? &u->ordered : &u->own) = *order;
-    rmd_fences_hold();
+    rmd_confinement_require();
     note_orders();
     for (struct user *v = users; v; v = v->next) {
         if (v != u && person_of(v) != uid)
@@ -1076,7 +1078,7 @@ static void recall_user(const struct rmd_standing_user *was)
     u->own = (struct rmd_limits){was->own_cores, was->own_job_cores};
     u->chosen = rmd_standing_chosen(&was->policy, u->configured);
     if (was->cores || was->job_cores || was->own_cores || was->own_job_cores)
-        rmd_fences_hold();
+        rmd_confinement_require();
 }
 
 static void recall_orders(void)
@@ -1093,7 +1095,7 @@ static void recall_orders(void)
         return;
     }
     if (rmd_standing_drained(was, &topology, &units, drained))
-        rmd_fences_hold();
+        rmd_confinement_require();
     recalling = true;
     for (unsigned i = 0; i < was->nusers; i++)
         recall_user(&was->user[i]);
