@@ -6,8 +6,8 @@
  * The keeper listens beside rmd's socket, on its name, ".keep" and the version, has one rmd at a
  * time for a client, and trusts its own user only.  When it has no client it looks every second
  * whether the processes in what it keeps (state.h) are there, and ends with the last one; but
- * orders (standing.h) it keeps for some minutes, for an rmd that is started again.  It is forked
- * from rmd, has no other descriptor of it, and writes nothing.
+ * persisted orders it keeps for some minutes, for an rmd that is started again.  It is forked from
+ * rmd, has no other descriptor of it, and writes nothing.
  */
 #define _GNU_SOURCE
 #include "keeper.h"

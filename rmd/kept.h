@@ -11,7 +11,7 @@ enum { RMD_KEPT_USERS = 1024 }; /* whose tables are kept at most */
 enum rmd_kept {
     RMD_KEPT_TABLE,  /* a user's core table */
     RMD_KEPT_STATE,  /* what is noted beside it, state.h */
-    RMD_KEPT_ORDERS, /* standing.h; of user 0 */
+    RMD_KEPT_ORDERS, /* persisted_orders.h; of user 0 */
     RMD_KEPT_KINDS
 };
 

@@ -5,7 +5,7 @@
 #include "delivery.h"
 #include "log.h"
 #include "loop.h"
-#include "standing.h"
+#include "persisted_orders.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static struct {
     bool on;
     struct rmd_delivery delivery;
     struct rmd_power power;
-    void (*keep)(int fd); /* for standing.h */
+    void (*keep)(int fd); /* for persisted_orders.h */
 } machine = {.timer = {.fd = -1}};
 
 static void sample(void)
@@ -78,14 +78,14 @@ int rmd_machine_watch(const struct inv_topology *topology, const char *root,
 static void note_power(const struct rmd_power_knob *knob, unsigned count)
 {
     if (machine.keep)
-        rmd_standing_note_power(knob, count, machine.keep);
+        rmd_persisted_save_power(knob, count, machine.keep);
 }
 
 /* Its end never came. */
 static bool undo_former_cap(const char *root)
 {
     const struct rmd_power_knob *knob;
-    unsigned count = rmd_standing_power(&knob);
+    unsigned count = rmd_persisted_power(&knob);
     if (!count)
         return true;
     if (rmd_power_put_back(root, knob, count)) {

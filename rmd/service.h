@@ -19,7 +19,7 @@ bool rmd_service_take(int *socket, rmd_kept_callback *kept);
 bool rmd_service_keeps(void);
 /* Have a user's core table kept, and what goes with it; -1: not any more. */
 void rmd_service_keep(uid_t uid, int table_fd, int state_fd);
-/* Likewise what is ordered, standing.h. */
+/* Likewise the memory of persisted_orders.h. */
 void rmd_service_keep_orders(int fd);
 
 void rmd_service_ready(const char *status);

@@ -14,14 +14,14 @@
  */
 #define _GNU_SOURCE
 #include "users.h"
+#include "confine.h"
 #include "cpus.h"
 #include "events.h"
-#include "confine.h"
 #include "log.h"
 #include "machine.h"
 #include "now.h"
 #include "online.h"
-#include "standing.h"
+#include "persisted_orders.h"
 #include "subuid.h"
 #include "trace.h"
 
@@ -497,17 +497,17 @@ static void forget(struct user *u)
 
 /* --- what was ordered */
 
-static struct rmd_standing_user user_orders(const struct user *u)
+static struct rmd_persisted_user user_orders(const struct user *u)
 {
-    return (struct rmd_standing_user){.uid = u->uid,
-                                      .cores = u->ordered.cores,
-                                      .job_cores = u->ordered.job_cores,
-                                      .own_cores = u->own.cores,
-                                      .own_job_cores = u->own.job_cores,
-                                      .policy = rmd_standing_policy(u->chosen, u->configured)};
+    return (struct rmd_persisted_user){.uid = u->uid,
+                                       .cores = u->ordered.cores,
+                                       .job_cores = u->ordered.job_cores,
+                                       .own_cores = u->own.cores,
+                                       .own_job_cores = u->own.job_cores,
+                                       .policy = rmd_persisted_policy(u->chosen, u->configured)};
 }
 
-static bool says_something(const struct rmd_standing_user *o)
+static bool says_something(const struct rmd_persisted_user *o)
 {
     return o->cores || o->job_cores || o->own_cores || o->own_job_cores || *o->policy.chosen;
 }
@@ -515,25 +515,25 @@ static bool says_something(const struct rmd_standing_user *o)
 /* Orders have changed: the next rmd shall know. */
 static void note_orders(void)
 {
-    static struct rmd_standing now;
+    static struct rmd_persisted_orders now;
     unsigned left_out = 0;
     if (!options.keep_orders || recalling)
         return;
     now.nusers = 0;
-    now.policy = rmd_standing_policy(chosen, configured);
-    rmd_standing_drain(&now, &topology, drained);
+    now.policy = rmd_persisted_policy(chosen, configured);
+    rmd_persisted_set_drained(&now, &topology, drained);
     for (const struct user *u = users; u; u = u->next) {
-        struct rmd_standing_user orders = user_orders(u);
+        struct rmd_persisted_user orders = user_orders(u);
         if (!says_something(&orders))
             continue;
-        if (now.nusers < RMD_STANDING_USERS)
+        if (now.nusers < RMD_PERSISTED_USERS)
             now.user[now.nusers++] = orders;
         else
             left_out++;
     }
     if (left_out)
         rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
-    rmd_standing_save(&now, options.keep_orders);
+    rmd_persisted_save(&now, options.keep_orders);
 }
 
 /* An operator's trace waits for the processes that come; who traces itself and goes loses it. */
@@ -1069,14 +1069,14 @@ void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
         }
 }
 
-static void recall_user(const struct rmd_standing_user *was)
+static void recall_user(const struct rmd_persisted_user *was)
 {
     struct user *u = rmd_users_served(was->uid) ? find_user(was->uid) : NULL;
     if (!u)
         return;
     u->ordered = (struct rmd_limits){was->cores, was->job_cores};
     u->own = (struct rmd_limits){was->own_cores, was->own_job_cores};
-    u->chosen = rmd_standing_chosen(&was->policy, u->configured);
+    u->chosen = rmd_persisted_chosen(&was->policy, u->configured);
     if (was->cores || was->job_cores || was->own_cores || was->own_job_cores)
         rmd_confinement_require();
 }
@@ -1085,7 +1085,7 @@ static void recall_orders(void)
 {
     if (former_orders < 0)
         return;
-    const struct rmd_standing *was = rmd_standing_take(former_orders);
+    const struct rmd_persisted_orders *was = rmd_persisted_load(former_orders);
     former_orders = -1;
     if (!was) {
         rmd_log(RMD_WARNING,
@@ -1094,13 +1094,13 @@ static void recall_orders(void)
         options.keep_orders(-1);
         return;
     }
-    if (rmd_standing_drained(was, &topology, &units, drained))
+    if (rmd_persisted_get_drained(was, &topology, &units, drained))
         rmd_confinement_require();
     recalling = true;
     for (unsigned i = 0; i < was->nusers; i++)
         recall_user(&was->user[i]);
     recalling = false;
-    chosen = rmd_standing_chosen(&was->policy, configured);
+    chosen = rmd_persisted_chosen(&was->policy, configured);
     for (struct user *u = users; u; u = u->next)
         configure(u);
     if (was->ndrained || was->nusers || *was->policy.chosen)

@@ -18,7 +18,7 @@ struct rmd_users_options {
     /* a table for this user, and what goes with it, are to be kept for the next rmd, or with -1 not
      * any more; may be NULL */
     void (*keep)(uid_t uid, int table_fd, int state_fd);
-    void (*keep_orders)(int fd); /* likewise what goes for standing.h */
+    void (*keep_orders)(int fd); /* likewise the memory of persisted_orders.h */
 };
 
 /* The settings stay the caller's, and where they are.  0, or -1 with errno. */
@@ -87,8 +87,8 @@ struct rmd_limits rmd_users_limits(uid_t uid);
 
 /* rmd_users_take_back - a descriptor that a former rmd has had kept: for this user, of its table or
  * of what goes with it; or what was ordered.  It is ours from here on; before rmd_users_open.
- * rmd_users_former_cores - all have been taken back: *topology becomes the cores that their tables are
- * of, where CPUs that have gone offline or come online meanwhile make the difference.
+ * rmd_users_former_cores - all have been taken back: *topology becomes the cores that their tables
+ * are of, where CPUs that have gone offline or come online meanwhile make the difference.
  * rmd_users_adopt - after rmd_users_open: go on in them. */
 void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd);
 void rmd_users_former_cores(struct inv_topology *topology, const char *sys_root);

@@ -25,13 +25,13 @@
 
 #include "keeper.h"
 #include "now.h"
+#include "persisted_orders.h"
 #include "socket.h"
-#include "standing.h"
 #include "state.h"
 
 /* What a descriptor is. */
 enum { CLOSED, SOME_FILE, DEAD_STATE, LIVING_STATE, ORDERS, PEER };
-enum { FIRST_FD = 1 << 21, FDS = 1024, NAMED = RMD_STANDING_NAME };
+enum { FIRST_FD = 1 << 21, FDS = 1024, NAMED = RMD_PERSISTED_NAME };
 
 static struct fuzz_input input;
 static unsigned char fds[FDS];
@@ -136,13 +136,7 @@ static void *fuzz_orders(int fd, size_t bytes)
 #define fcntl(fd, what, ...) ((void)fuzz_look(fd), F_SEAL_SHRINK)
 #define mmap(at, bytes, protection, flags, fd, offset) fuzz_orders(fd, bytes)
 #define munmap(at, bytes) ((void)(at))
-#define map orders_map
-#define drop orders_drop
-#define make orders_make
-#include "../../rmd/standing.c"
-#undef map
-#undef drop
-#undef make
+#include "../../rmd/persisted_orders.c"
 
 /* --- who reads */
 
@@ -189,7 +183,7 @@ static void be_rmd(void)
         close(fd);
 }
 
-static void check_orders(const struct rmd_standing *s)
+static void check_orders(const struct rmd_persisted_orders *s)
 {
     static struct inv_topology topology;
     static struct rmd_units units;
@@ -199,12 +193,12 @@ static void check_orders(const struct rmd_standing *s)
     if (!units.count)
         rmd_units_of(&units, &topology, RMD_SMT_EACH);
     const struct rmd_policy *workload = rmd_policy_named("workload");
-    rmd_standing_drained(s, &topology, &units, drained);
-    rmd_standing_chosen(&s->policy, workload);
+    rmd_persisted_get_drained(s, &topology, &units, drained);
+    rmd_persisted_chosen(&s->policy, workload);
     for (unsigned i = 0; i < s->nusers; i++)
-        rmd_standing_chosen(&s->user[i].policy, workload);
+        rmd_persisted_chosen(&s->user[i].policy, workload);
     const struct rmd_power_knob *knob;
-    for (unsigned n = rmd_standing_power(&knob); n-- > 0;)
+    for (unsigned n = rmd_persisted_power(&knob); n-- > 0;)
         if (knob[n].kind >= RMD_POWER_KINDS)
             abort();
 }
@@ -217,12 +211,12 @@ static void nobody_keeps(int fd)
 
 static void find_orders(void)
 {
-    static const struct rmd_standing none;
+    static const struct rmd_persisted_orders none;
     struct memory *m = (struct memory *)(void *)orders;
     memset(orders, 0, offsetof(struct memory, copy[0].user[4]));
-    memset(&m->copy[1], 0, offsetof(struct rmd_standing, user[4]));
+    memset(&m->copy[1], 0, offsetof(struct rmd_persisted_orders, user[4]));
     m->magic = MAGIC;
-    m->version = RMD_STANDING_VERSION;
+    m->version = RMD_PERSISTED_VERSION;
     m->bytes = sizeof *m;
     for (unsigned i = 0; i < 8 && input.left; i++) {
         uint32_t where = fuzz_number(&input, 2), bytes = fuzz_number(&input, 1) % 64;
@@ -230,12 +224,12 @@ static void find_orders(void)
         size_t room = second ? 256 : offsetof(struct memory, copy[0].user[3]);
         fuzz_take(&input, orders + second + where % 0x8000 % room, bytes);
     }
-    const struct rmd_standing *s =
-        rmd_standing_take(fuzz_fd(fuzz_number(&input, 1) ? ORDERS : SOME_FILE));
+    const struct rmd_persisted_orders *s =
+        rmd_persisted_load(fuzz_fd(fuzz_number(&input, 1) ? ORDERS : SOME_FILE));
     if (s)
         check_orders(s);
-    rmd_standing_save(&none, nobody_keeps);
-    rmd_standing_note_power(NULL, 0, nobody_keeps);
+    rmd_persisted_save(&none, nobody_keeps);
+    rmd_persisted_save_power(NULL, 0, nobody_keeps);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
