@@ -421,7 +421,7 @@ class Chaos:
             time.sleep(0.05)
 
     def leftovers(self) -> None:
-        """Nobody is left who needs it: rmd, its keeper, sockets and shared memory go."""
+        """All processes have ended: rmd, its descriptor holder, sockets and memory go, too."""
         for who in [*self.guests, *self.asleep, *self.members]:
             who.end()
         self.guests, self.asleep, self.members = [], {}, []

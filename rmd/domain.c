@@ -110,7 +110,7 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
 
 static void begin_state(struct rmd_domain *d)
 {
-    if (!d->keeps)
+    if (!d->saves_state)
         return;
     if (rmd_state_make(d)) {
         rmd_log(RMD_WARNING, "cannot note what a restart would need: %s", strerror(errno));

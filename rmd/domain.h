@@ -130,7 +130,7 @@ struct rmd_domain {
     uint64_t moves;           /* of cores from one process to another */
     int owner[INV_MAX_CORES]; /* slot that owns the core; what the table says is a copy */
     struct rmd_reports dead;
-    bool keeps;              /* set by the caller: what the next rmd has to know is written down */
+    bool saves_state;        /* set by the caller: save the state for the next rmd (state.h) */
     struct rmd_state *state; /* state.h; NULL without, or without a table */
     int state_fd;
     unsigned stopped;     /* processes */

@@ -24,7 +24,7 @@ static struct {
     bool on;
     struct rmd_delivery delivery;
     struct rmd_power power;
-    void (*keep)(int fd); /* for persisted_orders.h */
+    void (*store)(int fd); /* of rmd_persisted_save_power */
 } machine = {.timer = {.fd = -1}};
 
 static void sample(void)
@@ -77,8 +77,8 @@ int rmd_machine_watch(const struct inv_topology *topology, const char *root,
 
 static void note_power(const struct rmd_power_knob *knob, unsigned count)
 {
-    if (machine.keep)
-        rmd_persisted_save_power(knob, count, machine.keep);
+    if (machine.store)
+        rmd_persisted_save_power(knob, count, machine.store);
 }
 
 /* Its end never came. */
@@ -98,9 +98,9 @@ static bool undo_former_cap(const char *root)
     return false;
 }
 
-bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*keep)(int fd))
+bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*store)(int fd))
 {
-    machine.keep = keep;
+    machine.store = store;
     bool undone = undo_former_cap(root);
     if (cap.amount <= 0)
         return true;

@@ -20,9 +20,9 @@ void rmd_machine_sample(bool on);
 const double *rmd_machine_delivered(void);
 
 /* Undoes the power cap of a killed rmd (persisted_orders.h) and sets this one until
- * rmd_machine_close.  keep: as for rmd_persisted_save, or NULL.  False: it has logged the
+ * rmd_machine_close.  store: as for rmd_persisted_save, or NULL.  False: it has logged the
  * reason. */
-bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*keep)(int fd));
+bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*store)(int fd));
 void rmd_machine_close(void);
 
 #endif

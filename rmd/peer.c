@@ -11,7 +11,8 @@
  * connections are to end with it, however long a child is waiting for.
  *
  * EARLY of such children are made at once.  When none of them comes to an end, sockets are kept
- * until there are PARKED_MAX for the next one, of HOLDERS in all; then nobody is let in for a while.
+ * until there are PARKED_MAX for the next one, of HOLDERS in all; then nobody is let in for a
+ * while.
  */
 #define _GNU_SOURCE
 #include "peer.h"
@@ -69,10 +70,10 @@ static bool take(int fd, int flags)
     return recvmsg(fd, &m, flags | MSG_DONTWAIT) > 0 || m.msg_flags & MSG_CTRUNC;
 }
 
-/* Nothing is added from here on, and the other end has what it was sent and then the end, also while
- * a child has a copy.  A message without descriptors may go.  With SO_PASSCRED the
- * kernel says of every message that there was no room for what comes with it, so that an empty
- * one is known from none. */
+/* Nothing is added from here on, and the other end has what it was sent and then the end, also
+ * while a child has a copy.  A message without descriptors may go.  With SO_PASSCRED the kernel
+ * says of every message that there was no room for what comes with it, so that an empty one is
+ * known from none. */
 static bool has_left_something(int fd)
 {
     int type = 0, one = 1;
@@ -100,8 +101,8 @@ static unsigned next_parked(unsigned from)
     return least;
 }
 
-/* But the first three.  In the order of their numbers, so that the listener and the keeper's
- * connection, which are the oldest, are not behind what takes long. */
+/* Closes all but the first three and the parked ones, in ascending order: the listener and the
+ * connection to the descriptor holder are the oldest, and a parked one may take long to close. */
 static void close_others(void)
 {
     struct rlimit files = {.rlim_cur = 65536};
@@ -135,8 +136,8 @@ static void be_holder(pid_t parent, uint32_t number)
     _exit(0);
 }
 
-/* A place for one more, of the first so many; NULL: none of them ends.  SIGCHLD is ignored, so nobody
- * buries them. */
+/* A place for one more, of the first so many; NULL: none of them ends.  SIGCHLD is ignored, so
+ * nobody buries them. */
 static pid_t *free_holder(unsigned of)
 {
     for (unsigned i = 0; i < of; i++)

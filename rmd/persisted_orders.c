@@ -73,12 +73,12 @@ static bool has_orders(const struct rmd_persisted_orders *s)
     return s->nusers || s->ndrained || *s->policy.chosen;
 }
 
-void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*keep)(int fd))
+void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*store)(int fd))
 {
     const struct rmd_power_knob *knob;
     bool any = has_orders(now) || rmd_persisted_power(&knob), fresh = any && !memory;
     if (!any && memory) {
-        keep(-1);
+        store(-1);
         drop_memory();
     }
     if (!any || (fresh && !make_memory()))
@@ -88,7 +88,7 @@ void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*keep)(int
     /* release: the next rmd, which reads `valid`, finds the copy complete */
     atomic_store_explicit(&memory->valid, next, memory_order_release);
     if (fresh)
-        keep(memory_fd);
+        store(memory_fd);
 }
 
 unsigned rmd_persisted_power(const struct rmd_power_knob **knob)
@@ -101,7 +101,7 @@ unsigned rmd_persisted_power(const struct rmd_power_knob **knob)
 
 /* One copy suffices: while it is written there is nothing to restore. */
 void rmd_persisted_save_power(const struct rmd_power_knob *knob, unsigned count,
-                              void (*keep)(int fd))
+                              void (*store)(int fd))
 {
     bool fresh = count && !memory;
     if ((!count && !memory) || (fresh && !make_memory()))
@@ -112,9 +112,9 @@ void rmd_persisted_save_power(const struct rmd_power_knob *knob, unsigned count,
     /* release: as in rmd_persisted_save */
     atomic_store_explicit(&memory->nknobs, count, memory_order_release);
     if (fresh)
-        keep(memory_fd);
+        store(memory_fd);
     if (!count && !has_orders(&memory->copy[atomic_load(&memory->valid)])) {
-        keep(-1);
+        store(-1);
         drop_memory();
     }
 }

@@ -4,9 +4,9 @@
  * that were chosen.  (Orders about one process are in its domain's state.h.)  With them, the
  * settings of the machine before the power cap, so that the next rmd can restore them.
  *
- * Orders are in a memory file, which is kept with the core tables (kept.h).  There is none while
- * there is no order and no power cap.  A core is stored as its CPU number and a policy as its name,
- * since the next rmd may have another configuration.
+ * Orders are in a memory file, which is stored with the core tables (stored_fd.h).  There is none
+ * while there is no order and no power cap.  A core is stored as its CPU number and a policy as its
+ * name, since the next rmd may have another configuration.
  */
 #ifndef RMD_PERSISTED_ORDERS_H
 #define RMD_PERSISTED_ORDERS_H
@@ -47,10 +47,10 @@ struct rmd_persisted_orders {
 
 /*
  * rmd_persisted_save - replaces the persisted orders.  They are complete at any time, whenever rmd
- * is killed.  keep: is called with the descriptor when the memory is new, and with -1 when no order
- * and no power cap is left.
+ * is killed.  store: is called with the descriptor when the memory is new, and with -1 when no
+ * order and no power cap is left.
  */
-void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*keep)(int fd));
+void rmd_persisted_save(const struct rmd_persisted_orders *now, void (*store)(int fd));
 
 /*
  * rmd_persisted_load - takes over the orders of a former rmd, before any save.  Owns fd from then
@@ -62,12 +62,12 @@ const struct rmd_persisted_orders *rmd_persisted_load(int fd);
 /*
  * rmd_persisted_save_power - replaces the settings that the end of the power cap restores; count 0:
  *                            none.  The machine must have these settings at the time of the call.
- *                            keep: as above.
+ *                            store: as above.
  * rmd_persisted_power - those settings, by a former rmd after rmd_persisted_load; returns their
  * number.
  */
 void rmd_persisted_save_power(const struct rmd_power_knob *knob, unsigned count,
-                              void (*keep)(int fd));
+                              void (*store)(int fd));
 unsigned rmd_persisted_power(const struct rmd_power_knob **knob);
 
 /*

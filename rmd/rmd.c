@@ -17,7 +17,7 @@
 #include "config.h"
 #endif
 #include "cpus.h"
-#include "keeper.h"
+#include "fd_holder.h"
 #include "launcher.h"
 #include "log.h"
 #include "machine.h"
@@ -492,18 +492,18 @@ static int listen_for_clients(bool several, int handed_over)
     return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(socket_name(), &who);
 }
 
-/* Take back what a former rmd of this socket has left, from who has kept it.  False: it makes no
- * sense, and has been said. */
+/* Receives the descriptors that a former rmd on this socket has stored.  False: they make no sense,
+ * and rmd has logged that. */
 static bool take_back(int *handed_over)
 {
     if (!is_service())
         return true;
-    if (!rmd_service_take(handed_over, rmd_users_take_back))
+    if (!rmd_service_receive(handed_over, rmd_users_take_back))
         return false;
-    if (!rmd_service_keeps()) {
+    if (!rmd_service_can_store()) {
         if (geteuid() == 0)
             rmd_server_make_directory(socket_name());
-        rmd_keeper_find(socket_name(), rmd_users_take_back);
+        rmd_fd_holder_find(socket_name(), rmd_users_take_back);
     }
     rmd_users_former_cores(&topology, line.sys_root);
     return true;
@@ -512,25 +512,25 @@ static bool take_back(int *handed_over)
 /* In what has been taken back. */
 static void go_on(void)
 {
-    if (!rmd_service_keeps())
-        rmd_keeper_open(socket_name());
+    if (!rmd_service_can_store())
+        rmd_fd_holder_start(socket_name());
     rmd_users_adopt();
 }
 
-static void keep(uid_t uid, int table_fd, int state_fd)
+static void store_table(uid_t uid, int table_fd, int state_fd)
 {
-    if (rmd_service_keeps())
-        rmd_service_keep(uid, table_fd, state_fd);
+    if (rmd_service_can_store())
+        rmd_service_store(uid, table_fd, state_fd);
     else
-        rmd_keeper_keep(uid, table_fd, state_fd);
+        rmd_fd_holder_store(uid, table_fd, state_fd);
 }
 
-static void keep_orders(int fd)
+static void store_orders(int fd)
 {
-    if (rmd_service_keeps())
-        rmd_service_keep_orders(fd);
+    if (rmd_service_can_store())
+        rmd_service_store_orders(fd);
     else
-        rmd_keeper_keep_orders(fd);
+        rmd_fd_holder_store_orders(fd);
 }
 
 /* -1, and has said why: end() is to be called then, too. */
@@ -543,8 +543,8 @@ static int start(void)
         .sys_root = line.sys_root,
         .several = several,
         .emptied = line.node ? linger_from_now : NULL,
-        .keep = is_service() ? keep : NULL,
-        .keep_orders = is_service() ? keep_orders : NULL,
+        .store = is_service() ? store_table : NULL,
+        .store_orders = is_service() ? store_orders : NULL,
     };
     if (has_job())
         rmd_launcher_outlive_signals(); /* first: the launcher counts on it */
@@ -564,7 +564,7 @@ static int start(void)
         go_on();
     const char *metrics = settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
-        !rmd_machine_cap(line.sys_root, settings.power_cap, users.keep_orders) ||
+        !rmd_machine_cap(line.sys_root, settings.power_cap, users.store_orders) ||
         (*metrics && rmd_metrics_serve(metrics)))
         return -1;
     if (watch_launcher()) {
@@ -581,7 +581,7 @@ static void end(void)
     rmd_server_close();
     rmd_metrics_close();
     rmd_users_close();
-    rmd_keeper_close(); /* last: what the others have had kept stays where it is of use */
+    rmd_fd_holder_close(); /* last: the others have stored or dropped their descriptors by then */
 }
 
 int main(int argc, char **argv)

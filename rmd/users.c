@@ -225,7 +225,7 @@ struct share {
     struct user *user; /* of a person: one of its users */
     unsigned most, has, units;
 };
-enum { SHARES_MAX = RMD_KEPT_USERS + 1 }; /* and a newcomer */
+enum { SHARES_MAX = RMD_STORED_USERS + 1 }; /* and a newcomer */
 
 /* One unit each in turn, to those who may have another; in the last turn first to those who have
  * one more already, so that none moves for nothing. */
@@ -517,7 +517,7 @@ static void note_orders(void)
 {
     static struct rmd_persisted_orders now;
     unsigned left_out = 0;
-    if (!options.keep_orders || recalling)
+    if (!options.store_orders || recalling)
         return;
     now.nusers = 0;
     now.policy = rmd_persisted_policy(chosen, configured);
@@ -533,7 +533,7 @@ static void note_orders(void)
     }
     if (left_out)
         rmd_log(RMD_WARNING, "orders of %u users are not kept for a restart", left_out);
-    rmd_persisted_save(&now, options.keep_orders);
+    rmd_persisted_save(&now, options.store_orders);
 }
 
 /* An operator's trace waits for the processes that come; who traces itself and goes loses it. */
@@ -622,8 +622,8 @@ static void domain_emptied(struct rmd_domain *d)
 
 static void table_changed(struct rmd_domain *d, int fd)
 {
-    if (options.keep)
-        options.keep(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
+    if (options.store)
+        options.store(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
 }
 
 static void configure(struct user *u)
@@ -660,7 +660,7 @@ static struct user *add_user(uid_t uid)
     u->domain.left = process_left;
     u->domain.core_left = core_left;
     u->domain.table_changed = table_changed;
-    u->domain.keeps = options.keep != NULL;
+    u->domain.saves_state = options.store != NULL;
     configure(u);
     struct user **link = &users;
     while (*link)
@@ -728,7 +728,7 @@ void rmd_users_close(void)
             if (u->domain.procs[s].used)
                 process_left(&u->domain, s, true);
         rmd_confinement_lift(&u->domain, &u->confinement);
-        u->domain.table_changed = NULL; /* kept tables are for the next rmd */
+        u->domain.table_changed = NULL; /* stored tables are for the next rmd */
         forget(u);
     }
     rmd_trace_end();
@@ -826,7 +826,7 @@ static int too_many(struct user *newcomer)
         ids += same && u->domain.live > 0;
         known |= same && active(u);
     }
-    if (!newcomer->domain.live && n >= RMD_KEPT_USERS)
+    if (!newcomer->domain.live && n >= RMD_STORED_USERS)
         return EUSERS;
     if (!newcomer->domain.live && ids >= IDS_MAX)
         return EDQUOT;
@@ -1028,33 +1028,33 @@ struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
 static struct former {
     uid_t uid;
     int table, state;
-} former[RMD_KEPT_USERS];
+} former[RMD_STORED_USERS];
 static unsigned nformer;
 static int former_orders = -1;
 
 static void replace(int *place, int fd)
 {
     if (*place >= 0)
-        close(*place); /* kept twice: the newer one comes last */
+        close(*place); /* stored twice: the newer one comes last */
     *place = fd;
 }
 
-void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd)
+void rmd_users_take_back(uid_t uid, enum rmd_stored_kind what, int fd)
 {
     unsigned i = 0;
-    if (what == RMD_KEPT_ORDERS) {
+    if (what == RMD_STORED_ORDERS) {
         replace(&former_orders, fd);
         return;
     }
     while (i < nformer && former[i].uid != uid)
         i++;
-    if (i == RMD_KEPT_USERS) {
+    if (i == RMD_STORED_USERS) {
         close(fd);
         return;
     }
     if (i == nformer)
         former[nformer++] = (struct former){uid, -1, -1};
-    replace(what == RMD_KEPT_STATE ? &former[i].state : &former[i].table, fd);
+    replace(what == RMD_STORED_STATE ? &former[i].state : &former[i].table, fd);
 }
 
 void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
@@ -1091,7 +1091,7 @@ static void recall_orders(void)
         rmd_log(RMD_WARNING,
                 "orders of before are of another version, or none: nothing is drained, and "
                 "limits and policies are the configuration's; a power cap of then stays");
-        options.keep_orders(-1);
+        options.store_orders(-1);
         return;
     }
     if (rmd_persisted_get_drained(was, &topology, &units, drained))
@@ -1149,8 +1149,8 @@ static int adopt(struct user *u, const struct former *f)
         close(f->table);
     if (f->state >= 0)
         close(f->state);
-    if (options.keep)
-        options.keep(f->uid, -1, -1);
+    if (options.store)
+        options.store(f->uid, -1, -1);
     return 0;
 }
 

@@ -7,7 +7,7 @@
 #define RMD_USERS_H
 
 #include "domain.h"
-#include "kept.h"
+#include "stored_fd.h"
 #include "settings.h"
 
 struct rmd_users_options {
@@ -15,10 +15,10 @@ struct rmd_users_options {
     const char *sys_root;  /* see machine.h */
     bool several;          /* users; else only our own, who has all cores */
     void (*emptied)(void); /* the last process of all has gone; may be NULL */
-    /* a table for this user, and what goes with it, are to be kept for the next rmd, or with -1 not
-     * any more; may be NULL */
-    void (*keep)(uid_t uid, int table_fd, int state_fd);
-    void (*keep_orders)(int fd); /* likewise the memory of persisted_orders.h */
+    /* stores the core table and the state of this user for the next rmd; -1: drops them; may be
+     * NULL */
+    void (*store)(uid_t uid, int table_fd, int state_fd);
+    void (*store_orders)(int fd); /* likewise the memory of persisted_orders.h */
 };
 
 /* The settings stay the caller's, and where they are.  0, or -1 with errno. */
@@ -90,7 +90,7 @@ struct rmd_limits rmd_users_limits(uid_t uid);
  * rmd_users_former_cores - all have been taken back: *topology becomes the cores that their tables
  * are of, where CPUs that have gone offline or come online meanwhile make the difference.
  * rmd_users_adopt - after rmd_users_open: go on in them. */
-void rmd_users_take_back(uid_t uid, enum rmd_kept what, int fd);
+void rmd_users_take_back(uid_t uid, enum rmd_stored_kind what, int fd);
 void rmd_users_former_cores(struct inv_topology *topology, const char *sys_root);
 void rmd_users_adopt(void);
 

@@ -164,7 +164,7 @@ def held_by(process):
 
 
 def test_who_waits_for_it_has_nothing_else_that_rmd_has_open(mortal):  # noqa: F811
-    """Neither the listener nor the keeper's connection, which are to end with rmd."""
+    """Neither the listener nor the descriptor holder's connection, which are to end with rmd."""
     s = mortal("emulate-cores = 2\n")
     s.member(ALICE)
     with contextlib.ExitStack() as stack:

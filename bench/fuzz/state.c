@@ -22,7 +22,7 @@
 static void open_domain(struct rmd_domain *d)
 {
     memset(d, 0, sizeof *d);
-    d->keeps = true;
+    d->saves_state = true;
     fuzz_domain_open(d);
 }
 
