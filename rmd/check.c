@@ -57,10 +57,11 @@ static int least_surplus(struct rmd_domain *d)
     return least;
 }
 
-/* A process that takes or returns a token changes two numbers, one after the other.  What is the
- * same at so many checks is no such moment: a process has died in one, or was in one when an rmd
- * that had been started again counted (adopt.c).  Who is stopped may stay in one.  Should it be
- * one all the same, as many are missing when it is over, and are put back in the same way. */
+/* A process that takes or returns a token changes two numbers, one after the other.  A difference
+ * that is the same at several checks is an error: a process has died between the two changes, or was
+ * between them during a takeover (takeover.c).  A stopped process can stay between them, so rmd
+ * does not judge while one is stopped.  A wrong correction shows as the opposite difference, and is
+ * corrected too. */
 static int tokens_amiss(struct rmd_domain *d)
 {
     int now = least_surplus(d);
@@ -161,10 +162,10 @@ static bool look_at(struct rmd_domain *d, unsigned slot)
     return stopped != was;
 }
 
-/* Who was stopped may have been about to offer a core, or to wake somebody; who goes on asks again
- * for what it had.  Once for all of them: it is a look at every thread of the domain, which its
- * user can make dear, and for which it waits.  An rmd that is killed before it has done so is
- * followed by one that does (adopt.c). */
+/* A process that was stopped may have been about to offer a core, or to wake a thread.  A process
+ * that continues asks for its cores again.  rmd reads every thread of the domain once for all of
+ * them, and charges the user for it.  If rmd is killed before, the next one does it
+ * (takeover.c). */
 static void rescue(struct rmd_domain *d)
 {
     uint64_t begun = rmd_account_clock();

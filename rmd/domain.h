@@ -174,21 +174,21 @@ void rmd_domain_share(struct rmd_domain *domain);
 void rmd_domain_reconfigured(struct rmd_domain *domain);
 
 /*
- * rmd_domain_adopt - go on with the table and the state (state.h) of a former rmd, in a domain
- * without a process.  Its members that are there are members again; those that died meanwhile are
- * buried.  The cores that were its user's are rmd_presence's word; those of others are not.
- * Returns the number of members, and the descriptors are the domain's when there is one; or -1,
- * errno EPROTO: of another version, or neither; ESTALE: of other cores than these.
+ * rmd_domain_take_over - takes over the core table and the state (state.h) of a former rmd.  The
+ * domain must have no process.  Its living members are members again; those that have died are
+ * removed. domain->presence becomes that of the state. Returns the number of members; the domain
+ * owns both descriptors if it has a table then.  Or returns -1, errno EPROTO: another version, or
+ * no table and state; ESTALE: of other cores.
  */
-int rmd_domain_adopt(struct rmd_domain *domain, int table_fd, int state_fd);
+int rmd_domain_take_over(struct rmd_domain *domain, int table_fd, int state_fd);
 
 /*
- * rmd_adopt_cores - before that: a former rmd that was asked for the same cores knew of CPUs that
- * are offline now, or not of some that were then.  Its cores are *topology then, since its tables
- * are of them.  True when that has been changed.  The descriptor stays the caller's. sys_root  of
- * sysfs, which says what is offline
+ * * rmd_takeover_cores - before that: sets *topology to the cores of a former rmd that was started
+ * for the same cores, if the two differ only by CPUs that are offline now or were offline then.
+ * Its tables have these cores.  True: *topology has changed.  The caller closes state_fd.
+ *   sys_root  where sysfs is, which lists the online CPUs
  */
-bool rmd_adopt_cores(struct inv_topology *topology, int state_fd, const char *sys_root);
+bool rmd_takeover_cores(struct inv_topology *topology, int state_fd, const char *sys_root);
 
 /* Now and then: put right what processes have written where only rmd writes, and see who has been
  * stopped by a signal or goes on.  True when the domain is not, or is again, one of stopped

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* domain_inside.h - what adopt.c, check.c, domain.c and member.c need of each other. */
+/* domain_inside.h - declarations that check.c, domain.c, member.c and takeover.c share. */
 #ifndef RMD_DOMAIN_INSIDE_H
 #define RMD_DOMAIN_INSIDE_H
 
@@ -33,7 +33,8 @@ void rmd_domain_tell(const struct rmd_domain *domain, const struct rmd_process *
 int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);
 void rmd_domain_unwatch(struct rmd_domain *domain, unsigned slot);
 
-/* Take the process out; the survivors get their shares from rmd_domain_share.  `left`: it lives on. */
+/* Take the process out; the survivors get their shares from rmd_domain_share.  `left`: it lives
+ * on. */
 void rmd_domain_bury(struct rmd_domain *domain, unsigned slot, bool left);
 
 /* Put the head of the table, the owners and the names of members right.  The number of cores and

@@ -494,27 +494,27 @@ static int listen_for_clients(bool several, int handed_over)
 
 /* Receives the descriptors that a former rmd on this socket has stored.  False: they make no sense,
  * and rmd has logged that. */
-static bool take_back(int *handed_over)
+static bool receive_stored(int *handed_over)
 {
     if (!is_service())
         return true;
-    if (!rmd_service_receive(handed_over, rmd_users_take_back))
+    if (!rmd_service_receive(handed_over, rmd_users_receive_stored))
         return false;
     if (!rmd_service_can_store()) {
         if (geteuid() == 0)
             rmd_server_make_directory(socket_name());
-        rmd_fd_holder_find(socket_name(), rmd_users_take_back);
+        rmd_fd_holder_find(socket_name(), rmd_users_receive_stored);
     }
     rmd_users_former_cores(&topology, line.sys_root);
     return true;
 }
 
-/* In what has been taken back. */
-static void go_on(void)
+/* Takes over the tables that were received. */
+static void take_over(void)
 {
     if (!rmd_service_can_store())
         rmd_fd_holder_start(socket_name());
-    rmd_users_adopt();
+    rmd_users_take_over();
 }
 
 static void store_table(uid_t uid, int table_fd, int state_fd)
@@ -553,7 +553,7 @@ static int start(void)
         return -1;
     have_descriptors();
     bool good = !watch_signals();
-    if (good && !take_back(&handed_over))
+    if (good && !receive_stored(&handed_over))
         return -1;
     if (!good || rmd_users_open(&topology, &settings, &users) ||
         (line.node && watch_emptiness())) {
@@ -561,7 +561,7 @@ static int start(void)
         return -1;
     }
     if (is_service())
-        go_on();
+        take_over();
     const char *metrics = settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
         !rmd_machine_cap(line.sys_root, settings.power_cap, users.store_orders) ||

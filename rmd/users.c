@@ -70,8 +70,8 @@ static bool drained[INV_MAX_CORES]; /* whole units */
 /* No process of the launch was bound to them by another resource manager that binds all of its
  * processes.  Written when one joins, read when cores are divided; all false for several users. */
 static bool outside[INV_MAX_CORES];
-static bool adopting;  /* who lives is not known yet */
-static bool recalling; /* what a former rmd has noted, which stays until it is noted again */
+static bool taking_over; /* the living processes are not known yet: forget no user */
+static bool recalling;   /* persisted orders are being read: do not save them meanwhile */
 /* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
 static const struct rmd_policy *configured, *chosen;
 
@@ -591,7 +591,7 @@ static void forget_oldest(void)
 {
     struct user *u;
     bool orders = false;
-    if (adopting)
+    if (taking_over)
         return;
     while ((u = one_too_many(false, RESTING_MAX)))
         forget(u);
@@ -1032,18 +1032,18 @@ static struct former {
 static unsigned nformer;
 static int former_orders = -1;
 
-static void replace(int *place, int fd)
+static void replace_fd(int *place, int fd)
 {
     if (*place >= 0)
         close(*place); /* stored twice: the newer one comes last */
     *place = fd;
 }
 
-void rmd_users_take_back(uid_t uid, enum rmd_stored_kind what, int fd)
+void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd)
 {
     unsigned i = 0;
     if (what == RMD_STORED_ORDERS) {
-        replace(&former_orders, fd);
+        replace_fd(&former_orders, fd);
         return;
     }
     while (i < nformer && former[i].uid != uid)
@@ -1054,14 +1054,14 @@ void rmd_users_take_back(uid_t uid, enum rmd_stored_kind what, int fd)
     }
     if (i == nformer)
         former[nformer++] = (struct former){uid, -1, -1};
-    replace(what == RMD_STORED_STATE ? &former[i].state : &former[i].table, fd);
+    replace_fd(what == RMD_STORED_STATE ? &former[i].state : &former[i].table, fd);
 }
 
 void rmd_users_former_cores(struct inv_topology *t, const char *sys_root)
 {
     unsigned now = t->ncores;
     for (unsigned i = 0; i < nformer; i++)
-        if (former[i].state >= 0 && rmd_adopt_cores(t, former[i].state, sys_root)) {
+        if (former[i].state >= 0 && rmd_takeover_cores(t, former[i].state, sys_root)) {
             rmd_log(RMD_NOTICE,
                     "there are processes on the %u CPUs of before: going on with these, not with "
                     "the %u that were online at this start", t->ncores, now);
@@ -1111,9 +1111,9 @@ static void recall_orders(void)
     note_orders(); /* as far as they still hold */
 }
 
-/* What it has in its table is not ours to give out; of a core that two would have the first keeps
- * it, since nobody computes on it in the other one's table by the time it is ours. */
-static void resume(struct user *u)
+/* Cores that the user has in its table stay the user's.  If two users have the same core, the first
+ * one keeps it: in the other's table no process can compute on it any more. */
+static void resume_cores(struct user *u)
 {
     for (unsigned c = 0; c < topology.ncores; c++) {
         if (here[c] == u)
@@ -1130,13 +1130,14 @@ static void resume(struct user *u)
     }
 }
 
-static int adopt(struct user *u, const struct former *f)
+static int take_over_user(struct user *u, const struct former *f)
 {
-    int n = f->table >= 0 && f->state >= 0 ? rmd_domain_adopt(&u->domain, f->table, f->state) : -1;
-    if (u->domain.table) { /* and what f has is its own, though its last process may have ended */
+    int n =
+        f->table >= 0 && f->state >= 0 ? rmd_domain_take_over(&u->domain, f->table, f->state) : -1;
+    if (u->domain.table) { /* it owns the descriptors of f, even if its last process has ended */
         rmd_log(RMD_NOTICE, "user %u: took back a core table with %d processes", (unsigned)f->uid,
                 n);
-        resume(u);
+        resume_cores(u);
         return n;
     }
     rmd_log(n ? RMD_WARNING : RMD_INFO, "user %u: a core table of before, %s", (unsigned)f->uid,
@@ -1154,24 +1155,24 @@ static int adopt(struct user *u, const struct former *f)
     return 0;
 }
 
-void rmd_users_adopt(void)
+void rmd_users_take_over(void)
 {
-    adopting = true;
+    taking_over = true;
     recall_orders();
     for (unsigned i = 0; i < nformer; i++) {
         errno = EPROTO;
         struct user *u = rmd_users_served(former[i].uid) ? find_user(former[i].uid) : NULL;
         if (u)
-            adopt(u, &former[i]);
+            take_over_user(u, &former[i]);
     }
     nformer = 0;
-    adopting = false;
+    taking_over = false;
     forget_oldest();
     cpus_changed();
     divide();
     for (struct user *u = users; u; u = u->next)
         if (u->domain.table && !u->domain.live)
-            rmd_domain_tidy(&u->domain); /* the last ones have ended just now */
+            rmd_domain_tidy(&u->domain); /* its last process ended during the takeover */
 }
 
 unsigned rmd_users_live(void)

@@ -85,14 +85,16 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order);
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator);
 struct rmd_limits rmd_users_limits(uid_t uid);
 
-/* rmd_users_take_back - a descriptor that a former rmd has had kept: for this user, of its table or
- * of what goes with it; or what was ordered.  It is ours from here on; before rmd_users_open.
- * rmd_users_former_cores - all have been taken back: *topology becomes the cores that their tables
- * are of, where CPUs that have gone offline or come online meanwhile make the difference.
- * rmd_users_adopt - after rmd_users_open: go on in them. */
-void rmd_users_take_back(uid_t uid, enum rmd_stored_kind what, int fd);
+/*
+ * rmd_users_receive_stored - receives a descriptor that a former rmd has stored, and owns it from
+ *                            then on.  Before rmd_users_open.
+ * rmd_users_former_cores - after all of these: sets *topology to the cores of the former rmd's
+ *                          tables, if only CPUs that went offline or online make a difference.
+ * rmd_users_take_over - after rmd_users_open: takes over these tables and the persisted orders.
+ */
+void rmd_users_receive_stored(uid_t uid, enum rmd_stored_kind what, int fd);
 void rmd_users_former_cores(struct inv_topology *topology, const char *sys_root);
-void rmd_users_adopt(void);
+void rmd_users_take_over(void);
 
 /* Processes of all users. */
 unsigned rmd_users_live(void);

@@ -118,7 +118,7 @@ def test_programs_go_on_and_are_adopted_by_the_next_rmd(mortal):
     s.die()
     assert one.ask(f"lend {mine}") == one.ask(f"borrow {mine}") == "1"
     s.begin()
-    assert (one.table(), bob.table()) == before  # when rmd is ready all are adopted
+    assert (one.table(), bob.table()) == before  # rmd is ready after the takeover
     assert s.said().count("took back a core table") == 2
     # They are members: announcements, deaths, new ones, and cores between users.
     assert one.ask("announce 9 0 0") == "0"
@@ -1040,7 +1040,7 @@ def test_the_next_rmd_keeps_children_of_who_is_stopped_to_one_core(mortal):
         eventually(lambda: (os.sched_getaffinity(child), pins(alice)), ({*CPUS}, {*CPUS}))
 
 
-@pytest.mark.parametrize("when", ["killed", "going-on", "adopted"])
+@pytest.mark.parametrize("when", ["killed", "going-on", "taken-over"])
 def test_a_user_whose_processes_are_all_stopped_is_not_forgotten(mortal, monkeypatch, when):
     """Of those who have none only the last ones are known, and many come after it."""
     monkeypatch.setenv("MALLOC_PERTURB_", "165")  # what is freed is nothing that can be used
@@ -1048,7 +1048,7 @@ def test_a_user_whose_processes_are_all_stopped_is_not_forgotten(mortal, monkeyp
     alice, bob = s.member(ALICE), s.member(BOB)
     alice.process.send_signal(signal.SIGSTOP)
     eventually(lambda: counts(bob, 0), [4])
-    if when == "adopted":
+    if when == "taken-over":
         s.die()
         s.begin()
     for uid in range(61000, 61040):

@@ -27,7 +27,7 @@
  *    holder does not poll
  *
  * WITH_RESTART: rmd is killed between any two of its steps, once, and the next one goes on with
- * what the first has noted (rmd/adopt.c).  Besides:
+ * what the first has noted (rmd/takeover.c).  Besides:
  *  - when nothing moves any more, each core has the owner that is noted
  *
  * STOPS: this process is stopped between any two steps (SIGSTOP), and goes on later or never; rmd
@@ -807,7 +807,7 @@ inline repair(c)
 }
 
 /* The next rmd goes on with what this one has noted. */
-inline adopt()
+inline takeover()
 {
 #ifndef BUG_ADOPT_WITHOUT_REPAIR
     repair(0);
@@ -996,7 +996,7 @@ dies:
         watching[RMD] = NONE; x = NONE; q = 0; seen_holder = 0; seen_owner = 0; gone = 0;
         ok = false; seen_reclaim = false
     };
-    adopt();
+    takeover();
     goto looks;
 #endif
 end: true

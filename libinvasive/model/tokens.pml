@@ -25,7 +25,7 @@
  * numbers once, and take that for good.  Besides:
  *  - when nothing moves any more, there are as many as there should be
  * WITH_RESTART, which needs that: rmd is killed between any two of its steps, once, and the next one
- * goes on with what the first has noted (rmd/adopt.c).
+ * goes on with what the first has noted (rmd/takeover.c).
  *
  * check.sh says which parts are compiled in together, and breaks each on purpose.
  */
@@ -531,7 +531,7 @@ inline repair()
 #ifdef WITH_RESTART
 /* The next rmd goes on with what this one has noted; without one that counts again its checks
  * would, but later. */
-inline adopt()
+inline takeover()
 {
 #ifdef VICTIM
     if
@@ -587,7 +587,7 @@ dies:
         loan = noted_loan; domain_tokens = noted_tokens;
         q = 0; n = 0; ok = false
     };
-    adopt();
+    takeover();
     goto looks;
 #endif
 end: true
