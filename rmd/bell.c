@@ -6,12 +6,11 @@
  * While the loop is idle the thread does the work itself: to wake the loop's thread for it
  * would take longer than the work, and somebody may be waiting for the answer.
  *
- * A process that announces a workload every millisecond must not keep rmd busy on a core
- * that the application needs: after an event the thread pauses, and what was rung
- * meanwhile is one event more.  A blocking invade ends the pause.  But whatever processes do to the
- * table, which they write to: events of a bell take no more than a tenth of a processor's time
- * (account.h), and what they took is waited for before the next one.  Only BURST_NS of it are
- * granted at once, to who has rung little for a while.
+ * A process that announces a workload every millisecond must not keep rmd busy on a core that the
+ * application needs.  So the thread pauses after an event, and all rings of the pause are one
+ * event.  A blocking invade ends the pause.  Whatever processes write to the table, the events of a
+ * bell take at most a tenth of a processor (rate_limit.h): the thread backs off before the next
+ * event.  BURST_NS of processor time are free at first, and after a quiet time.
  *
  * Whoever maps the table may also keep the thread asleep: hold the word at what the thread has
  * seen, or have the kernel move its sleepers to another word (FUTEX_REQUEUE).  That harms this user
@@ -19,9 +18,9 @@
  */
 #define _GNU_SOURCE
 #include "bell.h"
-#include "account.h"
 #include "futex.h"
 #include "now.h"
+#include "rate_limit.h"
 
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -30,43 +29,43 @@
 enum { PAUSE_NS = 2000000, BURST_NS = 20000000 };
 enum { AWAKE = SIGURG, AGAIN_NS = 1000000 }; /* rmd_bell_stop */
 
-/* What a bell's events have taken of processors. */
-struct account {
-    uint64_t spent_ns;
-    uint64_t due_ns; /* when it will have been waited for */
+/* Of the events of one bell. */
+struct rate_limit {
+    uint64_t spent_ns; /* processor time so far */
+    uint64_t due_ns;   /* of the leaky bucket */
 };
 
-/* Wait for what was spent.  Returns how long. */
-static uint64_t pay(struct rmd_bell *bell, struct account *a)
+/* Waits until the limit allows another event.  Returns how long it waited. */
+static uint64_t back_off(struct rmd_bell *bell, struct rate_limit *limit)
 {
-    /* relaxed: a number; what the loop's thread adds later is paid later */
+    /* relaxed: a number; what the loop's thread adds later counts later */
     uint64_t elsewhere = atomic_load_explicit(&bell->elsewhere_ns, memory_order_relaxed);
-    uint64_t spent = rmd_account_clock() + elsewhere, now = inv_now_ns();
-    a->due_ns = rmd_account_after(a->due_ns, now, spent - a->spent_ns, BURST_NS);
-    a->spent_ns = spent;
-    if (a->due_ns <= now)
+    uint64_t spent = rmd_rate_limit_clock() + elsewhere, now = inv_now_ns();
+    limit->due_ns = rmd_rate_limit_add(limit->due_ns, now, spent - limit->spent_ns, BURST_NS);
+    limit->spent_ns = spent;
+    if (limit->due_ns <= now)
         return 0;
-    inv_futex_wait(&bell->stop, 0, (int64_t)(a->due_ns - now), false);
-    return a->due_ns - now;
+    inv_futex_wait(&bell->stop, 0, (int64_t)(limit->due_ns - now), false);
+    return limit->due_ns - now;
 }
 
 /* Until somebody is in a hurry, who was not when the event was taken. */
-static void pause_for_events(struct rmd_bell *bell, uint32_t hurry, struct account *a)
+static void pause_for_events(struct rmd_bell *bell, uint32_t hurry, struct rate_limit *limit)
 {
-    uint64_t paused = pay(bell, a);
+    uint64_t paused = back_off(bell, limit);
     if (paused < PAUSE_NS)
         inv_futex_wait(&bell->table->rmd_hurry, hurry, (int64_t)(PAUSE_NS - paused), true);
 }
 
 static void handle(struct rmd_bell *bell)
 {
-    bool rest = true;
+    bool more = true;
     if (bell->at_once && rmd_loop_enter()) {
-        rest = bell->at_once(bell);
+        more = bell->at_once(bell);
         rmd_loop_leave();
     }
     /* When the counter is full the event is there already. */
-    if (rest && write(bell->source.fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
+    if (more && write(bell->source.fd, &(uint64_t){1}, sizeof(uint64_t)) < 0)
         return;
 }
 
@@ -86,7 +85,7 @@ static void be_awakable(void)
 static void listen_to_bell(struct rmd_bell *bell)
 {
     struct inv_table *table = bell->table;
-    struct account account = {0};
+    struct rate_limit limit = {0};
     uint32_t seen = 0;
     while (!atomic_load(&bell->stop)) { /* partner: rmd_bell_stop, before its signal */
         /* seq_cst: partner is the ringer, which looks at rmd_busy after its increment (claim.c) */
@@ -95,14 +94,14 @@ static void listen_to_bell(struct rmd_bell *bell)
         if (now == seen) {
             inv_futex_wait(&table->rmd_bell, seen, -1, true);
             if (atomic_load(&table->rmd_bell) == seen)
-                pay(bell, &account); /* somebody has woken us for nothing */
+                back_off(bell, &limit); /* a process has woken the thread without ringing */
             continue;
         }
         atomic_store(&table->rmd_busy, 1);
         uint32_t hurry = atomic_load(&table->rmd_hurry);
         seen = atomic_load(&table->rmd_bell);
         handle(bell);
-        pause_for_events(bell, hurry, &account);
+        pause_for_events(bell, hurry, &limit);
     }
 }
 
@@ -138,14 +137,14 @@ int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
 void rmd_bell_take(struct rmd_bell *bell)
 {
     uint64_t count;
-    bell->taken_ns = rmd_account_clock();
+    bell->taken_ns = rmd_rate_limit_clock();
     if (read(bell->source.fd, &count, sizeof count) < 0)
         return; /* spurious: nothing was rung */
 }
 
 void rmd_bell_done(struct rmd_bell *bell)
 {
-    atomic_fetch_add_explicit(&bell->elsewhere_ns, rmd_account_clock() - bell->taken_ns,
+    atomic_fetch_add_explicit(&bell->elsewhere_ns, rmd_rate_limit_clock() - bell->taken_ns,
                               memory_order_relaxed); /* partner: pay */
 }
 

@@ -7,11 +7,11 @@
  * them as for any that it has lent.  Of tokens others get as many as it has taken.
  */
 #define _GNU_SOURCE
-#include "account.h"
 #include "core.h"
 #include "domain_inside.h"
 #include "log.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "replaced.h"
 #include "state.h"
 
@@ -58,8 +58,8 @@ static int least_surplus(struct rmd_domain *d)
 }
 
 /* A process that takes or returns a token changes two numbers, one after the other.  A difference
- * that is the same at several checks is an error: a process has died between the two changes, or was
- * between them during a takeover (takeover.c).  A stopped process can stay between them, so rmd
+ * that is the same at several checks is an error: a process has died between the two changes, or
+ * was between them during a takeover (takeover.c).  A stopped process can stay between them, so rmd
  * does not judge while one is stopped.  A wrong correction shows as the opposite difference, and is
  * corrected too. */
 static int tokens_amiss(struct rmd_domain *d)
@@ -168,10 +168,10 @@ static bool look_at(struct rmd_domain *d, unsigned slot)
  * (takeover.c). */
 static void rescue(struct rmd_domain *d)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     inv_rescue(d->table);
     rmd_state_save(d);
-    rmd_account_charge(d->uid, rmd_account_clock() - begun);
+    rmd_rate_limit_charge(d->uid, rmd_rate_limit_clock() - begun);
 }
 
 bool rmd_domain_check(struct rmd_domain *d)

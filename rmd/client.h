@@ -16,8 +16,8 @@ struct rmd_client_user {
     char why[sizeof((struct inv_reply *)0)->message];
 };
 
-/* The errno of an answer that is no INV_OK: EPERM another user's rmd, EACCES not this user's domain,
- * else EPROTO. */
+/* The errno of an answer that is no INV_OK: EPERM another user's rmd, EACCES not this user's
+ * domain, else EPROTO. */
 int rmd_client_error(const struct inv_reply *refused);
 
 /* Map the table of that rmd, read-only; of NULL: our own user's.  NULL with errno; EPERM: it serves
@@ -34,8 +34,8 @@ unsigned rmd_client_cores(const char *name);
 bool rmd_client_policy(const char *name, struct rmd_client_user *of, const char *wanted,
                        char policy[INV_NAME_BYTES]);
 
-/* A process's account; its record when it kept one (only the part that has the sites in use),
- * else NULL.  Nothing in the record has been checked. */
+/* The report of a process, and its record (the part with the sites in use) or NULL.  The values in
+ * the record are not checked. */
 struct rmd_client_report {
     struct inv_report report;
     struct inv_record *record;

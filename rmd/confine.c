@@ -2,7 +2,6 @@
 /* confine.c - see confine.h. */
 #define _GNU_SOURCE
 #include "confine.h"
-#include "account.h"
 #include "cgroup.h"
 #include "core.h"
 #include "enforce.h"
@@ -10,6 +9,7 @@
 #include "nonmembers.h"
 #include "now.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "state.h"
 
 #include <errno.h>
@@ -310,14 +310,14 @@ void rmd_confinement_add_member(struct rmd_domain *d, struct rmd_confinement *co
 
 void rmd_confinement_check(struct rmd_domain *d, struct rmd_confinement *con)
 {
-    uint64_t now = inv_now_ns(), begun = rmd_account_clock();
+    uint64_t now = inv_now_ns(), begun = rmd_rate_limit_clock();
     if (!con->active || d->here >= d->topology.ncores || con->due_ns > now)
         return;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && is_confined_by_affinity(con, s) &&
             confine_process(d, con, &d->procs[s], NULL))
             rmd_domain_confined(d);
-    con->due_ns = rmd_account_after(con->due_ns, now, rmd_account_clock() - begun, BURST_NS);
+    con->due_ns = rmd_rate_limit_add(con->due_ns, now, rmd_rate_limit_clock() - begun, BURST_NS);
 }
 
 /* Threads with exactly the affinity that rmd gave them may use all CPUs again. */

@@ -17,7 +17,7 @@ struct rmd_confinement {
     bool active;     /* processes are confined to `allowed` */
     bool whole_user; /* set by the caller: also confine processes that descend from no member */
     struct inv_cpus allowed, before; /* CPUs now, and before the last change */
-    uint64_t due_ns;                 /* of the next rmd_confinement_check (account.h) */
+    uint64_t due_ns;                 /* of the next rmd_confinement_check (rate_limit.h) */
     struct rmd_confinement *next;    /* in the list of active confinements */
     const struct rmd_domain *domain;
     /* group: control group of each member before it entered the user's cpuset, "" unknown.  home:

@@ -4,17 +4,17 @@
  * decision keeps to, and that is made at once.  Cores then come as their holders give them up;
  * nobody tells rmd of that within a domain, so while somebody waits for an answer it looks again:
  * after some microseconds first, and then after a quarter of the time that it has taken already.
- * Looks are on the account of the user that waits (account.h).
+ * Looks are charged to the user that waits (rate_limit.h).
  */
 #define _GNU_SOURCE
 #include "control.h"
-#include "account.h"
-#include "subuid.h"
 #include "core_list.h"
 #include "events.h"
 #include "log.h"
 #include "loop.h"
 #include "now.h"
+#include "rate_limit.h"
+#include "subuid.h"
 #include "text.h"
 #include "users.h"
 
@@ -374,7 +374,7 @@ static bool progress(struct pending *p)
 /* When its user may have it looked at. */
 static uint64_t due_ns(const struct pending *p)
 {
-    return p->asker.operator? 0 : rmd_account_due_ns(p->asker.uid);
+    return p->asker.operator? 0 : rmd_rate_limit_due_ns(p->asker.uid);
 }
 
 static uint64_t next_look_ns(const struct pending *p, uint64_t now)
@@ -402,10 +402,10 @@ static bool look_at(struct pending *p)
     uint64_t now = inv_now_ns();
     if (due_ns(p) > now)
         return still_waits(p, now);
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     bool ended = progress(p);
     if (!p->asker.operator)
-        rmd_account_charge(p->asker.uid, rmd_account_clock() - begun);
+        rmd_rate_limit_charge(p->asker.uid, rmd_rate_limit_clock() - begun);
     return ended;
 }
 

@@ -690,7 +690,7 @@ void rmd_domain_confined(struct rmd_domain *d)
         atomic_fetch_add(&d->table->confined_seq, 1);
 }
 
-void rmd_domain_rest(struct rmd_domain *d)
+void rmd_domain_drop_empty_table(struct rmd_domain *d)
 {
     if (!d->live)
         drop_table(d);

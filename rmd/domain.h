@@ -61,7 +61,7 @@ struct rmd_replaced {
     uint64_t start_ticks;
 };
 
-/* A process's account, and its record as it left it. */
+/* The report of a process, and its record at its end. */
 struct rmd_report {
     struct inv_report report;
     struct inv_record *record; /* report.record_bytes bytes; NULL when that is 0 */
@@ -202,8 +202,8 @@ void rmd_domain_confined(struct rmd_domain *domain);
  * called. */
 void rmd_domain_tidy(struct rmd_domain *domain);
 
-/* An empty domain does not need its table. */
-void rmd_domain_rest(struct rmd_domain *domain);
+/* Frees the table if the domain has no process. */
+void rmd_domain_drop_empty_table(struct rmd_domain *domain);
 
 /*
  * rmd_domain_join - a process becomes a member, and owns its share when this returns.

@@ -4,12 +4,12 @@
  * leave or die.  The shares of those that there are then are domain.c's.
  */
 #define _GNU_SOURCE
-#include "account.h"
 #include "core.h"
 #include "domain_inside.h"
 #include "log.h"
 #include "now.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "replaced.h"
 #include "report.h"
 #include "scalability.h"
@@ -87,9 +87,9 @@ static void process_died(struct rmd_source *source, uint32_t events)
     (void)events;
     struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
     uid_t uid = p->domain->uid;
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     gone(p->domain, (unsigned)(p - p->domain->procs), false);
-    rmd_account_charge(uid, rmd_account_clock() - begun);
+    rmd_rate_limit_charge(uid, rmd_rate_limit_clock() - begun);
 }
 
 int rmd_domain_watch(struct rmd_domain *d, unsigned slot, int pidfd)

@@ -3,18 +3,18 @@
  * metrics_http.c - as much of HTTP as a collector of metrics needs: the head of one request, one
  * answer, and the connection is closed.  Nobody is waited for: what a client has not sent or taken
  * within five seconds is not waited for any longer, of CLIENTS_MAX clients the oldest makes room,
- * and the text is made at most every tenth of a second however often it is asked for.  Who asks is
- * not known: all together have one account, as a user has of the main socket (account.h), and while
- * that is in debt nobody is let in; who is in already has not much left to ask.
+ * and the text is made at most every tenth of a second however often it is asked for.  The clients
+ * are unknown, so one rate limit, that of a user of the main socket (rate_limit.h), holds for all
+ * together.  Above it no connection is accepted; connected clients have one request each.
  */
 #define _GNU_SOURCE
-#include "account.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
 #include "metrics_address.h"
 #include "now.h"
 #include "peer.h"
+#include "rate_limit.h"
 #include "socket_path.h"
 
 #include <errno.h>
@@ -43,8 +43,8 @@ struct client {
 static struct rmd_source listener = {.fd = -1}, patience = {.fd = -1};
 static struct client *clients; /* newest first */
 static unsigned nclients;
-static uint64_t rests_until_ns; /* the listener; 0: it listens */
-static uint64_t due_ns;         /* when all that was taken will have been waited for */
+static uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
+static uint64_t due_ns;           /* of the leaky bucket of all clients together */
 static bool local; /* a socket of this machine: descriptors may be sent to it */
 static char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to be removed */
 static char *page; /* what was made last */
@@ -84,8 +84,8 @@ static void set_patience(void)
 {
     const struct client *c = oldest();
     uint64_t at = c ? c->until_ns : 0;
-    if (rests_until_ns && (!at || rests_until_ns < at))
-        at = rests_until_ns;
+    if (backoff_until_ns && (!at || backoff_until_ns < at))
+        at = backoff_until_ns;
     rmd_ring_at(&patience, at);
 }
 
@@ -97,8 +97,8 @@ static void patience_ends(struct rmd_source *source, uint32_t events)
         return;
     for (struct client *c; (c = oldest()) != NULL && c->until_ns <= inv_now_ns();)
         drop(c);
-    if (rests_until_ns && rests_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
-        rests_until_ns = 0;
+    if (backoff_until_ns && backoff_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
+        backoff_until_ns = 0;
     set_patience();
 }
 
@@ -205,20 +205,20 @@ static bool take_head(struct client *c, bool *gone)
            strstr(c->head, "\n\n");
 }
 
-static void rest_until(uint64_t at_ns)
+static void back_off_until(uint64_t at_ns)
 {
     rmd_unwatch(&listener);
-    if (rests_until_ns < at_ns)
-        rests_until_ns = at_ns;
+    if (backoff_until_ns < at_ns)
+        backoff_until_ns = at_ns;
     set_patience();
 }
 
-/* For an event that began when this thread had taken so much. */
+/* begun: rmd_rate_limit_clock at the beginning of the event. */
 static void charge(uint64_t begun)
 {
-    due_ns = rmd_account_add(due_ns, rmd_account_clock() - begun);
+    due_ns = rmd_rate_limit_add_event(due_ns, rmd_rate_limit_clock() - begun);
     if (due_ns > inv_now_ns())
-        rest_until(due_ns);
+        back_off_until(due_ns);
 }
 
 static void hear(struct client *c, uint32_t events)
@@ -239,7 +239,7 @@ static void hear(struct client *c, uint32_t events)
 
 static void client_ready(struct rmd_source *source, uint32_t events)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     hear((struct client *)source, events);
     charge(begun);
 }
@@ -264,13 +264,13 @@ static void let_in(int fd)
 
 static void client_connects(struct rmd_source *source, uint32_t events)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     (void)events;
     int fd = rmd_peer_accept(source->fd);
     if (fd >= 0)
         let_in(fd);
     else if (rmd_peer_full())
-        rest_until(inv_now_ns() + FULL_NS);
+        back_off_until(inv_now_ns() + FULL_NS);
     charge(begun);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* replaced.c - see replaced.h.  A lock's place in the file is when its process joined: no two of a table
- * are the same. */
+/* replaced.c - see replaced.h.  A lock's place in the file is when its process joined: no two of a
+ * table are the same. */
 #define _GNU_SOURCE
 #include "replaced.h"
-#include "account.h"
 #include "domain_inside.h"
 #include "log.h"
 #include "now.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "state.h"
 
 #include <fcntl.h>
@@ -109,16 +109,16 @@ static void look_for_a_while(struct rmd_domain *d, uint64_t begun)
             note(d, p);
             rmd_domain_leave(d, p->pid);
         }
-        if (p->used && rmd_account_clock() - begun > LOOK_NS)
+        if (p->used && rmd_rate_limit_clock() - begun > LOOK_NS)
             return;
     }
 }
 
-/* And they can close files of the table as often as they like: whose user takes too much of our time
- * is not listened to until a check comes at another time. */
+/* And they can close files of the table as often as they like: whose user takes too much of our
+ * time is not listened to until a check comes at another time. */
 static void look(struct rmd_domain *d, uint64_t begun)
 {
-    bool waits = rmd_account_due_ns(d->uid) > inv_now_ns();
+    bool waits = rmd_rate_limit_due_ns(d->uid) > inv_now_ns();
     if (d->closed_files.fd >= 0 && d->closed_files_wait != waits) {
         d->closed_files_wait = waits;
         if (waits)
@@ -129,17 +129,14 @@ static void look(struct rmd_domain *d, uint64_t begun)
     if (waits)
         return;
     look_for_a_while(d, begun);
-    rmd_account_charge(d->uid, rmd_account_clock() - begun);
+    rmd_rate_limit_charge(d->uid, rmd_rate_limit_clock() - begun);
 }
 
-void rmd_replaced_look(struct rmd_domain *d)
-{
-    look(d, rmd_account_clock());
-}
+void rmd_replaced_look(struct rmd_domain *d) { look(d, rmd_rate_limit_clock()); }
 
 static void file_closed(struct rmd_source *source, uint32_t events)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     char room[4096] __attribute__((aligned(8)));
     (void)events;
     while (read(source->fd, room, sizeof room) == sizeof room)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* report.c - the final account of a process, copied from its slot before that is reused. */
+/* report.c - the report of a process is copied from its slot before the slot is reused. */
 #define _GNU_SOURCE
 #include "report.h"
 

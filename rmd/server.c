@@ -5,11 +5,11 @@
  * Nothing in a message is believed about who sent it: uid, pid and pidfd are the
  * kernel's.  No client can make rmd wait: every socket is non-blocking, and of clients
  * that never send or never read only so many are kept, and so many of each user, so that
- * none keeps another one out.  Who asks for much is served later (account.h).
+ * none keeps another one out.  Requests of a user above the rate limit are served later
+ * (rate_limit.h).
  */
 #define _GNU_SOURCE
 #include "server.h"
-#include "account.h"
 #include "control.h"
 #include "events.h"
 #include "log.h"
@@ -18,6 +18,7 @@
 #include "overview.h"
 #include "peer.h"
 #include "procstat.h"
+#include "rate_limit.h"
 #include "replaced.h"
 #include "report.h"
 #include "socket.h"
@@ -50,8 +51,9 @@
 
 enum { CONNECTIONS_MAX = 256, CONNECTIONS_OF_USER = 128, RANK_MAX = 1 << 24 };
 enum { GROUPS_MAX = 65536 }; /* NGROUPS_MAX of Linux */
-/* How long is rested after a client that has to wait anyway, in times that it took to let it in. */
-enum { REST = 20, FULL_NS = 100000000 /* or while there is no room for one */ };
+/* The listener backs off for BACKOFF_FACTOR times the duration of an accept if the client has to
+ * wait anyway, and for FULL_NS if there is no room for a client. */
+enum { BACKOFF_FACTOR = 20, FULL_NS = 100000000 };
 
 struct connection {
     struct rmd_source source;
@@ -77,7 +79,7 @@ static struct rmd_access access_for;
 static struct sockaddr_un address;
 static struct connection *connections; /* newest first */
 static unsigned nconnections;
-static uint64_t rests_until_ns; /* the listener; 0: it listens */
+static uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
 static uint64_t later_ns;       /* when the timer rings; 0: never */
 
 static void hang_up(struct connection *c)
@@ -131,8 +133,8 @@ static int pidfd_of_peer(const struct connection *c)
     return (int)syscall(SYS_pidfd_open, c->peer.pid, 0);
 }
 
-/* Is it still its user's, which it is no more after exec of a set-uid program?  An rmd of one user may
- * do nothing to another's, and need not see all of its user's in /proc.  If not, with errno. */
+/* Is it still its user's, which it is no more after exec of a set-uid program?  An rmd of one user
+ * may do nothing to another's, and need not see all of its user's in /proc.  If not, with errno. */
 static bool is_its_users(const struct connection *c)
 {
     uid_t owner;
@@ -623,13 +625,13 @@ static void hear(struct connection *c, uint32_t events)
 
 static bool may_ask(uid_t uid)
 {
-    return operates(uid) || rmd_account_due_ns(uid) <= inv_now_ns();
+    return operates(uid) || rmd_rate_limit_due_ns(uid) <= inv_now_ns();
 }
 
 static void charge(uid_t uid, uint64_t begun)
 {
     if (!operates(uid))
-        rmd_account_charge(uid, rmd_account_clock() - begun);
+        rmd_rate_limit_charge(uid, rmd_rate_limit_clock() - begun);
 }
 
 static void ring_later(uint64_t at)
@@ -645,7 +647,7 @@ static void hold(struct connection *c, uint32_t events)
     rmd_unwatch(&c->source);
     c->held = true;
     c->events = events;
-    ring_later(rmd_account_due_ns(c->peer.uid));
+    ring_later(rmd_rate_limit_due_ns(c->peer.uid));
 }
 
 static void client_ready(struct rmd_source *source, uint32_t events)
@@ -656,7 +658,7 @@ static void client_ready(struct rmd_source *source, uint32_t events)
         hold(c, events);
         return;
     }
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     hear(c, events); /* it may be no more */
     charge(uid, begun);
 }
@@ -687,15 +689,15 @@ static void later_has_come(struct rmd_source *source, uint32_t events)
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
     later_ns = 0;
-    if (rests_until_ns && rests_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
-        rests_until_ns = 0;
-    if (rests_until_ns)
-        ring_later(rests_until_ns);
+    if (backoff_until_ns && backoff_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
+        backoff_until_ns = 0;
+    if (backoff_until_ns)
+        ring_later(backoff_until_ns);
     for (struct connection *c; (c = next_of_the_held()) != NULL;)
         serve_held(c);
     for (struct connection *c = connections; c; c = c->next)
         if (c->held)
-            ring_later(rmd_account_due_ns(c->peer.uid));
+            ring_later(rmd_rate_limit_due_ns(c->peer.uid));
 }
 
 /* Those who follow, and have had all so far.  What is not for them they do not pay for. */
@@ -710,7 +712,7 @@ static void there_are_events(void)
             hold(c, 0);
             continue;
         }
-        uint64_t begun = rmd_account_clock();
+        uint64_t begun = rmd_rate_limit_clock();
         unsigned sent = c->sent;
         bool done = send_events(c), more = c->sent != sent;
         if (done)
@@ -720,8 +722,8 @@ static void there_are_events(void)
     }
 }
 
-/* Of this user and its subordinate IDs, the newest of all left out: the oldest one that is not in the middle of an answer,
- * else the oldest one. */
+/* Of this user and its subordinate IDs, the newest of all left out: the oldest one that is not in
+ * the middle of an answer, else the oldest one. */
 static struct connection *first_to_go(uid_t uid)
 {
     struct connection *oldest = NULL, *idle = NULL;
@@ -762,7 +764,7 @@ static uid_t greediest(void)
 /* After a connection has come.  Whose connection goes pays for that. */
 static void hang_up_on_too_many(void)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     uid_t uid = connections->peer.uid;
     struct connection *c = NULL;
     if (access_for.several && count_of(uid) > CONNECTIONS_OF_USER)
@@ -795,22 +797,22 @@ static void let_in(int fd)
     nconnections++;
 }
 
-/* Whose client it is, is known only when it is there.  So nobody is let in for a while after one
- * who has to wait anyway, or to let these in would be all that is done. */
-static void rest(uint64_t took_ns)
+/* The user of a client is known only after the accept.  After a client that has to wait anyway, the
+ * listener backs off, so that rmd does not spend its time on accepting such clients. */
+static void back_off(uint64_t took_ns)
 {
     rmd_unwatch(&listener);
-    rests_until_ns = inv_now_ns() + took_ns * REST;
-    ring_later(rests_until_ns);
+    backoff_until_ns = inv_now_ns() + took_ns * BACKOFF_FACTOR;
+    ring_later(backoff_until_ns);
 }
 
 static void client_connects(struct rmd_source *source, uint32_t events)
 {
-    uint64_t begun = rmd_account_clock();
+    uint64_t begun = rmd_rate_limit_clock();
     (void)events;
     int fd = rmd_peer_accept(source->fd);
     if (fd < 0 && rmd_peer_full())
-        rest(FULL_NS / REST);
+        back_off(FULL_NS / BACKOFF_FACTOR);
     if (fd < 0)
         return;
     let_in(fd);
@@ -820,7 +822,7 @@ static void client_connects(struct rmd_source *source, uint32_t events)
     charge(uid, begun);
     hang_up_on_too_many(); /* another one */
     if (!may_ask(uid))
-        rest(rmd_account_clock() - begun);
+        back_off(rmd_rate_limit_clock() - begun);
 }
 
 static int serve(const struct rmd_access *who)

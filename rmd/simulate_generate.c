@@ -6,7 +6,7 @@
  *   changing   one MPI job; a wave of work goes over its ranks
  *   study      programs of one process, started one after the other, whose work grows and falls
  *              (papers/invasive-compute-balancing.txt 6.4: five, 2 s apart)
- *   bursty     programs that come at random times and rest between bursts of random length
+ *   bursty     programs that come at random times and pause between bursts of random length
  *   crowd      jobs of all sizes that come during the first pieces, some of each kind
  */
 #define _GNU_SOURCE
@@ -85,7 +85,7 @@ static double shape_at(enum shape shape, double own, unsigned of, unsigned n, do
     }
 }
 
-/* The pieces of a rank.  Bursts are three to ten pieces, and rests as long. */
+/* The pieces of a rank.  Bursts are three to ten pieces long, and so are the pauses. */
 static void add_pieces(struct sim_workload *w, struct recipe *r, unsigned process, enum shape shape,
                        unsigned rank, unsigned ranks, double time, unsigned graph)
 {

@@ -53,8 +53,8 @@ struct rmd_state {
     /* enum rmd_presence.  Not in the copies: a core is noted as this user's before it is given to
      * it, and as not this user's before it is given to another one */
     _Atomic unsigned char presence[INV_MAX_CORES];
-    /* The control group that the process in a slot was in before it came into its user's.  Not in
-     * the copies: noted before the process is moved, and of no account before. */
+    /* The control group of each member before it entered its user's cpuset.  Not in the copies: it
+     * is noted before the process moves, and valid from then on. */
     _Atomic unsigned char grouped[INV_MAX_SLOTS];
     char group[INV_MAX_SLOTS][RMD_STATE_GROUP];
     struct rmd_state_copy copy[2];

@@ -5,24 +5,25 @@
  * The thread looks at all rings ten times a second, since each look takes a core from a thread that
  * computes, for some 60 us; earlier when one of them is half full, or the trace of a table ends.
  * Nothing that it reads there is believed: positions are its own, and events are copied, not looked
- * into beyond their state.  Every ring may keep it busy for one round of its cells in a look, and
- * whoever rings its bell all the time for a quarter of a processor: what a look took is waited for
- * before the next one (account.h).  Who writes more than that waits for room, up to a second.
+ * into beyond their state.  Every ring may keep it busy for one round of its cells in a look, and a
+ * process that rings its bell all the time for at most a quarter of a processor: the thread backs
+ * off before the next look (rate_limit.h).  A writer whose ring is full waits for room, up to a
+ * second.
  *
  * It also takes the file's descriptor from the client's socket, looks at it and closes it: each of
  * these may wait for the disk, or for a user's own file system, which never need answer.
  *
  * When the disk is full (or whatever ends writing), rmd says so, the file ends with its last whole
- * chunk, and programs go on without a trace.  So it is when the disk is so slow that there is no room
- * for what the main thread hands over: a file that lacks a process cannot be read.
+ * chunk, and programs go on without a trace.  So it is when the disk is so slow that there is no
+ * room for what the main thread hands over: a file that lacks a process cannot be read.
  */
 #define _GNU_SOURCE
 #include "trace.h"
-#include "account.h"
 #include "futex.h"
 #include "log.h"
 #include "now.h"
 #include "peer.h"
+#include "rate_limit.h"
 #include "socket.h"
 #include "subuid.h"
 #include "trace_file.h"
@@ -51,7 +52,9 @@ enum { QUEUED_MAX = 1 << 26 };
 #else
 enum { QUEUED_MAX = 1 << 10 };
 #endif
-enum { PART = 4, BURST_NS = 50000000 }; /* of a processor, one part in so many; and at once */
+/* The thread may take 1 / PART of a processor; and BURST_NS of processor time before it backs
+ * off. */
+enum { PART = 4, BURST_NS = 50000000 };
 enum { WAIT, BEGIN, END }; /* what the thread is told when it has looked at the file */
 
 /* The rings of one table. */
@@ -98,7 +101,7 @@ struct rmd_trace {
     /* the thread's own */
     struct reading *reading; /* NULL: no table */
     uint32_t bell_seen;
-    uint64_t spent_ns, due_ns; /* of a processor; and when it will have been waited for */
+    uint64_t spent_ns, due_ns; /* processor time so far; of the leaky bucket */
     uint64_t events, lost; /* in the file; in tables that have been left */
     off_t written;
     int error; /* errno of what ended the writing */
@@ -282,12 +285,13 @@ static bool work_off(struct rmd_trace *x, struct item *item)
     return last;
 }
 
-/* Wait for what was spent, unless there are more ends than these: the thread is waited for then. */
-static void pay(struct rmd_trace *x, uint32_t ends)
+/* Waits until the rate limit allows another look, or until a further table ends (x->ends is not
+ * `ends`): a client waits for the thread then. */
+static void back_off(struct rmd_trace *x, uint32_t ends)
 {
-    uint64_t spent = rmd_account_clock(), now = inv_now_ns();
-    uint64_t share = (spent - x->spent_ns) * PART / RMD_ACCOUNT_PART;
-    x->due_ns = rmd_account_after(x->due_ns, now, share, BURST_NS);
+    uint64_t spent = rmd_rate_limit_clock(), now = inv_now_ns();
+    uint64_t share = (spent - x->spent_ns) * PART / RMD_RATE_LIMIT_DIVISOR;
+    x->due_ns = rmd_rate_limit_add(x->due_ns, now, share, BURST_NS);
     x->spent_ns = spent;
     if (x->due_ns > now)
         inv_futex_wait(&x->ends, ends, (int64_t)(x->due_ns - now), false);
@@ -394,7 +398,7 @@ static void write_trace(struct rmd_trace *x)
         if (last)
             break;
         drain_all(x, false);
-        pay(x, ends);
+        back_off(x, ends);
         sleep_until_there_is_more(x);
     }
     finish(x);
@@ -420,8 +424,8 @@ static void *run(void *arg)
 
 /* --- the main thread's side */
 
-/* A chunk for the thread, of so many bytes after its head; NULL: no memory, or the disk is slow, and
- * the file ends here. */
+/* A chunk for the thread, of so many bytes after its head; NULL: no memory, or the disk is slow,
+ * and the file ends here. */
 static struct item *new_item(struct rmd_trace *x, enum inv_trace_chunk_type type, size_t bytes)
 {
     size_t all = sizeof(struct inv_trace_chunk) + bytes;
@@ -653,8 +657,8 @@ static void reap_orphans(void)
     }
 }
 
-/* A person that has been forgotten and comes back has one trace at a time, too; and disks that do not
- * answer may keep so many threads of all. */
+/* A person that has been forgotten and comes back has one trace at a time, too; and disks that do
+ * not answer may keep so many threads of all. */
 static bool may_start(uid_t uid)
 {
     unsigned n = 0;

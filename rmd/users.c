@@ -33,9 +33,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Users without processes: whose reports are kept, and whose own orders are (some 100 KB each, and
- * reports, which report.c limits). */
-enum { RESTING_MAX = 32, RESTING_WITH_ORDERS_MAX = 128 };
+/* The most idle users (without processes) that are remembered: for their reports, and for their own
+ * orders.  Each takes some 100 KB, and reports, which report.c limits. */
+enum { IDLE_USERS_MAX = 32, IDLE_WITH_ORDERS_MAX = 128 };
 
 /* User IDs of a person that may have processes at a time, most of them stopped. */
 enum { IDS_MAX = 64 };
@@ -44,8 +44,8 @@ struct user {
     struct user *next;
     uid_t uid;
     bool joining;          /* its first process is on its way */
-    uint64_t rests_since;  /* a number that grows */
-    bool looked_at;        /* by one_too_many */
+    uint64_t idle_since;   /* of its last process's end: a number, see idle_number */
+    bool excess_candidate; /* of find_excess_user */
     const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
     /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
     struct rmd_limits ordered, own;
@@ -63,7 +63,7 @@ static struct user *users; /* in order of their first request */
 static struct user *here[INV_MAX_CORES], *due[INV_MAX_CORES];
 static uint64_t asked_ns[INV_MAX_CORES];
 static struct rmd_source bound_timer, check_timer;
-static uint64_t rests;     /* that users have begun */
+static uint64_t idle_number;     /* increases each time a user becomes idle */
 static bool away[INV_MAX_CORES]; /* offline: nobody's */
 static unsigned naway;
 static bool drained[INV_MAX_CORES]; /* whole units */
@@ -544,7 +544,7 @@ static bool traced_by_another(const struct user *u)
 
 /* Has it nothing to lose but reports, and what it has begun or ordered itself?  Processes that are
  * stopped go on some day, and who is forgotten evades its limits. */
-static bool forgettable(const struct user *u)
+static bool is_forgettable(const struct user *u)
 {
     return !active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
            !u->ordered.job_cores && !has_cores(u);
@@ -555,31 +555,30 @@ static bool has_own_orders(const struct user *u)
     return u->own.cores || u->own.job_cores || u->chosen;
 }
 
-/* Of those that one_too_many is looking at. */
-static unsigned resting_ids(uid_t person)
+/* Candidates of find_excess_user that are IDs of this person. */
+static unsigned count_idle_ids(uid_t person)
 {
     unsigned n = 0;
     for (const struct user *u = users; u; u = u->next)
-        n += u->looked_at && person_of(u) == person;
+        n += u->excess_candidate && person_of(u) == person;
     return n;
 }
 
-/* Of those who rest, with orders of their own or without, where they are more than `most`: of the
- * person with most of them the one that has done so for longest. */
-static struct user *one_too_many(bool with_orders, unsigned most)
+/* Of the idle users with (or without) own orders: NULL if there are at most `most`.  Else, of the
+ * person with most of them, the one that has been idle for longest. */
+static struct user *find_excess_user(bool with_orders, unsigned most)
 {
     struct user *oldest = NULL;
-    unsigned resting = 0, most_ids = 0;
+    unsigned idle = 0, most_ids = 0;
     for (struct user *u = users; u; u = u->next)
-        resting += u->looked_at = forgettable(u) && has_own_orders(u) == with_orders;
-    if (resting <= most)
+        idle += u->excess_candidate = is_forgettable(u) && has_own_orders(u) == with_orders;
+    if (idle <= most)
         return NULL;
     for (struct user *u = users; u; u = u->next) {
-        unsigned ids = u->looked_at ? resting_ids(person_of(u)) : 0;
+        unsigned ids = u->excess_candidate ? count_idle_ids(person_of(u)) : 0;
         if (!ids)
             continue;
-        if (!oldest || ids > most_ids ||
-            (ids == most_ids && u->rests_since < oldest->rests_since)) {
+        if (!oldest || ids > most_ids || (ids == most_ids && u->idle_since < oldest->idle_since)) {
             oldest = u;
             most_ids = ids;
         }
@@ -587,19 +586,19 @@ static struct user *one_too_many(bool with_orders, unsigned most)
     return oldest;
 }
 
-static void forget_oldest(void)
+static void forget_excess_users(void)
 {
     struct user *u;
     bool orders = false;
     if (taking_over)
         return;
-    while ((u = one_too_many(false, RESTING_MAX)))
+    while ((u = find_excess_user(false, IDLE_USERS_MAX)))
         forget(u);
-    for (; (u = one_too_many(true, RESTING_WITH_ORDERS_MAX)); orders = true) {
+    for (; (u = find_excess_user(true, IDLE_WITH_ORDERS_MAX)); orders = true) {
         rmd_log(RMD_NOTICE,
                 "user %u: its own limits and policy are forgotten: %u users who have ended later "
                 "have some, too",
-                (unsigned)u->uid, (unsigned)RESTING_WITH_ORDERS_MAX);
+                (unsigned)u->uid, (unsigned)IDLE_WITH_ORDERS_MAX);
         forget(u);
     }
     if (orders)
@@ -609,11 +608,11 @@ static void forget_oldest(void)
 static void domain_emptied(struct rmd_domain *d)
 {
     struct user *u = user_of(d);
-    u->rests_since = ++rests;
+    u->idle_since = ++idle_number;
     if (options.several && !u->joining) {
         rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
         rmd_confinement_lift(&u->domain, &u->confinement);
-        rmd_domain_rest(d);
+        rmd_domain_drop_empty_table(d);
         divide();
     }
     if (options.emptied && !rmd_users_live())
@@ -653,7 +652,7 @@ static struct user *add_user(uid_t uid)
         return NULL;
     }
     u->uid = u->domain.uid = uid;
-    u->rests_since = ++rests;
+    u->idle_since = ++idle_number;
     u->domain.delivered = rmd_machine_delivered();
     u->domain.procs_hint = options.procs_hint;
     u->domain.emptied = domain_emptied;
@@ -666,7 +665,7 @@ static struct user *add_user(uid_t uid)
     while (*link)
         link = &(*link)->next;
     *link = u;
-    forget_oldest();
+    forget_excess_users();
     return u;
 }
 
@@ -1167,7 +1166,7 @@ void rmd_users_take_over(void)
     }
     nformer = 0;
     taking_over = false;
-    forget_oldest();
+    forget_excess_users();
     cpus_changed();
     divide();
     for (struct user *u = users; u; u = u->next)

@@ -11,11 +11,11 @@
  * put right in most of them, or nothing else would ever be reached.
  */
 #define _GNU_SOURCE
-#include "account.h"
 #include "fuzz.h"
 #include "../../rmd/trace.h"
 #include "now.h"
 #include "procstat.h"
+#include "rate_limit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static uint64_t fuzz_due(void);
     ((void)(fd), (void)(to), (void)(room), (void)(flags), fuzz_take_message())
 #define shutdown(fd, how) ((void)(fd), (void)(how))
 #define fork() 1
-#define rmd_account_due_ns(uid) ((void)(uid), fuzz_due())
+#define rmd_rate_limit_due_ns(uid) ((void)(uid), fuzz_due())
 #define rmd_trace_start(domain, taker, client) ((void)(domain), errno = EBUSY, -1)
 /* Of this process, whichever user it is made out to be. */
 #define rmd_owner(process, owner) ((void)(process), *(owner) = c->peer.uid, true)
