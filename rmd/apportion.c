@@ -94,10 +94,10 @@ static void largest_first(struct remainder *r, unsigned n, unsigned k)
 }
 
 void rmd_apportion(const struct rmd_part *parts, unsigned n, unsigned cores, unsigned *share,
-                   struct rmd_room room)
+                   struct rmd_arena arena)
 {
     struct parts all = {parts, n};
-    struct remainder *rest = rmd_take(&room, n, sizeof *rest);
+    struct remainder *rest = rmd_arena_alloc(&arena, n, sizeof *rest);
     double level = find_level(&all, cores);
     unsigned given = 0, open = 0;
     for (unsigned i = 0; i < n; i++) {

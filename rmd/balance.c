@@ -76,10 +76,10 @@ static double safe_speed(const struct set *set, unsigned cores)
 
 /* The slowest that can still be made faster gets the next core.  Returns what is left. */
 static unsigned one_by_one(const struct set *set, unsigned left, unsigned *target,
-                           struct rmd_room room)
+                           struct rmd_arena arena)
 {
     const unsigned *member = &set->ranks->member[set->group->first];
-    struct rmd_heap_item *heap = rmd_take(&room, set->group->count, sizeof *heap);
+    struct rmd_heap_item *heap = rmd_arena_alloc(&arena, set->group->count, sizeof *heap);
     unsigned n = 0;
     for (unsigned k = 0; k < set->group->count; k++) {
         const struct rmd_rank *r = member_at(set, k);
@@ -106,16 +106,16 @@ static unsigned one_by_one(const struct set *set, unsigned left, unsigned *targe
 
 /* Cores that make nobody faster, in proportion to the work. */
 static void give_the_rest(const struct set *set, unsigned cores, unsigned *target,
-                          struct rmd_room room)
+                          struct rmd_arena arena)
 {
     const unsigned n = set->group->count, *member = &set->ranks->member[set->group->first];
-    struct rmd_part *part = rmd_take(&room, n, sizeof *part);
-    unsigned *share = rmd_take(&room, n, sizeof *share);
+    struct rmd_part *part = rmd_arena_alloc(&arena, n, sizeof *part);
+    unsigned *share = rmd_arena_alloc(&arena, n, sizeof *share);
     for (unsigned k = 0; k < n; k++) {
         const struct rmd_rank *r = member_at(set, k);
         part[k] = (struct rmd_part){r->work, target[member[k]], r->hi, r->owned};
     }
-    rmd_apportion(part, n, cores, share, room);
+    rmd_apportion(part, n, cores, share, arena);
     for (unsigned k = 0; k < n; k++)
         target[member[k]] = share[k];
 }
@@ -128,7 +128,7 @@ static unsigned rounded_up(double x)
 }
 
 void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, unsigned cores,
-                 unsigned *target, struct rmd_room room)
+                 unsigned *target, struct rmd_arena arena)
 {
     const struct set set = {ranks, group};
     const unsigned *member = &ranks->member[group->first];
@@ -140,6 +140,6 @@ void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, u
         target[member[k]] = c;
         given += c;
     }
-    if (given < cores && one_by_one(&set, cores - given, target, room))
-        give_the_rest(&set, cores, target, room);
+    if (given < cores && one_by_one(&set, cores - given, target, arena))
+        give_the_rest(&set, cores, target, arena);
 }

@@ -9,8 +9,9 @@
  *   BASE/invasive-UID/cgroup.procs  write a pid and it enters
  *
  * In version 2 a group that has processes can have no groups with processes and controllers, so rmd
- * goes into BASE/rmd itself where it is in the way (the unit has Delegate=cpuset).  Files are opened
- * with O_CREAT, which means nothing to the kernel's, so that a test may use an ordinary directory.
+ * goes into BASE/rmd itself where it is in the way (the unit has Delegate=cpuset).  Files are
+ * opened with O_CREAT, which means nothing to the kernel's, so that a test may use an ordinary
+ * directory.
  */
 #define _GNU_SOURCE
 #include "cgroup.h"
@@ -77,11 +78,11 @@ static bool has(const char *directory, const char *name)
     return path_of(path, directory, name) && !access(path, F_OK);
 }
 
-static bool read_text(const char *directory, const char *name, char *text, size_t room)
+static bool read_text(const char *directory, const char *name, char *text, size_t size)
 {
     char path[PATH_MAX];
     int fd = path_of(path, directory, name) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t n = fd < 0 ? -1 : read(fd, text, room - 1);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, size - 1);
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
@@ -353,7 +354,8 @@ void rmd_cgroup_release(uid_t uid, const char *home)
 
 /* --- beginning */
 
-/* Version 2: are there processes in it?  In the uppermost group, which has no type, none matters. */
+/* Version 2: are there processes in it?  In the uppermost group, which has no type, none
+ * matters. */
 static bool peopled(const char *group)
 {
     char first[16];

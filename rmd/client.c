@@ -124,10 +124,10 @@ unsigned rmd_client_cores(const char *name)
 /* The next report; false when what comes is none. */
 static bool take_report(int fd, struct rmd_client_report *r)
 {
-    size_t room = sizeof r->report + INV_RECORD_BYTES(INV_SITES);
-    char *message = malloc(room);
-    ssize_t n = message ? recv(fd, message, room, MSG_TRUNC) : -1;
-    bool good = n >= (ssize_t)sizeof r->report && (size_t)n <= room;
+    size_t size = sizeof r->report + INV_RECORD_BYTES(INV_SITES);
+    char *message = malloc(size);
+    ssize_t n = message ? recv(fd, message, size, MSG_TRUNC) : -1;
+    bool good = n >= (ssize_t)sizeof r->report && (size_t)n <= size;
     size_t more = good ? (size_t)n - sizeof r->report : 0;
     if (good)
         memcpy(&r->report, message, sizeof r->report);

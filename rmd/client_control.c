@@ -76,11 +76,11 @@ static char *ask_for_chunks(const char *name, const struct inv_request *request,
     int fd = ask(name, request, request_bytes, &reply, PATIENCE_S);
     if (fd < 0)
         return NULL;
-    size_t room = (size_t)reply.count * INV_CHUNK, got = 0;
-    char *text = room < CHUNKS_MAX ? malloc(room + 1) : NULL;
+    size_t size = (size_t)reply.count * INV_CHUNK, got = 0;
+    char *text = size < CHUNKS_MAX ? malloc(size + 1) : NULL;
     ssize_t n = -1;
     for (unsigned i = 0; text && i < reply.count; i++, got += (size_t)n)
-        if ((n = recv(fd, text + got, room - got, 0)) <= 0)
+        if ((n = recv(fd, text + got, size - got, 0)) <= 0)
             break;
     int error = n < 0 ? errno : EPROTO;
     close(fd);

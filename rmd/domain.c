@@ -462,8 +462,8 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
         assign_cores(d);
         return;
     }
-    /* of all domains: there is one turn of the loop */
-    static char room[RMD_ROOM(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
+    /* shared by all domains: the caller holds the loop's turn */
+    static char arena[RMD_ARENA_BYTES(2 * INV_MAX_SLOTS)] __attribute__((aligned(16)));
     struct rmd_need needs[2 * INV_MAX_SLOTS];
     unsigned target[2 * INV_MAX_SLOTS];
     uint64_t launch[2 * INV_MAX_SLOTS], begin = inv_now_ns();
@@ -479,7 +479,7 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
         launch[m.count + i] = d->newest_launch;
     }
     number_jobs(d, &m, to_come, needs);
-    struct rmd_snapshot s = {d->units_here - m.pinned_units, m.count + to_come, needs, room,
+    struct rmd_snapshot s = {d->units_here - m.pinned_units, m.count + to_come, needs, arena,
                              d->tuning, false};
     decide(d, &s, launch, target);
     s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);

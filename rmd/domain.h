@@ -69,7 +69,7 @@ struct rmd_report {
 
 struct rmd_reports {
     struct rmd_report *items; /* oldest first */
-    unsigned count, room;
+    unsigned count, capacity;
     size_t record_bytes; /* of all of them */
     uint64_t forgotten;  /* of which there were before the oldest */
     bool holds;          /* report.c's, as is */

@@ -182,7 +182,7 @@ static bool steepest_alone(const struct filling *f)
  * which stays on top.  Returns the cores they could take. */
 static double find_ties(struct filling *f, double *slope)
 {
-    double room = 0;
+    double space = 0;
     *slope = f->best[0].key;
     f->nties = 0;
     f->on_top = steepest_alone(f);
@@ -193,9 +193,9 @@ static double find_ties(struct filling *f, double *slope)
     do {
         unsigned group = rmd_heap_pop(f->best, &f->nbest).who;
         f->tie[f->nties++] = group;
-        room += f->way[group].length;
+        space += f->way[group].length;
     } while (f->nbest && f->best[0].key >= *slope - RMD_ALIKE);
-    return room;
+    return space;
 }
 
 /* The group's next segment into the heap, or none. */
@@ -242,8 +242,8 @@ static void tie(struct filling *f, bool tied)
 static double climb(struct filling *f)
 {
     while (f->nbest && f->left > crumb) {
-        double slope, room = find_ties(f, &slope);
-        if (room > f->left + crumb) {
+        double slope, space = find_ties(f, &slope);
+        if (space > f->left + crumb) {
             tie(f, true);
             return f->left;
         }
@@ -298,10 +298,11 @@ static void start(struct filling *f)
 }
 
 /* Whole cores: `shared` ones are for the tied groups, the others keep what they have taken. */
-static void round_off(const struct filling *f, double shared, unsigned *share, struct rmd_room room)
+static void round_off(const struct filling *f, double shared, unsigned *share,
+                      struct rmd_arena arena)
 {
     unsigned n = f->ranks->ngroups;
-    struct rmd_part *part = rmd_take(&room, n, sizeof *part);
+    struct rmd_part *part = rmd_arena_alloc(&arena, n, sizeof *part);
     double sum = shared;
     for (unsigned j = 0; j < n; j++) {
         const struct way *w = &f->way[j];
@@ -311,26 +312,26 @@ static void round_off(const struct filling *f, double shared, unsigned *share, s
                                     .owned = f->ranks->group[j].owned};
         sum += w->at;
     }
-    rmd_apportion(part, n, (unsigned)ceil(sum - 1e-4), share, room);
+    rmd_apportion(part, n, (unsigned)ceil(sum - 1e-4), share, arena);
 }
 
 void rmd_fill(const struct rmd_ranks *ranks, const struct rmd_filling *how, unsigned *share,
-              struct rmd_room room)
+              struct rmd_arena arena)
 {
     unsigned groups = ranks->ngroups;
     struct filling f = {.ranks = ranks, .how = how};
-    f.way = rmd_take(&room, groups, sizeof *f.way);
-    f.kink = rmd_take(&room, ranks->nranks, sizeof *f.kink);
-    f.member = rmd_take(&room, ranks->nranks, sizeof *f.member);
-    f.best = rmd_take(&room, groups, sizeof *f.best);
-    f.tie = rmd_take(&room, groups, sizeof *f.tie);
+    f.way = rmd_arena_alloc(&arena, groups, sizeof *f.way);
+    f.kink = rmd_arena_alloc(&arena, ranks->nranks, sizeof *f.kink);
+    f.member = rmd_arena_alloc(&arena, ranks->nranks, sizeof *f.member);
+    f.best = rmd_arena_alloc(&arena, groups, sizeof *f.best);
+    f.tie = rmd_arena_alloc(&arena, groups, sizeof *f.tie);
     if (how->give_away > 0)
-        f.taken = rmd_take(&room, (size_t)TAKEN_EACH * ranks->nranks, sizeof *f.taken);
+        f.taken = rmd_arena_alloc(&arena, (size_t)TAKEN_EACH * ranks->nranks, sizeof *f.taken);
     start(&f);
     double shared = climb(&f);
     if (how->give_away > 0) {
         double slope = f.nties ? f.way[f.tie[0]].slope : 0;
         shared = descend(&f, shared, (1 - how->give_away) * (f.speed + shared * slope));
     }
-    round_off(&f, shared, share, room);
+    round_off(&f, shared, share, arena);
 }

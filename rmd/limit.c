@@ -36,8 +36,8 @@ static void take_part(struct part *part, const struct rmd_snapshot *all, const u
     }
 }
 
-/* Let the policy divide so many cores among these processes; returns what they have then.  The
- * room of the whole snapshot is enough for a part. */
+/* Lets the policy divide `ncores` among the processes of a part.  Returns the sum of their cores.
+ * The arena of the whole snapshot suffices for a part. */
 static unsigned decide(const struct rmd_policy *policy, const struct rmd_snapshot *all,
                        struct part *part, unsigned ncores, unsigned *target)
 {

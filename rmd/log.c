@@ -73,12 +73,12 @@ void rmd_log_no_wait(void)
 /* How much of it; none, or -1, if there is no room. */
 static ssize_t put_some(const char *text, size_t bytes)
 {
-    struct pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT};
+    struct pollfd writable = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (own >= 0)
         return write(own, text, bytes);
     if (how == SOCKET)
         return send(STDERR_FILENO, text, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return how == WAITS || poll(&room, 1, 0) == 1 ? write(STDERR_FILENO, text, bytes) : -1;
+    return how == WAITS || poll(&writable, 1, 0) == 1 ? write(STDERR_FILENO, text, bytes) : -1;
 }
 
 static bool put(const char *text, size_t bytes)
@@ -91,17 +91,17 @@ static bool put(const char *text, size_t bytes)
 }
 
 /* The beginning of a line, and how long it is. */
-static size_t begin_line(char *text, size_t room, enum rmd_level level)
+static size_t begin_line(char *text, size_t size, enum rmd_level level)
 {
     static const char syslog_priority[RMD_LOG_LEVELS] = {'3', '4', '5', '6', '7'};
     struct timespec now;
     struct tm day;
     if (head == PRIORITY)
-        return (size_t)snprintf(text, room, "<%c>", syslog_priority[level]);
+        return (size_t)snprintf(text, size, "<%c>", syslog_priority[level]);
     if (head == NAME || clock_gettime(CLOCK_REALTIME, &now) || !gmtime_r(&now.tv_sec, &day))
-        return (size_t)snprintf(text, room, "rmd: ");
-    size_t n = strftime(text, room, "%Y-%m-%dT%H:%M:%S", &day);
-    return n + (size_t)snprintf(text + n, room - n, ".%03ldZ rmd: %s: ", now.tv_nsec / 1000000,
+        return (size_t)snprintf(text, size, "rmd: ");
+    size_t n = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &day);
+    return n + (size_t)snprintf(text + n, size - n, ".%03ldZ rmd: %s: ", now.tv_nsec / 1000000,
                                 rmd_level_names[level]);
 }
 

@@ -50,15 +50,15 @@ void rmd_peer_begin(void)
 
 /* --- to hear, and to close */
 
-ssize_t rmd_peer_receive(int fd, void *room, size_t size, int flags, bool *carries)
+ssize_t rmd_peer_receive(int fd, void *buffer, size_t size, int flags, bool *carries)
 {
-    struct iovec iov = {room, size};
+    struct iovec iov = {buffer, size};
     struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
     ssize_t n = recvmsg(fd, &m, flags | MSG_PEEK | MSG_DONTWAIT);
     *carries = n >= 0 && m.msg_flags & MSG_CTRUNC;
     if (n < 0 || *carries)
         return n;
-    return recv(fd, room, (size_t)n < size ? (size_t)n : size, flags | MSG_DONTWAIT);
+    return recv(fd, buffer, (size_t)n < size ? (size_t)n : size, flags | MSG_DONTWAIT);
 }
 
 /* Is there anything?  It is taken, or (MSG_PEEK) left there. */

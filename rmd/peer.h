@@ -26,9 +26,9 @@ int rmd_peer_accept(int listening);
  * The client stays in the queue, so look again after a while only. */
 bool rmd_peer_full(void);
 
-/* What has come, as recv does it with MSG_DONTWAIT and these flags; it stays where it is when it
- * *carries descriptors. */
-ssize_t rmd_peer_receive(int fd, void *room, size_t size, int flags, bool *carries);
+/* Receives a message as recv does with MSG_DONTWAIT and these flags.  *carries: it carries
+ * descriptors; then it stays in the socket. */
+ssize_t rmd_peer_receive(int fd, void *buffer, size_t size, int flags, bool *carries);
 
 /* Instead of close(), of a local socket: whatever is in it that nobody has taken. */
 void rmd_peer_close(int fd);

@@ -5,12 +5,12 @@
  * For each group of cores it is known how many of them a process has and how many it shall
  * have; begin with the whole machine.  To divide a group among its children (packages, then
  * NUMA nodes, caches, physical cores):
- *   - who loses cores clears its smallest children, so that it is in fewer of them; what is
- *     not enough to clear one is taken where a process that is there already would grow;
- *   - who gains cores gets them in one of its own children if there is room for all of them,
+ *   - a process that loses cores leaves its smallest children, so that it is in fewer of them; a
+ *     remainder is taken where a process that is there already would grow;
+ *   - a process that gains cores gets them in one of its own children if all are free there,
  *     else in its own as far as they go, then where they fit best (best fit, decreasing).
- * Who gains in a group loses in none of its children and the other way around, so moves stay
- * minimal all the way down.  Every level is one pass over the cores of those groups in which
+ * A process that gains in a group loses in none of its children, and vice versa, so moves stay
+ * minimal on all levels.  Every level is one pass over the cores of those groups in which
  * something changes.
  */
 #define _GNU_SOURCE
@@ -58,12 +58,12 @@ static void find_cells(struct rmd_work *w, struct rmd_entry *e)
     }
 }
 
-/* The room that is left in each child, and which of the entries has how much in which. */
+/* Counts the free cores of each child, and the cores of each entry in each child. */
 static void survey(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
 {
     for (unsigned child = 0; child < nchildren; child++) {
-        w->bins.room[child] = w->free_before[w->child_first[child + 1]] -
-                              w->free_before[w->child_first[child]];
+        w->bins.space[child] =
+            w->free_before[w->child_first[child + 1]] - w->free_before[w->child_first[child]];
         w->asked[child] = w->per_child[child] = w->shrinkers[child] = 0;
     }
     w->ncells = 0;
@@ -114,16 +114,16 @@ static unsigned sort_cells(struct rmd_work *w, const struct rmd_group *g, const 
     return n;
 }
 
-/* How much more is asked for in the child than there is room for. */
+/* How many cores more are asked for in the child than are free. */
 static long shortage(const struct rmd_work *w, const struct rmd_cell *cell)
 {
-    return (long)w->asked[cell->child] - (long)w->bins.room[cell->child];
+    return (long)w->asked[cell->child] - (long)w->bins.space[cell->child];
 }
 
 static void give_up(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
 {
     cell->give += cores;
-    w->bins.room[cell->child] += cores;
+    w->bins.space[cell->child] += cores;
 }
 
 static void shrink(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e)
@@ -150,7 +150,8 @@ static void shrink(struct rmd_work *w, const struct rmd_group *g, const struct r
     give_up(w, where, surplus);
 }
 
-/* Ask for room where the process has most; whoever gives up cores looks at that. */
+/* Asks for cores in the child where the process has most; processes that give up cores prefer
+ * it. */
 static void ask(struct rmd_work *w, const struct rmd_entry *e)
 {
     const struct rmd_cell *most = NULL;
@@ -200,14 +201,14 @@ static void sort_growers(struct rmd_work *w, const struct rmd_group *g)
     }
 }
 
-/* Of the own children that have room for all, the one with the least room. */
+/* Of the process's children with at least `need` free cores, the one with the fewest. */
 static struct rmd_cell *snug(struct rmd_work *w, const struct rmd_entry *e, unsigned need)
 {
     struct rmd_cell *best = NULL;
     for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next) {
         struct rmd_cell *cell = &w->cells[i];
-        unsigned room = w->bins.room[cell->child];
-        if (room >= need && (!best || room < w->bins.room[best->child]))
+        unsigned space = w->bins.space[cell->child];
+        if (space >= need && (!best || space < w->bins.space[best->child]))
             best = cell;
     }
     return best;
@@ -215,11 +216,11 @@ static struct rmd_cell *snug(struct rmd_work *w, const struct rmd_entry *e, unsi
 
 static unsigned take(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
 {
-    unsigned room = w->bins.room[cell->child];
-    if (cores > room)
-        cores = room;
+    unsigned space = w->bins.space[cell->child];
+    if (cores > space)
+        cores = space;
     cell->take += cores;
-    w->bins.room[cell->child] -= cores;
+    w->bins.space[cell->child] -= cores;
     return cores;
 }
 
@@ -252,10 +253,10 @@ static int next_child(struct rmd_work *w, const struct rmd_group *g, const struc
     int wish = w->procs[e->process].wish, best = rmd_bins_best(&w->bins, need);
     if (e->cells == RMD_NO_CELL && wish >= (int)g->first && wish < (int)g->end) {
         unsigned child = w->child_of[wish];
-        if (w->bins.room[child] >= need || (best == RMD_NO_BIN && w->bins.room[child]))
+        if (w->bins.space[child] >= need || (best == RMD_NO_BIN && w->bins.space[child]))
             return (int)child;
     }
-    return best != RMD_NO_BIN ? best : rmd_bins_roomiest(&w->bins);
+    return best != RMD_NO_BIN ? best : rmd_bins_largest(&w->bins);
 }
 
 static void grow_outside(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren,
@@ -263,22 +264,22 @@ static void grow_outside(struct rmd_work *w, const struct rmd_group *g, unsigned
 {
     rmd_bins_begin(&w->bins, g->end - g->first);
     for (unsigned i = nchildren; i--;) /* of equal ones the first comes first */
-        if (w->bins.room[i])
+        if (w->bins.space[i])
             rmd_bins_add(&w->bins, (int)i);
     for (unsigned i = 0; i < ngrowers; i++) {
         struct rmd_entry *e = &w->entries[w->order[i]];
         int child;
         while (e->have < e->want &&
                (child = next_child(w, g, e, e->want - e->have)) != RMD_NO_BIN) {
-            unsigned room = w->bins.room[child], need = e->want - e->have;
+            unsigned space = w->bins.space[child], need = e->want - e->have;
             struct rmd_cell *cell = rmd_cell_add(w, e, (unsigned)child);
-            cell->take = need < room ? need : room;
+            cell->take = need < space ? need : space;
             e->have += cell->take;
             rmd_bins_use(&w->bins, child, cell->take);
         }
     }
     for (unsigned i = 0; i < nchildren; i++)
-        if (w->bins.room[i])
+        if (w->bins.space[i])
             rmd_bins_drop(&w->bins, (int)i);
 }
 
@@ -456,7 +457,7 @@ static size_t lay_out(struct rmd_work *w, char *at)
     w->free_before = carve(&at, &total, cores + 1, sizeof *w->free_before);
     w->bins.next = carve(&at, &total, cores, sizeof *w->bins.next);
     w->bins.prev = carve(&at, &total, cores, sizeof *w->bins.prev);
-    w->bins.room = carve(&at, &total, cores, sizeof *w->bins.room);
+    w->bins.space = carve(&at, &total, cores, sizeof *w->bins.space);
     w->groups = carve(&at, &total, cores + 1, sizeof *w->groups);
     w->next_groups = carve(&at, &total, cores + 1, sizeof *w->next_groups);
     w->entries = carve(&at, &total, entries, sizeof *w->entries);

@@ -32,7 +32,7 @@ struct rmd_machine {
 struct rmd_placed {
     unsigned target; /* cores that it shall own */
     int keep;        /* core that it gives up last, -1 none: where its main thread lives */
-    int wish;        /* core to begin at when it owns none, -1 wherever there is most room */
+    int wish;        /* core to begin at when it owns none; -1: where most cores are free */
 };
 
 /*

@@ -194,7 +194,7 @@ static unsigned find_gaps(struct rmd_work *w, const struct rmd_group *g)
     }
     rmd_bins_begin(&w->bins, g->end - g->first);
     for (unsigned i = n; i--;) {
-        w->bins.room[i] = w->runs[i].cores;
+        w->bins.space[i] = w->runs[i].cores;
         rmd_bins_add(&w->bins, (int)i);
     }
     return n;
@@ -207,7 +207,7 @@ static void take_in_gaps(struct rmd_work *w, const struct rmd_group *g)
         struct rmd_entry *e = &w->entries[i];
         while (e->have < e->want) {
             int gap = rmd_bins_best(&w->bins, e->want - e->have);
-            if (gap == RMD_NO_BIN && (gap = rmd_bins_roomiest(&w->bins)) == RMD_NO_BIN)
+            if (gap == RMD_NO_BIN && (gap = rmd_bins_largest(&w->bins)) == RMD_NO_BIN)
                 break;
             unsigned before = e->have, first = w->runs[gap].first;
             for (unsigned k = 0; k < w->runs[gap].cores && e->have < e->want; k++)
@@ -218,7 +218,7 @@ static void take_in_gaps(struct rmd_work *w, const struct rmd_group *g)
         }
     }
     for (unsigned i = 0; i < n; i++)
-        if (w->bins.room[i])
+        if (w->bins.space[i])
             rmd_bins_drop(&w->bins, (int)i);
 }
 

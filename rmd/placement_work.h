@@ -67,7 +67,7 @@ struct rmd_work {
     unsigned *order, *counts;
     int *sorted; /* cells of an entry */
     struct rmd_run *runs;
-    struct rmd_bins bins; /* children, or in a leaf free ranges, by their room */
+    struct rmd_bins bins; /* children by their free cores; in a leaf, free ranges by their length */
 };
 
 static inline struct rmd_cell *rmd_cell_add(struct rmd_work *w, struct rmd_entry *e, unsigned child)

@@ -3,9 +3,9 @@
  * policy.h - how many cores each process should own.
  *
  * A policy is a pure function from a snapshot of needs to a distribution D (target[i]
- * cores for process i): no I/O, no clock, no locks, no memory but the room that comes with
- * the snapshot.  So it can be tested with random input, simulated at sizes that no machine
- * has, and read.  Which cores they are is placement.h's matter.
+ * cores for process i): no I/O, no clock, no locks, no memory but the arena of the snapshot.  So it
+ * can be tested with random input, simulated at sizes that no machine has, and read.  placement.h
+ * chooses which cores they are.
  *
  * Every policy keeps to these, and the tests try to break them:
  *   - sum D = min(cores, sum of the maxima), or less where the policy saves cores;
@@ -48,12 +48,11 @@ struct rmd_tuning {
 struct rmd_snapshot {
     unsigned ncores, nprocs;
     const struct rmd_need *needs; /* nprocs of them */
-    void *room;                   /* RMD_ROOM(nprocs) bytes, aligned as by malloc; theirs */
+    void *arena;                  /* RMD_ARENA_BYTES(nprocs) bytes, aligned as by malloc */
     struct rmd_tuning tuning;
-    bool decided; /* for gain: the policy's decide has just been called for this very snapshot, and
-                     what it left in the room is still there */
+    bool decided; /* for gain: decide was called for this snapshot, and the arena is unchanged */
 };
-#define RMD_ROOM(nprocs) (((size_t)(nprocs) + 1) * 1024)
+#define RMD_ARENA_BYTES(nprocs) (((size_t)(nprocs) + 1) * 1024)
 
 typedef void rmd_policy_decide(const struct rmd_snapshot *snapshot, unsigned *target);
 /* What the policy aims at would get better by this part if `target` replaced what is owned: of

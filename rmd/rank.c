@@ -17,10 +17,10 @@ static unsigned group_of(const struct rmd_snapshot *s, enum rmd_grouping groupin
 }
 
 static void group_members(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                          struct rmd_ranks *r, struct rmd_room room)
+                          struct rmd_ranks *r, struct rmd_arena arena)
 {
     unsigned n = s->nprocs;
-    unsigned *end = rmd_take(&room, n + 1, sizeof *end); /* of the jobs, counted */
+    unsigned *end = rmd_arena_alloc(&arena, n + 1, sizeof *end); /* of the jobs, counted */
     memset(end, 0, (n + 1) * sizeof *end);
     for (unsigned i = 0; i < n; i++)
         end[group_of(s, grouping, i)]++;
@@ -114,14 +114,14 @@ static void add_up(struct rmd_ranks *r, struct rmd_group *g)
 }
 
 struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping grouping, bool slowed,
-                              struct rmd_room *room)
+                              struct rmd_arena *arena)
 {
     unsigned n = s->nprocs;
     struct rmd_ranks r = {.nranks = n};
-    r.rank = rmd_take(room, n, sizeof *r.rank);
-    r.group = rmd_take(room, n, sizeof *r.group);
-    r.member = rmd_take(room, n, sizeof *r.member);
-    r.work = rmd_take(room, n, sizeof *r.work);
+    r.rank = rmd_arena_alloc(arena, n, sizeof *r.rank);
+    r.group = rmd_arena_alloc(arena, n, sizeof *r.group);
+    r.member = rmd_arena_alloc(arena, n, sizeof *r.member);
+    r.work = rmd_arena_alloc(arena, n, sizeof *r.work);
     for (unsigned i = 0; i < n; i++) {
         struct rmd_range range = rmd_range_of(s, i);
         rmd_curve_of(&s->needs[i].scalability, &r.rank[i].curve);
@@ -131,7 +131,7 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
         r.rank[i].hi = range.hi;
         r.rank[i].owned = s->needs[i].owned;
     }
-    group_members(s, grouping, &r, *room);
+    group_members(s, grouping, &r, *arena);
     for (unsigned j = 0; j < r.ngroups; j++) {
         rmd_works(s, &r.member[r.group[j].first], r.group[j].count, r.work);
         if (slowed)
@@ -144,36 +144,36 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
     return r;
 }
 
-/* At the beginning of the room. */
+/* At the beginning of the arena. */
 struct kept {
     bool there;
     struct rmd_ranks ranks;
-    struct rmd_room after;
+    struct rmd_arena after;
 };
 
 struct rmd_ranks rmd_ranks_keep(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_room *room)
+                                bool slowed, struct rmd_arena *arena)
 {
-    *room = (struct rmd_room){s->room};
-    struct kept *kept = rmd_take(room, 1, sizeof *kept);
-    kept->ranks = rmd_ranks_of(s, grouping, slowed, room);
-    kept->after = *room;
+    *arena = (struct rmd_arena){s->arena};
+    struct kept *kept = rmd_arena_alloc(arena, 1, sizeof *kept);
+    kept->ranks = rmd_ranks_of(s, grouping, slowed, arena);
+    kept->after = *arena;
     kept->there = true;
     return kept->ranks;
 }
 
 void rmd_ranks_forget(const struct rmd_snapshot *s)
 {
-    ((struct kept *)s->room)->there = false;
+    ((struct kept *)s->arena)->there = false;
 }
 
 struct rmd_ranks rmd_ranks_kept(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_room *room)
+                                bool slowed, struct rmd_arena *arena)
 {
-    const struct kept *kept = s->room;
+    const struct kept *kept = s->arena;
     if (!s->decided || !kept->there)
-        return rmd_ranks_keep(s, grouping, slowed, room);
-    *room = kept->after;
+        return rmd_ranks_keep(s, grouping, slowed, arena);
+    *arena = kept->after;
     return kept->ranks;
 }
 

@@ -137,9 +137,9 @@ void rmd_replaced_look(struct rmd_domain *d) { look(d, rmd_rate_limit_clock()); 
 static void file_closed(struct rmd_source *source, uint32_t events)
 {
     uint64_t begun = rmd_rate_limit_clock();
-    char room[4096] __attribute__((aligned(8)));
+    char buffer[4096] __attribute__((aligned(8)));
     (void)events;
-    while (read(source->fd, room, sizeof room) == sizeof room)
+    while (read(source->fd, buffer, sizeof buffer) == sizeof buffer)
         ;
     look((void *)((char *)source - offsetof(struct rmd_domain, closed_files)), begun);
 }

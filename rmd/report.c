@@ -54,13 +54,13 @@ struct rmd_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t en
 }
 
 /* It goes to terminals. */
-static void clean(char *name, size_t room)
+static void clean(char *name, size_t size)
 {
     size_t i = 0;
-    for (; i < room - 1 && name[i]; i++)
+    for (; i < size - 1 && name[i]; i++)
         if (name[i] <= ' ' || name[i] > '~')
             name[i] = '?';
-    memset(name + i, 0, room - i);
+    memset(name + i, 0, size - i);
 }
 
 bool rmd_report_unpack(struct rmd_report *to, const struct inv_package *package, size_t bytes,
@@ -113,14 +113,14 @@ static bool make_room(struct rmd_reports *all)
         all->count--;
         all->forgotten++;
     }
-    if (all->count < all->room)
+    if (all->count < all->capacity)
         return true;
-    unsigned room = all->room ? all->room * 2 : 16;
-    struct rmd_report *more = realloc(all->items, room * sizeof *more);
+    unsigned capacity = all->capacity ? all->capacity * 2 : 16;
+    struct rmd_report *more = realloc(all->items, capacity * sizeof *more);
     if (!more)
         return false;
     all->items = more;
-    all->room = room;
+    all->capacity = capacity;
     return true;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl_top.c - rmctl top: what status shows, orders too, again and again, with rates between two looks
- * and a map of cores x processes.  On a terminal by ncurses, which knows terminals, their sizes and
- * how to leave them as they were; elsewhere, or with --batch, as plain text or lines of JSON.
+ * rmctl_top.c - rmctl top: what status shows, orders too, again and again, with rates between two
+ * looks and a map of cores x processes.  On a terminal by ncurses, which knows terminals, their
+ * sizes and how to leave them as they were; elsewhere, or with --batch, as plain text or lines of
+ * JSON.
  */
 #define _GNU_SOURCE
 #include "client.h"
@@ -200,8 +201,8 @@ static char cell_of(const struct view *v, int slot, unsigned from, unsigned to)
 
 static void draw_map(const struct view *v)
 {
-    int room = columns - 8 > 8 ? columns - 8 : 8;
-    unsigned each = (v->ncores + (unsigned)room - 1) / (unsigned)room;
+    int width = columns - 8 > 8 ? columns - 8 : 8;
+    unsigned each = (v->ncores + (unsigned)width - 1) / (unsigned)width;
     put(PLAIN, " cores x processes%s: # computing, + borrowed, . lent%s",
         each > 1 ? ", several cores a sign" : "", each > 1 ? "" : ", away ~");
     new_line();

@@ -492,11 +492,11 @@ static void complain_in_log(void *context, const char *line)
 /* The whole file, for the caller to free; NULL with errno. */
 static char *content(int fd, size_t *bytes)
 {
-    size_t room = RMD_CONFIG_BYTES + 1;
-    char *text = malloc(room);
+    size_t size = RMD_CONFIG_BYTES + 1;
+    char *text = malloc(size);
     *bytes = 0;
-    while (text && *bytes < room) {
-        ssize_t n = read(fd, text + *bytes, room - *bytes);
+    while (text && *bytes < size) {
+        ssize_t n = read(fd, text + *bytes, size - *bytes);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {

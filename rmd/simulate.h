@@ -44,7 +44,7 @@ struct sim_process {
     char name[SIM_NAME];
     unsigned job;
     unsigned min_cores, max_cores; /* 0: no limit */
-    unsigned npieces, room;
+    unsigned npieces, capacity;
     struct sim_piece *pieces;
 };
 

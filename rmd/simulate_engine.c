@@ -295,7 +295,7 @@ static void own_equally(struct sim_engine *e)
         e->needs[i].min_cores = process_of(e, i)->min_cores;
         e->needs[i].max_cores = process_of(e, i)->max_cores;
     }
-    struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->room,
+    struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->arena,
                              e->world->costs.tuning, false};
     rmd_policy_equal(&s, e->target);
     for (unsigned i = 0; i < n; i++)

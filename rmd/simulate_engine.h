@@ -55,7 +55,7 @@ struct sim_engine {
     struct rmd_need *needs;
     unsigned *target, *member;
     struct rmd_placed *placed;
-    void *room;
+    void *arena;
 };
 
 /* (simulate_engine.c) Own this many from now on.  First of all who loses, then who gains. */

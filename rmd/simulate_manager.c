@@ -22,7 +22,7 @@ void sim_manager_begin(struct sim_engine *e)
     e->target = sim_allocate(n, sizeof *e->target);
     e->member = sim_allocate(n, sizeof *e->member);
     e->placed = sim_allocate(n, sizeof *e->placed);
-    e->room = sim_allocate(1, RMD_ROOM(n));
+    e->arena = sim_allocate(1, RMD_ARENA_BYTES(n));
     for (unsigned c = 0; c < cores; c++)
         e->owner[c] = RMD_NO_OWNER;
 }
@@ -34,7 +34,7 @@ void sim_manager_end(struct sim_engine *e)
     free(e->target);
     free(e->member);
     free(e->placed);
-    free(e->room);
+    free(e->arena);
 }
 
 void sim_news(struct sim_engine *e, bool must)
@@ -165,7 +165,7 @@ void sim_decide(struct sim_engine *e)
     e->decide_at = HUGE_VAL;
     if (!n)
         return;
-    struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->room,
+    struct rmd_snapshot s = {e->world->machine.ncores, n, e->needs, e->arena,
                              e->world->costs.tuning, false};
     e->policy->decide(&s, e->target);
     s.decided = true;

@@ -20,14 +20,14 @@ static void equal_shares(const struct sim_world *w, const unsigned *member, unsi
         needs[k].min_cores = p->min_cores;
         needs[k].max_cores = p->max_cores;
     }
-    void *room = sim_allocate(1, RMD_ROOM(count));
-    struct rmd_snapshot s = {w->machine.ncores, count, needs, room, w->costs.tuning, false};
+    void *arena = sim_allocate(1, RMD_ARENA_BYTES(count));
+    struct rmd_snapshot s = {w->machine.ncores, count, needs, arena, w->costs.tuning, false};
     rmd_policy_equal(&s, target);
     for (unsigned k = 0; k < count; k++)
         cores[member[k]] = count > s.ncores ? (double)s.ncores / count : target[k];
     free(needs);
     free(target);
-    free(room);
+    free(arena);
 }
 
 /* As many rounds as all ranks go on with the pieces that they are at; 0 when they are done. */

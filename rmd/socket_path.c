@@ -58,8 +58,8 @@ static void unlock_directory(int lock)
 static bool nobody_listens(int fd, const struct sockaddr *address, socklen_t size)
 {
     int type = 0;
-    socklen_t room = sizeof type;
-    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &room))
+    socklen_t type_size = sizeof type;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size))
         return false;
     int probe = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool nobody = probe >= 0 && connect(probe, address, size) && errno == ECONNREFUSED;

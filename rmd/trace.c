@@ -430,8 +430,8 @@ static struct item *new_item(struct rmd_trace *x, enum inv_trace_chunk_type type
 {
     size_t all = sizeof(struct inv_trace_chunk) + bytes;
     pthread_mutex_lock(&x->lock);
-    bool room = x->queued < QUEUED_MAX && !x->missing;
-    struct item *item = room ? calloc(1, sizeof *item + all) : NULL;
+    bool has_space = x->queued < QUEUED_MAX && !x->missing;
+    struct item *item = has_space ? calloc(1, sizeof *item + all) : NULL;
     x->missing = !item;
     pthread_mutex_unlock(&x->lock);
     if (!item)
