@@ -113,9 +113,9 @@ static void most_speed(const struct rmd_snapshot *s, double give_away, unsigned 
     share_out(s, &r, NULL, fair, arena);
     for (unsigned j = 0; j < r.ngroups; j++)
         weight[j] = 1;
-    const struct rmd_filling how = {
+    const struct rmd_greedy_options how = {
         .cores = s->ncores, .weight = weight, .cap = fair, .give_away = give_away};
-    rmd_fill(&r, &how, share, arena);
+    rmd_greedy_allocate(&r, &how, share, arena);
     balance_all(&r, share, target, arena);
 }
 

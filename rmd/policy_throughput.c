@@ -2,7 +2,7 @@
 /*
  * policy_throughput.c - ownership that makes the most of the scalability graphs S_i that the
  * processes announce: maximise sum S_i(D_i) (papers/invasive-compute-balancing.txt 5.3.3,
- * equations 5 and 6), every process a group of its own in fill.c.
+ * equations 5 and 6), every process a group of its own in greedy.c.
  */
 #include "policy.h"
 #include "rank.h"
@@ -20,8 +20,8 @@ void rmd_policy_throughput(const struct rmd_snapshot *s, unsigned *target)
     for (unsigned i = 0; i < s->nprocs; i++)
         share[i] = target[i];
     rmd_works(s, ranks.member, s->nprocs, weight);
-    const struct rmd_filling how = {.cores = s->ncores, .weight = weight, .cap = share};
-    rmd_fill(&ranks, &how, target, arena);
+    const struct rmd_greedy_options how = {.cores = s->ncores, .weight = weight, .cap = share};
+    rmd_greedy_allocate(&ranks, &how, target, arena);
 }
 
 /* sum S_i(D_i); without any graph there are only the workloads. */

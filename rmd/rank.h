@@ -70,14 +70,14 @@ double rmd_slowest(const struct rmd_ranks *ranks, const struct rmd_group *group,
 void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, unsigned cores,
                  unsigned *target, struct rmd_arena arena);
 
-/* How rmd_fill distributes cores over groups: share[] by group; see fill.c. */
-struct rmd_filling {
+/* How rmd_greedy_allocate distributes cores over groups (greedy.c).  share[]: cores by group. */
+struct rmd_greedy_options {
     unsigned cores;       /* at least the sum of the groups' lo */
-    const double *weight; /* by group: their part where several gain alike */
-    const unsigned *cap;  /* by group: up to how many cores one without a graph gains */
+    const double *weight; /* by group: its part of the cores when several gain alike */
+    const unsigned *cap;  /* by group: the most cores from which one without a graph gains */
     double give_away;     /* part of the best sum of speed-ups that may be lost to save cores */
 };
-void rmd_fill(const struct rmd_ranks *ranks, const struct rmd_filling *how, unsigned *share,
-              struct rmd_arena arena);
+void rmd_greedy_allocate(const struct rmd_ranks *ranks, const struct rmd_greedy_options *how,
+                         unsigned *share, struct rmd_arena arena);
 
 #endif
