@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later WITH GCC-exception-3.1 */
 /*
- * protocol.h - what goes over rmd's socket (AF_UNIX, SOCK_SEQPACKET): one request, one
- * answer, then the client closes.  A managed process keeps no descriptor of ours; rmd
- * watches it through a pidfd, and its mapping of the table: who unmaps it is a member no more.  The peer's pid and uid are those that the kernel tells
- * (SO_PEERCRED), never a field of a message.
+ * protocol.h - what goes over rmd's socket (AF_UNIX, SOCK_SEQPACKET): one request, one answer, then
+ * the client closes.  A managed process keeps no descriptor of ours; rmd watches it through a
+ * pidfd, and its mapping of the table: who unmaps it is a member no more.  The peer's pid and uid
+ * are those that the kernel tells (SO_PEERCRED), never a field of a message.
  *
  * Every message is one struct inv_request or struct inv_reply, of exactly that size, or
  * a struct inv_package, in the byte order of the machine.
@@ -33,7 +33,7 @@ enum inv_request_kind {
     INV_CONTROL = 16,
     INV_EVENTS = 17,
     INV_METRICS = 18,
-    INV_OVERVIEW = 19,
+    INV_ADMIN_SNAPSHOT = 19,
     INV_TRACE = 32, /* `program` says "start", with the descriptor of a regular file, or "stop",
                        whose answer comes when the file is complete: the message says why it is
                        not, and `count` how many events were lost */

@@ -101,27 +101,27 @@ char *rmd_client_metrics(const char *name)
     return ask_for_chunks(name, &request, sizeof request, &bytes);
 }
 
-static bool whole(const struct inv_overview *o, size_t bytes)
+static bool is_complete(const struct inv_admin_snapshot *o, size_t bytes)
 {
     return bytes >= sizeof *o && o->nusers <= bytes && o->nprocs <= bytes &&
-           bytes == sizeof *o + o->nusers * sizeof(struct inv_overview_user) +
-                        o->nprocs * sizeof(struct inv_overview_process) &&
+           bytes == sizeof *o + o->nusers * sizeof(struct inv_admin_user) +
+                        o->nprocs * sizeof(struct inv_admin_process) &&
            o->nusers && o->ncores <= INV_MAX_CORES;
 }
 
-struct inv_overview *rmd_client_overview(const char *name, uint32_t uid)
+struct inv_admin_snapshot *rmd_client_admin_snapshot(const char *name, uint32_t uid)
 {
-    const struct inv_about about = {.request = inv_request_of(INV_OVERVIEW), .uid = uid};
+    const struct inv_about about = {.request = inv_request_of(INV_ADMIN_SNAPSHOT), .uid = uid};
     size_t bytes;
-    struct inv_overview *o =
+    struct inv_admin_snapshot *o =
         (void *)ask_for_chunks(name, &about.request, sizeof about, &bytes);
-    if (!o || !whole(o, bytes)) {
+    if (!o || !is_complete(o, bytes)) {
         if (o)
             errno = EPROTO;
         free(o);
         return NULL;
     }
-    struct inv_overview_user *users = (void *)(o + 1);
+    struct inv_admin_user *users = (void *)(o + 1);
     for (unsigned i = 0; i < o->nusers; i++)
         rmd_copy_name(users[i].policy, users[i].policy);
     return o;

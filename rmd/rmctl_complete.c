@@ -163,7 +163,7 @@ static void list_cores(enum which which, const char *typed)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
+    struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     for (unsigned c = 0; o && c < o->ncores; c++) {
         char word[16];
         snprintf(word, sizeof word, "%u", c);
@@ -177,7 +177,7 @@ static void list_counts(void)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
+    struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     for (unsigned n = 1; o && n <= o->ncores; n++)
         printf("%u\n", n);
     free(o);

@@ -9,7 +9,7 @@
 #include "core_list.h"
 #include "cpulist.h"
 #include "rmctl.h"
-#include "rmctl_overview.h"
+#include "rmctl_admin_snapshot.h"
 #include "text.h"
 
 #include <errno.h>
@@ -231,9 +231,9 @@ static bool others_have_processes(const struct rmctl_sockets *s)
 {
     bool others = false;
     for (unsigned i = 0; i < s->count; i++) {
-        struct inv_overview *o = rmd_client_overview(s->name[i], INV_UNSAID);
+        struct inv_admin_snapshot *o = rmd_client_admin_snapshot(s->name[i], INV_UNSAID);
         for (unsigned k = 1; o && k < o->nusers; k++)
-            others |= rmd_overview_users(o)[k].nprocs > 0;
+            others |= rmd_admin_users(o)[k].nprocs > 0;
         free(o);
     }
     return others;
@@ -292,7 +292,7 @@ static int show_drained(void)
 {
     static struct rmctl_sockets s;
     const char *socket = rmctl_find_one(&s);
-    struct inv_overview *o = socket ? rmd_client_overview(socket, INV_UNSAID) : NULL;
+    struct inv_admin_snapshot *o = socket ? rmd_client_admin_snapshot(socket, INV_UNSAID) : NULL;
     char list[200], text[256];
     unsigned n = 0;
     if (!o) {
@@ -309,7 +309,7 @@ static int show_drained(void)
     if (rmctl_common.json)
         status = rmctl_print_json(json_pack(
             "{ss ss ss ss si so}", "socket", socket, "command", "drain", "outcome", "done", "text",
-            text, "drained_cores", (int)n, "drained", overview_cores_json(o->drained)));
+            text, "drained_cores", (int)n, "drained", admin_cores_json(o->drained)));
     else
         printf("%s\n", text);
     free(o);

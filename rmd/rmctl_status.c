@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "client.h"
 #include "rmctl.h"
-#include "rmctl_overview.h"
+#include "rmctl_admin_snapshot.h"
 #include "rmctl_view.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static const char *who(int slot, char text[16])
     return text;
 }
 
-static void print_cores(const struct view *v, const struct inv_overview *o)
+static void print_cores(const struct view *v, const struct inv_admin_snapshot *o)
 {
     printf("%5s %5s %6s %7s %8s %-7s %s\n", "core", "cpu", "owner", "holder", "thread", "reclaim",
            "away");
@@ -33,7 +33,7 @@ static void print_cores(const struct view *v, const struct inv_overview *o)
             snprintf(cpu, sizeof cpu, "%d", core->cpu);
         if (core->thread)
             snprintf(thread, sizeof thread, "%d", core->thread);
-        const char *why = overview_why_away(o, v, c);
+        const char *why = admin_why_away(o, v, c);
         printf("%5u %5s %6s %7s %8s %-7s %s\n", c, cpu, who(core->owner, owner),
                who(core->holder, holder), thread, core->asked ? "asked" : "-", why ? why : "-");
     }
@@ -86,7 +86,7 @@ static void print_processes(const struct view *v)
         print_scalability(&v->process[i]);
 }
 
-static void print_view(const struct view *v, uint32_t uid, const struct inv_overview *o)
+static void print_view(const struct view *v, uint32_t uid, const struct inv_admin_snapshot *o)
 {
     printf("domain %s: ", v->socket);
     if (rmctl_of_another(uid))
@@ -101,12 +101,12 @@ static void print_view(const struct view *v, uint32_t uid, const struct inv_over
         printf(", %d free", v->free_tokens);
     printf("\n");
     if (o)
-        overview_print_head(stdout, o);
+        admin_print_head(stdout, o);
     if (v->pinned)
         print_cores(v, o);
     print_processes(v);
     if (o)
-        overview_print_orders(stdout, o);
+        admin_print_orders(stdout, o);
 }
 
 /* --- for programs */
@@ -200,9 +200,9 @@ int rmctl_status(int argc, char **argv)
         view_take(&view, t, sockets.name[i]);
         inv_table_unmap(t);
         found++;
-        struct inv_overview *o = rmd_client_overview(sockets.name[i], of.uid);
+        struct inv_admin_snapshot *o = rmd_client_admin_snapshot(sockets.name[i], of.uid);
         if (domains)
-            json_array_append_new(domains, overview_json(o, &view));
+            json_array_append_new(domains, admin_snapshot_json(o, &view));
         else
             print_view(&view, of.uid, o);
         free(o);

@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "client.h"
 #include "rmctl.h"
-#include "rmctl_overview.h"
+#include "rmctl_admin_snapshot.h"
 #include "rmctl_view.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 /* --- looking */
 
 static struct view looks[2][DOMAINS]; /* of this frame and the one before, in turns */
-static struct inv_overview *orders[DOMAINS]; /* of this frame; NULL: rmd has not said */
+static struct inv_admin_snapshot *orders[DOMAINS]; /* of this frame; NULL: unknown */
 static unsigned turn, ndomains;
 
 static void look(const struct rmctl_sockets *s, struct rmd_client_user *of)
@@ -83,7 +83,7 @@ static void look(const struct rmctl_sockets *s, struct rmd_client_user *of)
         view_take(&looks[turn][ndomains], t, s->name[i]);
         inv_table_unmap(t);
         free(orders[ndomains]);
-        orders[ndomains++] = rmd_client_overview(s->name[i], of->uid);
+        orders[ndomains++] = rmd_client_admin_snapshot(s->name[i], of->uid);
     }
 }
 
@@ -227,9 +227,9 @@ static void draw_map(const struct view *v)
     new_line();
 }
 
-/* What a function of rmctl_overview.h prints, which ends its lines. */
-static void draw_printed(void print(FILE *, const struct inv_overview *),
-                         const struct inv_overview *o)
+/* Draws what a function of rmctl_admin_snapshot.h prints. */
+static void draw_printed(void print(FILE *, const struct inv_admin_snapshot *),
+                         const struct inv_admin_snapshot *o)
 {
     char *text = NULL;
     size_t length;
@@ -247,7 +247,7 @@ static void draw_printed(void print(FILE *, const struct inv_overview *),
     free(text);
 }
 
-static void draw_domain(const struct view *v, uint32_t uid, const struct inv_overview *o)
+static void draw_domain(const struct view *v, uint32_t uid, const struct inv_admin_snapshot *o)
 {
     const struct view *before = view_before(v);
     unsigned held = 0;
@@ -266,14 +266,14 @@ static void draw_domain(const struct view *v, uint32_t uid, const struct inv_ove
                 (double)(v->time_ns - before->time_ns));
     new_line();
     if (o)
-        draw_printed(overview_print_head, o);
+        draw_printed(admin_print_head, o);
     put(PLAIN, "%5s %8s %5s %-16s %5s %5s %8s %8s %8s %8s %8s", "slot", "pid", "rank", "program",
         "owned", "held", "useful", "lends/s", "borrow/s", "recl./s", "mean us");
     new_line();
     for (unsigned i = 0; i < v->nprocs; i++)
         draw_process(v, &v->process[i]);
     if (o)
-        draw_printed(overview_print_orders, o);
+        draw_printed(admin_print_orders, o);
     if (v->pinned)
         draw_map(v);
     new_line();
@@ -333,7 +333,8 @@ static int print_frame_as_json(void)
     json_t *domains = json_array();
     for (unsigned i = 0; i < ndomains; i++) {
         const struct view *v = &looks[turn][i];
-        json_t *domain = overview_json(orders[i], v), *processes = json_object_get(domain, "processes");
+        json_t *domain = admin_snapshot_json(orders[i], v),
+               *processes = json_object_get(domain, "processes");
         for (unsigned p = 0; p < v->nprocs; p++)
             add_rates(json_array_get(processes, p), v, &v->process[p]);
         json_array_append_new(domains, domain);

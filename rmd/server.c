@@ -10,12 +10,12 @@
  */
 #define _GNU_SOURCE
 #include "server.h"
+#include "admin_snapshot.h"
 #include "control.h"
 #include "events.h"
 #include "log.h"
 #include "metrics.h"
 #include "now.h"
-#include "overview.h"
 #include "peer.h"
 #include "procstat.h"
 #include "rate_limit.h"
@@ -70,7 +70,7 @@ struct connection {
     bool held;               /* it is served later, */
     uint32_t events;         /* with these */
     uint64_t next_event;     /* of those that it gets; 0 it gets none */
-    char *text;              /* or an overview: being sent; of so many bytes `sent` have been */
+    char *text;              /* or an admin snapshot: being sent; `sent` bytes of it have been */
     size_t text_bytes;
 };
 
@@ -421,10 +421,10 @@ static bool answer_text(struct connection *c, char *text)
     return send_text(c);
 }
 
-static bool answer_overview(struct connection *c)
+static bool answer_admin_snapshot(struct connection *c)
 {
     bool all = c->operator && c->about == c->peer.uid;
-    return !is_there(c) || answer_text(c, rmd_overview(c->domain, all, &c->text_bytes));
+    return !is_there(c) || answer_text(c, rmd_admin_snapshot(c->domain, all, &c->text_bytes));
 }
 
 /* What a connection is in the middle of sending.  True when it is done. */
@@ -473,8 +473,8 @@ static bool answer(struct connection *c, const struct inv_package *message, size
         return answer_events(c, message);
     case INV_METRICS:
         return answer_text(c, rmd_metrics_text(c->peer.uid, c->operator, &c->text_bytes));
-    case INV_OVERVIEW:
-        return answer_overview(c);
+    case INV_ADMIN_SNAPSHOT:
+        return answer_admin_snapshot(c);
     case INV_TRACE:
         answer_trace(c, request, carries);
         return true;
@@ -487,7 +487,8 @@ static bool answer(struct connection *c, const struct inv_package *message, size
 /* May it be a struct inv_about? */
 static bool may_name_a_user(uint32_t kind)
 {
-    return kind == INV_OBSERVE || kind == INV_OVERVIEW || kind == INV_POLICY || kind == INV_TRACE;
+    return kind == INV_OBSERVE || kind == INV_ADMIN_SNAPSHOT || kind == INV_POLICY ||
+           kind == INV_TRACE;
 }
 
 /* Whose messages may have other sizes, too. */

@@ -42,7 +42,7 @@ from test_rmd_survival import (
 
 pytestmark = [pytest.mark.sanitize,
               pytest.mark.machine(os.getuid() == 0, "only root can be several users")]
-CONTROL, METRICS, OVERVIEW, TRACE = 16, 18, 19, 32
+CONTROL, METRICS, ADMIN_SNAPSHOT, TRACE = 16, 18, 19, 32
 LIMIT, UNSAID = 4, 2**32 - 1
 FORGOTTEN = 61000  # the first of some users
 
@@ -204,7 +204,7 @@ def asked_by_others(s, n):
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(connected(s, FORGOTTEN + 100 + i)) for i in range(n)]
         for one in many:
-            one.send(request(OVERVIEW))
+            one.send(request(ADMIN_SNAPSHOT))
             one.settimeout(PATIENCE_S)
         return [REPLY.unpack(one.recv(REPLY.size))[2] for one in reversed(many)]
 
@@ -435,8 +435,8 @@ def counted_by(floods, meanwhile):
             one.wait(PATIENCE_S)
 
 
-@pytest.mark.parametrize("kind", [pytest.param(METRICS, marks=pytest.mark.full), OVERVIEW],
-                         ids=["metrics", "overview"])
+@pytest.mark.parametrize("kind", [pytest.param(METRICS, marks=pytest.mark.full), ADMIN_SNAPSHOT],
+                         ids=["metrics", "admin-snapshot"])
 def test_a_user_that_asks_all_the_time_takes_little_of_a_processor(mortal, kind):  # noqa: F811
     """A tenth, after what is granted at once; others are answered meanwhile."""
     seconds, granted = 4, 0.2

@@ -95,8 +95,8 @@ static ssize_t fuzz_take_message(void)
 static ssize_t fuzz_receive(struct msghdr *m)
 {
     static const uint32_t kinds[] = {0, INV_JOIN, INV_OBSERVE, INV_LEAVE, INV_REPORT, INV_DEPOSIT,
-                                     INV_POLICY, INV_OVERVIEW, INV_CONTROL, INV_EVENTS, INV_METRICS,
-                                     INV_TRACE};
+                                     INV_POLICY, INV_ADMIN_SNAPSHOT, INV_CONTROL, INV_EVENTS,
+                                     INV_METRICS, INV_TRACE};
     if (message_bytes >= 0) {
         errno = EAGAIN;
         return -1;
