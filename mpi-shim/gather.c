@@ -4,8 +4,8 @@
  *
  * The home rank is the first one on the node of the `invade` that wants the report.  In the last
  * finalize, after all have come, it asks one rank of another table after the other: an empty
- * message, to which the rank answers at once with the time by its clock, and then with its package
- * (libinvasive/package.c).  The half of a round trip is how well the two clocks are compared.
+ * message, to which the rank answers at once with the time by its clock, and then with its report
+ * (libinvasive/remote_report.c).  Half of the round trip bounds the error between the two clocks.
  *
  * Whoever is late is not reported, and nobody waits for it: what came before in MPI_Finalize
  * was a barrier, so that this happens only to a rank that dies in these milliseconds.
@@ -21,7 +21,7 @@ static const uint64_t answer_limit_ns = 2000000000, /* of one rank */
     limit_ns = 10000000000, limit_for_each_ns = 20000000; /* of all, and more for each */
 
 struct hello {
-    uint64_t now_ns, bytes; /* by its clock; of the package that follows */
+    uint64_t now_ns, bytes; /* by its clock; of the report that follows */
 };
 
 static struct {
@@ -34,7 +34,7 @@ static struct {
 /* What a rank sends.  Where a request is left in it, it stays. */
 struct parcel {
     struct hello hello;
-    struct inv_package package;
+    struct inv_remote_report report;
 };
 
 static bool elsewhere(const struct shim_whereabouts *rank, const struct shim_whereabouts *home)
@@ -86,11 +86,11 @@ static bool fetch(struct parcel *p, int rank)
         !take(&p->hello, sizeof p->hello, rank, answer_limit_ns))
         return false;
     uint64_t heard = inv_now_ns();
-    if (p->hello.bytes > sizeof p->package ||
-        !take(&p->package, (size_t)p->hello.bytes, rank, answer_limit_ns))
+    if (p->hello.bytes > sizeof p->report ||
+        !take(&p->report, (size_t)p->hello.bytes, rank, answer_limit_ns))
         return false;
-    inv_package_deliver(&p->package, (size_t)p->hello.bytes,
-                        (int64_t)(asked + (heard - asked) / 2 - p->hello.now_ns));
+    inv_remote_report_submit(&p->report, (size_t)p->hello.bytes,
+                             (int64_t)(asked + (heard - asked) / 2 - p->hello.now_ns));
     return true; /* the others wait to be asked also when our rmd is gone */
 }
 
@@ -114,10 +114,10 @@ static void be_fetched(void)
     struct parcel *p = malloc(sizeof *p);
     if (!p || !take(NULL, 0, plan.home, patience_ns()))
         return;
-    size_t bytes = inv_package_fill(&p->package);
+    size_t bytes = inv_remote_report_fill(&p->report);
     p->hello = (struct hello){inv_now_ns(), bytes};
     if (give(&p->hello, sizeof p->hello, plan.home, answer_limit_ns) &&
-        give(&p->package, bytes, plan.home, answer_limit_ns))
+        give(&p->report, bytes, plan.home, answer_limit_ns))
         free(p);
 }
 

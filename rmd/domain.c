@@ -176,8 +176,8 @@ void rmd_domain_close(struct rmd_domain *d)
 
 /* --- ownership */
 
-/* For the process itself, whose report does not always come from us (package.c).  Relaxed:
- * statistics; who reads while we write counts some time twice or not at all. */
+/* Shows the process its owned core time, for a remote report (remote_report.c).  Relaxed:
+ * statistics; a process that reads meanwhile may count some time twice or not at all. */
 void rmd_domain_show_owned(struct inv_slot *s, const struct rmd_process *p)
 {
     atomic_store_explicit(&s->owned_ns, p->owned_ns, memory_order_relaxed);
@@ -773,11 +773,11 @@ int rmd_domain_observe(struct rmd_domain *d)
     return observer;
 }
 
-int rmd_domain_deposit(struct rmd_domain *d, pid_t pid, const struct inv_package *package,
-                       size_t bytes)
+int rmd_domain_submit_report(struct rmd_domain *d, pid_t pid,
+                             const struct inv_remote_report *remote, size_t bytes)
 {
     struct rmd_report r;
-    if (rmd_domain_slot(d, pid) < 0 || !rmd_report_unpack(&r, package, bytes, inv_now_ns()))
+    if (rmd_domain_slot(d, pid) < 0 || !rmd_report_from_remote(&r, remote, bytes, inv_now_ns()))
         return -1;
     rmd_chat("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
              r.report.host);

@@ -238,11 +238,11 @@ void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *p
  */
 int rmd_domain_observe(struct rmd_domain *domain);
 
-/* Keep what a member, the process with this pid, has brought of a process on another node: a
- * package of which nobody has checked more than that it is no longer than one.  0, or -1 when it
- * is none. */
-int rmd_domain_deposit(struct rmd_domain *domain, pid_t pid, const struct inv_package *package,
-                       size_t bytes);
+/* Adds the report of a process on another node, submitted by the member with this pid.  `bytes` is
+ * at most the size of *remote; nothing else is checked before.  0, or -1: malformed, or pid is no
+ * member. */
+int rmd_domain_submit_report(struct rmd_domain *domain, pid_t pid,
+                             const struct inv_remote_report *remote, size_t bytes);
 
 /*
  * One report for each process that has joined until now, the dead first.

@@ -63,13 +63,13 @@ static void clean(char *name, size_t size)
     memset(name + i, 0, size - i);
 }
 
-bool rmd_report_unpack(struct rmd_report *to, const struct inv_package *package, size_t bytes,
-                       uint64_t now_ns)
+bool rmd_report_from_remote(struct rmd_report *to, const struct inv_remote_report *remote,
+                            size_t bytes, uint64_t now_ns)
 {
-    if (bytes < INV_PACKAGE_BYTES(0))
+    if (bytes < INV_REMOTE_REPORT_BYTES(0))
         return false;
-    size_t record = bytes - INV_PACKAGE_BYTES(0);
-    struct inv_report r = package->report;
+    size_t record = bytes - INV_REMOTE_REPORT_BYTES(0);
+    struct inv_report r = remote->report;
     if (r.record_bytes != record || record < INV_RECORD_BYTES(0) ||
         record > INV_RECORD_BYTES(INV_SITES) || !r.node ||
         r.node_cores < 1 || r.node_cores > INV_MAX_CORES)
@@ -80,7 +80,7 @@ bool rmd_report_unpack(struct rmd_report *to, const struct inv_package *package,
     clean(r.host, sizeof r.host);
     *to = (struct rmd_report){r, malloc(record)};
     if (to->record)
-        memcpy((void *)to->record, package->record, record);
+        memcpy((void *)to->record, remote->record, record);
     return to->record != NULL;
 }
 

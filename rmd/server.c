@@ -262,9 +262,10 @@ static bool plausible(const struct inv_request *r)
            memchr(r->program, '\0', sizeof r->program);
 }
 
-static void answer_deposit(struct connection *c, const struct inv_package *package, size_t bytes)
+static void answer_submit(struct connection *c, const struct inv_remote_report *remote,
+                          size_t bytes)
 {
-    if (rmd_domain_deposit(c->domain, c->peer.pid, package, bytes))
+    if (rmd_domain_submit_report(c->domain, c->peer.pid, remote, bytes))
         refuse(c, INV_E_PROTOCOL, "no report, or not from a member");
     else
         reply(c->source.fd, INV_OK, 0, 0, -1, "");
@@ -441,13 +442,13 @@ static bool send_more(struct connection *c, uint32_t events)
 }
 
 /* True when the connection has done its work.  `carries` a file for a trace? */
-static bool answer(struct connection *c, const struct inv_package *message, size_t bytes,
+static bool answer(struct connection *c, const struct inv_remote_report *message, size_t bytes,
                    bool carries)
 {
     const struct inv_request *request = &message->request;
     switch (request->kind) {
-    case INV_DEPOSIT:
-        answer_deposit(c, message, bytes);
+    case INV_SUBMIT_REPORT:
+        answer_submit(c, message, bytes);
         return true;
     case INV_JOIN:
         answer_join(c, request);
@@ -498,14 +499,15 @@ static bool of_another_version(const struct inv_request *r, size_t bytes)
            r->version != INV_PROTOCOL_VERSION;
 }
 
-/* A message of so many bytes, of which there is memory for a struct inv_package at most. */
+/* Checks the size and the fields of a message of `bytes` bytes.  At most sizeof(struct
+ * inv_remote_report) of them are in memory. */
 static bool well_formed(const struct inv_request *r, size_t bytes)
 {
     if (bytes < sizeof *r || r->magic != INV_PROTOCOL_MAGIC || !plausible(r))
         return false;
     switch (r->kind) {
-    case INV_DEPOSIT:
-        return bytes <= sizeof(struct inv_package);
+    case INV_SUBMIT_REPORT:
+        return bytes <= sizeof(struct inv_remote_report);
     case INV_CONTROL:
         return bytes == sizeof(struct inv_control);
     case INV_EVENTS:
@@ -517,7 +519,8 @@ static bool well_formed(const struct inv_request *r, size_t bytes)
 }
 
 /* Whose domain a well-formed message is about. */
-static uid_t user_of(const struct connection *c, const struct inv_package *message, size_t bytes)
+static uid_t user_of(const struct connection *c, const struct inv_remote_report *message,
+                     size_t bytes)
 {
     struct inv_about about = {.uid = INV_UNSAID};
     if (may_name_a_user(message->request.kind) && bytes == sizeof about)
@@ -601,7 +604,7 @@ static void hear(struct connection *c, uint32_t events)
             hang_up(c);
         return;
     }
-    static struct inv_package message; /* most are only the request */
+    static struct inv_remote_report message; /* most are only the request */
     const struct inv_request *request = &message.request;
     bool carries; /* descriptors, and is still there */
     ssize_t n = rmd_peer_receive(c->source.fd, &message, sizeof message, MSG_TRUNC, &carries);

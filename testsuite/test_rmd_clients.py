@@ -357,7 +357,7 @@ def test_reports_that_nobody_takes_need_no_memory(mortal):  # noqa: F811
     s = mortal("emulate-cores = 2\n")
     alice, other = s.member(ALICE), s.member(ALICE)
     clients, brought = 20, 300
-    assert {alice.ask(f"deposit {s.name} 7 256 0") for _ in range(brought)} == {"0"}
+    assert {alice.ask(f"submit {s.name} 7 256 0") for _ in range(brought)} == {"0"}
     with contextlib.ExitStack() as stack:
         before = resident_bytes(s.process)
         asking = [stack.enter_context(connected(s, ALICE)) for _ in range(clients)]
@@ -382,11 +382,11 @@ def test_reports_of_all_users_are_bounded(mortal):  # noqa: F811
     """Who has most loses records; not who has few."""
     s = mortal("emulate-cores = 8\n")
     modest = s.member(ALICE)
-    assert modest.ask(f"deposit {s.name} 7 256 0") == "0"
+    assert modest.ask(f"submit {s.name} 7 256 0") == "0"
     before = resident_bytes(s.process)
     for uid in range(61000, 61005):  # together 340 MB
         greedy = s.member(uid)
-        assert {greedy.ask(f"deposit {s.name} 7 256 0") for _ in range(600)} == {"0"}
+        assert {greedy.ask(f"submit {s.name} 7 256 0") for _ in range(600)} == {"0"}
         greedy.kill()
     if not sanitizers(s.build):  # these keep what is freed, and more
         assert 200 << 20 < resident_bytes(s.process) - before < 300 << 20

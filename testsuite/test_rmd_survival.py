@@ -1336,7 +1336,7 @@ def test_a_log_that_nobody_reads_does_not_stop_rmd(mortal, kind):
         assert [what for fd, what in links.items() if fd > 2].count(links[2]) == (kind != "socket")
         assert not fcntl.fcntl(stderr, fcntl.F_GETFL) & os.O_NONBLOCK
         alice = s.member(ALICE)
-        assert {alice.ask(f"deposit {s.name} 7 0 0") for _ in range(2000)} == {"0"}  # a line each
+        assert {alice.ask(f"submit {s.name} 7 0 0") for _ in range(2000)} == {"0"}  # a line each
         assert rmctl(s.build, f"--socket={s.name}", "policy")[0] == 0
         assert s.member(BOB).slot == 0 and counts(alice, 0) == [1]
         before = take()
@@ -1365,7 +1365,7 @@ def test_nor_one_in_a_pipe_of_another_user(build, public):  # noqa: F811
             assert os.read(ready, 64) == b"ready 2\n"
             alice = UserMember(public / "member", name, ALICE)
             assert alice.join() == 0
-            assert {alice.ask(f"deposit {name} 7 0 0") for _ in range(2000)} == {"0"}
+            assert {alice.ask(f"submit {name} 7 0 0") for _ in range(2000)} == {"0"}
             take()
             alice.close()
             eventually(lambda: "lines lost before this one" in take(), True)

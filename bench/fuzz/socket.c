@@ -68,7 +68,7 @@ static ssize_t message_bytes;
 static size_t proper_size(uint32_t kind, size_t bytes)
 {
     switch (kind) {
-    case INV_DEPOSIT:
+    case INV_SUBMIT_REPORT:
         return bytes;
     case INV_CONTROL:
         return sizeof(struct inv_control);
@@ -94,9 +94,9 @@ static ssize_t fuzz_take_message(void)
 
 static ssize_t fuzz_receive(struct msghdr *m)
 {
-    static const uint32_t kinds[] = {0, INV_JOIN, INV_OBSERVE, INV_LEAVE, INV_REPORT, INV_DEPOSIT,
-                                     INV_POLICY, INV_ADMIN_SNAPSHOT, INV_CONTROL, INV_EVENTS,
-                                     INV_METRICS, INV_TRACE};
+    static const uint32_t kinds[] = {
+        0,          INV_JOIN,           INV_OBSERVE, INV_LEAVE,  INV_REPORT,  INV_SUBMIT_REPORT,
+        INV_POLICY, INV_ADMIN_SNAPSHOT, INV_CONTROL, INV_EVENTS, INV_METRICS, INV_TRACE};
     if (message_bytes >= 0) {
         errno = EAGAIN;
         return -1;
