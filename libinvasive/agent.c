@@ -16,8 +16,8 @@
 /* Indices that no thread of this process uses now. */
 static _Atomic uint64_t free_agents = ~UINT64_C(0);
 /* Seat that a thread of this process hands to the agent that it wakes, and how many threads
- * are about to.  The agent may be woken by others at the same time (rmd, when it buries a
- * process), so it looks here until nobody is about to: a seat is never left behind. */
+ * are about to.  The agent may be woken by others at the same time (rmd, when it reaps a
+ * dead process), so it looks here until nobody is about to: a seat is never left behind. */
 static _Atomic int handed[INV_AGENTS] = {[0 ... INV_AGENTS - 1] = INV_SEAT_NONE};
 static _Atomic unsigned callers[INV_AGENTS];
 

@@ -21,9 +21,9 @@
  *   (inv_core_reclaim; the core that was free when it asked last may be another's now) and
  *   borrow a free one of the others, then sleep.  The lender's side: free the core, fence,
  *   look at wanting and parked (inv_core_offer).
- * - Awake again for whatever reason, an agent withdraws its bit.  If it was still set nobody
- *   has taken the agent: a timer, or rmd that buries somebody (inv_bury).  If not, whoever
- *   took it has rung or will.
+ * - Awake again for whatever reason, an agent withdraws its bit.  If it was still set nobody has
+ *   taken the agent: a timer, or rmd that reaps a dead process (inv_slot_reap).  If not, the thread
+ *   that took it has rung or will.
  * - An agent that was woken with a core borrows it and uses it, or, when it has nothing to
  *   do, lends and offers it again: it was woken instead of somebody else.
  * - Sleeping in MPI: store `home`, then again and again: read the bell, look for what it
@@ -90,9 +90,9 @@ bool inv_core_left(struct inv_table *t, unsigned core);
 void inv_core_expel(struct inv_table *t, unsigned core);
 void inv_core_admit(struct inv_table *t, unsigned core);
 
-/* Part of inv_bury, for one core, after the slot's `home` is INV_NO_CORE: true when the dead
- * process held it. */
-bool inv_core_bury(struct inv_table *t, unsigned core, unsigned dead);
+/* Part of inv_slot_reap, for one core.  The slot's `home` must be INV_NO_CORE.  True: the dead
+ * process held the core. */
+bool inv_core_reap(struct inv_table *t, unsigned core, unsigned dead);
 
 /* seize: rmd takes the core from a holder that cannot give it up (it is stopped): it is nobody's
  * then, and stays its owner's, who does not ask for it any more if that is the holder.  True when
@@ -144,12 +144,12 @@ bool inv_token_overdrawn(struct inv_table *t);
 void inv_token_offer(struct inv_table *t);
 
 /*
- * bury: all that a death calls for, by rmd, after it has set the slot's state to DEAD: the
- * dead process's cores and tokens are free and offered, its ownership, wants and reclaims
- * gone, and everybody whom it may have been about to wake is woken.  `freed`, if not NULL,
- * receives how many cores it held.  The slot may be used again afterwards.
+ * reap: by rmd, after it has set the slot's state to DEAD.  Frees and offers the dead process's
+ * cores and tokens, clears its ownership, wants and reclaims, and wakes all threads that it may
+ * have been about to wake.  *freed, if not NULL, becomes the number of cores that it held.  The
+ * slot may be used again afterwards.
  */
-void inv_bury(struct inv_table *t, unsigned dead, unsigned *freed);
+void inv_slot_reap(struct inv_table *t, unsigned dead, unsigned *freed);
 
 /* Pin a kernel thread of this domain to a core (no-op when emulated).  tid 0 is the
  * caller.  Returns 0 or -errno. */

@@ -33,9 +33,9 @@ void rmd_domain_tell(const struct rmd_domain *domain, const struct rmd_process *
 int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);
 void rmd_domain_unwatch(struct rmd_domain *domain, unsigned slot);
 
-/* Take the process out; the survivors get their shares from rmd_domain_share.  `left`: it lives
- * on. */
-void rmd_domain_bury(struct rmd_domain *domain, unsigned slot, bool left);
+/* Removes the process in this slot.  rmd_domain_share divides the cores anew.  left: the process
+ * lives, and goes on unmanaged. */
+void rmd_domain_remove_member(struct rmd_domain *domain, unsigned slot, bool left);
 
 /* Put the head of the table, the owners and the names of members right.  The number of cores and
  * slots where something was wrong. */

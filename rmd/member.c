@@ -22,7 +22,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
+void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
 {
     struct rmd_process *p = &d->procs[slot];
     struct inv_slot *s = inv_slot_at(d->table, slot);
@@ -31,9 +31,9 @@ void rmd_domain_bury(struct rmd_domain *d, unsigned slot, bool left)
     atomic_store(&s->state, INV_SLOT_DEAD);
     rmd_domain_tell(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
     *(left ? &d->leaves : &d->deaths) += 1;
-    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* all of its tokens come back now */
+    atomic_fetch_sub(&d->table->free_tokens, p->loan); /* inv_slot_reap returns all of its tokens */
     d->stopped -= p->stopped;
-    inv_bury(d->table, slot, &freed); /* first of all: others wait for these cores */
+    inv_slot_reap(d->table, slot, &freed); /* at once: other processes wait for these cores */
     rmd_domain_settle(d);
     struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
     report.report.left = left;
@@ -72,7 +72,7 @@ void rmd_domain_tidy(struct rmd_domain *d)
 
 static void gone(struct rmd_domain *d, unsigned slot, bool left)
 {
-    rmd_domain_bury(d, slot, left);
+    rmd_domain_remove_member(d, slot, left);
     if (!d->live) {
         rmd_domain_tidy(d);
         return;
@@ -247,7 +247,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     rmd_copy_name(program, request->program);
     int old = rmd_domain_slot(d, pid); /* it has called exec: another program, the same process */
     if (old >= 0) {
-        rmd_domain_bury(d, (unsigned)old, true);
+        rmd_domain_remove_member(d, (unsigned)old, true);
         d->joined--;
         if (!d->live)
             rmd_domain_tidy(d);

@@ -136,8 +136,8 @@ static void be_holder(pid_t parent, uint32_t number)
     _exit(0);
 }
 
-/* A place for one more, of the first so many; NULL: none of them ends.  SIGCHLD is ignored, so
- * nobody buries them. */
+/* A free entry among the first `of`; NULL: none of these children has ended.  SIGCHLD is ignored,
+ * so the kernel reaps the children. */
 static pid_t *free_holder(unsigned of)
 {
     for (unsigned i = 0; i < of; i++)

@@ -216,7 +216,7 @@ static void remove_dead(struct rmd_domain *d)
         found[s] = d->procs[s].used && find_process(d, s);
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && !found[s])
-            rmd_domain_bury(d, s, false);
+            rmd_domain_remove_member(d, s, false);
 }
 
 int rmd_domain_take_over(struct rmd_domain *d, int table_fd, int state_fd)

@@ -221,7 +221,7 @@ def test_who_follows_events_hears_that_rmd_was_killed(mortal, build):
     s.begin()
 
 
-def test_who_died_while_there_was_no_rmd_is_buried_by_the_next(mortal):
+def test_a_process_that_died_without_rmd_is_reaped_by_the_next(mortal):
     s = mortal("emulate-cores = 4\n")
     one, other, bob = s.member(ALICE), s.member(ALICE), s.member(BOB)
     for core in range(4):
@@ -274,7 +274,7 @@ def test_tokens_are_right_after_a_restart(mortal):
     assert members[0].ask("token") == members[1].ask("token") == "1"
     s.die()
     members[0].kill()
-    members[1].ask("scribble tokens -5")  # as if rmd had died while it buried somebody
+    members[1].ask("scribble tokens -5")  # as if rmd had died while it reaped one
     s.begin()
     assert members[1].table()[:2] == (ANONYMOUS, 1)
     members[1].kill()

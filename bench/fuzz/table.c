@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * table.c - a core table that its processes have written into: rmd decides, looks, and buries in
- * it, and others map it.
+ * table.c - a core table that its processes have written into: rmd decides, checks, and reaps dead
+ * processes in it, and tools map it.
  *
  * The domain has two members and eight emulated cores.  The input says what is written where, as if
  * by a member, and what rmd does between: a constraint, another policy, a report, a core that goes
