@@ -91,7 +91,7 @@ static void repair(struct rmd_domain *d)
     if (d->table->mode == INV_MODE_ANONYMOUS)
         wrong += repair_tokens(d);
     if (wrong)
-        rmd_domain_say_repaired(d, "owners or names in the core table");
+        rmd_domain_log_repaired(d, "owners or names in the core table");
 }
 
 /* --- the stopped */

@@ -141,8 +141,8 @@ static bool confine_process(const struct rmd_domain *d, const struct rmd_confine
 {
     unsigned outside = rmd_affinity_confine(p->pid, p->pidfd.fd, &con->allowed, before);
     if (outside)
-        rmd_chat("user %u: %u threads of process %d moved to its cores", (unsigned)d->uid, outside,
-                 (int)p->pid);
+        rmd_debug("user %u: %u threads of process %d moved to its cores", (unsigned)d->uid, outside,
+                  (int)p->pid);
     return outside > 0;
 }
 

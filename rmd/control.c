@@ -477,7 +477,7 @@ void rmd_control(const struct inv_control *command, const struct rmd_asker *aske
     bool obeys = obey(p);
     if (!obeys || p->asks) {
         if (!obeys)
-            rmd_chat("refused user %u: %s", (unsigned)asker->uid, p->outcome.text);
+            rmd_debug("refused user %u: %s", (unsigned)asker->uid, p->outcome.text);
         answer(p, obeys ? INV_DONE : INV_REFUSED);
         free(p);
         return;

@@ -77,7 +77,7 @@ void rmd_domain_mend_head(struct rmd_domain *d)
     size_t constant = offsetof(struct inv_table, wanting);
     if (!memcmp(d->table, d->header, constant))
         return;
-    rmd_domain_say_repaired(d, "the head of the core table");
+    rmd_domain_log_repaired(d, "the head of the core table");
     memcpy(d->table, d->header, constant);
 }
 
@@ -149,8 +149,8 @@ int rmd_domain_fit_table(struct rmd_domain *d, unsigned expected)
     enum inv_mode mode = expected > units ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
     if (d->table && (d->live || d->table->mode == (uint32_t)mode))
         return 0;
-    rmd_chat("%u process%s expected on %u cores: %s", expected, expected == 1 ? "" : "es",
-             units, mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
+    rmd_debug("%u process%s expected on %u cores: %s", expected, expected == 1 ? "" : "es", units,
+              mode == INV_MODE_PINNED ? "pinned" : "anonymous tokens");
     return open_table(d, mode);
 }
 
@@ -698,13 +698,13 @@ void rmd_domain_drop_empty_table(struct rmd_domain *d)
 
 /* --- what is not as rmd has left it */
 
-void rmd_domain_say_repaired(struct rmd_domain *d, const char *what)
+void rmd_domain_log_repaired(struct rmd_domain *d, const char *what)
 {
     uint64_t now = inv_now_ns();
     if (d->repaired_ns && now - d->repaired_ns < 1000000000u)
         return;
     d->repaired_ns = now;
-    rmd_say("a process has overwritten %s; restoring it", what);
+    rmd_error("a process has overwritten %s; restoring it", what);
 }
 
 static unsigned repair_slot(struct rmd_domain *d, unsigned slot)
@@ -779,8 +779,8 @@ int rmd_domain_submit_report(struct rmd_domain *d, pid_t pid,
     struct rmd_report r;
     if (rmd_domain_slot(d, pid) < 0 || !rmd_report_from_remote(&r, remote, bytes, inv_now_ns()))
         return -1;
-    rmd_chat("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
-             r.report.host);
+    rmd_debug("process %d brought the report of rank %d on %s", (int)pid, r.report.rank,
+              r.report.host);
     rmd_reports_add(&d->dead, &r);
     return 0;
 }

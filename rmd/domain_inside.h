@@ -46,7 +46,7 @@ unsigned rmd_domain_repair(struct rmd_domain *domain);
 int rmd_domain_surplus(struct rmd_domain *domain);
 int rmd_domain_tokens_of(struct rmd_domain *domain, unsigned slot);
 
-/* Something was put right: say so, but not more often than every second. */
-void rmd_domain_say_repaired(struct rmd_domain *domain, const char *what);
+/* Logs that `what` was repaired, once a second at most. */
+void rmd_domain_log_repaired(struct rmd_domain *domain, const char *what);
 
 #endif

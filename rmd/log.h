@@ -25,8 +25,8 @@ void rmd_log_no_wait(void);
 
 void rmd_log(enum rmd_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What went wrong, and what happens in the ordinary course. */
-#define rmd_say(...) rmd_log(RMD_ERROR, __VA_ARGS__)
-#define rmd_chat(...) rmd_log(RMD_DEBUG, __VA_ARGS__)
+/* Log an error; and a message for debugging. */
+#define rmd_error(...) rmd_log(RMD_ERROR, __VA_ARGS__)
+#define rmd_debug(...) rmd_log(RMD_DEBUG, __VA_ARGS__)
 
 #endif

@@ -105,19 +105,20 @@ bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*store)(i
     if (cap.amount <= 0)
         return true;
     if (undone && !rmd_power_limit(&machine.power, root, cap, note_power)) {
-        rmd_chat("power is capped by %s", machine.power.how);
+        rmd_debug("power is capped by %s", machine.power.how);
         return true;
     }
     if (errno == ENOTSUP)
-        rmd_say("--power-cap: this machine has no powercap%s", cap.percent ? " nor cpufreq"
-                : "; where it has cpufreq, give a percentage");
+        rmd_error("--power-cap: this machine has no powercap%s",
+                  cap.percent ? " nor cpufreq" : "; where it has cpufreq, give a percentage");
     else if (errno == ECANCELED)
-        rmd_say("--power-cap: a limit would have no effect, since %s says 0: write 1 there, unless "
-                "the firmware has locked it",
-                machine.power.off.path);
+        rmd_error(
+            "--power-cap: a limit would have no effect, since %s says 0: write 1 there, unless "
+            "the firmware has locked it",
+            machine.power.off.path);
     else
-        rmd_say("--power-cap: cannot be set: %s%s", strerror(errno),
-                errno == EROFS ? ": for systemd's unit see rmd(8), Power cap" : "");
+        rmd_error("--power-cap: cannot be set: %s%s", strerror(errno),
+                  errno == EROFS ? ": for systemd's unit see rmd(8), Power cap" : "");
     return false;
 }
 

@@ -37,8 +37,8 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     rmd_domain_settle(d);
     struct rmd_report report = rmd_report_of(d, slot, p->settled_ns);
     report.report.left = left;
-    rmd_chat("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
-             freed);
+    rmd_debug("process %d (%s) is gone; it held %u cores", (int)p->pid, report.report.program,
+              freed);
     rmd_reports_add(&d->dead, &report);
     rmd_trace_gone(d, slot, left);
     rmd_record_clear(d, slot);
@@ -272,7 +272,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     rmd_domain_tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
     rmd_domain_redistribute(d, true);
     rmd_state_save(d);
-    rmd_chat("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid, program,
-             request->rank, slot, d->procs[slot].owned);
+    rmd_debug("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid, program,
+              request->rank, slot, d->procs[slot].owned);
     return slot;
 }

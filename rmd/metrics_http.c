@@ -293,8 +293,8 @@ int rmd_metrics_serve(const char *where)
                 !rmd_path_listen(listener.fd, &a.any, size, CLIENTS_MAX) &&
                 !rmd_watch(&listener, EPOLLIN) && !rmd_watch(&patience, EPOLLIN);
     if (!good) {
-        rmd_say("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
-                errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
+        rmd_error("cannot serve metrics at %s: %s%s", where, rmd_path_error(errno),
+                  errno == EAFNOSUPPORT ? ": for rmd.service see metrics.conf in rmd(8)" : "");
         return -1;
     }
     if (*where == '/')

@@ -191,8 +191,8 @@ static bool put_into_cpuset(const struct user_process *p, int pidfd)
     char *group = rmd_cgroup_of(p->pid, p->uid);
     bool is_in = !group || rmd_cgroup_enter(p->uid, p->pid, pidfd);
     if (!is_in)
-        rmd_chat("user %u: process %d cannot be put into its cpuset", (unsigned)p->uid,
-                 (int)p->pid);
+        rmd_debug("user %u: process %d cannot be put into its cpuset", (unsigned)p->uid,
+                  (int)p->pid);
     free(group);
     return is_in;
 }
@@ -204,8 +204,8 @@ static void confine_process(struct user_process *p, int pidfd, const struct rmd_
     const struct inv_cpus *before = p->confined ? &p->given : p->descended ? &con->before : NULL;
     unsigned outside = rmd_affinity_confine(p->pid, pidfd, to, before);
     if (outside)
-        rmd_chat("user %u: %u threads of process %d, which has not joined, moved to its cores",
-                 (unsigned)p->uid, outside, (int)p->pid);
+        rmd_debug("user %u: %u threads of process %d, which has not joined, moved to its cores",
+                  (unsigned)p->uid, outside, (int)p->pid);
     p->confined = con != NULL;
     p->given = *to;
 }

@@ -295,7 +295,7 @@ static void reload(void)
         rmd_users_reconfigured();
         rmd_log(RMD_NOTICE, "the configuration has been read again");
     } else {
-        rmd_say("the configuration has errors: the old one stays in force");
+        rmd_error("the configuration has errors: the old one stays in force");
     }
     rmd_service_ready(topology.description);
 }
@@ -381,11 +381,11 @@ static int find_cores(void)
     if (failed && line.node && *cores && errno == ENODEV)
         failed = inv_topology_detect(&topology, NULL, first_only);
     if (failed && errno == EOVERFLOW)
-        rmd_say("this kernel has more than %d possible CPUs: see LIMITS in rmd(8)", INV_MAX_CPUS);
+        rmd_error("this kernel has more than %d possible CPUs: see LIMITS in rmd(8)", INV_MAX_CPUS);
     else if (failed)
-        rmd_say("no CPU is left of --cores=%s: see the affinity mask of who starts rmd "
-                "(in a shell: taskset -cp $$)",
-                cores);
+        rmd_error("no CPU is left of --cores=%s: see the affinity mask of who starts rmd "
+                  "(in a shell: taskset -cp $$)",
+                  cores);
     else if (topology.unused)
         rmd_log(RMD_WARNING, "a core table has room for %d CPUs: %u more stay unused; --cores chooses",
                 INV_MAX_CORES, topology.unused);
@@ -406,7 +406,7 @@ static void be_prompt(void)
     } attributes = {.size = sizeof attributes, .runtime_ns = 100000};
     syscall(SYS_sched_setattr, 0, &attributes, 0);
     if (setpriority(PRIO_PROCESS, 0, -15))
-        rmd_chat("running at the usual priority");
+        rmd_debug("running at the usual priority");
 }
 
 /* A descriptor for each process, and some for each user. */
@@ -430,9 +430,9 @@ static int have_table_size(void)
     files.rlim_cur = needed;
     if (files.rlim_max >= needed && !setrlimit(RLIMIT_FSIZE, &files))
         return 0;
-    rmd_say("the largest file allowed (RLIMIT_FSIZE) is smaller than a core table: allow %u KiB, "
-            "or all by ulimit -f unlimited",
-            (unsigned)((needed + 1023) / 1024));
+    rmd_error("the largest file allowed (RLIMIT_FSIZE) is smaller than a core table: allow %u KiB, "
+              "or all by ulimit -f unlimited",
+              (unsigned)((needed + 1023) / 1024));
     return -1;
 }
 
@@ -441,8 +441,8 @@ static int check_kernel(void)
 {
     int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (pidfd < 0) {
-        rmd_say("this kernel has no pidfd_open (%s); Linux 5.3 or later is needed",
-                strerror(errno));
+        rmd_error("this kernel has no pidfd_open (%s); Linux 5.3 or later is needed",
+                  strerror(errno));
         return -1;
     }
     return close(pidfd);
@@ -557,7 +557,7 @@ static int start(void)
         return -1;
     if (!good || rmd_users_open(&topology, &settings, &users) ||
         (line.node && watch_emptiness())) {
-        rmd_say("cannot start: %s", strerror(errno));
+        rmd_error("cannot start: %s", strerror(errno));
         return -1;
     }
     if (is_service())
@@ -568,7 +568,7 @@ static int start(void)
         (*metrics && rmd_metrics_serve(metrics)))
         return -1;
     if (watch_launcher()) {
-        rmd_say("cannot reach the launcher: %s", strerror(errno));
+        rmd_error("cannot reach the launcher: %s", strerror(errno));
         return -1;
     }
     return 0;
@@ -609,7 +609,7 @@ int main(int argc, char **argv)
         rmd_log(RMD_NOTICE, "serving %s", topology.description);
         rmd_service_ready(topology.description);
     }
-    rmd_chat("%s, socket %s", topology.description, socket_name());
+    rmd_debug("%s, socket %s", topology.description, socket_name());
     int status = rmd_loop();
     if (is_service()) {
         rmd_log(RMD_NOTICE, "ending");

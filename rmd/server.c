@@ -110,12 +110,12 @@ static void reply(int fd, enum inv_status status, unsigned slot, unsigned count,
                           .count = count};
     snprintf(r.message, sizeof r.message, "%s", message);
     if (inv_socket_send(fd, &r, sizeof r, pass_fd, MSG_DONTWAIT) < 0)
-        rmd_chat("a client went away before its answer: %s", strerror(errno));
+        rmd_debug("a client went away before its answer: %s", strerror(errno));
 }
 
 static void refuse(struct connection *c, enum inv_status status, const char *message)
 {
-    rmd_chat("refused process %d: %s", (int)c->peer.pid, message);
+    rmd_debug("refused process %d: %s", (int)c->peer.pid, message);
     reply(c->source.fd, status, 0, 0, -1, message);
 }
 
@@ -285,8 +285,8 @@ static void answer_policy(struct connection *c, const char *name)
         return;
     }
     if (*name)
-        rmd_chat("process %d of user %u chooses policy %s for user %u", (int)c->peer.pid,
-                 (unsigned)c->peer.uid, policy->name, (unsigned)c->about);
+        rmd_debug("process %d of user %u chooses policy %s for user %u", (int)c->peer.pid,
+                  (unsigned)c->peer.uid, policy->name, (unsigned)c->about);
     reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
 }
 
@@ -338,7 +338,7 @@ static void control_answered(void *client, const struct inv_outcome *outcome)
     struct connection *c = client;
     reply(c->source.fd, INV_OK, 0, 1, -1, "");
     if (send(c->source.fd, outcome, sizeof *outcome, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        rmd_chat("a client went away before its answer: %s", strerror(errno));
+        rmd_debug("a client went away before its answer: %s", strerror(errno));
     c->answered = true;
     if (c->waiting) {
         c->waiting = false;
@@ -869,7 +869,7 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
     socklen_t size = inv_socket_address(&address, name);
     char unfit[INV_SOCKET_UNFIT];
     if (inv_socket_unfit(name, unfit)) {
-        rmd_say("%s: use another one", unfit);
+        rmd_error("%s: use another one", unfit);
         return -1;
     }
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -883,8 +883,8 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
     if (!listens)
         address.sun_path[0] = '\0'; /* it is somebody else's */
     if (!ok)
-        rmd_say("cannot listen on %s: %s%s", name, rmd_path_error(errno),
-                errno == ENOENT ? ": its directory must be there" : "");
+        rmd_error("cannot listen on %s: %s%s", name, rmd_path_error(errno),
+                  errno == ENOENT ? ": its directory must be there" : "");
     return ok ? 0 : -1;
 }
 
@@ -916,7 +916,7 @@ int rmd_server_inherit(int fd, const struct rmd_access *who)
         !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
         fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 && !serve(who))
         return 0;
-    rmd_say("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
+    rmd_error("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
     return -1;
 }
 

@@ -78,9 +78,9 @@ bool rmd_service_receive(int *listening, rmd_stored_callback *stored)
     }
     free(names);
     if (n < 0)
-        rmd_say("the descriptors of LISTEN_FDS are not there: %s", strerror(-n));
+        rmd_error("the descriptors of LISTEN_FDS are not there: %s", strerror(-n));
     if (sockets > 1)
-        rmd_say("%d sockets to listen on: one is allowed", sockets);
+        rmd_error("%d sockets to listen on: one is allowed", sockets);
     return n >= 0 && sockets <= 1;
 }
 

@@ -486,7 +486,7 @@ unsigned rmd_config_parse(struct rmd_settings *settings, const char *name, const
 static void complain_in_log(void *context, const char *line)
 {
     (void)context;
-    rmd_say("%s", line);
+    rmd_error("%s", line);
 }
 
 /* The whole file, for the caller to free; NULL with errno. */
@@ -528,13 +528,13 @@ unsigned rmd_config_load(struct rmd_settings *settings, const char *path, bool m
     char *text = fd < 0 ? NULL : content(fd, &bytes);
     unsigned errors = 1;
     if (!text)
-        rmd_say("%s: cannot be read: %s", path, strerror(errno));
+        rmd_error("%s: cannot be read: %s", path, strerror(errno));
     else if (others_write(fd))
-        rmd_say("%s: anybody may write to it: use chmod o-w", path);
+        rmd_error("%s: anybody may write to it: use chmod o-w", path);
     else
         errors = rmd_config_parse(settings, path, text, bytes, complain_in_log, NULL);
     if (errors > RMD_CONFIG_ERRORS)
-        rmd_say("%s: %u more errors", path, errors - RMD_CONFIG_ERRORS);
+        rmd_error("%s: %u more errors", path, errors - RMD_CONFIG_ERRORS);
     free(text);
     if (fd >= 0)
         close(fd);

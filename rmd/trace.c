@@ -119,8 +119,8 @@ static void give_up(struct rmd_trace *x, int error)
 {
     x->error = error;
     if (ftruncate(x->file, x->written))
-        rmd_chat("the trace's last chunk is not whole");
-    rmd_say("the trace ends after %lld bytes: %s", (long long)x->written, strerror(error));
+        rmd_debug("the trace's last chunk is not whole");
+    rmd_error("the trace ends after %lld bytes: %s", (long long)x->written, strerror(error));
     if (x->reading)
         atomic_store(&x->reading->table->tracing, 0);
 }
@@ -551,7 +551,7 @@ static struct reading *read_table(int fd)
     struct reading *reading = calloc(1, sizeof *reading);
     if (reading && (reading->table = inv_table_map(fd, true)) != NULL)
         return reading;
-    rmd_say("the trace leaves out a core table: %s", strerror(errno));
+    rmd_error("the trace leaves out a core table: %s", strerror(errno));
     free(reading);
     return NULL;
 }
