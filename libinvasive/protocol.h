@@ -27,8 +27,8 @@ enum inv_request_kind {
     INV_SUBMIT_REPORT = 5,
     INV_POLICY = 6,  /* `program` names the policy that is to decide from now on, "" none; the
                         answer's message is the name of the one that decides */
-    INV_SAY = 7,    /* may a process of the launch say what `launch`, a number, stands for?  The
-                       answer's count is 1 for the first one that asks, else 0 */
+    INV_SAY = 7,    /* may this process print the message for which the number `launch` stands?  The
+                       answer's count is 1 for the first process that asks, else 0 */
     /* of rmctl (rmd/control_protocol.h) */
     INV_CONTROL = 16,
     INV_EVENTS = 17,

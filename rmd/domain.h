@@ -8,8 +8,8 @@
 #define RMD_DOMAIN_H
 
 #include "bell.h"
+#include "dedup.h"
 #include "loop.h"
-#include "notice.h"
 #include "order.h"
 #include "policy.h"
 #include "protocol.h"
@@ -143,7 +143,7 @@ struct rmd_domain {
     unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
     struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */
-    struct rmd_notices notices;
+    struct rmd_dedup messages;                   /* that processes of a launch print once */
     struct rmd_source closed_files; /* replaced.h; fd -1: none */
     bool closed_files_wait;         /* not listened to now */
     unsigned looked_at;             /* slots, so far */

@@ -461,7 +461,8 @@ static bool answer(struct connection *c, const struct inv_remote_report *message
         reply(c->source.fd, INV_OK, 0, 0, -1, "");
         return true;
     case INV_SAY:
-        reply(c->source.fd, INV_OK, 0, rmd_notice_first(&c->domain->notices, request->launch), -1, "");
+        reply(c->source.fd, INV_OK, 0, rmd_dedup_first(&c->domain->messages, request->launch), -1,
+              "");
         return true;
     case INV_REPORT:
         return answer_report(c);
