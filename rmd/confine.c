@@ -380,9 +380,9 @@ void rmd_confinement_check_nonmembers(void)
 {
     rmd_nonmembers_scan();
     if (cpusets)
-        rmd_cgroup_tidy();
+        rmd_cgroup_remove_leftovers();
 }
 
 void rmd_confinement_end(void) { rmd_nonmembers_end(); }
 
-bool rmd_confinement_has_leftovers(void) { return cpusets && rmd_cgroup_untidy(); }
+bool rmd_confinement_has_leftovers(void) { return cpusets && rmd_cgroup_has_leftovers(); }

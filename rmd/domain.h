@@ -198,9 +198,9 @@ bool rmd_domain_check(struct rmd_domain *domain);
 /* Confinement may have moved threads of its processes to other CPUs. */
 void rmd_domain_confined(struct rmd_domain *domain);
 
-/* Nobody is left who could use them: what the dead forgot to return is free again, and `emptied` is
- * called. */
-void rmd_domain_tidy(struct rmd_domain *domain);
+/* The domain has no process left: frees all tokens and board lines that were not returned, and
+ * calls `emptied`. */
+void rmd_domain_reset(struct rmd_domain *domain);
 
 /* Frees the table if the domain has no process. */
 void rmd_domain_drop_empty_table(struct rmd_domain *domain);

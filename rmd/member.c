@@ -55,7 +55,7 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     atomic_store(&s->state, INV_SLOT_FREE);
 }
 
-void rmd_domain_tidy(struct rmd_domain *d)
+void rmd_domain_reset(struct rmd_domain *d)
 {
     d->joined = d->expected = 0;
     rmd_replaced_forget(d);
@@ -74,7 +74,7 @@ static void gone(struct rmd_domain *d, unsigned slot, bool left)
 {
     rmd_domain_remove_member(d, slot, left);
     if (!d->live) {
-        rmd_domain_tidy(d);
+        rmd_domain_reset(d);
         return;
     }
     rmd_domain_redistribute(d, true);
@@ -250,7 +250,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
         rmd_domain_remove_member(d, (unsigned)old, true);
         d->joined--;
         if (!d->live)
-            rmd_domain_tidy(d);
+            rmd_domain_reset(d);
     }
     int slot = rmd_domain_fit_table(d, expected) ? -1 : admit(d, pid, pidfd);
     if (slot < 0) {

@@ -1171,7 +1171,7 @@ void rmd_users_take_over(void)
     divide();
     for (struct user *u = users; u; u = u->next)
         if (u->domain.table && !u->domain.live)
-            rmd_domain_tidy(&u->domain); /* its last process ended during the takeover */
+            rmd_domain_reset(&u->domain); /* its last process ended during the takeover */
 }
 
 unsigned rmd_users_live(void)
