@@ -20,7 +20,7 @@ static bool settled(const struct rmd_snapshot *s, unsigned *target)
     if (s->nprocs && !rmd_scarce(s))
         return false;
     rmd_policy_equal(s, target);
-    rmd_ranks_forget(s);
+    rmd_ranks_invalidate(s);
     return true;
 }
 
@@ -41,7 +41,7 @@ void rmd_policy_makespan(const struct rmd_snapshot *s, unsigned *target)
     struct rmd_arena arena;
     if (settled(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_keep(s, RMD_ONE_GROUP, false, &arena);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_ONE_GROUP, false, &arena);
     unsigned share = r.group[0].hi < s->ncores ? r.group[0].hi : s->ncores;
     balance_all(&r, &share, target, arena);
 }
@@ -59,7 +59,7 @@ double rmd_gain_makespan(const struct rmd_snapshot *s, const unsigned *target)
     struct rmd_arena arena;
     if (!s->nprocs)
         return 0;
-    struct rmd_ranks r = rmd_ranks_kept(s, RMD_ONE_GROUP, false, &arena);
+    struct rmd_ranks r = rmd_ranks_cached(s, RMD_ONE_GROUP, false, &arena);
     const unsigned *owned = owned_of(s, &arena);
     double now = rmd_slowest(&r, &r.group[0], owned);
     return now > 0 ? 1 - rmd_slowest(&r, &r.group[0], target) / now : 0;
@@ -94,7 +94,7 @@ void rmd_policy_fair(const struct rmd_snapshot *s, unsigned *target)
     struct rmd_arena arena;
     if (settled(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, false, &arena);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, false, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
     share_out(s, &r, NULL, share, arena);
     balance_all(&r, share, target, arena);
@@ -106,7 +106,7 @@ static void most_speed(const struct rmd_snapshot *s, double give_away, unsigned 
     struct rmd_arena arena;
     if (settled(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, false, &arena);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, false, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
     unsigned *fair = rmd_arena_alloc(&arena, r.ngroups, sizeof *fair);
     double *weight = rmd_arena_alloc(&arena, r.ngroups, sizeof *weight);
@@ -183,7 +183,7 @@ void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
     struct rmd_arena arena;
     if (settled(s, target))
         return;
-    struct rmd_ranks r = rmd_ranks_keep(s, RMD_BY_JOB, true, &arena);
+    struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, true, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
     double *weight = rmd_arena_alloc(&arena, r.ngroups, sizeof *weight);
     struct deliveries all = {&r, rmd_arena_alloc(&arena, r.ngroups, sizeof *all.by_job)};
@@ -227,7 +227,7 @@ static struct outcome outcome_of(const struct rmd_snapshot *s, bool slowed, cons
     struct rmd_arena arena;
     if (!s->nprocs)
         return o;
-    struct rmd_ranks r = rmd_ranks_kept(s, RMD_BY_JOB, slowed, &arena);
+    struct rmd_ranks r = rmd_ranks_cached(s, RMD_BY_JOB, slowed, &arena);
     const unsigned *owned = owned_of(s, &arena);
     for (unsigned j = 0; j < r.ngroups; j++)
         add_job(&o, &r, &r.group[j], owned, target);

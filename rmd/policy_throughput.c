@@ -11,10 +11,10 @@ void rmd_policy_throughput(const struct rmd_snapshot *s, unsigned *target)
 {
     struct rmd_arena arena;
     rmd_policy_workload(s, target);
-    rmd_ranks_forget(s);
+    rmd_ranks_invalidate(s);
     if (!s->nprocs || rmd_scarce(s))
         return; /* nothing to choose */
-    struct rmd_ranks ranks = rmd_ranks_keep(s, RMD_ALONE, false, &arena);
+    struct rmd_ranks ranks = rmd_ranks_cache(s, RMD_ALONE, false, &arena);
     unsigned *share = rmd_arena_alloc(&arena, s->nprocs, sizeof *share);
     double *weight = rmd_arena_alloc(&arena, s->nprocs, sizeof *weight);
     for (unsigned i = 0; i < s->nprocs; i++)
@@ -32,7 +32,7 @@ double rmd_gain_throughput(const struct rmd_snapshot *s, const unsigned *target)
     struct rmd_arena arena;
     if (!s->nprocs)
         return 0;
-    struct rmd_ranks ranks = rmd_ranks_kept(s, RMD_ALONE, false, &arena);
+    struct rmd_ranks ranks = rmd_ranks_cached(s, RMD_ALONE, false, &arena);
     for (unsigned i = 0; i < s->nprocs; i++) {
         const struct rmd_curve *c = &ranks.rank[i].curve;
         known |= ranks.rank[i].known;

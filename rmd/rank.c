@@ -144,37 +144,37 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
     return r;
 }
 
-/* At the beginning of the arena. */
-struct kept {
-    bool there;
+/* Is at the beginning of the arena. */
+struct cache {
+    bool valid;
     struct rmd_ranks ranks;
     struct rmd_arena after;
 };
 
-struct rmd_ranks rmd_ranks_keep(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_arena *arena)
+struct rmd_ranks rmd_ranks_cache(const struct rmd_snapshot *s, enum rmd_grouping grouping,
+                                 bool slowed, struct rmd_arena *arena)
 {
     *arena = (struct rmd_arena){s->arena};
-    struct kept *kept = rmd_arena_alloc(arena, 1, sizeof *kept);
-    kept->ranks = rmd_ranks_of(s, grouping, slowed, arena);
-    kept->after = *arena;
-    kept->there = true;
-    return kept->ranks;
+    struct cache *cache = rmd_arena_alloc(arena, 1, sizeof *cache);
+    cache->ranks = rmd_ranks_of(s, grouping, slowed, arena);
+    cache->after = *arena;
+    cache->valid = true;
+    return cache->ranks;
 }
 
-void rmd_ranks_forget(const struct rmd_snapshot *s)
+void rmd_ranks_invalidate(const struct rmd_snapshot *s)
 {
-    ((struct kept *)s->arena)->there = false;
+    ((struct cache *)s->arena)->valid = false;
 }
 
-struct rmd_ranks rmd_ranks_kept(const struct rmd_snapshot *s, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_arena *arena)
+struct rmd_ranks rmd_ranks_cached(const struct rmd_snapshot *s, enum rmd_grouping grouping,
+                                  bool slowed, struct rmd_arena *arena)
 {
-    const struct kept *kept = s->arena;
-    if (!s->decided || !kept->there)
-        return rmd_ranks_keep(s, grouping, slowed, arena);
-    *arena = kept->after;
-    return kept->ranks;
+    const struct cache *cache = s->arena;
+    if (!s->decided || !cache->valid)
+        return rmd_ranks_cache(s, grouping, slowed, arena);
+    *arena = cache->after;
+    return cache->ranks;
 }
 
 double rmd_slowest(const struct rmd_ranks *r, const struct rmd_group *g, const unsigned *cores)

@@ -45,16 +45,16 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grou
                               bool slowed, struct rmd_arena *arena);
 
 /*
- * The same, left at the beginning of the snapshot's arena for the policy's gain
- * (rmd_snapshot.decided). *arena becomes the part after it.  A policy that uses the arena without
- * this function must call rmd_ranks_forget at its end.
+ * * The same, cached at the beginning of the snapshot's arena for the policy's gain
+ * (rmd_snapshot.decided).  *arena becomes the part after it.  A policy that uses the arena without
+ * this function must call rmd_ranks_invalidate at its end.
  */
-struct rmd_ranks rmd_ranks_keep(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_arena *arena);
-void rmd_ranks_forget(const struct rmd_snapshot *snapshot);
-/* What was kept, or else made now. */
-struct rmd_ranks rmd_ranks_kept(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
-                                bool slowed, struct rmd_arena *arena);
+struct rmd_ranks rmd_ranks_cache(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
+                                 bool slowed, struct rmd_arena *arena);
+void rmd_ranks_invalidate(const struct rmd_snapshot *snapshot);
+/* The cached ones, or else made now. */
+struct rmd_ranks rmd_ranks_cached(const struct rmd_snapshot *snapshot, enum rmd_grouping grouping,
+                                  bool slowed, struct rmd_arena *arena);
 
 /* What cores deliver that others have, when all have `cores` of them, which deliver `whole`. */
 double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *own);
