@@ -41,7 +41,7 @@ static void add_user(struct builder *b, const struct rmd_domain *d, struct rmd_l
         .uid = d->uid, .nprocs = d->live, .cores = limits.cores, .job_cores = limits.job_cores};
     snprintf(o.policy, sizeof o.policy, "%s", d->policy->name);
     for (unsigned c = 0; c < b->head.ncores; c++)
-        if (d->presence[c] != RMD_AWAY)
+        if (d->grant[c] != RMD_NOT_GRANTED)
             inv_set_add(o.has, c);
     b->head.nusers += fwrite(&o, sizeof o, 1, b->users) == 1;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
@@ -55,7 +55,7 @@ static void add_other_user(struct rmd_domain *d, void *context)
     if (d == b->asker)
         return;
     for (unsigned c = 0; c < b->head.ncores; c++)
-        if (d->presence[c] != RMD_AWAY)
+        if (d->grant[c] != RMD_NOT_GRANTED)
             inv_set_add(b->head.others, c);
     struct rmd_limits limits = rmd_users_limits(d->uid);
     if (b->all && (d->live || limits.cores || limits.job_cores || d->policy != b->asker->policy))
@@ -69,7 +69,7 @@ static void collect(struct builder *b)
     rmd_users_drained(b->head.drained);
     rmd_users_offline(b->head.offline);
     for (unsigned c = 0; c < b->head.ncores; c++)
-        if (d->presence[c] == RMD_HERE && d->resting[c])
+        if (d->grant[c] == RMD_GRANTED && d->resting[c])
             inv_set_add(b->head.resting, c);
     add_user(b, d, rmd_users_limits(d->uid));
     rmd_users_each(add_other_user, b);

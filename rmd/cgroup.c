@@ -8,7 +8,7 @@
  *   BASE/invasive-UID/cpuset.mems   version 1: must be filled before a process may enter
  *   BASE/invasive-UID/cgroup.procs  write a pid and it enters
  *
- * * In version 2 a group with processes cannot have child groups with processes and controllers.
+ * In version 2 a group with processes cannot have child groups with processes and controllers.
  * So rmd moves itself into BASE/rmd if it is in BASE (the unit has Delegate=cpuset).  Files are
  * opened with O_CREAT, which the kernel's files ignore, so that a test can use an ordinary
  * directory.

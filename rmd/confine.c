@@ -80,7 +80,7 @@ static bool is_enforced(void) { return required && enforcement != RMD_ENFORCE_NO
 
 static bool domain_has_core(const struct rmd_domain *d, unsigned core)
 {
-    return d->presence[core] == RMD_HERE;
+    return d->grant[core] == RMD_GRANTED;
 }
 
 /* The CPUs of the domain's cores; with `others` also CPUs that are no core of rmd. */
@@ -244,7 +244,7 @@ static void rely_on_cpuset(struct rmd_domain *d, struct rmd_confinement *con, un
 static void set_cpuset(struct rmd_domain *d, struct rmd_confinement *con)
 {
     bool was_stale = con->cpuset_stale;
-    con->cpus = d->here ? cpus_of(d, false) : con->allowed;
+    con->cpus = d->granted ? cpus_of(d, false) : con->allowed;
     con->cpuset_stale = !rmd_cgroup_confine(d->uid, &con->cpus);
     if (con->cpuset_stale && !was_stale)
         rmd_log(RMD_WARNING, "user %u: cannot change its cpuset: %s: enforcing by affinity",
@@ -276,10 +276,10 @@ static void confine_by_cpuset(struct rmd_domain *d, struct rmd_confinement *con,
 void rmd_confinement_update(struct rmd_domain *d, struct rmd_confinement *con)
 {
     bool all_stopped = d->live && d->stopped == d->live;
-    if (!is_enforced() || !(d->here || con->active || all_stopped))
+    if (!is_enforced() || !(d->granted || con->active || all_stopped))
         return; /* wait for its first core: no process can enter an empty cpuset */
     struct inv_cpus before = con->allowed;
-    struct inv_cpus now = d->here ? cpus_of(d, true) : cpus_without_cores(d, con);
+    struct inv_cpus now = d->granted ? cpus_of(d, true) : cpus_without_cores(d, con);
     bool first = !con->active;
     if (!first && inv_cpus_equal(&before, &now))
         return;
@@ -311,7 +311,7 @@ void rmd_confinement_add_member(struct rmd_domain *d, struct rmd_confinement *co
 void rmd_confinement_check(struct rmd_domain *d, struct rmd_confinement *con)
 {
     uint64_t now = inv_now_ns(), begun = rmd_rate_limit_clock();
-    if (!con->active || d->here >= d->topology.ncores || con->due_ns > now)
+    if (!con->active || d->granted >= d->topology.ncores || con->due_ns > now)
         return;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used && is_confined_by_affinity(con, s) &&

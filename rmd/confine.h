@@ -44,7 +44,7 @@ void rmd_confinement_require(void);
 void rmd_confinement_set_offline(const struct inv_cpus *cpus);
 
 /*
- * rmd_confinement_update - applies a change of the user's cores (domain->presence).
+ * rmd_confinement_update - applies a change of the user's cores (domain->grant).
  * rmd_confinement_add_member - confines a process that has joined.
  * rmd_confinement_check - periodic: moves threads back that have left their CPUs.  Takes at most a
  *   tenth of a processor's time.

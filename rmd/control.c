@@ -120,7 +120,7 @@ static bool pin_allowed(struct rmd_domain *d, unsigned slot, const uint64_t *set
         if (whose >= 0 && whose != (int)slot)
             return refuse(o, "core %u is process %d's, which is pinned to it: rmctl pin %d --reset",
                           c, (int)d->procs[whose].pid, (int)d->procs[whose].pid);
-        if (inv_set_has(set, c) && d->presence[c] != RMD_HERE)
+        if (inv_set_has(set, c) && d->grant[c] != RMD_GRANTED)
             return refuse(o, "core %u is drained, or another user's now: rmctl status says "
                              "which", c);
     }
@@ -130,7 +130,7 @@ static bool pin_allowed(struct rmd_domain *d, unsigned slot, const uint64_t *set
         int whose = rmd_pinned_to(d, c);
         taken += whose >= 0 && whose != (int)slot && rmd_units_first(&d->units, c);
     }
-    if (taken + count_units(set) + others > d->units_here)
+    if (taken + count_units(set) + others > d->units_granted)
         return refuse(o, "%u other process%s of user %u would be left without a core: pin process "
                          "%d to fewer", others, rmd_plural(others, "es"), (unsigned)d->uid,
                       (int)d->procs[slot].pid);
@@ -159,7 +159,7 @@ static bool process_allowed(struct pending *p, struct rmd_domain *d, unsigned sl
     if (c->verb == INV_EXPAND && c->cores > most)
         return refuse(o, "process %d can be sure of %u core%s at most: of the %u that user %u has, "
                          "others need the rest", (int)c->pid, most, rmd_plural(most, "s"),
-                      d->here, (unsigned)d->uid);
+                      d->granted, (unsigned)d->uid);
     return true;
 }
 

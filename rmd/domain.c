@@ -118,7 +118,7 @@ static void begin_state(struct rmd_domain *d)
     }
     rmd_state_head(d);
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
-        rmd_state_presence(d, c);
+        rmd_state_save_grant(d, c);
     rmd_state_save(d);
 }
 
@@ -133,10 +133,10 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
         d->owner[c] = RMD_NO_OWNER;
     memset(d->resting, 0, sizeof d->resting);
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->presence[c] != RMD_HERE)
+        if (d->grant[c] != RMD_GRANTED)
             inv_core_withdraw(table, c);
-    d->tokens = d->here;
-    atomic_store(&table->free_tokens, (int32_t)d->here);
+    d->tokens = d->granted;
+    atomic_store(&table->free_tokens, (int32_t)d->granted);
     begin_state(d);
     if (d->table_changed)
         d->table_changed(d, fd);
@@ -145,7 +145,7 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
 
 int rmd_domain_fit_table(struct rmd_domain *d, unsigned expected)
 {
-    unsigned units = d->due > d->units_here ? d->due : d->units_here;
+    unsigned units = d->due > d->units_granted ? d->due : d->units_granted;
     enum inv_mode mode = expected > units ? INV_MODE_ANONYMOUS : INV_MODE_PINNED;
     if (d->table && (d->live || d->table->mode == (uint32_t)mode))
         return 0;
@@ -279,11 +279,11 @@ static int wish_of(struct rmd_domain *d, unsigned slot)
     if (p->local_rank < 0 || p->local_rank >= p->local_size ||
         d->expected != (unsigned)p->local_size)
         return -1;
-    unsigned n = d->here, share = n / d->expected, rest = n % d->expected;
+    unsigned n = d->granted, share = n / d->expected, rest = n % d->expected;
     unsigned rank = (unsigned)p->local_rank;
     unsigned nth = rank * share + (rank < rest ? rank : rest);
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->presence[c] == RMD_HERE && nth-- == 0)
+        if (d->grant[c] == RMD_GRANTED && nth-- == 0)
             return (int)c;
     return -1;
 }
@@ -323,17 +323,17 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     unsigned ncores = d->topology.ncores;
     struct rmd_placed placed[INV_MAX_SLOTS + 1];
     int owner[INV_MAX_CORES], holders[INV_MAX_CORES];
-    /* Cores that are not here or are pinned belong to one more process, which has all that it is
-     * to have. */
+    /* Cores that are not granted, or are pinned, belong to one more process, whose number of cores
+     * does not change. */
     int elsewhere = (int)m->count, pinned[INV_MAX_CORES];
-    unsigned away = d->units.count - d->units_here + m->pinned_units;
+    unsigned away = d->units.count - d->units_granted + m->pinned_units;
     for (unsigned c = 0; c < ncores; c++) {
         pinned[c] = m->pinned_units ? rmd_pinned_to(d, c) : -1;
-        bool here = d->presence[c] == RMD_HERE && pinned[c] < 0;
-        owner[c] = !here             ? elsewhere
+        bool granted = d->grant[c] == RMD_GRANTED && pinned[c] < 0;
+        owner[c] = !granted             ? elsewhere
                    : d->owner[c] < 0 ? RMD_NO_OWNER
                                      : m->index[d->owner[c]];
-        holders[c] = here ? holder_of(d, m, c) : RMD_NO_OWNER;
+        holders[c] = granted ? holder_of(d, m, c) : RMD_NO_OWNER;
     }
     placed[elsewhere] = (struct rmd_placed){.target = away, .keep = -1, .wish = -1};
     for (unsigned i = 0; i < m->count; i++) {
@@ -346,7 +346,7 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
     }
     rmd_units_place(&d->units, owner, holders, placed, m->count + (away > 0));
     for (unsigned c = 0; c < ncores; c++) {
-        if (d->presence[c] != RMD_HERE)
+        if (d->grant[c] != RMD_GRANTED)
             continue;
         int slot = pinned[c] >= 0                           ? pinned[c]
                    : owner[c] < 0 || owner[c] == elsewhere ? RMD_NO_OWNER
@@ -429,13 +429,13 @@ static void decide(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t 
 /* More processes than cores: the core of each process's main thread. */
 static void assign_cores(struct rmd_domain *d)
 {
-    unsigned slot[INV_MAX_SLOTS], order[INV_MAX_SLOTS], n = 0, here = 0;
+    unsigned slot[INV_MAX_SLOTS], order[INV_MAX_SLOTS], n = 0, granted = 0;
     int at[INV_MAX_CORES], nth[INV_MAX_CORES], core[INV_MAX_SLOTS];
     double load[INV_MAX_SLOTS];
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        nth[c] = d->presence[c] == RMD_HERE ? (int)here : RMD_NO_PART;
-        if (d->presence[c] == RMD_HERE)
-            at[here++] = (int)c;
+        nth[c] = d->grant[c] == RMD_GRANTED ? (int)granted : RMD_NO_PART;
+        if (d->grant[c] == RMD_GRANTED)
+            at[granted++] = (int)c;
     }
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         if (!d->procs[s].used)
@@ -445,7 +445,7 @@ static void assign_cores(struct rmd_domain *d)
         core[n] = now >= 0 ? nth[now] : RMD_NO_PART;
         slot[n++] = s;
     }
-    rmd_partition(load, n, here, core, order);
+    rmd_partition(load, n, granted, core, order);
     for (unsigned i = 0; i < n; i++) {
         int to = core[i] < 0 ? INV_NO_CORE : at[core[i]];
         d->procs[slot[i]].assigned = to;
@@ -456,7 +456,7 @@ static void assign_cores(struct rmd_domain *d)
 
 void rmd_domain_redistribute(struct rmd_domain *d, bool must)
 {
-    if (!d->here)
+    if (!d->granted)
         return;
     if (d->table->mode != INV_MODE_PINNED) {
         assign_cores(d);
@@ -479,7 +479,7 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
         launch[m.count + i] = d->newest_launch;
     }
     number_jobs(d, &m, to_come, needs);
-    struct rmd_snapshot s = {d->units_here - m.pinned_units, m.count + to_come, needs, arena,
+    struct rmd_snapshot s = {d->units_granted - m.pinned_units, m.count + to_come, needs, arena,
                              d->tuning, false};
     decide(d, &s, launch, target);
     s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
@@ -504,7 +504,7 @@ void rmd_domain_reorder(struct rmd_domain *d)
 unsigned rmd_domain_most(struct rmd_domain *d, unsigned slot)
 {
     struct members m = members_of(d);
-    unsigned units = d->units_here - m.pinned_units, others = 0;
+    unsigned units = d->units_granted - m.pinned_units, others = 0;
     for (unsigned i = 0; i < m.count; i++) {
         unsigned least = m.slot[i] == slot ? 0 : need_of(d, m.slot[i]).min_cores;
         others += m.slot[i] == slot ? 0 : least > 1 ? least : 1;
@@ -568,7 +568,7 @@ static bool rung_at_once(struct rmd_bell *bell)
 {
     struct rmd_domain *d = domain_of(bell);
     answer_constraints(d);
-    return d->core_left && memchr(d->presence, RMD_LEAVING, d->topology.ncores);
+    return d->core_left && memchr(d->grant, RMD_REVOKING, d->topology.ncores);
 }
 
 static void constraints_rung(struct rmd_source *source, uint32_t events)
@@ -592,66 +592,65 @@ static bool pinned(const struct rmd_domain *d)
 
 void rmd_domain_admit(struct rmd_domain *d, unsigned core)
 {
-    if (d->presence[core] == RMD_HERE)
+    if (d->grant[core] == RMD_GRANTED)
         return;
-    d->presence[core] = RMD_HERE;
-    rmd_state_presence(d, core); /* before somebody can have it */
+    d->grant[core] = RMD_GRANTED;
+    rmd_state_save_grant(d, core); /* before a process can have it */
     d->changed = true;
-    d->here++;
-    d->units_here += rmd_units_first(&d->units, core);
+    d->granted++;
+    d->units_granted += rmd_units_first(&d->units, core);
     if (d->table)
         inv_core_admit(d->table, core);
 }
 
 bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
 {
-    if (d->presence[core] == RMD_HERE) {
-        d->presence[core] = RMD_LEAVING;
+    if (d->grant[core] == RMD_GRANTED) {
+        d->grant[core] = RMD_REVOKING;
         d->changed = true;
-        d->here--;
-        d->units_here -= rmd_units_first(&d->units, core);
+        d->granted--;
+        d->units_granted -= rmd_units_first(&d->units, core);
         d->owner[core] = RMD_NO_OWNER;
         d->resting[core] = false;
         if (d->table)
             inv_core_withdraw(d->table, core);
-        rmd_state_presence(d, core); /* after nobody can take it, before it is another's */
+        rmd_state_save_grant(d, core); /* no process can take it now; before another user gets it */
     }
     return rmd_domain_has_left(d, core);
 }
 
 bool rmd_domain_has_left(struct rmd_domain *d, unsigned core)
 {
-    if (d->presence[core] == RMD_LEAVING && (!pinned(d) || inv_core_left(d->table, core)))
-        d->presence[core] = RMD_AWAY;
-    rmd_state_presence(d, core);
-    return d->presence[core] == RMD_AWAY;
+    if (d->grant[core] == RMD_REVOKING && (!pinned(d) || inv_core_left(d->table, core)))
+        d->grant[core] = RMD_NOT_GRANTED;
+    rmd_state_save_grant(d, core);
+    return d->grant[core] == RMD_NOT_GRANTED;
 }
 
 void rmd_domain_expel(struct rmd_domain *d, unsigned core)
 {
     if (d->table)
         inv_core_expel(d->table, core);
-    d->presence[core] = RMD_AWAY;
-    rmd_state_presence(d, core);
+    d->grant[core] = RMD_NOT_GRANTED;
+    rmd_state_save_grant(d, core);
 }
 
 /* Tokens are only counted: fewer of them, and those who have too many give them up. */
 static void adjust_tokens(struct rmd_domain *d)
 {
-    atomic_fetch_add(&d->table->free_tokens, (int32_t)d->here - (int32_t)d->tokens);
-    bool more = d->here > d->tokens;
-    d->tokens = d->here;
+    atomic_fetch_add(&d->table->free_tokens, (int32_t)d->granted - (int32_t)d->tokens);
+    bool more = d->granted > d->tokens;
+    d->tokens = d->granted;
     rmd_state_save(d);
     if (more)
         inv_token_offer(d->table);
 }
 
-/* A core that has come and that the policy leaves to nobody has had no owner to be offered to: who
- * is parked and wants one has to be told. */
+/* Offers granted cores without an owner to processes that want one, and have parked. */
 static void offer_nobodys(struct rmd_domain *d)
 {
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        if (d->presence[c] == RMD_HERE && d->owner[c] == RMD_NO_OWNER)
+        if (d->grant[c] == RMD_GRANTED && d->owner[c] == RMD_NO_OWNER)
             inv_core_offer(d->table, c, INV_MAX_SLOTS);
 }
 
@@ -733,8 +732,8 @@ static unsigned repair_words(struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         members[s / 64] |= (uint64_t)d->procs[s].used << s % 64;
     for (unsigned c = 0; c < d->topology.ncores; c++) {
-        bool kept = d->presence[c] != RMD_HERE || d->resting[c];
-        unsigned name = kept ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
+        bool reserved = d->grant[c] != RMD_GRANTED || d->resting[c];
+        unsigned name = reserved ? INV_ELSEWHERE : (unsigned)(d->owner[c] + 1);
         if (!inv_core_repair(d->table, c, name, members))
             continue;
         wrong++;

@@ -87,11 +87,11 @@ struct rmd_telling {
     unsigned nliving, nth;
 };
 
-/* Whose is a core of the machine, as a domain sees it? */
-enum rmd_presence {
-    RMD_AWAY,    /* nobody of the domain may have it */
-    RMD_LEAVING, /* asked for; a process may compute on it still */
-    RMD_HERE
+/* Is a core of the machine granted to the domain? */
+enum rmd_grant {
+    RMD_NOT_GRANTED, /* no process of the domain may have it */
+    RMD_REVOKING,    /* asked back; a process may still compute on it */
+    RMD_GRANTED
 };
 
 /* Read and written by who holds the loop's turn; of `bell` by bell.c too. */
@@ -115,8 +115,8 @@ struct rmd_domain {
     struct rmd_units units;  /* what policies and placement give out */
     struct inv_table *table; /* NULL before the first join */
     int table_fd;
-    unsigned char presence[INV_MAX_CORES]; /* enum rmd_presence */
-    unsigned here, units_here;             /* cores that are, and units: all of one or none */
+    unsigned char grant[INV_MAX_CORES]; /* enum rmd_grant */
+    unsigned granted, units_granted;    /* granted cores, and units: a unit is granted as a whole */
     bool changed;    /* since the last rmd_domain_share */
     unsigned due;    /* units that will be, for those that are about to join */
     unsigned tokens; /* that the table has been given */
@@ -140,7 +140,7 @@ struct rmd_domain {
     uid_t uid; /* whose it is; set by the caller of rmd_domain_open, for events */
     struct rmd_left_order left_orders[RMD_LEFT_ORDERS];
     unsigned nleft_orders; /* so far */
-    unsigned char resting[INV_MAX_CORES]; /* cores that are here, but kept from all, see order.h */
+    unsigned char resting[INV_MAX_CORES]; /* granted cores that no process may use, see order.h */
     uint64_t decisions, decision_ns, joins, leaves, deaths; /* so far */
     struct rmd_trace *starting, *trace, *ending; /* trace.h; NULL: none */
     struct rmd_dedup messages;                   /* that processes of a launch print once */
@@ -157,12 +157,12 @@ int rmd_domain_open(struct rmd_domain *domain);
 void rmd_domain_close(struct rmd_domain *domain);
 
 /*
- * rmd_domain_admit - the core is the domain's from here on, nobody's at first.
- * rmd_domain_withdraw - ask for it back.  True when nobody computes on it any more.
- * rmd_domain_has_left - true when nobody computes any more on a core that was withdrawn.
- * rmd_domain_expel - nobody shall: the word says so, the caller keeps threads away.
- * rmd_domain_share - the processes get shares of what there is now, if that has changed.
- * All cores of a unit come and go before the next rmd_domain_share.
+ * rmd_domain_admit - grants the core to the domain, without an owner at first.
+ * rmd_domain_withdraw - revokes the core.  True: no process computes on it any more.
+ * rmd_domain_has_left - true: no process computes any more on a core that was withdrawn.
+ * rmd_domain_expel - revokes the core at once: its word says so, the caller keeps threads away.
+ * rmd_domain_share - divides the granted cores among the processes, if they have changed.
+ * The caller admits or withdraws all cores of a unit before the next rmd_domain_share.
  */
 void rmd_domain_admit(struct rmd_domain *domain, unsigned core);
 bool rmd_domain_withdraw(struct rmd_domain *domain, unsigned core);
@@ -176,14 +176,14 @@ void rmd_domain_reconfigured(struct rmd_domain *domain);
 /*
  * rmd_domain_take_over - takes over the core table and the state (state.h) of a former rmd.  The
  * domain must have no process.  Its living members are members again; those that have died are
- * removed. domain->presence becomes that of the state. Returns the number of members; the domain
- * owns both descriptors if it has a table then.  Or returns -1, errno EPROTO: another version, or
- * no table and state; ESTALE: of other cores.
+ * removed.  domain->grant becomes that of the state.
+ * Returns the number of members; the domain owns both descriptors if it has a table then.  Or
+ * returns -1, errno EPROTO: another version, or no table and state; ESTALE: of other cores.
  */
 int rmd_domain_take_over(struct rmd_domain *domain, int table_fd, int state_fd);
 
 /*
- * * rmd_takeover_cores - before that: sets *topology to the cores of a former rmd that was started
+ * rmd_takeover_cores - before that: sets *topology to the cores of a former rmd that was started
  * for the same cores, if the two differ only by CPUs that are offline now or were offline then.
  * Its tables have these cores.  True: *topology has changed.  The caller closes state_fd.
  *   sys_root  where sysfs is, which lists the online CPUs

@@ -61,8 +61,8 @@ void rmd_domain_reset(struct rmd_domain *d)
     rmd_replaced_forget(d);
     if (d->table->mode == INV_MODE_PINNED)
         rmd_rest_unowned(d);
-    d->tokens = d->here;
-    atomic_store(&d->table->free_tokens, (int32_t)d->here);
+    d->tokens = d->granted;
+    atomic_store(&d->table->free_tokens, (int32_t)d->granted);
     for (unsigned i = 0; i < INV_BOARD_LINES / 64; i++)
         atomic_store(&d->table->board_used[i], 0);
     rmd_state_save(d);

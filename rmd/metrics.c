@@ -32,7 +32,7 @@ static void head(FILE *out, const char *name, const char *type, const char *help
 
 /* --- of a domain */
 
-static double here(const struct rmd_domain *d) { return d->here; }
+static double granted_cores(const struct rmd_domain *d) { return d->granted; }
 static double live(const struct rmd_domain *d) { return d->live; }
 static double joins(const struct rmd_domain *d) { return (double)d->joins; }
 static double leaves(const struct rmd_domain *d) { return (double)d->leaves; }
@@ -45,7 +45,7 @@ static const struct {
     const char *name, *type, *help;
     double (*value)(const struct rmd_domain *);
 } of_domain[] = {
-    {"user_cores", "gauge", "Cores that the user's processes may have now.", here},
+    {"user_cores", "gauge", "Cores that the user's processes may have now.", granted_cores},
     {"user_processes", "gauge", "Managed processes.", live},
     {"joins_total", "counter", "Processes that have become managed.", joins},
     {"leaves_total", "counter", "Processes that have gone on unmanaged.", leaves},

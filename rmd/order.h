@@ -23,7 +23,7 @@ struct rmd_process;
 struct rmd_order {
     unsigned least, most; /* cores; 0: nothing said */
     bool pinned;
-    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are here */
+    uint64_t cores[INV_CORE_WORDS]; /* to these, as far as they are granted */
 };
 
 /* What the process asks for, and what was said of it: need->min_cores and max_cores, in cores. */
@@ -32,14 +32,15 @@ void rmd_order_apply(const struct rmd_order *order, struct rmd_need *need);
 /* Is anything said of a process of the domain? */
 bool rmd_orders_any(const struct rmd_domain *domain);
 
-/* The process that the core is pinned to, -1 none.  It is here. */
+/* The slot of the process that is pinned to this granted core; -1: none. */
 int rmd_pinned_to(const struct rmd_domain *domain, unsigned core);
-/* Has the process a core that it is pinned to and that is here? */
+/* Is the process pinned, to at least one granted core? */
 bool rmd_is_pinned(const struct rmd_domain *domain, unsigned slot);
 /* So many units are pinned. */
 unsigned rmd_pinned_units(const struct rmd_domain *domain);
 /* Is there a unit for each process that is not pinned?  Else all pins wait until there is again: of
- * cores that another user got, or of processes that have joined, nobody knew when it was ordered. */
+ * cores that another user got, or of processes that have joined, nobody knew when it was
+ * ordered. */
 bool rmd_pins_hold(const struct rmd_domain *domain);
 
 /*

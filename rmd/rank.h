@@ -45,7 +45,7 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *snapshot, enum rmd_grou
                               bool slowed, struct rmd_arena *arena);
 
 /*
- * * The same, cached at the beginning of the snapshot's arena for the policy's gain
+ * The same, cached at the beginning of the snapshot's arena for the policy's gain
  * (rmd_snapshot.decided).  *arena becomes the part after it.  A policy that uses the arena without
  * this function must call rmd_ranks_invalidate at its end.
  */

@@ -217,8 +217,8 @@ static void answer_observe(struct connection *c)
         refuse(c, INV_E_FULL, "rmd cannot show the core table");
         return;
     }
-    bool all = access_for.several || !c->domain->here;
-    reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->here, fd, "");
+    bool all = access_for.several || !c->domain->granted;
+    reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->granted, fd, "");
     close(fd);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.c - see state.h.  It is a memfd, sealed like a table; its writer is who holds the loop's turn
- * (loop.h).
+ * state.c - see state.h.  It is a memfd, sealed like a table; its writer is who holds the loop's
+ * turn (loop.h).
  */
 #define _GNU_SOURCE
 #include "state.h"
@@ -121,10 +121,10 @@ void rmd_state_save(struct rmd_domain *d)
 }
 
 /* seq_cst: in the order of what is done to the words, also for the compiler */
-void rmd_state_presence(struct rmd_domain *d, unsigned core)
+void rmd_state_save_grant(struct rmd_domain *d, unsigned core)
 {
     if (d->state)
-        atomic_store(&d->state->presence[core], d->presence[core]);
+        atomic_store(&d->state->grant[core], d->grant[core]);
 }
 
 void rmd_state_head(struct rmd_domain *d)
@@ -170,7 +170,7 @@ static bool plausible(const struct rmd_state *s)
     for (unsigned c = 0; c < INV_MAX_CORES; c++)
         good &= copy->owner[c] >= RMD_NO_OWNER && copy->owner[c] < INV_MAX_SLOTS &&
                 copy->pinned_to[c] >= -1 && copy->pinned_to[c] < INV_MAX_SLOTS &&
-                atomic_load(&s->presence[c]) <= RMD_HERE;
+                atomic_load(&s->grant[c]) <= RMD_GRANTED;
     for (unsigned i = 0; i < INV_MAX_SLOTS; i++)
         good &= process_plausible(&copy->process[i]) &&
                 memchr(s->group[i], '\0', RMD_STATE_GROUP) != NULL;

@@ -50,9 +50,9 @@ struct rmd_state {
     int32_t os_cpu[INV_MAX_CORES];
     uint8_t apart[INV_MAX_CORES];
     _Atomic uint32_t valid; /* the copy that counts */
-    /* enum rmd_presence.  Not in the copies: a core is noted as this user's before it is given to
-     * it, and as not this user's before it is given to another one */
-    _Atomic unsigned char presence[INV_MAX_CORES];
+    /* enum rmd_grant.  Not in the copies: it is saved before the user gets a granted core, and
+     * before another user gets a revoked one */
+    _Atomic unsigned char grant[INV_MAX_CORES];
     /* The control group of each member before it entered its user's cpuset.  Not in the copies: it
      * is noted before the process moves, and valid from then on. */
     _Atomic unsigned char grouped[INV_MAX_SLOTS];
@@ -69,7 +69,7 @@ void rmd_state_drop(struct rmd_domain *domain);
 /* Write down what the domain is now; by who holds the loop's turn, as all that writes here.
  * Nothing happens where nothing is kept. */
 void rmd_state_save(struct rmd_domain *domain);
-void rmd_state_presence(struct rmd_domain *domain, unsigned core);
+void rmd_state_save_grant(struct rmd_domain *domain, unsigned core);
 /* The head has changed, by us. */
 void rmd_state_head(struct rmd_domain *domain);
 

@@ -28,7 +28,7 @@
 /* Does the table's head, as the former rmd wrote it, belong to this version and these cores? */
 static int table_fits(const struct rmd_domain *d, const struct rmd_state *state)
 {
-    const struct inv_topology *here = &d->topology;
+    const struct inv_topology *cores = &d->topology;
     struct inv_table head;
     memcpy(&head, state->head, RMD_HEAD_BYTES);
     errno = EPROTO;
@@ -37,10 +37,10 @@ static int table_fits(const struct rmd_domain *d, const struct rmd_state *state)
         head.mode > INV_MODE_ANONYMOUS)
         return -1;
     errno = ESTALE;
-    if (head.ncores != here->ncores || head.emulated != (uint32_t)here->emulated)
+    if (head.ncores != cores->ncores || head.emulated != (uint32_t)cores->emulated)
         return -1;
-    for (unsigned c = 0; c < here->ncores; c++)
-        if (state->os_cpu[c] != (here->emulated ? -1 : here->os_cpu[c]))
+    for (unsigned c = 0; c < cores->ncores; c++)
+        if (state->os_cpu[c] != (cores->emulated ? -1 : cores->os_cpu[c]))
             return -1;
     return 0;
 }
@@ -146,7 +146,7 @@ static void restore_orders(struct rmd_domain *d, const struct rmd_state_copy *co
     }
     bool any = d->table->mode == INV_MODE_PINNED && rmd_orders_any(d);
     for (unsigned c = 0; c < d->topology.ncores; c++)
-        d->resting[c] = any && d->presence[c] == RMD_HERE && d->owner[c] == RMD_NO_OWNER;
+        d->resting[c] = any && d->grant[c] == RMD_GRANTED && d->owner[c] == RMD_NO_OWNER;
 }
 
 static void restore_domain(struct rmd_domain *d, const struct rmd_state *state)
@@ -159,18 +159,18 @@ static void restore_domain(struct rmd_domain *d, const struct rmd_state *state)
     d->newest_job = copy->newest_job;
     d->newest_launch = copy->newest_launch;
     d->moves = copy->moves;
-    d->here = d->units_here = 0;
+    d->granted = d->units_granted = 0;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (copy->process[s].pid)
             restore_process(d, s, &copy->process[s]);
     for (unsigned c = 0; c < INV_MAX_CORES; c++) {
         int owner = copy->owner[c];
         bool owned = owner >= 0 && d->procs[owner].used && c < d->topology.ncores;
-        d->presence[c] = atomic_load(&state->presence[c]);
-        bool here = d->presence[c] == RMD_HERE && c < d->topology.ncores;
-        d->owner[c] = owned && here ? owner : RMD_NO_OWNER;
-        d->here += here;
-        d->units_here += here && rmd_units_first(&d->units, c);
+        d->grant[c] = atomic_load(&state->grant[c]);
+        bool granted = d->grant[c] == RMD_GRANTED && c < d->topology.ncores;
+        d->owner[c] = owned && granted ? owner : RMD_NO_OWNER;
+        d->granted += granted;
+        d->units_granted += granted && rmd_units_first(&d->units, c);
     }
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->owner[c] >= 0)

@@ -59,8 +59,9 @@ static struct rmd_users_options options;
 static struct inv_topology topology;
 static struct rmd_units units;
 static struct user *users; /* in order of their first request */
-/* Of each core: who has it, who shall have it, and when it was asked back. */
-static struct user *here[INV_MAX_CORES], *due[INV_MAX_CORES];
+/* By core: the user that has it, the user that is to have it, and the time when it was asked
+ * back. */
+static struct user *current_user[INV_MAX_CORES], *next_user[INV_MAX_CORES];
 static uint64_t asked_ns[INV_MAX_CORES];
 static struct rmd_source bound_timer, check_timer;
 static uint64_t idle_number;     /* increases each time a user becomes idle */
@@ -275,7 +276,7 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
 static bool has_cores(const struct user *u)
 {
     for (unsigned c = 0; c < topology.ncores; c++)
-        if (here[c] == u || due[c] == u)
+        if (current_user[c] == u || next_user[c] == u)
             return true;
     return false;
 }
@@ -329,7 +330,7 @@ static unsigned shares(struct share *share, unsigned gone)
                 share[n++] = (struct share){.user = u, .most = limit_of(u->uid)};
     for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
-            share[i].has += due[units.first[k]] == share[i].user;
+            share[i].has += next_user[units.first[k]] == share[i].user;
     unsigned persons = persons_of(share, n, person);
     divide_equally(person, persons, units.count - gone);
     for (unsigned p = 0; p < persons; p++)
@@ -351,7 +352,7 @@ static void plan(void)
     for (unsigned c = 0; c < topology.ncores; c++) {
         owner[c] = is_gone[units.of[c]] ? (int)n : RMD_NO_OWNER;
         for (unsigned i = 0; i < n && owner[c] == RMD_NO_OWNER; i++)
-            if (due[c] == share[i].user)
+            if (next_user[c] == share[i].user)
                 owner[c] = (int)i;
     }
     for (struct user *u = users; u; u = u->next)
@@ -363,14 +364,14 @@ static void plan(void)
     placed[n] = (struct rmd_placed){.target = gone, .keep = -1, .wish = -1};
     rmd_units_place(&units, owner, NULL, placed, n + (gone > 0));
     for (unsigned c = 0; c < topology.ncores; c++)
-        due[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
+        next_user[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
 }
 
 /* Give up to its next user what its last one has left. */
 static void admit(unsigned core)
 {
-    struct user *u = due[core];
-    here[core] = u;
+    struct user *u = next_user[core];
+    current_user[core] = u;
     asked_ns[core] = 0;
     if (u)
         rmd_domain_admit(&u->domain, core);
@@ -378,21 +379,22 @@ static void admit(unsigned core)
 
 static void withdraw(unsigned core)
 {
-    if (here[core] == due[core]) {
+    if (current_user[core] == next_user[core]) {
         asked_ns[core] = 0;
-        if (here[core])
-            rmd_domain_admit(&here[core]->domain, core); /* if it was asked back: not any more */
+        if (current_user[core])
+            rmd_domain_admit(&current_user[core]->domain, core); /* ends a revocation */
         return;
     }
-    if (!here[core])
+    if (!current_user[core])
         return;
-    bool left = rmd_domain_withdraw(&here[core]->domain, core);
+    bool left = rmd_domain_withdraw(&current_user[core]->domain, core);
     if (!asked_ns[core] && !left)
         asked_ns[core] = inv_now_ns();
     if (asked_ns[core] &&
         inv_now_ns() - asked_ns[core] >= (uint64_t)settings->reclaim_bound_us * 1000 && !left) {
-        rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)here[core]->uid, core);
-        rmd_domain_expel(&here[core]->domain, core);
+        rmd_log(RMD_INFO, "user %u: core %u taken by force", (unsigned)current_user[core]->uid,
+                core);
+        rmd_domain_expel(&current_user[core]->domain, core);
         left = true;
     }
     if (left)
@@ -404,7 +406,7 @@ static bool gone(unsigned unit)
 {
     bool all = true;
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
-        all &= !here[c] || rmd_domain_has_left(&here[c]->domain, c);
+        all &= !current_user[c] || rmd_domain_has_left(&current_user[c]->domain, c);
     return all;
 }
 
@@ -421,14 +423,14 @@ static void set_bound_timer(void)
 static void tell_shares(void)
 {
     for (struct user *u = users; u; u = u->next) {
-        if (u->domain.here != u->told)
+        if (u->domain.granted != u->told)
             rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
                                          .uid = u->uid,
                                          .rank = -1,
                                          .before = u->told,
-                                         .after = u->domain.here},
+                                         .after = u->domain.granted},
                       NULL);
-        u->told = u->domain.here;
+        u->told = u->domain.granted;
     }
 }
 
@@ -440,7 +442,7 @@ static void move_cores(void)
     for (struct user *u = users; u; u = u->next)
         rmd_confinement_update(&u->domain, &u->confinement); /* before others get its cores */
     for (unsigned k = 0; k < units.count; k++)
-        if (here[units.first[k]] != due[units.first[k]] && gone(k))
+        if (current_user[units.first[k]] != next_user[units.first[k]] && gone(k))
             for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
                 admit(c);
     for (struct user *u = users; u; u = u->next) {
@@ -456,7 +458,7 @@ static void move_cores(void)
 static bool moving(void)
 {
     for (unsigned c = 0; c < topology.ncores; c++)
-        if (here[c] != due[c])
+        if (current_user[c] != next_user[c])
             return true;
     return false;
 }
@@ -1115,17 +1117,17 @@ static void recall_orders(void)
 static void resume_cores(struct user *u)
 {
     for (unsigned c = 0; c < topology.ncores; c++) {
-        if (here[c] == u)
-            here[c] = NULL;
-        if (u->domain.presence[c] == RMD_AWAY)
+        if (current_user[c] == u)
+            current_user[c] = NULL;
+        if (u->domain.grant[c] == RMD_NOT_GRANTED)
             continue;
-        if (here[c]) {
+        if (current_user[c]) {
             rmd_domain_withdraw(&u->domain, c);
             rmd_domain_expel(&u->domain, c);
             continue;
         }
-        here[c] = due[c] = u;
-        asked_ns[c] = u->domain.presence[c] == RMD_LEAVING ? inv_now_ns() : 0;
+        current_user[c] = next_user[c] = u;
+        asked_ns[c] = u->domain.grant[c] == RMD_REVOKING ? inv_now_ns() : 0;
     }
 }
 

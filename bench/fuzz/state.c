@@ -54,8 +54,8 @@ static void write_state(struct fuzz_input *in, struct rmd_state *s)
         copy->owner[offset % (2 * CORES)] = (int32_t)fuzz_number(in, 1) - 1;
         break;
     case 2:
-        atomic_store(&s->presence[offset % (2 * CORES)],
-                     (unsigned char)(fuzz_number(in, 1) % (RMD_HERE + 1)));
+        atomic_store(&s->grant[offset % (2 * CORES)],
+                     (unsigned char)(fuzz_number(in, 1) % (RMD_GRANTED + 1)));
         break;
     case 3:
         fuzz_take(in, &copy->joined, bytes % offsetof(struct rmd_state_copy, owner));
