@@ -61,8 +61,8 @@ refuse(struct inv_outcome *o, const char *format, ...)
     return false;
 }
 
-static void tell(const struct pending *p, enum inv_event_kind kind, unsigned after,
-                 const char *text)
+static void add_event(const struct pending *p, enum inv_event_kind kind, unsigned after,
+                      const char *text)
 {
     rmd_event((struct inv_event){.kind = kind,
                                  .uid = p->outcome.uid,
@@ -208,7 +208,7 @@ static bool obey_for_process(struct pending *p)
         rmd_list_cores(c->set, text, sizeof text);
     else
         snprintf(text, sizeof text, "%s", c->reset ? "reset" : "");
-    tell(p, INV_EVENT_SHRINK + (c->verb - INV_SHRINK), c->cores, text);
+    add_event(p, INV_EVENT_SHRINK + (c->verb - INV_SHRINK), c->cores, text);
     return true;
 }
 
@@ -273,7 +273,7 @@ static bool obey_limit(struct pending *p)
     o->uid = uid;
     describe_limits(o);
     if (!p->asks)
-        tell(p, INV_EVENT_LIMIT, o->cores, o->text);
+        add_event(p, INV_EVENT_LIMIT, o->cores, o->text);
     return true;
 }
 
@@ -301,7 +301,7 @@ static bool obey_drain(struct pending *p)
     snprintf(o->text, sizeof o->text, "%u core%s drained%s%s", o->owned,
              rmd_plural(o->owned, "s"), *list ? ": " : "", list);
     rmd_log(RMD_NOTICE, "%s", o->text);
-    tell(p, INV_EVENT_DRAIN, o->owned, list);
+    add_event(p, INV_EVENT_DRAIN, o->owned, list);
     return true;
 }
 
@@ -364,7 +364,7 @@ static bool progress(struct pending *p)
     if (effective(p, now)) {
         now = inv_now_ns();
         p->outcome.took_ns = now - p->begin_ns;
-        tell(p, INV_EVENT_EFFECT, (unsigned)(p->outcome.took_ns / 1000), p->outcome.text);
+        add_event(p, INV_EVENT_EFFECT, (unsigned)(p->outcome.took_ns / 1000), p->outcome.text);
         answer(p, INV_DONE);
         return true;
     }

@@ -381,8 +381,9 @@ static unsigned max_launch_units(const struct rmd_domain *d)
     return d->max_job_cores && !units ? 1 : units;
 }
 
-void rmd_domain_tell(const struct rmd_domain *d, const struct rmd_process *p,
-                     enum inv_event_kind kind, unsigned before, unsigned after, const char *text)
+void rmd_domain_add_event(const struct rmd_domain *d, const struct rmd_process *p,
+                          enum inv_event_kind kind, unsigned before, unsigned after,
+                          const char *text)
 {
     rmd_event((struct inv_event){.kind = kind,
                                  .uid = d->uid,
@@ -393,8 +394,8 @@ void rmd_domain_tell(const struct rmd_domain *d, const struct rmd_process *p,
               text);
 }
 
-/* Of each process that owns other cores than it did when this was called last. */
-static void tell_owners(struct rmd_domain *d)
+/* An event for each process whose owned cores have changed since the last call. */
+static void add_owner_events(struct rmd_domain *d)
 {
     uint64_t mark[INV_MAX_SLOTS] = {0};
     for (unsigned c = 0; c < d->topology.ncores; c++)
@@ -402,7 +403,7 @@ static void tell_owners(struct rmd_domain *d)
             mark[d->owner[c]] += (c + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ c << 7;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         struct rmd_process *p = &d->procs[s];
-        if (!p->used || p->told_mark == mark[s])
+        if (!p->used || p->reported_mark == mark[s])
             continue;
         uint64_t set[INV_CORE_WORDS] = {0};
         char cores[sizeof((struct inv_event *)0)->text];
@@ -410,9 +411,9 @@ static void tell_owners(struct rmd_domain *d)
             if (d->owner[c] == (int)s)
                 inv_set_add(set, c);
         rmd_list_cores(set, cores, sizeof cores);
-        rmd_domain_tell(d, p, INV_EVENT_OWNER, p->told_owned, p->owned, cores);
-        p->told_mark = mark[s];
-        p->told_owned = p->owned;
+        rmd_domain_add_event(d, p, INV_EVENT_OWNER, p->reported_owned, p->owned, cores);
+        p->reported_mark = mark[s];
+        p->reported_owned = p->owned;
     }
 }
 
@@ -489,7 +490,7 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
         rmd_rest_unowned(d);
     }
     rmd_domain_settle(d);
-    tell_owners(d);
+    add_owner_events(d);
     d->decisions++;
     d->decision_ns += inv_now_ns() - begin;
 }
@@ -784,9 +785,10 @@ int rmd_domain_submit_report(struct rmd_domain *d, pid_t pid,
     return 0;
 }
 
-unsigned rmd_domain_tell_reports(struct rmd_domain *d, struct rmd_telling *t)
+unsigned rmd_domain_begin_reports(struct rmd_domain *d, struct rmd_report_cursor *t)
 {
-    *t = (struct rmd_telling){.next = d->dead.forgotten, .end = d->dead.forgotten + d->dead.count};
+    *t = (struct rmd_report_cursor){.next = d->dead.forgotten,
+                                    .end = d->dead.forgotten + d->dead.count};
     t->living = d->live ? calloc(d->live, sizeof *t->living) : NULL;
     for (unsigned s = 0; s < INV_MAX_SLOTS && t->living; s++)
         if (d->procs[s].used)
@@ -796,7 +798,8 @@ unsigned rmd_domain_tell_reports(struct rmd_domain *d, struct rmd_telling *t)
     return d->dead.count + t->nliving;
 }
 
-/* Of one that lived when it was asked, and may be among the dead that came after `end`. */
+/* The report of a process that lived at the time of the request.  It may have died since: then its
+ * report is after `end`. */
 static bool report_of(struct rmd_domain *d, const struct rmd_living *one, uint64_t end,
                       struct rmd_report *report)
 {
@@ -816,23 +819,24 @@ static bool report_of(struct rmd_domain *d, const struct rmd_living *one, uint64
     return false;
 }
 
-bool rmd_domain_next_report(struct rmd_domain *d, struct rmd_telling *t, struct rmd_report *report)
+bool rmd_domain_next_report(struct rmd_domain *d, struct rmd_report_cursor *t,
+                            struct rmd_report *report)
 {
     uint64_t first = d->dead.forgotten;
     if (t->next < first)
-        t->next = first; /* the oldest have gone meanwhile */
+        t->next = first; /* the oldest reports have been dropped meanwhile */
     if (t->next < t->end && t->next - first < d->dead.count) {
         *report = rmd_report_copy(&d->dead.items[t->next - first]);
         return true;
     }
-    t->next = t->end; /* or it is a new domain of the user's */
+    t->next = t->end; /* else the domain is a new one of the user */
     for (; t->nth < t->nliving; t->nth++)
         if (report_of(d, &t->living[t->nth], t->end, report))
             return true;
     return false;
 }
 
-void rmd_telling_next(struct rmd_telling *t)
+void rmd_report_cursor_advance(struct rmd_report_cursor *t)
 {
     if (t->next < t->end)
         t->next++;
@@ -840,8 +844,8 @@ void rmd_telling_next(struct rmd_telling *t)
         t->nth++;
 }
 
-void rmd_telling_end(struct rmd_telling *t)
+void rmd_report_cursor_free(struct rmd_report_cursor *t)
 {
     free(t->living);
-    *t = (struct rmd_telling){0};
+    *t = (struct rmd_report_cursor){0};
 }

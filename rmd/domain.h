@@ -42,8 +42,8 @@ struct rmd_process {
     int loan;             /* tokens of it that others have meanwhile */
     int assigned;         /* core that its slot says, where tokens are counted; INV_NO_CORE none */
     struct rmd_order order; /* what an operator has said of it */
-    unsigned told_owned;    /* by the last INV_EVENT_OWNER */
-    uint64_t told_mark;     /* a number for the set of cores */
+    unsigned reported_owned; /* cores, by the last INV_EVENT_OWNER */
+    uint64_t reported_mark;  /* hash of these cores */
 };
 
 /* What was said of a process that has left: it goes for the same one when it comes back. */
@@ -76,14 +76,14 @@ struct rmd_reports {
     struct rmd_reports *next;
 };
 
-/* How far somebody has come with the reports of a domain.  They are made one at a time, or who asks
- * for them and does not take them would have rmd keep them all. */
-struct rmd_telling {
-    uint64_t next, end; /* of the dead, counted from the first that ever was */
+/* Position of a client in the reports of a domain.  rmd makes them one at a time, so that a client
+ * that does not read them takes no memory. */
+struct rmd_report_cursor {
+    uint64_t next, end; /* of dead processes, counted from the domain's first one */
     struct rmd_living {
         pid_t pid;
         uint64_t start_ns;
-    } *living; /* when they were asked for */
+    } *living; /* processes at the time of the request */
     unsigned nliving, nth;
 };
 
@@ -245,17 +245,17 @@ int rmd_domain_submit_report(struct rmd_domain *domain, pid_t pid,
                              const struct inv_remote_report *remote, size_t bytes);
 
 /*
- * One report for each process that has joined until now, the dead first.
- * rmd_domain_tell_reports - begin to tell them, for the caller to end with rmd_telling_end.
- *                           Returns how many there are.
- * rmd_domain_next_report - the next one, which is the caller's to free its record.  False: there
- *                          are no more; fewer than were said when there was no memory for them.
- * rmd_telling_next - that one has been told.
+ * One report for each process that has joined until now, dead processes first.
+ * rmd_domain_begin_reports - sets the cursor to the first one; the caller frees it with
+ *                            rmd_report_cursor_free.  Returns the number of reports.
+ * rmd_domain_next_report - the report at the cursor; the caller frees its record.  False: there are
+ *                          no more; there are fewer than announced if memory is short.
+ * rmd_report_cursor_advance - to the next one.
  */
-unsigned rmd_domain_tell_reports(struct rmd_domain *domain, struct rmd_telling *telling);
-bool rmd_domain_next_report(struct rmd_domain *domain, struct rmd_telling *telling,
+unsigned rmd_domain_begin_reports(struct rmd_domain *domain, struct rmd_report_cursor *cursor);
+bool rmd_domain_next_report(struct rmd_domain *domain, struct rmd_report_cursor *cursor,
                             struct rmd_report *report);
-void rmd_telling_next(struct rmd_telling *telling);
-void rmd_telling_end(struct rmd_telling *telling);
+void rmd_report_cursor_advance(struct rmd_report_cursor *cursor);
+void rmd_report_cursor_free(struct rmd_report_cursor *cursor);
 
 #endif

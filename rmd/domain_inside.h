@@ -25,9 +25,10 @@ void rmd_domain_show_owned(struct inv_slot *slot, const struct rmd_process *proc
  * is no question whether it is worth it. */
 void rmd_domain_redistribute(struct rmd_domain *domain, bool must);
 
-/* An event of this process. */
-void rmd_domain_tell(const struct rmd_domain *domain, const struct rmd_process *process,
-                     enum inv_event_kind kind, unsigned before, unsigned after, const char *text);
+/* Adds an event of this process (events.h). */
+void rmd_domain_add_event(const struct rmd_domain *domain, const struct rmd_process *process,
+                          enum inv_event_kind kind, unsigned before, unsigned after,
+                          const char *text);
 
 /* Notice the death of the process in this slot.  0, or -1 with errno. */
 int rmd_domain_watch(struct rmd_domain *domain, unsigned slot, int pidfd);

@@ -29,7 +29,7 @@ void rmd_domain_remove_member(struct rmd_domain *d, unsigned slot, bool left)
     unsigned freed = 0;
     rmd_domain_mend_head(d);
     atomic_store(&s->state, INV_SLOT_DEAD);
-    rmd_domain_tell(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
+    rmd_domain_add_event(d, p, left ? INV_EVENT_LEAVE : INV_EVENT_DEATH, p->owned, 0, s->program);
     *(left ? &d->leaves : &d->deaths) += 1;
     atomic_fetch_sub(&d->table->free_tokens, p->loan); /* inv_slot_reap returns all of its tokens */
     d->stopped -= p->stopped;
@@ -269,7 +269,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     rmd_trace_joined(d, (unsigned)slot);
     note_launch(d, &d->procs[slot]);
     d->joins++;
-    rmd_domain_tell(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
+    rmd_domain_add_event(d, &d->procs[slot], INV_EVENT_JOIN, 0, 0, program);
     rmd_domain_redistribute(d, true);
     rmd_state_save(d);
     rmd_debug("process %d (%s, rank %d) is in slot %d and owns %u cores", (int)pid, program,

@@ -61,7 +61,7 @@ struct connection {
     struct ucred peer;
     uid_t about;               /* whose domain it asks for, mostly its user's; */
     struct rmd_domain *domain; /* which this is, while it is answered; NULL: not known */
-    struct rmd_telling reports; /* being sent */
+    struct rmd_report_cursor reports; /* being sent */
     unsigned sent;
     bool sending;
     bool operator;           /* root, or our own user */
@@ -96,7 +96,7 @@ static void hang_up(struct connection *c)
         rmd_unwatch(&c->source);
         rmd_peer_close(c->source.fd);
     }
-    rmd_telling_end(&c->reports);
+    rmd_report_cursor_free(&c->reports);
     free(c);
 }
 
@@ -240,7 +240,7 @@ static bool send_reports(struct connection *c)
         free(r.record);
         if (!sent)
             return error != EAGAIN;
-        rmd_telling_next(&c->reports);
+        rmd_report_cursor_advance(&c->reports);
     }
     return true;
 }
@@ -248,7 +248,7 @@ static bool send_reports(struct connection *c)
 static bool answer_report(struct connection *c)
 {
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0, rmd_domain_tell_reports(c->domain, &c->reports), -1, "");
+    reply(c->source.fd, INV_OK, 0, rmd_domain_begin_reports(c->domain, &c->reports), -1, "");
     if (send_reports(c))
         return true;
     return rmd_watch(&c->source, EPOLLOUT) != 0;

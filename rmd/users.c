@@ -49,7 +49,7 @@ struct user {
     const struct rmd_policy *configured, *chosen; /* by the file; by the user, NULL: not */
     /* of rmctl limit, as the operator and as the user itself said; 0: nothing, or all */
     struct rmd_limits ordered, own;
-    unsigned told; /* cores, by the last INV_EVENT_SHARE */
+    unsigned reported_cores; /* by the last INV_EVENT_SHARE */
     struct rmd_domain domain;
     struct rmd_confinement confinement;
 };
@@ -367,7 +367,7 @@ static void plan(void)
         next_user[c] = owner[c] < 0 || owner[c] == (int)n ? NULL : share[owner[c]].user;
 }
 
-/* Give up to its next user what its last one has left. */
+/* Gives the core to its next user, after the current one has left it. */
 static void admit(unsigned core)
 {
     struct user *u = next_user[core];
@@ -420,17 +420,17 @@ static void set_bound_timer(void)
     rmd_ring_at(&bound_timer, first ? first + (uint64_t)settings->reclaim_bound_us * 1000 : 0);
 }
 
-static void tell_shares(void)
+static void add_share_events(void)
 {
     for (struct user *u = users; u; u = u->next) {
-        if (u->domain.granted != u->told)
+        if (u->domain.granted != u->reported_cores)
             rmd_event((struct inv_event){.kind = INV_EVENT_SHARE,
                                          .uid = u->uid,
                                          .rank = -1,
-                                         .before = u->told,
+                                         .before = u->reported_cores,
                                          .after = u->domain.granted},
                       NULL);
-        u->told = u->domain.granted;
+        u->reported_cores = u->domain.granted;
     }
 }
 
@@ -449,7 +449,7 @@ static void move_cores(void)
         rmd_confinement_update(&u->domain, &u->confinement);
         rmd_domain_share(&u->domain);
     }
-    tell_shares();
+    add_share_events();
     set_bound_timer();
     set_check_timer();
     set_sampling();
@@ -735,7 +735,7 @@ void rmd_users_close(void)
     rmd_trace_end();
 }
 
-static void tell_policy(const struct user *u, const struct rmd_policy *before)
+static void add_policy_event(const struct user *u, const struct rmd_policy *before)
 {
     if (u->domain.policy != before)
         rmd_event((struct inv_event){.kind = INV_EVENT_POLICY, .uid = u->uid, .rank = -1},
@@ -750,7 +750,7 @@ void rmd_users_reconfigured(void)
     for (struct user *u = users; u; u = u->next) {
         const struct rmd_policy *before = u->domain.policy;
         configure(u);
-        tell_policy(u, before);
+        add_policy_event(u, before);
         rmd_domain_reconfigured(&u->domain);
     }
     note_orders();
@@ -772,7 +772,7 @@ bool rmd_users_choose(uid_t uid, const struct rmd_policy *policy)
     for (u = users; u; u = u->next) {
         const struct rmd_policy *before = u->domain.policy;
         rmd_domain_set_policy(&u->domain, policy_of(u));
-        tell_policy(u, before);
+        add_policy_event(u, before);
     }
     set_sampling();
     return true;
@@ -839,7 +839,7 @@ static int too_many(struct user *newcomer)
     return has_share ? 0 : known ? EDQUOT : EUSERS;
 }
 
-static void tell_first(const struct user *u, pid_t pid)
+static void log_first_process(const struct user *u, pid_t pid)
 {
     uid_t person = person_of(u);
     if (person == u->uid)
@@ -893,7 +893,7 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
     if ((changed | cpus_changed()) && !first)
         divide();
     if (first) {
-        tell_first(u, pid);
+        log_first_process(u, pid);
         divide();
     }
     int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
