@@ -57,7 +57,7 @@ static void pause_for_events(struct rmd_bell *bell, uint32_t hurry, struct rate_
         inv_futex_wait(&bell->table->rmd_hurry, hurry, (int64_t)(PAUSE_NS - paused), true);
 }
 
-static void handle(struct rmd_bell *bell)
+static void handle_event(struct rmd_bell *bell)
 {
     bool more = true;
     if (bell->at_once && rmd_loop_enter()) {
@@ -69,12 +69,12 @@ static void handle(struct rmd_bell *bell)
         return;
 }
 
-static void awoken(int signal) { (void)signal; }
+static void ignore_signal(int signal) { (void)signal; }
 
 /* A signal ends a sleep only if there is a handler, which need do nothing. */
-static void be_awakable(void)
+static void allow_wakeup_signal(void)
 {
-    static const struct sigaction no_restart = {.sa_handler = awoken};
+    static const struct sigaction no_restart = {.sa_handler = ignore_signal};
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, AWAKE);
@@ -100,15 +100,15 @@ static void listen_to_bell(struct rmd_bell *bell)
         atomic_store(&table->rmd_busy, 1);
         uint32_t hurry = atomic_load(&table->rmd_hurry);
         seen = atomic_load(&table->rmd_bell);
-        handle(bell);
+        handle_event(bell);
         pause_for_events(bell, hurry, &limit);
     }
 }
 
-static void *run(void *arg)
+static void *run_thread(void *arg)
 {
     struct rmd_bell *bell = arg;
-    be_awakable();
+    allow_wakeup_signal();
     listen_to_bell(bell);
     atomic_store(&bell->ended, 1); /* partner: rmd_bell_stop */
     inv_futex_wake(&bell->ended, 1, false);
@@ -124,7 +124,7 @@ int rmd_bell_start(struct rmd_bell *bell, struct inv_table *table)
     bell->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (bell->source.fd < 0)
         return -1;
-    int error = pthread_create(&bell->thread, NULL, run, bell);
+    int error = pthread_create(&bell->thread, NULL, run_thread, bell);
     if (error) {
         close(bell->source.fd);
         errno = error;
@@ -145,7 +145,7 @@ void rmd_bell_take(struct rmd_bell *bell)
 void rmd_bell_done(struct rmd_bell *bell)
 {
     atomic_fetch_add_explicit(&bell->elsewhere_ns, rmd_rate_limit_clock() - bell->taken_ns,
-                              memory_order_relaxed); /* partner: pay */
+                              memory_order_relaxed); /* partner: back_off */
 }
 
 void rmd_bell_stop(struct rmd_bell *bell)

@@ -39,7 +39,7 @@ int rmd_domain_surplus(struct rmd_domain *d)
 }
 
 /* More than there are, or fewer than its processes could ever take together. */
-static bool tokens_impossible(struct rmd_domain *d)
+static bool has_impossible_tokens(struct rmd_domain *d)
 {
     int n = atomic_load(&d->table->free_tokens);
     return n > (int)d->tokens + INV_MAX_CORES || n < -INV_MAX_CORES * INV_AGENTS;
@@ -62,7 +62,7 @@ static int least_surplus(struct rmd_domain *d)
  * was between them during a takeover (takeover.c).  A stopped process can stay between them, so rmd
  * does not judge while one is stopped.  A wrong correction shows as the opposite difference, and is
  * corrected too. */
-static int tokens_amiss(struct rmd_domain *d)
+static int token_error(struct rmd_domain *d)
 {
     int now = least_surplus(d);
     d->alike = now && now == d->amiss && !d->stopped ? d->alike + 1 : 0;
@@ -72,11 +72,11 @@ static int tokens_amiss(struct rmd_domain *d)
 
 static unsigned repair_tokens(struct rmd_domain *d)
 {
-    if (tokens_impossible(d)) {
+    if (has_impossible_tokens(d)) {
         atomic_store(&d->table->free_tokens, free_tokens(d));
         return 1;
     }
-    int amiss = tokens_amiss(d);
+    int amiss = token_error(d);
     if (amiss) {
         rmd_log(RMD_INFO, "%d tokens too many have been free", amiss);
         atomic_fetch_sub(&d->table->free_tokens, amiss);
@@ -85,7 +85,7 @@ static unsigned repair_tokens(struct rmd_domain *d)
     return 0;
 }
 
-static void repair(struct rmd_domain *d)
+static void repair_domain(struct rmd_domain *d)
 {
     unsigned wrong = rmd_domain_repair(d);
     if (d->table->mode == INV_MODE_ANONYMOUS)
@@ -129,7 +129,7 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
     rmd_state_save(d);
 }
 
-static void take_back(struct rmd_domain *d, unsigned slot)
+static void end_loan(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
     atomic_fetch_sub(&d->table->free_tokens, p->loan);
@@ -140,7 +140,7 @@ static void take_back(struct rmd_domain *d, unsigned slot)
 }
 
 /* Returns whether it has been stopped, or goes on, since the last look. */
-static bool look_at(struct rmd_domain *d, unsigned slot)
+static bool check_stopped(struct rmd_domain *d, unsigned slot)
 {
     struct rmd_process *p = &d->procs[slot];
     struct rmd_procstat now;
@@ -155,7 +155,7 @@ static bool look_at(struct rmd_domain *d, unsigned slot)
     if (stopped)
         lend_what_it_holds(d, slot);
     else if (was)
-        take_back(d, slot);
+        end_loan(d, slot);
     if (stopped != was) /* when the next rmd would know it, too, or finds it out */
         rmd_log(RMD_INFO, stopped ? "process %d has been stopped: others may use its cores"
                                   : "process %d goes on", (int)p->pid);
@@ -166,7 +166,7 @@ static bool look_at(struct rmd_domain *d, unsigned slot)
  * that continues asks for its cores again.  rmd reads every thread of the domain once for all of
  * them, and charges the user for it.  If rmd is killed before, the next one does it
  * (takeover.c). */
-static void rescue(struct rmd_domain *d)
+static void rescue_domain(struct rmd_domain *d)
 {
     uint64_t begun = rmd_rate_limit_clock();
     inv_rescue(d->table);
@@ -179,15 +179,15 @@ bool rmd_domain_check(struct rmd_domain *d)
     if (!d->table || !d->live)
         return false;
     bool idle = d->stopped == d->live;
-    rmd_replaced_look(d);
+    rmd_replaced_check(d);
     if (!d->table || !d->live)
         return false;
-    repair(d);
+    repair_domain(d);
     bool changed = false;
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         if (d->procs[s].used)
-            changed |= look_at(d, s);
+            changed |= check_stopped(d, s);
     if (changed)
-        rescue(d);
+        rescue_domain(d);
     return idle != (d->stopped == d->live);
 }

@@ -25,8 +25,8 @@ static void close_all(int fd, int passed, int error)
 }
 
 /* Ask and take the answer.  The connection, or -1 with errno. */
-static int ask(const char *name, const struct inv_request *request, size_t bytes,
-               struct inv_reply *reply, unsigned patience_s)
+static int ask_rmd(const char *name, const struct inv_request *request, size_t bytes,
+                   struct inv_reply *reply, unsigned patience_s)
 {
     int passed = -1, fd = inv_socket_connect(name, patience_s);
     if (fd < 0)
@@ -46,8 +46,8 @@ bool rmd_client_control(const char *name, struct inv_control *command, struct in
 {
     struct inv_reply reply;
     command->request = inv_request_of(INV_CONTROL);
-    int fd = ask(name, &command->request, sizeof *command, &reply,
-                 command->wait_ms / 1000 + 1 + PATIENCE_S);
+    int fd = ask_rmd(name, &command->request, sizeof *command, &reply,
+                     command->wait_ms / 1000 + 1 + PATIENCE_S);
     if (fd < 0)
         return false;
     ssize_t n = recv(fd, outcome, sizeof *outcome, 0);
@@ -61,7 +61,7 @@ int rmd_client_events(const char *name, uint64_t since, bool follow)
     struct inv_reply reply;
     struct inv_watch watch = {
         .request = inv_request_of(INV_EVENTS), .since = since, .follow = follow};
-    int fd = ask(name, &watch.request, sizeof watch, &reply, PATIENCE_S);
+    int fd = ask_rmd(name, &watch.request, sizeof watch, &reply, PATIENCE_S);
     const struct timeval for_ever = {0};
     if (fd >= 0 && follow)
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &for_ever, sizeof for_ever);
@@ -69,11 +69,11 @@ int rmd_client_events(const char *name, uint64_t since, bool follow)
 }
 
 /* What comes in several messages; a byte more, which is 0, is behind it.  NULL with errno. */
-static char *ask_for_chunks(const char *name, const struct inv_request *request,
+static char *receive_chunks(const char *name, const struct inv_request *request,
                             size_t request_bytes, size_t *bytes)
 {
     struct inv_reply reply;
-    int fd = ask(name, request, request_bytes, &reply, PATIENCE_S);
+    int fd = ask_rmd(name, request, request_bytes, &reply, PATIENCE_S);
     if (fd < 0)
         return NULL;
     size_t size = (size_t)reply.count * INV_CHUNK, got = 0;
@@ -98,7 +98,7 @@ char *rmd_client_metrics(const char *name)
 {
     const struct inv_request request = inv_request_of(INV_METRICS);
     size_t bytes;
-    return ask_for_chunks(name, &request, sizeof request, &bytes);
+    return receive_chunks(name, &request, sizeof request, &bytes);
 }
 
 static bool is_complete(const struct inv_admin_snapshot *o, size_t bytes)
@@ -114,7 +114,7 @@ struct inv_admin_snapshot *rmd_client_admin_snapshot(const char *name, uint32_t 
     const struct inv_about about = {.request = inv_request_of(INV_ADMIN_SNAPSHOT), .uid = uid};
     size_t bytes;
     struct inv_admin_snapshot *o =
-        (void *)ask_for_chunks(name, &about.request, sizeof about, &bytes);
+        (void *)receive_chunks(name, &about.request, sizeof about, &bytes);
     if (!o || !is_complete(o, bytes)) {
         if (o)
             errno = EPROTO;

@@ -81,13 +81,13 @@ void rmd_domain_mend_head(struct rmd_domain *d)
     memcpy(d->table, d->header, constant);
 }
 
-static bool rung_at_once(struct rmd_bell *bell);
-static void constraints_rung(struct rmd_source *source, uint32_t events);
+static bool handle_bell_at_once(struct rmd_bell *bell);
+static void handle_bell(struct rmd_source *source, uint32_t events);
 
 int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
 {
     memcpy(d->header, table, offsetof(struct inv_table, wanting));
-    d->bell.at_once = rung_at_once;
+    d->bell.at_once = handle_bell_at_once;
     if (rmd_bell_start(&d->bell, table)) {
         int saved = errno;
         inv_table_unmap(table);
@@ -98,7 +98,7 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
     d->table = table;
     d->table_fd = fd;
     rmd_trace_table(d, fd);
-    d->bell.source.ready = constraints_rung;
+    d->bell.source.ready = handle_bell;
     rmd_replaced_watch(d);
     if (!rmd_watch(&d->bell.source, EPOLLIN))
         return 0;
@@ -108,7 +108,7 @@ int rmd_domain_use_table(struct rmd_domain *d, struct inv_table *table, int fd)
     return -1;
 }
 
-static void begin_state(struct rmd_domain *d)
+static void create_state(struct rmd_domain *d)
 {
     if (!d->saves_state)
         return;
@@ -137,7 +137,7 @@ static int open_table(struct rmd_domain *d, enum inv_mode mode)
             inv_core_withdraw(table, c);
     d->tokens = d->granted;
     atomic_store(&table->free_tokens, (int32_t)d->granted);
-    begin_state(d);
+    create_state(d);
     if (d->table_changed)
         d->table_changed(d, fd);
     return 0;
@@ -206,7 +206,7 @@ void rmd_domain_settle(struct rmd_domain *d)
 
 /* inv_core_own asks the holder for the core where the new owner wants it.  When nobody
  * holds it there is no one who would offer it to the new owner but us. */
-static void give_core(struct rmd_domain *d, unsigned core, int slot)
+static void set_owner(struct rmd_domain *d, unsigned core, int slot)
 {
     if (d->owner[core] >= 0 && slot >= 0)
         atomic_store(&d->table->owner_moves, ++d->moves);
@@ -219,7 +219,7 @@ static void give_core(struct rmd_domain *d, unsigned core, int slot)
         inv_core_offer(d->table, core, INV_MAX_SLOTS);
 }
 
-static unsigned bounded(_Atomic uint32_t *value, unsigned most)
+static unsigned load_bounded(_Atomic uint32_t *value, unsigned most)
 {
     uint32_t v = atomic_load_explicit(value, memory_order_relaxed); /* ordered by the seq */
     return v > most ? most : v;
@@ -256,8 +256,8 @@ static struct rmd_need need_of(struct rmd_domain *d, unsigned slot)
     struct inv_slot *s = inv_slot_at(d->table, slot);
     note_iteration(&d->procs[slot], s);
     struct rmd_need need = {
-        .min_cores = bounded(&s->min_cores, d->topology.ncores),
-        .max_cores = bounded(&s->max_cores, d->topology.ncores),
+        .min_cores = load_bounded(&s->min_cores, d->topology.ncores),
+        .max_cores = load_bounded(&s->max_cores, d->topology.ncores),
         .owned = d->procs[slot].owned_units,
         .delivered = d->policy->looks_at_delivery ? delivered_to(d, slot) : 0,
         .iteration_s = d->procs[slot].iteration_s,
@@ -352,7 +352,7 @@ static void move_cores(struct rmd_domain *d, const struct members *m, const unsi
                    : owner[c] < 0 || owner[c] == elsewhere ? RMD_NO_OWNER
                                                             : (int)m->slot[owner[c]];
         if (slot != d->owner[c])
-            give_core(d, c, slot);
+            set_owner(d, c, slot);
     }
     rmd_state_save(d);
 }
@@ -418,8 +418,8 @@ static void add_owner_events(struct rmd_domain *d)
 }
 
 /* What the policy divides among: not what is pinned. */
-static void decide(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t *launch,
-                   unsigned *target)
+static void decide_targets(struct rmd_domain *d, struct rmd_snapshot *s, const uint64_t *launch,
+                           unsigned *target)
 {
     if (s->ncores && s->nprocs)
         rmd_limited(d->policy, s, launch, max_launch_units(d), target);
@@ -482,7 +482,7 @@ void rmd_domain_redistribute(struct rmd_domain *d, bool must)
     number_jobs(d, &m, to_come, needs);
     struct rmd_snapshot s = {d->units_granted - m.pinned_units, m.count + to_come, needs, arena,
                              d->tuning, false};
-    decide(d, &s, launch, target);
+    decide_targets(d, &s, launch, target);
     s.decided = s.ncores && m.count && !to_come && !max_launch_units(d);
     s.nprocs = m.count;
     if (must || rmd_policy_worthwhile(d->policy, &s, target)) {
@@ -565,14 +565,14 @@ static struct rmd_domain *domain_of(struct rmd_bell *bell)
 }
 
 /* By the bell's thread: all but cores on their way to another domain, which may end a table. */
-static bool rung_at_once(struct rmd_bell *bell)
+static bool handle_bell_at_once(struct rmd_bell *bell)
 {
     struct rmd_domain *d = domain_of(bell);
     answer_constraints(d);
     return d->core_left && memchr(d->grant, RMD_REVOKING, d->topology.ncores);
 }
 
-static void constraints_rung(struct rmd_source *source, uint32_t events)
+static void handle_bell(struct rmd_source *source, uint32_t events)
 {
     (void)events;
     struct rmd_domain *d = domain_of((struct rmd_bell *)source);
@@ -586,7 +586,7 @@ static void constraints_rung(struct rmd_source *source, uint32_t events)
 /* --- cores that come and go: their words say so also where tokens are counted, since a process
  * that lets a child or a thread run anywhere looks there where that is */
 
-static bool pinned(const struct rmd_domain *d)
+static bool owns_cores(const struct rmd_domain *d)
 {
     return d->table && d->table->mode == INV_MODE_PINNED;
 }
@@ -622,7 +622,7 @@ bool rmd_domain_withdraw(struct rmd_domain *d, unsigned core)
 
 bool rmd_domain_has_left(struct rmd_domain *d, unsigned core)
 {
-    if (d->grant[core] == RMD_REVOKING && (!pinned(d) || inv_core_left(d->table, core)))
+    if (d->grant[core] == RMD_REVOKING && (!owns_cores(d) || inv_core_left(d->table, core)))
         d->grant[core] = RMD_NOT_GRANTED;
     rmd_state_save_grant(d, core);
     return d->grant[core] == RMD_NOT_GRANTED;
@@ -648,7 +648,7 @@ static void adjust_tokens(struct rmd_domain *d)
 }
 
 /* Offers granted cores without an owner to processes that want one, and have parked. */
-static void offer_nobodys(struct rmd_domain *d)
+static void offer_unowned_cores(struct rmd_domain *d)
 {
     for (unsigned c = 0; c < d->topology.ncores; c++)
         if (d->grant[c] == RMD_GRANTED && d->owner[c] == RMD_NO_OWNER)
@@ -667,7 +667,7 @@ void rmd_domain_share(struct rmd_domain *d)
         rmd_domain_redistribute(d, true);
     } else {
         rmd_domain_redistribute(d, true);
-        offer_nobodys(d);
+        offer_unowned_cores(d);
     }
 }
 
@@ -738,7 +738,7 @@ static unsigned repair_words(struct rmd_domain *d)
         if (!inv_core_repair(d->table, c, name, members))
             continue;
         wrong++;
-        if (pinned(d))
+        if (owns_cores(d))
             inv_core_offer(d->table, c, INV_MAX_SLOTS);
     }
     return wrong;
@@ -800,8 +800,8 @@ unsigned rmd_domain_begin_reports(struct rmd_domain *d, struct rmd_report_cursor
 
 /* The report of a process that lived at the time of the request.  It may have died since: then its
  * report is after `end`. */
-static bool report_of(struct rmd_domain *d, const struct rmd_living *one, uint64_t end,
-                      struct rmd_report *report)
+static bool find_report(struct rmd_domain *d, const struct rmd_living *one, uint64_t end,
+                        struct rmd_report *report)
 {
     int slot = rmd_domain_slot(d, one->pid);
     if (slot >= 0 && d->procs[slot].start_ns == one->start_ns) {
@@ -831,7 +831,7 @@ bool rmd_domain_next_report(struct rmd_domain *d, struct rmd_report_cursor *t,
     }
     t->next = t->end; /* else the domain is a new one of the user */
     for (; t->nth < t->nliving; t->nth++)
-        if (report_of(d, &t->living[t->nth], t->end, report))
+        if (find_report(d, &t->living[t->nth], t->end, report))
             return true;
     return false;
 }

@@ -36,7 +36,7 @@ void rmd_event(struct inv_event event, const char *text)
         eventfd_write(news.fd, 1);
 }
 
-static bool visible(const struct inv_event *e, uid_t uid, bool operator)
+static bool is_visible(const struct inv_event *e, uid_t uid, bool operator)
 {
     return operator || e->uid == uid || e->uid == INV_UNSAID;
 }
@@ -59,7 +59,7 @@ bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event 
     }
     while (*next <= newest) {
         const struct inv_event *e = &ring[(*next)++ % RMD_EVENTS];
-        if (visible(e, uid, operator)) {
+        if (is_visible(e, uid, operator)) {
             *event = *e;
             return true;
         }
@@ -69,7 +69,7 @@ bool rmd_events_next(uint64_t *next, uid_t uid, bool operator, struct inv_event 
 
 uint64_t rmd_events_count(void) { return newest; }
 
-static void rung(struct rmd_source *source, uint32_t events)
+static void handle_news(struct rmd_source *source, uint32_t events)
 {
     eventfd_t count;
     (void)events;
@@ -80,6 +80,6 @@ static void rung(struct rmd_source *source, uint32_t events)
 int rmd_events_watch(void (*callback)(void))
 {
     on_news = callback;
-    news = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), rung};
+    news = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), handle_news};
     return news.fd < 0 ? -1 : rmd_watch(&news, EPOLLIN);
 }

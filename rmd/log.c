@@ -71,7 +71,7 @@ void rmd_log_no_wait(void)
 }
 
 /* How much of it; none, or -1, if there is no room. */
-static ssize_t put_some(const char *text, size_t bytes)
+static ssize_t try_write(const char *text, size_t bytes)
 {
     struct pollfd writable = {.fd = STDERR_FILENO, .events = POLLOUT};
     if (own >= 0)
@@ -81,11 +81,11 @@ static ssize_t put_some(const char *text, size_t bytes)
     return how == WAITS || poll(&writable, 1, 0) == 1 ? write(STDERR_FILENO, text, bytes) : -1;
 }
 
-static bool put(const char *text, size_t bytes)
+static bool write_line(const char *text, size_t bytes)
 {
-    if (atomic_load(&torn) && put_some("\n", 1) != 1)
+    if (atomic_load(&torn) && try_write("\n", 1) != 1)
         return false;
-    ssize_t n = put_some(text, bytes);
+    ssize_t n = try_write(text, bytes);
     atomic_store(&torn, n > 0 && (size_t)n < bytes);
     return n == (ssize_t)bytes;
 }
@@ -106,7 +106,7 @@ static size_t begin_line(char *text, size_t size, enum rmd_level level)
 }
 
 /* Before the first line for which there is room again. */
-static bool put_lost(void)
+static bool write_lost_count(void)
 {
     char text[HEAD_BYTES + 80];
     unsigned n = atomic_exchange(&lost, 0);
@@ -115,7 +115,7 @@ static bool put_lost(void)
     size_t bytes = begin_line(text, HEAD_BYTES, RMD_WARNING);
     bytes += (size_t)snprintf(text + bytes, sizeof text - bytes,
                               "lines lost before this one, which could not be written: %u\n", n);
-    if (put(text, bytes))
+    if (write_line(text, bytes))
         return true;
     atomic_fetch_add(&lost, n);
     return false;
@@ -136,6 +136,6 @@ void rmd_log(enum rmd_level level, const char *format, ...)
         if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
             line[i] = '?';
     line[length++] = '\n';
-    if (!put_lost() || !put(line, length))
+    if (!write_lost_count() || !write_line(line, length))
         atomic_fetch_add(&lost, 1);
 }

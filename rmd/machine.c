@@ -27,18 +27,18 @@ static struct {
     void (*store)(int fd); /* of rmd_persisted_save_power */
 } machine = {.timer = {.fd = -1}};
 
-static void sample(void)
+static void take_sample(void)
 {
     rmd_delivery_sample(&machine.delivery, machine.root, machine.os_cpu, machine.ncores);
 }
 
-static void timer_rang(struct rmd_source *source, uint32_t events)
+static void sample_timer_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    sample();
+    take_sample();
     machine.sampled();
 }
 
@@ -52,7 +52,7 @@ void rmd_machine_sample(bool on)
     memset(&machine.delivery, 0, sizeof machine.delivery);
     machine.on = on;
     if (on)
-        sample(); /* to count from */
+        take_sample(); /* to count from */
 }
 
 const double *rmd_machine_delivered(void)
@@ -70,12 +70,12 @@ int rmd_machine_watch(const struct inv_topology *topology, const char *root,
     machine.ncores = topology->ncores;
     machine.root = root;
     machine.sampled = sampled;
-    machine.timer.ready = timer_rang;
+    machine.timer.ready = sample_timer_expired;
     machine.timer.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     return machine.timer.fd < 0 ? -1 : rmd_watch(&machine.timer, EPOLLIN);
 }
 
-static void note_power(const struct rmd_power_knob *knob, unsigned count)
+static void save_power(const struct rmd_power_knob *knob, unsigned count)
 {
     if (machine.store)
         rmd_persisted_save_power(knob, count, machine.store);
@@ -90,7 +90,7 @@ static bool undo_former_cap(const char *root)
         return true;
     if (rmd_power_put_back(root, knob, count)) {
         rmd_log(RMD_NOTICE, "the power cap of an rmd that was killed is undone");
-        note_power(NULL, 0);
+        save_power(NULL, 0);
         return true;
     }
     rmd_log(RMD_WARNING, "the power cap of an rmd that was killed cannot be undone: %s",
@@ -104,7 +104,7 @@ bool rmd_machine_cap(const char *root, struct rmd_power_cap cap, void (*store)(i
     bool undone = undo_former_cap(root);
     if (cap.amount <= 0)
         return true;
-    if (undone && !rmd_power_limit(&machine.power, root, cap, note_power)) {
+    if (undone && !rmd_power_limit(&machine.power, root, cap, save_power)) {
         rmd_debug("power is capped by %s", machine.power.how);
         return true;
     }

@@ -70,7 +70,7 @@ void rmd_domain_reset(struct rmd_domain *d)
         d->emptied(d);
 }
 
-static void gone(struct rmd_domain *d, unsigned slot, bool left)
+static void remove_and_divide(struct rmd_domain *d, unsigned slot, bool left)
 {
     rmd_domain_remove_member(d, slot, left);
     if (!d->live) {
@@ -88,7 +88,7 @@ static void process_died(struct rmd_source *source, uint32_t events)
     struct rmd_process *p = (void *)((char *)source - offsetof(struct rmd_process, pidfd));
     uid_t uid = p->domain->uid;
     uint64_t begun = rmd_rate_limit_clock();
-    gone(p->domain, (unsigned)(p - p->domain->procs), false);
+    remove_and_divide(p->domain, (unsigned)(p - p->domain->procs), false);
     rmd_rate_limit_charge(uid, rmd_rate_limit_clock() - begun);
 }
 
@@ -120,11 +120,11 @@ void rmd_domain_leave(struct rmd_domain *d, pid_t pid)
 {
     int slot = rmd_domain_slot(d, pid);
     if (slot >= 0)
-        gone(d, (unsigned)slot, true);
+        remove_and_divide(d, (unsigned)slot, true);
 }
 
 /* A fresh slot; everything that the dead one of before left in it is gone. */
-static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
+static void init_slot(struct inv_slot *s, const struct rmd_process *p,
                       const struct inv_request *request)
 {
     s->pid = p->pid;
@@ -157,7 +157,7 @@ static void fill_slot(struct inv_slot *s, const struct rmd_process *p,
     atomic_store_explicit(&s->state, INV_SLOT_LIVE, memory_order_release);
 }
 
-static int admit(struct rmd_domain *d, pid_t pid, int pidfd)
+static int add_process(struct rmd_domain *d, pid_t pid, int pidfd)
 {
     unsigned slot = 0;
     while (slot < INV_MAX_SLOTS && d->procs[slot].used)
@@ -192,15 +192,15 @@ static bool has_rank(const struct rmd_domain *d, uint64_t job, int rank)
 
 /* Is there room in the other one's MPI job?  Its processes have one launcher, the same size, and
  * different ranks. */
-static bool may_be_of(const struct rmd_domain *d, const struct rmd_process *p,
-                      const struct rmd_process *other)
+static bool may_belong_to(const struct rmd_domain *d, const struct rmd_process *p,
+                          const struct rmd_process *other)
 {
     return other->size == p->size && other->mark == p->mark &&
            !has_rank(d, other->job, p->rank);
 }
 
 /* What is none of MPI's is a job of its own. */
-static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
+static void assign_job(struct rmd_domain *d, unsigned slot, const struct inv_request *request)
 {
     struct rmd_process *p = &d->procs[slot];
     p->job = 0;
@@ -208,7 +208,7 @@ static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_reque
     p->size = request->size;
     p->mark = request->launch;
     for (unsigned s = 0; s < INV_MAX_SLOTS && p->size > 1 && !p->job; s++)
-        if (d->procs[s].used && s != slot && may_be_of(d, p, &d->procs[s]))
+        if (d->procs[s].used && s != slot && may_belong_to(d, p, &d->procs[s]))
             p->job = d->procs[s].job;
     if (!p->job)
         p->job = ++d->jobs;
@@ -216,7 +216,7 @@ static void find_job(struct rmd_domain *d, unsigned slot, const struct inv_reque
 }
 
 /* How many processes will come, as far as this one or the launcher knows. */
-static unsigned expected_by(const struct rmd_domain *d, const struct inv_request *request)
+static unsigned expected_processes(const struct rmd_domain *d, const struct inv_request *request)
 {
     unsigned n = request->local_size > 0 ? (unsigned)request->local_size : 1;
     if (n < d->procs_hint)
@@ -242,7 +242,7 @@ static void note_launch(struct rmd_domain *d, struct rmd_process *p)
 
 int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
 {
-    unsigned expected = expected_by(d, request);
+    unsigned expected = expected_processes(d, request);
     char program[INV_NAME_BYTES]; /* who is in the slot may overwrite that one, its end too */
     rmd_copy_name(program, request->program);
     int old = rmd_domain_slot(d, pid); /* it has called exec: another program, the same process */
@@ -252,7 +252,7 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
         if (!d->live)
             rmd_domain_reset(d);
     }
-    int slot = rmd_domain_fit_table(d, expected) ? -1 : admit(d, pid, pidfd);
+    int slot = rmd_domain_fit_table(d, expected) ? -1 : add_process(d, pid, pidfd);
     if (slot < 0) {
         int saved = errno;
         close(pidfd);
@@ -263,9 +263,9 @@ int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv
     d->joined += !rmd_replaced_is_back(d, (unsigned)slot);
     if (d->expected < expected)
         d->expected = expected;
-    fill_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
+    init_slot(inv_slot_at(d->table, (unsigned)slot), &d->procs[slot], request);
     note_local_rank(&d->procs[slot], request);
-    find_job(d, (unsigned)slot, request);
+    assign_job(d, (unsigned)slot, request);
     rmd_trace_joined(d, (unsigned)slot);
     note_launch(d, &d->procs[slot]);
     d->joins++;

@@ -19,13 +19,13 @@ void rmd_order_apply(const struct rmd_order *o, struct rmd_need *need)
         need->min_cores = need->max_cores;
 }
 
-static bool is_said(const struct rmd_order *o) { return o->least || o->most || o->pinned; }
+static bool has_order(const struct rmd_order *o) { return o->least || o->most || o->pinned; }
 
 bool rmd_orders_any(const struct rmd_domain *d)
 {
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++) {
         const struct rmd_process *p = &d->procs[s];
-        if (p->used && is_said(&p->order))
+        if (p->used && has_order(&p->order))
             return true;
     }
     return false;
@@ -147,14 +147,14 @@ void rmd_order_force(struct rmd_domain *d)
 
 void rmd_order_keep(struct rmd_domain *d, const struct rmd_process *p)
 {
-    if (!is_said(&p->order))
+    if (!has_order(&p->order))
         return;
     d->left_orders[d->nleft_orders++ % RMD_LEFT_ORDERS] =
         (struct rmd_left_order){p->pid, p->start_ticks, p->order};
 }
 
 /* A core that another one has been pinned to meanwhile is that one's. */
-static void give_up_pins(const struct rmd_domain *d, struct rmd_order *order)
+static void remove_taken_pins(const struct rmd_domain *d, struct rmd_order *order)
 {
     bool any = false;
     for (unsigned c = 0; order->pinned && c < d->topology.ncores; c++) {
@@ -176,7 +176,7 @@ void rmd_order_recall(struct rmd_domain *d, struct rmd_process *p)
             continue;
         struct rmd_order order = was->order;
         *was = (struct rmd_left_order){0};
-        give_up_pins(d, &order); /* it has none yet itself */
+        remove_taken_pins(d, &order); /* it has none yet itself */
         p->order = order;
     }
 }

@@ -30,10 +30,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { EARLY = 16, HOLDERS = 64, PARKED_MAX = 256, LINGER_US = 100000, SKIPPED_MAX = 4 };
+enum { CHILDREN_EARLY = 16, CHILDREN_MAX = 64, PARKED_MAX = 256 };
+enum { LINGER_US = 100000, SKIPPED_MAX = 4 };
 
 static int spare_fd = -1;
-static pid_t holder[HOLDERS];
+static pid_t child[CHILDREN_MAX];
 static int parked[PARKED_MAX];
 static unsigned nparked;
 static uint32_t forks;
@@ -62,7 +63,7 @@ ssize_t rmd_peer_receive(int fd, void *buffer, size_t size, int flags, bool *car
 }
 
 /* Is there anything?  It is taken, or (MSG_PEEK) left there. */
-static bool take(int fd, int flags)
+static bool discard_message(int fd, int flags)
 {
     char bytes[4096];
     struct iovec iov = {bytes, sizeof bytes};
@@ -74,7 +75,7 @@ static bool take(int fd, int flags)
  * while a child has a copy.  A message without descriptors may go.  With SO_PASSCRED the kernel
  * says of every message that there was no room for what comes with it, so that an empty one is
  * known from none. */
-static bool has_left_something(int fd)
+static bool has_unread_data(int fd)
 {
     int type = 0, one = 1;
     socklen_t size = sizeof type;
@@ -86,10 +87,10 @@ static bool has_left_something(int fd)
             break;
     if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET)
         setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof one);
-    return take(fd, MSG_PEEK);
+    return discard_message(fd, MSG_PEEK);
 }
 
-static void interrupted(int signal) { (void)signal; }
+static void ignore_signal(int signal) { (void)signal; }
 
 /* The first that is parked from this descriptor on; ~0U none. */
 static unsigned next_parked(unsigned from)
@@ -103,7 +104,7 @@ static unsigned next_parked(unsigned from)
 
 /* Closes all but the first three and the parked ones, in ascending order: the listener and the
  * connection to the descriptor holder are the oldest, and a parked one may take long to close. */
-static void close_others(void)
+static void close_other_fds(void)
 {
     struct rlimit files = {.rlim_cur = 65536};
     unsigned next;
@@ -118,19 +119,19 @@ static void close_others(void)
 }
 
 /* The child's work.  A connection that lingers does so until the next signal. */
-static void be_holder(pid_t parent, uint32_t number)
+static void run_child(pid_t parent, uint32_t number)
 {
-    static const struct sigaction on_alarm = {.sa_handler = interrupted};
+    static const struct sigaction on_alarm = {.sa_handler = ignore_signal};
     static const struct itimerval often = {{0, LINGER_US}, {0, LINGER_US}};
-    close_others();
+    close_other_fds();
     prctl(PR_SET_NAME, "rmd-holder");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     sigaction(SIGALRM, &on_alarm, NULL);
     setitimer(ITIMER_REAL, &often, NULL);
     for (unsigned i = 0; i < nparked; i++)
-        while (getppid() == parent && take(parked[i], 0))
+        while (getppid() == parent && discard_message(parked[i], 0))
             ;
-    /* partner: let_go */
+    /* partner: hand_to_child */
     for (uint32_t now; (int32_t)((now = atomic_load(closed)) - number) < 0 && getppid() == parent;)
         inv_futex_wait(closed, now, -1, true);
     _exit(0);
@@ -138,18 +139,18 @@ static void be_holder(pid_t parent, uint32_t number)
 
 /* A free entry among the first `of`; NULL: none of these children has ended.  SIGCHLD is ignored,
  * so the kernel reaps the children. */
-static pid_t *free_holder(unsigned of)
+static pid_t *free_child_entry(unsigned of)
 {
     for (unsigned i = 0; i < of; i++)
-        if (!holder[i] || waitpid(holder[i], NULL, WNOHANG))
-            return &holder[i];
+        if (!child[i] || waitpid(child[i], NULL, WNOHANG))
+            return &child[i];
     return NULL;
 }
 
-static void let_go(bool at_once)
+static void hand_to_child(bool at_once)
 {
     static bool said;
-    pid_t *place = free_holder(at_once ? HOLDERS : EARLY);
+    pid_t *place = free_child_entry(at_once ? CHILDREN_MAX : CHILDREN_EARLY);
     pid_t parent = getpid();
     if (!place && !said)
         rmd_log(RMD_WARNING, "descriptors that clients have sent take long to close");
@@ -158,30 +159,30 @@ static void let_go(bool at_once)
     if (pid < 0)
         return; /* with the next one */
     if (!pid)
-        be_holder(parent, forks + 1);
+        run_child(parent, forks + 1);
     while (nparked)
         close(parked[--nparked]);
-    atomic_store(closed, ++forks); /* seq_cst: partner is be_holder */
+    atomic_store(closed, ++forks); /* seq_cst: partner is run_child */
     inv_futex_wake(closed, INT_MAX, true);
     *place = pid;
 }
 
 void rmd_peer_close(int fd)
 {
-    if (!has_left_something(fd)) {
+    if (!has_unread_data(fd)) {
         close(fd);
         return;
     }
     if (nparked == PARKED_MAX)
         return; /* no child can be made: better a descriptor less than to wait */
     parked[nparked++] = fd;
-    let_go(nparked == PARKED_MAX);
+    hand_to_child(nparked == PARKED_MAX);
 }
 
 /* --- to let in */
 
 /* It gets the descriptor that was saved for it, and is hung up on. */
-static void turn_away(int listening)
+static void reject_client(int listening)
 {
     static bool said;
     if (!said)
@@ -192,14 +193,14 @@ static void turn_away(int listening)
     if (fd >= 0)
         rmd_peer_close(fd);
     if (nparked)
-        let_go(true);
+        hand_to_child(true);
     spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
 bool rmd_peer_full(void)
 {
     if (nparked == PARKED_MAX)
-        let_go(true);
+        hand_to_child(true);
     if (spare_fd < 0)
         spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return spare_fd < 0 || nparked == PARKED_MAX;
@@ -211,6 +212,6 @@ int rmd_peer_accept(int listening)
         return -1;
     int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-        turn_away(listening);
+        reject_client(listening);
     return fd;
 }

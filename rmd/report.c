@@ -54,7 +54,7 @@ struct rmd_report rmd_report_of(struct rmd_domain *d, unsigned slot, uint64_t en
 }
 
 /* It goes to terminals. */
-static void clean(char *name, size_t size)
+static void make_printable(char *name, size_t size)
 {
     size_t i = 0;
     for (; i < size - 1 && name[i]; i++)
@@ -76,8 +76,8 @@ bool rmd_report_from_remote(struct rmd_report *to, const struct inv_remote_repor
         return false;
     r.end_ns = r.end_ns && r.end_ns < now_ns ? r.end_ns : now_ns;
     r.start_ns = r.start_ns < r.end_ns ? r.start_ns : r.end_ns;
-    clean(r.program, sizeof r.program);
-    clean(r.host, sizeof r.host);
+    make_printable(r.program, sizeof r.program);
+    make_printable(r.host, sizeof r.host);
     *to = (struct rmd_report){r, malloc(record)};
     if (to->record)
         memcpy((void *)to->record, remote->record, record);
@@ -105,7 +105,7 @@ static void drop_record(struct rmd_reports *all, struct rmd_report *r)
     r->record = NULL;
 }
 
-static bool make_room(struct rmd_reports *all)
+static bool reserve_report(struct rmd_reports *all)
 {
     if (all->count == REPORTS_MAX) {
         drop_record(all, &all->items[0]);
@@ -130,7 +130,7 @@ static void drop_oldest_records(struct rmd_reports *all, uint64_t most)
         drop_record(all, &all->items[i]);
 }
 
-static struct rmd_reports *largest(void)
+static struct rmd_reports *largest_reports(void)
 {
     struct rmd_reports *found = holders;
     for (struct rmd_reports *one = holders; one; one = one->next)
@@ -150,7 +150,7 @@ static void hold(struct rmd_reports *all)
 
 void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
 {
-    if (!make_room(all)) { /* a report less */
+    if (!reserve_report(all)) { /* a report less */
         free(report->record);
         return;
     }
@@ -160,7 +160,7 @@ void rmd_reports_add(struct rmd_reports *all, struct rmd_report *report)
     all_bytes += report->report.record_bytes;
     drop_oldest_records(all, RECORDS_BYTES_MAX);
     while (all_bytes > ALL_BYTES_MAX) {
-        struct rmd_reports *most = largest();
+        struct rmd_reports *most = largest_reports();
         drop_oldest_records(most, most->record_bytes - 1);
     }
 }

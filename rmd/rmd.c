@@ -156,7 +156,8 @@ static struct command_line line = {.sys_root = "", .ready_fd = -1, .listen_fd = 
 static struct rmd_settings settings;
 static struct inv_topology topology;
 
-static unsigned number(struct argp_state *state, const char *arg, unsigned least, unsigned most)
+static unsigned parse_number(struct argp_state *state, const char *arg, unsigned least,
+                             unsigned most)
 {
     unsigned n = least;
     if (!rmd_number(arg, least, most, &n))
@@ -164,7 +165,7 @@ static unsigned number(struct argp_state *state, const char *arg, unsigned least
     return n;
 }
 
-static void give(struct argp_state *state, enum rmd_key key, const char *value)
+static void give_setting(struct argp_state *state, enum rmd_key key, const char *value)
 {
     char why[RMD_CONFIG_MESSAGE];
     static struct rmd_settings unused;
@@ -184,14 +185,14 @@ static bool is_given(enum rmd_key key)
     return given;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     switch (key) {
     case 's':
-        give(state, RMD_KEY_SOCKET, arg);
+        give_setting(state, RMD_KEY_SOCKET, arg);
         return 0;
     case 'v':
-        give(state, RMD_KEY_LOG_LEVEL, "debug");
+        give_setting(state, RMD_KEY_LOG_LEVEL, "debug");
         return 0;
     case OPT_PRIVATE:
         line.private = true;
@@ -200,13 +201,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
         line.node = true;
         return 0;
     case OPT_LISTEN_FD:
-        line.listen_fd = (int)number(state, arg, 3, 1 << 20);
+        line.listen_fd = (int)parse_number(state, arg, 3, 1 << 20);
         return 0;
     case OPT_READY_FD:
-        line.ready_fd = (int)number(state, arg, 3, 1 << 20);
+        line.ready_fd = (int)parse_number(state, arg, 3, 1 << 20);
         return 0;
     case OPT_PROCS:
-        line.procs = number(state, arg, 1, 1 << 20);
+        line.procs = parse_number(state, arg, 1, 1 << 20);
         return 0;
     case OPT_CONFIG:
         line.config = arg;
@@ -229,7 +230,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     default:
         if (key < OPT_KEY || key >= OPT_KEY + RMD_KEYS)
             return ARGP_ERR_UNKNOWN;
-        give(state, (enum rmd_key)(key - OPT_KEY), arg);
+        give_setting(state, (enum rmd_key)(key - OPT_KEY), arg);
         return 0;
     }
 }
@@ -267,7 +268,7 @@ static void apply_settings(void)
 /* --- reload */
 
 /* What cannot change while rmd runs stays as it is, and that is said. */
-static void keep_fixed(struct rmd_settings *fresh)
+static void keep_unreloadable(struct rmd_settings *fresh)
 {
     for (int k = 0; k < RMD_KEYS; k++) {
         if (rmd_key_reloadable((enum rmd_key)k))
@@ -284,12 +285,12 @@ static void keep_fixed(struct rmd_settings *fresh)
     fresh->enforce = settings.enforce;
 }
 
-static void reload(void)
+static void reload_settings(void)
 {
     static struct rmd_settings fresh;
     rmd_service_reloading();
     if (read_settings(&fresh)) {
-        keep_fixed(&fresh);
+        keep_unreloadable(&fresh);
         settings = fresh;
         apply_settings();
         rmd_users_reconfigured();
@@ -300,14 +301,14 @@ static void reload(void)
     rmd_service_ready(topology.description);
 }
 
-static void signal_came(struct rmd_source *source, uint32_t events)
+static void handle_signal(struct rmd_source *source, uint32_t events)
 {
     struct signalfd_siginfo info;
     (void)events;
     if (read(source->fd, &info, sizeof info) != sizeof info)
         return;
     if (info.ssi_signo == SIGHUP && is_service())
-        reload();
+        reload_settings();
     else
         rmd_stop(0);
 }
@@ -315,7 +316,7 @@ static void signal_came(struct rmd_source *source, uint32_t events)
 /* Before any thread is started, so that all inherit the mask. */
 static int watch_signals(void)
 {
-    static struct rmd_source source = {.ready = signal_came};
+    static struct rmd_source source = {.ready = handle_signal};
     sigset_t set;
     sigemptyset(&set);
     if (!has_job()) {
@@ -351,7 +352,7 @@ static void linger_from_now(void)
     timerfd_settime(linger.fd, 0, &t, NULL);
 }
 
-static void lingered(struct rmd_source *source, uint32_t events)
+static void linger_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
@@ -363,7 +364,7 @@ static void lingered(struct rmd_source *source, uint32_t events)
 static int watch_emptiness(void)
 {
     linger = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                 lingered};
+                                 linger_expired};
     if (linger.fd < 0)
         return -1;
     linger_from_now();
@@ -410,7 +411,7 @@ static void be_prompt(void)
 }
 
 /* A descriptor for each process, and some for each user. */
-static void have_descriptors(void)
+static void raise_fd_limit(void)
 {
     struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur == files.rlim_max)
@@ -421,7 +422,7 @@ static void have_descriptors(void)
 
 /* A table is a file to the kernel.  The limit that the user set stays where it suffices, since
  * traces are written under it. */
-static int have_table_size(void)
+static int raise_file_size_limit(void)
 {
     const rlim_t needed = INV_TABLE_BYTES;
     struct rlimit files;
@@ -449,7 +450,7 @@ static int check_kernel(void)
 }
 
 /* Who starts us with a descriptor closed does not want our lines in what we open next. */
-static void have_standard_files(void)
+static void open_standard_files(void)
 {
     int fd;
     do
@@ -510,7 +511,7 @@ static bool receive_stored(int *handed_over)
 }
 
 /* Takes over the tables that were received. */
-static void take_over(void)
+static void take_over_tables(void)
 {
     if (!rmd_service_can_store())
         rmd_fd_holder_start(socket_name());
@@ -534,7 +535,7 @@ static void store_orders(int fd)
 }
 
 /* -1, and has said why: end() is to be called then, too. */
-static int start(void)
+static int start_rmd(void)
 {
     bool several = is_service() && geteuid() == 0;
     int handed_over = -1;
@@ -549,9 +550,9 @@ static int start(void)
     if (has_job())
         rmd_launcher_outlive_signals(); /* first: the launcher counts on it */
     be_prompt(); /* to find the cores takes a turn on each of them */
-    if (check_kernel() || have_table_size() || find_cores())
+    if (check_kernel() || raise_file_size_limit() || find_cores())
         return -1;
-    have_descriptors();
+    raise_fd_limit();
     bool good = !watch_signals();
     if (good && !receive_stored(&handed_over))
         return -1;
@@ -561,7 +562,7 @@ static int start(void)
         return -1;
     }
     if (is_service())
-        take_over();
+        take_over_tables();
     const char *metrics = settings.text[RMD_KEY_METRICS];
     if (listen_for_clients(several, handed_over) ||
         !rmd_machine_cap(line.sys_root, settings.power_cap, users.store_orders) ||
@@ -575,7 +576,7 @@ static int start(void)
 }
 
 /* However far start has come. */
-static void end(void)
+static void end_rmd(void)
 {
     rmd_machine_close();
     rmd_server_close();
@@ -587,10 +588,10 @@ static void end(void)
 int main(int argc, char **argv)
 {
     static const struct argp argp = {
-        options, parse, NULL, "rmd - moves cores between the processes of a node",
+        options, parse_option, NULL, "rmd - moves cores between the processes of a node",
         NULL,    NULL,  NULL};
     argp_program_version = "rmd " PACKAGE_VERSION;
-    have_standard_files();
+    open_standard_files();
     rmd_log_open();
     argp_parse(&argp, argc, argv, 0, NULL, NULL);
     if (line.check)
@@ -601,8 +602,8 @@ int main(int argc, char **argv)
     if (!read_settings(&settings))
         return 1;
     apply_settings();
-    if (start()) {
-        end();
+    if (start_rmd()) {
+        end_rmd();
         return 1;
     }
     if (is_service()) {
@@ -615,6 +616,6 @@ int main(int argc, char **argv)
         rmd_log(RMD_NOTICE, "ending");
         rmd_service_stopping();
     }
-    end();
+    end_rmd();
     return status;
 }

@@ -82,7 +82,7 @@ static unsigned nconnections;
 static uint64_t backoff_until_ns; /* no connection is accepted before; 0: the listener is watched */
 static uint64_t later_ns;       /* when the timer rings; 0: never */
 
-static void hang_up(struct connection *c)
+static void close_connection(struct connection *c)
 {
     struct connection **link = &connections;
     while (*link != c)
@@ -100,8 +100,8 @@ static void hang_up(struct connection *c)
     free(c);
 }
 
-static void reply(int fd, enum inv_status status, unsigned slot, unsigned count, int pass_fd,
-                  const char *message)
+static void send_reply(int fd, enum inv_status status, unsigned slot, unsigned count, int pass_fd,
+                       const char *message)
 {
     struct inv_reply r = {.magic = INV_PROTOCOL_MAGIC,
                           .version = INV_PROTOCOL_VERSION,
@@ -113,10 +113,10 @@ static void reply(int fd, enum inv_status status, unsigned slot, unsigned count,
         rmd_debug("a client went away before its answer: %s", strerror(errno));
 }
 
-static void refuse(struct connection *c, enum inv_status status, const char *message)
+static void send_refusal(struct connection *c, enum inv_status status, const char *message)
 {
     rmd_debug("refused process %d: %s", (int)c->peer.pid, message);
-    reply(c->source.fd, status, 0, 0, -1, message);
+    send_reply(c->source.fd, status, 0, 0, -1, message);
 }
 
 /* A descriptor of the process that connected.  Where the kernel cannot tell it for the socket the
@@ -135,7 +135,7 @@ static int pidfd_of_peer(const struct connection *c)
 
 /* Is it still its user's, which it is no more after exec of a set-uid program?  An rmd of one user
  * may do nothing to another's, and need not see all of its user's in /proc.  If not, with errno. */
-static bool is_its_users(const struct connection *c)
+static bool runs_as_its_user(const struct connection *c)
 {
     uid_t owner;
     if (!access_for.several)
@@ -148,13 +148,13 @@ static bool is_its_users(const struct connection *c)
 /* The same, if the process is there.  Who is a member is moved to its user's cores, so that of
  * another user is not to be one.  Without SO_PEERPIDFD it may be another process of the same
  * user, who may do to it whatever rmd does. */
-static int pidfd_of(const struct connection *c)
+static int pidfd_of_client(const struct connection *c)
 {
     int pidfd = pidfd_of_peer(c), error = 0;
     if (pidfd < 0)
         return -1;
     /* in this order: while it lives the pid is nobody else's */
-    if (!is_its_users(c))
+    if (!runs_as_its_user(c))
         error = errno;
     if (!rmd_alive(pidfd))
         error = ESRCH;
@@ -167,7 +167,7 @@ static int pidfd_of(const struct connection *c)
 
 static void answer_join(struct connection *c, const struct inv_request *request)
 {
-    int pidfd = pidfd_of(c);
+    int pidfd = pidfd_of_client(c);
     if (pidfd < 0) {
         char why[sizeof((struct inv_reply *)0)->message];
         bool gone = errno == ESRCH || errno == EINVAL; /* of Linux 6.5 */
@@ -175,28 +175,30 @@ static void answer_join(struct connection *c, const struct inv_request *request)
                  gone              ? "it has ended, or is another user's by now"
                  : errno == EACCES ? "/proc does not show it to rmd"
                                    : strerror(errno));
-        refuse(c, INV_E_PROTOCOL, why);
+        send_refusal(c, INV_E_PROTOCOL, why);
         return;
     }
     int slot = rmd_users_join(c->peer.uid, c->peer.pid, pidfd, request);
     if (slot >= 0) {
         int own = rmd_replaced_begin(c->domain, (unsigned)slot);
-        reply(c->source.fd, INV_OK, (unsigned)slot, 0, own < 0 ? c->domain->table_fd : own, "");
+        send_reply(c->source.fd, INV_OK, (unsigned)slot, 0, own < 0 ? c->domain->table_fd : own,
+                   "");
         if (own >= 0)
             close(own);
     } else
-        refuse(c, INV_E_FULL,
-               errno == ENOSPC    ? "the domain has no slot left"
-               : errno == EDQUOT ? "other user IDs of yours have all cores of your share already"
-               : errno == EUSERS ? "every core has a user already"
-               : errno == EXDEV ? "Slurm has bound it to none of our CPUs"
-               : errno == EFBIG  ? "ulimit -f (RLIMIT_FSIZE) of rmd is smaller than a core table"
-                                 : "rmd cannot make a core table");
+        send_refusal(
+            c, INV_E_FULL,
+            errno == ENOSPC   ? "the domain has no slot left"
+            : errno == EDQUOT ? "other user IDs of yours have all cores of your share already"
+            : errno == EUSERS ? "every core has a user already"
+            : errno == EXDEV  ? "Slurm has bound it to none of our CPUs"
+            : errno == EFBIG  ? "ulimit -f (RLIMIT_FSIZE) of rmd is smaller than a core table"
+                              : "rmd cannot make a core table");
 }
 
 /* Is there something to be seen?  Else it has been refused: another user gets no domain, and none
  * is shown as if there were one, because an operator looks. */
-static bool is_there(struct connection *c)
+static bool has_domain_to_show(struct connection *c)
 {
     char why[sizeof((struct inv_reply *)0)->message];
     if (c->about == c->peer.uid || (c->domain && c->domain->live))
@@ -204,21 +206,22 @@ static bool is_there(struct connection *c)
     snprintf(why, sizeof why,
              "user %u has no managed process now: rmctl status lists the users that have some",
              (unsigned)c->about);
-    refuse(c, INV_E_USER, why);
+    send_refusal(c, INV_E_USER, why);
     return false;
 }
 
 static void answer_observe(struct connection *c)
 {
-    if (!is_there(c))
+    if (!has_domain_to_show(c))
         return;
     int fd = rmd_domain_observe(c->domain);
     if (fd < 0) {
-        refuse(c, INV_E_FULL, "rmd cannot show the core table");
+        send_refusal(c, INV_E_FULL, "rmd cannot show the core table");
         return;
     }
     bool all = access_for.several || !c->domain->granted;
-    reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->granted, fd, "");
+    send_reply(c->source.fd, INV_OK, 0, all ? c->domain->topology.ncores : c->domain->granted, fd,
+               "");
     close(fd);
 }
 
@@ -248,13 +251,13 @@ static bool send_reports(struct connection *c)
 static bool answer_report(struct connection *c)
 {
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0, rmd_domain_begin_reports(c->domain, &c->reports), -1, "");
+    send_reply(c->source.fd, INV_OK, 0, rmd_domain_begin_reports(c->domain, &c->reports), -1, "");
     if (send_reports(c))
         return true;
     return rmd_watch(&c->source, EPOLLOUT) != 0;
 }
 
-static bool plausible(const struct inv_request *r)
+static bool is_plausible(const struct inv_request *r)
 {
     return r->rank >= -1 && r->rank <= RANK_MAX && r->size >= -1 && r->size <= RANK_MAX &&
            r->local_size >= -1 && r->local_size <= RANK_MAX && r->local_rank >= -1 &&
@@ -266,9 +269,9 @@ static void answer_submit(struct connection *c, const struct inv_remote_report *
                           size_t bytes)
 {
     if (rmd_domain_submit_report(c->domain, c->peer.pid, remote, bytes))
-        refuse(c, INV_E_PROTOCOL, "no report, or not from a member");
+        send_refusal(c, INV_E_PROTOCOL, "no report, or not from a member");
     else
-        reply(c->source.fd, INV_OK, 0, 0, -1, "");
+        send_reply(c->source.fd, INV_OK, 0, 0, -1, "");
 }
 
 static void answer_policy(struct connection *c, const char *name)
@@ -277,17 +280,17 @@ static void answer_policy(struct connection *c, const char *name)
     char message[sizeof((struct inv_reply *)0)->message];
     if (!policy) {
         snprintf(message, sizeof message, "no such policy: use %s", rmd_policy_names());
-        refuse(c, INV_E_PROTOCOL, message);
+        send_refusal(c, INV_E_PROTOCOL, message);
         return;
     }
     if (*name && !rmd_users_choose(c->about, policy)) {
-        refuse(c, INV_E_FULL, "rmd has no memory");
+        send_refusal(c, INV_E_FULL, "rmd has no memory");
         return;
     }
     if (*name)
         rmd_debug("process %d of user %u chooses policy %s for user %u", (int)c->peer.pid,
                   (unsigned)c->peer.uid, policy->name, (unsigned)c->about);
-    reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
+    send_reply(c->source.fd, INV_OK, 0, 0, -1, policy->name);
 }
 
 static bool starts_trace(const struct inv_request *r)
@@ -298,15 +301,15 @@ static bool starts_trace(const struct inv_request *r)
 /* The trace's thread takes the file, and answers. */
 static void answer_trace_start(struct connection *c)
 {
-    if (!is_there(c))
+    if (!has_domain_to_show(c))
         return;
     rmd_unwatch(&c->source);
     if (!rmd_trace_start(c->domain, c->peer.uid, c->source.fd))
         c->source.fd = -1;
     else if (errno == EBUSY)
-        refuse(c, INV_E_STATE, "a trace is being taken already");
+        send_refusal(c, INV_E_STATE, "a trace is being taken already");
     else
-        refuse(c, INV_E_FULL, strerror(errno));
+        send_refusal(c, INV_E_FULL, strerror(errno));
 }
 
 /* The trace's thread answers when all is in the file. */
@@ -322,27 +325,27 @@ static void answer_trace(struct connection *c, const struct inv_request *request
     if (carries)
         answer_trace_start(c);
     else if (starts_trace(request))
-        refuse(c, INV_E_PROTOCOL, "no file came with it");
+        send_refusal(c, INV_E_PROTOCOL, "no file came with it");
     else if (strcmp(request->program, "stop") || !c->domain || !c->domain->trace)
-        refuse(c, INV_E_STATE, "no trace is being taken");
+        send_refusal(c, INV_E_STATE, "no trace is being taken");
     else if (!c->operator && rmd_trace_taker(c->domain) != c->peer.uid)
-        refuse(c, INV_E_STATE, "an operator has begun this trace, and ends it");
+        send_refusal(c, INV_E_STATE, "an operator has begun this trace, and ends it");
     else
         answer_trace_stop(c);
 }
 
 /* --- rmctl: commands, events, metrics */
 
-static void control_answered(void *client, const struct inv_outcome *outcome)
+static void send_outcome(void *client, const struct inv_outcome *outcome)
 {
     struct connection *c = client;
-    reply(c->source.fd, INV_OK, 0, 1, -1, "");
+    send_reply(c->source.fd, INV_OK, 0, 1, -1, "");
     if (send(c->source.fd, outcome, sizeof *outcome, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         rmd_debug("a client went away before its answer: %s", strerror(errno));
     c->answered = true;
     if (c->waiting) {
         c->waiting = false;
-        hang_up(c);
+        close_connection(c);
     }
 }
 
@@ -350,14 +353,14 @@ static bool answer_control(struct connection *c, const void *message)
 {
     struct inv_control command;
     memcpy(&command, message, sizeof command);
-    const struct rmd_asker asker = {c->peer.uid, c->operator, c, control_answered};
+    const struct rmd_asker asker = {c->peer.uid, c->operator, c, send_outcome};
     rmd_control(&command, &asker);
     c->waiting = !c->answered;
     return c->answered;
 }
 
 /* The last word to who follows, if it has room for it: why, "" when rmd ends. */
-static void end_events(struct connection *c, const char *why)
+static void send_end_event(struct connection *c, const char *why)
 {
     struct inv_event end = {.kind = INV_EVENT_END, .uid = INV_UNSAID, .rank = -1};
     snprintf(end.text, sizeof end.text, "%s", why);
@@ -393,7 +396,7 @@ static bool answer_events(struct connection *c, const void *message)
     c->follows = watch.follow;
     c->next_event = watch.since ? watch.since : 1;
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0, 0, -1, "");
+    send_reply(c->source.fd, INV_OK, 0, 0, -1, "");
     return send_events(c);
 }
 
@@ -414,22 +417,24 @@ static bool answer_text(struct connection *c, char *text)
 {
     c->text = text;
     if (!c->text) {
-        refuse(c, INV_E_FULL, "rmd has no memory");
+        send_refusal(c, INV_E_FULL, "rmd has no memory");
         return true;
     }
     c->sending = true;
-    reply(c->source.fd, INV_OK, 0, (unsigned)((c->text_bytes + INV_CHUNK - 1) / INV_CHUNK), -1, "");
+    send_reply(c->source.fd, INV_OK, 0, (unsigned)((c->text_bytes + INV_CHUNK - 1) / INV_CHUNK), -1,
+               "");
     return send_text(c);
 }
 
 static bool answer_admin_snapshot(struct connection *c)
 {
     bool all = c->operator && c->about == c->peer.uid;
-    return !is_there(c) || answer_text(c, rmd_admin_snapshot(c->domain, all, &c->text_bytes));
+    return !has_domain_to_show(c) ||
+           answer_text(c, rmd_admin_snapshot(c->domain, all, &c->text_bytes));
 }
 
 /* What a connection is in the middle of sending.  True when it is done. */
-static bool send_more(struct connection *c, uint32_t events)
+static bool continue_sending(struct connection *c, uint32_t events)
 {
     if (events & (EPOLLHUP | EPOLLERR) || (c->next_event && events & EPOLLIN))
         return true; /* who follows has nothing more to say */
@@ -442,8 +447,8 @@ static bool send_more(struct connection *c, uint32_t events)
 }
 
 /* True when the connection has done its work.  `carries` a file for a trace? */
-static bool answer(struct connection *c, const struct inv_remote_report *message, size_t bytes,
-                   bool carries)
+static bool answer_request(struct connection *c, const struct inv_remote_report *message,
+                           size_t bytes, bool carries)
 {
     const struct inv_request *request = &message->request;
     switch (request->kind) {
@@ -458,11 +463,11 @@ static bool answer(struct connection *c, const struct inv_remote_report *message
         return true;
     case INV_LEAVE:
         rmd_domain_leave(c->domain, c->peer.pid);
-        reply(c->source.fd, INV_OK, 0, 0, -1, "");
+        send_reply(c->source.fd, INV_OK, 0, 0, -1, "");
         return true;
     case INV_SAY:
-        reply(c->source.fd, INV_OK, 0, rmd_dedup_first(&c->domain->messages, request->launch), -1,
-              "");
+        send_reply(c->source.fd, INV_OK, 0, rmd_dedup_first(&c->domain->messages, request->launch),
+                   -1, "");
         return true;
     case INV_REPORT:
         return answer_report(c);
@@ -481,20 +486,20 @@ static bool answer(struct connection *c, const struct inv_remote_report *message
         answer_trace(c, request, carries);
         return true;
     default:
-        refuse(c, INV_E_PROTOCOL, "unknown kind of request");
+        send_refusal(c, INV_E_PROTOCOL, "unknown kind of request");
         return true;
     }
 }
 
 /* May it be a struct inv_about? */
-static bool may_name_a_user(uint32_t kind)
+static bool may_name_user(uint32_t kind)
 {
     return kind == INV_OBSERVE || kind == INV_ADMIN_SNAPSHOT || kind == INV_POLICY ||
            kind == INV_TRACE;
 }
 
 /* Whose messages may have other sizes, too. */
-static bool of_another_version(const struct inv_request *r, size_t bytes)
+static bool has_other_version(const struct inv_request *r, size_t bytes)
 {
     return bytes >= offsetof(struct inv_request, kind) && r->magic == INV_PROTOCOL_MAGIC &&
            r->version != INV_PROTOCOL_VERSION;
@@ -502,9 +507,9 @@ static bool of_another_version(const struct inv_request *r, size_t bytes)
 
 /* Checks the size and the fields of a message of `bytes` bytes.  At most sizeof(struct
  * inv_remote_report) of them are in memory. */
-static bool well_formed(const struct inv_request *r, size_t bytes)
+static bool is_well_formed(const struct inv_request *r, size_t bytes)
 {
-    if (bytes < sizeof *r || r->magic != INV_PROTOCOL_MAGIC || !plausible(r))
+    if (bytes < sizeof *r || r->magic != INV_PROTOCOL_MAGIC || !is_plausible(r))
         return false;
     switch (r->kind) {
     case INV_SUBMIT_REPORT:
@@ -514,23 +519,22 @@ static bool well_formed(const struct inv_request *r, size_t bytes)
     case INV_EVENTS:
         return bytes == sizeof(struct inv_watch);
     default:
-        return bytes == sizeof *r ||
-               (may_name_a_user(r->kind) && bytes == sizeof(struct inv_about));
+        return bytes == sizeof *r || (may_name_user(r->kind) && bytes == sizeof(struct inv_about));
     }
 }
 
 /* Whose domain a well-formed message is about. */
-static uid_t user_of(const struct connection *c, const struct inv_remote_report *message,
-                     size_t bytes)
+static uid_t user_of_request(const struct connection *c, const struct inv_remote_report *message,
+                             size_t bytes)
 {
     struct inv_about about = {.uid = INV_UNSAID};
-    if (may_name_a_user(message->request.kind) && bytes == sizeof about)
+    if (may_name_user(message->request.kind) && bytes == sizeof about)
         memcpy(&about, message, sizeof about);
     return about.uid == INV_UNSAID ? c->peer.uid : about.uid;
 }
 
 /* To the domain of this user, if that is for the other end to see.  Else it has been refused. */
-static bool turn_to(struct connection *c, uid_t uid)
+static bool select_domain(struct connection *c, uid_t uid)
 {
     char why[sizeof((struct inv_reply *)0)->message];
     c->about = uid;
@@ -547,13 +551,13 @@ static bool turn_to(struct connection *c, uid_t uid)
                  (unsigned)uid, (unsigned)getuid());
     else
         return true;
-    refuse(c, INV_E_USER, why);
+    send_refusal(c, INV_E_USER, why);
     return false;
 }
 
 #ifdef SO_PEERGROUPS
 /* Is it among the supplementary groups that the other end had when it connected? */
-static bool in_group(int fd, gid_t gid)
+static bool is_in_group(int fd, gid_t gid)
 {
     socklen_t size = GROUPS_MAX * sizeof(gid_t);
     gid_t *groups = malloc(size);
@@ -565,7 +569,7 @@ static bool in_group(int fd, gid_t gid)
     return found;
 }
 #else
-static bool in_group(int fd, gid_t gid)
+static bool is_in_group(int fd, gid_t gid)
 {
     (void)fd;
     (void)gid;
@@ -573,36 +577,33 @@ static bool in_group(int fd, gid_t gid)
 }
 #endif
 
-static bool operates(uid_t uid)
-{
-    return uid == getuid() || (access_for.several && uid == 0);
-}
+static bool is_operator(uid_t uid) { return uid == getuid() || (access_for.several && uid == 0); }
 
 /* May the other end ask, and is there an answer?  Else it has been refused. */
-static bool welcome(struct connection *c)
+static bool admit_client(struct connection *c)
 {
-    bool own = c->operator = operates(c->peer.uid);
+    bool own = c->operator = is_operator(c->peer.uid);
     if (c->peer.pid <= 0 || !rmd_users_served(c->peer.uid)) { /* pid 0: of another namespace */
-        refuse(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
+        send_refusal(c, INV_E_UID, "this rmd serves another user, or another pid namespace");
         return false;
     }
     if (!own && access_for.group != RMD_GROUP_ANY &&
         (access_for.group == RMD_GROUP_DEFAULT ||
-         (c->peer.gid != access_for.gid && !in_group(c->source.fd, access_for.gid)))) {
-        refuse(c, INV_E_UID, "not in the group that may use this rmd");
+         (c->peer.gid != access_for.gid && !is_in_group(c->source.fd, access_for.gid)))) {
+        send_refusal(c, INV_E_UID, "not in the group that may use this rmd");
         return false;
     }
     c->domain = rmd_users_domain(c->peer.uid);
     if (!c->domain)
-        refuse(c, INV_E_FULL, "rmd has no memory");
+        send_refusal(c, INV_E_FULL, "rmd has no memory");
     return c->domain != NULL;
 }
 
-static void hear(struct connection *c, uint32_t events)
+static void receive_request(struct connection *c, uint32_t events)
 {
     if (c->waiting || c->sending) {
-        if (c->waiting || send_more(c, events))
-            hang_up(c);
+        if (c->waiting || continue_sending(c, events))
+            close_connection(c);
         return;
     }
     static struct inv_remote_report message; /* most are only the request */
@@ -612,34 +613,34 @@ static void hear(struct connection *c, uint32_t events)
     if (n < 0 && errno == EAGAIN)
         return;
     bool done = true;
-    if (n > 0 && welcome(c)) {
-        if (of_another_version(request, (size_t)n))
-            refuse(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
-        else if (!well_formed(request, (size_t)n))
-            refuse(c, INV_E_PROTOCOL, "malformed request");
+    if (n > 0 && admit_client(c)) {
+        if (has_other_version(request, (size_t)n))
+            send_refusal(c, INV_E_PROTOCOL, "other protocol version: mixed installations?");
+        else if (!is_well_formed(request, (size_t)n))
+            send_refusal(c, INV_E_PROTOCOL, "malformed request");
         else if (carries && !starts_trace(request))
-            refuse(c, INV_E_PROTOCOL, "a descriptor came with a request that has none");
-        else if (turn_to(c, user_of(c, &message, (size_t)n)))
-            done = answer(c, &message, (size_t)n, carries);
+            send_refusal(c, INV_E_PROTOCOL, "a descriptor came with a request that has none");
+        else if (select_domain(c, user_of_request(c, &message, (size_t)n)))
+            done = answer_request(c, &message, (size_t)n, carries);
     }
     if (done)
-        hang_up(c);
+        close_connection(c);
 }
 
 /* --- users that ask for much */
 
-static bool may_ask(uid_t uid)
+static bool is_within_rate_limit(uid_t uid)
 {
-    return operates(uid) || rmd_rate_limit_due_ns(uid) <= inv_now_ns();
+    return is_operator(uid) || rmd_rate_limit_due_ns(uid) <= inv_now_ns();
 }
 
-static void charge(uid_t uid, uint64_t begun)
+static void charge_user(uid_t uid, uint64_t begun)
 {
-    if (!operates(uid))
+    if (!is_operator(uid))
         rmd_rate_limit_charge(uid, rmd_rate_limit_clock() - begun);
 }
 
-static void ring_later(uint64_t at)
+static void set_later_timer(uint64_t at)
 {
     if (later_ns && later_ns <= at)
         return;
@@ -652,42 +653,42 @@ static void hold(struct connection *c, uint32_t events)
     rmd_unwatch(&c->source);
     c->held = true;
     c->events = events;
-    ring_later(rmd_rate_limit_due_ns(c->peer.uid));
+    set_later_timer(rmd_rate_limit_due_ns(c->peer.uid));
 }
 
-static void client_ready(struct rmd_source *source, uint32_t events)
+static void handle_client(struct rmd_source *source, uint32_t events)
 {
     struct connection *c = (struct connection *)source;
     uid_t uid = c->peer.uid;
-    if (!may_ask(uid)) {
+    if (!is_within_rate_limit(uid)) {
         hold(c, events);
         return;
     }
     uint64_t begun = rmd_rate_limit_clock();
-    hear(c, events); /* it may be no more */
-    charge(uid, begun);
+    receive_request(c, events); /* it may be no more */
+    charge_user(uid, begun);
 }
 
 /* The oldest one of those that need not wait any longer. */
-static struct connection *next_of_the_held(void)
+static struct connection *next_held_connection(void)
 {
     struct connection *oldest = NULL;
     for (struct connection *c = connections; c; c = c->next)
-        if (c->held && may_ask(c->peer.uid))
+        if (c->held && is_within_rate_limit(c->peer.uid))
             oldest = c;
     return oldest;
 }
 
-static void serve_held(struct connection *c)
+static void serve_held_connection(struct connection *c)
 {
     c->held = false;
     if (rmd_watch(&c->source, c->sending ? EPOLLOUT : EPOLLIN))
-        hang_up(c);
+        close_connection(c);
     else
-        client_ready(&c->source, c->events);
+        handle_client(&c->source, c->events);
 }
 
-static void later_has_come(struct rmd_source *source, uint32_t events)
+static void later_timer_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
@@ -697,23 +698,23 @@ static void later_has_come(struct rmd_source *source, uint32_t events)
     if (backoff_until_ns && backoff_until_ns <= inv_now_ns() && !rmd_watch(&listener, EPOLLIN))
         backoff_until_ns = 0;
     if (backoff_until_ns)
-        ring_later(backoff_until_ns);
-    for (struct connection *c; (c = next_of_the_held()) != NULL;)
-        serve_held(c);
+        set_later_timer(backoff_until_ns);
+    for (struct connection *c; (c = next_held_connection()) != NULL;)
+        serve_held_connection(c);
     for (struct connection *c = connections; c; c = c->next)
         if (c->held)
-            ring_later(rmd_rate_limit_due_ns(c->peer.uid));
+            set_later_timer(rmd_rate_limit_due_ns(c->peer.uid));
 }
 
 /* Those who follow, and have had all so far.  What is not for them they do not pay for. */
-static void there_are_events(void)
+static void send_new_events(void)
 {
     for (struct connection *c = connections, *next; c; c = next) {
         next = c->next;
         if (!c->follows || c->held)
             continue;
         uid_t uid = c->peer.uid;
-        if (!may_ask(uid)) {
+        if (!is_within_rate_limit(uid)) {
             hold(c, 0);
             continue;
         }
@@ -721,15 +722,15 @@ static void there_are_events(void)
         unsigned sent = c->sent;
         bool done = send_events(c), more = c->sent != sent;
         if (done)
-            hang_up(c);
+            close_connection(c);
         if (done || more)
-            charge(uid, begun);
+            charge_user(uid, begun);
     }
 }
 
 /* Of this user and its subordinate IDs, the newest of all left out: the oldest one that is not in
  * the middle of an answer, else the oldest one. */
-static struct connection *first_to_go(uid_t uid)
+static struct connection *connection_to_close(uid_t uid)
 {
     struct connection *oldest = NULL, *idle = NULL;
     for (struct connection *c = connections->next; c; c = c->next)
@@ -740,7 +741,7 @@ static struct connection *first_to_go(uid_t uid)
     return idle ? idle : oldest;
 }
 
-static unsigned count_of(uid_t uid)
+static unsigned count_connections(uid_t uid)
 {
     unsigned n = 0;
     for (struct connection *c = connections; c; c = c->next)
@@ -749,15 +750,15 @@ static unsigned count_of(uid_t uid)
 }
 
 /* Who has most connections, the newest left out; an operator only when nobody else has one. */
-static uid_t greediest(void)
+static uid_t user_with_most_connections(void)
 {
     uid_t who = connections->peer.uid;
     unsigned most = 0;
     bool others = false;
     for (struct connection *c = connections->next; c; c = c->next)
-        others |= !operates(c->peer.uid);
+        others |= !is_operator(c->peer.uid);
     for (struct connection *c = connections->next; c; c = c->next) {
-        unsigned n = operates(c->peer.uid) && others ? 0 : count_of(c->peer.uid);
+        unsigned n = is_operator(c->peer.uid) && others ? 0 : count_connections(c->peer.uid);
         if (n > most) {
             most = n;
             who = c->peer.uid;
@@ -767,30 +768,30 @@ static uid_t greediest(void)
 }
 
 /* After a connection has come.  Whose connection goes pays for that. */
-static void hang_up_on_too_many(void)
+static void close_excess_connection(void)
 {
     uint64_t begun = rmd_rate_limit_clock();
     uid_t uid = connections->peer.uid;
     struct connection *c = NULL;
-    if (access_for.several && count_of(uid) > CONNECTIONS_OF_USER)
-        c = first_to_go(uid);
+    if (access_for.several && count_connections(uid) > CONNECTIONS_OF_USER)
+        c = connection_to_close(uid);
     else if (nconnections > CONNECTIONS_MAX)
-        c = first_to_go(greediest());
+        c = connection_to_close(user_with_most_connections());
     if (!c)
         return;
     uid = c->peer.uid;
     if (c->follows)
-        end_events(c, "rmd keeps no more connections of this user");
-    hang_up(c);
-    charge(uid, begun);
+        send_end_event(c, "rmd keeps no more connections of this user");
+    close_connection(c);
+    charge_user(uid, begun);
 }
 
-static void let_in(int fd)
+static void add_connection(int fd)
 {
     struct connection *c = calloc(1, sizeof *c);
     socklen_t size = sizeof c->peer;
     if (c)
-        c->source = (struct rmd_source){.fd = fd, .ready = client_ready};
+        c->source = (struct rmd_source){.fd = fd, .ready = handle_client};
     if (!c || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c->peer, &size) ||
         rmd_watch(&c->source, EPOLLIN)) {
         rmd_peer_close(fd);
@@ -804,45 +805,45 @@ static void let_in(int fd)
 
 /* The user of a client is known only after the accept.  After a client that has to wait anyway, the
  * listener backs off, so that rmd does not spend its time on accepting such clients. */
-static void back_off(uint64_t took_ns)
+static void back_off_listener(uint64_t took_ns)
 {
     rmd_unwatch(&listener);
     backoff_until_ns = inv_now_ns() + took_ns * BACKOFF_FACTOR;
-    ring_later(backoff_until_ns);
+    set_later_timer(backoff_until_ns);
 }
 
-static void client_connects(struct rmd_source *source, uint32_t events)
+static void accept_client(struct rmd_source *source, uint32_t events)
 {
     uint64_t begun = rmd_rate_limit_clock();
     (void)events;
     int fd = rmd_peer_accept(source->fd);
     if (fd < 0 && rmd_peer_full())
-        back_off(FULL_NS / BACKOFF_FACTOR);
+        back_off_listener(FULL_NS / BACKOFF_FACTOR);
     if (fd < 0)
         return;
-    let_in(fd);
+    add_connection(fd);
     if (!connections || connections->source.fd != fd)
         return;
     uid_t uid = connections->peer.uid;
-    charge(uid, begun);
-    hang_up_on_too_many(); /* another one */
-    if (!may_ask(uid))
-        back_off(rmd_rate_limit_clock() - begun);
+    charge_user(uid, begun);
+    close_excess_connection(); /* another one */
+    if (!is_within_rate_limit(uid))
+        back_off_listener(rmd_rate_limit_clock() - begun);
 }
 
-static int serve(const struct rmd_access *who)
+static int start_serving(const struct rmd_access *who)
 {
     access_for = *who;
     rmd_peer_begin();
     later = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
-                                later_has_come};
-    listener.ready = client_connects;
-    return later.fd < 0 || rmd_watch(&later, EPOLLIN) || rmd_events_watch(there_are_events) ||
+                                later_timer_expired};
+    listener.ready = accept_client;
+    return later.fd < 0 || rmd_watch(&later, EPOLLIN) || rmd_events_watch(send_new_events) ||
            rmd_watch(&listener, EPOLLIN);
 }
 
 /* The path is for root and our user only, or for a group, or for everybody. */
-static bool open_path(const struct rmd_access *who)
+static bool set_path_permissions(const struct rmd_access *who)
 {
     const char *path = address.sun_path;
     if (path[0] == '\0' || who->group == RMD_GROUP_DEFAULT)
@@ -880,7 +881,7 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
     mode_t mask = umask(0177); /* a path is for our user only, at first */
     bool listens = listener.fd >= 0 && !rmd_path_listen(listener.fd, any, size, 128);
     umask(mask);
-    bool ok = listens && open_path(who) && !serve(who);
+    bool ok = listens && set_path_permissions(who) && !start_serving(who);
     if (!listens)
         address.sun_path[0] = '\0'; /* it is somebody else's */
     if (!ok)
@@ -890,7 +891,7 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
 }
 
 /* Who made the socket has said who can connect. */
-static void warn_of_its_mode(int fd, const struct rmd_access *who)
+static void warn_of_socket_mode(int fd, const struct rmd_access *who)
 {
     struct sockaddr_un name = {0};
     socklen_t size = sizeof name;
@@ -912,10 +913,11 @@ int rmd_server_inherit(int fd, const struct rmd_access *who)
     int listens = 0, type = 0;
     socklen_t size = sizeof listens;
     listener.fd = fd;
-    warn_of_its_mode(fd, who);
+    warn_of_socket_mode(fd, who);
     if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
         !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
-        fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 && !serve(who))
+        fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 &&
+        !start_serving(who))
         return 0;
     rmd_error("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
     return -1;
@@ -925,8 +927,8 @@ void rmd_server_close(void)
 {
     while (connections) {
         if (connections->follows)
-            end_events(connections, "");
-        hang_up(connections);
+            send_end_event(connections, "");
+        close_connection(connections);
     }
     if (address.sun_path[0] != '\0')
         rmd_path_remove(address.sun_path);

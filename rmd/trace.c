@@ -82,7 +82,7 @@ struct rmd_trace {
     uid_t uid, taker; /* whose domain it is of, and who has asked for it */
     pthread_t thread;
     _Atomic bool done; /* release: the thread will not touch this any more */
-    struct rmd_source looked; /* the thread has looked at the file; an eventfd */
+    struct rmd_source file_checked; /* the thread has looked at the file; an eventfd */
     struct rmd_domain *domain;
     _Atomic uint32_t go; /* futex: WAIT, BEGIN, END */
     _Atomic uint32_t ends; /* futex: of tables, so far */
@@ -115,7 +115,7 @@ struct rmd_trace {
 
 /* --- the file */
 
-static void give_up(struct rmd_trace *x, int error)
+static void stop_writing(struct rmd_trace *x, int error)
 {
     x->error = error;
     if (ftruncate(x->file, x->written))
@@ -132,18 +132,18 @@ static bool has_reserve_only(int file)
     return !fstatvfs(file, &fs) && fs.f_bavail == 0 && fs.f_bfree > 0;
 }
 
-static void put(struct rmd_trace *x, const void *what, size_t bytes)
+static void write_file(struct rmd_trace *x, const void *what, size_t bytes)
 {
     const char *from = what;
     if (!x->error && x->as_root && has_reserve_only(x->file))
-        give_up(x, ENOSPC);
+        stop_writing(x, ENOSPC);
     size_t left = x->error ? 0 : bytes;
     while (left) {
         ssize_t n = write(x->file, from, left);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            give_up(x, n ? errno : EIO);
+            stop_writing(x, n ? errno : EIO);
             return;
         }
         from += n;
@@ -155,7 +155,7 @@ static void put(struct rmd_trace *x, const void *what, size_t bytes)
 
 /* What the file had is gone only now: who was refused has lost nothing, nor has the trace that was
  * being written to it. */
-static void put_head(struct rmd_trace *x)
+static void write_file_head(struct rmd_trace *x)
 {
     struct inv_trace_file head = {.order = INV_TRACE_ORDER,
                                   .version = INV_TRACE_VERSION,
@@ -163,14 +163,14 @@ static void put_head(struct rmd_trace *x)
                                   .realtime_ns = inv_clock_ns(CLOCK_REALTIME)};
     memcpy(head.magic, INV_TRACE_MAGIC, sizeof head.magic);
     if (ftruncate(x->file, x->written))
-        give_up(x, errno);
-    put(x, &head, sizeof head);
+        stop_writing(x, errno);
+    write_file(x, &head, sizeof head);
 }
 
 /* --- the rings */
 
 /* Is the event there, or will it never be?  force: nobody is left who could write it. */
-static bool take(struct rmd_trace *x, struct inv_trace_event *e, bool force, size_t *n)
+static bool copy_event(struct rmd_trace *x, struct inv_trace_event *e, bool force, size_t *n)
 {
     /* acquire: partner is the writer's release, after it wrote the body */
     uint64_t head = atomic_load_explicit(&e->head, memory_order_acquire);
@@ -188,7 +188,7 @@ static bool take(struct rmd_trace *x, struct inv_trace_event *e, bool force, siz
 }
 
 /* Move what the ring has to the file.  False: there is something that is not complete yet. */
-static bool drain(struct rmd_trace *x, unsigned ring, bool force)
+static bool drain_ring(struct rmd_trace *x, unsigned ring, bool force)
 {
     struct inv_trace_ring *r = inv_trace_ring_at(x->reading->table, ring);
     uint64_t tail = x->reading->tail[ring];
@@ -202,7 +202,7 @@ static bool drain(struct rmd_trace *x, unsigned ring, bool force)
     size_t n = 0;
     bool complete = true;
     for (; complete && tail < head; tail += complete)
-        complete = take(x, &r->event[tail % INV_TRACE_EVENTS], force || tail < settled, &n);
+        complete = copy_event(x, &r->event[tail % INV_TRACE_EVENTS], force || tail < settled, &n);
     x->reading->tail[ring] = tail;
     atomic_store_explicit(&r->stuck, 0, memory_order_relaxed);
     /* release: partner is is_full, after which the cell is written again */
@@ -214,7 +214,7 @@ static bool drain(struct rmd_trace *x, unsigned ring, bool force)
         .time_ns = inv_now_ns(), /* after the events */
         .a = ring};
     if (n)
-        put(x, &x->out, sizeof x->out.chunk + x->out.chunk.bytes);
+        write_file(x, &x->out, sizeof x->out.chunk + x->out.chunk.bytes);
     x->events += n;
     return complete;
 }
@@ -224,12 +224,12 @@ static bool is_used(struct reading *r, unsigned ring)
     return atomic_load_explicit(&r->used[ring], memory_order_acquire);
 }
 
-static bool drain_all(struct rmd_trace *x, bool force)
+static bool drain_rings(struct rmd_trace *x, bool force)
 {
     bool complete = true;
     for (unsigned ring = 0; x->reading && ring < INV_TRACE_RINGS; ring++)
         if (is_used(x->reading, ring))
-            complete &= drain(x, ring, force);
+            complete &= drain_ring(x, ring, force);
     return complete;
 }
 
@@ -247,9 +247,9 @@ static void leave_table(struct rmd_trace *x)
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     if (!x->reading)
         return;
-    for (int i = 0; i < SETTLE_TRIES && !drain_all(x, false); i++)
+    for (int i = 0; i < SETTLE_TRIES && !drain_rings(x, false); i++)
         nanosleep(&pause, NULL);
-    drain_all(x, true);
+    drain_rings(x, true);
     count_lost(x);
     inv_table_unmap(x->reading->table);
     free(x->reading);
@@ -258,7 +258,7 @@ static void leave_table(struct rmd_trace *x)
 
 /* --- the thread */
 
-static struct item *take_items(struct rmd_trace *x, bool *missing)
+static struct item *receive_items(struct rmd_trace *x, bool *missing)
 {
     pthread_mutex_lock(&x->lock);
     struct item *all = x->first;
@@ -271,7 +271,7 @@ static struct item *take_items(struct rmd_trace *x, bool *missing)
 }
 
 /* True: this was the last one. */
-static bool work_off(struct rmd_trace *x, struct item *item)
+static bool handle_item(struct rmd_trace *x, struct item *item)
 {
     bool last = item->last;
     if (item->leave || item->reading)
@@ -280,7 +280,7 @@ static bool work_off(struct rmd_trace *x, struct item *item)
         x->reading = item->reading;
     if (item->reading && x->error)
         atomic_store(&x->reading->table->tracing, 0);
-    put(x, item->chunk, item->bytes);
+    write_file(x, item->chunk, item->bytes);
     free(item);
     return last;
 }
@@ -297,7 +297,7 @@ static void back_off(struct rmd_trace *x, uint32_t ends)
         inv_futex_wait(&x->ends, ends, (int64_t)(x->due_ns - now), false);
 }
 
-static void sleep_until_there_is_more(struct rmd_trace *x)
+static void wait_for_events(struct rmd_trace *x)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     if (!x->reading) {
@@ -311,7 +311,7 @@ static void sleep_until_there_is_more(struct rmd_trace *x)
     x->bell_seen = now;
 }
 
-static void finish(struct rmd_trace *x)
+static void write_end(struct rmd_trace *x)
 {
     struct {
         struct inv_trace_chunk chunk;
@@ -319,7 +319,7 @@ static void finish(struct rmd_trace *x)
     } end = {{.type = INV_CHUNK_END, .bytes = 16, .time_ns = inv_now_ns()},
              x->events,
              x->lost};
-    put(x, &end, sizeof end);
+    write_file(x, &end, sizeof end);
     struct inv_reply reply = {.magic = INV_PROTOCOL_MAGIC,
                               .version = INV_PROTOCOL_VERSION,
                               .status = INV_OK,
@@ -335,7 +335,7 @@ static void finish(struct rmd_trace *x)
     }
 }
 
-static bool can_write(int fd)
+static bool is_writable_file(int fd)
 {
     struct stat st;
     int flags = fcntl(fd, F_GETFL);
@@ -344,11 +344,11 @@ static bool can_write(int fd)
 }
 
 /* What the client has sent, if it is a file for a trace. */
-static void take_file(struct rmd_trace *x)
+static void receive_file(struct rmd_trace *x)
 {
     struct inv_request request;
     inv_socket_receive(x->client, &request, sizeof request, &x->file, MSG_DONTWAIT);
-    if (x->file >= 0 && can_write(x->file)) {
+    if (x->file >= 0 && is_writable_file(x->file)) {
         x->written = lseek(x->file, 0, SEEK_CUR);
     } else {
         x->error = EINVAL;
@@ -356,13 +356,13 @@ static void take_file(struct rmd_trace *x)
             close(x->file);
         x->file = -1;
     }
-    eventfd_write(x->looked.fd, 1);
+    eventfd_write(x->file_checked.fd, 1);
 }
 
 /* What the thread writes is written as by who takes the trace, by whose quota, and not into what a
  * file system keeps for root.  Both are a thread's own in the kernel, and no affair of glibc's.
  * Under the unit rmd may not be somebody else, and has to look at how much room there is. */
-static void write_as(struct rmd_trace *x)
+static void drop_privileges(struct rmd_trace *x)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
@@ -376,8 +376,8 @@ static void write_as(struct rmd_trace *x)
     x->as_root = syscall(SYS_setfsuid, -1) == 0; /* says who it is */
 }
 
-/* seq_cst: partner is tell. */
-static bool is_told_to_begin(struct rmd_trace *x)
+/* seq_cst: partner is set_verdict. */
+static bool wait_for_verdict(struct rmd_trace *x)
 {
     while (atomic_load(&x->go) == WAIT)
         inv_futex_wait(&x->go, WAIT, -1, false);
@@ -386,30 +386,30 @@ static bool is_told_to_begin(struct rmd_trace *x)
 
 static void write_trace(struct rmd_trace *x)
 {
-    put_head(x);
+    write_file_head(x);
     for (bool last = false, missing; !last;) {
         uint32_t ends = atomic_load(&x->ends); /* partner: end_table, after it has handed over */
-        for (struct item *next, *item = take_items(x, &missing); item; item = next) {
+        for (struct item *next, *item = receive_items(x, &missing); item; item = next) {
             next = item->next;
-            last |= work_off(x, item);
+            last |= handle_item(x, item);
         }
         if (missing && !x->error)
-            give_up(x, ENOBUFS);
+            stop_writing(x, ENOBUFS);
         if (last)
             break;
-        drain_all(x, false);
+        drain_rings(x, false);
         back_off(x, ends);
-        sleep_until_there_is_more(x);
+        wait_for_events(x);
     }
-    finish(x);
+    write_end(x);
 }
 
-static void *run(void *arg)
+static void *run_thread(void *arg)
 {
     struct rmd_trace *x = arg;
-    write_as(x);
-    take_file(x);
-    if (is_told_to_begin(x)) {
+    drop_privileges(x);
+    receive_file(x);
+    if (wait_for_verdict(x)) {
         write_trace(x);
     } else {
         if (x->file >= 0)
@@ -417,7 +417,7 @@ static void *run(void *arg)
         if (x->client >= 0)
             close(x->client);
     }
-    /* release: partner is the acquire in reap */
+    /* release: partner is the acquire in join_if_done */
     atomic_store_explicit(&x->done, true, memory_order_release);
     return NULL;
 }
@@ -445,7 +445,7 @@ static struct item *new_item(struct rmd_trace *x, enum inv_trace_chunk_type type
 
 static void *body_of(struct item *item) { return item->chunk + 1; }
 
-static void hand_over(struct rmd_trace *x, struct item *item)
+static void queue_item(struct rmd_trace *x, struct item *item)
 {
     if (!item)
         return;
@@ -486,7 +486,7 @@ static void copy_sites(struct rmd_domain *d, unsigned slot)
     }
     item->chunk->bytes = (uint32_t)(n * sizeof *to);
     item->bytes = sizeof(struct inv_trace_chunk) + item->chunk->bytes;
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
 }
 
 /* What an earlier trace has left in the ring is nobody's, and nobody writes to it now. */
@@ -524,7 +524,7 @@ void rmd_trace_joined(struct rmd_domain *d, unsigned slot)
     p->size = d->procs[slot].size;
     memcpy(p->program, s->program, sizeof p->program);
     p->program[sizeof p->program - 1] = '\0';
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
 }
 
 void rmd_trace_gone(struct rmd_domain *d, unsigned slot, bool left)
@@ -539,7 +539,7 @@ void rmd_trace_gone(struct rmd_domain *d, unsigned slot, bool left)
         item->chunk->b = (uint32_t)d->procs[slot].pid;
         memcpy(body_of(item), &lives, sizeof lives);
     }
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
     /* release: partner is the thread's acquire.  It writes no more: what it has not completed
      * stays as it is */
     uint64_t head = atomic_load(&inv_trace_ring_at(d->table, slot)->head);
@@ -581,7 +581,7 @@ static void begin_table(struct rmd_domain *d, int fd)
         core[c].os_cpu = inv_core_at(t, c)->os_cpu;
         core[c].word = atomic_load(&inv_core_at(t, c)->word);
     }
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
 }
 
 /* And off again: every change up to these words is in a ring, at least as an intent. */
@@ -605,7 +605,7 @@ static void end_table(struct rmd_domain *d, bool last)
         return;
     item->leave = true;
     item->last = last;
-    hand_over(d->trace, item);
+    queue_item(d->trace, item);
     atomic_fetch_add(&d->trace->ends, 1); /* seq_cst: partner is write_trace */
     inv_futex_wake(&d->trace->ends, 1, false);
     if (d->table)
@@ -629,13 +629,13 @@ static void free_trace(struct rmd_trace *x)
         free(item);
     }
     free(x->ending);
-    if (x->looked.fd >= 0)
-        close(x->looked.fd);
+    if (x->file_checked.fd >= 0)
+        close(x->file_checked.fd);
     free(x);
 }
 
 /* A trace that has come to its end, if there is one here, makes room for another one. */
-static void reap(struct rmd_trace **place)
+static void join_if_done(struct rmd_trace **place)
 {
     struct rmd_trace *x = *place;
     if (!x || !atomic_load_explicit(&x->done, memory_order_acquire))
@@ -648,10 +648,10 @@ static void reap(struct rmd_trace **place)
 /* Those whose domain has gone.  Their threads end in their own time, for the disk may be slow. */
 static struct rmd_trace *orphans;
 
-static void reap_orphans(void)
+static void join_orphans(void)
 {
     for (struct rmd_trace **place = &orphans, *x; (x = *place) != NULL;) {
-        reap(place);
+        join_if_done(place);
         if (*place == x)
             place = &x->next;
     }
@@ -668,9 +668,9 @@ static bool may_start(uid_t uid)
     return n < ORPHANS_MAX;
 }
 
-static void tell(struct rmd_trace *x, uint32_t what)
+static void set_verdict(struct rmd_trace *x, uint32_t what)
 {
-    atomic_store(&x->go, what); /* partner: is_told_to_begin */
+    atomic_store(&x->go, what); /* partner: wait_for_verdict */
     inv_futex_wake(&x->go, 1, false);
 }
 
@@ -697,9 +697,10 @@ static void begin_trace(struct rmd_domain *d, struct rmd_trace *x)
     atomic_store(&inv_trace_ring, INV_TRACE_RMD);
 }
 
-static void looked(struct rmd_source *source, uint32_t events)
+static void handle_file_checked(struct rmd_source *source, uint32_t events)
 {
-    struct rmd_trace *x = (struct rmd_trace *)((char *)source - offsetof(struct rmd_trace, looked));
+    struct rmd_trace *x =
+        (struct rmd_trace *)((char *)source - offsetof(struct rmd_trace, file_checked));
     eventfd_t count;
     (void)events;
     if (eventfd_read(source->fd, &count))
@@ -710,7 +711,7 @@ static void looked(struct rmd_source *source, uint32_t events)
     if (!refused)
         begin_trace(x->domain, x);
     answer_start(x);
-    tell(x, refused ? END : BEGIN);
+    set_verdict(x, refused ? END : BEGIN);
     if (!refused)
         return;
     pthread_join(x->thread, NULL);
@@ -719,8 +720,8 @@ static void looked(struct rmd_source *source, uint32_t events)
 
 int rmd_trace_start(struct rmd_domain *d, uid_t taker, int client)
 {
-    reap(&d->ending);
-    reap_orphans();
+    join_if_done(&d->ending);
+    join_orphans();
     struct rmd_trace *x = NULL;
     if (d->starting || d->trace || d->ending || !may_start(d->uid))
         errno = EBUSY;
@@ -734,18 +735,19 @@ int rmd_trace_start(struct rmd_domain *d, uid_t taker, int client)
     x->uid = d->uid;
     x->taker = taker;
     x->end = &x->first;
-    x->looked = (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), looked};
+    x->file_checked =
+        (struct rmd_source){eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), handle_file_checked};
     pthread_mutex_init(&x->lock, NULL);
     x->ending = calloc(1, sizeof *x->ending);
-    int error = !x->ending || x->looked.fd < 0 || rmd_watch(&x->looked, EPOLLIN)
+    int error = !x->ending || x->file_checked.fd < 0 || rmd_watch(&x->file_checked, EPOLLIN)
                     ? errno
-                    : pthread_create(&x->thread, NULL, run, x);
+                    : pthread_create(&x->thread, NULL, run_thread, x);
     if (!error) {
         d->starting = x;
         return 0;
     }
-    if (x->looked.fd >= 0)
-        rmd_unwatch(&x->looked);
+    if (x->file_checked.fd >= 0)
+        rmd_unwatch(&x->file_checked);
     free_trace(x);
     errno = error;
     return -1;
@@ -773,8 +775,8 @@ void rmd_trace_close(struct rmd_domain *d)
 {
     rmd_trace_stop(d, -1);
     if (d->starting) {
-        rmd_unwatch(&d->starting->looked);
-        tell(d->starting, END);
+        rmd_unwatch(&d->starting->file_checked);
+        set_verdict(d->starting, END);
         d->ending = d->starting;
         d->starting = NULL;
     }
@@ -783,14 +785,14 @@ void rmd_trace_close(struct rmd_domain *d)
         orphans = d->ending;
         d->ending = NULL;
     }
-    reap_orphans();
+    join_orphans();
 }
 
 void rmd_trace_end(void)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
     for (int i = 0; i < CLOSE_TRIES && orphans; i++) {
-        reap_orphans();
+        join_orphans();
         if (orphans)
             nanosleep(&pause, NULL);
     }

@@ -83,14 +83,14 @@ static struct user *user_of(struct rmd_domain *d)
 
 /* Has it processes that could compute?  Of one whose processes are all stopped others get the
  * cores. */
-static bool active(const struct user *u)
+static bool is_active(const struct user *u)
 {
     return u->domain.live > u->domain.stopped || u->joining || !options.several;
 }
 
 /* What was said last over what was said first, and of that and the user's own word the less.
  * Numbers that mean all are 0, or all that there can be. */
-static unsigned limit_by(unsigned configured_cores, unsigned ordered, unsigned own)
+static unsigned effective_limit(unsigned configured_cores, unsigned ordered, unsigned own)
 {
     unsigned most = ordered ? ordered : configured_cores;
     if (own && (!most || own < most))
@@ -107,7 +107,7 @@ static uid_t person_of(const struct user *u)
 }
 
 /* What the file says of this ID, or of the person where it says nothing of the ID. */
-static struct rmd_user_settings said_of(uid_t uid)
+static struct rmd_user_settings settings_of(uid_t uid)
 {
     struct rmd_user_settings said = rmd_config_user(settings, uid);
     if (!said.given && options.several)
@@ -120,8 +120,8 @@ static struct rmd_user_settings said_of(uid_t uid)
 static unsigned limit_of(uid_t uid)
 {
     const struct user *u = known_user(uid);
-    unsigned limit = limit_by(said_of(uid).max_cores, u ? u->ordered.cores : 0,
-                              u ? u->own.cores : 0);
+    unsigned limit =
+        effective_limit(settings_of(uid).max_cores, u ? u->ordered.cores : 0, u ? u->own.cores : 0);
     if (!limit || limit >= topology.ncores)
         return units.count;
     unsigned whole = limit * units.count / topology.ncores;
@@ -130,12 +130,12 @@ static unsigned limit_of(uid_t uid)
 
 /* --- checks */
 
-static void process_left(struct rmd_domain *d, unsigned slot, bool lives)
+static void handle_process_left(struct rmd_domain *d, unsigned slot, bool lives)
 {
     rmd_confinement_remove_member(d, &user_of(d)->confinement, slot, lives);
 }
 
-static void divide(void);
+static void divide_cores(void);
 
 /* Has another set of CPUs gone offline than before? */
 static bool cpus_changed(void)
@@ -170,20 +170,20 @@ static void set_check_timer(void)
     running_ms = ms;
 }
 
-static void check(struct rmd_source *source, uint32_t events)
+static void check_timer_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
     if (read(source->fd, &expirations, sizeof expirations) != sizeof expirations)
         return;
-    bool changed = cpus_changed() | (options.several && rmd_subuid_look());
+    bool changed = cpus_changed() | (options.several && rmd_subuid_check());
     for (struct user *u = users; u; u = u->next) {
         changed |= rmd_domain_check(&u->domain) && options.several;
         rmd_confinement_check(&u->domain, &u->confinement);
     }
     rmd_confinement_check_nonmembers();
     if (changed)
-        divide();
+        divide_cores();
     set_check_timer();
 }
 
@@ -192,7 +192,7 @@ static void check(struct rmd_source *source, uint32_t events)
 /* Of a user who has chosen this; NULL: nothing. */
 static const struct rmd_policy *policy_by(uid_t uid, const struct rmd_policy *own_choice)
 {
-    struct rmd_user_settings said = said_of(uid);
+    struct rmd_user_settings said = settings_of(uid);
     bool own = said.given & 1u << RMD_KEY_POLICY;
     return own_choice       ? own_choice
            : chosen && !own ? chosen
@@ -204,7 +204,7 @@ static const struct rmd_policy *policy_of(const struct user *u)
     return policy_by(u->uid, u->chosen);
 }
 
-static void sampled(void)
+static void handle_sample(void)
 {
     for (struct user *u = users; u; u = u->next)
         if (u->domain.policy->looks_at_delivery)
@@ -216,7 +216,7 @@ static void set_sampling(void)
 {
     bool needed = false;
     for (struct user *u = users; u; u = u->next)
-        needed |= active(u) && u->domain.policy->looks_at_delivery;
+        needed |= is_active(u) && u->domain.policy->looks_at_delivery;
     rmd_machine_sample(needed);
 }
 
@@ -249,7 +249,7 @@ static void divide_equally(struct share *share, unsigned n, unsigned left)
     } while (hungry && left);
 }
 
-static bool unit_has(unsigned unit, const bool set[INV_MAX_CORES])
+static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
 {
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
         if (set[c])
@@ -264,7 +264,7 @@ static unsigned units_away(bool gone[INV_MAX_CORES])
     for (int also_drained = 1; also_drained >= 0; also_drained--) {
         unsigned n = 0;
         for (unsigned k = 0; k < units.count; k++)
-            n += gone[k] = unit_has(k, away) || unit_has(k, outside) ||
+            n += gone[k] = unit_has_any(k, away) || unit_has_any(k, outside) ||
                            (also_drained && drained[units.first[k]]);
         if (n < units.count)
             return n;
@@ -282,7 +282,7 @@ static bool has_cores(const struct user *u)
 }
 
 /* Of the users that are one person: the person's share among them. */
-static void divide_within(struct share *share, unsigned n, const struct share *person)
+static void divide_in_person(struct share *share, unsigned n, const struct share *person)
 {
     static struct share own[SHARES_MAX];
     static unsigned at[SHARES_MAX];
@@ -298,7 +298,7 @@ static void divide_within(struct share *share, unsigned n, const struct share *p
 }
 
 /* In the order of their first users.  Returns how many there are. */
-static unsigned persons_of(const struct share *share, unsigned n, struct share *person)
+static unsigned group_by_person(const struct share *share, unsigned n, struct share *person)
 {
     unsigned persons = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -320,21 +320,21 @@ static unsigned persons_of(const struct share *share, unsigned n, struct share *
 
 /* Who has been stopped and goes on may find every core with a user: those who have some come
  * first.  Of the shares without a unit none is in what is returned. */
-static unsigned shares(struct share *share, unsigned gone)
+static unsigned compute_shares(struct share *share, unsigned gone)
 {
     static struct share person[SHARES_MAX];
     unsigned n = 0, with = 0;
     for (int had = 1; had >= 0; had--)
         for (struct user *u = users; u; u = u->next)
-            if (active(u) && n < SHARES_MAX && has_cores(u) == had)
+            if (is_active(u) && n < SHARES_MAX && has_cores(u) == had)
                 share[n++] = (struct share){.user = u, .most = limit_of(u->uid)};
     for (unsigned k = 0; k < units.count; k++)
         for (unsigned i = 0; i < n; i++)
             share[i].has += next_user[units.first[k]] == share[i].user;
-    unsigned persons = persons_of(share, n, person);
+    unsigned persons = group_by_person(share, n, person);
     divide_equally(person, persons, units.count - gone);
     for (unsigned p = 0; p < persons; p++)
-        divide_within(share, n, &person[p]);
+        divide_in_person(share, n, &person[p]);
     for (unsigned i = 0; i < n; i++)
         if (share[i].units)
             share[with++] = share[i];
@@ -342,13 +342,13 @@ static unsigned shares(struct share *share, unsigned gone)
 }
 
 /* Who shall have which core.  Units that are away belong to one more user, who is none. */
-static void plan(void)
+static void plan_cores(void)
 {
     static struct share share[SHARES_MAX];
     static struct rmd_placed placed[INV_MAX_CORES + 1];
     int owner[INV_MAX_CORES];
     bool is_gone[INV_MAX_CORES];
-    unsigned gone = units_away(is_gone), n = shares(share, gone);
+    unsigned gone = units_away(is_gone), n = compute_shares(share, gone);
     for (unsigned c = 0; c < topology.ncores; c++) {
         owner[c] = is_gone[units.of[c]] ? (int)n : RMD_NO_OWNER;
         for (unsigned i = 0; i < n && owner[c] == RMD_NO_OWNER; i++)
@@ -356,7 +356,7 @@ static void plan(void)
                 owner[c] = (int)i;
     }
     for (struct user *u = users; u; u = u->next)
-        u->domain.due = active(u) ? 0 : u->domain.due;
+        u->domain.due = is_active(u) ? 0 : u->domain.due;
     for (unsigned i = 0; i < n; i++) {
         placed[i] = (struct rmd_placed){.target = share[i].units, .keep = -1, .wish = -1};
         share[i].user->domain.due = share[i].units;
@@ -368,7 +368,7 @@ static void plan(void)
 }
 
 /* Gives the core to its next user, after the current one has left it. */
-static void admit(unsigned core)
+static void admit_core(unsigned core)
 {
     struct user *u = next_user[core];
     current_user[core] = u;
@@ -377,7 +377,7 @@ static void admit(unsigned core)
         rmd_domain_admit(&u->domain, core);
 }
 
-static void withdraw(unsigned core)
+static void withdraw_core(unsigned core)
 {
     if (current_user[core] == next_user[core]) {
         asked_ns[core] = 0;
@@ -402,7 +402,7 @@ static void withdraw(unsigned core)
 }
 
 /* Has the user that has the unit left all of it?  (Each core is looked at: that notes it.) */
-static bool gone(unsigned unit)
+static bool unit_is_left(unsigned unit)
 {
     bool all = true;
     for (unsigned c = units.first[unit]; c < units.first[unit + 1]; c++)
@@ -438,13 +438,13 @@ static void add_share_events(void)
 static void move_cores(void)
 {
     for (unsigned c = 0; c < topology.ncores; c++)
-        withdraw(c);
+        withdraw_core(c);
     for (struct user *u = users; u; u = u->next)
         rmd_confinement_update(&u->domain, &u->confinement); /* before others get its cores */
     for (unsigned k = 0; k < units.count; k++)
-        if (current_user[units.first[k]] != next_user[units.first[k]] && gone(k))
+        if (current_user[units.first[k]] != next_user[units.first[k]] && unit_is_left(k))
             for (unsigned c = units.first[k]; c < units.first[k + 1]; c++)
-                admit(c);
+                admit_core(c);
     for (struct user *u = users; u; u = u->next) {
         rmd_confinement_update(&u->domain, &u->confinement);
         rmd_domain_share(&u->domain);
@@ -455,7 +455,7 @@ static void move_cores(void)
     set_sampling();
 }
 
-static bool moving(void)
+static bool cores_are_moving(void)
 {
     for (unsigned c = 0; c < topology.ncores; c++)
         if (current_user[c] != next_user[c])
@@ -463,30 +463,31 @@ static bool moving(void)
     return false;
 }
 
-static void core_left(struct rmd_domain *d)
+static void handle_core_left(struct rmd_domain *d)
 {
     (void)d;
-    if (moving())
+    if (cores_are_moving())
         move_cores();
 }
 
-static void bound_passed(struct rmd_source *source, uint32_t events)
+static void bound_timer_expired(struct rmd_source *source, uint32_t events)
 {
     uint64_t expirations;
     (void)events;
-    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations && moving())
+    if (read(source->fd, &expirations, sizeof expirations) == sizeof expirations &&
+        cores_are_moving())
         move_cores();
 }
 
-static void divide(void)
+static void divide_cores(void)
 {
-    plan();
+    plan_cores();
     move_cores();
 }
 
 /* --- users */
 
-static void forget(struct user *u)
+static void free_user(struct user *u)
 {
     struct user **link = &users;
     while (*link != u)
@@ -509,7 +510,7 @@ static struct rmd_persisted_user user_orders(const struct user *u)
                                        .policy = rmd_persisted_policy(u->chosen, u->configured)};
 }
 
-static bool says_something(const struct rmd_persisted_user *o)
+static bool has_orders(const struct rmd_persisted_user *o)
 {
     return o->cores || o->job_cores || o->own_cores || o->own_job_cores || *o->policy.chosen;
 }
@@ -526,7 +527,7 @@ static void note_orders(void)
     rmd_persisted_set_drained(&now, &topology, drained);
     for (const struct user *u = users; u; u = u->next) {
         struct rmd_persisted_user orders = user_orders(u);
-        if (!says_something(&orders))
+        if (!has_orders(&orders))
             continue;
         if (now.nusers < RMD_PERSISTED_USERS)
             now.user[now.nusers++] = orders;
@@ -548,7 +549,7 @@ static bool traced_by_another(const struct user *u)
  * stopped go on some day, and who is forgotten evades its limits. */
 static bool is_forgettable(const struct user *u)
 {
-    return !active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
+    return !is_active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
            !u->ordered.job_cores && !has_cores(u);
 }
 
@@ -595,19 +596,19 @@ static void forget_excess_users(void)
     if (taking_over)
         return;
     while ((u = find_excess_user(false, IDLE_USERS_MAX)))
-        forget(u);
+        free_user(u);
     for (; (u = find_excess_user(true, IDLE_WITH_ORDERS_MAX)); orders = true) {
         rmd_log(RMD_NOTICE,
                 "user %u: its own limits and policy are forgotten: %u users who have ended later "
                 "have some, too",
                 (unsigned)u->uid, (unsigned)IDLE_WITH_ORDERS_MAX);
-        forget(u);
+        free_user(u);
     }
     if (orders)
         note_orders(); /* or the next rmd would know again */
 }
 
-static void domain_emptied(struct rmd_domain *d)
+static void handle_domain_emptied(struct rmd_domain *d)
 {
     struct user *u = user_of(d);
     u->idle_since = ++idle_number;
@@ -615,21 +616,21 @@ static void domain_emptied(struct rmd_domain *d)
         rmd_log(RMD_INFO, "user %u: the last process has gone", (unsigned)u->uid);
         rmd_confinement_lift(&u->domain, &u->confinement);
         rmd_domain_drop_empty_table(d);
-        divide();
+        divide_cores();
     }
     if (options.emptied && !rmd_users_live())
         options.emptied();
 }
 
-static void table_changed(struct rmd_domain *d, int fd)
+static void handle_table_changed(struct rmd_domain *d, int fd)
 {
     if (options.store)
         options.store(user_of(d)->uid, fd, fd >= 0 && d->state ? d->state_fd : -1);
 }
 
-static void configure(struct user *u)
+static void configure_user(struct user *u)
 {
-    struct rmd_user_settings own = said_of(u->uid);
+    struct rmd_user_settings own = settings_of(u->uid);
     if (own.policy != u->configured)
         u->chosen = NULL; /* the last word is the operator's */
     u->configured = own.policy;
@@ -657,12 +658,12 @@ static struct user *add_user(uid_t uid)
     u->idle_since = ++idle_number;
     u->domain.delivered = rmd_machine_delivered();
     u->domain.procs_hint = options.procs_hint;
-    u->domain.emptied = domain_emptied;
-    u->domain.left = process_left;
-    u->domain.core_left = core_left;
-    u->domain.table_changed = table_changed;
+    u->domain.emptied = handle_domain_emptied;
+    u->domain.left = handle_process_left;
+    u->domain.core_left = handle_core_left;
+    u->domain.table_changed = handle_table_changed;
     u->domain.saves_state = options.store != NULL;
-    configure(u);
+    configure_user(u);
     struct user **link = &users;
     while (*link)
         link = &(*link)->next;
@@ -685,7 +686,7 @@ static struct user *find_user(uid_t uid)
     return u ? u : add_user(uid);
 }
 
-static int timer(struct rmd_source *source, void (*ready)(struct rmd_source *, uint32_t))
+static int open_timer(struct rmd_source *source, void (*ready)(struct rmd_source *, uint32_t))
 {
     *source = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
                                   ready};
@@ -709,14 +710,15 @@ int rmd_users_open(const struct inv_topology *t, const struct rmd_settings *s,
         use_subuids(s->text[RMD_KEY_SUBUID]);
     if (rmd_confinement_begin(&topology, topology.emulated ? RMD_ENFORCE_NONE : s->enforce,
                               o->several, s->text[RMD_KEY_CGROUP]) ||
-        timer(&bound_timer, bound_passed) || timer(&check_timer, check) ||
-        rmd_machine_watch(&topology, o->sys_root, sampled))
+        open_timer(&bound_timer, bound_timer_expired) ||
+        open_timer(&check_timer, check_timer_expired) ||
+        rmd_machine_watch(&topology, o->sys_root, handle_sample))
         return -1;
     if (options.several)
         return 0;
     if (!add_user(getuid()))
         return -1;
-    divide();
+    divide_cores();
     return 0;
 }
 
@@ -727,10 +729,10 @@ void rmd_users_close(void)
         struct user *u = users;
         for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
             if (u->domain.procs[s].used)
-                process_left(&u->domain, s, true);
+                handle_process_left(&u->domain, s, true);
         rmd_confinement_lift(&u->domain, &u->confinement);
         u->domain.table_changed = NULL; /* stored tables are for the next rmd */
-        forget(u);
+        free_user(u);
     }
     rmd_trace_end();
 }
@@ -749,12 +751,12 @@ void rmd_users_reconfigured(void)
     configured = settings->all.policy;
     for (struct user *u = users; u; u = u->next) {
         const struct rmd_policy *before = u->domain.policy;
-        configure(u);
+        configure_user(u);
         add_policy_event(u, before);
         rmd_domain_reconfigured(&u->domain);
     }
     note_orders();
-    divide();
+    divide_cores();
     rmd_event((struct inv_event){.kind = INV_EVENT_CONFIG, .uid = INV_UNSAID, .rank = -1}, NULL);
 }
 
@@ -806,9 +808,9 @@ static unsigned count_persons(void)
 {
     unsigned n = 0;
     for (struct user *u = users; u; u = u->next) {
-        bool first = active(u);
+        bool first = is_active(u);
         for (struct user *v = users; first && v != u; v = v->next)
-            first = !active(v) || person_of(v) != person_of(u);
+            first = !is_active(v) || person_of(v) != person_of(u);
         n += first;
     }
     return n;
@@ -816,7 +818,7 @@ static unsigned count_persons(void)
 
 /* 0, or why the newcomer may have no processes: it would be without a core (EUSERS; or EDQUOT,
  * where the person has some); or, where many are stopped, without a place for its table. */
-static int too_many(struct user *newcomer)
+static int check_newcomer(struct user *newcomer)
 {
     static struct share share[SHARES_MAX];
     bool gone[INV_MAX_CORES], has_share = false, known = false;
@@ -825,14 +827,14 @@ static int too_many(struct user *newcomer)
         bool same = person_of(u) == person_of(newcomer);
         n += u->domain.live > 0;
         ids += same && u->domain.live > 0;
-        known |= same && active(u);
+        known |= same && is_active(u);
     }
     if (!newcomer->domain.live && n >= RMD_STORED_USERS)
         return EUSERS;
     if (!newcomer->domain.live && ids >= IDS_MAX)
         return EDQUOT;
     newcomer->joining = true;
-    n = shares(share, units_away(gone));
+    n = compute_shares(share, units_away(gone));
     newcomer->joining = false;
     for (unsigned i = 0; i < n; i++)
         has_share |= share[i].user == newcomer;
@@ -851,8 +853,8 @@ static void log_first_process(const struct user *u, pid_t pid)
 
 /* The CPUs of a process that says that it may use no others.  False: it does not say so, or has
  * none of ours, with *none set then.  (Of an rmd for several users the settings decide.) */
-static bool is_confined(pid_t pid, const struct inv_request *request, struct inv_cpus *cpus,
-                        bool *none)
+static bool is_bound_to_cpus(pid_t pid, const struct inv_request *request, struct inv_cpus *cpus,
+                             bool *none)
 {
     *none = false;
     if (!request->confined || options.several || topology.emulated || inv_cpus_get(pid, cpus))
@@ -864,7 +866,7 @@ static bool is_confined(pid_t pid, const struct inv_request *request, struct inv
 }
 
 /* The launch has the CPUs of all its processes; NULL: all.  True when that makes a difference. */
-static bool confine(const struct inv_cpus *cpus)
+static bool set_launch_cpus(const struct inv_cpus *cpus)
 {
     bool first = !rmd_users_live(), changed = false;
     for (unsigned c = 0; c < topology.ncores; c++) {
@@ -880,28 +882,28 @@ int rmd_users_join(uid_t uid, pid_t pid, int pidfd, const struct inv_request *re
 {
     struct user *u = find_user(uid);
     struct inv_cpus cpus;
-    bool first = u && !active(u), none, confined = is_confined(pid, request, &cpus, &none);
-    bool changed = options.several && rmd_subuid_look();
-    int refused = !u ? ENOMEM : none ? EXDEV : first ? too_many(u) : 0;
+    bool first = u && !is_active(u), none, confined = is_bound_to_cpus(pid, request, &cpus, &none);
+    bool changed = options.several && rmd_subuid_check();
+    int refused = !u ? ENOMEM : none ? EXDEV : first ? check_newcomer(u) : 0;
     if (refused) {
         close(pidfd);
         errno = refused;
         return -1;
     }
     u->joining = true;
-    changed |= confine(confined ? &cpus : NULL);
+    changed |= set_launch_cpus(confined ? &cpus : NULL);
     if ((changed | cpus_changed()) && !first)
-        divide();
+        divide_cores();
     if (first) {
         log_first_process(u, pid);
-        divide();
+        divide_cores();
     }
     int slot = rmd_domain_join(&u->domain, pid, pidfd, request), error = errno;
     u->joining = false;
     if (slot >= 0)
         rmd_confinement_add_member(&u->domain, &u->confinement, (unsigned)slot);
-    else if (!active(u))
-        divide();
+    else if (!is_active(u))
+        divide_cores();
     set_check_timer();
     errno = error;
     return slot;
@@ -948,7 +950,7 @@ void rmd_users_offline(uint64_t set[INV_CORE_WORDS])
 {
     memset(set, 0, INV_CORE_WORDS * sizeof *set);
     for (unsigned c = 0; c < topology.ncores; c++)
-        if (unit_has(units.of[c], away))
+        if (unit_has_any(units.of[c], away))
             inv_set_add(set, c);
 }
 
@@ -956,9 +958,9 @@ unsigned rmd_users_left(const uint64_t set[INV_CORE_WORDS])
 {
     unsigned n = 0;
     if (cpus_changed())
-        divide();
+        divide_cores();
     for (unsigned k = 0; k < units.count; k++)
-        n += !unit_has(k, away) && !inv_set_has(set, units.first[k]);
+        n += !unit_has_any(k, away) && !inv_set_has(set, units.first[k]);
     return n;
 }
 
@@ -975,13 +977,10 @@ void rmd_users_drain(const uint64_t set[INV_CORE_WORDS], bool undo)
         if (inv_set_has(set, c))
             drained[c] = !undo;
     note_orders();
-    divide();
+    divide_cores();
 }
 
-bool rmd_users_moving(void)
-{
-    return moving();
-}
+bool rmd_users_moving(void) { return cores_are_moving(); }
 
 bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
 {
@@ -994,28 +993,29 @@ bool rmd_users_order(uid_t uid, bool operator, const struct rmd_limits *order)
     for (struct user *v = users; v; v = v->next) {
         if (v != u && person_of(v) != uid)
             continue;
-        configure(v);
+        configure_user(v);
         rmd_domain_reconfigured(&v->domain);
     }
-    divide();
+    divide_cores();
     return true;
 }
 
 /* Of what is said of an ID and of its person, as of a limit and the user's own word. */
 static struct rmd_limits limits_of_id(uid_t uid)
 {
-    struct rmd_user_settings said = said_of(uid);
+    struct rmd_user_settings said = settings_of(uid);
     struct rmd_limits ordered = rmd_users_ordered(uid, true), own = rmd_users_ordered(uid, false);
-    return (struct rmd_limits){limit_by(said.max_cores, ordered.cores, own.cores),
-                               limit_by(said.max_job_cores, ordered.job_cores, own.job_cores)};
+    return (struct rmd_limits){
+        effective_limit(said.max_cores, ordered.cores, own.cores),
+        effective_limit(said.max_job_cores, ordered.job_cores, own.job_cores)};
 }
 
 struct rmd_limits rmd_users_limits(uid_t uid)
 {
     struct rmd_limits id = limits_of_id(uid);
     struct rmd_limits person = limits_of_id(options.several ? rmd_person(uid) : uid);
-    return (struct rmd_limits){limit_by(person.cores, 0, id.cores),
-                               limit_by(person.job_cores, 0, id.job_cores)};
+    return (struct rmd_limits){effective_limit(person.cores, 0, id.cores),
+                               effective_limit(person.job_cores, 0, id.job_cores)};
 }
 
 struct rmd_limits rmd_users_ordered(uid_t uid, bool operator)
@@ -1103,7 +1103,7 @@ static void recall_orders(void)
     recalling = false;
     chosen = rmd_persisted_chosen(&was->policy, configured);
     for (struct user *u = users; u; u = u->next)
-        configure(u);
+        configure_user(u);
     if (was->ndrained || was->nusers || *was->policy.chosen)
         rmd_log(RMD_NOTICE,
                 "orders of before: %u cores drained, limits or policies of %u users, policy %s",
@@ -1170,7 +1170,7 @@ void rmd_users_take_over(void)
     taking_over = false;
     forget_excess_users();
     cpus_changed();
-    divide();
+    divide_cores();
     for (struct user *u = users; u; u = u->next)
         if (u->domain.table && !u->domain.live)
             rmd_domain_reset(&u->domain); /* its last process ended during the takeover */

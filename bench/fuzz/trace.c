@@ -297,14 +297,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (rmd_trace_start(&d, getuid(), -1))
         abort();
     struct rmd_trace *x = d.starting;
-    take_file(x);
-    looked(&x->looked, EPOLLIN);
-    if (d.trace != x || !is_told_to_begin(x))
+    receive_file(x);
+    handle_file_checked(&x->file_checked, EPOLLIN);
+    if (d.trace != x || !wait_for_verdict(x))
         abort();
     write_trace(x);
     atomic_store(&x->done, true);
     check_file(x->error);
-    reap(&d.ending);
+    join_if_done(&d.ending);
     be_there();
     rmd_reports_free(&d.dead);
     clear_rings();
