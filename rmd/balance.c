@@ -75,8 +75,8 @@ static double safe_speed(const struct set *set, unsigned cores)
 }
 
 /* The slowest that can still be made faster gets the next core.  Returns what is left. */
-static unsigned one_by_one(const struct set *set, unsigned left, unsigned *target,
-                           struct rmd_arena arena)
+static unsigned give_one_by_one(const struct set *set, unsigned left, unsigned *target,
+                                struct rmd_arena arena)
 {
     const unsigned *member = &set->ranks->member[set->group->first];
     struct rmd_heap_item *heap = rmd_arena_alloc(&arena, set->group->count, sizeof *heap);
@@ -105,8 +105,8 @@ static unsigned one_by_one(const struct set *set, unsigned left, unsigned *targe
 }
 
 /* Cores that make nobody faster, in proportion to the work. */
-static void give_the_rest(const struct set *set, unsigned cores, unsigned *target,
-                          struct rmd_arena arena)
+static void give_useless_cores(const struct set *set, unsigned cores, unsigned *target,
+                               struct rmd_arena arena)
 {
     const unsigned n = set->group->count, *member = &set->ranks->member[set->group->first];
     struct rmd_part *part = rmd_arena_alloc(&arena, n, sizeof *part);
@@ -121,7 +121,7 @@ static void give_the_rest(const struct set *set, unsigned cores, unsigned *targe
 }
 
 /* x > -1 */
-static unsigned rounded_up(double x)
+static unsigned round_up(double x)
 {
     unsigned below = (unsigned)x;
     return below + (x > below);
@@ -135,11 +135,11 @@ void rmd_balance(const struct rmd_ranks *ranks, const struct rmd_group *group, u
     double v = safe_speed(&set, cores);
     unsigned given = 0;
     for (unsigned k = 0; k < group->count; k++) {
-        unsigned c = v > 0 ? rounded_up(cores_for(member_at(&set, k), v).value - 1e-7)
+        unsigned c = v > 0 ? round_up(cores_for(member_at(&set, k), v).value - 1e-7)
                            : member_at(&set, k)->lo;
         target[member[k]] = c;
         given += c;
     }
-    if (given < cores && one_by_one(&set, cores - given, target, arena))
-        give_the_rest(&set, cores, target, arena);
+    if (given < cores && give_one_by_one(&set, cores - given, target, arena))
+        give_useless_cores(&set, cores, target, arena);
 }

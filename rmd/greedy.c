@@ -177,7 +177,7 @@ static void begin_group(struct greedy_state *f, unsigned group)
 }
 
 /* Is the top of the heap steeper than all others? */
-static bool steepest_alone(const struct greedy_state *f)
+static bool is_steepest_alone(const struct greedy_state *f)
 {
     double next = -HUGE_VAL;
     for (unsigned child = 1; child <= 2 && child < f->nbest; child++)
@@ -192,7 +192,7 @@ static double find_tied_groups(struct greedy_state *f, double *slope)
     double space = 0;
     *slope = f->best[0].key;
     f->ntied = 0;
-    f->on_top = steepest_alone(f);
+    f->on_top = is_steepest_alone(f);
     if (f->on_top) {
         f->tied[f->ntied++] = f->best[0].who;
         return f->cursor[f->best[0].who].length;

@@ -59,7 +59,7 @@ static void find_cells(struct rmd_work *w, struct rmd_entry *e)
 }
 
 /* Counts the free cores of each child, and the cores of each entry in each child. */
-static void survey(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
+static void count_child_cores(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
 {
     for (unsigned child = 0; child < nchildren; child++) {
         w->bins.space[child] =
@@ -71,7 +71,7 @@ static void survey(struct rmd_work *w, const struct rmd_group *g, unsigned nchil
         find_cells(w, &w->entries[i]);
 }
 
-static int by_have(const void *a, const void *b, void *work)
+static int compare_have(const void *a, const void *b, void *work)
 {
     const struct rmd_cell *cells = ((struct rmd_work *)work)->cells;
     int x = *(const int *)a, y = *(const int *)b;
@@ -81,12 +81,12 @@ static int by_have(const void *a, const void *b, void *work)
 }
 
 /* By insertion. */
-static void sort_few(struct rmd_work *w, unsigned n)
+static void sort_few_cells(struct rmd_work *w, unsigned n)
 {
     for (unsigned i = 1; i < n; i++) {
         int cell = w->sorted[i];
         unsigned at = i;
-        for (; at > 0 && by_have(&cell, &w->sorted[at - 1], w) < 0; at--)
+        for (; at > 0 && compare_have(&cell, &w->sorted[at - 1], w) < 0; at--)
             w->sorted[at] = w->sorted[at - 1];
         w->sorted[at] = cell;
     }
@@ -106,53 +106,53 @@ static unsigned sort_cells(struct rmd_work *w, const struct rmd_group *g, const 
         else
             w->sorted[n++] = i;
     if (n > SMALL)
-        qsort_r(w->sorted, n, sizeof *w->sorted, by_have, w);
+        qsort_r(w->sorted, n, sizeof *w->sorted, compare_have, w);
     else
-        sort_few(w, n);
+        sort_few_cells(w, n);
     if (kept != RMD_NO_CELL)
         w->sorted[n++] = kept;
     return n;
 }
 
 /* How many cores more are asked for in the child than are free. */
-static long shortage(const struct rmd_work *w, const struct rmd_cell *cell)
+static long shortage_of(const struct rmd_work *w, const struct rmd_cell *cell)
 {
     return (long)w->asked[cell->child] - (long)w->bins.space[cell->child];
 }
 
-static void give_up(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
+static void give_up_cores(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
 {
     cell->give += cores;
     w->bins.space[cell->child] += cores;
 }
 
-static void shrink(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e)
+static void shrink_entry(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e)
 {
     unsigned surplus = e->have - e->want, n, i = 0;
     if (!e->want) {
         for (int c = e->cells; c != RMD_NO_CELL; c = w->cells[c].next)
-            give_up(w, &w->cells[c], w->cells[c].have);
+            give_up_cores(w, &w->cells[c], w->cells[c].have);
         return;
     }
     n = sort_cells(w, g, e);
     for (; i < n && w->cells[w->sorted[i]].have <= surplus; i++) {
         surplus -= w->cells[w->sorted[i]].have;
-        give_up(w, &w->cells[w->sorted[i]], w->cells[w->sorted[i]].have);
+        give_up_cores(w, &w->cells[w->sorted[i]], w->cells[w->sorted[i]].have);
     }
     if (!surplus)
         return;
     struct rmd_cell *where = &w->cells[w->sorted[i]];
     for (; i < n; i++) {
         struct rmd_cell *cell = &w->cells[w->sorted[i]];
-        if (cell->have > surplus && shortage(w, cell) > shortage(w, where))
+        if (cell->have > surplus && shortage_of(w, cell) > shortage_of(w, where))
             where = cell;
     }
-    give_up(w, where, surplus);
+    give_up_cores(w, where, surplus);
 }
 
 /* Asks for cores in the child where the process has most; processes that give up cores prefer
  * it. */
-static void ask(struct rmd_work *w, const struct rmd_entry *e)
+static void ask_for_cores(struct rmd_work *w, const struct rmd_entry *e)
 {
     const struct rmd_cell *most = NULL;
     for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next)
@@ -162,27 +162,24 @@ static void ask(struct rmd_work *w, const struct rmd_entry *e)
         w->asked[most->child] += e->want - e->have;
 }
 
-static unsigned growth(const struct rmd_entry *e)
-{
-    return e->want - e->have;
-}
+static unsigned growth_of(const struct rmd_entry *e) { return e->want - e->have; }
 
 /* A counting sort: the growers in w->order, who gains most first, of equals the first. */
-static void sort_many(struct rmd_work *w, const struct rmd_group *g)
+static void sort_many_growers(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned most = 0, n = 0;
     for (unsigned i = g->growers; i < g->entries_end; i++)
-        most = growth(&w->entries[i]) > most ? growth(&w->entries[i]) : most;
+        most = growth_of(&w->entries[i]) > most ? growth_of(&w->entries[i]) : most;
     memset(w->counts, 0, (most + 1) * sizeof *w->counts);
     for (unsigned i = g->growers; i < g->entries_end; i++)
-        w->counts[growth(&w->entries[i])]++;
+        w->counts[growth_of(&w->entries[i])]++;
     for (unsigned need = most; need > 0; need--) { /* now: where those of this need begin */
         unsigned count = w->counts[need];
         w->counts[need] = n;
         n += count;
     }
     for (unsigned i = g->growers; i < g->entries_end; i++)
-        w->order[w->counts[growth(&w->entries[i])]++] = i;
+        w->order[w->counts[growth_of(&w->entries[i])]++] = i;
 }
 
 /* Those that gain in w->order, who gains most first, of equals the first. */
@@ -190,19 +187,20 @@ static void sort_growers(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned n = g->entries_end - g->growers;
     if (n > SMALL) {
-        sort_many(w, g);
+        sort_many_growers(w, g);
         return;
     }
     for (unsigned i = 0; i < n; i++) {
-        unsigned need = growth(&w->entries[g->growers + i]), at = i;
-        for (; at > 0 && growth(&w->entries[w->order[at - 1]]) < need; at--)
+        unsigned need = growth_of(&w->entries[g->growers + i]), at = i;
+        for (; at > 0 && growth_of(&w->entries[w->order[at - 1]]) < need; at--)
             w->order[at] = w->order[at - 1];
         w->order[at] = g->growers + i;
     }
 }
 
 /* Of the process's children with at least `need` free cores, the one with the fewest. */
-static struct rmd_cell *snug(struct rmd_work *w, const struct rmd_entry *e, unsigned need)
+static struct rmd_cell *find_tightest_child(struct rmd_work *w, const struct rmd_entry *e,
+                                            unsigned need)
 {
     struct rmd_cell *best = NULL;
     for (int i = e->cells; i != RMD_NO_CELL; i = w->cells[i].next) {
@@ -214,7 +212,7 @@ static struct rmd_cell *snug(struct rmd_work *w, const struct rmd_entry *e, unsi
     return best;
 }
 
-static unsigned take(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
+static unsigned take_cores(struct rmd_work *w, struct rmd_cell *cell, unsigned cores)
 {
     unsigned space = w->bins.space[cell->child];
     if (cores > space)
@@ -232,14 +230,14 @@ static bool grow_inside(struct rmd_work *w, unsigned ngrowers)
     bool all = true;
     for (unsigned i = 0; i < ngrowers; i++) {
         struct rmd_entry *e = &w->entries[w->order[i]];
-        struct rmd_cell *cell = snug(w, e, e->want - e->have);
+        struct rmd_cell *cell = find_tightest_child(w, e, e->want - e->have);
         if (cell)
-            e->have += take(w, cell, e->want - e->have);
+            e->have += take_cores(w, cell, e->want - e->have);
     }
     for (unsigned i = 0; i < ngrowers; i++) {
         struct rmd_entry *e = &w->entries[w->order[i]];
         for (int c = e->cells; c != RMD_NO_CELL && e->have < e->want; c = w->cells[c].next)
-            e->have += take(w, &w->cells[c], e->want - e->have);
+            e->have += take_cores(w, &w->cells[c], e->want - e->have);
         all &= e->have == e->want;
     }
     return all;
@@ -247,8 +245,8 @@ static bool grow_inside(struct rmd_work *w, unsigned ngrowers)
 
 /* Where a process goes on: at its wish if all of it fits there, or where it fits best; when
  * it fits nowhere, at its wish or where most fits. */
-static int next_child(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e,
-                      unsigned need)
+static int choose_child(struct rmd_work *w, const struct rmd_group *g, const struct rmd_entry *e,
+                        unsigned need)
 {
     int wish = w->procs[e->process].wish, best = rmd_bins_best(&w->bins, need);
     if (e->cells == RMD_NO_CELL && wish >= (int)g->first && wish < (int)g->end) {
@@ -270,7 +268,7 @@ static void grow_outside(struct rmd_work *w, const struct rmd_group *g, unsigned
         struct rmd_entry *e = &w->entries[w->order[i]];
         int child;
         while (e->have < e->want &&
-               (child = next_child(w, g, e, e->want - e->have)) != RMD_NO_BIN) {
+               (child = choose_child(w, g, e, e->want - e->have)) != RMD_NO_BIN) {
             unsigned space = w->bins.space[child], need = e->want - e->have;
             struct rmd_cell *cell = rmd_cell_add(w, e, (unsigned)child);
             cell->take = need < space ? need : space;
@@ -284,7 +282,7 @@ static void grow_outside(struct rmd_work *w, const struct rmd_group *g, unsigned
 }
 
 /* The children in which something changes become groups of the next level. */
-static void pass_down(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
+static void make_child_groups(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
 {
     for (unsigned i = 0; i < w->ncells; i++) {
         const struct rmd_cell *cell = &w->cells[i];
@@ -316,7 +314,7 @@ static void pass_down(struct rmd_work *w, const struct rmd_group *g, unsigned nc
 }
 
 /* The group is one of the next level as well. */
-static void pass_on(struct rmd_work *w, const struct rmd_group *g)
+static void pass_group_on(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned n = g->entries_end - g->entries;
     memcpy(w->next_entries + w->next_nentries, w->entries + g->entries, n * sizeof *w->entries);
@@ -326,33 +324,33 @@ static void pass_on(struct rmd_work *w, const struct rmd_group *g)
     w->next_nentries += n;
 }
 
-static void share_out(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
+static void share_group(struct rmd_work *w, const struct rmd_group *g, unsigned nchildren)
 {
     for (unsigned i = g->growers; i < g->entries_end; i++)
-        ask(w, &w->entries[i]);
+        ask_for_cores(w, &w->entries[i]);
     for (unsigned i = g->entries; i < g->growers; i++)
-        shrink(w, g, &w->entries[i]);
+        shrink_entry(w, g, &w->entries[i]);
     sort_growers(w, g);
     if (!grow_inside(w, g->entries_end - g->growers))
         grow_outside(w, g, nchildren, g->entries_end - g->growers);
-    pass_down(w, g, nchildren);
+    make_child_groups(w, g, nchildren);
 }
 
-static void divide(struct rmd_work *w, const struct rmd_group *g, unsigned level)
+static void divide_group(struct rmd_work *w, const struct rmd_group *g, unsigned level)
 {
     unsigned n = number_children(w, g, level);
     if (n == g->end - g->first) {
         rmd_place_in_leaf(w, g);
     } else if (n == 1) {
-        pass_on(w, g);
+        pass_group_on(w, g);
     } else {
-        survey(w, g, n);
-        share_out(w, g, n);
+        count_child_cores(w, g, n);
+        share_group(w, g, n);
     }
 }
 
 /* The level of the whole machine; those above it would not divide it. */
-static unsigned top_level(const struct rmd_machine *m)
+static unsigned find_top_level(const struct rmd_machine *m)
 {
     unsigned char most = m->apart ? 0 : 1;
     for (unsigned c = 1; m->apart && c < m->ncores; c++)
@@ -360,12 +358,12 @@ static unsigned top_level(const struct rmd_machine *m)
     return most;
 }
 
-static void divide_all(struct rmd_work *w)
+static void divide_levels(struct rmd_work *w)
 {
-    for (unsigned level = top_level(w->machine) + 1; level--;) {
+    for (unsigned level = find_top_level(w->machine) + 1; level--;) {
         w->next_ngroups = w->next_nentries = 0;
         for (unsigned i = 0; i < w->ngroups; i++)
-            divide(w, &w->groups[i], level);
+            divide_group(w, &w->groups[i], level);
         struct rmd_group *groups = w->groups;
         struct rmd_entry *entries = w->entries;
         w->groups = w->next_groups;
@@ -402,7 +400,7 @@ static void list_cores(struct rmd_work *w, unsigned *end)
 }
 
 /* Those whose number of cores changes. */
-static void begin(struct rmd_work *w)
+static void make_entries(struct rmd_work *w)
 {
     unsigned *have = w->order; /* not in use yet, as long as the cores or the processes */
     unsigned n = 0, at = 0, shrinkers = 0;
@@ -431,7 +429,7 @@ static void begin(struct rmd_work *w)
 }
 
 /* Carves one piece of memory; at NULL it only adds up. */
-static void *carve(char **at, size_t *total, size_t count, size_t size)
+static void *carve_array(char **at, size_t *total, size_t count, size_t size)
 {
     size_t bytes = (count * size + 15) & ~(size_t)15;
     void *piece = *at;
@@ -441,38 +439,38 @@ static void *carve(char **at, size_t *total, size_t count, size_t size)
     return piece;
 }
 
-static size_t lay_out(struct rmd_work *w, char *at)
+static size_t lay_out_arrays(struct rmd_work *w, char *at)
 {
     size_t total = 0, cores = w->machine->ncores, most = cores > w->nprocs ? cores : w->nprocs;
     /* An entry or a cell stands for at least one core that is had, or one that is gained; at
      * the top for a process. */
     size_t entries = (2 * cores > w->nprocs ? 2 * cores : w->nprocs) + 1;
-    w->bins.head = carve(&at, &total, cores + 1, sizeof *w->bins.head);
+    w->bins.head = carve_array(&at, &total, cores + 1, sizeof *w->bins.head);
     for (size_t k = 0, n = cores + 1; k < RMD_BINS_DEPTH; k++) {
         n = (n + 63) / 64;
         w->bins.words[k] = n;
-        w->bins.bits[k] = carve(&at, &total, n, sizeof *w->bins.bits[k]);
+        w->bins.bits[k] = carve_array(&at, &total, n, sizeof *w->bins.bits[k]);
     }
-    w->cores = carve(&at, &total, cores, sizeof *w->cores);
-    w->free_before = carve(&at, &total, cores + 1, sizeof *w->free_before);
-    w->bins.next = carve(&at, &total, cores, sizeof *w->bins.next);
-    w->bins.prev = carve(&at, &total, cores, sizeof *w->bins.prev);
-    w->bins.space = carve(&at, &total, cores, sizeof *w->bins.space);
-    w->groups = carve(&at, &total, cores + 1, sizeof *w->groups);
-    w->next_groups = carve(&at, &total, cores + 1, sizeof *w->next_groups);
-    w->entries = carve(&at, &total, entries, sizeof *w->entries);
-    w->next_entries = carve(&at, &total, entries, sizeof *w->next_entries);
-    w->entry_of = carve(&at, &total, w->nprocs, sizeof *w->entry_of);
-    w->child_of = carve(&at, &total, cores, sizeof *w->child_of);
-    w->child_first = carve(&at, &total, cores + 1, sizeof *w->child_first);
-    w->asked = carve(&at, &total, cores, sizeof *w->asked);
-    w->per_child = carve(&at, &total, cores, sizeof *w->per_child);
-    w->shrinkers = carve(&at, &total, cores, sizeof *w->shrinkers);
-    w->cells = carve(&at, &total, entries, sizeof *w->cells);
-    w->order = carve(&at, &total, most, sizeof *w->order);
-    w->counts = carve(&at, &total, cores + 1, sizeof *w->counts);
-    w->sorted = carve(&at, &total, cores, sizeof *w->sorted);
-    w->runs = carve(&at, &total, cores, sizeof *w->runs);
+    w->cores = carve_array(&at, &total, cores, sizeof *w->cores);
+    w->free_before = carve_array(&at, &total, cores + 1, sizeof *w->free_before);
+    w->bins.next = carve_array(&at, &total, cores, sizeof *w->bins.next);
+    w->bins.prev = carve_array(&at, &total, cores, sizeof *w->bins.prev);
+    w->bins.space = carve_array(&at, &total, cores, sizeof *w->bins.space);
+    w->groups = carve_array(&at, &total, cores + 1, sizeof *w->groups);
+    w->next_groups = carve_array(&at, &total, cores + 1, sizeof *w->next_groups);
+    w->entries = carve_array(&at, &total, entries, sizeof *w->entries);
+    w->next_entries = carve_array(&at, &total, entries, sizeof *w->next_entries);
+    w->entry_of = carve_array(&at, &total, w->nprocs, sizeof *w->entry_of);
+    w->child_of = carve_array(&at, &total, cores, sizeof *w->child_of);
+    w->child_first = carve_array(&at, &total, cores + 1, sizeof *w->child_first);
+    w->asked = carve_array(&at, &total, cores, sizeof *w->asked);
+    w->per_child = carve_array(&at, &total, cores, sizeof *w->per_child);
+    w->shrinkers = carve_array(&at, &total, cores, sizeof *w->shrinkers);
+    w->cells = carve_array(&at, &total, entries, sizeof *w->cells);
+    w->order = carve_array(&at, &total, most, sizeof *w->order);
+    w->counts = carve_array(&at, &total, cores + 1, sizeof *w->counts);
+    w->sorted = carve_array(&at, &total, cores, sizeof *w->sorted);
+    w->runs = carve_array(&at, &total, cores, sizeof *w->runs);
     return total;
 }
 
@@ -485,19 +483,19 @@ unsigned rmd_place_on(const struct rmd_machine *machine, int *owner, const int *
                          .procs = procs,
                          .nprocs = nprocs};
     size_t cores = machine->ncores;
-    size_t bytes = lay_out(&w, NULL);
+    size_t bytes = lay_out_arrays(&w, NULL);
     char *memory = malloc(bytes + cores * sizeof *owner);
     unsigned moved = 0;
     if (!memory)
         return 0;
     int *before = (int *)(memory + bytes);
     memcpy(before, owner, cores * sizeof *owner);
-    lay_out(&w, memory);
+    lay_out_arrays(&w, memory);
     memset(w.bins.head, 0xff, (cores + 1) * sizeof *w.bins.head); /* RMD_NO_BIN */
     for (unsigned k = 0; k < RMD_BINS_DEPTH; k++)
         memset(w.bins.bits[k], 0, w.bins.words[k] * sizeof *w.bins.bits[k]);
-    begin(&w);
-    divide_all(&w);
+    make_entries(&w);
+    divide_levels(&w);
     for (unsigned c = 0; c < cores; c++)
         moved += before[c] != owner[c];
     free(memory);

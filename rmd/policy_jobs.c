@@ -15,7 +15,7 @@
 #include <math.h>
 
 /* More than the minima ask for must be there, or there is nothing to choose. */
-static bool settled(const struct rmd_snapshot *s, unsigned *target)
+static bool decide_if_scarce(const struct rmd_snapshot *s, unsigned *target)
 {
     if (s->nprocs && !rmd_scarce(s))
         return false;
@@ -39,7 +39,7 @@ static void balance_all(const struct rmd_ranks *r, const unsigned *share, unsign
 void rmd_policy_makespan(const struct rmd_snapshot *s, unsigned *target)
 {
     struct rmd_arena arena;
-    if (settled(s, target))
+    if (decide_if_scarce(s, target))
         return;
     struct rmd_ranks r = rmd_ranks_cache(s, RMD_ONE_GROUP, false, &arena);
     unsigned share = r.group[0].hi < s->ncores ? r.group[0].hi : s->ncores;
@@ -71,8 +71,8 @@ double rmd_gain_makespan(const struct rmd_snapshot *s, const unsigned *target)
  * Shares in proportion to the weights (NULL: all alike), at first only as far as the jobs can use
  * the cores.
  */
-static void share_out(const struct rmd_snapshot *s, const struct rmd_ranks *r, const double *weight,
-                      unsigned *share, struct rmd_arena arena)
+static void share_cores(const struct rmd_snapshot *s, const struct rmd_ranks *r,
+                        const double *weight, unsigned *share, struct rmd_arena arena)
 {
     struct rmd_part *part = rmd_arena_alloc(&arena, r->ngroups, sizeof *part);
     unsigned long useful = 0;
@@ -92,25 +92,25 @@ static void share_out(const struct rmd_snapshot *s, const struct rmd_ranks *r, c
 void rmd_policy_fair(const struct rmd_snapshot *s, unsigned *target)
 {
     struct rmd_arena arena;
-    if (settled(s, target))
+    if (decide_if_scarce(s, target))
         return;
     struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, false, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
-    share_out(s, &r, NULL, share, arena);
+    share_cores(s, &r, NULL, share, arena);
     balance_all(&r, share, target, arena);
 }
 
 /* Of a job without a graph nothing is known but that it may use its fair share. */
-static void most_speed(const struct rmd_snapshot *s, double give_away, unsigned *target)
+static void maximise_speed(const struct rmd_snapshot *s, double give_away, unsigned *target)
 {
     struct rmd_arena arena;
-    if (settled(s, target))
+    if (decide_if_scarce(s, target))
         return;
     struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, false, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
     unsigned *fair = rmd_arena_alloc(&arena, r.ngroups, sizeof *fair);
     double *weight = rmd_arena_alloc(&arena, r.ngroups, sizeof *weight);
-    share_out(s, &r, NULL, fair, arena);
+    share_cores(s, &r, NULL, fair, arena);
     for (unsigned j = 0; j < r.ngroups; j++)
         weight[j] = 1;
     const struct rmd_greedy_options how = {
@@ -121,12 +121,12 @@ static void most_speed(const struct rmd_snapshot *s, double give_away, unsigned 
 
 void rmd_policy_jobs(const struct rmd_snapshot *s, unsigned *target)
 {
-    most_speed(s, 0, target);
+    maximise_speed(s, 0, target);
 }
 
 void rmd_policy_energy(const struct rmd_snapshot *s, unsigned *target)
 {
-    most_speed(s, fmin(fmax(s->tuning.energy_loss, 0), 0.99), target);
+    maximise_speed(s, fmin(fmax(s->tuning.energy_loss, 0), 0.99), target);
 }
 
 struct deliveries {
@@ -181,7 +181,7 @@ static void deliveries_of(const struct deliveries *all)
 void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
 {
     struct rmd_arena arena;
-    if (settled(s, target))
+    if (decide_if_scarce(s, target))
         return;
     struct rmd_ranks r = rmd_ranks_cache(s, RMD_BY_JOB, true, &arena);
     unsigned *share = rmd_arena_alloc(&arena, r.ngroups, sizeof *share);
@@ -194,7 +194,7 @@ void rmd_policy_interference(const struct rmd_snapshot *s, unsigned *target)
     for (unsigned j = 0; j < r.ngroups; j++)
         weight[j] = rmd_most(cores_of_job(&all, j, level), 1);
     bool plenty = level >= most; /* what is left is shared alike */
-    share_out(s, &r, plenty ? NULL : weight, share, arena);
+    share_cores(s, &r, plenty ? NULL : weight, share, arena);
     balance_all(&r, share, target, arena);
 }
 

@@ -20,7 +20,7 @@ bool rmd_scarce(const struct rmd_snapshot *s)
 }
 
 /* Fewer cores than processes: one each to those that own one now, then in order. */
-static void one_each(const struct rmd_snapshot *s, unsigned *target)
+static void give_one_each(const struct rmd_snapshot *s, unsigned *target)
 {
     unsigned left = s->ncores;
     for (unsigned i = 0; i < s->nprocs; i++) {
@@ -56,11 +56,11 @@ void rmd_works(const struct rmd_snapshot *s, const unsigned *member, unsigned co
 }
 
 /* Shares in proportion to the weights. */
-static void apportion(const struct rmd_snapshot *s, const double *weight, unsigned *target,
-                      struct rmd_arena arena)
+static void apportion_cores(const struct rmd_snapshot *s, const double *weight, unsigned *target,
+                            struct rmd_arena arena)
 {
     if (s->ncores < s->nprocs) {
-        one_each(s, target);
+        give_one_each(s, target);
         return;
     }
     struct rmd_part *part = rmd_arena_alloc(&arena, s->nprocs, sizeof *part);
@@ -81,7 +81,7 @@ void rmd_policy_equal(const struct rmd_snapshot *s, unsigned *target)
     double *weight = rmd_arena_alloc(&arena, s->nprocs, sizeof *weight);
     for (unsigned i = 0; i < s->nprocs; i++)
         weight[i] = 1;
-    apportion(s, weight, target, arena);
+    apportion_cores(s, weight, target, arena);
 }
 
 void rmd_policy_workload(const struct rmd_snapshot *s, unsigned *target)
@@ -92,7 +92,7 @@ void rmd_policy_workload(const struct rmd_snapshot *s, unsigned *target)
     for (unsigned i = 0; i < s->nprocs; i++)
         all[i] = i;
     rmd_works(s, all, s->nprocs, weight);
-    apportion(s, weight, target, arena);
+    apportion_cores(s, weight, target, arena);
 }
 
 /* Of a process whose workload is not known, or not any more, nobody can say what a move brings. */

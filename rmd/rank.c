@@ -37,7 +37,7 @@ static void group_members(const struct rmd_snapshot *s, enum rmd_grouping groupi
 }
 
 /* Core time that an iteration of process i takes for each unit of work; 0: not known. */
-static double expense(const struct rmd_snapshot *s, const struct rmd_ranks *r, unsigned i)
+static double core_time_of_work(const struct rmd_snapshot *s, const struct rmd_ranks *r, unsigned i)
 {
     const struct rmd_need *need = &s->needs[i];
     bool known = need->iteration_s > 0 && need->iteration_s <= DBL_MAX && need->iteration_cores;
@@ -59,14 +59,14 @@ static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
     const unsigned *m = &r->member[g->first];
     double best = HUGE_VAL;
     for (unsigned k = 0; k < g->count; k++) {
-        double x = expense(s, r, m[k]);
+        double x = core_time_of_work(s, r, m[k]);
         if (x > 0)
             best = rmd_least(best, x);
     }
     for (unsigned k = 0; k < g->count; k++) {
         const struct rmd_need *need = &s->needs[m[k]];
         double told = need->delivered > 0 && need->delivered <= 1 ? need->delivered : 1;
-        double x = expense(s, r, m[k]), seen = x > 0 ? best / x : 1;
+        double x = core_time_of_work(s, r, m[k]), seen = x > 0 ? best / x : 1;
         r->rank[m[k]].delivered = (struct rmd_delivered){
             .cores = seen < told ? need->iteration_cores : need->owned,
             .part = rmd_most(rmd_least(seen, told), 0.1)};
@@ -74,7 +74,7 @@ static void judge_cores(const struct rmd_snapshot *s, struct rmd_ranks *r,
 }
 
 /* Further cores come from the others. */
-static void slow_down(struct rmd_ranks *r)
+static void slow_curves(struct rmd_ranks *r)
 {
     double cores = 0, whole = 0;
     for (unsigned i = 0; i < r->nranks; i++) {
@@ -94,7 +94,7 @@ double rmd_elsewhere(double cores, double whole, const struct rmd_delivered *d)
     return others > 0 ? (whole - d->cores * d->part) / others : 1;
 }
 
-static void add_up(struct rmd_ranks *r, struct rmd_group *g)
+static void sum_up_group(struct rmd_ranks *r, struct rmd_group *g)
 {
     for (unsigned k = 0; k < g->count; k++) {
         unsigned i = r->member[g->first + k];
@@ -138,9 +138,9 @@ struct rmd_ranks rmd_ranks_of(const struct rmd_snapshot *s, enum rmd_grouping gr
             judge_cores(s, &r, &r.group[j]);
     }
     if (slowed)
-        slow_down(&r);
+        slow_curves(&r);
     for (unsigned j = 0; j < r.ngroups; j++)
-        add_up(&r, &r.group[j]);
+        sum_up_group(&r, &r.group[j]);
     return r;
 }
 
