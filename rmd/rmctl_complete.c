@@ -146,7 +146,7 @@ static void list_processes(void)
         struct inv_table *t = rmd_client_observe(s.name[i], NULL);
         if (!t)
             continue;
-        view_take(&view, t, s.name[i]);
+        view_read(&view, t, s.name[i]);
         inv_table_unmap(t);
         for (unsigned p = 0; p < view.nprocs; p++) {
             printf("%d\n", view.process[p].pid);
@@ -235,20 +235,20 @@ static const struct argp_option *wants_value(const struct line *l, const char *w
     return o && o->arg ? o : NULL;
 }
 
-static void take_value(const struct argp_option *o, const char *value)
+static void note_value(const struct argp_option *o, const char *value)
 {
     if (!strcmp(o->name, "socket"))
         rmctl_common.socket = value;
 }
 
-static void take_word(struct line *l, const char *word)
+static void note_word(struct line *l, const char *word)
 {
     if (word[0] == '-') {
         const char *equals = strchr(word, '=');
         const struct argp_option *o =
             word[1] == '-' && equals ? find_option(l, word + 2, 0) : NULL;
         if (o)
-            take_value(o, equals + 1);
+            note_value(o, equals + 1);
         l->undo |= !strcmp(word, "--undo");
         return;
     }
@@ -262,16 +262,16 @@ static void take_word(struct line *l, const char *word)
             l->command = c;
 }
 
-static void complete(int argc, char **argv)
+static void complete_line(int argc, char **argv)
 {
     struct line l = {.typed = argv[argc - 1]};
     const struct argp_option *waiting = NULL;
     for (int i = 0; i < argc - 1; i++) {
         if (waiting) {
-            take_value(waiting, argv[i]);
+            note_value(waiting, argv[i]);
             waiting = NULL;
         } else if (!(waiting = wants_value(&l, argv[i]))) {
-            take_word(&l, argv[i]);
+            note_word(&l, argv[i]);
         }
     }
     const char *equals = strchr(l.typed, '=');
@@ -298,6 +298,6 @@ int rmctl_complete(int argc, char **argv)
         return RMCTL_FAILED;
     close(nowhere);
     if (argc > 1)
-        complete(argc - 1, argv + 1);
+        complete_line(argc - 1, argv + 1);
     return RMCTL_OK;
 }
