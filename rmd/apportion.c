@@ -2,7 +2,7 @@
 /*
  * apportion.c - the method of largest remainders under ranges (papers/
  * invasive-compute-balancing.txt 5.3.3).  A larger weight_i lowers the level and so every other
- * quota, and raises q_i: therefore nobody loses a core by weighing more.
+ * quota, and raises q_i: therefore no process loses a core by weighing more.
  */
 #include "apportion.h"
 #include "level.h"

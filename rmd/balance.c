@@ -2,12 +2,14 @@
 /*
  * balance.c - equal finish times within a group, in whole cores.
  *
- * Giving core after core to the slowest finds the best: nothing else can make the slowest faster.
- * It passes through the state where everyone has just enough for the speed v, for each v that can
- * be had, so most of the way can be left out: with c_i(v) cores process i is as fast as v asks,
- * and rounding each up takes less than one more for each.  Therefore the v at which all c_i(v)
- * add up to `cores` less the number of processes is had, and only the cores that are left then are
- * given one by one, from a heap.  O(n log n), whatever the number of cores.
+ * The optimum results from giving core after core to the slowest process: nothing else can make the
+ * slowest faster.  For each reachable speed v, these steps pass through the state in which every
+ * process has just enough cores for v.  So most of the steps can be left out.
+ *
+ * With c_i(v) cores, process i has the speed v, and rounding c_i(v) up takes less than one more
+ * core.  Therefore the speed at which all c_i(v) add up to `cores` less the number of processes is
+ * reachable.  Only the cores that are left then are given one by one, from a heap.  O(n log n),
+ * whatever the number of cores.
  */
 #include "apportion.h"
 #include "heap.h"
@@ -57,7 +59,7 @@ static struct rmd_slope all_cores_for(const void *of, double v)
     return sum;
 }
 
-/* A speed that everyone can have with whole cores, near to the best. */
+/* A speed that all processes can have with whole cores, near to the best. */
 static double safe_speed(const struct set *set, unsigned cores)
 {
     const struct rmd_group *g = set->group;
@@ -104,7 +106,7 @@ static unsigned give_one_by_one(const struct set *set, unsigned left, unsigned *
     return left;
 }
 
-/* Cores that make nobody faster, in proportion to the work. */
+/* Gives the cores that make no process faster, in proportion to the work. */
 static void give_useless_cores(const struct set *set, unsigned cores, unsigned *target,
                                struct rmd_arena arena)
 {

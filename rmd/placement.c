@@ -29,7 +29,7 @@ static unsigned number_children(struct rmd_work *w, const struct rmd_group *g, u
     const unsigned char *apart = w->machine->apart;
     unsigned child = 0;
     if (level == 0 || !apart)
-        return g->end - g->first; /* as below, but nobody asks for the numbers */
+        return g->end - g->first; /* as below, but the numbers are not used */
     for (unsigned c = g->first; c < g->end; child++) {
         w->child_first[child] = c;
         do
@@ -164,7 +164,7 @@ static void ask_for_cores(struct rmd_work *w, const struct rmd_entry *e)
 
 static unsigned growth_of(const struct rmd_entry *e) { return e->want - e->have; }
 
-/* A counting sort: the growers in w->order, who gains most first, of equals the first. */
+/* A counting sort of the growers into w->order: the largest gain first, of equals the first. */
 static void sort_many_growers(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned most = 0, n = 0;
@@ -182,7 +182,7 @@ static void sort_many_growers(struct rmd_work *w, const struct rmd_group *g)
         w->order[w->counts[growth_of(&w->entries[i])]++] = i;
 }
 
-/* Those that gain in w->order, who gains most first, of equals the first. */
+/* Sorts the growers into w->order: the largest gain first, of equals the first. */
 static void sort_growers(struct rmd_work *w, const struct rmd_group *g)
 {
     unsigned n = g->entries_end - g->growers;
@@ -222,9 +222,9 @@ static unsigned take_cores(struct rmd_work *w, struct rmd_cell *cell, unsigned c
     return cores;
 }
 
-/* Grow where it is; what is left to find in other children goes to e->have .. e->want.  The
- * first round is for those whom one child is enough, or they would be pushed out of it.  Returns
- * whether nothing is left. */
+/* Lets growers take cores in children where they have some.  What must be found in other children
+ * is left in e->have .. e->want.  The first round is for growers that fit into one child: else
+ * others would push them out of it.  Returns whether nothing is left. */
 static bool grow_inside(struct rmd_work *w, unsigned ngrowers)
 {
     bool all = true;
@@ -376,19 +376,19 @@ static void divide_levels(struct rmd_work *w)
 
 /* --- the whole machine */
 
-/* How many cores each process has, and how many are nobody's below each. */
+/* Counts the cores of each process, and the cores without an owner below each core. */
 static void count_cores(struct rmd_work *w, unsigned *have)
 {
-    unsigned nobodys = 0;
+    unsigned unowned = 0;
     memset(have, 0, w->nprocs * sizeof *have);
     for (unsigned c = 0; c < w->machine->ncores; c++) {
-        w->free_before[c] = nobodys;
+        w->free_before[c] = unowned;
         if (w->owner[c] >= 0)
             have[w->owner[c]]++;
         else
-            nobodys++;
+            unowned++;
     }
-    w->free_before[w->machine->ncores] = nobodys;
+    w->free_before[w->machine->ncores] = unowned;
 }
 
 /* `end`: by process, where its cores begin, and then where they end. */
@@ -399,7 +399,7 @@ static void list_cores(struct rmd_work *w, unsigned *end)
             w->cores[end[w->owner[c]]++] = c;
 }
 
-/* Those whose number of cores changes. */
+/* Makes an entry for each process whose number of cores changes. */
 static void make_entries(struct rmd_work *w)
 {
     unsigned *have = w->order; /* not in use yet, as long as the cores or the processes */

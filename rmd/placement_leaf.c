@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * placement_leaf.c - single cores of a group in which all are as near to each other: hardware
- * threads of a core, cores of a cache, or all there are where nothing is known of the machine.
+ * placement_leaf.c - single cores of a group in which all are equally near to each other: hardware
+ * threads of a core, cores of a cache, or all cores if nothing is known of the machine.
  *
- * First what costs nobody anything: a core goes to the process that computes on it already, or
- * is taken from one that does not.  Then ranges stay contiguous where they can: short ranges
- * are given up as a whole, long ones at an end, and who grows goes on beside what it has.
+ * Moves without a cost come first: a core goes to the process that computes on it already, or is
+ * taken from one that does not.  Then ranges stay contiguous where they can: a process gives up
+ * short ranges as a whole, and long ones at an end.  It grows beside the cores that it has.
  */
 #include "placement_work.h"
 
@@ -26,7 +26,7 @@ static void release_cores(struct rmd_work *w, struct rmd_entry *e)
         release_core(w, e, w->cores[i]);
 }
 
-/* Cores on which others compute: those who will get more first, then anybody. */
+/* Gives up cores on which others compute: first the growers, then any process. */
 static void release_lent_cores(struct rmd_work *w, struct rmd_entry *e)
 {
     int keep = w->procs[e->process].keep;

@@ -47,7 +47,7 @@ struct rmd_work {
     const struct rmd_placed *procs;
     unsigned nprocs;
     unsigned *cores;       /* of each process in turn, as they are at the beginning */
-    unsigned *free_before; /* by core: how many below it are nobody's at the beginning */
+    unsigned *free_before; /* by core: how many below it have no owner at the beginning */
 
     /* the groups of the level that is being divided, and those of the next one */
     struct rmd_group *groups, *next_groups;

@@ -65,7 +65,7 @@ struct rmd_policy {
     rmd_policy_decide *decide;
     rmd_policy_gain *gain;
     bool looks_at_delivery; /* wants rmd_need.delivered */
-    bool saves_cores;       /* leaves cores unowned that nobody needs */
+    bool saves_cores;       /* leaves cores unowned that no process needs */
 };
 
 /* All there are, the default first; the last has no name.  (policies.c) */
@@ -76,28 +76,28 @@ const struct rmd_policy *rmd_policy_named(const char *name);
 const char *rmd_policy_names(void);
 
 /*
- * Is it worth moving cores to get from what is owned to `target`?  Yes when what is owned
- * breaks a range, or leaves cores unowned that somebody shall have; else when the policy's
- * gain g is more than RMD_WORTHWHILE, and g * cores * within_s core seconds are at least
- * what the moves cost.  Measured workloads are noisy, every move costs somebody a warm cache,
- * and what is left of an imbalance is met by lending.  (policy_worth.c)
+ * rmd_policy_worthwhile - whether to move cores to get from the owned ones to `target`.  Yes when a
+ * number of owned cores is outside its range, or cores are unowned that a process shall have.  Else
+ * the policy's gain g must be more than RMD_WORTHWHILE, and g * cores * within_s core seconds at
+ * least the cost of the moves.  Measured workloads are noisy, and every move costs a process a warm
+ * cache.  Lending meets what is left of an imbalance.  (policy_worth.c)
  */
 #define RMD_WORTHWHILE 0.08
 bool rmd_policy_worthwhile(const struct rmd_policy *policy, const struct rmd_snapshot *snapshot,
                            const unsigned *target);
 
-/* Shares in proportion to the workloads, largest remainder, within everyone's range.  A
- * process of unknown workload counts as one of average workload.  A larger workload never gets
- * fewer cores, the others being the same. */
+/* Shares in proportion to the workloads, largest remainder, within each process's range.  A process
+ * of unknown workload counts as one of average workload.  A larger workload never gets fewer cores,
+ * the others being the same. */
 rmd_policy_decide rmd_policy_workload;
-/* Equal shares within everyone's range; the workloads are not looked at. */
+/* Equal shares within each process's range; the workloads are not used. */
 rmd_policy_decide rmd_policy_equal;
 rmd_policy_gain rmd_gain_workload; /* the slowest process, workload / cores */
 
 /*
- * The largest sum of the speed-ups S_i(D_i), within everyone's range.  Where several rise
- * alike they share in proportion to their workloads.  Of a process without a graph it is
- * known only what its workload is: S(c) = min(c, share), with the share of workload.
+ * The largest sum of the speed-ups S_i(D_i), within each process's range.  Processes whose
+ * speed-ups rise alike share in proportion to their workloads.  Of a process without a graph only
+ * the workload is known: S(c) = min(c, share), with the share of policy `workload`.
  */
 rmd_policy_decide rmd_policy_throughput;
 rmd_policy_gain rmd_gain_throughput;

@@ -95,7 +95,7 @@ void rmd_policy_workload(const struct rmd_snapshot *s, unsigned *target)
     apportion_cores(s, weight, target, arena);
 }
 
-/* Of a process whose workload is not known, or not any more, nobody can say what a move brings. */
+/* The gain of a move is unknown for a process without a known, current workload. */
 double rmd_gain_workload(const struct rmd_snapshot *s, const unsigned *target)
 {
     double now = 0, then = 0;

@@ -52,7 +52,8 @@ void rmd_units_need(const struct rmd_units *u, struct rmd_need *need)
     convert_graph(&need->scalability, width);
 }
 
-/* Whose the unit is: all its cores have one owner, but for what has just come or died. */
+/* The value (owner or holder) of the unit: the first one of its cores that has one.  All have the
+ * same, but for cores that were just granted, or whose owner has just died. */
 static int unit_value(const struct rmd_units *u, const int *by_core, unsigned unit)
 {
     for (unsigned c = u->first[unit]; c < u->first[unit + 1]; c++)
