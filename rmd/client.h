@@ -9,8 +9,9 @@
 /* All: name is "@NAME" or a path.  An rmd that does not answer within two seconds counts
  * as one that is not there, and so does one that belongs to neither us nor root. */
 
-/* Whose domain is meant.  Of another user than ours only an operator is told; who is not, or asks
- * for one without processes, gets errno EACCES and in `why` what rmd says of that, else "". */
+/* The user of the domain that a request is about.  Only an operator may name another user, and that
+ * user must have processes.  Else errno is EACCES, and `why` rmd's message; in all other cases
+ * "". */
 struct rmd_client_user {
     uint32_t uid; /* INV_UNSAID: ours */
     char why[sizeof((struct inv_reply *)0)->message];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * rmctl.c - looks into a running rmd, and tells it what to do: the table of commands.  To look it
- * asks for the core table, maps it read-only and shows what is there at that instant; nobody
- * is stopped or disturbed by that.
+ * rmctl.c - looks into a running rmd, and tells it what to do: the table of commands.  To look, it
+ * asks for the core table, maps it read-only and shows its contents at that instant.  That neither
+ * stops nor disturbs a process.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H

@@ -294,7 +294,7 @@ int rmctl_complete(int argc, char **argv)
 {
     rmctl_common.json = false; /* it may be in the line that is completed */
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) /* in the middle of somebody's typing */
+    if (nowhere < 0 || dup2(nowhere, STDERR_FILENO) < 0) /* messages would disturb the typing */
         return RMCTL_FAILED;
     close(nowhere);
     if (argc > 1)

@@ -22,8 +22,8 @@ static void add_socket(struct rmctl_sockets *s, const char *name)
         snprintf(s->name[s->count++], sizeof s->name[0], "%s", name);
 }
 
-/* Anybody may listen on a name like ours: who does is seen when we are connected, which an rmd lets
- * us be at once. */
+/* Any user may listen on a name like ours.  The listener's user is known once we are connected, and
+ * an rmd accepts the connection at once. */
 static bool is_ours(const char *name)
 {
     struct sockaddr_un address;

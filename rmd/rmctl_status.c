@@ -112,7 +112,7 @@ static void print_view(const struct view *v, uint32_t uid, const struct inv_admi
 
 /* --- for programs */
 
-/* A slot, null for nobody, "away". */
+/* The slot's number, null if there is none, or "away". */
 static json_t *slot_json(int slot)
 {
     return slot >= 0 ? json_integer(slot) : slot == VIEW_AWAY ? json_string("away") : json_null();

@@ -2,8 +2,8 @@
 /*
  * rmctl_view.c - everything here is statistics and snapshots: relaxed loads, no partner.
  *
- * Who looks at the table of another user (--user) must not trust it: what bounds an array is read
- * once, and names and graphs are copied before they are looked at.
+ * The table of another user (--user) must not be trusted: what bounds an array is read once, and
+ * names and graphs are copied before they are used.
  */
 #define _GNU_SOURCE
 #include "rmctl_view.h"
@@ -16,7 +16,8 @@
 
 #define LOAD(member) atomic_load_explicit(&(member), memory_order_relaxed)
 
-/* A member that is no atomic, since nobody changes it after rmd; another user's process may. */
+/* Loads a member that is no atomic, since it does not change after rmd has set it.  Another user's
+ * process may change it nevertheless. */
 static unsigned load_bounded(const volatile uint32_t *member, unsigned most)
 {
     unsigned value = *member;
