@@ -86,7 +86,7 @@ static void reclaim_cores(struct sim_engine *e, unsigned i)
     }
 }
 
-/* Free cores to those who hold the fewest. */
+/* Lends free cores to the processes that hold the fewest. */
 static void lend_cores(struct sim_engine *e)
 {
     while (e->pool && e->hungry.count) {
@@ -168,7 +168,7 @@ static void wait_for_others(struct sim_engine *e, unsigned i, bool last)
     update_heaps(e, i);
 }
 
-/* Everybody of the job has done its piece. */
+/* All processes of the job have done their pieces. */
 static void next_round(struct sim_engine *e, unsigned job)
 {
     const struct sim_workload *w = e->world->work;
@@ -230,7 +230,7 @@ static void handle_event(struct sim_engine *e, unsigned i)
     }
 }
 
-/* Everybody whose cores or piece have changed computes on from here. */
+/* Processes whose cores or piece have changed compute on from here. */
 static void continue_actors(struct sim_engine *e)
 {
     for (unsigned t = 0; t < e->ntouched; t++) {
@@ -258,7 +258,7 @@ static void run_engine(struct sim_engine *e)
         double next = e->events.count ? e->events.key[e->events.who[0]] : HUGE_VAL;
         next = fmin(next, e->decide_at);
         if (next == HUGE_VAL)
-            abort(); /* nobody goes on */
+            abort(); /* no process goes on */
         e->now = fmax(e->now, next);
         while (e->events.count && e->events.key[e->events.who[0]] <= e->now)
             handle_event(e, e->events.who[0]);
@@ -287,7 +287,8 @@ static void free_heap(struct sim_heap *h)
     free(h->key);
 }
 
-/* Without a policy everybody owns its equal share for good, before it has come and after. */
+/* Without a policy each process owns its equal share for good, also before it begins and after its
+ * end. */
 static void own_equally(struct sim_engine *e)
 {
     unsigned n = e->world->work->nprocs;

@@ -76,7 +76,7 @@ void sim_foreseen(struct sim_engine *e, unsigned i, double work)
 
 /* --- a decision */
 
-/* Who is there, and what is known of them.  Returns how many they are. */
+/* Collects the present processes, and what is known of them.  Returns their number. */
 static unsigned collect_needs(struct sim_engine *e)
 {
     const struct sim_workload *w = e->world->work;
@@ -145,7 +145,7 @@ static double mean_nodes(const struct sim_engine *e)
     return owners ? (double)sum / (double)owners : 0;
 }
 
-/* First who loses cores, or those who gain would find too few. */
+/* Processes that lose cores come first: else those that gain would find too few. */
 static void apply_targets(struct sim_engine *e, unsigned n)
 {
     for (unsigned k = 0; k < n; k++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * simulate_series.c - who computed on how many cores when, for pictures.  Nobody knows how long a
- * schedule will take, so bins are made twice as long when there are too few.
+ * simulate_series.c - the number of cores of each process over time, for pictures.  The length of a
+ * schedule is not known beforehand, so bins become twice as long when there are too few.
  */
 #include "simulate.h"
 
