@@ -3,8 +3,8 @@
  * bell.c - a thread that sleeps on the futex table->rmd_bell and turns each change into
  * an event of the loop, because epoll cannot wait for a futex.
  *
- * While the loop is idle the thread does the work itself: to wake the loop's thread for it
- * would take longer than the work, and somebody may be waiting for the answer.
+ * While the loop is idle the thread does the work itself.  Waking the loop's thread would take
+ * longer than the work, and a process may be waiting for the answer.
  *
  * A process that announces a workload every millisecond must not keep rmd busy on a core that the
  * application needs.  So the thread pauses after an event, and all rings of the pause are one
@@ -12,9 +12,10 @@
  * bell take at most a tenth of a processor (rate_limit.h): the thread backs off before the next
  * event.  BURST_NS of processor time are free at first, and after a quiet time.
  *
- * Whoever maps the table may also keep the thread asleep: hold the word at what the thread has
- * seen, or have the kernel move its sleepers to another word (FUTEX_REQUEUE).  That harms this user
- * alone, but all wait for the end of the thread, so a signal ends its sleep then.
+ * A process that maps the table can also keep the thread asleep: it can restore the value that the
+ * thread has seen, or have the kernel move the sleepers to another word (FUTEX_REQUEUE).  That
+ * harms its own user only.  But rmd waits for the end of the thread, so a signal ends its sleep
+ * then.
  */
 #define _GNU_SOURCE
 #include "bell.h"
@@ -49,7 +50,7 @@ static uint64_t back_off(struct rmd_bell *bell, struct rate_limit *limit)
     return limit->due_ns - now;
 }
 
-/* Until somebody is in a hurry, who was not when the event was taken. */
+/* Pauses, at most until rmd_hurry is not `hurry` any more: a process is in a hurry then. */
 static void pause_for_events(struct rmd_bell *bell, uint32_t hurry, struct rate_limit *limit)
 {
     uint64_t paused = back_off(bell, limit);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * check.c - what nobody tells rmd, so that it has to look now and then: a process that scribbles
- * over the table, and one that is stopped (SIGSTOP, ^Z) and cannot give up what it holds.
+ * check.c - periodic checks, for which there is no event: processes that have overwritten rmd's
+ * part of the table, and processes that are stopped (SIGSTOP, ^Z) and cannot give up cores.
  *
- * What a stopped process holds is lent until it goes on: its cores stay its own, and it asks for
- * them as for any that it has lent.  Of tokens others get as many as it has taken.
+ * rmd lends the cores and tokens of a stopped process until it continues.  The process still owns
+ * its cores, and asks for them as for any that it has lent.
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -23,7 +23,8 @@ int rmd_domain_tokens_of(struct rmd_domain *d, unsigned slot)
     return n < 0 ? 0 : n > INV_MAX_CORES ? INV_MAX_CORES : n;
 }
 
-/* That the table should have free, were nobody taking or returning one now. */
+/* The number of free tokens that the table should have, if no process is taking or returning
+ * one. */
 static int free_tokens(struct rmd_domain *d)
 {
     int n = (int)d->tokens;
@@ -96,8 +97,8 @@ static void repair_domain(struct rmd_domain *d)
 
 /* --- the stopped */
 
-/* And what it has asked for: who gives that up would keep it for a process that cannot take it.
- * inv_rescue asks again when it goes on. */
+/* Lends the cores that the process holds, and cancels its reclaims: a core that is reserved for a
+ * stopped process would be idle.  inv_rescue asks again when the process continues. */
 static void lend_cores(struct rmd_domain *d, unsigned slot)
 {
     for (unsigned c = 0; c < d->topology.ncores; c++) {
@@ -114,7 +115,7 @@ static void lend_what_it_holds(struct rmd_domain *d, unsigned slot)
     if (inv_want_get(d->table, slot)) {
         p->wanted = true;
         rmd_state_save(d); /* first: threads of it that have parked rely on it */
-        inv_want_set(d->table, slot, false); /* whoever gives a core up would wake it in vain */
+        inv_want_set(d->table, slot, false); /* else lenders would wake it in vain */
     }
     if (d->table->mode == INV_MODE_PINNED) {
         lend_cores(d, slot);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * control.c - commands become orders (order.h), limits or drained cores (users.h), which the next
- * decision keeps to, and that is made at once.  Cores then come as their holders give them up;
- * nobody tells rmd of that within a domain, so while somebody waits for an answer it looks again:
- * after some microseconds first, and then after a quarter of the time that it has taken already.
- * Looks are charged to the user that waits (rate_limit.h).
+ * control.c - commands become orders (order.h), limits or drained cores (users.h).  The policies
+ * decide anew at once.  Cores then move when their holders give them up.  Within a domain rmd gets
+ * no event of that, so it polls while a client waits: after some microseconds first, and then after
+ * a quarter of the time that has passed.  Polls are charged to the user that waits (rate_limit.h).
  */
 #define _GNU_SOURCE
 #include "control.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * control_protocol.h - what rmctl and rmd say to each other beyond protocol.h: commands of an
- * operator or user, events, metrics.  As there: a request is one message, of exactly the size of
- * its struct, and who asks is what the kernel says.
+ * control_protocol.h - messages between rmctl and rmd, beyond those of protocol.h: commands of an
+ * operator or user, events, metrics.  As there, a request is one message of exactly the size of its
+ * struct, and the kernel tells the user of the client.
  */
 #ifndef RMD_CONTROL_PROTOCOL_H
 #define RMD_CONTROL_PROTOCOL_H
@@ -31,7 +31,7 @@ enum inv_verb {
     INV_EXPAND = 2, /* the process owns `cores` at least */
     INV_PIN = 3,    /* the process owns the cores of `set` and no other */
     INV_LIMIT = 4,  /* the user has `cores` at most, each of its launches `job_cores` */
-    INV_DRAIN = 5,  /* nobody may use the cores of `set` */
+    INV_DRAIN = 5,  /* no user may use the cores of `set` */
 };
 
 enum { INV_WAIT_MAX_MS = 600000 };
@@ -44,7 +44,7 @@ struct inv_control {
     uint32_t verb;
     uint32_t reset;            /* take the command of before back; of INV_DRAIN: `set` comes back */
     int32_t pid;               /* of the process */
-    uint32_t uid;              /* INV_LIMIT: whose; INV_UNSAID: of who asks */
+    uint32_t uid;              /* INV_LIMIT: the user; INV_UNSAID: that of the client */
     uint32_t cores, job_cores; /* INV_LIMIT: 0 all, INV_UNSAID as it is */
     uint32_t wait_ms;
     uint32_t unused;
@@ -98,7 +98,7 @@ struct inv_event {
     uint64_t number;  /* from 1 on */
     uint64_t time_ns; /* CLOCK_REALTIME */
     uint32_t kind;    /* enum inv_event_kind */
-    uint32_t uid;     /* INV_UNSAID: of nobody */
+    uint32_t uid;     /* INV_UNSAID: of no user */
     int32_t pid, rank; /* 0 and -1: of none */
     uint32_t before, after;
     char text[64];

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * domain.c - the table and ownership; who is in the domain is member.c's.
+ * domain.c - the core table and the owners of cores; members are in member.c.
  *
- * The table is made when the first process joins, for only then is it known how many will
- * come: more processes than cores means anonymous tokens, else cores have owners.  When a
- * domain has become empty and the next process asks for the other mode, it gets a new
- * table.  While fewer processes have joined than are expected, the shares of those to come
- * are left without an owner, so that the first does not get everything and lose it again.
+ * The table is made when the first process joins, since the number of processes is known only then.
+ * More processes than cores: there are anonymous tokens.  Else cores have owners.  An empty domain
+ * gets a new table when the next process needs the other mode.  While fewer processes have joined
+ * than are expected, the shares of the others have no owner.  Else the first process would get all
+ * cores, and lose most of them again.
  *
- * rmd writes owners only.  Who holds a core is between the processes.
+ * rmd writes owners only.  The processes decide among themselves which holds a core.
  *
- * Everything that is read back from the table could be wrong: who owns what is kept here,
- * and constraints are checked before use.
+ * Values that are read from the table may be wrong.  So rmd has its own copy of the owners, and
+ * checks constraints before use.
  */
 #define _GNU_SOURCE
 #include "domain.h"
@@ -204,8 +204,8 @@ void rmd_domain_settle(struct rmd_domain *d)
             rmd_domain_show_owned(inv_slot_at(d->table, s), &d->procs[s]);
 }
 
-/* inv_core_own asks the holder for the core where the new owner wants it.  When nobody
- * holds it there is no one who would offer it to the new owner but us. */
+/* inv_core_own asks the holder for the core if the new owner wants it.  If no process holds the
+ * core, rmd offers it to the new owner. */
 static void set_owner(struct rmd_domain *d, unsigned core, int slot)
 {
     if (d->owner[core] >= 0 && slot >= 0)
@@ -213,7 +213,7 @@ static void set_owner(struct rmd_domain *d, unsigned core, int slot)
     d->owner[core] = slot;
     rmd_wake_core(d, core);
     inv_core_own(d->table, core, slot);
-    /* relaxed: a hint; who gives the core up after us offers it to the owner that we wrote */
+    /* relaxed: a hint; a process that gives the core up later offers it to the new owner */
     inv_word w = atomic_load_explicit(&inv_core_at(d->table, core)->word, memory_order_relaxed);
     if (inv_word_holder(w) == INV_NOBODY)
         inv_core_offer(d->table, core, INV_MAX_SLOTS);
@@ -288,7 +288,8 @@ static int wish_of(struct rmd_domain *d, unsigned slot)
     return -1;
 }
 
-/* Who the policy and the placement are about: index -> slot.  Who is pinned is not among them. */
+/* The processes among which policy and placement divide: index -> slot.  Pinned ones are not among
+ * them. */
 struct members {
     unsigned count, pinned_units;
     unsigned slot[INV_MAX_SLOTS];
@@ -309,7 +310,7 @@ static struct members members_of(struct rmd_domain *d)
     return m;
 }
 
-/* Who computes on the core now, if it is one of the members. */
+/* The index of the member that holds the core now, or RMD_NO_OWNER. */
 static int holder_of(struct rmd_domain *d, const struct members *m, unsigned core)
 {
     /* relaxed: a hint */
@@ -636,7 +637,7 @@ void rmd_domain_expel(struct rmd_domain *d, unsigned core)
     rmd_state_save_grant(d, core);
 }
 
-/* Tokens are only counted: fewer of them, and those who have too many give them up. */
+/* Tokens are only counted: if there are fewer now, processes that have too many give them up. */
 static void adjust_tokens(struct rmd_domain *d)
 {
     atomic_fetch_add(&d->table->free_tokens, (int32_t)d->granted - (int32_t)d->tokens);
@@ -676,7 +677,7 @@ void rmd_domain_reconfigured(struct rmd_domain *d)
     if (!d->table)
         return;
     rmd_domain_mend_head(d);
-    /* Who reads it meanwhile sees the old or the new one. */
+    /* a process that reads it meanwhile sees the old or the new value */
     __atomic_store_n(&d->table->reclaim_bound_us, d->reclaim_bound_us, __ATOMIC_RELAXED);
     d->header->reclaim_bound_us = d->reclaim_bound_us;
     rmd_state_head(d);
@@ -685,7 +686,7 @@ void rmd_domain_reconfigured(struct rmd_domain *d)
 
 void rmd_domain_confined(struct rmd_domain *d)
 {
-    /* before the word of a core that comes is written, whose reader looks at this */
+    /* before the word of a newly granted core is written: its readers read this number */
     if (d->table)
         atomic_fetch_add(&d->table->confined_seq, 1);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * domain.h - one user's processes that share one core table: who is in it, and which
- * cores each owns.  Only who holds the loop's turn (loop.h) calls these: the main thread, but for a
- * bell's, which decides on constraints while the loop is idle.
+ * domain.h - the processes of one user, which share a core table: its members, and the cores that
+ * each owns.  The caller holds the loop's turn (loop.h): it is the main thread, or the thread of a
+ * bell, which decides on constraints while the loop is idle.
  */
 #ifndef RMD_DOMAIN_H
 #define RMD_DOMAIN_H
@@ -94,7 +94,7 @@ enum rmd_grant {
     RMD_GRANTED
 };
 
-/* Read and written by who holds the loop's turn; of `bell` by bell.c too. */
+/* Only the holder of the loop's turn reads and writes it, but for `bell`, which bell.c uses. */
 struct rmd_domain {
     /* set by the caller of rmd_domain_open */
     struct inv_topology topology;
@@ -124,7 +124,7 @@ struct rmd_domain {
     struct rmd_bell bell;
     unsigned live;                           /* processes now */
     unsigned joined, expected;               /* since the domain was last empty */
-    uint64_t jobs, newest_job;               /* numbers given out; the last that somebody joined */
+    uint64_t jobs, newest_job;               /* numbers given out; that of the last to join */
     uint64_t newest_launch;                  /* of which those are that are still to come */
     struct rmd_process procs[INV_MAX_SLOTS]; /* by slot */
     uint64_t moves;           /* of cores from one process to another */
@@ -137,7 +137,7 @@ struct rmd_domain {
     uint64_t repaired_ns; /* said last that something was */
     int amiss;            /* tokens that the table had too many at the last check, */
     unsigned alike;       /* and at how many before it; check.c */
-    uid_t uid; /* whose it is; set by the caller of rmd_domain_open, for events */
+    uid_t uid; /* of the domain's user; set by the caller of rmd_domain_open, for events */
     struct rmd_left_order left_orders[RMD_LEFT_ORDERS];
     unsigned nleft_orders; /* so far */
     unsigned char resting[INV_MAX_CORES]; /* granted cores that no process may use, see order.h */
@@ -190,9 +190,8 @@ int rmd_domain_take_over(struct rmd_domain *domain, int table_fd, int state_fd);
  */
 bool rmd_takeover_cores(struct inv_topology *topology, int state_fd, const char *sys_root);
 
-/* Now and then: put right what processes have written where only rmd writes, and see who has been
- * stopped by a signal or goes on.  True when the domain is not, or is again, one of stopped
- * processes only. */
+/* Periodic: repairs rmd's part of the table, and finds processes that a signal has stopped or that
+ * have continued.  True: the domain has begun, or ceased, to consist of stopped processes only. */
 bool rmd_domain_check(struct rmd_domain *domain);
 
 /* Confinement may have moved threads of its processes to other CPUs. */
@@ -232,9 +231,9 @@ int rmd_domain_slot(struct rmd_domain *domain, pid_t pid);
 void rmd_domain_set_policy(struct rmd_domain *domain, const struct rmd_policy *policy);
 
 /*
- * rmd_domain_observe - a read-only descriptor of the table; the caller closes it.  Before
- * the first join it is of an empty table that is nobody's: whether cores or tokens are
- * counted is decided when the first process says how many will come.  -1 with errno.
+ * rmd_domain_observe - a read-only descriptor of the table; the caller closes it.  Before the first
+ * join it is of an empty table that no domain uses: the mode of the table depends on the number of
+ * processes.  -1 with errno.
  */
 int rmd_domain_observe(struct rmd_domain *domain);
 

@@ -6,23 +6,22 @@
 #include "domain.h"
 #include "events.h"
 
-/* Go on with this table, whose descriptor is the domain's from here on in any case.  0, or -1 with
- * errno. */
+/* Uses this table.  The domain owns fd from then on, also if it fails.  0, or -1 with errno. */
 int rmd_domain_use_table(struct rmd_domain *domain, struct inv_table *table, int fd);
 
 /* A table that fits the process that is about to join, one of so many.  0, or -1 with errno. */
 int rmd_domain_fit_table(struct rmd_domain *domain, unsigned expected);
 
-/* The part of the table that nobody may write after its creation is put right when
- * somebody did, so that no offset or count that we use is ever wrong. */
+/* Restores the constant part of the table if a process has overwritten it.  So no offset or count
+ * that rmd uses is wrong. */
 void rmd_domain_mend_head(struct rmd_domain *domain);
 
-/* Add up the core time that everybody has owned until now, and show it. */
+/* Adds up the core time that each process has owned until now, and shows it in its slot. */
 void rmd_domain_settle(struct rmd_domain *domain);
 void rmd_domain_show_owned(struct inv_slot *slot, const struct rmd_process *process);
 
-/* Let the policy decide and do what it says.  `must`: the members have changed, so there
- * is no question whether it is worth it. */
+/* Lets the policy decide, and moves cores.  must: the members have changed, so cores move even if
+ * little is gained. */
 void rmd_domain_redistribute(struct rmd_domain *domain, bool must);
 
 /* Adds an event of this process (events.h). */
@@ -42,8 +41,10 @@ void rmd_domain_remove_member(struct rmd_domain *domain, unsigned slot, bool lef
  * slots where something was wrong. */
 unsigned rmd_domain_repair(struct rmd_domain *domain);
 
-/* Tokens that the table has free and should not have, were nobody taking or returning one now, and
- * those of a process, which writes them itself, within reason. */
+/* rmd_domain_surplus - free tokens of the table beyond those that it should have, if no process is
+ * taking or returning one.
+ * rmd_domain_tokens_of - the tokens of a process, as it has written them, limited to a valid
+ * number. */
 int rmd_domain_surplus(struct rmd_domain *domain);
 int rmd_domain_tokens_of(struct rmd_domain *domain, unsigned slot);
 

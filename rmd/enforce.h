@@ -10,9 +10,10 @@
 /*
  * rmd_affinity_confine - narrows the affinity of each thread of the process to `allowed`.  A thread
  * with no CPU in `allowed` gets all of `allowed`.  So does a thread whose affinity is exactly
- * `before` (NULL: none). pidfd  of the process: makes sure that the pid is not another process's by
- * now Returns the number of threads that could run outside `allowed`.  It also finds threads that
- * are created meanwhile, unless the process has thousands: then it looks at each thread once.
+ * `before` (NULL: none).
+ *   pidfd  of the process: makes sure that the pid is not another process's by now
+ * Returns the number of threads that could run outside `allowed`.  It also finds threads that are
+ * created meanwhile, unless the process has thousands: then it looks at each thread once.
  */
 unsigned rmd_affinity_confine(pid_t pid, int pidfd, const struct inv_cpus *allowed,
                               const struct inv_cpus *before);

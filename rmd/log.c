@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * log.c - a line for each event.  Text of others (a program's name, a line of a file) may be in
- * it: what is not printable is replaced, so that no event can pretend to be two.
+ * log.c - a line for each event.  A line may contain foreign text (a program's name, a line of a
+ * file).  Characters that are not printable are replaced, so that one event cannot look like two.
  *
- * Whoever reads stderr may have stopped: a pipe is full, a terminal was told ^S.  Nobody waits for
- * that while rmd serves, the line is lost and counted.  O_NONBLOCK is of the open file, which is
- * the launcher's and others' too, so a pipe or a terminal is opened once more.  Where that may not
- * be (it is another user's) poll says whether there is room: enough for a line in a pipe that
- * nobody else fills at the same moment, and in a terminal that is not nearly full.
+ * The reader of stderr may have stopped: a pipe is full, or a terminal got ^S.  rmd does not wait
+ * for it while it serves: it drops the line, and counts it.  O_NONBLOCK belongs to the open file,
+ * which other processes share, so rmd opens a pipe or a terminal once more.  If it may not, since
+ * the file is another user's, poll tells whether there is space.  That suffices for a line in a
+ * pipe that no other process fills at the same moment, and in a terminal that is not nearly full.
  */
 #define _GNU_SOURCE
 #include "log.h"

@@ -20,7 +20,7 @@ extern const char *const rmd_level_names[RMD_LOG_LEVELS];
 void rmd_log_open(void);
 /* From now on lines have time and level, unless stderr is the journal's. */
 void rmd_log_dated(void);
-/* From now on nobody waits until a line can be written. */
+/* From now on a line that cannot be written at once is lost. */
 void rmd_log_no_wait(void);
 
 void rmd_log(enum rmd_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * member.c - who is in a domain: processes join, each in a slot of the table, are of a job, and
- * leave or die.  The shares of those that there are then are domain.c's.
+ * member.c - the members of a domain: processes join, each in a slot of the table and as a part of
+ * a job, and leave or die.  domain.c divides the cores among them.
  */
 #define _GNU_SOURCE
 #include "core.h"
@@ -153,7 +153,7 @@ static void init_slot(struct inv_slot *s, const struct rmd_process *p,
         atomic_store(&s->agents[a].tid, 0);
         atomic_store(&s->agents[a].core, INV_NO_CORE);
     }
-    /* release: partner is everyone who reads LIVE before the rest of the slot */
+    /* release: partner is each reader that reads LIVE before the other fields of the slot */
     atomic_store_explicit(&s->state, INV_SLOT_LIVE, memory_order_release);
 }
 
@@ -243,7 +243,7 @@ static void note_launch(struct rmd_domain *d, struct rmd_process *p)
 int rmd_domain_join(struct rmd_domain *d, pid_t pid, int pidfd, const struct inv_request *request)
 {
     unsigned expected = expected_processes(d, request);
-    char program[INV_NAME_BYTES]; /* who is in the slot may overwrite that one, its end too */
+    char program[INV_NAME_BYTES]; /* a copy: the process can overwrite the name in its slot */
     rmd_copy_name(program, request->program);
     int old = rmd_domain_slot(d, pid); /* it has called exec: another program, the same process */
     if (old >= 0) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * metrics_http.c - as much of HTTP as a collector of metrics needs: the head of one request, one
- * answer, and the connection is closed.  Nobody is waited for: what a client has not sent or taken
- * within five seconds is not waited for any longer, of CLIENTS_MAX clients the oldest makes room,
- * and the text is made at most every tenth of a second however often it is asked for.  The clients
- * are unknown, so one rate limit, that of a user of the main socket (rate_limit.h), holds for all
+ * answer, and the connection is closed.  rmd closes a connection after five seconds, and the oldest
+ * of more than CLIENTS_MAX.  It makes the text at most every tenth of a second.  The clients are
+ * unknown, so one rate limit, that of a user of the main socket (rate_limit.h), holds for all
  * together.  Above it no connection is accepted; connected clients have one request each.
  */
 #define _GNU_SOURCE
@@ -28,7 +27,7 @@
 #include <unistd.h>
 
 enum { CLIENTS_MAX = 16, HEAD_MAX = 4096, TIMEOUT_S = 5, FRESH_NS = 100000000 };
-enum { FULL_NS = 100000000 }; /* how long nobody is let in where there is no room for one */
+enum { FULL_NS = 100000000 }; /* back-off of the listener when there is no room for a client */
 
 struct client {
     struct rmd_source source;
@@ -194,7 +193,7 @@ static bool send_answer(struct client *c)
 /* True when the whole head is there, or will never be. */
 static bool receive_head(struct client *c, bool *gone)
 {
-    bool carries; /* descriptors, which nobody wants */
+    bool carries; /* descriptors: then the client is dropped */
     ssize_t n = rmd_peer_receive(c->source.fd, c->head + c->got, HEAD_MAX - c->got, 0, &carries);
     *gone = carries || n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
     if (n <= 0 || carries)

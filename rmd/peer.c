@@ -2,17 +2,15 @@
 /*
  * peer.c - see peer.h.
  *
- * What a client has sent and nobody has taken is closed with its socket.  So a socket that is not
- * empty is given to a child first, which empties it, and ends when we have closed it, too: whatever
- * has to be waited for is waited for there.  That costs a fork, and nobody who asks as rmctl and
- * programs do is the reason for one.
+ * The kernel closes unread descriptors with their socket, and that may block.  So a child process
+ * reads a socket that is not empty.  The child ends after rmd has closed the socket, too: whatever
+ * blocks, blocks in the child.  That costs a fork, but rmctl and programs never cause one.
  *
- * A child has nothing else that was open, first of all: when rmd is killed its listener and its
- * connections are to end with it, however long a child is waiting for.
+ * A child closes all other descriptors first.  When rmd is killed its listener and its connections
+ * must end with it, also while a child is blocked.
  *
- * EARLY of such children are made at once.  When none of them comes to an end, sockets are kept
- * until there are PARKED_MAX for the next one, of HOLDERS in all; then nobody is let in for a
- * while.
+ * The first CHILDREN_EARLY children are made at once.  If none of them ends, rmd parks sockets: up
+ * to PARKED_MAX for the next child, of CHILDREN_MAX in all.  Then it accepts no client for a while.
  */
 #define _GNU_SOURCE
 #include "peer.h"

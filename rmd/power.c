@@ -34,7 +34,7 @@ static struct rmd_sysfile file_of(const char *root, const struct rmd_power_knob 
                                         : rmd_sysfile(root, CPU "scaling_max_freq", k->number);
 }
 
-/* It is to be set to that, or left as it is where somebody has set it to less. */
+/* Plans to set it to `value`, or to leave it if it is less already. */
 static bool plan_setting(struct rmd_power *p, enum rmd_power_kind kind, unsigned number,
                          double value)
 {

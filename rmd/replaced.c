@@ -52,7 +52,7 @@ int rmd_replaced_begin(struct rmd_domain *d, unsigned slot)
     return fd;
 }
 
-/* Does nobody have the member's file any more? */
+/* Has the member's file been closed, so that its lock is free? */
 static bool is_unlocked(const struct rmd_domain *d, const struct rmd_process *p)
 {
     struct flock lock = lock_of(p);
@@ -114,8 +114,8 @@ static void check_members(struct rmd_domain *d, uint64_t begun)
     }
 }
 
-/* And they can close files of the table as often as they like: whose user takes too much of our
- * time is not listened to until a check comes at another time. */
+/* Members can also close files of the table as often as they like.  rmd ignores the events of a
+ * user above the rate limit until a later check. */
 static void check_within_limit(struct rmd_domain *d, uint64_t begun)
 {
     bool waits = rmd_rate_limit_due_ns(d->uid) > inv_now_ns();

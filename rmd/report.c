@@ -17,7 +17,7 @@ enum { REPORTS_MAX = 4096, RECORDS_BYTES_MAX = 1 << 26, ALL_BYTES_MAX = 1 << 28 
 static struct rmd_reports *holders;
 static uint64_t all_bytes;
 
-/* What the process has used of its record.  Nobody here reads what it says. */
+/* Copies the used part of the process's record.  rmd does not interpret it. */
 static struct inv_record *copy_record(struct inv_record *r, uint32_t *bytes)
 {
     *bytes = 0;

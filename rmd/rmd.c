@@ -6,11 +6,11 @@
  * announces a constraint (domain.c), a core is to go to another user (users.c), its launcher
  * goes away, a signal comes.
  *
- * The service, which is what it is without --private and --node, has a configuration file
- * (settings.c) and, run by root, all users.  The form for a further node of a launch (--node) is
- * nobody's: it ends when no process has been there for a while.  The embedded form (--private)
- * belongs to one `invade`: it ends when the other end of its ready descriptor is closed, however
- * the launcher ended.  The socket of both is abstract, so that nothing is left.
+ * Without --private and --node it is a service: it has a configuration file (settings.c), and
+ * serves all users if root runs it.  On a further node of a launch (--node) it has no launcher, and
+ * ends when there has been no process for a while.  The private form (--private) belongs to one
+ * `invade`: it ends when the other end of its ready descriptor is closed, however the launcher
+ * ended.  Both have abstract sockets, so that no file is left.
  */
 #define _GNU_SOURCE
 #ifdef HAVE_CONFIG_H
@@ -326,7 +326,7 @@ static int watch_signals(void)
     }
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file that has become too large is an error of write */
-    signal(SIGCHLD, SIG_IGN); /* as the first process of a container: nobody waits for orphans */
+    signal(SIGCHLD, SIG_IGN); /* rmd may be a container's first process: the kernel reaps orphans */
     sigprocmask(SIG_BLOCK, &set, NULL);
     source.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return source.fd < 0 ? -1 : rmd_watch(&source, EPOLLIN);
@@ -449,7 +449,7 @@ static int check_kernel(void)
     return close(pidfd);
 }
 
-/* Who starts us with a descriptor closed does not want our lines in what we open next. */
+/* If rmd is started with stderr closed, the next file that it opens must not get its log lines. */
 static void open_standard_files(void)
 {
     int fd;
@@ -471,13 +471,13 @@ static int check_config(const char *path)
 
 static struct rmd_access access_of(bool several)
 {
-    struct rmd_access who = {several, settings.group, settings.gid};
+    struct rmd_access access = {several, settings.group, settings.gid};
     const struct group *usual = several ? getgrnam(GROUP) : NULL;
-    if (who.group == RMD_GROUP_DEFAULT && usual) {
-        who.group = RMD_GROUP_ONE;
-        who.gid = usual->gr_gid;
+    if (access.group == RMD_GROUP_DEFAULT && usual) {
+        access.group = RMD_GROUP_ONE;
+        access.gid = usual->gr_gid;
     }
-    return who;
+    return access;
 }
 
 static const char *socket_name(void)
@@ -488,9 +488,9 @@ static const char *socket_name(void)
 
 static int listen_for_clients(bool several, int handed_over)
 {
-    struct rmd_access who = access_of(several);
+    struct rmd_access access = access_of(several);
     int fd = line.listen_fd >= 0 ? line.listen_fd : handed_over;
-    return fd >= 0 ? rmd_server_inherit(fd, &who) : rmd_server_open(socket_name(), &who);
+    return fd >= 0 ? rmd_server_inherit(fd, &access) : rmd_server_open(socket_name(), &access);
 }
 
 /* Receives the descriptors that a former rmd on this socket has stored.  False: they make no sense,

@@ -2,11 +2,10 @@
 /*
  * server.c - one request, one answer, then the connection is closed.
  *
- * Nothing in a message is believed about who sent it: uid, pid and pidfd are the
- * kernel's.  No client can make rmd wait: every socket is non-blocking, and of clients
- * that never send or never read only so many are kept, and so many of each user, so that
- * none keeps another one out.  Requests of a user above the rate limit are served later
- * (rate_limit.h).
+ * The kernel tells uid, pid and pidfd of a client, never a message.  No client can make rmd wait:
+ * every socket is non-blocking.  The number of connections is limited, in all and for each user, so
+ * that clients which never send or read do not keep others out.  Requests of a user above the rate
+ * limit are served later (rate_limit.h).
  */
 #define _GNU_SOURCE
 #include "server.h"
@@ -59,7 +58,7 @@ struct connection {
     struct rmd_source source;
     struct connection *next;
     struct ucred peer;
-    uid_t about;               /* whose domain it asks for, mostly its user's; */
+    uid_t about;               /* the user whose domain it asks for, mostly its own; */
     struct rmd_domain *domain; /* which this is, while it is answered; NULL: not known */
     struct rmd_report_cursor reports; /* being sent */
     unsigned sent;
@@ -145,15 +144,15 @@ static bool runs_as_its_user(const struct connection *c)
     return seen && owner == c->peer.uid;
 }
 
-/* The same, if the process is there.  Who is a member is moved to its user's cores, so that of
- * another user is not to be one.  Without SO_PEERPIDFD it may be another process of the same
- * user, who may do to it whatever rmd does. */
+/* A pidfd of the client if it lives and runs as its user.  rmd moves members to their user's cores,
+ * so a process of another user must not become one.  Without SO_PEERPIDFD it may be another process
+ * of the same user, which is no danger: that user may do the same to it. */
 static int pidfd_of_client(const struct connection *c)
 {
     int pidfd = pidfd_of_peer(c), error = 0;
     if (pidfd < 0)
         return -1;
-    /* in this order: while it lives the pid is nobody else's */
+    /* in this order: while it lives, no other process has its pid */
     if (!runs_as_its_user(c))
         error = errno;
     if (!rmd_alive(pidfd))
@@ -359,7 +358,7 @@ static bool answer_control(struct connection *c, const void *message)
     return c->answered;
 }
 
-/* The last word to who follows, if it has room for it: why, "" when rmd ends. */
+/* Sends the last event to a client that follows, if its socket has room.  why: "": rmd ends. */
 static void send_end_event(struct connection *c, const char *why)
 {
     struct inv_event end = {.kind = INV_EVENT_END, .uid = INV_UNSAID, .rank = -1};
@@ -437,7 +436,7 @@ static bool answer_admin_snapshot(struct connection *c)
 static bool continue_sending(struct connection *c, uint32_t events)
 {
     if (events & (EPOLLHUP | EPOLLERR) || (c->next_event && events & EPOLLIN))
-        return true; /* who follows has nothing more to say */
+        return true; /* a client that follows sends no more */
     if (c->text)
         return send_text(c);
     if (c->next_event)
@@ -498,7 +497,7 @@ static bool may_name_user(uint32_t kind)
            kind == INV_TRACE;
 }
 
-/* Whose messages may have other sizes, too. */
+/* Is it of another protocol version?  Then its size may be another one, too. */
 static bool has_other_version(const struct inv_request *r, size_t bytes)
 {
     return bytes >= offsetof(struct inv_request, kind) && r->magic == INV_PROTOCOL_MAGIC &&
@@ -523,7 +522,7 @@ static bool is_well_formed(const struct inv_request *r, size_t bytes)
     }
 }
 
-/* Whose domain a well-formed message is about. */
+/* The user whose domain a well-formed message is about. */
 static uid_t user_of_request(const struct connection *c, const struct inv_remote_report *message,
                              size_t bytes)
 {
@@ -706,7 +705,7 @@ static void later_timer_expired(struct rmd_source *source, uint32_t events)
             set_later_timer(rmd_rate_limit_due_ns(c->peer.uid));
 }
 
-/* Those who follow, and have had all so far.  What is not for them they do not pay for. */
+/* Sends new events to the clients that follow.  Users are charged only for events that they get. */
 static void send_new_events(void)
 {
     for (struct connection *c = connections, *next; c; c = next) {
@@ -749,10 +748,11 @@ static unsigned count_connections(uid_t uid)
     return n;
 }
 
-/* Who has most connections, the newest left out; an operator only when nobody else has one. */
+/* The user with most connections, not counting the newest one.  An operator only if no other user
+ * has one. */
 static uid_t user_with_most_connections(void)
 {
-    uid_t who = connections->peer.uid;
+    uid_t uid = connections->peer.uid;
     unsigned most = 0;
     bool others = false;
     for (struct connection *c = connections->next; c; c = c->next)
@@ -761,13 +761,13 @@ static uid_t user_with_most_connections(void)
         unsigned n = is_operator(c->peer.uid) && others ? 0 : count_connections(c->peer.uid);
         if (n > most) {
             most = n;
-            who = c->peer.uid;
+            uid = c->peer.uid;
         }
     }
-    return who;
+    return uid;
 }
 
-/* After a connection has come.  Whose connection goes pays for that. */
+/* Closes a connection if the newest one is too many.  The user of the closed one is charged. */
 static void close_excess_connection(void)
 {
     uint64_t begun = rmd_rate_limit_clock();
@@ -831,9 +831,9 @@ static void accept_client(struct rmd_source *source, uint32_t events)
         back_off_listener(rmd_rate_limit_clock() - begun);
 }
 
-static int start_serving(const struct rmd_access *who)
+static int start_serving(const struct rmd_access *access)
 {
-    access_for = *who;
+    access_for = *access;
     rmd_peer_begin();
     later = (struct rmd_source){timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
                                 later_timer_expired};
@@ -842,15 +842,15 @@ static int start_serving(const struct rmd_access *who)
            rmd_watch(&listener, EPOLLIN);
 }
 
-/* The path is for root and our user only, or for a group, or for everybody. */
-static bool set_path_permissions(const struct rmd_access *who)
+/* Gives the path to root and rmd's own user only, or to a group, or to all users. */
+static bool set_path_permissions(const struct rmd_access *access)
 {
     const char *path = address.sun_path;
-    if (path[0] == '\0' || who->group == RMD_GROUP_DEFAULT)
+    if (path[0] == '\0' || access->group == RMD_GROUP_DEFAULT)
         return true;
-    if (who->group == RMD_GROUP_ANY)
+    if (access->group == RMD_GROUP_ANY)
         return !chmod(path, 0666);
-    return !chown(path, (uid_t)-1, who->gid) && !chmod(path, 0660);
+    return !chown(path, (uid_t)-1, access->gid) && !chmod(path, 0660);
 }
 
 /* /run is empty after each boot. */
@@ -866,7 +866,7 @@ void rmd_server_make_directory(const char *name)
         rmd_log(RMD_INFO, "made directory %s", path);
 }
 
-int rmd_server_open(const char *name, const struct rmd_access *who)
+int rmd_server_open(const char *name, const struct rmd_access *access)
 {
     socklen_t size = inv_socket_address(&address, name);
     char unfit[INV_SOCKET_UNFIT];
@@ -875,49 +875,49 @@ int rmd_server_open(const char *name, const struct rmd_access *who)
         return -1;
     }
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (who->several)
+    if (access->several)
         rmd_server_make_directory(name);
     const struct sockaddr *any = (const struct sockaddr *)&address;
     mode_t mask = umask(0177); /* a path is for our user only, at first */
     bool listens = listener.fd >= 0 && !rmd_path_listen(listener.fd, any, size, 128);
     umask(mask);
-    bool ok = listens && set_path_permissions(who) && !start_serving(who);
+    bool ok = listens && set_path_permissions(access) && !start_serving(access);
     if (!listens)
-        address.sun_path[0] = '\0'; /* it is somebody else's */
+        address.sun_path[0] = '\0'; /* it is not this rmd's: do not remove it */
     if (!ok)
         rmd_error("cannot listen on %s: %s%s", name, rmd_path_error(errno),
                   errno == ENOENT ? ": its directory must be there" : "");
     return ok ? 0 : -1;
 }
 
-/* Who made the socket has said who can connect. */
-static void warn_of_socket_mode(int fd, const struct rmd_access *who)
+/* The mode of an inherited socket decides which users can connect. */
+static void warn_of_socket_mode(int fd, const struct rmd_access *access)
 {
     struct sockaddr_un name = {0};
     socklen_t size = sizeof name;
     struct stat st;
-    if (who->group == RMD_GROUP_DEFAULT || getsockname(fd, (struct sockaddr *)&name, &size) ||
+    if (access->group == RMD_GROUP_DEFAULT || getsockname(fd, (struct sockaddr *)&name, &size) ||
         name.sun_path[0] != '/' || stat(name.sun_path, &st))
         return;
     bool anybody = (st.st_mode & 0006) == 0006;
-    bool its_group = (st.st_mode & 0060) == 0060 && st.st_gid == who->gid;
-    if (!anybody && (who->group == RMD_GROUP_ANY || !its_group))
+    bool its_group = (st.st_mode & 0060) == 0060 && st.st_gid == access->gid;
+    if (!anybody && (access->group == RMD_GROUP_ANY || !its_group))
         rmd_log(RMD_WARNING,
                 "%s is of group %u and has mode %03o: not all whom socket-group lets in can "
                 "connect; see there in rmd.conf(5)",
                 name.sun_path, (unsigned)st.st_gid, (unsigned)st.st_mode & 0777);
 }
 
-int rmd_server_inherit(int fd, const struct rmd_access *who)
+int rmd_server_inherit(int fd, const struct rmd_access *access)
 {
     int listens = 0, type = 0;
     socklen_t size = sizeof listens;
     listener.fd = fd;
-    warn_of_socket_mode(fd, who);
+    warn_of_socket_mode(fd, access);
     if (!getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) && listens &&
         !getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET &&
         fcntl(fd, F_SETFD, FD_CLOEXEC) >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) >= 0 &&
-        !start_serving(who))
+        !start_serving(access))
         return 0;
     rmd_error("descriptor %d is no listening SOCK_SEQPACKET socket", fd);
     return -1;

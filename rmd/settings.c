@@ -515,7 +515,7 @@ static char *read_file(int fd, size_t *bytes)
     return text;
 }
 
-/* Who may write to root's configuration decides about everybody's cores. */
+/* A user that may write to root's configuration decides about the cores of all users. */
 static bool is_world_writable(int fd)
 {
     struct stat st;

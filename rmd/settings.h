@@ -71,7 +71,7 @@ struct rmd_settings {
     enum rmd_enforce enforce;
     enum rmd_level log_level;
     unsigned given; /* bit per enum rmd_key: said by a file or option */
-    /* what was said, "" nothing; for those whose value is text, and to compare */
+    /* the values as text, "" not given: for keys with a text value, and to compare */
     char text[RMD_KEYS][RMD_CONFIG_LINE + 1];
 };
 
@@ -80,7 +80,7 @@ const char *rmd_key_name(enum rmd_key key);
 /* May it change while rmd runs? */
 bool rmd_key_reloadable(enum rmd_key key);
 
-/* What holds when nobody says anything. */
+/* Sets the defaults. */
 void rmd_config_defaults(struct rmd_settings *settings);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.c - see state.h.  It is a memfd, sealed like a table; its writer is who holds the loop's
+ * state.c - see state.h.  The state is a memfd, sealed like a table; its writer holds the loop's
  * turn (loop.h).
  */
 #define _GNU_SOURCE
@@ -116,7 +116,7 @@ void rmd_state_save(struct rmd_domain *d)
     for (unsigned s = 0; s < INV_MAX_SLOTS; s++)
         save_process(&to->process[s], &d->procs[s]);
     save_pins(to, d);
-    /* release: whoever reads it is the next rmd; what is in the copy was written before */
+    /* release: the next rmd, which reads `valid`, finds the copy complete */
     atomic_store_explicit(&d->state->valid, next, memory_order_release);
 }
 

@@ -17,7 +17,7 @@
 enum {
     /* increases with every change of this file, and of the messages of fd_holder.c */
     RMD_STATE_VERSION = 6,
-    /* of a table's head, which nobody writes after its creation */
+    /* of a table's head, which does not change after its creation */
     RMD_HEAD_BYTES = offsetof(struct inv_table, wanting),
     RMD_STATE_GROUP = 512, /* bytes; a group whose path is longer is not noted */
 };
@@ -66,8 +66,8 @@ struct rmd_domain;
 int rmd_state_make(struct rmd_domain *domain);
 void rmd_state_drop(struct rmd_domain *domain);
 
-/* Write down what the domain is now; by who holds the loop's turn, as all that writes here.
- * Nothing happens where nothing is kept. */
+/* Saves the domain as it is now.  The caller of all that write holds the loop's turn.  Without a
+ * state nothing happens. */
 void rmd_state_save(struct rmd_domain *domain);
 void rmd_state_save_grant(struct rmd_domain *domain, unsigned core);
 /* The head has changed, by us. */

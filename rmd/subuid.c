@@ -35,8 +35,8 @@ enum {
 
 struct range {
     uint32_t first, count;
-    char *name;  /* NULL: the owner is known, or nobody */
-    uid_t owner; /* 0: nobody, or root */
+    char *name;  /* NULL: `owner` is known */
+    uid_t owner; /* 0: root, or there is none */
 };
 
 struct rmd_subuids {
@@ -60,7 +60,7 @@ static bool whole_number(const char *text, uint64_t most, uint64_t *n)
     return *n <= most;
 }
 
-/* The largest ID, (uid_t)-1, is nobody's. */
+/* The largest ID, (uid_t)-1, is not valid. */
 static bool parse_line(char *line, struct range *r)
 {
     char *first = strchr(line, ':'), *count = first ? strchr(first + 1, ':') : NULL;
@@ -127,7 +127,7 @@ void rmd_subuids_free(struct rmd_subuids *all)
     free(all);
 }
 
-/* --- who */
+/* --- owners */
 
 static void resolve_owner(struct range *r)
 {

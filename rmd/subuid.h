@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * subuid.h - whose user IDs are whose: the subordinate IDs of subuid(5), which containers use.
+ * subuid.h - owners of user IDs: the subordinate IDs of subuid(5), which containers use.
  *
  * A person is a user with its subordinate IDs.  Shares, limits and rate limits are the person's.
  * Trust is not: tables, signals and reports stay each user ID's own.

@@ -2,20 +2,20 @@
 /*
  * trace.c - the reader of the rings, see trace.h.
  *
- * The thread looks at all rings ten times a second, since each look takes a core from a thread that
- * computes, for some 60 us; earlier when one of them is half full, or the trace of a table ends.
- * Nothing that it reads there is believed: positions are its own, and events are copied, not looked
- * into beyond their state.  Every ring may keep it busy for one round of its cells in a look, and a
- * process that rings its bell all the time for at most a quarter of a processor: the thread backs
- * off before the next look (rate_limit.h).  A writer whose ring is full waits for room, up to a
+ * The thread reads all rings ten times a second.  Each time it takes a core from a computing
+ * thread, for some 60 us.  It reads them earlier when one is half full, or when the trace of a
+ * table ends.  It does not trust the rings: it has positions of its own, and copies events without
+ * interpreting more than their state.  A ring can keep it busy for one round of its cells each
+ * time.  A process that rings its bell all the time can make it take a quarter of a processor: the
+ * thread backs off then (rate_limit.h).  A writer whose ring is full waits for space, up to a
  * second.
  *
- * It also takes the file's descriptor from the client's socket, looks at it and closes it: each of
- * these may wait for the disk, or for a user's own file system, which never need answer.
+ * The thread also takes the file's descriptor from the client's socket, checks it and closes it.
+ * Each of these may block on the disk, or for ever on the user's own file system.
  *
- * When the disk is full (or whatever ends writing), rmd says so, the file ends with its last whole
- * chunk, and programs go on without a trace.  So it is when the disk is so slow that there is no
- * room for what the main thread hands over: a file that lacks a process cannot be read.
+ * When the disk is full, or writing fails for another reason, rmd logs that.  The file ends with
+ * its last complete chunk, and programs continue without a trace.  The same happens if the disk is
+ * so slow that the queue from the main thread is full: a file that lacks a process cannot be read.
  */
 #define _GNU_SOURCE
 #include "trace.h"
@@ -60,8 +60,8 @@ enum { WAIT, BEGIN, END }; /* what the thread is told when it has looked at the 
 /* The rings of one table. */
 struct reading {
     struct inv_table *table; /* a mapping of its own */
-    /* whose rings are looked at: of those that have been members during the trace.  release, after
-     * tail; partner: the thread's acquire */
+    /* rings of processes that have been members during the trace: only these are read.  release,
+     * after tail; partner: the thread's acquire */
     _Atomic bool used[INV_TRACE_RINGS];
     /* how far the rings were when their processes had gone; writer: the main thread */
     _Atomic uint64_t settled[INV_TRACE_RINGS];
@@ -79,7 +79,7 @@ struct item {
 
 struct rmd_trace {
     struct rmd_trace *next; /* of the orphans */
-    uid_t uid, taker; /* whose domain it is of, and who has asked for it */
+    uid_t uid, taker;       /* the users of the domain and of the client */
     pthread_t thread;
     _Atomic bool done; /* release: the thread will not touch this any more */
     struct rmd_source file_checked; /* the thread has looked at the file; an eventfd */
@@ -87,8 +87,8 @@ struct rmd_trace {
     _Atomic uint32_t go; /* futex: WAIT, BEGIN, END */
     _Atomic uint32_t ends; /* futex: of tables, so far */
     int file; /* the thread's; -1 none */
-    int client; /* who asked for the trace, until the thread has looked; or for its end, once the
-                   thread has been told of that */
+    int client; /* socket of the client that asked for the trace, until the file has been checked;
+                   then of the one that asks for its end */
     struct reading *now; /* the main thread's: of the table that there is */
 
     pthread_mutex_t lock; /* guards: */
@@ -105,7 +105,7 @@ struct rmd_trace {
     uint64_t events, lost; /* in the file; in tables that have been left */
     off_t written;
     int error; /* errno of what ended the writing */
-    bool as_root; /* it could not be done as by who takes the trace */
+    bool as_root; /* the thread could not become the taker */
     struct {
         struct inv_trace_chunk chunk;
         uint64_t lost;
@@ -153,7 +153,7 @@ static void write_file(struct rmd_trace *x, const void *what, size_t bytes)
         x->written += (off_t)bytes;
 }
 
-/* What the file had is gone only now: who was refused has lost nothing, nor has the trace that was
+/* Empties the file.  Not earlier: a refused request must not harm the file, nor a trace that is
  * being written to it. */
 static void write_file_head(struct rmd_trace *x)
 {
@@ -169,7 +169,8 @@ static void write_file_head(struct rmd_trace *x)
 
 /* --- the rings */
 
-/* Is the event there, or will it never be?  force: nobody is left who could write it. */
+/* Copies the event if it is complete.  False: it may still be written.  force: no process is left
+ * that could write it. */
 static bool copy_event(struct rmd_trace *x, struct inv_trace_event *e, bool force, size_t *n)
 {
     /* acquire: partner is the writer's release, after it wrote the body */
@@ -197,7 +198,7 @@ static bool drain_ring(struct rmd_trace *x, unsigned ring, bool force)
                                             memory_order_acquire);
     if (head == tail)
         return true;
-    if (head - tail > INV_TRACE_EVENTS) /* somebody has scribbled over it */
+    if (head - tail > INV_TRACE_EVENTS) /* a process has overwritten it */
         head = tail + INV_TRACE_EVENTS;
     size_t n = 0;
     bool complete = true;
@@ -359,9 +360,10 @@ static void receive_file(struct rmd_trace *x)
     eventfd_write(x->file_checked.fd, 1);
 }
 
-/* What the thread writes is written as by who takes the trace, by whose quota, and not into what a
- * file system keeps for root.  Both are a thread's own in the kernel, and no affair of glibc's.
- * Under the unit rmd may not be somebody else, and has to look at how much room there is. */
+/* The thread writes as the taker, under the taker's quota, and not into the blocks that a file
+ * system reserves for root.  File system uid and capabilities are those of a thread in the kernel;
+ * glibc does not know of it.  Under systemd's unit rmd may not change its uid, and checks the free
+ * space itself. */
 static void drop_privileges(struct rmd_trace *x)
 {
     struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -373,7 +375,7 @@ static void drop_privileges(struct rmd_trace *x)
         syscall(SYS_capset, &head, caps);
     }
     syscall(SYS_setfsuid, x->taker);
-    x->as_root = syscall(SYS_setfsuid, -1) == 0; /* says who it is */
+    x->as_root = syscall(SYS_setfsuid, -1) == 0; /* returns the uid now */
 }
 
 /* seq_cst: partner is set_verdict. */
@@ -489,7 +491,7 @@ static void copy_sites(struct rmd_domain *d, unsigned slot)
     queue_item(d->trace, item);
 }
 
-/* What an earlier trace has left in the ring is nobody's, and nobody writes to it now. */
+/* Discards events of an earlier trace.  No process writes to the ring now. */
 static void begin_ring(struct rmd_domain *d, unsigned ring)
 {
     struct reading *reading = d->trace->now;
@@ -609,7 +611,7 @@ static void end_table(struct rmd_domain *d, bool last)
     atomic_fetch_add(&d->trace->ends, 1); /* seq_cst: partner is write_trace */
     inv_futex_wake(&d->trace->ends, 1, false);
     if (d->table)
-        inv_trace_wake_reader(d->table); /* nobody waits for its next look */
+        inv_trace_wake_reader(d->table); /* else the client would wait for its next look */
 }
 
 void rmd_trace_table(struct rmd_domain *d, int fd)
@@ -645,7 +647,7 @@ static void join_if_done(struct rmd_trace **place)
     free_trace(x);
 }
 
-/* Those whose domain has gone.  Their threads end in their own time, for the disk may be slow. */
+/* Traces without a domain.  Their threads end later, since the disk may be slow. */
 static struct rmd_trace *orphans;
 
 static void join_orphans(void)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * users.c - cores between users.
+ * users.c - division of the cores among users.
  *
- * Each person that has processes gets an equal share, as far as its limit allows; what nobody may
- * have is nobody's.  A person is a user with its subordinate user IDs (subuid.h), each of which is
- * a user with a table of its own; the person's share is divided among those in the same way.
- * Shares are of units (units.h): where the threads of a physical core go together, no two users
- * ever have some of one.  A core goes from one domain to another in three steps: it is withdrawn
- * from the table of the old one, its holder gives it up (or is expelled when the reclaim bound has
- * passed) and the threads of the old user are kept away from it, and only then, with all of its
- * unit, is it admitted to the new one's.  So it has two holders at no time, and nobody ever sees
- * another user's table but an operator, who cannot write to it.
+ * Each person with processes gets an equal share, as far as its limit allows.  Cores that no person
+ * may have stay without user.  A person is a user with its subordinate user IDs (subuid.h), each of
+ * which is a user with a table of its own.  The person's share is divided among those in the same
+ * way.  Shares are of units (units.h): if the threads of a physical core are given out together,
+ * they never belong to two users.
+ *
+ * A core moves to another domain in three steps.  It is withdrawn from the old domain's table.  Its
+ * holder gives it up, or is expelled when the reclaim bound has passed, and the old user's threads
+ * are confined.  Then it is admitted to the new domain's table, with all of its unit.  So a core
+ * never has two holders, and no user sees another user's table.  Only an operator can map it,
+ * read-only.
  */
 #define _GNU_SOURCE
 #include "users.h"
@@ -65,7 +67,7 @@ static struct user *current_user[INV_MAX_CORES], *next_user[INV_MAX_CORES];
 static uint64_t asked_ns[INV_MAX_CORES];
 static struct rmd_source bound_timer, check_timer;
 static uint64_t idle_number;     /* increases each time a user becomes idle */
-static bool away[INV_MAX_CORES]; /* offline: nobody's */
+static bool away[INV_MAX_CORES]; /* offline: no user's */
 static unsigned naway;
 static bool drained[INV_MAX_CORES]; /* whole units */
 /* No process of the launch was bound to them by another resource manager that binds all of its
@@ -73,7 +75,7 @@ static bool drained[INV_MAX_CORES]; /* whole units */
 static bool outside[INV_MAX_CORES];
 static bool taking_over; /* the living processes are not known yet: forget no user */
 static bool recalling;   /* persisted orders are being read: do not save them meanwhile */
-/* What holds for users who have chosen nothing: by the file; by root, NULL: not. */
+/* Policy of users that have not chosen one: by the file; chosen by root, or NULL. */
 static const struct rmd_policy *configured, *chosen;
 
 static struct user *user_of(struct rmd_domain *d)
@@ -81,8 +83,7 @@ static struct user *user_of(struct rmd_domain *d)
     return (struct user *)((char *)d - offsetof(struct user, domain));
 }
 
-/* Has it processes that could compute?  Of one whose processes are all stopped others get the
- * cores. */
+/* Has the user processes that can compute?  If they are all stopped, other users get its cores. */
 static bool is_active(const struct user *u)
 {
     return u->domain.live > u->domain.stopped || u->joining || !options.several;
@@ -156,7 +157,7 @@ static bool cpus_changed(void)
     return true;
 }
 
-/* The timer runs while there is somebody to look at, or something left to do. */
+/* The timer runs while there are processes, or control groups to remove. */
 static void set_check_timer(void)
 {
     static unsigned running_ms;
@@ -189,7 +190,7 @@ static void check_timer_expired(struct rmd_source *source, uint32_t events)
 
 /* --- policies */
 
-/* Of a user who has chosen this; NULL: nothing. */
+/* The policy of a user with this choice; own_choice NULL: none. */
 static const struct rmd_policy *policy_by(uid_t uid, const struct rmd_policy *own_choice)
 {
     struct rmd_user_settings said = settings_of(uid);
@@ -228,8 +229,8 @@ struct share {
 };
 enum { SHARES_MAX = RMD_STORED_USERS + 1 }; /* and a newcomer */
 
-/* One unit each in turn, to those who may have another; in the last turn first to those who have
- * one more already, so that none moves for nothing. */
+/* Gives one unit in turn to each share that may have another.  In the last turn, shares that have
+ * one more already come first, so that no unit moves for nothing. */
 static void divide_equally(struct share *share, unsigned n, unsigned left)
 {
     unsigned hungry;
@@ -257,8 +258,8 @@ static bool unit_has_any(unsigned unit, const bool set[INV_MAX_CORES])
     return false;
 }
 
-/* A unit of which a CPU is offline or outside, or that is drained, is nobody's: which, and how
- * many.  With none left those that are drained are better than none, and then all are. */
+/* Units with a CPU that is offline or outside, and drained units, are no user's: sets gone[], and
+ * returns their number.  If no unit is left, drained ones are used, and as a last resort all. */
 static unsigned units_away(bool gone[INV_MAX_CORES])
 {
     for (int also_drained = 1; also_drained >= 0; also_drained--) {
@@ -318,8 +319,8 @@ static unsigned group_by_person(const struct share *share, unsigned n, struct sh
     return persons;
 }
 
-/* Who has been stopped and goes on may find every core with a user: those who have some come
- * first.  Of the shares without a unit none is in what is returned. */
+/* Users that have cores come first: a user whose processes continue may find that others have all
+ * cores.  Returns the number of shares that have a unit. */
 static unsigned compute_shares(struct share *share, unsigned gone)
 {
     static struct share person[SHARES_MAX];
@@ -341,7 +342,7 @@ static unsigned compute_shares(struct share *share, unsigned gone)
     return with;
 }
 
-/* Who shall have which core.  Units that are away belong to one more user, who is none. */
+/* Plans the next user of each core.  Units that are away belong to one more, imaginary user. */
 static void plan_cores(void)
 {
     static struct share share[SHARES_MAX];
@@ -539,14 +540,15 @@ static void note_orders(void)
     rmd_persisted_save(&now, options.store_orders);
 }
 
-/* An operator's trace waits for the processes that come; who traces itself and goes loses it. */
+/* An operator's trace stays for processes to come.  A trace of the user itself ends with the
+ * user. */
 static bool traced_by_another(const struct user *u)
 {
     return u->domain.trace && rmd_trace_taker(&u->domain) != u->uid;
 }
 
-/* Has it nothing to lose but reports, and what it has begun or ordered itself?  Processes that are
- * stopped go on some day, and who is forgotten evades its limits. */
+/* Does the user have only reports, and orders and traces of its own?  A user with stopped processes
+ * is not forgotten, nor one with limits by an operator: they would no longer hold. */
 static bool is_forgettable(const struct user *u)
 {
     return !is_active(u) && !u->domain.live && !traced_by_another(u) && !u->ordered.cores &&
