@@ -49,12 +49,12 @@ static double find_level(const struct parts *all, double cores)
 
 struct remainder {
     double rest;
-    unsigned who;
+    unsigned index;
 };
 
 static bool is_before(struct remainder a, struct remainder b)
 {
-    return a.rest != b.rest ? a.rest > b.rest : a.who < b.who;
+    return a.rest != b.rest ? a.rest > b.rest : a.index < b.index;
 }
 
 static void swap_remainders(struct remainder *a, struct remainder *b)
@@ -114,5 +114,5 @@ void rmd_apportion(const struct rmd_part *parts, unsigned n, unsigned cores, uns
     else
         left = open;
     for (unsigned i = 0; i < left; i++)
-        share[rest[i].who]++;
+        share[rest[i].index]++;
 }

@@ -88,14 +88,14 @@ static unsigned give_one_by_one(const struct set *set, unsigned left, unsigned *
         unsigned has = target[member[k]];
         if (has < r->useful)
             heap[n++] = (struct rmd_heap_item){.key = r->work / rmd_curve_at(&r->curve, has),
-                                               .who = member[k],
+                                               .number = member[k],
                                                .preferred = r->owned > has};
     }
     rmd_heap_make(heap, n);
     for (; left && n; left--) {
         struct rmd_heap_item *top = &heap[0];
-        const struct rmd_rank *r = &set->ranks->rank[top->who];
-        unsigned has = ++target[top->who];
+        const struct rmd_rank *r = &set->ranks->rank[top->number];
+        unsigned has = ++target[top->number];
         top->key = has < r->useful ? r->work / rmd_curve_at(&r->curve, has) : -1;
         top->preferred = r->owned > has;
         if (has >= r->useful)

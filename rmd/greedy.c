@@ -80,9 +80,9 @@ static void enter_next_segment(struct greedy_state *f, const struct rmd_group *g
                                struct group_cursor *cur)
 {
     struct rmd_heap_item *top = &f->kink[g->first];
-    const struct rmd_rank *r = &f->ranks->rank[top->who];
+    const struct rmd_rank *r = &f->ranks->rank[top->number];
     const struct rmd_curve *c = &r->curve;
-    struct member *m = &f->member[top->who];
+    struct member *m = &f->member[top->number];
     unsigned k = (unsigned)(m->segment + 1);
     if (m->segment < 0) {
         k = rmd_curve_segment(c, r->lo);
@@ -165,7 +165,7 @@ static void begin_group(struct greedy_state *f, unsigned group)
         unsigned i = f->ranks->member[g->first + k];
         double v = speed_of(&f->ranks->rank[i], f->ranks->rank[i].lo);
         f->member[i] = (struct member){.segment = -1};
-        f->kink[g->first + k] = (struct rmd_heap_item){.key = -v, .who = i};
+        f->kink[g->first + k] = (struct rmd_heap_item){.key = -v, .number = i};
         cur->v = rmd_least(cur->v, v);
     }
     rmd_heap_make(&f->kink[g->first], g->count);
@@ -173,7 +173,7 @@ static void begin_group(struct greedy_state *f, unsigned group)
     f->speed += g->work * cur->v;
     find_next_segment(f, group);
     if (cur->length > 0)
-        f->best[f->nbest++] = (struct rmd_heap_item){.key = cur->slope, .who = group};
+        f->best[f->nbest++] = (struct rmd_heap_item){.key = cur->slope, .number = group};
 }
 
 /* Is the top of the heap steeper than all others? */
@@ -194,11 +194,11 @@ static double find_tied_groups(struct greedy_state *f, double *slope)
     f->ntied = 0;
     f->on_top = is_steepest_alone(f);
     if (f->on_top) {
-        f->tied[f->ntied++] = f->best[0].who;
-        return f->cursor[f->best[0].who].length;
+        f->tied[f->ntied++] = f->best[0].number;
+        return f->cursor[f->best[0].number].length;
     }
     do {
-        unsigned group = rmd_heap_pop(f->best, &f->nbest).who;
+        unsigned group = rmd_heap_pop(f->best, &f->nbest).number;
         f->tied[f->ntied++] = group;
         space += f->cursor[group].length;
     } while (f->nbest && f->best[0].key >= *slope - RMD_ALIKE);
@@ -213,7 +213,7 @@ static void queue_group(struct greedy_state *f, unsigned group)
     if (more)
         find_next_segment(f, group);
     more = more && cur->length > 0;
-    const struct rmd_heap_item item = {.key = cur->slope, .who = group};
+    const struct rmd_heap_item item = {.key = cur->slope, .number = group};
     if (more && f->on_top) {
         f->best[0] = item;
         rmd_heap_sink(f->best, f->nbest, 0);

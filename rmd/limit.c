@@ -84,8 +84,8 @@ void rmd_limited(const struct rmd_policy *policy, const struct rmd_snapshot *s,
     policy->decide(s, target);
     if (!most || s->nprocs > LIMIT_PROCS)
         return;
-    for (int who; (who = find_excessive(s, launch, most, target)) >= 0;) {
-        select_part(&part, s, launch, &launch[who], NULL);
+    for (int i; (i = find_excessive(s, launch, most, target)) >= 0;) {
+        select_part(&part, s, launch, &launch[i], NULL);
         for (unsigned k = 0; k < part.count; k++)
             settled[part.index[k]] = true;
         left -= decide_part(policy, s, &part, most, target);

@@ -30,12 +30,12 @@ static void release_cores(struct rmd_work *w, struct rmd_entry *e)
 static void release_lent_cores(struct rmd_work *w, struct rmd_entry *e)
 {
     int keep = w->procs[e->process].keep;
-    for (int anybody = 0; anybody <= 1; anybody++)
+    for (int any = 0; any <= 1; any++)
         for (unsigned i = e->first; i < e->end && e->have > e->want; i++) {
             unsigned c = w->cores[i];
             int holder = w->holders[c];
             if (w->owner[c] == (int)e->process && (int)c != keep && holder >= 0 &&
-                holder != (int)e->process && (anybody || rmd_grower(w, holder)))
+                holder != (int)e->process && (any || rmd_grower(w, holder)))
                 release_core(w, e, c);
         }
 }

@@ -70,7 +70,7 @@ static void reclaim_cores(struct sim_engine *e, unsigned i)
         } else {
             if (!e->rich.count)
                 abort(); /* cores are lost */
-            unsigned from = e->rich.who[0];
+            unsigned from = e->rich.numbers[0];
             settle_actor(e, from);
             e->actor[from].held--;
             update_heaps(e, from);
@@ -90,7 +90,7 @@ static void reclaim_cores(struct sim_engine *e, unsigned i)
 static void lend_cores(struct sim_engine *e)
 {
     while (e->pool && e->hungry.count) {
-        unsigned i = e->hungry.who[0];
+        unsigned i = e->hungry.numbers[0];
         struct sim_actor *a = &e->actor[i];
         settle_actor(e, i);
         e->pool--;
@@ -255,13 +255,13 @@ static void continue_actors(struct sim_engine *e)
 static void run_engine(struct sim_engine *e)
 {
     while (e->left) {
-        double next = e->events.count ? e->events.key[e->events.who[0]] : HUGE_VAL;
+        double next = e->events.count ? e->events.key[e->events.numbers[0]] : HUGE_VAL;
         next = fmin(next, e->decide_at);
         if (next == HUGE_VAL)
             abort(); /* no process goes on */
         e->now = fmax(e->now, next);
-        while (e->events.count && e->events.key[e->events.who[0]] <= e->now)
-            handle_event(e, e->events.who[0]);
+        while (e->events.count && e->events.key[e->events.numbers[0]] <= e->now)
+            handle_event(e, e->events.numbers[0]);
         if (e->decide_at <= e->now)
             sim_decide(e);
         lend_cores(e);
@@ -273,7 +273,7 @@ static void run_engine(struct sim_engine *e)
 
 static void make_heap(struct sim_heap *h, unsigned n)
 {
-    h->who = sim_allocate(n, sizeof *h->who);
+    h->numbers = sim_allocate(n, sizeof *h->numbers);
     h->place = sim_allocate(n, sizeof *h->place);
     h->key = sim_allocate(n, sizeof *h->key);
     for (unsigned i = 0; i < n; i++)
@@ -282,7 +282,7 @@ static void make_heap(struct sim_heap *h, unsigned n)
 
 static void free_heap(struct sim_heap *h)
 {
-    free(h->who);
+    free(h->numbers);
     free(h->place);
     free(h->key);
 }
